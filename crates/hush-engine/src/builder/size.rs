@@ -13,8 +13,10 @@ use hush_protocol::{
 use super::{BuildError, BuildOptions, Lengths, Plan, error::NoRoom};
 use crate::{machine, server_memory::server_bytes, units::Bytes};
 
-/// A table takes so many times the records, and so many bytes: nobody expects that, so it is told why.
+/// A table that takes more than so many times the records, and more than so many bytes, is remarked on.
 const SURPRISE: (u64, usize) = (4, 1 << 30);
+/// A smaller table is remarked on if it takes more than so many times the values, and more than so many bytes.
+const SMALL_SURPRISE: (u64, usize) = (20, 64 << 20);
 /// Shares of the records whose lack is told: one in so many.
 const LONGEST: [usize; 2] = [1000, 100];
 
@@ -94,8 +96,10 @@ impl TableSize {
 
     /// Whether it is more than anybody expects.
     fn is_surprising(&self) -> bool {
-        let (times, bytes) = SURPRISE;
-        self.files > bytes && self.files as u128 > u128::from(times) * u128::from(self.input)
+        let exceeds = |(times, bytes): (u64, usize), of: u64| {
+            self.files > bytes && self.files as u128 > u128::from(times) * u128::from(of)
+        };
+        exceeds(SURPRISE, self.input) || exceeds(SMALL_SURPRISE, self.payload as u64)
     }
 
     /// Why it is so large, and what changes it.
@@ -241,7 +245,7 @@ impl BuildOptions {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{cell::Cell, sync::Arc};
 
     use hush_cpu::Cpu;
     use hush_store::{
@@ -338,6 +342,31 @@ mod tests {
         let (disk, memory) = (size.files as f64 / input, size.resident as f64 / input);
         assert!(told.contains(&format!(" on disk ({disk:.2}x)")), "{told}");
         assert!(told.contains(&format!(" of a server ({memory:.2}x)")) && disk > 1.01 * memory, "{told}");
+    }
+
+    #[test]
+    fn a_small_table_of_many_times_its_values_is_remarked_on() {
+        let remarks = |count: usize, longest: usize| {
+            let mut lengths = vec![10; count];
+            lengths[0] = longest;
+            let (records, options) = (spooled(&lengths, true), options(Protocol::Simple));
+            let (size, told) = (size_of_table(&records, true, &options), Cell::new(0));
+            let room = Room { disk: None, memory: None };
+            let note = |line: &str| {
+                assert!(
+                    line.starts_with("on disk that is ") && line.contains(" times the records: every value "),
+                    "{line}"
+                );
+                told.set(told.get() + 1);
+            };
+            size.admit(&Lengths::of(&records), &options, &room, note).unwrap();
+            (size.files, told.get())
+        };
+        let (files, told) = remarks(2000, 64 << 10);
+        assert!((64 << 20..GIB).contains(&files) && told == 1, "{files}");
+        // As many times the values, and small.
+        let (files, told) = remarks(20, 10_000);
+        assert!(files < 64 << 20 && told == 0, "{files}");
     }
 
     #[test]

@@ -155,6 +155,19 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_of_gigabytes_does_not_win_by_what_it_spares_the_server() {
+        let (records, machine) = (records(2, 16 << 20), Machine::reference());
+        let offers =
+            offers(&records, &BuildOptions::default(), &Wishes::default(), machine, &Silent).unwrap();
+        assert!(offers[0].setup_bytes() < 1 << 30, "{:?}", offers[0]);
+        let wishes = Wishes::default();
+        let hint = Offer { setup_bytes_down: offers[0].setup_bytes_down + (1 << 30), ..offers[0].clone() };
+        let memory = Offer { server_bytes: offers[0].server_bytes + (1 << 30), ..offers[0].clone() };
+        let score = |offer| wishes.score(offer, machine.threads);
+        assert!(score(&hint) > score(&offers[0]) && score(&hint) > score(&memory));
+    }
+
+    #[test]
     fn goals_order_what_is_offered() {
         let (records, machine) = (records(100_000, 200), Machine::reference());
         for (_, goal) in Goal::ALL {

@@ -13,7 +13,8 @@ const SERVER_BYTES: u64 = 64 << 20;
 /// What is to be as little as possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
-    /// The time of a look-up, and the memory of a server, equally: half of one is worth twice the other.
+    /// The time of a look-up, and what is kept of a table, equally: half of one is worth twice the other. The server keeps its
+    /// memory, and each client what it sends and receives once.
     #[default]
     Balance,
     /// The time of a look-up: the server's, and that of sending.
@@ -168,7 +169,11 @@ impl Wishes {
     /// The goal as a number: less is better.
     pub fn score(&self, offer: &Offer, threads: usize) -> f64 {
         match self.goal {
-            Goal::Balance => self.latency(offer) * (offer.server_bytes + SERVER_BYTES) as f64,
+            Goal::Balance => {
+                // Without the last one, a hint of gigabytes would win wherever it spares a server as many.
+                let kept = [SERVER_BYTES, offer.server_bytes, offer.setup_bytes()];
+                self.latency(offer) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
+            }
             Goal::Latency => self.latency(offer),
             Goal::Bytes => offer.bytes(self.clients.lookups),
             Goal::Memory => offer.server_bytes as f64,
