@@ -14,8 +14,14 @@ export type { CallOptions, ConnectOptions, Progress, Stats, TableFacts, TableInf
 export { IndexedDbStorage, type HushStorage } from "./storage.js";
 export { Value } from "./value.js";
 
-/** A key: text, which is UTF-8 in the table, or bytes; in a table by position, the position of a record, from 0. */
-export type Key = string | Uint8Array | number | bigint;
+/** A column of a key: text, which is read as a value of the column's type, bytes, or a whole number. */
+export type KeyColumn = string | Uint8Array | number | bigint;
+
+/** A key: its only column, or an array of its columns; in a table by position, the position of a record, from 0. */
+export type Key = KeyColumn | readonly KeyColumn[];
+
+/** A key for the session. */
+type Wanted = Uint8Array | bigint | (Uint8Array | bigint)[];
 
 const TIMEOUT_MS = 120_000;
 
@@ -93,7 +99,7 @@ export class Server {
 
 /** An open table. Calls are made one after the other; to look many records up, `getMany` takes fewer requests. */
 export class Table<Fields extends object = Record<string, unknown>> {
-  /** What the table is; newer, once a look-up has met a newer epoch. */
+  /** Facts of the table; newer, once a look-up has met a newer epoch. */
   #facts: TableFacts;
   #table: OpenTable | undefined;
   readonly #driver: Driver;
@@ -118,12 +124,12 @@ export class Table<Fields extends object = Record<string, unknown>> {
     return this.#facts.name;
   }
 
-  /** What the table is. A look-up that meets a newer epoch of it renews this. */
+  /** Facts of the table. A look-up that meets a newer epoch of it renews them. */
   get facts(): Readonly<TableFacts> {
     return this.#facts;
   }
 
-  /** What the table has cost since it was opened. */
+  /** Traffic and time of the table since it was opened. */
   get stats(): Readonly<Stats> {
     return this.#stats;
   }
@@ -146,7 +152,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
     }
     const table = this.#table;
     if (!table) throw closed("table");
-    const wanted = Array.from(keys, bytesOrPosition);
+    const wanted = Array.from(keys, wantedOf);
     const turn = this.#turn.then(() => this.#lookUp(table, wanted, options.signal));
     this.#turn = turn.catch(() => undefined);
     return turn;
@@ -165,7 +171,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
 
   async #lookUp(
     table: OpenTable,
-    wanted: (Uint8Array | bigint)[],
+    wanted: Wanted[],
     signal: AbortSignal | undefined,
   ): Promise<(Value<Fields> | null)[]> {
     try {
@@ -186,16 +192,20 @@ export class Table<Fields extends object = Record<string, unknown>> {
   }
 }
 
-function bytesOrPosition(key: Key): Uint8Array | bigint {
-  if (typeof key === "string") {
-    // What UTF-8 does not have would be looked up as something else, and not be found.
-    if (/\p{Surrogate}/u.test(key)) throw new HushError("bad_key", "a key has half of a surrogate pair, which is no text");
-    return new TextEncoder().encode(key);
+function wantedOf(key: Key): Wanted {
+  return Array.isArray(key) ? key.map(bytesOrNumber) : bytesOrNumber(key as KeyColumn);
+}
+
+function bytesOrNumber(column: KeyColumn): Uint8Array | bigint {
+  if (typeof column === "string") {
+    // UTF-8 has no halves of surrogate pairs: another key would be looked up, and not be found.
+    if (/\p{Surrogate}/u.test(column)) throw new HushError("bad_key", "a key has half of a surrogate pair, which is no text");
+    return new TextEncoder().encode(column);
   }
-  if (key instanceof Uint8Array) return key;
-  if (typeof key === "bigint" && key >= 0n && key < 1n << 64n) return key;
-  if (typeof key === "number" && Number.isSafeInteger(key) && key >= 0) return BigInt(key);
-  throw new HushError("bad_key", "a key is text or bytes, a position a whole number from 0 on: a bigint beyond 2^53");
+  if (column instanceof Uint8Array || typeof column === "bigint") return column;
+  if (Number.isSafeInteger(column)) return BigInt(column);
+  const form = "a key is text, bytes, a whole number (a bigint beyond 2^53), or an array of these, one for each column";
+  throw new HushError("bad_key", form);
 }
 
 function closed(what: string): HushError {

@@ -20,6 +20,8 @@ before(async () => {
     scratch.build("hybrid", rows(COUNT), ...by, "--protocol", "hybrid"),
     scratch.build("tiers", tiers, ...by, "--protocol", "colpack", "--tiers", "40,1600"),
     scratch.build("position", rows(COUNT), "--value", "v"),
+    scratch.build("numbers", [-7, 0, 2 ** 40].map((k) => ({ k, v: `of ${k}` })), ...by),
+    scratch.build("two", [{ k: "a", n: 7, v: "of a 7" }, { k: "b", n: -1, v: "of b -1" }], "--key", "k", "--key", "n", "--value", "v"),
     scratch.build("columns", [{ k: "a", n: 7, t: "text", u: null }, { k: "b", n: -1.5, t: "", u: [1, 2] }], "--key", "k"),
   ];
   url = await scratch.serve(names);
@@ -84,6 +86,36 @@ test("by position", async () => {
   for (const bad of [-1, 1.5, 2 ** 53, 2n ** 64n, -1n, null, undefined, {}, true]) {
     await assert.rejects(table.get(bad), { code: "bad_key" }, String(bad));
   }
+  assert.equal(text(await table.get([6])), valueOf(6));
+  await assert.rejects(table.get([1, 2]), { code: "wrong_lookup" });
+});
+
+test("by integers, and by several columns", async () => {
+  const server = await connect(url);
+  const numbers = await server.open("numbers");
+  const asked = [-7, 0n, 2 ** 40, "-7", [2n ** 40n], 1, 2n ** 100n];
+  const all = ["of -7", "of 0", "of 1099511627776", "of -7", "of 1099511627776", null, null];
+  assert.deepEqual((await numbers.getMany(asked)).map(text), all);
+  await assert.rejects(numbers.get("seven"), { code: "bad_key", message: /column k is of type int64.*whole number/ });
+  await assert.rejects(numbers.get([1, 2]), { code: "bad_key", message: /2 columns was given.*k \(int64\)/ });
+  const two = await server.open("two");
+  const joined = `a${String.fromCharCode(0x1f)}7`;
+  const found = await two.getMany([["a", 7], [new TextEncoder().encode("b"), -1n], ["a", "7"], joined, ["b", 7]]);
+  assert.deepEqual(found.map(text), ["of a 7", "of b -1", "of a 7", "of a 7", null]);
+  for (const [bad, said] of [
+    ["a", /1 column was given, and the table's key is k \(string\), n \(int64\)/],
+    [["a"], /1 column was given/],
+    [[joined, 7], /without the byte 0x1f/],
+    [["a", 7, 7], /3 columns/],
+    [[], /0 columns/],
+    [[7, 7], /column k is of type string/],
+    [["a", "b"], /column n is of type int64/],
+    [["a", 0.5], /whole number/],
+    [["a", ["b"]], /array of these/],
+    [["a", 2n ** 127n], /2\^127/],
+  ]) {
+    await assert.rejects(two.get(bad), { code: "bad_key", message: said }, String(bad));
+  }
 });
 
 test("values of several columns", async () => {
@@ -100,7 +132,7 @@ test("values of several columns", async () => {
 test("keys that no table has are refused before anything is sent", async () => {
   const table = await (await connect(url)).open("colpack");
   await assert.rejects(table.get("x".repeat(5000)), { code: "key_too_long" });
-  await assert.rejects(table.get(7), { code: "wrong_lookup", message: /by key.*string/ });
+  await assert.rejects(table.get(7), { code: "bad_key", message: /column k is of type string.*text/ });
   await assert.rejects(table.get("half \ud800"), { code: "bad_key" });
   assert.equal(table.stats.queries, 0);
   assert.equal(text(await table.get("k1")), valueOf(1));
@@ -266,8 +298,8 @@ test("progress is told", async () => {
 test("the list of tables, and which is opened", async () => {
   const server = await connect(new URL(url));
   assert.deepEqual(server.tables.map(({ name, state }) => `${name} ${state}`).sort(), [
-    "colpack resident", "columns resident", "hybrid resident", "onion resident", "position resident", "simple resident",
-    "tfhe resident", "tiers resident",
+    "colpack resident", "columns resident", "hybrid resident", "numbers resident", "onion resident", "position resident",
+    "simple resident", "tfhe resident", "tiers resident", "two resident",
   ]);
   await assert.rejects(server.open(), { code: "choose_table", message: /open\(name\).*colpack/ });
   await assert.rejects(server.open("nothing"), (error) => error instanceof HushError && error.code === "unknown_table");

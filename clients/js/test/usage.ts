@@ -14,7 +14,7 @@ export async function name(email: string, signal: AbortSignal): Promise<string |
     const server = await connect("https://hush.example", { token: "hush_", onProgress: shown, storage, signal });
     const table = await server.open("people", { signal });
     const value: Value | null = await table.get(email);
-    const many: (Value | null)[] = await table.getMany([1, 2n, "three", new Uint8Array(4)], { signal });
+    const many: (Value | null)[] = await table.getMany([1, 2n, "three", new Uint8Array(4), ["Smith", 1970]], { signal });
     const { queries, seconds }: Stats = table.stats;
     console.log(many.length, queries, seconds.encrypt, table.facts.epoch, server.tables[0]?.records);
     const city: unknown = value?.fields()?.["city"];

@@ -13,5 +13,5 @@ pub mod http;
 pub use acceptance::{Acceptance, Trust, parse_epoch};
 pub use decompressor::Decompressor;
 pub use error::ClientError;
-pub use lookup::{Found, Wanted};
+pub use lookup::{Found, KeyColumn, Wanted};
 pub use table::{Decoded, KeyId, PendingLookup, Table};

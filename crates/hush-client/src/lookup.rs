@@ -1,13 +1,13 @@
 //! What is asked for, and what was found.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use hush_protocol::{
     ProtocolError,
     column_type::PlainType,
     descriptor::{Descriptor, Lookup},
     keyword::MAX_KEY_BYTES,
-    schema::{Column, KEY_SEPARATOR, Schema},
+    schema::{Column, ColumnType, KEY_SEPARATOR, Schema},
 };
 use zeroize::{Zeroize, Zeroizing};
 
@@ -22,6 +22,29 @@ pub enum Wanted {
     Index(u64),
 }
 
+/// A column of a key as programs have it.
+pub enum KeyColumn {
+    /// Text or bytes. Text is read as a value of the column's type.
+    Bytes(Zeroizing<Vec<u8>>),
+    /// A whole number.
+    Number(i128),
+}
+
+impl KeyColumn {
+    fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Bytes(mut bytes) => mem::take(&mut *bytes),
+            Self::Number(number) => number.to_string().into_bytes(),
+        }
+    }
+}
+
+/// Whether a whole number is a value of the type.
+fn takes_numbers(own: &ColumnType) -> bool {
+    use PlainType::{Any, Decimal, Float, Int, Uint};
+    matches!(own.plain(), Some(Any | Int(_) | Uint(_) | Float(_) | Decimal { .. }))
+}
+
 impl fmt::Debug for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -33,15 +56,24 @@ impl fmt::Debug for Wanted {
 }
 
 impl Wanted {
-    /// A number as the key of a table whose key is one column of integers; as it is of other tables.
-    pub fn of_table(self, descriptor: &Descriptor) -> Self {
-        let key = descriptor.schema.as_ref().map_or(&[][..], |schema| &schema.key[..]);
-        match (&self, key) {
-            (Self::Index(number), [Column(_, own)]) if own.plain().is_some_and(PlainType::is_integer) => {
-                Self::Key(number.to_string().into_bytes())
-            }
-            _ => self,
+    /// Returns the record that a program names by these columns of a key, or by a single whole number as a position.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Position`] if a position is out of range; [`ProtocolError::KeyForm`] if a whole number is given for a
+    /// column of another type; [`ProtocolError::WrongLookup`].
+    pub fn of_columns(columns: Vec<KeyColumn>, descriptor: &Descriptor) -> Result<Self, ProtocolError> {
+        let is_by_key = matches!(descriptor.lookup, Lookup::Key(_));
+        if let (false, [KeyColumn::Number(number)]) = (is_by_key, &columns[..]) {
+            return u64::try_from(*number).map(Self::Index).map_err(|_| ProtocolError::Position);
         }
+        let key = descriptor.schema.as_ref().map_or(&[][..], |schema| &schema.key[..]);
+        for (column, Column(name, own)) in columns.iter().zip(key) {
+            if matches!(column, KeyColumn::Number(_)) && !takes_numbers(own) {
+                let form = own.plain().map_or_else(|| own.name(), PlainType::example);
+                return Err(ProtocolError::KeyForm { column: name.clone(), kind: own.name(), form });
+            }
+        }
+        Ok(Self::Columns(columns.into_iter().map(KeyColumn::into_bytes).collect()))
     }
 
     /// Refuses what no table that is looked up like this can be asked for. Nothing but the kind may come from the server here: a
@@ -104,5 +136,16 @@ mod tests {
         let columns = Wanted::Columns(vec![b"secret".to_vec()]);
         let shown = format!("{:?}", [Wanted::Key(b"secret".to_vec()), columns, Wanted::Index(4711)]);
         assert_eq!(shown, "[Key(..), Columns(..), Index(..)]");
+    }
+
+    #[test]
+    fn numbers_are_for_columns_of_numbers() {
+        let named = |kind: &str| serde_json::from_str::<ColumnType>(&format!("\"{kind}\"")).unwrap();
+        for kind in ["int8", "uint64", "float32", "decimal128[9,2]", "any"] {
+            assert!(takes_numbers(&named(kind)), "{kind}");
+        }
+        for kind in ["string", "binary", "date32", "bool", "uuid"] {
+            assert!(!takes_numbers(&named(kind)), "{kind}");
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_client::{
-    Found, Wanted,
-    http::{CallOptions, Cancel, HttpTable},
+    Found,
+    http::{CallOptions, Cancel, HttpError, HttpTable},
 };
 
 use crate::{
@@ -30,8 +30,9 @@ struct Open {
 impl Open {
     fn look_up(&self, keys: Vec<Key>, cancel: &Cancel) -> Result<Vec<Found>, HushError> {
         let mut http = held(&self.http);
-        let wanted = keys.into_iter().map(|key| Wanted::from(key).of_table(http.table().descriptor()));
-        let wanted: Vec<Wanted> = wanted.collect();
+        let descriptor = http.table().descriptor();
+        let wanted = keys.into_iter().map(|key| key.wanted(descriptor)).collect::<Result<Vec<_>, _>>();
+        let wanted = wanted.map_err(HttpError::from)?;
         let options = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
         let found = http.lookup_with(&wanted, &options);
         *held(&self.told) = told(&http);

@@ -3,6 +3,7 @@ import hushdb.Client
 import hushdb.Event
 import hushdb.HushException
 import hushdb.Key
+import hushdb.KeyColumn
 import hushdb.Observer
 import hushdb.Options
 import java.net.InetAddress
@@ -44,12 +45,14 @@ private class Tests(private val scratch: Scratch) {
     private val rows = scratch.build("rows", listOf("name") + (0..99).map { "Row $it" }, "--value", "name", "--protocol", "frodo")
     private val wide = scratch.build("wide", listOf("id,rank,note") + (0..99).map { "k$it,$it,n$it" }, "--key", "id", "--protocol", "simple")
     private val keyed = scratch.build("keyed", listOf("id,note") + (0..99).map { "k$it,n$it" }, "--key", "id", "--protocol", "exppack-s")
-    private val server = scratch.serve(listOf(people, rows, wide, keyed))
+    private val numbers = scratch.build("numbers", listOf(-7, 8).map { """{"id": $it, "v": "of $it"}""" }, "--key", "id")
+    private val two = scratch.build("two", listOf(-7, 8).map { """{"name": "a", "id": $it, "v": "of $it"}""" }, "--key", "name", "--key", "id")
+    private val server = scratch.serve(listOf(people, rows, wide, keyed, numbers, two))
     private val url = server.url
 
     fun aKeyIsFoundAndAnotherIsNot() = runBlocking {
         Client.connect(url).use { client ->
-            assertEquals(setOf("people", "rows", "wide", "keyed"), client.tables().map { it.name }.toSet())
+            assertEquals(setOf("people", "rows", "wide", "keyed", "numbers", "two"), client.tables().map { it.name }.toSet())
             assertEquals(500UL, client.tables().single { it.name == "people" }.records)
             val table = client.table("people")
             assertEquals("people", table.name())
@@ -81,6 +84,26 @@ private class Tests(private val scratch: Scratch) {
         assertContains(assertFailsWith<HushException.OptionException> { table.get(Key.Index(100UL)) }.message!!, "99")
         assertFailsWith<HushException.OptionException> { table.get(Key.Text("a key")) }
         assertEquals("Row 0", table.get(Key.Index(0UL))?.decodeToString(), "it goes on after an error")
+    }
+
+    fun keysHaveTheColumnsOfTheTable() = runBlocking {
+        val client = Client.connect(url)
+        val numbers = client.table("numbers")
+        val found = numbers.getMany(listOf(Key.Number(-7), Key.Index(8UL), Key.Text("8"), Key.Columns(listOf(KeyColumn.Number(9)))))
+        assertEquals(listOf("of -7", "of 8", "of 8", null), found.texts())
+        val two = client.table("two")
+        val columns = { id: KeyColumn -> Key.Columns(listOf(KeyColumn.Text("a"), id)) }
+        val both = two.getMany(listOf(columns(KeyColumn.Number(-7)), columns(KeyColumn.Bytes("8".encodeToByteArray())), columns(KeyColumn.Number(7))))
+        assertEquals(listOf("of -7", "of 8", null), both.texts())
+        for ((wrong, says) in listOf(
+            Key.Text("a") to "1 column was given, and the table's key is name (string), id (int64)",
+            Key.Columns(listOf(KeyColumn.Number(1), KeyColumn.Number(2))) to "column name is of type string",
+            columns(KeyColumn.Text("b")) to "column id is of type int64",
+        )) {
+            assertContains(assertFailsWith<HushException.OptionException>(says) { two.get(wrong) }.message!!, says)
+        }
+        assertFailsWith<HushException.OptionException> { client.table("rows").get(Key.Number(-1)) }
+        Unit
     }
 
     fun valuesOfSeveralColumnsAreJson() = runBlocking {
@@ -174,9 +197,9 @@ private class Tests(private val scratch: Scratch) {
     fun close() = server.close()
 
     val all = listOf(
-        ::aKeyIsFoundAndAnotherIsNot, ::whoCanWaitMayBlock, ::recordsHavePositions, ::valuesOfSeveralColumnsAreJson, ::manyCanBeAwaitedAtOnce,
-        ::aCallCanBeLeft, ::errorsHaveKinds, ::aServerAsksForATokenOfItsOwn, ::anObserverIsTold, ::anObserverThatFailsFailsNobody,
-        ::secretsAreNotPrinted,
+        ::aKeyIsFoundAndAnotherIsNot, ::whoCanWaitMayBlock, ::recordsHavePositions, ::keysHaveTheColumnsOfTheTable,
+        ::valuesOfSeveralColumnsAreJson, ::manyCanBeAwaitedAtOnce, ::aCallCanBeLeft, ::errorsHaveKinds,
+        ::aServerAsksForATokenOfItsOwn, ::anObserverIsTold, ::anObserverThatFailsFailsNobody, ::secretsAreNotPrinted,
     )
 }
 

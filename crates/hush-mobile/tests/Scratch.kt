@@ -31,9 +31,9 @@ class Scratch(private val program: String) : AutoCloseable {
         return said
     }
 
-    /** A table of rows in CSV. */
+    /** A table of rows in CSV, or of objects in JSON. */
     fun build(name: String, rows: List<String>, vararg options: String): String {
-        val source = File(dir, "$name.csv")
+        val source = File(dir, if (rows.first().startsWith("{")) "$name.jsonl" else "$name.csv")
         source.writeText(rows.joinToString("\n", postfix = "\n"))
         hushdb("build", source.path, "--out", "$dir/$name", *options)
         return "$dir/$name"

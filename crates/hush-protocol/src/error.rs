@@ -71,6 +71,9 @@ pub enum ProtocolError {
         /// The last record.
         last: u64,
     },
+    /// A position is out of the range of positions.
+    #[error("a position is a whole number from 0 to 2^64 - 1")]
+    Position,
     /// The table is looked up the other way.
     #[error("the table is looked up by {actual}, not by {asked}")]
     WrongLookup {

@@ -3,14 +3,14 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use hush_client::{
-    Found, Wanted,
+    Found, KeyColumn, Wanted,
     session::{Server, ServerUrl, Session, SessionError, kept_keys::RECORD_BYTES},
 };
-use hush_protocol::descriptor::Lookup;
+use hush_protocol::descriptor::{Descriptor, Lookup};
 use js_sys::{Array, BigInt, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     error::{randomness, refused, thrown},
@@ -232,13 +232,15 @@ impl OpenTable {
         }))
     }
 
-    /// Looks records up: bytes are a key, a bigint is a position, or the key of a table whose key is an integer. The
-    /// result is an array of bytes or null, one of each.
+    /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only
+    /// column of a key or a position. The result is an array of bytes or null, one of each.
     pub fn look_up(&mut self, wanted: Array) -> Result<Work, JsValue> {
         randomness()?;
-        let wanted = wanted.iter().map(|wanted| self::wanted(&wanted)).collect::<Result<Vec<_>, _>>()?;
-        let session = self.session.borrow_mut().take().ok_or_else(busy)?;
-        let wanted = wanted.into_iter().map(|one| one.of_table(session.table().descriptor())).collect();
+        let mut place = self.session.borrow_mut();
+        let descriptor = place.as_ref().ok_or_else(busy)?.table().descriptor();
+        let wanted =
+            wanted.iter().map(|one| self::wanted(&one, descriptor)).collect::<Result<Vec<_>, _>>()?;
+        let session = place.take().ok_or_else(busy)?;
         let place = self.session.clone();
         Ok(Work::new(&self.host, session.into_look_up(wanted), move |(session, found)| {
             *place.borrow_mut() = Some(session);
@@ -248,14 +250,23 @@ impl OpenTable {
     }
 }
 
-fn wanted(wanted: &JsValue) -> Result<Wanted, JsValue> {
-    if let Some(key) = wanted.dyn_ref::<Uint8Array>() {
+fn wanted(given: &JsValue, descriptor: &Descriptor) -> Result<Wanted, JsValue> {
+    if let Some(key) = given.dyn_ref::<Uint8Array>() {
         return Ok(Wanted::Key(key.to_vec()));
     }
-    let index = wanted.dyn_ref::<BigInt>().and_then(|index| u64::try_from(index.clone()).ok());
-    index
-        .map(Wanted::Index)
-        .ok_or_else(|| refused("bad_key", "a position is a whole number from 0 to 2^64 - 1"))
+    let columns = match given.dyn_ref::<Array>() {
+        Some(columns) => columns.iter().map(|one| column(&one)).collect::<Result<_, _>>()?,
+        None => vec![column(given)?],
+    };
+    Wanted::of_columns(columns, descriptor).map_err(|error| thrown(&error.into()))
+}
+
+fn column(given: &JsValue) -> Result<KeyColumn, JsValue> {
+    if let Some(bytes) = given.dyn_ref::<Uint8Array>() {
+        return Ok(KeyColumn::Bytes(Zeroizing::new(bytes.to_vec())));
+    }
+    let number = given.dyn_ref::<BigInt>().and_then(|number| i128::try_from(number.clone()).ok());
+    number.map(KeyColumn::Number).ok_or_else(|| refused("bad_key", "a number in a key is less than 2^127"))
 }
 
 /// The value is wiped here: the caller has a copy of its own.

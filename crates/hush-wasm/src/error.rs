@@ -77,6 +77,9 @@ fn code(error: &SessionError) -> &'static str {
             ClientError::OlderSerial { .. } => "older_table",
             ClientError::Protocol(ProtocolError::KeyTooLong { .. }) => "key_too_long",
             ClientError::Protocol(ProtocolError::WrongLookup { .. }) => "wrong_lookup",
+            ClientError::Protocol(
+                ProtocolError::KeyColumns { .. } | ProtocolError::KeyForm { .. } | ProtocolError::Position,
+            ) => "bad_key",
             ClientError::Protocol(ProtocolError::IndexOutOfRange { .. }) => "index_out_of_range",
             _ => "bad_answer",
         },
