@@ -1,7 +1,7 @@
 import { HushError } from "./error.js";
 import type { CallOptions, ConnectOptions } from "./options.js";
 
-/** What an option is, in words, and whether a value is one. */
+/** A kind of option: its words, and whether a value is of it. */
 type Rule = readonly [words: string, holds: (value: unknown) => boolean];
 type Rules<Options> = { readonly [Name in keyof Options]-?: Rule };
 

@@ -3,7 +3,7 @@ import { aborted, hushError } from "./error.js";
 import type { Progress } from "./options.js";
 import type { HushStorage } from "./storage.js";
 
-/** What the session says to do next. */
+/** The next step of the session. */
 type Step =
   | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer>; msLeft: number | undefined }
   | { kind: "wait"; ms: number; hints: string[]; keys: string[]; serials: string[] }
@@ -164,7 +164,7 @@ export class Driver {
     for (const { hash, bytes } of fresh) await this.#kept(undefined, (storage) => storage.keepHint(hash, bytes));
   }
 
-  /** What a storage says; `otherwise` if there is none, or it fails. */
+  /** Returns the answer of the storage; `otherwise` if there is none, or it fails. */
   async #kept<T>(otherwise: T, ask: (storage: HushStorage) => Promise<T>): Promise<T> {
     if (!this.choices.storage) return otherwise;
     try {
@@ -219,7 +219,7 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** What comes next from the server. */
+  /** Waits for the server's next part. */
   async until<T>(what: string, comes: Promise<T>): Promise<T> {
     this.waitedFor = what;
     this.#timer = setTimeout(() => {
@@ -251,7 +251,7 @@ function isOfTransport(error: unknown): error is TransportError {
   return error instanceof TransportError;
 }
 
-/** What the system says of a failed request. */
+/** Returns the system's reason for a failed request. */
 function reason(error: TransportError): string {
   const failed = error.cause as { message?: string; cause?: { code?: string; message?: string } } | undefined;
   const system = failed?.cause?.code ?? failed?.cause?.message;

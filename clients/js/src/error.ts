@@ -1,10 +1,10 @@
-/** What went wrong, for programs. */
+/** A kind of error, for programs. */
 export type ErrorCode =
   /** Of the caller. */
   | "url" | "options" | "bad_key" | "key_too_long" | "wrong_lookup" | "index_out_of_range" | "closed" | "aborted"
   /** Of the way to the server. */
   | "unreachable" | "timeout" | "moved" | "not_hushdb" | "interrupted"
-  /** What the server says. */
+  /** Refusals of the server. */
   | "token" | "token_in_the_open" | "no_tables" | "choose_table" | "unknown_table" | "busy" | "refused"
   /** Of the table: it is not accepted, or it changes too fast. */
   | "weak" | "insecure" | "other_epoch" | "not_signed" | "other_publisher" | "other_name" | "older_table"
@@ -19,7 +19,7 @@ export class HushError extends Error {
   override readonly name = "HushError";
 
   constructor(
-    /** What went wrong, for programs. */
+    /** The kind of the error, for programs. */
     readonly code: ErrorCode,
     message: string,
     options?: {

@@ -3,7 +3,7 @@ import type { InitInput } from "./wasm/hush.js";
 import { HushError } from "./error.js";
 import type { FetchResponse, Url, WasmModule } from "./platform.js";
 
-/** What `initialize` takes: the module, its bytes, or where it is. */
+/** A source of the WebAssembly module for `initialize`: the module, its bytes, or its URL. */
 export type Source = string | Url | FetchResponse | Uint8Array | ArrayBuffer | WasmModule;
 
 /** @internal */

@@ -1,4 +1,4 @@
-// What of Node's modules is used; the package has no types of Node's to lean on.
+// The parts of Node's modules that are used. The package depends on no types of Node's.
 declare module "node:crypto" {
   export const webcrypto: Crypto;
 }

@@ -1,7 +1,7 @@
 import type { Fetch, Signal } from "./platform.js";
 import type { HushStorage } from "./storage.js";
 
-/** What happens while a call takes long. */
+/** An event of a call that takes long. */
 export type Progress =
   /** A hint, which clients of some protocols download once, or what is missing of it. */
   | { kind: "hint_start"; bytes: number; present: number }
@@ -13,10 +13,10 @@ export type Progress =
   | { kind: "keys_upload"; bytes: number }
   /** A request failed, and is made again after a wait. */
   | { kind: "retry"; message: string; waitMs: number }
-  /** What should be kept for later is not: nothing else comes of it than another download or upload. */
+  /** A hint, keys or a serial cannot be kept: the next session downloads or uploads again. */
   | { kind: "not_kept"; message: string };
 
-/** What can be chosen. */
+/** The options of `connect`. */
 export interface ConnectOptions {
   /** The token with which the server knows this client, if it asks for one. */
   token?: string;
@@ -55,11 +55,11 @@ export interface ConnectOptions {
   epoch?: string;
   /** The name of a parameter set that is accepted although it has less than 128 bits of security. */
   allowWeak?: string;
-  /** What makes requests in place of `fetch`. */
+  /** A function that makes requests in place of `fetch`. */
   fetch?: Fetch;
 }
 
-/** What can be chosen for a call. */
+/** The options of a call. */
 export interface CallOptions {
   /** Gives the call up. The table stays open. */
   signal?: Signal;
@@ -75,7 +75,7 @@ export interface TableInfo {
   records: number | null;
 }
 
-/** What an open table is. */
+/** Facts of an open table. */
 export interface TableFacts {
   name: string;
   protocol: string;
@@ -96,7 +96,7 @@ export interface TableFacts {
   linkable: boolean;
 }
 
-/** What a table has cost since it was opened. Bytes are those of bodies, without HTTP headers. */
+/** Traffic and time of a table since it was opened. Bytes are those of bodies, without HTTP headers. */
 export interface Stats {
   /** Look-ups sent, those sent again included. */
   queries: number;

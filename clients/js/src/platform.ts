@@ -1,5 +1,4 @@
-// What the package takes of its platform, by names that need not be there: a program may have the types of browsers, those of Node,
-// or neither.
+// Types of the platform, by names that may be missing: a program may have the types of browsers, those of Node, or neither.
 
 type Platform<Name extends string> = typeof globalThis extends Record<Name, { prototype: infer Thing }> ? Thing : never;
 

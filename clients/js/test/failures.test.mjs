@@ -1,4 +1,4 @@
-// What goes wrong: on the way, on the server, in a caller's program.
+// Failures: on the way, on the server, in a caller's program.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

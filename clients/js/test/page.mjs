@@ -1,4 +1,4 @@
-// What the test of browsers runs there: in a page and in Web Workers. `steps` are told by name.
+// The steps of the test of browsers, by name. They run in a page and in Web Workers.
 
 import { connect, HushError } from "/package/index.js";
 
@@ -20,7 +20,7 @@ const steps = {
     return { found, costs, told };
   },
 
-  /** What a page says that asks a server of another origin, which does not allow it. */
+  /** Returns the error of a page that asks a server of another origin, which does not allow it. */
   async otherOrigin(url, options) {
     try {
       await connect(url, { ...options, attempts: 1 });
@@ -38,7 +38,7 @@ const steps = {
     return (await table.get("k3")).text();
   },
 
-  /** What a server of another origin says in headers: how long to wait, and the tag of a table. */
+  /** Returns headers of a server of another origin: how long to wait, and the tag of a table. */
   async refusal(url, { token }) {
     const described = await fetch(`${url}/v1/tables/colpack`, { headers: { authorization: `Bearer ${token}` } });
     const table = await (await connect(url, { token, attempts: 1 })).open("colpack");

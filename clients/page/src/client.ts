@@ -3,7 +3,7 @@
 import type { Progress, TableInfo } from "./client/index.js";
 import type { Ask, Failure, LookUp, Opened, Question, Reply } from "./messages.js";
 
-/** What a look-up, or connecting, failed with. */
+/** The error of a look-up that failed, or of a server that is not reached. */
 export class ClientError extends Error {
   readonly code: Failure["code"];
 

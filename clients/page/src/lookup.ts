@@ -12,7 +12,7 @@ export function query({ exchanges }: LookUp): Exchange | undefined {
   return exchanges.findLast(({ path, status }) => path.endsWith("/query") && status === 200);
 }
 
-/** What a request is for. */
+/** Returns the purpose of a request in words. */
 export function purpose({ method, path }: Exchange): string {
   if (path.endsWith("/query")) return "The query";
   if (path.includes("/keys/")) return method === "PUT" ? "Evaluation keys, uploaded once" : "Whether the server has the evaluation keys";
@@ -24,7 +24,7 @@ export function purpose({ method, path }: Exchange): string {
 export function show(found: LookUp): string {
   const [outcome, parts] = valueOf(found);
   the("found").replaceChildren(...parts);
-  // What scrolls must be reachable by keyboard.
+  // Parts that scroll must be reachable by keyboard.
   for (const part of parts) if (part.scrollHeight > part.clientHeight + 1) part.tabIndex = 0;
   const asked = query(found);
   if (asked) {

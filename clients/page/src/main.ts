@@ -125,7 +125,7 @@ function describe({ facts }: Opened): void {
   }
 }
 
-/** What was typed, as the table takes it. */
+/** Returns the key or the position that was typed. */
 function wanted(id: string): string | bigint {
   const input = the<HTMLInputElement>(id);
   const typed = input.value;
@@ -142,7 +142,7 @@ async function lookUp(key: string | bigint): Promise<LookUp> {
     say("");
     return found;
   } catch (error) {
-    say(""); // What was told of it on the way.
+    say(""); // The progress of the look-up is no longer true.
     if (isOfToken(error)) askForToken("");
     throw error;
   }

@@ -1,4 +1,4 @@
-/** What the page and its worker say to each other. */
+/** The messages between the page and its worker. */
 
 import type { ErrorCode, Progress, Stats, TableFacts, TableInfo } from "./client/index.js";
 
@@ -19,7 +19,7 @@ export interface Exchange {
 
 export type Phases = Stats["seconds"];
 
-/** What a look-up found, and what the server saw of it. */
+/** The value that a look-up found, and the requests that the server saw. */
 export interface LookUp {
   /** Null if the table has no such key. */
   value: Uint8Array<ArrayBuffer> | null;
@@ -37,7 +37,7 @@ export interface Opened {
   phases: Phases;
 }
 
-/** What the worker is asked for. */
+/** A request of the page to its worker. */
 export type Ask =
   | { kind: "connect"; token: string | undefined }
   | { kind: "open"; table: string }

@@ -44,7 +44,7 @@ export async function lookUp(page, key) {
   return texts.join(" ").replaceAll(/\s+/g, " ");
 }
 
-/** What is said of a look-up that fails. Nothing of an earlier one is left. */
+/** Looks a key up, and returns the message of the failure. Nothing of an earlier look-up is left. */
 export async function refused(page, key) {
   await page.fill("#key", key);
   await page.press("#key", "Enter");
