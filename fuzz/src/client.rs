@@ -223,6 +223,10 @@ impl Host for Memory {
         Duration::ZERO
     }
 
+    fn date(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn report(&self, event: &Event<'_>) {
         if let Event::HintStart { bytes, present } = event {
             assert!(present <= bytes);

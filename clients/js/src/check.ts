@@ -27,6 +27,8 @@ export const CONNECT: Rules<ConnectOptions> = {
   maxQueries: whole(1, 256),
   attempts: whole(1, 1000),
   lookupsPerKey: whole(1, 2 ** 20),
+  relay: text,
+  ohttpKeys: ["a Uint8Array", (value) => value instanceof Uint8Array],
   trust: text,
   epoch: text,
   allowWeak: text,

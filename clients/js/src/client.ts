@@ -28,18 +28,23 @@ const TIMEOUT_MS = 120_000;
 /** Connects to the server at `url`, such as `https://hush.example`. */
 export async function connect(url: string | Url, options: ConnectOptions = {}): Promise<Server> {
   check("connect", CONNECT, options);
-  const { token, signal, timeoutMs, onProgress, storage: chosen, fetch: chosenFetch, ...others } = options;
+  const { signal, onProgress, storage: chosen, fetch: chosenFetch, ohttpKeys, ...others } = options;
+  const { token, timeoutMs, relay } = options;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new HushError("options", "that is no token: it has no spaces");
+  }
+  if (ohttpKeys !== undefined && relay === undefined) {
+    throw new HushError("options", "ohttpKeys are for requests through a relay: give its URL as the option 'relay'");
   }
   const exports = await module();
   const storage = chosen === undefined ? (IndexedDbStorage.isThere ? new IndexedDbStorage() : null) : chosen;
   try {
-    const choices = JSON.stringify({ ...others, timeoutMs, hasToken: token !== undefined, keepsHints: storage !== null });
+    const choices = JSON.stringify({ ...others, ohttpKeys: ohttpKeys && [...ohttpKeys], keepsHints: storage !== null });
     // A base of URLs: `URL` adds the slash that a server's URL ends without.
     const client = new exports.Client(String(url).replace(/\/$/, ""), choices);
     const driver = new Driver(client, {
-      token,
+      // Sealed requests have it, and a relay must not.
+      token: relay === undefined ? token : undefined,
       timeoutMs: timeoutMs ?? TIMEOUT_MS,
       storage,
       onProgress,

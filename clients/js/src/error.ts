@@ -3,7 +3,7 @@ export type ErrorCode =
   /** Of the caller. */
   | "url" | "options" | "bad_key" | "key_too_long" | "wrong_lookup" | "index_out_of_range" | "closed" | "aborted"
   /** Of the way to the server. */
-  | "unreachable" | "timeout" | "moved" | "not_hushdb" | "interrupted"
+  | "unreachable" | "timeout" | "moved" | "not_hushdb" | "interrupted" | "relay"
   /** Refusals of the server. */
   | "token" | "token_in_the_open" | "no_tables" | "choose_table" | "unknown_table" | "busy" | "refused"
   /** Of the table: it is not accepted, or it changes too fast. */

@@ -46,6 +46,13 @@ export interface ConnectOptions {
    * fresh keys are uploaded.
    */
   lookupsPerKey?: number;
+  /** The URL of a relay of Oblivious HTTP to ask through, so that the server does not see who asks. */
+  relay?: string;
+  /**
+   * The server's keys for requests through a relay, as the server gives them at `/.well-known/ohttp-gateway`. Unless told, the relay's
+   * word is taken for them.
+   */
+  ohttpKeys?: Uint8Array;
   /**
    * The publisher (64 hex digits) who must have signed the table, under the name by which it is opened; or `KEY=NAME`, if the server
    * has the table under another name than the one that is signed.

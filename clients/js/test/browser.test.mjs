@@ -24,7 +24,9 @@ let waiting, pending = [];
 
 before(async () => {
   const names = ["colpack", "simple", "onion"].map((name) => scratch.build(name, rows(300), ...by, "--protocol", name));
-  url = await scratch.serve(names);
+  const gateway = join(scratch.dir, "gateway.json");
+  scratch.hushdb("gateway-key", "rotate", "--keys", gateway);
+  url = await scratch.serve(names, "--gateway-keys", gateway);
   site = createServer(answer);
   await new Promise((resolve) => site.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${site.address().port}`;
@@ -178,6 +180,11 @@ test("a server of another origin, which allows the page", async () => {
   assert.match(await inPage("otherOrigin", allowing, { token: "hush_wrong" }), /^token: /);
   const { busy, etag } = await inPage("refusal", allowing, { token });
   assert.ok(busy >= 1000 && etag, `${busy} ${etag}`);
+});
+
+test("through a relay, which allows the page", async () => {
+  const relay = await scratch.start("relay", "--gateway", url, "--allow-origin", origin);
+  assert.deepEqual((await inPage("lookUp", "http://hush.example", { relay })).found, all);
 });
 
 test("a server that does not allow the page", async () => {

@@ -1,6 +1,9 @@
 //! What can go wrong.
 
-use hush_client::http::{ErrorKind, FileCacheError, HttpError};
+use hush_client::{
+    http::{ErrorKind, FileCacheError, HttpError},
+    session::camel_case,
+};
 
 /// What can go wrong. Every message says what to do.
 #[derive(Clone, Debug, thiserror::Error, uniffi::Error)]
@@ -64,16 +67,6 @@ fn message(error: &HttpError) -> String {
         },
         error => error.message(camel_case),
     }
-}
-
-/// An option of the command line as both languages call it.
-fn camel_case(option: &str) -> String {
-    let mut words = option.split('-');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |name, word| {
-        let (head, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
-        name + &head.to_uppercase() + rest
-    })
 }
 
 #[cfg(test)]

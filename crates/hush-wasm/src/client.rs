@@ -24,6 +24,8 @@ use crate::{
 #[wasm_bindgen]
 pub struct Client {
     url: ServerUrl,
+    /// The server, or the relay before it.
+    peer: ServerUrl,
     options: Options,
     host: Arc<MemoryHost>,
     /// Once it is connected.
@@ -89,20 +91,25 @@ impl Client {
     /// A server that is not asked yet. `options` is a JSON document.
     #[wasm_bindgen(constructor)]
     pub fn new(url: &str, options: &str) -> Result<Self, JsValue> {
-        let (url, options) =
-            (ServerUrl::parse(url).map_err(|error| thrown(&error))?, Options::parse(options)?);
-        if options.has_token && !url.is_https() && !url.is_loopback() {
-            return Err(thrown(&SessionError::TokenInTheOpen));
-        }
+        let parsed = |url: &str| ServerUrl::parse(url).map_err(|error| thrown(&error));
+        let url = parsed(url)?;
+        let options = Options::parse(options)?;
+        let peer = match &options.relay {
+            Some(relay) => parsed(relay)?,
+            None if options.token.is_some() && !url.is_https() && !url.is_loopback() => {
+                return Err(thrown(&SessionError::TokenInTheOpen));
+            }
+            None => url.clone(),
+        };
         options.session()?;
         let host = Arc::new(MemoryHost::new(options.keeps_hints));
-        Ok(Self { url, options, host, server: Rc::default() })
+        Ok(Self { url, peer, options, host, server: Rc::default() })
     }
 
-    /// The URL that paths are added to.
+    /// The URL that paths are added to, the server's or the relay's.
     #[wasm_bindgen(getter)]
     pub fn url(&self) -> String {
-        self.url.as_str().to_owned()
+        self.peer.as_str().to_owned()
     }
 
     /// Asks the server for its tables.

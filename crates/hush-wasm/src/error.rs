@@ -2,7 +2,7 @@
 
 use hush_client::{
     ClientError,
-    session::{SessionError, TransportFailure},
+    session::{SessionError, TransportFailure, camel_case},
 };
 use hush_protocol::ProtocolError;
 use wasm_bindgen::JsValue;
@@ -50,7 +50,8 @@ fn code(error: &SessionError) -> &'static str {
         SessionError::Url { .. } => "url",
         SessionError::Unreachable { .. } => "unreachable",
         SessionError::Timeout { .. } => "timeout",
-        SessionError::TokenInTheOpen => "token_in_the_open",
+        SessionError::TokenInTheOpen | SessionError::TokenToRelay => "token_in_the_open",
+        SessionError::Relay { .. } => "relay",
         SessionError::Token { .. } => "token",
         SessionError::Moved { .. } => "moved",
         SessionError::NotHushDb { .. } => "not_hushdb",
@@ -107,6 +108,12 @@ fn message(error: &SessionError) -> String {
         SessionError::Client(ClientError::Protocol(ProtocolError::WrongLookup { .. })) => {
             "the table is looked up by position, not by key: give a number or a bigint".into()
         }
+        SessionError::TokenToRelay => {
+            "a token goes through a relay only if it is sealed for keys that are surely the server's: fetch them from the server, at \
+             /.well-known/ohttp-gateway, and give them with connect(url, { ohttpKeys })"
+                .into()
+        }
+        SessionError::Relay { .. } => error.message(camel_case),
         error => error.to_string(),
     }
 }

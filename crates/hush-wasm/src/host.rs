@@ -226,6 +226,10 @@ impl Host for MemoryHost {
         Duration::from_secs_f64(performance_now().max(0.0) / 1000.0)
     }
 
+    fn date(&self) -> Duration {
+        Duration::from_secs(seconds_since_1970())
+    }
+
     fn report(&self, event: &Event<'_>) {
         let told = |kind| Told { kind, bytes: None, present: None, message: None, wait: None };
         let told = match event {

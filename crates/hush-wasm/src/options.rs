@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use hush_client::{
     Acceptance, parse_epoch,
-    session::{RetryPolicy, SessionOptions},
+    session::{RelayOptions, RetryPolicy, SessionOptions},
 };
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
+use zeroize::Zeroizing;
 
 use crate::error::refused;
 
@@ -29,9 +30,12 @@ pub(crate) struct Options {
     epoch: Option<String>,
     /// A public key, or a public key, `=` and a name.
     trust: Option<String>,
-    /// Whether the driver sends a token.
-    #[serde(default)]
-    pub(crate) has_token: bool,
+    /// The token, which a driver sends with requests that go straight to the server.
+    pub(crate) token: Option<String>,
+    /// The URL of a relay.
+    pub(crate) relay: Option<String>,
+    /// The server's keys for requests through it.
+    ohttp_keys: Option<Vec<u8>>,
     /// Whether the driver keeps hints for later.
     #[serde(default)]
     pub(crate) keeps_hints: bool,
@@ -59,7 +63,8 @@ impl Options {
             max_hint_bytes: self.max_hint_bytes.unwrap_or(MAX_HINT_BYTES),
             max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),
             lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
-            route: None,
+            relay: self.relay.clone().map(|url| RelayOptions { url, keys: self.ohttp_keys.clone() }),
+            authorization: self.token.as_ref().map(|token| Zeroizing::new(format!("Bearer {token}"))),
             retry: RetryPolicy { attempts, ..defaults.retry },
             timeout: timeout.ok_or_else(no_time)?,
         })

@@ -3,7 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use hush_protocol::descriptor::BlobRef;
@@ -59,6 +59,10 @@ impl FileHost {
 impl Host for FileHost {
     fn now(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn date(&self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
     fn report(&self, event: &Event<'_>) {

@@ -29,7 +29,6 @@ mod hint;
 mod lock;
 mod oblivious;
 mod options;
-mod pieces;
 mod secrets;
 mod serials;
 mod transport;
@@ -38,11 +37,11 @@ pub use call::{CallOptions, Cancel};
 pub use client::{HttpClient, HttpTable};
 pub use files::{FileCacheError, FileHost};
 pub use oblivious::{Said, SealedPeer};
-pub use options::{BearerToken, HintCache, HttpOptions, Observer, RelayOptions, TlsIdentity, TlsOptions};
+pub use options::{BearerToken, HintCache, HttpOptions, Observer, TlsIdentity, TlsOptions};
 
 pub use transport::agent;
 
 pub use crate::session::{
-    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, MAX_LOOKUPS_PER_KEY, RetryPolicy,
-    Seconds, SessionError as HttpError, Stats, TableInfo,
+    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, MAX_LOOKUPS_PER_KEY, RelayOptions,
+    RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
 };

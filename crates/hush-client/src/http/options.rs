@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Acceptance,
-    session::{Event, RetryPolicy, SessionOptions},
+    session::{Event, RelayOptions, RetryPolicy, SessionOptions},
 };
 
 /// Receives events; called on the thread that made the call.
@@ -58,24 +58,6 @@ pub struct HttpOptions {
     pub closes: bool,
     /// Receives progress.
     pub observer: Observer,
-}
-
-/// A relay of Oblivious HTTP (RFC 9458): the server does not see who asks, and the relay not what.
-#[derive(Clone)]
-pub struct RelayOptions {
-    /// Its URL.
-    pub url: String,
-    /// The server's key configuration, as the server gives it (RFC 9540); the relay's word for it if none.
-    pub keys: Option<Vec<u8>>,
-}
-
-impl RelayOptions {
-    /// Returns a name for the way through this relay. A relay whose word is taken for the server's keys can have read what came
-    /// through it; so that way and the one with keys of the server are two, and so are those to different keys.
-    fn route(&self) -> String {
-        let keys = self.keys.as_ref().map(|keys| blake3::hash(keys).to_hex());
-        format!("{} {}", self.url.trim_end_matches('/'), keys.as_ref().map_or("", |hash| hash.as_str()))
-    }
 }
 
 /// A bearer token (RFC 6750).
@@ -151,13 +133,13 @@ impl HttpOptions {
     /// Those that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
         let Self { max_hint_bytes, max_queries, lookups_per_key, stored_form, retry, timeout, .. } = *self;
-        let (acceptance, route) = (self.acceptance.clone(), self.relay.as_ref().map(RelayOptions::route));
         SessionOptions {
-            acceptance,
+            acceptance: self.acceptance.clone(),
             max_hint_bytes,
             max_queries,
             lookups_per_key,
-            route,
+            relay: self.relay.clone(),
+            authorization: self.token.as_ref().map(BearerToken::header),
             stored_form,
             retry,
             timeout,

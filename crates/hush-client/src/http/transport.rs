@@ -15,8 +15,6 @@ use ureq::{
 use super::{
     BearerToken, Cancel, HttpError, HttpOptions, TlsIdentity, TlsOptions,
     call::{Calling, Leaving, in_time, set_time_left, wait},
-    oblivious::Relayed,
-    pieces::Pieces,
 };
 use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
@@ -29,11 +27,10 @@ const CHUNK_BYTES: usize = 256 << 10;
 #[derive(Clone)]
 pub(super) struct Transport {
     agent: Agent,
-    /// Without a slash at the end.
+    /// The server's, or that of the relay before it. Without a slash at the end.
     url: String,
+    /// Not for a relay: sealed requests have it.
     token: Option<BearerToken>,
-    /// What requests go through, if not straight to the server.
-    relayed: Option<Relayed>,
     /// Whether the last request of a call ends the connection.
     closes: bool,
 }
@@ -44,17 +41,15 @@ impl Transport {
     /// # Errors
     /// [`HttpError`] if the options are of no use.
     pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Result<Self, HttpError> {
-        let relay = options.relay.as_ref();
-        if relay.is_none() {
-            check_token(url, options)?;
-        }
-        Ok(Self {
-            agent: agent_for(url, options)?,
-            url: url.as_str().to_owned(),
-            token: options.token.clone(),
-            relayed: relay.map(|relay| Relayed::new(url, relay, options)).transpose()?,
-            closes: options.closes,
-        })
+        let (peer, token) = match &options.relay {
+            Some(relay) => (ServerUrl::parse(&relay.url)?, None),
+            None => {
+                check_token(url, options)?;
+                (url.clone(), options.token.clone())
+            }
+        };
+        let agent = agent_for(&peer, options)?;
+        Ok(Self { agent, url: peer.as_str().to_owned(), token, closes: options.closes })
     }
 
     /// Does what `task` asks for until it is done, or given up.
@@ -78,9 +73,6 @@ impl Transport {
 
     fn exchange<T>(&self, task: &mut Task<'_, T>, request: Request) {
         set_time_left(request.time_left);
-        if let Some(relayed) = &self.relayed {
-            return self.exchange_sealed(relayed, task, request);
-        }
         let response = match self.send(request) {
             Ok(response) => response,
             Err(error) => return task.fail(failure(error)),
@@ -93,40 +85,6 @@ impl Transport {
                 Ok(count) => more = task.body(&chunk[..count]),
                 Err(error) => return task.fail(failure(error.into())),
             }
-        }
-    }
-
-    /// The same through a relay: a file in pieces, and everything else whole.
-    fn exchange_sealed<T>(&self, relayed: &Relayed, task: &mut Task<'_, T>, request: Request) {
-        let authorization = self.token.as_ref().map(BearerToken::header);
-        let mut pieces = Pieces::of(&request);
-        let (mut request, mut is_begun) = (request, false);
-        loop {
-            if let Some(pieces) = &pieces {
-                pieces.ask(&mut request);
-            }
-            let closes = self.closes && request.is_last;
-            let (head, body) = match relayed.send(&request, authorization.as_ref(), closes) {
-                Ok(response) => response,
-                Err(failure) => return task.fail(failure),
-            };
-            let whole = match &mut pieces {
-                Some(pieces) => pieces.received(&head, body.len()),
-                None => None,
-            };
-            if is_begun && whole.is_none() {
-                let reason = "the server sent a part of a file, and no other".into();
-                return task.fail(TransportFailure::Relay { reason });
-            }
-            let is_last = pieces.as_ref().is_none_or(|pieces| whole.is_none() || pieces.is_done());
-            let more = (is_begun || task.begin(whole.unwrap_or(head))) && task.body(&body);
-            if is_last && more {
-                task.end();
-            }
-            if is_last || !more {
-                return;
-            }
-            is_begun = true;
         }
     }
 

@@ -33,6 +33,9 @@ pub trait Host: Send + Sync {
     /// The time since some fixed moment, by a clock that does not go back.
     fn now(&self) -> Duration;
 
+    /// The time since 1970, by the clock of this machine.
+    fn date(&self) -> Duration;
+
     /// Takes note of what happens.
     fn report(&self, event: &Event<'_>);
 

@@ -3,8 +3,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    KeptKeys, KeyNote, KeyRequest, Need, SessionError, kept_keys::record_name, link::Link,
-    options::MAX_LOOKUPS_PER_KEY,
+    KeptKeys, KeyNote, KeyRequest, Need, SessionError,
+    kept_keys::record_name,
+    link::Link,
+    options::{MAX_LOOKUPS_PER_KEY, RelayOptions},
 };
 use crate::Table;
 
@@ -70,6 +72,6 @@ pub(super) fn limit(link: &Link) -> u32 {
 
 fn name_of(link: &Link, table: &Table) -> Option<String> {
     let preset = table.key_preset()?;
-    let route = link.options().route.as_deref().unwrap_or("");
-    Some(record_name(&link.context().url.origin(), route, preset))
+    let route = link.options().relay.as_ref().map(RelayOptions::route).unwrap_or_default();
+    Some(record_name(&link.context().url.origin(), &route, preset))
 }

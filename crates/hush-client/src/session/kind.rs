@@ -70,6 +70,16 @@ impl ClientError {
     }
 }
 
+/// Returns an option of the command line as languages with camel case call it: `ca-cert` is `caCert`.
+pub fn camel_case(option: &str) -> String {
+    let mut words = option.split('-');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (head, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        name + &head.to_uppercase() + rest
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

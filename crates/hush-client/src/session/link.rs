@@ -1,6 +1,9 @@
 //! Requests, retries, bounded bodies.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use hush_protocol::wire;
 
@@ -8,6 +11,7 @@ use super::{
     Event, Head, Host, Method, Need, Request, RetryPolicy, ServerUrl, SessionError, SessionOptions,
     TransportFailure,
     problem::{self, MAX_REFUSAL_BYTES},
+    relay::{Relay, Relayed},
     task::Port,
 };
 
@@ -16,6 +20,8 @@ pub(super) struct Context {
     pub(super) url: ServerUrl,
     pub(super) options: SessionOptions,
     pub(super) host: Arc<dyn Host>,
+    /// The way to the server, if not straight.
+    pub(super) relay: Option<Arc<Relay>>,
 }
 
 /// What a task makes its requests through.
@@ -24,12 +30,14 @@ pub(super) struct Link {
     port: Port,
     /// When the call is out of time, by the clock of the host.
     deadline: Option<Duration>,
+    /// The last response, if it comes through a relay.
+    relayed: Mutex<Option<Relayed>>,
 }
 
 impl Link {
     pub(super) fn new(context: &Arc<Context>, port: Port) -> Self {
         let deadline = context.options.timeout.map(|timeout| context.host.now().saturating_add(timeout));
-        Self { context: context.clone(), port, deadline }
+        Self { context: context.clone(), port, deadline, relayed: Mutex::default() }
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {
@@ -134,6 +142,33 @@ impl Link {
     /// The next part of the body of the last response.
     pub(super) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.in_time()?;
+        let Some(relay) = &self.context.relay else { return self.body_as_is().await };
+        let Some(mut relayed) = self.put_relayed(None) else { return Ok(None) };
+        let part = relayed.next(relay, self).await?;
+        self.put_relayed(Some(relayed));
+        Ok(part)
+    }
+
+    /// Makes a request, through the relay if there is one. Returns the head of its response.
+    async fn send(&self, request: Request) -> Result<Head, TransportFailure> {
+        let Some(relay) = &self.context.relay else { return self.send_as_is(request).await };
+        let (head, relayed) = Relayed::begin(relay, self, request).await?;
+        self.put_relayed(Some(relayed));
+        Ok(head)
+    }
+
+    fn put_relayed(&self, relayed: Option<Relayed>) -> Option<Relayed> {
+        std::mem::replace(&mut *self.relayed.lock().unwrap_or_else(PoisonError::into_inner), relayed)
+    }
+
+    /// Has the driver make a request.
+    pub(super) async fn send_as_is(&self, request: Request) -> Result<Head, TransportFailure> {
+        self.in_time()?;
+        self.port.send(Request { time_left: self.time_left(), ..request }).await
+    }
+
+    /// The next part of the body of the driver's last response.
+    pub(super) async fn body_as_is(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.port.body().await
     }
 
@@ -154,9 +189,7 @@ impl Link {
 
     /// The head of the response if it is a success.
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
-        self.in_time().map_err(|failure| self.failure(failure))?;
-        let request = Request { time_left: self.time_left(), ..request };
-        let head = self.port.send(request).await.map_err(|failure| self.failure(failure))?;
+        let head = self.send(request).await.map_err(|failure| self.failure(failure))?;
         if head.is_success() { Ok(head) } else { Err(self.refusal(&head).await) }
     }
 

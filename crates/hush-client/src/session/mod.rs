@@ -30,6 +30,9 @@
 //! | `hint.rs` | the hint: downloaded, resumed, verified |
 //! | `link.rs` | requests, retries, bounded bodies |
 //! | `problem.rs` | what refusals mean |
+//! | `relay.rs` | Oblivious HTTP: requests through a relay |
+//! | `seal.rs` | the seal of these requests |
+//! | `pieces.rs` | a file through a relay, in pieces |
 //! | `task.rs` | the machine: what to do next, and what came of it |
 //! | `message.rs`, `url.rs` | requests and responses, the server's URL |
 //! | `host.rs` | what a session needs of the program around it |
@@ -53,7 +56,10 @@ mod link;
 mod lookups;
 mod message;
 mod options;
+mod pieces;
 mod problem;
+mod relay;
+mod seal;
 mod server;
 mod stats;
 mod task;
@@ -62,11 +68,12 @@ mod url;
 pub use error::{CacheError, SessionError, TransportFailure};
 pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
 pub use kept_keys::{KeptKeys, KeyNote, KeyRequest};
-pub use kind::ErrorKind;
+pub use kind::{ErrorKind, camel_case};
 pub use lookups::Session;
 pub use message::{Head, Method, Request};
 pub use options::{
-    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RetryPolicy, SessionOptions,
+    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RelayOptions, RetryPolicy,
+    SessionOptions,
 };
 pub use server::{Server, TableInfo};
 pub use stats::{Seconds, Stats};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hush_protocol::ring_keys::LOOKUPS_PER_KEY;
+use zeroize::Zeroizing;
 
 use super::SessionError;
 use crate::Acceptance;
@@ -72,8 +73,27 @@ impl Default for RetryPolicy {
     }
 }
 
+/// A relay of Oblivious HTTP (RFC 9458): the server does not see who asks, and the relay not what.
+#[derive(Clone)]
+pub struct RelayOptions {
+    /// Its URL.
+    pub url: String,
+    /// The server's key configuration, as the server gives it (RFC 9540); the relay's word for it if none.
+    pub keys: Option<Vec<u8>>,
+}
+
+impl RelayOptions {
+    /// Returns a name for the way through this relay. Every way has its own evaluation keys, so that the server cannot link what
+    /// comes through one with what comes through another. A relay whose word is taken for the server's keys can have read what came
+    /// through it; so that way and the one with keys of the server are two, and so are those to different keys.
+    pub(super) fn route(&self) -> String {
+        let keys = self.keys.as_ref().map(|keys| blake3::hash(keys).to_hex());
+        format!("{} {}", self.url.trim_end_matches('/'), keys.as_ref().map_or("", |hash| hash.as_str()))
+    }
+}
+
 /// The choices of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct SessionOptions {
     /// Which tables are accepted.
     pub acceptance: Acceptance,
@@ -84,9 +104,11 @@ pub struct SessionOptions {
     /// The most look-ups under the same evaluation keys, of 1 to [`MAX_LOOKUPS_PER_KEY`]; a look-up that is sent again counts
     /// again. After them the client makes fresh keys and uploads them.
     pub lookups_per_key: u32,
-    /// A name for what requests go through, if not straight to the server. Every route has its own evaluation keys, so that the
-    /// server cannot link what comes through one with what comes through another.
-    pub route: Option<String>,
+    /// The relay that requests go through, if not straight to the server. Then a driver makes every request at the relay's URL, and
+    /// adds no token to it.
+    pub relay: Option<RelayOptions>,
+    /// The `Authorization` of requests through a relay, sealed with them. A driver adds it to all other requests itself.
+    pub authorization: Option<Zeroizing<String>>,
     /// Whether values are given in the [stored form](crate::Table::use_stored_form).
     pub stored_form: bool,
     /// Retries.
@@ -102,7 +124,8 @@ impl Default for SessionOptions {
             max_hint_bytes: DEFAULT_MAX_HINT_BYTES,
             max_queries: 64,
             lookups_per_key: DEFAULT_LOOKUPS_PER_KEY,
-            route: None,
+            relay: None,
+            authorization: None,
             stored_form: false,
             retry: RetryPolicy::default(),
             timeout: None,

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::{
     Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
     link::{Context, Link},
+    relay::Relay,
 };
 use crate::{Acceptance, ClientError, Table, Trust};
 
@@ -56,8 +57,11 @@ impl Server {
         options: SessionOptions,
         host: Arc<dyn Host>,
     ) -> Task<'static, Result<Self, SessionError>> {
-        let context = Arc::new(Context { url, options, host });
-        Task::new(|port| async move { Self::listed(&Link::new(&context, port)).await })
+        Task::new(|port| async move {
+            let relay = Relay::new(&url, &options)?.map(Arc::new);
+            let context = Arc::new(Context { url, options, host, relay });
+            Self::listed(&Link::new(&context, port)).await
+        })
     }
 
     async fn listed(link: &Link) -> Result<Self, SessionError> {
@@ -96,7 +100,7 @@ impl Server {
     /// The context of a table that is asked for by `name`. If a publisher is trusted and not which of its tables, the table must be
     /// signed under `name`: where the server chose, it could choose among all that the publisher ever signed.
     fn trusting(&self, name: Option<&str>) -> Result<Arc<Context>, ClientError> {
-        let Context { url, options, host } = &*self.context;
+        let Context { url, options, host, relay } = &*self.context;
         let Some(Trust { publisher, name: None }) = options.acceptance.trust else {
             return Ok(self.context.clone());
         };
@@ -105,7 +109,7 @@ impl Server {
         let acceptance =
             Acceptance { trust: Some(Trust { publisher, name: Some(name) }), ..options.acceptance.clone() };
         let options = SessionOptions { acceptance, ..options.clone() };
-        Ok(Arc::new(Context { url: url.clone(), options, host: host.clone() }))
+        Ok(Arc::new(Context { url: url.clone(), options, host: host.clone(), relay: relay.clone() }))
     }
 
     fn choose<'a>(&'a self, name: Option<&'a str>) -> Result<&'a str, SessionError> {

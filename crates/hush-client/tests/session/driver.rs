@@ -191,6 +191,10 @@ impl Host for Memory {
         *now
     }
 
+    fn date(&self) -> Duration {
+        Duration::from_secs(self.seconds())
+    }
+
     fn report(&self, event: &Event<'_>) {
         let text = match event {
             Event::Retry { error, wait } => format!("Retry {error}, {wait:?}"),

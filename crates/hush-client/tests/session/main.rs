@@ -2,6 +2,7 @@
 
 mod driver;
 mod epochs;
+mod gateway;
 mod hints;
 mod hostile;
 mod keys;
