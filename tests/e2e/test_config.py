@@ -44,6 +44,22 @@ class ConfigTest(KeyedTest):
         with self.serve(env={**self.env, "HUSHDB_TABLES": str(self.built)}) as (url, _):
             self.assertEqual(self.names(url), ["people"])
 
+    def test_variables_that_are_empty_misspelled_or_of_other_words(self):
+        env = {**self.env, "HUSHDB_CONFIG": "", "HUSHDB_TABLES": str(self.built), "HUSHDB_WATCH": "1", "HUSHDB_NAME": "",
+               "HUSHDB_LSITEN": "x", "HUSHDB_PORT": "tcp://10.0.0.1:7700"}
+        said = self.hushdb("serve", self.dir / "none", env=env).stderr
+        self.assertIn("warning: the variable HUSHDB_LSITEN is not read: did you mean HUSHDB_LISTEN?\n", said)
+        self.assertEqual(said.count("is not read"), 1, said)
+        del env["HUSHDB_LSITEN"]
+        with self.serve(env=env) as (url, _):
+            self.assertEqual(self.names(url), ["people"])
+        with self.serve(self.built) as (url, _):
+            result = self.hushdb("get", url, "k1", env={**self.env, "HUSHDB_TOKEN": "", "HUSHDB_TOKN": "x"})
+        self.assertEqual((result.returncode, result.stdout), (0, RECORDS["k1"]))
+        self.assertIn("HUSHDB_TOKN is not read: did you mean HUSHDB_TOKEN?", result.stderr)
+        self.assertIn("which server?", self.fails("admin", "tables", env={**self.env, "HUSHDB_ADMIN": ""}))
+        self.assertIn("HUSHDB_WATCH: invalid value 'maybe'", self.fails("serve", env={**env, "HUSHDB_WATCH": "maybe"}))
+
     def test_check(self):
         self.settings(f'tables = ["{self.built}"]\nmax-queue = 999\n')
         result = self.hushdb("config", "check", self.file, env={**self.env, "HUSHDB_WINDOW": "5"})

@@ -111,6 +111,18 @@ class FromPostgres(HushTest):
         line = self.fails("build", self.server.socket(), "--sql", "SELECT grow() AS k", "--key", "k", "--out", self.dir / "no")
         self.assertIn("read-only transaction; write a SELECT: nothing is changed", line)
 
+    def test_a_connection_ends_with_its_transaction(self):
+        log = self.server.data / "log"
+        before = len(log.read_text())
+        self.server.sql("ALTER SYSTEM SET log_disconnections = on; SELECT pg_reload_conf()")
+        self.addCleanup(self.server.sql, "ALTER SYSTEM RESET log_disconnections; SELECT pg_reload_conf()")
+        self.build(self.server.url(), "--table", "people", "--key", "email")
+        self.fails("build", self.server.url(), "--table", "people", "--key", "none", "--out", self.dir / "none")
+        ends = lambda: log.read_text()[before:].count("disconnection: session time")
+        self.wait_for("the ends of the connections", lambda: ends() >= 2)
+        self.assertNotIn("unexpected EOF", log.read_text()[before:])
+        self.assertNotIn("connection to client lost", log.read_text()[before:])
+
     def test_tables_and_queries(self):
         result = self.hushdb("build", self.server.url(), "--table", "people", "--key", "email", "--out", self.dir / "people")
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -104,6 +104,11 @@ class FromElsewhere(HushTest):
             self.check(self.dir / "table")
             line = self.fails("build", url, "--key", "k", "--out", self.dir / "no")
             self.assertIn("invalid peer certificate", line)
+        with Web({"/rows.csv": CSV}, tls=(authority.cert, self.dir / "authority.key")) as web:
+            line = self.fails("build", f"https://localhost:{web.port}/rows.csv", "--key", "k", "--out", self.dir / "no",
+                              env={**self.env, "SSL_CERT_FILE": str(authority.cert)})
+            self.assertIn("the server's certificate is that of an authority", line)
+            self.assertIn("basicConstraints=critical,CA:FALSE", line)
 
     def test_a_fetch_that_is_interrupted_leaves_nothing(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -128,6 +133,7 @@ class FromElsewhere(HushTest):
             for url, env, expected in (
                 ("s3://bucket/none.csv", s3.env(), ["s3://bucket/none.csv: cannot fetch", "check the name"]),
                 ("s3://bucket/rows.csv", wrong, ["check the credentials in the environment"]),
+                ("s3://bucket/rows.csv", {**s3.env(), "AWS_ALLOW_HTTP": "false"}, ["its endpoint is http, without TLS; ", "set AWS_ALLOW_HTTP=true"]),
                 ("s3://bucket/rows", s3.env(), ["cannot tell the format from the file name"]),
                 ("s3://bucket/rows.db.gz", s3.env(), ["of compressed files only CSV, JSONL and Arrow are read"]),
                 ("s4://bucket/rows.csv", s3.env(), ["s4://bucket/rows.csv: no input has this scheme; the nearest is s3://"]),

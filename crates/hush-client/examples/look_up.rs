@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     // Whom to trust and who asks, for a server that wants to know.
     let ca_cert = env::var_os("HUSHDB_CA_CERT").map(fs::read).transpose()?;
-    let token = env::var("HUSHDB_TOKEN").ok().map(|text| text.parse()).transpose()?;
+    let token =
+        env::var("HUSHDB_TOKEN").ok().filter(|text| !text.is_empty()).map(|text| text.parse()).transpose()?;
     let options =
         HttpOptions { token, tls: TlsOptions { ca_cert, ..TlsOptions::default() }, ..HttpOptions::default() };
 

@@ -10,8 +10,8 @@ import kotlinx.coroutines.runBlocking
 fun main(arguments: Array<String>) = runBlocking {
     val (url, keys) = arguments.first() to arguments.drop(1)
     // Who asks, for a server that wants to know, and whom to trust.
-    val caCert = System.getenv("HUSHDB_CA_CERT")?.let { File(it).readText() }
-    val options = Options(token = System.getenv("HUSHDB_TOKEN"), caCert = caCert)
+    val caCert = System.getenv("HUSHDB_CA_CERT")?.ifEmpty { null }?.let { File(it).readText() }
+    val options = Options(token = System.getenv("HUSHDB_TOKEN")?.ifEmpty { null }, caCert = caCert)
     try {
         Client.connect(url, options).use { client ->
             client.table().use { table ->

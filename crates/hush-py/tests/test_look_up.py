@@ -26,6 +26,12 @@ def test_a_key_is_found_and_another_is_not(server):
         assert "500 records, colpack" in repr(table)
 
 
+def test_an_empty_token_in_the_environment_is_none(server, monkeypatch):
+    monkeypatch.setenv("HUSHDB_TOKEN", "")
+    with hushdb.connect(server.url) as client:
+        assert client.table("people").get("nobody@example.org") is None
+
+
 def test_values_of_several_columns_are_dictionaries(server, curves):
     table = server.connect().table("curves")
     assert table.fields == ["rank", "regulator", "cm", "note", "points"]

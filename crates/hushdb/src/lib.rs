@@ -73,6 +73,10 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return report::exit(Err(error.into())),
     };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    // Those of a server come when it is known how its log looks.
+    if !matches!(cli.command, Command::Serve(_) | Command::Relay(_)) {
+        commands::environment::warn_of_unknown();
+    }
     match cli.command {
         #[cfg(feature = "ingest")]
         Command::Build(args) => commands::build::run(args),

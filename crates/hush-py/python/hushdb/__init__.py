@@ -219,7 +219,7 @@ def connect(
     lookups_per_key: how many look-ups are made under the same evaluation keys before fresh ones are uploaded; 256 if not given.
     on_progress: is told of what takes long: a function of stage ("hint", "keys"), done, total or None, and unit, or a bar of tqdm.
     """
-    token = token if token is not None else os.environ.get("HUSHDB_TOKEN")
+    token = token if token is not None else os.environ.get("HUSHDB_TOKEN") or None
     native = _native.Client(
         url, token=token, timeout=timeout, attempts=attempts, ca_cert=ca_cert, client_cert=client_cert, client_key=client_key, insecure=insecure,
         relay=relay, ohttp_keys=ohttp_keys, cache=cache, no_cache=no_cache, trust=trust, epoch=epoch, allow_weak=allow_weak,

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use thiserror::Error;
 
 /// The base-two logarithm of the longest window of Zstandard that is decompressed. It is held in memory.
@@ -46,7 +46,7 @@ impl Compression {
     /// The text of `bytes`, all members or frames of it.
     pub(super) fn decompress(self, bytes: impl BufRead + Send + 'static) -> io::Result<Decompressed> {
         let text: Box<dyn Read + Send> = match self {
-            Self::Gzip => Box::new(MultiGzDecoder::new(bytes)),
+            Self::Gzip => Box::new(GzipMembers { member: Some(GzDecoder::new(bytes)) }),
             Self::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)?;
                 decoder.window_log_max(MAX_WINDOW_LOG)?;
@@ -74,6 +74,41 @@ impl Compression {
             _ => BadCompression::Damaged { name, message: error.to_string() },
         };
         io::Error::new(io::ErrorKind::InvalidData, reason)
+    }
+}
+
+/// All members of gzip data. Zeros behind a member are passed over: tapes, devices and some servers pad files with them.
+struct GzipMembers<R> {
+    /// The member at hand; none after the last one.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(member) = &mut self.member else { return Ok(0) };
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let rest = self.member.take().map(GzDecoder::into_inner);
+            self.member = rest.map(after_zeros).transpose()?.flatten().map(GzDecoder::new);
+        }
+    }
+}
+
+/// Returns the input from its next byte on that is no zero, if there is one.
+fn after_zeros<R: BufRead>(mut input: R) -> io::Result<Option<R>> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let (length, zeros) = (bytes.len(), bytes.iter().take_while(|&&byte| byte == 0).count());
+        input.consume(zeros);
+        if zeros < length {
+            return Ok(Some(input));
+        }
+        if length == 0 {
+            return Ok(None);
+        }
     }
 }
 

@@ -83,7 +83,7 @@ pub enum IngestError {
         reason: &'static str,
     },
     /// `--key` or `--value` names a column twice.
-    #[error("{option} names the column \"{column}\" twice; name it once")]
+    #[error("{option} names the column {column:?} twice; name it once")]
     RepeatedOption {
         /// The option.
         option: &'static str,
@@ -97,7 +97,7 @@ pub enum IngestError {
         path: PathBuf,
     },
     /// A named column is not there.
-    #[error("{}: no column \"{column}\"; the columns are {}", path.display(), quoted(available))]
+    #[error("{}: no column {column:?}; the columns are {}", path.display(), quoted(available))]
     MissingColumn {
         /// The input.
         path: PathBuf,
@@ -107,7 +107,7 @@ pub enum IngestError {
         available: Vec<String>,
     },
     /// An object of a JSONL file lacks a key field.
-    #[error("{place}: the object has no field \"{column}\", which --key names; add it or remove the line")]
+    #[error("{place}: the object has no field {column:?}, which --key names; add it or remove the line")]
     MissingKeyField {
         /// The object.
         place: Place,
@@ -116,7 +116,7 @@ pub enum IngestError {
     },
     /// An object of a JSONL file has a field that the first object did not have.
     #[error(
-        "{place}: the field \"{column}\" is not in the first object, which set the columns; \
+        "{place}: the field {column:?} is not in the first object, which set the columns; \
          name the columns to keep with --value"
     )]
     UnexpectedField {
@@ -126,7 +126,7 @@ pub enum IngestError {
         column: String,
     },
     /// Two columns have one name.
-    #[error("{}: two columns are called \"{column}\"; rename one of them", path.display())]
+    #[error("{}: two columns are called {column:?}; rename one of them", path.display())]
     DuplicateColumn {
         /// The input.
         path: PathBuf,
@@ -134,7 +134,7 @@ pub enum IngestError {
         column: String,
     },
     /// Two fields of an object have one name.
-    #[error("{place}: the object has two fields \"{column}\"; remove one of them")]
+    #[error("{place}: the object has two fields {column:?}; remove one of them")]
     DuplicateField {
         /// The object.
         place: Place,
@@ -142,7 +142,7 @@ pub enum IngestError {
         column: String,
     },
     /// A text is not UTF-8.
-    #[error("{place}{}: not valid UTF-8; convert the file to UTF-8", in_column(column))]
+    #[error("{place}{}: not valid UTF-8; {}", in_column(column), utf8_advice(place))]
     BadUtf8 {
         /// The record; row 0 is the header of a CSV file.
         place: Place,
@@ -249,7 +249,7 @@ pub enum IngestError {
         byte: usize,
     },
     /// A key column has no value.
-    #[error("{place}, column \"{column}\": a key cannot be null; remove the row or choose another --key")]
+    #[error("{place}, column {column:?}: a key cannot be null; remove the row or choose another --key")]
     NullKey {
         /// The record.
         place: Place,
@@ -258,7 +258,7 @@ pub enum IngestError {
     },
     /// A part of a key over several columns contains the separator.
     #[error(
-        "{place}, column \"{column}\": contains the byte 0x1f, which separates the columns of a key; \
+        "{place}, column {column:?}: contains the byte 0x1f, which separates the columns of a key; \
          remove it, or make one key column"
     )]
     SeparatorInKey {
@@ -293,7 +293,7 @@ pub enum IngestError {
     },
     /// A column has a type that has no form as a value.
     #[error(
-        "{}: the column \"{column}\" is {kind}, which cannot be looked up; \
+        "{}: the column {column:?} is {kind}, which cannot be looked up; \
          name the columns to keep with --key and --value", path.display()
     )]
     UnsupportedColumn {
@@ -319,6 +319,15 @@ pub enum IngestError {
         path: PathBuf,
         /// What the reader said.
         message: String,
+    },
+    /// A SQLite database has a write-ahead log beside it, and its folder may not be written.
+    #[error(
+        "{}: SQLite: the database has a write-ahead log (WAL), and its folder may not be written, which reading it needs; copy the \
+         database to another folder, with its -wal, or have its owner run PRAGMA wal_checkpoint(TRUNCATE) and close it", path.display()
+    )]
+    WriteAheadLog {
+        /// The file.
+        path: PathBuf,
     },
     /// SQLite refused the file or the query.
     #[error("{}: SQLite: {message}", path.display())]
@@ -417,7 +426,7 @@ fn quoted(names: &[String]) -> String {
     if names.is_empty() {
         return "none".into();
     }
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("\"{name}\"")).collect();
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
     if names.len() > SHOWN {
         list.push(format!("and {} more", names.len() - SHOWN));
     }
@@ -432,6 +441,15 @@ fn quote_advice(is_escape: bool) -> &'static str {
     }
 }
 
+/// What to do about a text that is not UTF-8: only files of lines are in an encoding as a whole.
+fn utf8_advice(place: &Place) -> &'static str {
+    if place.line.is_some() {
+        "convert the file to UTF-8"
+    } else {
+        "correct this text, or leave the column out with --value; --sql can read it as bytes: CAST(column AS BLOB)"
+    }
+}
+
 fn in_column(column: &Option<String>) -> String {
-    column.as_ref().map(|column| format!(", column \"{column}\"")).unwrap_or_default()
+    column.as_ref().map(|column| format!(", column {column:?}")).unwrap_or_default()
 }

@@ -1,10 +1,16 @@
 //! The formats of an input, and the names by which they are known.
 
-use std::{ffi::OsStr, path::Path, str::FromStr};
+use std::{ffi::OsStr, fs::File, path::Path, str::FromStr};
 
 use thiserror::Error;
 
-use super::{IngestError, IngestOptions, compression::Compression};
+use super::{
+    IngestError, IngestOptions,
+    arrow_messages::is_arrow,
+    compression::{Compression, peek},
+    text::HEAD_BYTES,
+};
+use crate::key_list::without_mark;
 
 /// The formats of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +62,31 @@ impl Format {
         if metadata.is_dir() {
             return Ok((Self::Folder, None));
         }
-        Self::of_name(path, options)
+        let by_name = Self::of_name(path, options);
+        let is_unknown = matches!(by_name, Err(IngestError::UnknownFormat { .. }));
+        // What is no file can be read once.
+        if !is_unknown || !metadata.is_file() {
+            return by_name;
+        }
+        let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
+        let (head, _) = peek(File::open(path).map_err(unreadable)?, HEAD_BYTES).map_err(unreadable)?;
+        let (compression, stem) = Compression::of_name(path);
+        match Self::of_head(&head) {
+            Some(format) => Ok((format, None)),
+            None if is_any_text(stem) => Ok((Self::Csv, compression)),
+            None => by_name,
+        }
+    }
+
+    /// The format of a file that starts with `head`, if no other format can start so.
+    fn of_head(head: &[u8]) -> Option<Self> {
+        match without_mark(head).unwrap_or(head) {
+            head if is_arrow(head) => Some(Self::Arrow),
+            [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            [b'S', b'Q', b'L', b'i', b't', b'e', b' ', b'f', ..] => Some(Self::Sqlite),
+            [b'{', ..] => Some(Self::Jsonl),
+            _ => None,
+        }
     }
 
     /// The format of a file that is called `name`, and how that says that it is compressed.
@@ -67,7 +97,7 @@ impl Format {
         let (compression, stem) = Compression::of_name(name);
         let extension = stem.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let format = options.format.or(match extension.as_str() {
-            "db" => Some(Self::Sqlite),
+            "db" | "db3" | "sqlite3" | "s3db" => Some(Self::Sqlite),
             "tsv" => Some(Self::Csv),
             "arrows" | "feather" => Some(Self::Arrow),
             extension => extension.parse().ok(),
@@ -85,4 +115,9 @@ impl Format {
     pub(super) fn is_stream(self) -> bool {
         matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
     }
+}
+
+/// Whether a name says no more of a file than that it is a text.
+fn is_any_text(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
 }

@@ -5,12 +5,17 @@ use std::{
     error::Error as _,
     path::{Path, PathBuf},
     pin::Pin,
+    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::ReadyChunks};
 use hush_protocol::schema::{ColumnType, Schema};
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+    time::timeout,
+};
 use tokio_postgres::{Client, CopyOutStream, Error, error::SqlState};
 
 use super::{
@@ -20,10 +25,12 @@ use super::{
     postgres_settings::Settings,
     record::Projection,
 };
-use crate::remote::{Refused, RemoteUrl};
+use crate::remote::{AUTHORITY_AS_SERVER, Refused, RemoteUrl};
 
 /// Rows that are taken at a time, if so many have come.
 const ROWS_AHEAD: usize = 256;
+/// How long a server may take to say that a transaction has ended, and then to end the connection.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// Tables that are looked at for the one that is asked for.
 const MAX_TABLES: i64 = 100_000;
 
@@ -48,8 +55,8 @@ pub(super) struct PostgresReader {
     /// Rows that have come and are not read yet, the next one last.
     come: Vec<Result<Bytes, Error>>,
     rows: Pin<Box<ReadyChunks<CopyOutStream>>>,
-    /// Keeps the connection open.
-    _client: Client,
+    /// Keeps the connection open; `None` once it is closed.
+    session: Option<Session>,
     runtime: Runtime,
     projection: Projection,
     /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
@@ -69,15 +76,15 @@ impl PostgresReader {
         let settings = settings(url)?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
-        let opened = runtime.block_on(open(&settings, path, options))?;
-        let Opened { client, rows, projection, columns, types, total } = opened;
+        let (session, begun) = runtime.block_on(open(&settings, path, options))?;
+        let Begun { rows, projection, columns, types, total } = begun;
         Ok(Self {
             odd: types.iter().map(|_| Cell::new(false)).collect(),
             types,
             path: path.into(),
             come: Vec::new(),
             rows: Box::pin(rows.ready_chunks(ROWS_AHEAD)),
-            _client: client,
+            session: Some(session),
             runtime,
             projection,
             columns,
@@ -121,7 +128,7 @@ impl PostgresReader {
                     }
                     NoCell::Form => refused(
                         self.number,
-                        &format!(", column \"{}\": the server writes it in another form", column.name),
+                        &format!(", column {:?}: the server writes it in another form", column.name),
                         "convert it to text with --sql",
                     ),
                 })
@@ -135,7 +142,13 @@ impl Iterator for PostgresReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.come.is_empty() {
-            self.come = self.runtime.block_on(self.rows.next())?;
+            let Some(come) = self.runtime.block_on(self.rows.next()) else {
+                if let Some(session) = self.session.take() {
+                    self.runtime.block_on(session.end());
+                }
+                return None;
+            };
+            self.come = come;
             self.come.reverse();
         }
         match self.come.pop()? {
@@ -172,8 +185,7 @@ pub(super) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
 }
 
 /// A query that runs.
-struct Opened {
-    client: Client,
+struct Begun {
     rows: CopyOutStream,
     projection: Projection,
     columns: Vec<Option<(usize, Kind)>>,
@@ -181,17 +193,48 @@ struct Opened {
     total: Option<u64>,
 }
 
-async fn open(settings: &Settings, path: &Path, options: &IngestOptions) -> Result<Opened, IngestError> {
+/// A connection.
+struct Session {
+    client: Client,
+    connection: JoinHandle<Result<(), Error>>,
+}
+
+impl Session {
+    /// Ends the transaction and takes leave of the server, whose log would have a connection that broke off otherwise. Nothing was
+    /// written, so a server that has gone meanwhile changes nothing.
+    async fn end(self) {
+        let _ = timeout(FAREWELL, self.client.batch_execute("COMMIT")).await;
+        drop(self.client);
+        let _ = timeout(FAREWELL, self.connection).await;
+    }
+}
+
+async fn open(
+    settings: &Settings,
+    path: &Path,
+    options: &IngestOptions,
+) -> Result<(Session, Begun), IngestError> {
     let left_out = settings.left_out.as_deref();
     let connected = settings.config.connect(settings.tls.clone()).await;
     let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
     // What ends the connection, whoever waits for an answer is told too.
-    tokio::spawn(connection);
+    let session = Session { client, connection: tokio::spawn(connection) };
+    match begin(&session.client, path, options).await {
+        Ok(begun) => Ok((session, begun)),
+        Err(error) => {
+            session.end().await;
+            Err(error)
+        }
+    }
+}
+
+/// Begins the transaction and the query.
+async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<Begun, IngestError> {
     let failed = |error: Error| refused(path, &error, None);
     client.batch_execute(BEGIN).await.map_err(failed)?;
     let (query, total) = match &options.sql {
         Some(sql) => (sql.trim_end_matches(|c: char| c.is_whitespace() || c == ';').to_owned(), None),
-        None => choose_table(&client, path, options).await?,
+        None => choose_table(client, path, options).await?,
     };
     let statement = client.prepare(&query).await.map_err(failed)?;
     let names: Vec<String> = statement.columns().iter().map(|column| column.name().to_owned()).collect();
@@ -220,7 +263,7 @@ async fn open(settings: &Settings, path: &Path, options: &IngestOptions) -> Resu
     // A comment may end the query.
     let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
     let rows = client.copy_out(&copy).await.map_err(failed)?;
-    Ok(Opened { client, rows, projection, columns, types, total })
+    Ok(Begun { rows, projection, columns, types, total })
 }
 
 /// The query of the rows of a table, and about how many there are.
@@ -265,6 +308,9 @@ fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
         Some(refusal) => {
             let hint = refusal.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
             (format!("{}{hint}", refusal.message()), advice(refusal.code()))
+        }
+        None if chain(error).contains("CaUsedAsEndEntity") => {
+            (AUTHORITY_AS_SERVER.0.to_owned(), AUTHORITY_AS_SERVER.1)
         }
         None => {
             let message = chain(error);

@@ -53,7 +53,10 @@ impl Projection {
         available: &[String],
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
-        let mut sorted: Vec<&String> = available.iter().collect();
+        let is_used = |name: &&String| {
+            options.value.is_empty() || options.value.contains(name) || options.key.contains(name)
+        };
+        let mut sorted: Vec<&String> = available.iter().filter(is_used).collect();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(IngestError::DuplicateColumn { path: path.into(), column: pair[0].clone() });

@@ -1,6 +1,7 @@
 //! SQLite: the rows of a table in the order of their row ids, or those of a query.
 
 use std::{
+    os::unix::ffi::OsStrExt,
     panic::resume_unwind,
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, SyncSender, sync_channel},
@@ -10,7 +11,7 @@ use std::{
 
 use hush_protocol::schema::Schema;
 use rusqlite::{
-    Connection, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
+    Connection, ErrorCode, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
 };
 
 use super::{
@@ -36,9 +37,7 @@ impl SqliteReader {
     /// Reads the file at `at`; `path` is for messages.
     pub(super) fn open(at: &Path, path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
         let refused = |error: rusqlite::Error| refused(path, error);
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(at, flags).map_err(refused)?;
-        harden(&connection).map_err(refused)?;
+        let connection = connect(at, path)?;
         check_schema(&connection, path)?;
         let query = match &options.sql {
             Some(sql) => Query { sql: sql.clone(), rows: None },
@@ -107,6 +106,54 @@ impl Drop for SqliteReader {
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Opens a database that can be read.
+///
+/// One with a write-ahead log (WAL) needs a file beside it even to be read. Where its folder may not be written, the database is
+/// read as it is, if all of the log is in it.
+fn connect(at: &Path, path: &Path) -> Result<Connection, IngestError> {
+    let open = |name: &Path, flags: OpenFlags| -> rusqlite::Result<Connection> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(name, flags)?;
+        harden(&connection)?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    let error = match open(at, OpenFlags::empty()) {
+        Err(error) if needs_writing(&error) => error,
+        outcome => return outcome.map_err(|error| refused(path, error)),
+    };
+    let beside = |end: &str| {
+        let mut name = at.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let has_log = beside("-wal").metadata().is_ok_and(|log| log.len() > 0);
+    // Somebody may write to the log.
+    if has_log || beside("-shm").exists() {
+        return Err(IngestError::WriteAheadLog { path: path.into() });
+    }
+    let Ok(absolute) = at.canonicalize() else { return Err(refused(path, error)) };
+    open(&immutable(&absolute), OpenFlags::SQLITE_OPEN_URI).map_err(|_| refused(path, error))
+}
+
+/// Whether a database cannot be opened, or only by who may write beside it.
+fn needs_writing(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+}
+
+/// Returns the URI of a file that nobody changes while it is read.
+fn immutable(file: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for &byte in file.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'_' | b'-' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(byte.into()),
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    uri += "?immutable=1";
+    uri.into()
 }
 
 /// The file may be anybody's: its views call no functions that have effects, and no value that they make is longer than a row may

@@ -193,6 +193,13 @@ impl Refused {
 pub(crate) const SILENT: &str = "the server is silent";
 pub(crate) const TOO_SOON: &str = "the server ended it too soon";
 const CREDENTIALS: &str = "check the credentials in the environment, and what they allow";
+/// What is wrong with a certificate that the TLS library calls `CaUsedAsEndEntity`, and what to do.
+pub(crate) const AUTHORITY_AS_SERVER: (&str, &str) = (
+    "the server's certificate is that of an authority, which signs others and is no server's",
+    "its operator must make one with basicConstraints=critical,CA:FALSE",
+);
+const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for what is public \
+    (GOOGLE_SERVICE_ACCOUNT for gs://, AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY for az://)";
 const NAME: &str = "check the name";
 
 impl Remote {
@@ -346,13 +353,35 @@ pub(crate) fn store_refused(error: object_store::Error) -> Refused {
         E::NotFound { .. } => NAME,
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => CREDENTIALS,
         E::Precondition { .. } | E::NotModified { .. } => return Refused::changed(),
-        _ => return Refused::again(&error),
+        _ => return misconfigured(&chain(&error)).unwrap_or_else(|| Refused::again(&error)),
     };
     Refused::new(chain(&error), advice)
 }
 
+/// Returns what is wrong where waiting would not help: in the environment, or with a server's certificate.
+fn misconfigured(said: &str) -> Option<Refused> {
+    if said.contains("URL scheme is not allowed") {
+        return Some(Refused::new(
+            "its endpoint is http, without TLS",
+            "use one with https, or set AWS_ALLOW_HTTP=true if nobody can listen on the way",
+        ));
+    }
+    if said.contains("CaUsedAsEndEntity") {
+        return Some(Refused::new(AUTHORITY_AS_SERVER.0, AUTHORITY_AS_SERVER.1));
+    }
+    // Where credentials of a machine in a cloud are, which are asked for last.
+    let is_machines = said.contains("169.254.169.254") || said.contains("metadata.google.internal");
+    is_machines.then(|| {
+        Refused::new(
+            "there are no credentials in the environment, and this machine has none of its own",
+            NO_CREDENTIALS,
+        )
+    })
+}
+
 fn web_failed(error: reqwest::Error) -> Refused {
-    forbidden(&error).unwrap_or_else(|| Refused::again(&error.without_url()))
+    let refused = forbidden(&error).or_else(|| misconfigured(&chain(&error)));
+    refused.unwrap_or_else(|| Refused::again(&error.without_url()))
 }
 
 fn web_part(response: Response, asked: u64) -> Result<Part, Refused> {
@@ -407,6 +436,24 @@ fn chain(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_environment_lacks_is_told_at_once() {
+        let generic = |said: &'static str| object_store::Error::Generic { store: "S3", source: said.into() };
+        for (said, message, advice) in [
+            (
+                "Error performing PUT http://169.254.169.254/latest/api/token in 1s",
+                "there are no credentials",
+                "AWS_SKIP_SIGNATURE=true",
+            ),
+            ("HTTP error: builder error: URL scheme is not allowed", "is http", "AWS_ALLOW_HTTP=true"),
+        ] {
+            let refused = store_refused(generic(said));
+            assert!(refused.message.contains(message), "{}", refused.message);
+            assert!(refused.advice.is_some_and(|own| own.contains(advice)));
+        }
+        assert_eq!(store_refused(generic("connection reset")).advice, None, "it may go on");
+    }
 
     #[test]
     fn the_same_bytes_again_are_no_progress() {

@@ -30,6 +30,8 @@ fn members_and_frames_are_read_on() {
     let expected = pairs(&[("1", "a"), ("2", "b")]);
     for (name, content) in [
         ("t.jsonl.gz", [gzip(first), gzip(second)].concat()),
+        ("t.jsonl.gz", [gzip(TEXT), vec![0; 100_000]].concat()),
+        ("t.jsonl.gz", [gzip(first), vec![0; 3], gzip(second), vec![0]].concat()),
         ("t.ndjson.zst", [zstd(first), zstd(second)].concat()),
         ("t.jsonl.ZST", [skipped.to_vec(), zstd(TEXT)].concat()),
         // The name says nothing of it.
@@ -56,6 +58,9 @@ fn data_that_is_cut_off_is_refused() {
         }
     }
     assert!(Fixture::new("t.jsonl.gz", "").read(&options("id", "")).is_err());
+    let message = Fixture::new("t.jsonl.gz", [gzip(TEXT), b"\0\0no gzip data at all".to_vec()].concat())
+        .error(&options("id", ""));
+    assert!(message.contains("damaged, or not gzip data"), "{message}");
 }
 
 #[test]

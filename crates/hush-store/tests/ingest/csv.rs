@@ -243,6 +243,25 @@ fn well_formed_texts_are_read_as_by_the_csv_crate() {
 }
 
 #[test]
+fn two_columns_of_one_name_matter_if_they_are_used() {
+    let file = Fixture::new("t.csv", "k,x,v,x\na,1,2,3\n");
+    assert_eq!(file.texts(&options("k", "v")), pairs(&[("a", "2")]));
+    for (key, value) in [("k", ""), ("x", "v"), ("k", "v,x")] {
+        let message = file.error(&options(key, value));
+        assert_eq!(message, "t.csv: two columns are called \"x\"; rename one of them");
+    }
+}
+
+#[test]
+fn names_of_columns_cannot_steer_a_terminal() {
+    let file = Fixture::new("t.csv", "k,\"v\u{1b}[31m\"\na,1\n");
+    let message = file.error(&options("k", "w"));
+    assert_eq!(message, r#"t.csv: no column "w"; the columns are "k", "v\u{1b}[31m""#);
+    let message = Fixture::new("t.jsonl", "{\"v\\u0007\": null}").error(&options("v\u{7}", ""));
+    assert!(message.contains(r#"column "v\u{7}": a key cannot be null"#), "{message}");
+}
+
+#[test]
 fn utf_16_is_named() {
     for content in [&b"\xff\xfek\0,\0v\0\n\0"[..], b"\xfe\xff\0k\0,\0v\0\n"] {
         let message = table(content).error(&options("", ""));

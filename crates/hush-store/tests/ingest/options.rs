@@ -103,6 +103,27 @@ fn repeated_and_foreign_options_are_refused() {
 }
 
 #[test]
+fn the_first_bytes_say_what_the_name_does_not() {
+    let content = |fixture: &Fixture| std::fs::read(&fixture.path).unwrap();
+    let sqlite = content(&crate::sqlite::small());
+    for (name, content) in [
+        ("t.sqlite3", sqlite.clone()),
+        ("t.db3", sqlite.clone()),
+        ("t.txt", sqlite.clone()),
+        ("t", sqlite),
+        ("t.data", content(&crate::parquet::small())),
+        ("t.txt", b"{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2, \"name\": \"b\"}\n".to_vec()),
+        ("t.dump", b"{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2, \"name\": \"b\"}\n".to_vec()),
+        ("t.txt", b"id,name\n1,a\n2,b\n".to_vec()),
+        ("t.TXT", crate::compression::gzip("id,name\n1,a\n2,b\n")),
+        ("t.tsv", b"id\tname\n1\ta\n2\tb\n".to_vec()),
+    ] {
+        let texts = Fixture::new(name, content).texts(&options("id", "name"));
+        assert_eq!(texts, pairs(&[("1", "a"), ("2", "b")]), "{name}");
+    }
+}
+
+#[test]
 fn unknown_formats_and_missing_files_are_refused() {
     for name in ["t.xlsx", "t", "csv", ".csv"] {
         let message = Fixture::new(name, "a\n1\n").error(&IngestOptions::default());

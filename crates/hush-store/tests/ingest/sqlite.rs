@@ -119,7 +119,8 @@ fn damaged_files_and_text_are_refused() {
     let file = database("CREATE TABLE t (k, v); INSERT INTO t VALUES ('a', 'b'), ('c', CAST(X'ff' AS TEXT))");
     assert_eq!(
         file.error(&options("k", "v")),
-        "t.db, row 2, column \"v\": not valid UTF-8; convert the file to UTF-8"
+        "t.db, row 2, column \"v\": not valid UTF-8; correct this text, or leave the column out with --value; \
+         --sql can read it as bytes: CAST(column AS BLOB)"
     );
 }
 

@@ -127,9 +127,8 @@ fn parse_tiers_at_most(text: &str) -> Result<usize, String> {
 
 fn protocol_help() -> String {
     format!(
-        "Protocol: auto, {}. auto is colpack, unless a look-up would send as much as the table has, or what the server keeps \
-         beside the table would be longer than it and 512 MiB; then simple or frodo. With a goal or a budget it is the one that \
-         suits these best (hushdb plan lists them)",
+        "Protocol: auto, {}. auto is the one that suits the goal and the budgets best, without keys of clients unless --linkable: \
+         hushdb plan lists all, with what each costs",
         listed(Protocol::ALL, "or")
     )
 }

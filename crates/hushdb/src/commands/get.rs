@@ -3,7 +3,6 @@
 mod text;
 
 use std::{
-    env,
     ffi::OsString,
     fmt::Display,
     fs,
@@ -31,7 +30,10 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use self::text::{escaped, readable, wanted};
-use super::trust::{TrustArgs, file};
+use super::{
+    environment::variable,
+    trust::{TrustArgs, file},
+};
 use crate::report;
 
 /// Hints below this length are downloaded without a word.
@@ -194,7 +196,7 @@ fn look_up(
 
 /// The token of the options, or of the environment.
 fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
-    let text = args.token.clone().or_else(|| env::var("HUSHDB_TOKEN").ok()).map(Zeroizing::new);
+    let text = args.token.clone().or_else(|| variable("HUSHDB_TOKEN")).map(Zeroizing::new);
     // Not by clap, whose errors repeat what was given.
     Ok(text.map(|text| text.parse()).transpose()?)
 }

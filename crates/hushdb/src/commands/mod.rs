@@ -11,6 +11,7 @@ pub(crate) mod build;
 pub(crate) mod compact;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod environment;
 pub(crate) mod gateway_key;
 pub(crate) mod get;
 mod gpus;

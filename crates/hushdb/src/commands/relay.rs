@@ -11,10 +11,13 @@ use hush_protocol::ohttp::GATEWAY_PATH;
 use hush_server::{Listeners, RELAYED_AT_ONCE, Relayed, ServerConfig, Tables, Throttle, Uplink, origin};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::serve::{
-    listen, listen_health,
-    open_files::{self, Needs},
-    tell_health, tls,
+use super::{
+    environment::warn_of_unknown,
+    serve::{
+        listen, listen_health,
+        open_files::{self, Needs},
+        tell_health, tls,
+    },
 };
 use crate::logs::{self, LogFormat};
 
@@ -76,6 +79,7 @@ fn said(said: Result<Said, TransportFailure>) -> Result<Relayed, String> {
 
 pub(crate) fn run(args: RelayArgs) -> Result<(), Box<dyn Error>> {
     let _logs = logs::start(args.log_format, None)?;
+    warn_of_unknown();
     tokio::runtime::Runtime::new()?.block_on(relay(args))
 }
 

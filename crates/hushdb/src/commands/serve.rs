@@ -11,7 +11,7 @@ use tokio::{
     sync::{Mutex, oneshot},
 };
 
-use super::{inspect::VerifyArg, tell_unused_gpu};
+use super::{environment::warn_of_unknown, inspect::VerifyArg, tell_unused_gpu};
 use crate::{
     logs::{self, LogFormat},
     report,
@@ -204,6 +204,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let _logs = logs::start(args.log_format, args.otlp.as_deref())?;
+    warn_of_unknown();
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(serve(args));
     // A table that is still loading does not hold up the end.

@@ -3,7 +3,7 @@
 mod api;
 mod options;
 
-use std::{env, error::Error, fs::File, io::Read, path::Path, thread, time::Duration};
+use std::{error::Error, fs::File, io::Read, path::Path, thread, time::Duration};
 
 use clap::{Args, Subcommand};
 use hush_engine::Progress;
@@ -121,10 +121,10 @@ enum What {
 }
 
 pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
-    let url = args.url.or_else(|| env::var("HUSHDB_ADMIN").ok());
+    let url = args.url.or_else(|| super::environment::variable("HUSHDB_ADMIN"));
     let url =
         url.ok_or("which server? --url http://127.0.0.1:7701, or HUSHDB_ADMIN, has its admin endpoints")?;
-    let token = args.token.or_else(|| env::var("HUSHDB_TOKEN").ok()).map(Zeroizing::new);
+    let token = args.token.or_else(|| super::environment::variable("HUSHDB_TOKEN")).map(Zeroizing::new);
     let api = Api::new(&url, token, args.trust_in.options()?)?;
     let mut uploads = Uploads { api: &api, ids: Vec::new() };
     let request = match args.what {

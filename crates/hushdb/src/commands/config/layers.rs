@@ -8,10 +8,10 @@ use std::{env, fs, path::Path};
 use clap::{Arg, ArgAction, Command, builder::OsStr};
 use toml::{Table, Value};
 
+use crate::commands::environment::ALIKE;
+
 /// Longest file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// How alike two names are at least, of which one may have been meant for the other (0 to 1).
-const ALIKE: f64 = 0.7;
 
 /// Values of some settings, by their ids.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,6 +64,10 @@ impl Layer {
             let name = variable(arg);
             let Some(value) = env::var_os(&name) else { continue };
             let value = value.into_string().map_err(|_| format!("{name} is not UTF-8"))?;
+            if value.is_empty() {
+                continue; // As if it was not set.
+            }
+            let value = if takes_none(arg) { truth(&value).to_owned() } else { value };
             let values = match takes_several(arg) {
                 true => value.split(',').map(str::to_owned).collect(),
                 false => vec![value],
@@ -116,8 +120,22 @@ pub(crate) fn key(arg: &Arg) -> String {
 }
 
 /// The variable of a setting.
-fn variable(arg: &Arg) -> String {
+pub(crate) fn variable(arg: &Arg) -> String {
     format!("HUSHDB_{}", arg.get_id().as_str().to_ascii_uppercase())
+}
+
+/// Whether an argument has no value on the command line.
+fn takes_none(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+/// Returns `true` or `false` for the other words that environments have for them.
+fn truth(value: &str) -> &str {
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => "true",
+        "0" | "false" | "no" | "off" => "false",
+        _ => value,
+    }
 }
 
 fn takes_several(arg: &Arg) -> bool {
@@ -197,6 +215,21 @@ mod tests {
             let error = Layer::text(text, &serve()).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_switch_in_the_environment_has_the_words_of_environments() {
+        for (word, truth_of) in [
+            ("1", "true"),
+            ("Yes", "true"),
+            ("on", "true"),
+            ("TRUE", "true"),
+            ("0", "false"),
+            ("Off", "false"),
+        ] {
+            assert_eq!(truth(word), truth_of);
+        }
+        assert_eq!(truth("maybe"), "maybe", "which is refused as it is");
     }
 
     /// The example has every setting, in a comment, with its default; and it is one, once it is none.

@@ -6,12 +6,16 @@ use std::{error::Error, ffi::OsString, path::PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, parser::ValueSource};
 
-use super::serve::{self, ServeArgs};
+use super::{
+    environment,
+    serve::{self, ServeArgs},
+};
 use crate::report;
 use layers::Layer;
+pub(crate) use layers::{settings, variable};
 
 /// The variable that names the file.
-const FILE: &str = "HUSHDB_CONFIG";
+pub(crate) const FILE: &str = "HUSHDB_CONFIG";
 
 /// Look at the settings of a server.
 #[derive(Args)]
@@ -38,8 +42,8 @@ pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatche
     let first = hushdb.clone().ignore_errors(true).try_get_matches_from(&given).ok();
     let asked = first.as_ref().and_then(|matches| matches.subcommand_matches("serve"));
     let Some(asked) = asked else { return Ok(hushdb.get_matches_from(given)) };
-    let file =
-        asked.get_one::<PathBuf>("config").cloned().or_else(|| std::env::var_os(FILE).map(PathBuf::from));
+    let file = asked.get_one::<PathBuf>("config").cloned();
+    let file = file.or_else(|| environment::variable(FILE).map(PathBuf::from));
     let serve = hushdb.find_subcommand("serve").expect("it was asked for").clone();
     let [file, environment] = layers(file, &serve)?;
     let hushdb = hushdb.mut_subcommand("serve", |serve| environment.beneath(file.beneath(serve)));
@@ -62,7 +66,7 @@ pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
         let said = error.to_string();
         format!("{}: {}", path.display(), said.lines().next().unwrap_or("").trim_start_matches("error: "))
     })?;
-    for arg in layers::settings(&serve) {
+    for arg in settings(&serve) {
         let id = arg.get_id().as_str();
         let Some(values) = matches.get_raw(id) else { continue };
         let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();

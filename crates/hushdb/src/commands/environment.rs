@@ -1,0 +1,81 @@
+//! The variables of the environment that the program reads, `HUSHDB_*`.
+
+use std::env;
+
+use clap::{Args, Command};
+
+use super::{config, serve::ServeArgs};
+
+/// How alike two names are at least, of which one may have been meant for the other (0 to 1).
+pub(crate) const ALIKE: f64 = 0.7;
+
+const PREFIX: &str = "HUSHDB_";
+/// The variables that are no settings of `serve`.
+const OTHERS: [&str; 3] = ["HUSHDB_ADMIN", config::FILE, "HUSHDB_TOKEN"];
+/// The starts of variables that Kubernetes sets in every container beside a service called `hushdb`.
+const OF_KUBERNETES: [&str; 2] = ["HUSHDB_PORT", "HUSHDB_SERVICE_"];
+
+/// Returns what a variable says. An empty one says nothing: scripts and units empty variables in place of unsetting them.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Warns of variables that nothing reads: each may be a setting whose name is misspelled.
+pub(crate) fn warn_of_unknown() {
+    let names: Vec<String> = env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    for line in unknown(&names) {
+        say!("warning: {line}");
+    }
+}
+
+/// Returns a line for each of `names` that looks like a variable of this program and is none.
+fn unknown(names: &[String]) -> Vec<String> {
+    let serve = ServeArgs::augment_args(Command::new("serve"));
+    let mut known: Vec<String> = config::settings(&serve).map(config::variable).collect();
+    known.extend(OTHERS.map(str::to_owned));
+    let is_unknown = |name: &&String| {
+        name.starts_with(PREFIX)
+            && !known.contains(name)
+            && !OF_KUBERNETES.iter().any(|start| name.starts_with(start))
+    };
+    let line = |name: &String| {
+        let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), known));
+        let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0));
+        // All names begin alike.
+        let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();
+        let nearest = nearest.filter(|(_, known)| strsim::jaro_winkler(&own(name), &own(known)) >= ALIKE);
+        let meant = nearest.map_or(String::new(), |(_, known)| format!(": did you mean {known}?"));
+        format!("the variable {} is not read{meant}", name.escape_debug())
+    };
+    let mut lines: Vec<String> = names.iter().filter(is_unknown).map(line).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_nothing_reads_is_told_with_the_one_that_may_be_meant() {
+        let names = [
+            "HUSHDB_TOKN",
+            "HUSHDB_LSITEN",
+            "HUSHDB_ZZZ",
+            "HUSHDB_LISTEN",
+            "HUSHDB_TOKEN",
+            "HUSHDB_PORT_7700_TCP_ADDR",
+            "HUSHDB_SERVICE_HOST",
+            "PATH",
+            "HUSHDB",
+        ];
+        assert_eq!(
+            unknown(&names.map(str::to_owned)),
+            [
+                "the variable HUSHDB_LSITEN is not read: did you mean HUSHDB_LISTEN?",
+                "the variable HUSHDB_TOKN is not read: did you mean HUSHDB_TOKEN?",
+                "the variable HUSHDB_ZZZ is not read",
+            ]
+        );
+    }
+}
