@@ -13,8 +13,8 @@ use hush_protocol::{
 };
 
 /// Parameter sets for tests, of which every protocol has one.
-const SETS: [&str; 4] =
-    ["INSECURE_PLAIN", "INSECURE_RING_N256", "INSECURE_PACK_N256", "INSECURE_COLPACK_N256"];
+const SETS: [&str; 5] =
+    ["INSECURE_PLAIN", "INSECURE_RING_N256", "INSECURE_PACK_N256", "INSECURE_COLPACK_N256", "DOWNLOAD"];
 const BLOCKS: usize = 3;
 const COLUMNS: usize = 8;
 /// Columns of a table of several tiers: those that its filter takes at least.

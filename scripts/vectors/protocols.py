@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import colpack
 import double
 import double_pack
+import download
 import exppack_d
 import hybrid
 import onion
@@ -29,6 +30,7 @@ STEPS: dict[str, Callable[[Vector], Iterator[Step]]] = {
     "exppack-s": hybrid.steps,
     "exppack-d": exppack_d.steps,
     "double-pack": double_pack.steps,
+    "download": download.steps,
 }
 
 

@@ -184,8 +184,8 @@ class BadSnapshots(HushTest):
         self.assertIn("hushdb build", self.fails("inspect", self.dir / "nowhere"))
 
     def test_a_table_that_fails_does_not_stop_the_others(self):
-        good = self.build(self.csv([("a", "1")]), "--key", "key", name="good")
-        bad = self.build(self.csv([("a", "2")]), "--key", "key", name="bad")
+        good = self.build(self.csv([("a", "1")]), "--key", "key", "--protocol", "frodo", name="good")
+        bad = self.build(self.csv([("a", "2")]), "--key", "key", "--protocol", "frodo", name="bad")
         whole = (bad / "db.bin").read_bytes()
         (bad / "db.bin").write_bytes(b"")
         server = subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
@@ -314,7 +314,7 @@ class BadRequests(HushTest):
         self.assertIn("127.0.0.1", line)
 
     def test_random_bodies_do_not_stop_the_server(self):
-        table = self.build(self.csv([(f"k{i}", i) for i in range(200)]), "--key", "key")
+        table = self.build(self.csv([(f"k{i}", i) for i in range(200)]), "--key", "key", "--protocol", "frodo")
         with self.serve(table) as (url, process):
             rng = random.Random(1)
             headers = {"Content-Type": "application/x-protobuf"}
@@ -351,7 +351,7 @@ class BadRequests(HushTest):
 
     def test_concurrent_clients_share_scans(self):
         rows = {f"k{i}": str(i) for i in range(5000)}
-        table = self.build(self.csv(rows.items()), "--key", "key")
+        table = self.build(self.csv(rows.items()), "--key", "key", "--protocol", "frodo")
         with self.serve(table) as (url, _):
             self.get(url, "k0")
             wrong = []

@@ -17,7 +17,7 @@ class LogTest(_AdminTest):
 
     def test_every_line_of_a_server_is_json(self):
         good = self.table(values(200, 40), "colpack", *COLPACK, name="good")
-        bad = self.build(self.csv([("a", "1")]), "--key", "key", name="bad")
+        bad = self.build(self.csv([("a", "1")]), "--key", "key", "--protocol", "frodo", name="bad")
         (bad / "db.bin").write_bytes(b"")
         log = self.dir / "log"
         options = ["--log-format", "json", "--watch", "--data", self.data, "--listen-admin", "127.0.0.1:0"]

@@ -422,12 +422,13 @@ class Builds(PackedTest):
         }
         lwe = ["--preset", "LWE_N1280_STD3_2_PLAIN"]
         for name, args, protocol in (
-            ("few", [], "frodo"),
-            ("few", ["--columns", "7"], "colpack-s"),
-            ("short", [], "frodo"),
+            ("few", [], "download"),
+            ("few", ["--columns", "7"], "download"),
+            ("few", ["--columns", "7", "--max-setup", "1"], "colpack-s"),
+            ("short", [], "download"),
             ("long", [], "colpack-s"),
-            ("long", ["--columns", "100"], "colpack"),
-            ("longest", [], "colpack-s"),
+            ("long", ["--columns", "100", "--max-setup", "1"], "colpack"),
+            ("longest", [], "download"),
             ("long", lwe, "frodo"),
             ("few", ["--preset", "PACK_M31"], "exppack-s"),
             ("few", ["--preset", "COLPACK_N2048_Q52"], "colpack-s"),
@@ -438,7 +439,7 @@ class Builds(PackedTest):
 
     def test_the_default_of_a_table_by_key(self):
         table = self.build(self.jsonl(values(2000, 60)), "--key", "k", "--value", "v")
-        self.assertEqual(self.facts(table)["protocol"], "frodo")
+        self.assertEqual(self.facts(table)["protocol"], "download")
         # Of records that differ in length, the planner looks for tiers too.
         table = self.build(self.jsonl({f"k{i}": "v" * (40 + 4 * (i % 500)) for i in range(20_000)}), "--key", "k", name="longer")
         self.assertEqual(self.facts(table)["protocol"], "colpack-s")

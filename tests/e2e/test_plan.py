@@ -75,7 +75,8 @@ class PlanTest(KeyedTest):
         for words in ("a query takes at least", "--max-upload allows 10 B", "the nearest is --protocol tfhe"):
             self.assertIn(words, refused)
         source = self.jsonl(values(500, 100))
-        refused = self.fails("build", source, "--key", "k", "--max-upload", "50", "--machine", self.machine, "--out", self.dir / "none")
+        args = ("--protocol", "colpack-s", "--max-upload", "50", "--machine", self.machine)
+        refused = self.fails("build", source, "--key", "k", *args, "--out", self.dir / "none")
         self.assertIn("--max-upload allows 50 B", refused)
         # Where there is no table at all, budgets or not.
         for args in (["--protocol", "simple", "--form", "symbols", "--goal", "latency"], ["--form", "symbols", "--preset", "PACK_M31"]):

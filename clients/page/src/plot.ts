@@ -96,10 +96,10 @@ function drawDots({ offers, table, lookups }: Plan): void {
   const bottom = SIZE.height - SIZE.bottom;
   const x = scale(all.map(sent), 2, SIZE.left, right, TICK.width);
   const y = scale(all.map(({ seconds }) => seconds), 10, bottom, SIZE.top, TICK.height);
-  const memory = all.map(({ server_bytes }) => Math.log(server_bytes));
+  const memory = all.map(({ server_bytes }) => Math.log(Math.max(server_bytes, 1)));
   const [least, most] = [Math.min(...memory), Math.max(...memory)];
   const radius = ({ server_bytes }: Offer) =>
-    RADII[0] + ((RADII[1] - RADII[0]) * (Math.log(server_bytes) - least)) / Math.max(most - least, 1);
+    RADII[0] + ((RADII[1] - RADII[0]) * (Math.log(Math.max(server_bytes, 1)) - least)) / Math.max(most - least, 1);
 
   plot.setAttribute("viewBox", `0 0 ${width} ${SIZE.height}`);
   plot.replaceChildren();

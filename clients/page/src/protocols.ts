@@ -16,6 +16,7 @@ const COLOURS: Record<string, string> = {
   "exppack-s": "#643ca0",
   "exppack-d": "#882255",
   "double-pack": "#bbcc33",
+  download: "#cc3311",
 };
 
 export function colourOf(protocol: string): string {

@@ -17,8 +17,8 @@ const SINGLE_SEGMENT: u8 = 0b0010_0000;
 
 /// Most bytes of the filler.
 const FILLER_BYTES: usize = 16 << 10;
-/// The window of its frame, at most.
-const FILLER_WINDOW: u64 = 1 << 20;
+/// The window that any frame may have, however short its text is.
+const SMALL_WINDOW: u64 = 1 << 20;
 
 /// Reads compressed values.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl Decompressor {
             let _ = decoder.reset(&self.filler[..]).and_then(|()| decoder.force_dict(number));
         }
         while made + self.filler_bytes / 2 < self.longest {
-            let text = decode(decoder, None, &self.filler, self.filler_bytes, FILLER_WINDOW);
+            let text = decode(decoder, None, &self.filler, self.filler_bytes, SMALL_WINDOW);
             debug_assert!(text.is_some_and(|text| text.len() == self.filler_bytes));
             made += self.filler_bytes;
         }
@@ -102,6 +102,17 @@ impl Decompressor {
         let value = decode(decoder, Some(*number), &frame, length, length as u64);
         value.filter(|value| value.len() == length).ok_or(ClientError::Compression)
     }
+}
+
+/// Decompresses a hint of `length` bytes, which was downloaded as a frame. Takes memory for some three times as many bytes.
+///
+/// # Errors
+/// [`ClientError::Compression`] if it is malformed, or of another length.
+pub(crate) fn hint_of_frame(frame: &[u8], length: usize) -> Result<Vec<u8>, ClientError> {
+    let window = SMALL_WINDOW.max(length as u64);
+    let hint = decode(&mut FrameDecoder::new(), None, frame, length, window);
+    let mut hint = hint.filter(|hint| hint.len() == length).ok_or(ClientError::Compression)?;
+    Ok(std::mem::take(&mut *hint))
 }
 
 /// Decodes a frame, with the dictionary of that number if one is given; `None` if it is malformed, needs a longer window, or its

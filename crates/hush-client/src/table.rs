@@ -17,7 +17,7 @@ use hush_protocol::{
 };
 use zeroize::Zeroizing;
 
-use crate::{Acceptance, ClientError, Decompressor, Found, Wanted};
+use crate::{Acceptance, ClientError, Decompressor, Found, Wanted, decompressor::hint_of_frame};
 
 /// Names evaluation keys: the BLAKE3 hash of what is uploaded.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
@@ -98,7 +98,14 @@ impl Table {
         let (seed, mut given) = (descriptor.public_seed(), Vec::new());
         for (segment, (_, whitening)) in params.segments().iter().zip(descriptor.given()) {
             let expected = segment.facts().hint_bytes;
-            let hint = if expected > 0 { hints.next() } else { None };
+            let mut hint = if expected > 0 { hints.next() } else { None };
+            if segment.facts().is_hint_compressed
+                && let Some(frame) = hint.as_deref().map(AsRef::as_ref)
+                && (frame.len() as u64) < expected
+            {
+                let length = usize::try_from(expected).map_err(|_| wrong_hint(expected, frame.len()))?;
+                hint = Some(Arc::new(hint_of_frame(frame, length)?));
+            }
             let actual = hint.as_ref().map_or(0, |hint| (**hint).as_ref().len());
             if expected != actual as u64 {
                 return Err(wrong_hint(expected, actual));

@@ -496,7 +496,7 @@ pub enum Content {
         /// Whether entries are folded, for which a backend keeps the masks.
         folds: bool,
     },
-    /// Words that clients download, which no backend reads.
+    /// What clients download, and no backend reads: at most so many bytes.
     Download {
         /// Bytes of the file.
         bytes: u64,

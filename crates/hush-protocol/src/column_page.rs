@@ -207,6 +207,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             query: table.query_bytes(),
             answer_bytes: table.answer_bytes(),
             hint_bytes: 0,
+            is_hint_compressed: false,
             keys: None,
             key_bytes: 0,
             is_whitened: false,

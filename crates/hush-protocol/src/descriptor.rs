@@ -294,9 +294,12 @@ impl Descriptor {
         let params = self.params()?;
         for (segment, (hint, whitening)) in params.segments().iter().zip(self.given()) {
             let facts = segment.facts();
-            if hint.map_or(0, |hint| hint.bytes) != facts.hint_bytes
-                || hint.is_some() != (facts.hint_bytes > 0)
-            {
+            let is_as_long = match hint {
+                None => facts.hint_bytes == 0,
+                Some(hint) if facts.is_hint_compressed => (1..=facts.hint_bytes).contains(&hint.bytes),
+                Some(hint) => facts.hint_bytes > 0 && hint.bytes == facts.hint_bytes,
+            };
+            if !is_as_long {
                 return Err(invalid_descriptor("the hint's length does not fit the shape"));
             }
             if whitening.is_some() != facts.is_whitened {

@@ -76,8 +76,10 @@ pub struct Facts {
     pub query: QuerySizes,
     /// Bytes of an answer.
     pub answer_bytes: usize,
-    /// Bytes of the hint that a client downloads; 0 if there is none.
+    /// Bytes of the hint that a client has; 0 if there is none.
     pub hint_bytes: u64,
+    /// Whether a hint that is downloaded with fewer bytes is a Zstandard frame of it.
+    pub is_hint_compressed: bool,
     /// The RLWE set of the evaluation keys that a client uploads once; `None` if there are none.
     pub keys: Option<RingParams>,
     /// Bytes of the evaluation keys; 0 if there are none.
@@ -100,6 +102,11 @@ impl Facts {
     /// Whether the parameter set reaches what every default does.
     pub fn is_secure(&self) -> bool {
         self.security_bits >= MIN_SECURITY_BITS
+    }
+
+    /// Whether a look-up sends nothing and gets nothing: all that it needs is in the client's hint.
+    pub fn is_local(&self) -> bool {
+        self.query.total() == 0 && self.answer_bytes == 0
     }
 }
 
@@ -148,13 +155,15 @@ pub enum Database {
     Bytes(Tiling),
     /// As plaintexts, whitened, in the form that the table says.
     Plaintexts(RingTable),
+    /// Slot after slot, block after block: what clients download, compressed, and no server computes with.
+    Slots,
 }
 
 impl Database {
     /// How plaintexts are kept in it; bytes are as they are.
     pub fn form(&self) -> DbForm {
         match self {
-            Self::Bytes(_) => DbForm::default(),
+            Self::Bytes(_) | Self::Slots => DbForm::default(),
             Self::Plaintexts(table) => table.form(),
         }
     }

@@ -6,6 +6,7 @@
 //! * [`onion`], [`tfhe`], [`tfhe_privks`]: over rings ([`ring_page`], [`ring_table`], [`ring_keys`], [`whitening`]).
 //! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: packed by evaluation keys ([`pack_page`], [`pack_table`]).
 //! * [`mod@colpack`], [`colpack_s`]: packed by keys that travel with the query ([`column_page`], [`column_table`]).
+//! * [`download`]: the hint is the table, and a look-up sends nothing.
 //! * [`hosted`]: a table on a backend, in parts. [`halves`]: what parts and their head hold and do. [`client`]: a client's half.
 //! * [`layout`]: shapes. [`keyword`]: look-ups by key on all of them. [`slot`]: what is in a slot, [`fields`]: in a value.
 //! * [`schema`]: columns, [`column_type`]: their types.
@@ -24,6 +25,7 @@ pub mod column_type;
 pub mod descriptor;
 pub mod double;
 pub mod double_pack;
+pub mod download;
 mod entry_layout;
 mod error;
 pub mod exchange;

@@ -165,6 +165,7 @@ impl<P: LwePage> Page for OverLwe<P> {
             query: QuerySizes { first, second, ..QuerySizes::default() },
             answer_bytes: table.answer_bytes(),
             hint_bytes: table.hint_bytes(),
+            is_hint_compressed: false,
             keys: None,
             key_bytes: 0,
             is_whitened: false,

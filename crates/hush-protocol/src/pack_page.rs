@@ -236,6 +236,7 @@ impl<P: PackPage> Page for Packed<P> {
             query: table.query_bytes(),
             answer_bytes: table.answer_bytes(),
             hint_bytes: 0,
+            is_hint_compressed: false,
             keys: Some(*ring),
             key_bytes: upload_bytes(ring),
             is_whitened: false,

@@ -120,7 +120,7 @@ pub trait Page: Send + Sync + 'static {
     /// What is made of the database's hint; `None` if there is no hint.
     fn hint(table: &Self::Table) -> Option<HintPlan>;
 
-    /// The files of a snapshot, the database first.
+    /// The files of a snapshot, the database first if a server reads one.
     fn files(table: &Self::Table) -> Vec<FileSpec>;
 
     /// The steps of [`Page::open`], which every part does, and the head.

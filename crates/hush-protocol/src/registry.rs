@@ -11,6 +11,7 @@ use crate::{
     column_page::ColumnPacked,
     double::Double,
     double_pack::DoublePack,
+    download::Download,
     exppack_d::ExppackD,
     exppack_s::ExppackS,
     frodo::Frodo,
@@ -70,6 +71,7 @@ pages! {
     Hybrid => Packed<Hybrid>,
     ColpackS => ColumnPacked<ColpackS>,
     Colpack => ColumnPacked<Colpack>,
+    Download => Download,
     Toy => OverLwe<crate::toy::Toy> where test,
 }
 

@@ -166,6 +166,7 @@ impl<P: RingPage> Page for OverRing<P> {
             query: QuerySizes::rlwe(table.query_bytes()),
             answer_bytes: table.answer_bytes(),
             hint_bytes: 0,
+            is_hint_compressed: false,
             keys: Some(*ring),
             key_bytes: upload_bytes(ring),
             is_whitened: true,

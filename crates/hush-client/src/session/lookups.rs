@@ -10,7 +10,7 @@ use super::{
     Event, KeptKeys, KeyNote, SessionError, Stats, Task,
     keys::{SessionKeys, limit},
     link::{Context, Link, Retries},
-    server::{current, load},
+    server::{current, load, newer},
     task::Port,
 };
 use crate::{ClientError, Decoded, Found, PendingLookup, Table, Wanted};
@@ -74,7 +74,8 @@ impl Session {
     /// hint is fetched and all of `wanted` are looked up anew, once. Evaluation keys that are new are uploaded before the first
     /// look-up under them; if the server has lost them they are uploaded again, once for each request. When keys become too old, or
     /// have served as many look-ups as the options allow, fresh ones take their place. An answer that does not decode changes
-    /// nothing in this session; the next session does not use its keys.
+    /// nothing in this session; the next session does not use its keys. Where the hint is the table, the server is asked for the
+    /// table's descriptor once a call, and learns nothing more, not even how many are wanted.
     ///
     /// # Errors
     /// The task's: [`SessionError::Client`] before anything is sent if a key is too long or the table is looked up the
@@ -130,6 +131,14 @@ impl Session {
     ) -> Result<Vec<Found>, SessionError> {
         // Before anything is sent: a request that fails midway would tell which of the wanted records is odd.
         wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
+        if self.table.facts().is_local() {
+            if let Some(table) = newer(link, &self.name, &self.table, &mut self.stats).await? {
+                self.replace_table(link, table)?;
+            }
+            if self.table.facts().is_local() {
+                return self.found_here(link, wanted);
+            }
+        }
         let facts = self.table.facts();
         let by_keys = if facts.keys.is_some() { limit(link) as usize } else { usize::MAX };
         let max_queries = max_queries.min(by_keys);
@@ -150,6 +159,19 @@ impl Session {
             }
         }
         decoded.into_iter().flatten().map(|decoded| decoded.found.map_err(SessionError::from)).collect()
+    }
+
+    /// Looks records up in the hint.
+    fn found_here(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
+        let (table, stats) = (&self.table, &mut self.stats);
+        stats.answers += wanted.len() as u64;
+        link.timed(&mut stats.seconds.decode, || {
+            let found = |wanted: &Wanted| {
+                let (_, pending) = table.query(wanted)?;
+                table.decode(&pending, &[])
+            };
+            wanted.par_iter().map(found).collect::<Result<_, ClientError>>().map_err(SessionError::from)
+        })
     }
 
     /// Takes a newer state of the table, which keeps the keys of this session.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hush_protocol::{
     Name,
     descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES},
+    facts::Facts,
 };
 use serde::Deserialize;
 
@@ -17,6 +18,8 @@ use crate::{Acceptance, ClientError, Table, Trust};
 
 /// How many epochs in a row may go while their hints are fetched, but for one.
 const EPOCHS_PASSED: usize = 4;
+/// Most bytes of all hints of a table together, if they are decompressed in memory.
+const MAX_DECOMPRESSED_BYTES: u64 = 1 << 30;
 /// Longest list of tables that is read.
 const MAX_LIST_BYTES: usize = 16 << 20;
 
@@ -131,7 +134,17 @@ async fn opened(link: Link, name: String, mut stats: Stats) -> Result<Session, S
 
 /// The table `name` as it is now.
 pub(super) async fn current(link: &Link, name: &str, stats: &mut Stats) -> Result<Table, SessionError> {
-    let mut descriptor = self::descriptor(link, name, stats).await?;
+    let descriptor = self::descriptor(link, name, stats).await?;
+    load_newest(link, name, descriptor, stats).await
+}
+
+/// Makes the table of `descriptor`, or of a newer one of the table `name` if its files are gone by then.
+async fn load_newest(
+    link: &Link,
+    name: &str,
+    mut descriptor: Descriptor,
+    stats: &mut Stats,
+) -> Result<Table, SessionError> {
     for _ in 1..EPOCHS_PASSED {
         let epoch = descriptor.epoch;
         match load(link, descriptor, stats).await {
@@ -146,6 +159,20 @@ pub(super) async fn current(link: &Link, name: &str, stats: &mut Stats) -> Resul
         }
     }
     load(link, descriptor, stats).await
+}
+
+/// The table `name` as it is now, if that is another one than `known`.
+pub(super) async fn newer(
+    link: &Link,
+    name: &str,
+    known: &Table,
+    stats: &mut Stats,
+) -> Result<Option<Table>, SessionError> {
+    let descriptor = self::descriptor(link, name, stats).await?;
+    if descriptor.epoch == known.descriptor().epoch {
+        return Ok(None);
+    }
+    load_newest(link, name, descriptor, stats).await.map(Some)
 }
 
 /// Fetches the descriptor of the table `name`.
@@ -166,10 +193,8 @@ pub(super) async fn load(
     let (params, options) = (descriptor.params()?, link.options());
     options.acceptance.check(&descriptor, params.facts())?;
     check_serial(link, &descriptor).await?;
-    let (bytes, limit) = (descriptor.blobs().map(|blob| blob.bytes).sum(), options.max_hint_bytes);
-    if bytes > limit {
-        return Err(SessionError::HintTooLong { bytes, limit });
-    }
+    let downloaded = descriptor.blobs().map(|blob| blob.bytes).sum();
+    check_length(params.facts(), downloaded, options.max_hint_bytes)?;
     let mut hints = Vec::new();
     for blob in descriptor.blobs() {
         let start = link.host().now();
@@ -180,6 +205,14 @@ pub(super) async fn load(
     let mut table = Table::new(descriptor, hints, &options.acceptance)?;
     table.use_stored_form(options.stored_form);
     Ok(table)
+}
+
+/// Refuses hints that are longer than `limit`, as they are downloaded or decompressed. Few bytes could become many in memory, so
+/// that those which are compressed have a limit of their own, too.
+fn check_length(facts: &Facts, downloaded: u64, limit: u64) -> Result<(), SessionError> {
+    let limit = if facts.is_hint_compressed { limit.min(MAX_DECOMPRESSED_BYTES) } else { limit };
+    let bytes = facts.hint_bytes.max(downloaded);
+    if bytes > limit { Err(SessionError::HintTooLong { bytes, limit }) } else { Ok(()) }
 }
 
 /// Refuses a table of a trusted publisher if a newer one was seen under its name, and keeps its serial otherwise.
@@ -199,4 +232,29 @@ async fn check_serial(link: &Link, descriptor: &Descriptor) -> Result<(), Sessio
 /// Whether the server has no file of the hash that was asked for.
 fn is_missing(error: &SessionError) -> bool {
     matches!(error, SessionError::Refused { status: 404, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_protocol::{
+        Protocol,
+        table::{SegmentShape, TableShape},
+    };
+
+    use super::*;
+
+    #[test]
+    fn segments_together_do_not_fill_the_memory() {
+        let shape = TableShape { columns: 256, blocks: 1024, slot_bytes: 1024 };
+        let mut table = Protocol::Download.page().table("DOWNLOAD", shape).unwrap();
+        for segments in 1..=5 {
+            let checked = check_length(table.facts(), 100, 8 << 30);
+            assert_eq!(checked.is_ok(), segments <= 4, "{segments} of 256 MiB");
+            table = table.with_segment(SegmentShape { shape, entries: 1 }).unwrap();
+        }
+        assert!(
+            check_length(Protocol::Download.page().table("DOWNLOAD", shape).unwrap().facts(), 1, 1 << 20)
+                .is_err()
+        );
+    }
 }

@@ -6,6 +6,7 @@ mod gateway;
 mod hints;
 mod hostile;
 mod keys;
+mod local;
 #[path = "../samples/message.rs"]
 mod message;
 mod retries;

@@ -23,6 +23,7 @@ use super::{
     crew::have_done,
     filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol},
     members::Members,
+    plain_slots::PlainSlots,
     ring::{self, Place},
     task::Task,
     word_slots::WordSlots,
@@ -111,6 +112,11 @@ trait Slots: Sync {
     fn write(&self, block: usize, symbols: Range<usize>, slots: &[Self::Symbol]);
 }
 
+/// Bytes of a slot that are solved at once.
+fn byte_stripe(shape: TableShape) -> usize {
+    (STRIPE_BYTES / shape.columns).max(MIN_STRIPE).min(shape.slot_bytes)
+}
+
 /// Bytes in tiles.
 struct ByteSlots<'a> {
     tiles: TileWriter<'a>,
@@ -125,7 +131,7 @@ impl Slots for ByteSlots<'_> {
     }
 
     fn stripe(&self) -> usize {
-        (STRIPE_BYTES / self.shape.columns).max(MIN_STRIPE).min(self.size())
+        byte_stripe(self.shape)
     }
 
     fn read(&self, slot: &[u8], symbols: Range<usize>, out: &mut [u8]) {
@@ -136,6 +142,26 @@ impl Slots for ByteSlots<'_> {
         let (first, width) = (block * self.size() + symbols.start, symbols.len());
         let tile = |(tile, slots)| self.tiles.write(first, tile, slots, width);
         slots.par_chunks(TILE_COLS * width).enumerate().for_each(tile);
+    }
+}
+
+impl Slots for PlainSlots<'_> {
+    type Symbol = u8;
+
+    fn size(&self) -> usize {
+        self.shape().slot_bytes
+    }
+
+    fn stripe(&self) -> usize {
+        byte_stripe(self.shape())
+    }
+
+    fn read(&self, slot: &[u8], symbols: Range<usize>, out: &mut [u8]) {
+        out.copy_from_slice(&slot[symbols]);
+    }
+
+    fn write(&self, block: usize, symbols: Range<usize>, slots: &[u8]) {
+        PlainSlots::write(self, block, &symbols, slots);
     }
 }
 
@@ -178,6 +204,13 @@ impl Blocks<'_> {
                 let (bytes, release) = db.shared();
                 let slots = ByteSlots { tiles: TileWriter::new(tiling, bytes), shape: self.shape };
                 let seeds = self.solve(&slots, release)?;
+                Ok((Written { db, whitening: None }, seeds))
+            }
+            Database::Slots => {
+                let TableShape { columns, blocks, slot_bytes } = self.shape;
+                let mut db = writer.create_mapped(DB_FILE, blocks * columns * slot_bytes)?;
+                let (bytes, release) = db.shared();
+                let seeds = self.solve(&PlainSlots::new(bytes, self.shape), release)?;
                 Ok((Written { db, whitening: None }, seeds))
             }
             Database::Plaintexts(table) => {

@@ -31,6 +31,7 @@ pub(super) fn lay_out(
     let shape = params.facts().shape;
     let (db, whitening) = match params.database() {
         Database::Bytes(_) => (write_bytes(records, slot, shape, writer, cpu, progress)?, None),
+        Database::Slots => (write_slots(records, slot, shape, writer, progress)?, None),
         Database::Plaintexts(table) => {
             let fill = |place: Place, symbols: &mut [u32]| {
                 let index = layout::index_at(&shape, place.block, place.row);
@@ -49,6 +50,25 @@ pub(super) fn lay_out(
         }
     };
     Ok(Laid { params, slot, lookup: Lookup::Index, base: Written { db, whitening }, beside: Vec::new() })
+}
+
+/// Writes slot after slot.
+fn write_slots(
+    records: &SpooledRecords,
+    slot: SlotFormat,
+    shape: TableShape,
+    writer: &SegmentWriter<'_>,
+    progress: &dyn Progress,
+) -> Result<MappedOutput, BuildError> {
+    let size = slot.slot_bytes();
+    let mut db = writer.create_mapped(DB_FILE, shape.blocks * shape.columns * size)?;
+    progress.start("layout", records.len() as u64, "records");
+    for (index, bytes) in db.bytes().chunks_exact_mut(size).take(records.len()).enumerate() {
+        progress.check()?;
+        slot.encode_into(&[], records.record(index).1, bytes);
+        progress.advance(1);
+    }
+    Ok(db)
 }
 
 /// Writes a byte database.

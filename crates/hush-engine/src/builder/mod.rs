@@ -20,6 +20,7 @@ mod members;
 mod options;
 mod pack_noise;
 mod pieces;
+mod plain_slots;
 mod plaintext_files;
 mod plan;
 mod product;
@@ -35,10 +36,16 @@ mod word_slots;
 mod words;
 
 use hush_cpu::Cpu;
-use hush_protocol::descriptor::{BlobRef, Descriptor};
+use hush_protocol::{
+    descriptor::{BlobRef, Descriptor},
+    facts::Database,
+};
 use hush_store::{
     ingest::SpooledRecords,
-    snapshot::{Changes, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State},
+    snapshot::{
+        Changes, DB_FILE, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State,
+        segment_file,
+    },
 };
 
 pub use apply::apply;
@@ -167,8 +174,6 @@ fn hints(
     let (params, seed) = (descriptor.params()?, descriptor.public_seed());
     let cpu: &Cpu = backends.cpu();
     for (index, segment) in params.segments().iter().enumerate().skip(first) {
-        let Some(plan) = segment.hint() else { break };
-        let seats = backends.gpus_to_build(segment, progress)?;
         let (database, hint) = match index.checked_sub(1) {
             None => (descriptor.database, &mut descriptor.hint),
             Some(beside) => {
@@ -177,6 +182,16 @@ fn hints(
             }
         };
         let own = writer.segment(index);
+        if segment.database() == Database::Slots {
+            let (blob, file) = plain_slots::write_download(&own, progress)?;
+            *hint = Some(blob);
+            let slots = segment_file(index, DB_FILE);
+            files.retain(|file| *file.name != *slots);
+            files.push(file);
+            continue;
+        }
+        let Some(plan) = segment.hint() else { break };
+        let seats = backends.gpus_to_build(segment, progress)?;
         let context = StageContext { writer: &own, cpu, crew: backends.crew(), progress };
         let stage = HintStage { plan: &plan, seed, database, hint, context, files: &mut *files };
         if seats.is_empty() { stage.run(&[cpu]) } else { gpu::compute(&seats, stage) }.inspect_err(

@@ -129,6 +129,17 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_downloaded_if_that_is_little() {
+        for (count, is_downloaded) in [(1, true), (10, true), (1000, true), (100_000, false)] {
+            let plan = chosen(count, 100, Wishes::default()).unwrap();
+            assert_eq!(plan.params.facts().protocol == Protocol::Download, is_downloaded, "{count}");
+            let without =
+                chosen(count, 100, within(Budgets { setup: Some(0), ..Budgets::default() })).unwrap();
+            assert_eq!(without.params.facts().hint_bytes, 0);
+        }
+    }
+
+    #[test]
     fn budgets_are_kept_or_refused_with_what_binds() {
         let default =
             Plan::choose(records(1 << 20, 1024).lengths(), true, &BuildOptions::default(), &Silent).unwrap();

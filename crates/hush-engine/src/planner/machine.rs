@@ -10,6 +10,9 @@ use hush_ops::{
 use hush_protocol::any_page::{SegmentParams, TableParams};
 use serde::{Deserialize, Serialize};
 
+/// Seconds that a request takes at least, whatever it asks for.
+const REQUEST_SECONDS: f64 = 1e-6;
+
 /// A machine that serves, as far as its times are known.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,14 +137,15 @@ impl Machine {
         matches!(self.times, Times::Floors(_))
     }
 
-    /// Seconds for a batch of look-ups of a table: all segments, one after another, of which queries are opened once.
+    /// Seconds for a batch of look-ups of a table: all segments, one after another, of which queries are opened once; and no less
+    /// than a request takes.
     pub fn answer_seconds(&self, table: &TableParams, batch: usize) -> f64 {
         let of_segment = |(index, segment): (usize, &SegmentParams)| -> f64 {
             let path = segment.path();
             let steps = path.iter().filter(|step| index == 0 || !step.shape.opens_queries());
             steps.map(|step| self.step_seconds(step, batch)).sum()
         };
-        table.segments().iter().enumerate().map(of_segment).sum()
+        table.segments().iter().enumerate().map(of_segment).sum::<f64>().max(REQUEST_SECONDS)
     }
 
     /// Seconds of a step for a batch.

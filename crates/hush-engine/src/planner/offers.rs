@@ -161,7 +161,8 @@ impl Offer {
     /// The options of `build` that make this table.
     pub fn options(&self) -> String {
         let mut text = format!("--protocol {} --preset {}", self.protocol, self.preset);
-        if self.protocol.page().has_columns() {
+        // Columns change nothing of what is downloaded as it is.
+        if self.protocol.page().has_columns() && self.bytes_up > 0 {
             text += &format!(" --columns {}", self.geometry.columns);
         }
         if let Some(form) = self.form {
@@ -325,7 +326,8 @@ fn variants(
     let tiers = known.map_or_else(|| options.tiers.clone(), ending);
     let suitable = plan(tiers, options.columns)?;
     let facts = suitable.params.facts();
-    let may_vary = options.columns.is_none() && facts.protocol.page().has_columns();
+    // Columns change nothing of what is downloaded as it is.
+    let may_vary = options.columns.is_none() && facts.protocol.page().has_columns() && !facts.is_local();
     let columns = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
     let columns = if may_vary { &columns[..] } else { &[] };
     let others = |ends: &[usize]| {

@@ -119,6 +119,7 @@ fn intermediates(protocol: Protocol) -> Value {
             pack_intermediates(protocol)
         }
         Protocol::ColpackS | Protocol::Colpack => column_intermediates(protocol),
+        Protocol::Download => download_intermediates(),
     }
 }
 
@@ -160,6 +161,19 @@ fn lwe_intermediates(protocol: Protocol, shape: TableShape) -> Value {
         let folded = fold(&db, &look_up.query.first, shape.columns, facts.word_bits.unwrap()[0]);
         list.push(entry("folded words", &words(&folded.words)));
     }
+    list.extend(look_up.result());
+    vector(&setup, list)
+}
+
+/// A sum of two slots, of which nothing is sent.
+fn download_intermediates() -> Value {
+    let setup = setup(Protocol::Download, "DOWNLOAD", shape(300, 3, 5));
+    let look_up = LookUp::new(&setup, &[(7, 1), (299, 3)]);
+    let mut list = vec![
+        entry("database, row-major", &setup.matrix),
+        entry("slots", setup.files.get(HINT_FILE)),
+        entry("query, first", &look_up.query.first),
+    ];
     list.extend(look_up.result());
     vector(&setup, list)
 }

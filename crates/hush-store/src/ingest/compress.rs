@@ -24,6 +24,14 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 const _: () = assert!(DICTIONARY_BYTES as u64 <= MAX_DICTIONARY_BYTES);
 
+/// Compresses slots that clients download into one frame, which states their length.
+///
+/// # Errors
+/// What zstd says.
+pub fn compress_slots(slots: &[u8]) -> io::Result<Vec<u8>> {
+    bulk::compress(slots, LEVEL)
+}
+
 /// Compresses values with a dictionary.
 pub struct Compressor {
     dictionary: Vec<u8>,

@@ -76,7 +76,7 @@ pub use self::{
     batches::Batches,
     calendar::{days_of, nanos_of, nanos_of_day},
     cast::{NotCast, cast_value},
-    compress::Compressor,
+    compress::{Compressor, compress_slots},
     error::{IngestError, Place},
     fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},

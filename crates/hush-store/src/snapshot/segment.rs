@@ -1,7 +1,10 @@
 //! The files of one segment of a snapshot: as those of any other, with the segment's number before the name.
 
 use super::{Journal, MappedOutput, Scratch, SnapshotError, SnapshotWriter};
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// The name of the file that segment `segment` calls `name`: the base, 0, has it as it is.
 pub fn segment_file(segment: usize, name: &str) -> String {
@@ -44,6 +47,15 @@ impl SegmentWriter<'_> {
     /// Where the file `name` is while the snapshot is made.
     pub fn path(&self, name: &str) -> PathBuf {
         self.writer.partial_dir().join(segment_file(self.segment, name))
+    }
+
+    /// Removes the file `name`, of which another one was made.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn remove(&self, name: &str) -> Result<(), SnapshotError> {
+        let path = self.path(name);
+        fs::remove_file(&path).map_err(SnapshotError::io(&path, "remove"))
     }
 
     /// As [`SnapshotWriter::create_mapped`].

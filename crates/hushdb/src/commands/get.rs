@@ -382,7 +382,8 @@ fn print_stats(table: &HttpTable, keys: usize) {
     let stats = table.stats();
     let seconds = stats.seconds;
     let facts = table.table().facts();
-    let hint = facts.hint_bytes;
+    let hint: u64 =
+        table.table().descriptor().given().filter_map(|(hint, _)| hint).map(|hint| hint.bytes).sum();
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
     let has_keys = table.table().key_preset().is_some();
     let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };
@@ -405,13 +406,19 @@ fn print_stats(table: &HttpTable, keys: usize) {
             "seconds   descriptor {:.3}, hint {:.3}, keys {:.3}, encrypt {:.3}, network {:.3}, decode {:.3}",
             seconds.descriptor, seconds.hint, seconds.keys, seconds.encrypt, seconds.network, seconds.decode
         ),
-        format!(
-            "the server saw that someone at this address{linked} made {} look-up{} of {} bytes each in table '{}', not which",
-            stats.queries,
-            plural(stats.queries),
-            stats.query_bytes(),
-            table.name()
-        ),
+        match facts.is_local() {
+            true => format!(
+                "the server saw that someone at this address asked for table '{}', neither what was looked up in it nor how often",
+                table.name()
+            ),
+            false => format!(
+                "the server saw that someone at this address{linked} made {} look-up{} of {} bytes each in table '{}', not which",
+                stats.queries,
+                plural(stats.queries),
+                stats.query_bytes(),
+                table.name()
+            ),
+        },
     ];
     if has_keys {
         let kept = if stats.key_bytes_up == 0 { ", the server has them" } else { "" };

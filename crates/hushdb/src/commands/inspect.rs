@@ -90,7 +90,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "payload_bytes": header.payload_bytes,
         "encoded_bytes": table.encoded_bytes,
         "slots_per_record": encoded_slots / descriptor.records as f64,
-        "hint_bytes": table.hint_bytes,
+        "hint_bytes": downloaded(descriptor),
         "server_bytes": server_bytes(&params, 1),
         "ready_key_bytes": ready_key_bytes(&params),
         "key_bytes": table.key_bytes,
@@ -107,12 +107,18 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
     Ok(facts)
 }
 
+/// Bytes of the hints that a client downloads.
+fn downloaded(descriptor: &Descriptor) -> u64 {
+    descriptor.given().filter_map(|(hint, _)| hint).map(|hint| hint.bytes).sum()
+}
+
 /// The segments of a table, the base first.
 fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
     let base = ("base", descriptor.records);
     let beside = descriptor.segments.iter().map(|segment| (segment.role.name(), segment.records));
-    let all = std::iter::once(base).chain(beside).zip(params.segments());
-    let describe = |((role, records), segment): ((&str, u64), &SegmentParams)| {
+    let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));
+    let all = std::iter::once(base).chain(beside).zip(hints).zip(params.segments());
+    let describe = |(((role, records), hint_bytes), segment): (((&str, u64), u64), &SegmentParams)| {
         let facts = segment.facts();
         json!({
             "role": role,
@@ -122,7 +128,7 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
             "blocks": facts.shape.blocks,
             "slot_bytes": facts.shape.slot_bytes,
             "answer_bytes": facts.answer_bytes,
-            "hint_bytes": facts.hint_bytes,
+            "hint_bytes": hint_bytes,
             "noise_sigmas": finite(facts.sigmas),
             "server_bytes": held_bytes(segment),
         })
@@ -197,7 +203,8 @@ fn server(params: &TableParams) -> String {
     if keys > 0 {
         texts.push(format!("keys of a client {}", report::bytes(keys)));
     }
-    format!("{} in all: {}", report::bytes(server_bytes(params, 1)), texts.join(", "))
+    let all = report::bytes(server_bytes(params, 1));
+    if texts.is_empty() { all } else { format!("{all} in all: {}", texts.join(", ")) }
 }
 
 /// JSON has no infinity: no noise at all is null.
@@ -238,12 +245,17 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         line("chosen", format!("by {goal}, for {machine}: {chosen}"));
         line("next best", next.clone().unwrap_or_else(|| "none".into()));
     }
+    let (bits, log2_failure, sigmas) = (facts.security_bits, facts.log2_failure, facts.sigmas);
     line(
         "security",
-        format!(
-            "{:.1} bits; an answer fails with probability 2^{:.0} ({:.1} sigma)",
-            facts.security_bits, facts.log2_failure, facts.sigmas
-        ),
+        match facts.is_local() {
+            true => {
+                "nothing of a look-up is sent: clients look records up in the table that they download".into()
+            }
+            false => format!(
+                "{bits:.1} bits; an answer fails with probability 2^{log2_failure:.0} ({sigmas:.1} sigma)"
+            ),
+        },
     );
     line(
         "shape",
@@ -285,15 +297,19 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     line("server", server(&params));
     line("query", report::bytes(facts.query.total() as u64));
     line("answer", report::bytes(facts.answer_bytes as u64));
-    for file in params.segments().iter().flat_map(SegmentParams::files) {
-        let kept = match file.content {
-            Content::Download { .. } => "downloaded once by each client",
-            Content::Eval(_) if file.name == LIFTED_FILE => "kept by the server",
+    let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));
+    let files = params.segments().iter().zip(hints);
+    for (file, downloaded) in
+        files.flat_map(|(own, hint)| own.files().into_iter().map(move |file| (file, hint)))
+    {
+        let (bytes, kept) = match file.content {
+            Content::Download { .. } => (downloaded, "downloaded once by each client"),
+            Content::Eval(_) if file.name == LIFTED_FILE => (file.content.bytes(), "kept by the server"),
             Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. } | Content::Chain { .. } => {
                 continue;
             }
         };
-        line("hint", format!("{}, {kept}", report::bytes(file.content.bytes())));
+        line(file.title, format!("{}, {kept}", report::bytes(bytes)));
     }
     if facts.keys.is_some() {
         let keys = report::bytes(facts.key_bytes as u64);

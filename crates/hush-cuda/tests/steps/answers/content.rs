@@ -56,7 +56,7 @@ impl Content {
     /// The slot that a query asks for.
     pub(super) fn slot(&self, target: &Target) -> Vec<u8> {
         match self.params.database() {
-            Database::Bytes(_) => self.sum_of_bytes(target),
+            Database::Bytes(_) | Database::Slots => self.sum_of_bytes(target),
             Database::Plaintexts(table) => self.sum_of_symbols(&table, target),
         }
     }
@@ -90,6 +90,7 @@ impl Content {
     pub(super) fn files<B: Steps>(&self, backend: &B) -> Vec<File> {
         let db: DbBytes = match self.params.database() {
             Database::Bytes(tiling) => Arc::new(tiling.tile(&self.bytes)),
+            Database::Slots => panic!("no backend computes with slots"),
             Database::Plaintexts(table) => Arc::new(Aligned(self.plaintexts(backend, &table))),
         };
         let of_hint = |plan| made::of_hint(backend, &plan, SEED, db.clone());

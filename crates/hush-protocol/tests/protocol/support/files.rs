@@ -26,6 +26,7 @@ use hush_protocol::{
     page::Files,
     ring_table::RingTable,
     symbols::to_symbols,
+    table::TableShape,
     whitening::Whitening,
 };
 use rayon::prelude::*;
@@ -109,6 +110,15 @@ impl Stored {
                 let of_matrix = || hint_of(backend, stored.tiled(DB_FILE, tiling), plan.matrix);
                 let words = hint.unwrap_or_else(of_matrix);
                 stored.put_hint(backend, &plan, words);
+            }
+            Database::Slots => {
+                let TableShape { columns, blocks, slot_bytes } = table.facts().shape;
+                let slots = (0..blocks).flat_map(|block| (0..columns).map(move |column| (block, column)));
+                let byte = |(block, column): (usize, usize), byte| {
+                    matrix[(block * slot_bytes + byte) * columns + column]
+                };
+                let bytes = slots.flat_map(|slot| (0..slot_bytes).map(move |at| byte(slot, at)));
+                stored.put(HINT_FILE, bytes.collect());
             }
             Database::Plaintexts(ring) => {
                 let scheme = backend.open_ring(Arc::new(RingContext::new(*ring.ring()))).unwrap();

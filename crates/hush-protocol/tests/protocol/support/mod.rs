@@ -154,7 +154,7 @@ impl Setup {
             (slot(shape, &self.matrix, column as usize, target.block), u32::from(coefficient))
         });
         let (length, bits) = match self.table.database() {
-            Database::Bytes(_) => (shape.slot_bytes, u8::BITS),
+            Database::Bytes(_) | Database::Slots => (shape.slot_bytes, u8::BITS),
             Database::Plaintexts(table) => (table.slot_symbols(), table.ring().plaintext_bits()),
         };
         let (mut sum, mut symbols) = (vec![0u32; length], vec![0; length]);

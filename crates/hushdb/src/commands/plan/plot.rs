@@ -18,7 +18,7 @@ const SIZE: (u32, u32) = (1200, 760);
 const FONT: &str = "sans-serif";
 /// The colours of protocols, which are those of the page (`clients/page/src/protocols.ts`). People who
 /// tell few colours apart can tell these apart as well (after Okabe and Ito, and Tol).
-const COLOURS: [(&str, RGBColor); 12] = [
+const COLOURS: [(&str, RGBColor); 13] = [
     ("colpack", RGBColor(0, 114, 178)),
     ("colpack-s", RGBColor(86, 180, 233)),
     ("hybrid", RGBColor(213, 94, 0)),
@@ -31,6 +31,7 @@ const COLOURS: [(&str, RGBColor); 12] = [
     ("exppack-s", RGBColor(100, 60, 160)),
     ("exppack-d", RGBColor(136, 34, 85)),
     ("double-pack", RGBColor(187, 204, 51)),
+    ("download", RGBColor(204, 51, 17)),
 ];
 const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(225, 225, 225);
@@ -78,7 +79,7 @@ type Drawn = Result<(), Box<dyn Error>>;
 impl<'a> Picture<'a> {
     fn new(offers: &'a [Offer], chosen: Option<&'a Offer>, wishes: &'a Wishes) -> Self {
         let protocols: BTreeSet<&str> = offers.iter().map(|offer| offer.protocol.name()).collect();
-        let memory = ends(offers.iter().map(|offer| (offer.server_bytes as f64).ln()));
+        let memory = ends(offers.iter().map(|offer| (offer.server_bytes.max(1) as f64).ln()));
         Self { offers, chosen, wishes, protocols, memory }
     }
 
@@ -88,7 +89,7 @@ impl<'a> Picture<'a> {
 
     fn radius(&self, bytes: f64) -> f64 {
         let (least, most) = self.memory;
-        let share = if most > least { (bytes.ln() - least) / (most - least) } else { 0.5 };
+        let share = if most > least { (bytes.max(1.0).ln() - least) / (most - least) } else { 0.5 };
         RADII.0 + (RADII.1 - RADII.0) * share
     }
 
