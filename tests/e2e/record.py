@@ -16,7 +16,8 @@ OUTCOMES = {
     "several tables": ("none was named", "choose one with --table", "NoSuchTable", "NoSuchTable: ", "choose_table"),
     "no query": ("the query is none for the server", "the server refused the request", "HushError", "Other: ", "refused"),
     "a page": ("it is no HushDB", "does not answer like a hushdb server", "HushError", "Other: ", "not_hushdb"),
-    "elsewhere": ("it sends clients elsewhere", "the server says that it has moved to", "HushError", "Other: ", "moved"),
+    "elsewhere": ("it sends clients elsewhere", "the server says that it has moved to https://new.example: ", "HushError", "Other: ", "moved"),
+    "a proxy": ("a proxy lets no one in", "a proxy in front of", "ConnectionFailed", "ConnectionFailed: ", "proxy"),
 }
 
 
@@ -45,6 +46,7 @@ class Recorder(HushTest):
             recorded["no query"][query] = reply(*refused)
         recorded["a page"] = {"/v1/tables": {"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>It works!</html>"}}
         recorded["elsewhere"] = {"/v1/tables": {"status": 301, "headers": {"location": "https://new.example/v1/tables"}, "body": ""}}
+        recorded["a proxy"] = {"/v1/tables": {"status": 403, "headers": {"content-type": "text/html"}, "body": "<html>No.</html>"}}
         clients = ("get", "python", "kotlin", "javascript")
         vectors = [{"name": name, "what": what, "replies": recorded[name], **dict(zip(clients, said, strict=True))}
                    for name, (what, *said) in OUTCOMES.items()]

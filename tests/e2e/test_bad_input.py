@@ -335,7 +335,7 @@ class BadRequests(HushTest):
             keys = [f"k{i}" for i in range(300)]
 
             def ask():
-                results.append(self.hushdb("get", url, "--json", *keys))
+                results.append(self.hushdb("get", url, "--json", "--timeout", 20, *keys))
 
             asking = threading.Thread(target=ask)
             asking.start()

@@ -1,11 +1,16 @@
 """Every input, every protocol, by key and by index: what was put in comes out."""
 
 import base64
+import contextlib
 import json
 import sqlite3
+import subprocess
+import threading
+import time
 import unittest
 
-from harness import HushTest
+from harness import BINARY, HushTest
+from proxy import Proxy
 
 
 class Lookups(HushTest):
@@ -172,6 +177,39 @@ class Lookups(HushTest):
             self.assertEqual(stats["setup_bytes_up"], 0)
             keys.write_text("a\nb\n", encoding="utf-16")
             self.assertIn("the text is in UTF-16", self.fails("get", url, "--table", "second", "--keys-file", keys))
+
+    def test_many_keys_are_printed_as_answers_come_and_a_restart_is_waited_for(self):
+        table = self.build(self.csv([(f"k{i}", i) for i in range(200)]), "--key", "key", "--protocol", "simple")
+        keys, out, seen = self.dir / "keys.txt", self.dir / "out", []
+        keys.write_text("".join(f"k{i}\n" for i in range(199, -1, -1)))
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(contextlib.ExitStack())
+            url, server = first.enter_context(self.serve(table))
+            proxy = stack.enter_context(Proxy(url))
+            held = threading.Event()
+
+            def before(method, path):
+                if method == "POST" and len(proxy.sent("POST")) == 2:
+                    self.wait_for("the first answers are printed", lambda: out.read_text().count("\n") == 64)
+                    seen.append(out.read_text().splitlines()[0])
+                    server.kill()
+                    held.set()
+
+            proxy.before = before
+            with open(out, "w") as stdout:
+                command = [BINARY, "get", proxy.url, "--keys-file", keys]
+                client = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=self.env)
+            self.assertTrue(held.wait(60))
+            first.close()
+            # Longer than a request is tried again that meets a server for the first time.
+            time.sleep(5)
+            self.assertIsNone(client.poll())
+            proxy.target, _ = stack.enter_context(self.serve(table))
+            _, said = client.communicate(timeout=60)
+            self.assertEqual(client.returncode, 0, said)
+            self.assertIn("trying again in", said)
+        self.assertEqual(seen, ["k199\t199"])
+        self.assertEqual(out.read_text(), "".join(f"k{i}\t{i}\n" for i in range(199, -1, -1)))
 
     def test_answers_look_alike_on_the_wire(self):
         rows = {f"k{i}": "v" * (i % 50) for i in range(1000)}

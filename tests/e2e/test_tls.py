@@ -167,6 +167,19 @@ class Serving(TlsTest):
         with self.serve(self.table(RECORDS, "simple"), args=["--tls-cert", cert, "--tls-key", key]) as (url, _):
             self.assertEqual(self.look_up(f"https://localhost:{port_of(url)}", "k1", "--ca-cert", cert)[0], 0)
 
+    def test_a_certificate_of_an_authority_is_no_servers(self):
+        """As openssl makes it by default."""
+        cert, key = self.dir / "cert.pem", self.dir / "key.pem"
+        Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
+                          "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert)
+        with self.serve(self.table(RECORDS, "simple"), args=["--tls-cert", cert, "--tls-key", key]) as (url, _):
+            local = f"https://localhost:{port_of(url)}"
+            for error in (self.look_up(local, "k1", "--ca-cert", cert)[2],
+                          self.fails("admin", "--url", local, "--ca-cert", cert, "tables")):
+                self.assertIn("the server's own certificate is that of an authority", error)
+                self.assertIn("basicConstraints=critical,CA:FALSE", error)
+                self.assertNotIn("CaUsedAsEndEntity", error)
+
     def test_clients_with_certificates(self):
         table = self.table(RECORDS, "simple")
         clients = Authority(self.dir, "clients")

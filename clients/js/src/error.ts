@@ -3,7 +3,7 @@ export type ErrorCode =
   /** Of the caller. */
   | "url" | "options" | "bad_key" | "key_too_long" | "wrong_lookup" | "index_out_of_range" | "closed" | "aborted"
   /** Of the way to the server. */
-  | "unreachable" | "timeout" | "moved" | "not_hushdb" | "interrupted" | "relay"
+  | "unreachable" | "timeout" | "moved" | "proxy" | "not_hushdb" | "interrupted" | "relay"
   /** Refusals of the server. */
   | "token" | "token_in_the_open" | "no_tables" | "choose_table" | "unknown_table" | "busy" | "refused"
   /** Of the table: it is not accepted, or it changes too fast. */
@@ -33,7 +33,7 @@ export class HushError extends Error {
     this.retryAfterMs = options?.retryAfterMs;
   }
 
-  /** The HTTP status, where the server refused (`refused`). */
+  /** The HTTP status, where the server refused (`refused`), or a proxy in front of it answered (`proxy`). */
   readonly status: number | undefined;
   /** How long a busy server asks to wait. */
   readonly retryAfterMs: number | undefined;

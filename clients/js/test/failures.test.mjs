@@ -65,9 +65,12 @@ test("no server, and a server of something else", async () => {
   const other = await proxy(url, (_, response) => response.end("<html>") !== undefined);
   await assert.rejects(connect(other.url), { code: "not_hushdb" });
   await other.close();
-  const location = "https://elsewhere.example/";
+  const full = await proxy(url, (_, response) => response.writeHead(413, { server: "nginx" }).end() !== undefined);
+  await assert.rejects(connect(full.url), { code: "proxy", status: 413, message: /\(nginx\) takes no request of 0 bytes/ });
+  await full.close();
+  const location = "https://elsewhere.example/v1/tables";
   const moved = await proxy(url, (_, response) => response.writeHead(302, { location }).end() !== undefined);
-  await assert.rejects(connect(moved.url), { code: "moved", message: /elsewhere\.example/ });
+  await assert.rejects(connect(moved.url), { code: "moved", message: /moved to https:\/\/elsewhere\.example: / });
   await moved.close();
 });
 

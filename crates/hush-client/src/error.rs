@@ -4,7 +4,7 @@ use hush_protocol::{Name, ProtocolError, signature::PublicKey};
 use thiserror::Error;
 
 /// Why a look-up could not be made or read.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum ClientError {
     /// The table or the look-up was refused.
     #[error(transparent)]

@@ -18,7 +18,9 @@ pub(crate) fn refused(code: &str, message: &str) -> JsValue {
 pub(crate) fn thrown(error: &SessionError) -> JsValue {
     let thrown = refused(code(error), &message(error));
     match error {
-        SessionError::Refused { status, .. } => set(&thrown, "status", &f64::from(*status).into()),
+        SessionError::Refused { status, .. } | SessionError::Intermediary { status, .. } => {
+            set(&thrown, "status", &f64::from(*status).into())
+        }
         SessionError::Busy { retry_after: Some(wait), .. } => {
             set(&thrown, "retryAfterMs", &crate::options::milliseconds(*wait).into());
         }
@@ -54,6 +56,7 @@ fn code(error: &SessionError) -> &'static str {
         SessionError::Relay { .. } => "relay",
         SessionError::Token { .. } => "token",
         SessionError::Moved { .. } => "moved",
+        SessionError::Intermediary { .. } => "proxy",
         SessionError::NotHushDb { .. } => "not_hushdb",
         SessionError::NoTables => "no_tables",
         SessionError::ChooseTable { .. } => "choose_table",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CallOptions, Cancel, HttpError, HttpOptions, files::FileHost, transport::Transport};
 use crate::{
     Found, Table, Wanted,
-    session::{Server, ServerUrl, Session, Stats, TableInfo},
+    session::{Answers, Server, ServerUrl, Session, Stats, TableInfo},
 };
 
 /// A server and its tables.
@@ -98,6 +98,21 @@ impl HttpTable {
             Some(max_queries) => self.session.look_up_by(wanted, max_queries),
             None => self.session.look_up(wanted),
         };
+        self.transport.drive(task, &options.cancel)
+    }
+
+    /// Looks records up as [`HttpTable::lookup_with`] does, and gives the answers of each request to `give` as they come, in
+    /// order. What `give` may do is said at [`Session::look_up_each`].
+    ///
+    /// # Errors
+    /// The errors of [`Session::look_up_each`], and [`HttpError::Cancelled`]. What was given before an error counts.
+    pub fn lookup_each(
+        &mut self,
+        wanted: &[Wanted],
+        options: &CallOptions,
+        give: impl FnMut(Answers) + Send,
+    ) -> Result<(), HttpError> {
+        let task = self.session.look_up_each(wanted, options.max_queries, give);
         self.transport.drive(task, &options.cancel)
     }
 }

@@ -39,9 +39,9 @@ pub use files::{FileCacheError, FileHost};
 pub use oblivious::{Said, SealedPeer};
 pub use options::{BearerToken, HintCache, HttpOptions, Observer, TlsIdentity, TlsOptions};
 
-pub use transport::agent;
+pub use transport::{agent, on_the_way, why_failed};
 
 pub use crate::session::{
-    DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, MAX_LOOKUPS_PER_KEY, RelayOptions,
-    RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
+    Answers, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, MAX_LOOKUPS_PER_KEY,
+    RelayOptions, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
 };

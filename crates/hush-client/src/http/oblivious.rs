@@ -14,7 +14,7 @@ use crate::session::{ServerUrl, TransportFailure};
 #[derive(Clone)]
 pub struct SealedPeer {
     agent: Agent,
-    url: String,
+    url: ServerUrl,
 }
 
 /// What a peer said.
@@ -34,7 +34,7 @@ impl SealedPeer {
     /// [`HttpError`] if the URL or the certificates of the options are of no use.
     pub fn new(url: &str, options: &HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
-        Ok(Self { agent: agent_for(&url, options)?, url: url.as_str().to_owned() })
+        Ok(Self { agent: agent_for(&url, options)?, url })
     }
 
     /// The key configurations that the peer has.
@@ -42,9 +42,9 @@ impl SealedPeer {
     /// # Errors
     /// [`TransportFailure`].
     pub fn keys(&self) -> Result<Said, TransportFailure> {
-        let response =
-            in_time(self.agent.get(&self.url)).header("Accept", KEYS_TYPE).call().map_err(failure)?;
-        said(response, KEYS_TYPE, MAX_KEYS_BYTES as u64)
+        let failure = |error| failure(&self.url, error);
+        let request = in_time(self.agent.get(self.url.as_str())).header("Accept", KEYS_TYPE);
+        said(request.call().map_err(failure)?, KEYS_TYPE, MAX_KEYS_BYTES as u64).map_err(failure)
     }
 
     /// The response to a sealed request, of at most so many bytes. The connection ends with it if it `closes`.
@@ -52,23 +52,24 @@ impl SealedPeer {
     /// # Errors
     /// [`TransportFailure`].
     pub fn post(&self, sealed: &[u8], most: u64, closes: bool) -> Result<Said, TransportFailure> {
-        let mut request = in_time(self.agent.post(&self.url)).header("Content-Type", REQUEST_TYPE);
+        let mut request = in_time(self.agent.post(self.url.as_str())).header("Content-Type", REQUEST_TYPE);
         if closes {
             request = request.header(CLOSE.0, CLOSE.1);
         }
-        said(request.send(sealed).map_err(failure)?, RESPONSE_TYPE, most)
+        let failure = |error| failure(&self.url, error);
+        said(request.send(sealed).map_err(failure)?, RESPONSE_TYPE, most).map_err(failure)
     }
 }
 
 /// What a response says. If all is well, but it is of another type than `wanted`, as the page of a web server, its body is none of
 /// a relay's and is not read.
-fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, TransportFailure> {
+fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, ureq::Error> {
     let status = response.status().as_u16();
     let field = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let content_type = field("content-type").map(str::to_owned);
     if status == 200 && content_type.as_deref() != Some(wanted) {
         return Ok(Said { status, content_type, body: Vec::new() });
     }
-    let body = response.body_mut().with_config().limit(most).read_to_vec().map_err(failure)?;
+    let body = response.body_mut().with_config().limit(most).read_to_vec()?;
     Ok(Said { status, content_type, body })
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use ureq::{
-    Agent, Body, Timeout,
-    http::Response,
+    Agent, Body, Proxy, Timeout,
+    http::{Response, Uri},
     tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem},
     unversioned::{
         resolver::DefaultResolver,
@@ -16,7 +16,18 @@ use super::{
     BearerToken, Cancel, HttpError, HttpOptions, TlsIdentity, TlsOptions,
     call::{Calling, Leaving, in_time, set_time_left, wait},
 };
-use crate::session::{Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
+use crate::session::{self, Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
+
+/// Words of the TLS library, and what they mean.
+const TLS_FAILURES: [(&str, &str); 3] = [
+    ("CertificateRequired", "the server asks clients for a certificate: --client-cert"),
+    (
+        "CaUsedAsEndEntity",
+        "the server's own certificate is that of an authority, which signs others and is no server's: its operator must make one \
+         with basicConstraints=critical,CA:FALSE, or have the authority sign one",
+    ),
+    ("UnknownIssuer", "nobody that is trusted has signed the server's certificate"),
+];
 
 /// The header that ends a connection with its response.
 pub(super) const CLOSE: (&str, &str) = ("Connection", "close");
@@ -27,8 +38,8 @@ const CHUNK_BYTES: usize = 256 << 10;
 #[derive(Clone)]
 pub(super) struct Transport {
     agent: Agent,
-    /// The server's, or that of the relay before it. Without a slash at the end.
-    url: String,
+    /// The server's, or that of the relay before it.
+    url: ServerUrl,
     /// Not for a relay: sealed requests have it.
     token: Option<BearerToken>,
     /// Whether the last request of a call ends the connection.
@@ -49,7 +60,7 @@ impl Transport {
             }
         };
         let agent = agent_for(&peer, options)?;
-        Ok(Self { agent, url: peer.as_str().to_owned(), token, closes: options.closes })
+        Ok(Self { agent, url: peer, token, closes: options.closes })
     }
 
     /// Does what `task` asks for until it is done, or given up.
@@ -75,7 +86,7 @@ impl Transport {
         set_time_left(request.time_left);
         let response = match self.send(request) {
             Ok(response) => response,
-            Err(error) => return task.fail(failure(error)),
+            Err(error) => return task.fail(failure(&self.url, error)),
         };
         let mut more = task.begin(head(&response));
         let (mut reader, mut chunk) = (response.into_body().into_reader(), vec![0; CHUNK_BYTES]);
@@ -83,14 +94,14 @@ impl Transport {
             match reader.read(&mut chunk) {
                 Ok(0) => return task.end(),
                 Ok(count) => more = task.body(&chunk[..count]),
-                Err(error) => return task.fail(failure(error.into())),
+                Err(error) => return task.fail(failure(&self.url, error.into())),
             }
         }
     }
 
     fn send(&self, request: Request) -> Result<Response<Body>, ureq::Error> {
         let Request { method, path, headers, body, is_last, .. } = request;
-        let url = format!("{}{path}", self.url);
+        let url = format!("{}{path}", self.url.as_str());
         let token = self.token.as_ref().map(BearerToken::header);
         let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
         let headers = headers.chain(token.iter().map(|token| ("Authorization", token.as_str())));
@@ -117,6 +128,16 @@ pub fn agent(url: &str, options: &HttpOptions) -> Result<Agent, HttpError> {
     agent_for(&url, options)
 }
 
+/// Returns why a request to `url` failed, for who has an [`agent`].
+pub fn why_failed(url: &str, error: ureq::Error) -> String {
+    ServerUrl::parse(url).map_or_else(|url| url.to_string(), |url| failure(&url, error).to_string())
+}
+
+/// Returns the error of a response that is not the server's own, if there is one: of a proxy, or a redirect.
+pub fn on_the_way(url: &str, path: &str, sent: usize, response: &Response<Body>) -> Option<HttpError> {
+    session::on_the_way(&ServerUrl::parse(url).ok()?, path, sent, &head(response))
+}
+
 /// A token goes to `https` and to this machine, not elsewhere.
 fn check_token(url: &ServerUrl, options: &HttpOptions) -> Result<(), HttpError> {
     let is_open = options.token.is_some() && !url.is_https() && !url.is_loopback();
@@ -135,16 +156,21 @@ pub(super) fn agent_for(url: &ServerUrl, options: &HttpOptions) -> Result<Agent,
         .timeout_connect(Some(options.timeout.unwrap_or(options.connect_timeout)))
         .timeout_per_read(Some(silence))
         .timeout_per_write(Some(silence));
-    if url.is_loopback() {
-        // A proxy of the environment is another machine: it cannot reach this one's loopback.
-        config = config.proxy(None);
-    }
+    config = config.proxy(proxy(url));
     let connector =
         ().chain(ConnectProxyConnector::default())
             .chain(TcpConnector::default())
             .chain(Leaving)
             .chain(RustlsConnector::default());
     Ok(Agent::with_parts(config.build(), connector, DefaultResolver::default()))
+}
+
+/// Returns the proxy of the environment through which connections to `url` go.
+fn proxy(url: &ServerUrl) -> Option<Proxy> {
+    // It is another machine: it cannot reach this one's loopback.
+    let proxy = Proxy::try_from_env().filter(|_| !url.is_loopback())?;
+    let is_left_out = url.as_str().parse::<Uri>().is_ok_and(|url| proxy.is_no_proxy(&url));
+    (!is_left_out).then_some(proxy)
 }
 
 /// How the server, and this client, prove who they are.
@@ -192,8 +218,15 @@ fn head(response: &Response<Body>) -> Head {
     }
 }
 
-pub(super) fn failure(error: ureq::Error) -> TransportFailure {
-    let unreachable = |reason, transient| TransportFailure::Unreachable { reason, transient };
+/// Returns why a request to `url` failed.
+pub(super) fn failure(url: &ServerUrl, error: ureq::Error) -> TransportFailure {
+    let unreachable = |reason: String, transient| {
+        // Without the name and the password that the variable may have.
+        let through = proxy(url).map_or(String::new(), |proxy| {
+            format!("; through the proxy {}:{}, which the environment names", proxy.host(), proxy.port())
+        });
+        TransportFailure::Unreachable { reason: format!("{reason}{through}"), transient }
+    };
     match error {
         ureq::Error::Timeout(Timeout::Global) => {
             TransportFailure::Timeout { phase: "the time of the call is over".into() }
@@ -214,8 +247,6 @@ pub(super) fn failure(error: ureq::Error) -> TransportFailure {
 
 /// What the TLS library says, or in its place what to do.
 fn no_tls(said: &str) -> TransportFailure {
-    let wants_certificate = said.contains("CertificateRequired");
-    let reason =
-        if wants_certificate { "the server asks clients for a certificate: --client-cert" } else { said };
-    TransportFailure::Tls { reason: reason.into() }
+    let explained = TLS_FAILURES.iter().find(|(name, _)| said.contains(name));
+    TransportFailure::Tls { reason: explained.map_or(said, |(_, reason)| reason).into() }
 }

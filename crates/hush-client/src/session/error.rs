@@ -121,6 +121,18 @@ pub enum SessionError {
         /// Where to.
         location: String,
     },
+    /// Something between client and server, such as a reverse proxy, answered in place of the server.
+    #[error("{}", intermediary_text(url, name.as_deref(), *status, *sent))]
+    Intermediary {
+        /// Base URL of the server.
+        url: String,
+        /// What it calls itself.
+        name: Option<String>,
+        /// The HTTP status.
+        status: u16,
+        /// Bytes of the body of the request.
+        sent: usize,
+    },
     /// The answer is not one of this API.
     #[error("{url} does not answer like a hushdb server ({reason}): check the URL, https or http too")]
     NotHushDb {
@@ -241,8 +253,14 @@ impl SessionError {
         match self {
             Self::Unreachable { transient, .. } => *transient,
             Self::Busy { .. } | Self::Interrupted { .. } => true,
+            Self::Intermediary { status, .. } => matches!(status, 502 | 504),
             _ => false,
         }
+    }
+
+    /// Whether the server is gone, maybe since it is started anew.
+    pub(super) fn is_outage(&self) -> bool {
+        self.is_transient() && matches!(self, Self::Unreachable { .. } | Self::Intermediary { .. })
     }
 
     /// Whether the server is still loading the table.
@@ -257,6 +275,23 @@ impl SessionError {
             _ => Duration::ZERO,
         }
     }
+}
+
+/// Says which part of the way refused a request, and what its operator can do about it.
+fn intermediary_text(url: &str, name: Option<&str>, status: u16, sent: usize) -> String {
+    let name = name.map_or(String::new(), |name| format!(" ({name})"));
+    let said = match status {
+        413 => format!(
+            "takes no request of {sent} bytes: its operator must allow requests of at least that length (in nginx by \
+             client_max_body_size)"
+        ),
+        502 | 504 => {
+            "does not reach the server: try again later, or ask its operator whether the server runs".into()
+        }
+        407 => "asks for a sign-in of its own: ask its operator to let requests to /v1/ pass".into(),
+        _ => "refuses the request: ask its operator to let requests to /v1/ pass".into(),
+    };
+    format!("a proxy in front of {url}{name} {said} (status {status})")
 }
 
 fn when(retry_after: Option<Duration>) -> String {

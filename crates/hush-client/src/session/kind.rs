@@ -31,7 +31,7 @@ impl SessionError {
             Self::Url { .. } | Self::Certificates { .. } => ErrorKind::Option,
             Self::TokenInTheOpen | Self::TokenToRelay => ErrorKind::Option,
             Self::Unreachable { .. } | Self::Tls { .. } | Self::Relay { .. } => ErrorKind::Connection,
-            Self::Interrupted { .. } => ErrorKind::Connection,
+            Self::Interrupted { .. } | Self::Intermediary { .. } => ErrorKind::Connection,
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Token { .. } => ErrorKind::Token,
             Self::NoTables | Self::ChooseTable { .. } | Self::UnknownTable { .. } => ErrorKind::NoTable,

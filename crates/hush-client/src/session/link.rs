@@ -1,7 +1,10 @@
 //! Requests, retries, bounded bodies.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -32,16 +35,24 @@ pub(super) struct Link {
     deadline: Option<Duration>,
     /// The last response, if it comes through a relay.
     relayed: Mutex<Option<Relayed>>,
+    /// Whether look-ups of the call have been answered.
+    has_answers: AtomicBool,
 }
 
 impl Link {
     pub(super) fn new(context: &Arc<Context>, port: Port) -> Self {
         let deadline = context.options.timeout.map(|timeout| context.host.now().saturating_add(timeout));
-        Self { context: context.clone(), port, deadline, relayed: Mutex::default() }
+        let (relayed, has_answers) = (Mutex::default(), AtomicBool::new(false));
+        Self { context: context.clone(), port, deadline, relayed, has_answers }
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    /// Notes that look-ups of the call have been answered: from here on the server is waited for, if it is started anew.
+    pub(super) fn note_answers(&self) {
+        self.has_answers.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn options(&self) -> &SessionOptions {
@@ -189,20 +200,23 @@ impl Link {
 
     /// The head of the response if it is a success.
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
+        let (path, sent) = (request.path.clone(), request.body.len());
         let head = self.send(request).await.map_err(|failure| self.failure(failure))?;
-        if head.is_success() { Ok(head) } else { Err(self.refusal(&head).await) }
+        if head.is_success() { Ok(head) } else { Err(self.refusal(&path, sent, &head).await) }
     }
 
-    async fn refusal(&self, head: &Head) -> SessionError {
-        if let Some(moved) = problem::moved(head) {
+    /// What the response to a request of `path`, with a body of `sent` bytes, means.
+    async fn refusal(&self, path: &str, sent: usize, head: &Head) -> SessionError {
+        let url = &self.context.url;
+        if let Some(moved) = problem::moved(url, path, head) {
             return moved;
         }
         let odd = |reason| self.odd(reason);
         match self.body(head, "an error message", problem::refusal_limit(head.status)).await {
-            Ok(body) => problem::refusal(head, Some(&body), odd),
+            Ok(body) => problem::refusal(url, sent, head, Some(&body), odd),
             Err(error @ SessionError::TooLong { .. }) => error,
             // The status counts even if the document is lost.
-            Err(_) => problem::refusal(head, None, odd),
+            Err(_) => problem::refusal(url, sent, head, None, odd),
         }
     }
 
@@ -260,7 +274,7 @@ pub(super) struct Retries {
     failed: u32,
     /// All, those of a server that is loading its table included.
     waits: u32,
-    /// When the server first said that it is loading.
+    /// When the server first said that it is loading, or was gone.
     warming_since: Option<Duration>,
 }
 
@@ -275,7 +289,8 @@ impl Retries {
         let RetryPolicy { attempts, first_wait, max_wait, max_warming } = link.options().retry;
         let backoff = first_wait.saturating_mul(2u32.saturating_pow(self.waits));
         let wait = error.retry_after().max(backoff.min(max_wait));
-        let enough = if error.is_warming() {
+        let has_gone = error.is_outage() && link.has_answers.load(Ordering::Relaxed);
+        let enough = if error.is_warming() || has_gone {
             let now = link.host().now();
             now.saturating_sub(*self.warming_since.get_or_insert(now)).saturating_add(wait) > max_warming
         } else {

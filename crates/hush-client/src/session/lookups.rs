@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use hush_protocol::wire::{self, QueryRequest, ResponseShape};
+use hush_protocol::{
+    descriptor::Descriptor,
+    wire::{self, QueryRequest, ResponseShape},
+};
 use prost::{Message, bytes::Bytes};
 use rayon::prelude::*;
 
 use super::{
-    Event, KeptKeys, KeyNote, SessionError, Stats, Task,
+    Answers, Event, KeyNote, SessionError, Stats, Task,
+    answers::Answered,
     keys::{SessionKeys, limit},
     link::{Context, Link, Retries},
     server::{current, load, newer},
@@ -20,13 +24,6 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// How often one request is made again since the table changed while it was answered, and changed again before it was known.
 const CHANGES_PASSED: usize = 8;
-
-/// The answers of one request, what decrypts them, the table of the epoch that has answered, and the evaluation keys.
-struct Answered {
-    table: Arc<Table>,
-    keys: Option<KeptKeys>,
-    answers: Vec<(PendingLookup, Bytes)>,
-}
 
 /// The look-ups of one request.
 #[derive(Clone, Copy)]
@@ -94,6 +91,24 @@ impl Session {
         Task::new(move |port| async move { self.found(port, wanted, max_queries).await })
     }
 
+    /// Looks records up as [`Session::look_up_by`] does, and gives the answers of each request to `give` as they come, in order.
+    ///
+    /// The next request waits for `give`: what it does, and how long, must not depend on what is found, so it passes the answers
+    /// on to another thread, which decodes them. All requests are made, whatever the answers are. If there is another table in the
+    /// place of this one meanwhile, what is not answered yet is looked up there.
+    ///
+    /// # Errors
+    /// See [`Session::look_up`]. What was given before an error counts.
+    pub fn look_up_each<'a>(
+        &'a mut self,
+        wanted: &'a [Wanted],
+        max_queries: Option<usize>,
+        mut give: impl FnMut(Answers) + Send + 'a,
+    ) -> Task<'a, Result<(), SessionError>> {
+        let max_queries = max_queries.unwrap_or(self.context.options.max_queries);
+        Task::new(move |port| async move { self.given(port, wanted, max_queries, &mut give).await })
+    }
+
     /// The same for drivers that cannot borrow: the task has the session and gives it back.
     pub fn into_look_up(
         mut self,
@@ -113,21 +128,95 @@ impl Session {
         max_queries: usize,
     ) -> Result<Vec<Found>, SessionError> {
         let link = Link::new(&self.context, port);
-        match self.found_in_epoch(&link, wanted, max_queries).await {
-            Err(SessionError::EpochGone { descriptor }) => {
-                let table = load(&link, *descriptor, &mut self.stats).await?;
-                self.replace_table(&link, table)?;
-                self.found_in_epoch(&link, wanted, max_queries).await
+        let mut answered = Vec::new();
+        let mut asked = self.ask(&link, wanted, max_queries, &mut |answers| answered.push(answers)).await;
+        if let Err(SessionError::EpochGone { descriptor }) = asked {
+            answered.clear();
+            self.take_epoch(&link, *descriptor).await?;
+            asked = self.ask(&link, wanted, max_queries, &mut |answers| answered.push(answers)).await;
+        }
+        let mut found = asked?;
+        // Only now: how long it takes depends on what is found, so that requests in between would tell by when they come, and those
+        // that stop early would tell something about the record that could not be read.
+        let decoded: Vec<Vec<Decoded>> = link
+            .timed(&mut self.stats.seconds.decode, || answered.par_iter().map(Answered::decode).collect());
+        for (answered, decoded) in answered.iter().zip(&decoded) {
+            self.note_suspect(&link, answered, decoded)?;
+        }
+        for decoded in decoded.into_iter().flatten() {
+            found.push(decoded.found?);
+        }
+        Ok(found)
+    }
+
+    async fn given(
+        &mut self,
+        port: Port,
+        wanted: &[Wanted],
+        max_queries: usize,
+        give: &mut (dyn FnMut(Answers) + Send),
+    ) -> Result<(), SessionError> {
+        let link = Link::new(&self.context, port);
+        let mut given = Vec::new();
+        let mut keep_and_give = |given: &mut Vec<Answers>, answered| {
+            let answers = Answers::new(answered);
+            given.push(answers.clone());
+            give(answers);
+        };
+        let mut asked =
+            self.ask(&link, wanted, max_queries, &mut |answered| keep_and_give(&mut given, answered)).await;
+        if let Err(SessionError::EpochGone { descriptor }) = asked {
+            // What was given is true of an epoch that the table had.
+            let count: usize = given.iter().map(Answers::len).sum();
+            asked = match self.take_epoch(&link, *descriptor).await {
+                Ok(()) => {
+                    let mut give = |answered| keep_and_give(&mut given, answered);
+                    self.ask(&link, &wanted[count..], max_queries, &mut give).await
+                }
+                Err(error) => Err(error),
+            };
+        }
+        for answers in &given {
+            let decoded = link.timed(&mut self.stats.seconds.decode, || answers.decoded());
+            if let Some(answered) = answers.sealed() {
+                self.note_suspect(&link, answered, decoded)?;
             }
-            outcome => outcome,
+        }
+        let found = asked?;
+        if !found.is_empty() {
+            give(Answers::of(found));
+        }
+        Ok(())
+    }
+
+    /// Takes the table that the server has in place of this one.
+    async fn take_epoch(&mut self, link: &Link, descriptor: Descriptor) -> Result<(), SessionError> {
+        let table = load(link, descriptor, &mut self.stats).await?;
+        self.replace_table(link, table)
+    }
+
+    /// Notes that keys met an answer which no honest server can have given.
+    fn note_suspect(
+        &mut self,
+        link: &Link,
+        answered: &Answered,
+        decoded: &[Decoded],
+    ) -> Result<(), SessionError> {
+        match &answered.keys {
+            Some(keys) if decoded.iter().any(|one| !one.is_sound) => {
+                self.keys.note(link, &answered.table, keys, KeyNote::Suspect)
+            }
+            _ => Ok(()),
         }
     }
 
-    async fn found_in_epoch(
+    /// Asks for all of `wanted`, and gives the answers of each request as they come. Returns the records that need no request.
+    async fn ask(
         &mut self,
         link: &Link,
         wanted: &[Wanted],
         max_queries: usize,
+        give: &mut (dyn FnMut(Answered) + Send),
     ) -> Result<Vec<Found>, SessionError> {
         // Before anything is sent: a request that fails midway would tell which of the wanted records is odd.
         wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
@@ -143,22 +232,13 @@ impl Session {
         let by_keys = if facts.keys.is_some() { limit(link) as usize } else { usize::MAX };
         let max_queries = max_queries.min(by_keys);
         let fitting = fitting(facts.query.total(), facts.answer_bytes, max_queries);
-        let mut answered = Vec::with_capacity(wanted.len());
         let requests = wanted.len().div_ceil(fitting);
         for (number, wanted) in wanted.chunks(fitting).enumerate() {
             let batch = Batch { wanted, is_last: number + 1 == requests };
-            answered.push(self.answered(link, batch).await?);
+            give(self.answered(link, batch).await?);
+            link.note_answers();
         }
-        // Only now: how long it takes depends on what is found, so that requests in between would tell by when they come, and those
-        // that stop early would tell something about the record that could not be read.
-        let decoded: Vec<Vec<Decoded>> = link
-            .timed(&mut self.stats.seconds.decode, || answered.par_iter().map(Answered::decoded).collect());
-        for (Answered { table, keys, .. }, decoded) in answered.iter().zip(&decoded) {
-            if let Some(keys) = keys.as_ref().filter(|_| decoded.iter().any(|one| !one.is_sound)) {
-                self.keys.note(link, table, keys, KeyNote::Suspect)?;
-            }
-        }
-        decoded.into_iter().flatten().map(|decoded| decoded.found.map_err(SessionError::from)).collect()
+        Ok(Vec::new())
     }
 
     /// Looks records up in the hint.
@@ -310,12 +390,6 @@ impl Session {
                 Ok(response) => return Ok((response, pending)),
             }
         }
-    }
-}
-
-impl Answered {
-    fn decoded(&self) -> Vec<Decoded> {
-        self.answers.par_iter().map(|(pending, answer)| self.table.decoded(pending, answer)).collect()
     }
 }
 

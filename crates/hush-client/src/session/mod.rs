@@ -27,6 +27,7 @@
 //! |------|------|
 //! | `server.rs` | a server: which tables it has, opening one |
 //! | `lookups.rs` | look-ups in an open table: chunks, keys that the server lacks, new epochs |
+//! | `answers.rs` | the answers of one request, until they are decoded |
 //! | `hint.rs` | the hint: downloaded, resumed, verified |
 //! | `link.rs` | requests, retries, bounded bodies |
 //! | `problem.rs` | what refusals mean |
@@ -46,6 +47,7 @@
 //! failure or a new epoch, are encrypted again under fresh secrets. New evaluation keys are uploaded before the first look-up under
 //! them, and count look-ups, not what came of these.
 
+mod answers;
 mod error;
 mod hint;
 mod host;
@@ -65,6 +67,7 @@ mod stats;
 mod task;
 mod url;
 
+pub use answers::Answers;
 pub use error::{CacheError, SessionError, TransportFailure};
 pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
 pub use kept_keys::{KeptKeys, KeyNote, KeyRequest};
@@ -75,6 +78,8 @@ pub use options::{
     DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RelayOptions, RetryPolicy,
     SessionOptions,
 };
+#[cfg(feature = "http")]
+pub(crate) use problem::on_the_way;
 pub use server::{Server, TableInfo};
 pub use stats::{Seconds, Stats};
 pub use task::{Action, Task};

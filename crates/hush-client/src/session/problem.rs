@@ -6,7 +6,7 @@ use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Head, SessionError};
+use super::{Head, ServerUrl, SessionError};
 
 /// Longest problem document, its descriptor not counted.
 const MAX_PROBLEM_BYTES: usize = 64 << 10;
@@ -31,10 +31,29 @@ struct Problem {
     descriptor: Option<Box<RawValue>>,
 }
 
-/// Where the server sends its clients, if that is what the response says.
-pub(super) fn moved(head: &Head) -> Option<SessionError> {
+/// Returns the error of a response that is not of this API, if a proxy, or a server that has moved, answers so to a request of
+/// `path` with a body of `sent` bytes.
+#[cfg(feature = "http")]
+pub(crate) fn on_the_way(url: &ServerUrl, path: &str, sent: usize, head: &Head) -> Option<SessionError> {
+    moved(url, path, head).or_else(|| intermediary(url, sent, head))
+}
+
+/// Returns where the server at `url` sends its clients, if the response to a request of `path` says so: the base URL, which
+/// clients are given, if the location is that of the same path.
+pub(super) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Option<SessionError> {
     let location = head.header("location").filter(|_| (300..400).contains(&head.status))?;
-    Some(SessionError::Moved { location: shown(location) })
+    let is_path = location.starts_with('/') && !location.starts_with("//");
+    let location = if is_path { format!("{}{location}", url.root()) } else { location.to_owned() };
+    let base = location.split(['?', '#']).next().and_then(|location| location.strip_suffix(path));
+    Some(SessionError::Moved { location: shown(base.unwrap_or(&location)) })
+}
+
+/// Returns the error of a response that only a proxy gives, to a request with a body of `sent` bytes.
+fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionError> {
+    let is_of_proxies = matches!(head.status, 401 | 403 | 407 | 413 | 451 | 502 | 504 | 520..=527);
+    let name = head.header("server").filter(|name| !name.is_empty()).map(shown);
+    let url = url.as_str().to_owned();
+    is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
 }
 
 /// The most bytes that the body of a response with this status has.
@@ -43,7 +62,10 @@ pub(super) fn refusal_limit(status: u16) -> usize {
 }
 
 /// What a response says whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
+/// `sent` are the bytes of the request.
 pub(super) fn refusal(
+    url: &ServerUrl,
+    sent: usize,
     head: &Head,
     body: Option<&[u8]>,
     odd: impl FnOnce(String) -> SessionError,
@@ -68,7 +90,9 @@ pub(super) fn refusal(
         (status, Some(problem)) => {
             SessionError::Refused { status, code: shown(&problem.code), detail: shown(&problem.detail) }
         }
-        (status, None) => odd(format!("status {status}")),
+        (status, None) => {
+            intermediary(url, sent, head).unwrap_or_else(|| odd(format!("status {status}")))
+        }
     }
 }
 

@@ -59,6 +59,11 @@ impl Said {
     fn is(&self, content_type: &str) -> bool {
         self.head.status == 200 && self.head.header("content-type") == Some(content_type)
     }
+
+    /// Whether the same request may succeed a little later.
+    fn is_transient(&self) -> bool {
+        matches!(self.head.status, 429 | 502..=504)
+    }
 }
 
 impl Relay {
@@ -148,6 +153,9 @@ impl Relay {
             time_left: None,
         };
         let said = self.exchange(link, request, KEYS_TYPE).await?;
+        if said.is_transient() {
+            return Err(refused(&said));
+        }
         if !said.is(KEYS_TYPE) {
             let reason = format!(
                 "the relay has no keys of the server (status {}): fetch them from the server, and name the file with \
@@ -270,14 +278,27 @@ struct Problem {
 /// Returns the failure of a relay that passes nothing on.
 fn refused(said: &Said) -> TransportFailure {
     let status = said.head.status;
-    let transient = matches!(status, 429 | 502..=504);
     let problem = serde_json::from_slice::<Problem>(&said.body).ok();
-    let detail = problem.as_ref().map_or("no reason", |problem| &problem.detail);
+    let detail = problem.as_ref().map_or_else(|| unexplained(status), |problem| &*problem.detail);
     let reason = format!("the relay did not pass the request on: {detail} (status {status})");
-    if transient {
-        TransportFailure::Unreachable { reason, transient }
+    if said.is_transient() {
+        TransportFailure::Unreachable { reason, transient: true }
     } else {
         TransportFailure::Relay { reason }
+    }
+}
+
+/// Returns why a relay, or something in front of it, may have answered with a status without a reason.
+fn unexplained(status: u16) -> &'static str {
+    match status {
+        300..=399 => "it has moved, so use the URL to which it has",
+        403 => "it, or a proxy in front of it, does not let this client in",
+        413 => {
+            "it, or a proxy in front of it, takes no request of this length, so ask its operator to allow longer ones"
+        }
+        429 => "this client asks too often",
+        502..=504 => "it, or a proxy in front of it, does not reach what is behind it",
+        _ => "it says no reason",
     }
 }
 

@@ -43,6 +43,12 @@ impl ServerUrl {
         self.uri.authority().map_or("", |authority| authority.as_str())
     }
 
+    /// The scheme and the authority: what a path from the root follows.
+    pub(super) fn root(&self) -> &str {
+        let path = self.uri.path().trim_end_matches('/');
+        self.text.strip_suffix(path).unwrap_or(&self.text)
+    }
+
     /// Whether what is sent there is protected on the way.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")
@@ -67,6 +73,14 @@ impl ServerUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_root_has_no_path() {
+        let root = |url: &str| ServerUrl::parse(url).unwrap().root().to_owned();
+        assert_eq!(root("http://hush.example"), "http://hush.example");
+        assert_eq!(root("http://hush.example:80/"), "http://hush.example:80");
+        assert_eq!(root("https://hush.example/a/b/"), "https://hush.example");
+    }
 
     #[test]
     fn one_server_has_one_origin() {

@@ -36,6 +36,19 @@ fn everything_is_looked_up_anew_once() {
 }
 
 #[test]
+fn answers_that_were_given_are_not_looked_up_anew() {
+    let mut driver = changing(sample(1), sample(2), 2);
+    let mut session = open(&mut driver).unwrap();
+    let (wanted, mut found) = (indices(&[1, 2, 3]), Vec::new());
+    let task = session.look_up_each(&wanted, Some(2), |answers| {
+        found.extend(answers.found().map(|found| found.unwrap().clone()));
+    });
+    driver.drive(task).unwrap();
+    assert_eq!(found, [(1, 1), (1, 2), (2, 3)].map(|(version, index)| Some(Sample::value(version, index))));
+    assert_eq!(driver.asked(QUERY).len(), 3, "one of the old epoch, one refused, one of the new one");
+}
+
+#[test]
 fn a_table_that_changes_again_is_an_error() {
     let (samples, mut queries) = ([sample(1), sample(2)], 0);
     let mut driver = Driver::new(move |request| {

@@ -130,11 +130,15 @@ fn keys_that_met_an_answer_which_does_not_decode_end_with_their_session() {
     for index in [3, 4] {
         assert!(driver.drive(session.look_up(&indices(&[index]))).is_err());
     }
-    assert_eq!(order(&driver), ["keys", "query", "query"], "never sooner");
-    assert_eq!(driver.host.notes(), [KeyNote::Uploaded, KeyNote::Suspect, KeyNote::Suspect]);
+    let wanted = indices(&[5]);
+    // Nobody decodes what was given.
+    driver.drive(session.look_up_each(&wanted, None, drop)).unwrap();
+    assert_eq!(order(&driver), ["keys", "query", "query", "query"], "never sooner");
+    let suspect = KeyNote::Suspect;
+    assert_eq!(driver.host.notes(), [KeyNote::Uploaded, suspect, suspect, suspect]);
     let mut next = open(&mut driver).unwrap();
     assert!(driver.drive(next.look_up(&indices(&[3]))).is_err());
-    assert_eq!(order(&driver)[3..], ["keys", "query"]);
+    assert_eq!(order(&driver)[4..], ["keys", "query"]);
     let uploads = driver.asked(KEYS);
     assert_ne!(uploads[0].path, uploads[1].path);
 }

@@ -1,6 +1,9 @@
 //! Failures that may pass, waits, and the machine itself.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use hush_client::session::{
     Action, Head, Method, RetryPolicy, Session, SessionError, SessionOptions, Task, TransportFailure,
@@ -84,6 +87,57 @@ fn a_table_that_is_loading_is_waited_for_so_long() {
     let waited: Duration = driver.waits.iter().sum();
     assert!(Duration::from_secs(110) < waited && waited <= Duration::from_secs(120), "{waited:?}");
     assert!(driver.waits.len() > 10, "more than the attempts");
+}
+
+#[test]
+fn a_server_that_is_started_anew_is_waited_for_by_a_call_that_has_answers() {
+    let gone = |count| (0..count).map(|_| Err(lost()));
+    let answered = |faults: Vec<_>| {
+        // The first request is answered.
+        let (sample, mut faults, mut queries) = (sample(1), faults.into_iter(), 0);
+        let mut driver = Driver::failing(move |request: &Request| {
+            let is_query = request.path.ends_with(QUERY);
+            queries += usize::from(is_query);
+            let fault = if is_query && queries > 1 { faults.next() } else { None };
+            fault.unwrap_or_else(|| Ok(sample.reply(request)))
+        });
+        driver.options.max_queries = 1;
+        driver
+    };
+    let bad_gateway = || Ok(Reply::new(502, ""));
+    let mut driver = answered(gone(6).chain([bad_gateway(), busy("warming")]).collect());
+    let found = look_up(&mut driver, &[1, 2, 3]).unwrap();
+    assert_eq!(found, [1, 2, 3].map(|index| Some(Sample::value(1, index))));
+    assert_eq!(driver.asked(QUERY).len(), 3 + 8, "what is answered is not asked again");
+
+    // Not for ever.
+    let mut driver = answered(gone(99).collect());
+    let error = look_up(&mut driver, &[1, 2, 3]).unwrap_err();
+    assert!(matches!(error, SessionError::Unreachable { .. }), "{error}");
+    let waited: Duration = driver.waits.iter().sum();
+    assert!(Duration::from_secs(80) < waited && waited <= Duration::from_secs(120), "{waited:?}");
+}
+
+#[test]
+fn answers_are_given_as_they_come() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (sample, asked) = (sample(1), log.clone());
+    let mut driver = Driver::new(move |request: &Request| {
+        if request.path.ends_with(QUERY) {
+            asked.lock().unwrap().push("asked".to_owned());
+        }
+        sample.reply(request)
+    });
+    let mut session = open(&mut driver).unwrap();
+    let wanted = indices(&[1, 2, 99, 4, 5]);
+    let given = log.clone();
+    let task = session.look_up_each(&wanted, Some(2), move |answers| {
+        let found = answers.found().map(|found| found.is_ok_and(Option::is_some)).collect::<Vec<_>>();
+        given.lock().unwrap().push(format!("{} {found:?}", answers.len()));
+    });
+    driver.drive(task).unwrap();
+    let expected = ["asked", "2 [true, true]", "asked", "2 [false, true]", "asked", "1 [true]"];
+    assert_eq!(*log.lock().unwrap(), expected, "one that cannot be read ends nothing");
 }
 
 #[test]

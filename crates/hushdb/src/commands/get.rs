@@ -9,18 +9,21 @@ use std::{
     io::{self, BufRead, IsTerminal, Read, Write},
     mem,
     os::unix::ffi::{OsStrExt, OsStringExt},
+    panic::resume_unwind,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
     time::Duration,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hush_client::{
-    Acceptance, Found, Trust, Wanted,
+    Acceptance, Trust,
     http::{
-        BearerToken, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, HintCache, HttpClient,
-        HttpError, HttpOptions, HttpTable, MAX_LOOKUPS_PER_KEY, Observer, RelayOptions, RetryPolicy, Stats,
+        Answers, BearerToken, CallOptions, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, HintCache,
+        HttpClient, HttpError, HttpOptions, HttpTable, MAX_LOOKUPS_PER_KEY, Observer, RelayOptions,
+        RetryPolicy, Stats,
     },
 };
 use hush_protocol::facts::Facts;
@@ -39,13 +42,17 @@ use crate::report;
 /// Hints below this length are downloaded without a word.
 const QUIET_HINT_BYTES: u64 = 4 << 20;
 
+/// Waits below this are not told where there is no terminal.
+const QUIET_WAIT: Duration = Duration::from_secs(2);
+
 /// Arguments of `hushdb get`.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Output: the value of a single KEY is written as it is, with a newline only on a terminal. For several keys, or \
 with --keys-file, one line each: the key, a tab, the value. There, backslash, tab, newline, other control \
 characters and bytes that are not UTF-8 are written as \\\\, \\t, \\n and \\xNN. Keys that are not found are named on \
-standard error. With --json, one object a line for every key.
+standard error. With --json, one object a line for every key. Lines are printed as answers come, in the order of \
+the keys. A server that is started anew meanwhile is waited for.
 
 A key over several columns is their values joined by the byte 0x1F: hushdb get URL $'Smith\\x1fJohn'.
 
@@ -152,23 +159,33 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         relay: relay(args)?,
         ..HttpOptions::default()
     };
-    let (table, found) = look_up(args, options, &wanted, &progress).map_err(|error| {
+    let cleared = |error: HttpError| {
         progress.clear();
         error.to_string()
+    };
+    let mut table = open(args, options, &progress).map_err(cleared)?;
+    let lines = Lines { args, keys: &keys, progress: &progress };
+    let all_found = thread::scope(|scope| {
+        let (sender, answers) = mpsc::channel();
+        let printing = scope.spawn(|| lines.print(answers));
+        // On another thread, so that what is found, and who reads it how fast, changes nothing about when the next request is sent.
+        let asked = table.lookup_each(&wanted, &CallOptions::default(), |answers| drop(sender.send(answers)));
+        drop(sender);
+        let printed = printing.join().unwrap_or_else(|panic| resume_unwind(panic));
+        asked.map_err(cleared)?;
+        progress.clear();
+        printed
     })?;
-    report::written(print(args, &keys, &found, &table))?;
-    if args.stats && !args.json {
+    if args.stats && args.json {
+        let line = serde_json::to_string(&StatsLine::new(&table)).map_err(|error| error.to_string())?;
+        report::print(&format!("{line}\n"))?;
+    } else if args.stats {
         print_stats(&table, keys.len());
     }
-    Ok(found.iter().all(Option::is_some))
+    Ok(all_found)
 }
 
-fn look_up(
-    args: &GetArgs,
-    options: HttpOptions,
-    wanted: &[Wanted],
-    progress: &Arc<Progress>,
-) -> Result<(HttpTable, Vec<Found>), HttpError> {
+fn open(args: &GetArgs, options: HttpOptions, progress: &Arc<Progress>) -> Result<HttpTable, HttpError> {
     let observed = progress.clone();
     let observer: Observer = Arc::new(move |event| observed.show(event));
     let cache = if args.no_cache { HintCache::Off } else { HintCache::User };
@@ -187,11 +204,9 @@ fn look_up(
         observer,
         ..options
     };
-    let mut table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
+    let table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
     warn_if_weak(table.table().facts());
-    let found = table.lookup(wanted)?;
-    progress.clear();
-    Ok((table, found))
+    Ok(table)
 }
 
 /// The token of the options, or of the environment.
@@ -276,25 +291,48 @@ struct Line<'a> {
     value_base64: Option<String>,
 }
 
-fn print(args: &GetArgs, keys: &[Vec<u8>], found: &[Found], table: &HttpTable) -> io::Result<()> {
-    let stdout = io::stdout();
-    let terminal = stdout.is_terminal();
-    let mut out = io::BufWriter::new(stdout.lock());
-    let single = keys.len() == 1 && args.keys_file.is_none();
-    for (key, value) in keys.iter().zip(found) {
+/// The lines of answers.
+struct Lines<'a> {
+    args: &'a GetArgs,
+    keys: &'a [Vec<u8>],
+    progress: &'a Progress,
+}
+
+impl Lines<'_> {
+    /// Prints answers as they come, up to the first that cannot be read or printed. Returns whether everything was found.
+    fn print(&self, answers: mpsc::Receiver<Answers>) -> Result<bool, String> {
+        let (mut keys, mut all_found) = (self.keys.iter(), true);
+        for answers in answers {
+            self.progress.clear();
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            let mut written = Ok(());
+            for (found, key) in answers.found().zip(&mut keys) {
+                let found = match found {
+                    Ok(found) => found.as_deref(),
+                    Err(error) => {
+                        report::written(written.and_then(|()| out.flush()))?;
+                        return Err(error.to_string());
+                    }
+                };
+                all_found &= found.is_some();
+                written = written.and_then(|()| self.write(&mut out, key, found));
+            }
+            report::written(written.and_then(|()| out.flush()))?;
+        }
+        Ok(all_found)
+    }
+
+    fn write(&self, out: &mut impl Write, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
+        let single = self.keys.len() == 1 && self.args.keys_file.is_none();
         match value {
-            value if args.json => write_json(&mut out, key, value.as_deref())?,
+            value if self.args.json => write_json(out, key, value)?,
             None => say!("not found: {}", escaped(key)),
-            Some(value) if single && terminal => writeln!(out, "{}", readable(value))?,
+            Some(value) if single && io::stdout().is_terminal() => writeln!(out, "{}", readable(value))?,
             Some(value) if single => out.write_all(value)?,
             Some(value) => writeln!(out, "{}\t{}", escaped(key), escaped(value))?,
         }
+        Ok(())
     }
-    if args.json && args.stats {
-        serde_json::to_writer(&mut out, &StatsLine::new(table))?;
-        writeln!(out)?;
-    }
-    out.flush()
 }
 
 fn write_json(out: &mut impl Write, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
@@ -465,13 +503,15 @@ impl Progress {
                 bar.finish_and_clear();
                 *bar = note(format!("uploading this client's keys: {}", report::bytes(bytes)));
             }
-            Event::Retry { error, wait } if self.terminal => {
-                bar.finish_and_clear();
-                *bar = note(format!(
-                    "{}: trying again in {:.1} s",
-                    escaped(error.to_string().as_bytes()),
-                    wait.as_secs_f64()
-                ));
+            Event::Retry { error, wait } if self.terminal || wait >= QUIET_WAIT => {
+                let error = escaped(error.to_string().as_bytes());
+                let line = format!("{error}: trying again in {:.1} s", wait.as_secs_f64());
+                if self.terminal {
+                    bar.finish_and_clear();
+                    *bar = note(line);
+                } else {
+                    say!("{line}");
+                }
             }
             Event::HintLocked | Event::KeysUpload { .. } | Event::Retry { .. } => {}
         }

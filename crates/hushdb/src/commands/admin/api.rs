@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use hush_client::http::{BearerToken, HttpOptions, TlsOptions, agent};
+use hush_client::http::{BearerToken, HttpOptions, TlsOptions, agent, on_the_way, why_failed};
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response};
 use zeroize::Zeroizing;
@@ -28,22 +28,23 @@ impl Api {
     }
 
     pub(super) fn get(&self, path: &str) -> Result<Value, Box<dyn Error>> {
-        self.answer(self.with_token(self.agent.get(self.at(path))).call())
+        self.answer(path, 0, self.with_token(self.agent.get(self.at(path))).call())
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Box<dyn Error>> {
-        let request = self.with_token(self.agent.post(self.at(path)));
-        self.answer(request.header("Content-Type", "application/json").send(body.to_string()))
+        let (request, body) = (self.with_token(self.agent.post(self.at(path))), body.to_string());
+        let sent = body.len();
+        self.answer(path, sent, request.header("Content-Type", "application/json").send(body))
     }
 
     /// Adds a part to an upload.
     pub(super) fn append(&self, path: &str, offset: u64, part: &[u8]) -> Result<Value, Box<dyn Error>> {
         let request = self.with_token(self.agent.patch(self.at(path)));
-        self.answer(request.header("Upload-Offset", offset).send(part))
+        self.answer(path, part.len(), request.header("Upload-Offset", offset).send(part))
     }
 
     pub(super) fn delete(&self, path: &str) -> Result<Value, Box<dyn Error>> {
-        self.answer(self.with_token(self.agent.delete(self.at(path))).call())
+        self.answer(path, 0, self.with_token(self.agent.delete(self.at(path))).call())
     }
 
     fn at(&self, path: &str) -> String {
@@ -57,9 +58,16 @@ impl Api {
         }
     }
 
-    fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Value, Box<dyn Error>> {
+    /// What the response to a request of `path`, with a body of `sent` bytes, says.
+    fn answer(
+        &self,
+        path: &str,
+        sent: usize,
+        answer: Result<Response<Body>, ureq::Error>,
+    ) -> Result<Value, Box<dyn Error>> {
         let unreachable = |error: ureq::Error| {
-            format!("{} does not answer ({error}): does 'hushdb serve --listen-admin' run there?", self.url)
+            let reason = why_failed(&self.url, error);
+            format!("{} does not answer ({reason}): does 'hushdb serve --listen-admin' run there?", self.url)
         };
         let mut answer = answer.map_err(unreachable)?;
         let status = answer.status();
@@ -72,6 +80,9 @@ impl Api {
         }
         let detail = value.as_ref().and_then(|problem| problem["detail"].as_str());
         let Some(detail) = detail else {
+            if let Some(error) = on_the_way(&self.url, path, sent, &answer) {
+                return Err(error.into());
+            }
             return Err(format!("{} is no HushDB: status {status}", self.url).into());
         };
         Err(match status.as_u16() {

@@ -1,0 +1,82 @@
+//! The answers of one request: sealed until somebody decodes them.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use prost::bytes::Bytes;
+use rayon::prelude::*;
+
+use super::{KeptKeys, SessionError};
+use crate::{Decoded, Found, PendingLookup, Table};
+
+/// The answers of one request, what decrypts them, the table of the epoch that has answered, and the evaluation keys.
+pub(super) struct Answered {
+    pub(super) table: Arc<Table>,
+    pub(super) keys: Option<KeptKeys>,
+    pub(super) answers: Vec<(PendingLookup, Bytes)>,
+}
+
+impl Answered {
+    pub(super) fn decode(&self) -> Vec<Decoded> {
+        self.answers.par_iter().map(|(pending, answer)| self.table.decoded(pending, answer)).collect()
+    }
+}
+
+/// The answers of one request, as [`Session::look_up_each`](super::Session::look_up_each) gives them: not decoded yet. How long
+/// decoding takes depends on what is found. Clones share what was decoded.
+#[derive(Clone)]
+pub struct Answers(Arc<Shared>);
+
+struct Shared {
+    /// `None` of records that needed no request.
+    sealed: Option<Answered>,
+    decoded: OnceLock<Vec<Decoded>>,
+}
+
+impl Answers {
+    pub(super) fn new(answered: Answered) -> Self {
+        Self(Arc::new(Shared { sealed: Some(answered), decoded: OnceLock::new() }))
+    }
+
+    /// Makes answers of what is found.
+    pub(super) fn of(found: Vec<Found>) -> Self {
+        let decoded: Vec<_> =
+            found.into_iter().map(|found| Decoded { found: Ok(found), is_sound: true }).collect();
+        Self(Arc::new(Shared { sealed: None, decoded: OnceLock::from(decoded) }))
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.sealed().map_or_else(|| self.decoded().len(), |answered| answered.answers.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Decodes the answers, once: one result for each look-up, in order.
+    ///
+    /// # Errors
+    /// Why a record cannot be read, each for itself.
+    pub fn found(&self) -> impl Iterator<Item = Result<&Found, SessionError>> {
+        self.decoded().iter().map(|one| one.found.as_ref().map_err(|error| error.clone().into()))
+    }
+
+    pub(super) fn decoded(&self) -> &[Decoded] {
+        let Shared { sealed, decoded } = &*self.0;
+        decoded.get_or_init(|| sealed.as_ref().map_or_else(Vec::new, Answered::decode))
+    }
+
+    pub(super) fn sealed(&self) -> Option<&Answered> {
+        self.0.sealed.as_ref()
+    }
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answers of {} look-ups", self.len())
+    }
+}
