@@ -120,8 +120,9 @@ fn install() -> io::Result<()> {
             let _ = PREVIOUS.set(action);
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_bus_error as *const () as usize;
-            // On the thread's own stack for signals, if it has one.
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+            // On the stack that the thread has. Beside it Rust gives threads one for signals, which is as long as what the system
+            // saves there: with the registers of AMX, 11 KiB, and next to nothing for a handler.
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
             match libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) {
                 0 => None,
                 _ => io::Error::last_os_error().raw_os_error(),
