@@ -12,7 +12,7 @@ use std::{
 };
 
 use hush_store::ingest::{
-    CsvDialect, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open,
+    CsvDialect, FolderAs, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open,
 };
 use serde_json::value::RawValue;
 
@@ -211,6 +211,7 @@ pub fn folder(bytes: &[u8]) {
     let choice = input.byte();
     let options = IngestOptions {
         max_value_size: if choice & 0x10 == 0 { 1 << 16 } else { SHORT_VALUE },
+        folder: Some(FolderAs::Files),
         ..IngestOptions::default()
     };
     let root = place::folder();

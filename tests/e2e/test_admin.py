@@ -51,6 +51,12 @@ class AdminTest(KeyedTest):
 
 
 class Tables(AdminTest):
+    def test_several_files_are_one_table(self):
+        first, second = self.jsonl({"a": "1"}, "first.jsonl"), self.jsonl({"b": "2"}, "second.jsonl")
+        with self.server() as (url, _):
+            self.admin("build", "people", first, second, "--key", "k", "--value", "v", "--protocol", "frodo")
+            self.assertEqual(self.ask(url, "a", "b", "c")[0], ["1", "2", None])
+
     def test_the_life_of_a_table(self):
         first, second = self.jsonl(RECORDS, "first.jsonl"), self.jsonl(OTHERS, "second.jsonl")
         with self.server() as (url, _):

@@ -48,3 +48,30 @@ class StandardInput(HushTest):
         self.assertIn("--format of standard input is csv, jsonl or arrow", line)
         line = self.fails("build", "-", "--out", out, "--format", "xlsx")
         self.assertIn("expected one of: csv", line)
+
+
+class SeveralInputs(HushTest):
+    def test_files_of_the_same_columns_are_one_table(self):
+        folder = self.dir / "people"
+        folder.mkdir()
+        for number in range(3):
+            rows = [(f"key {number} {i}", f"value {number} {i}") for i in range(40)]
+            self.csv(rows, header="k,v", name=f"people/{number}.csv")
+        line = self.fails("build", folder, "--out", self.dir / "none", "--key", "k")
+        self.assertIn("people: a folder that has 0.csv: --as rows takes", line)
+        for name, inputs in (
+            ("files", sorted(folder.iterdir())),
+            ("pattern", [folder / "*.csv"]),
+            ("rows", [folder, "--as", "rows"]),
+        ):
+            with self.subTest(name):
+                out = self.dir / name
+                result = self.hushdb("build", *inputs, "--out", out, "--key", "k", "--protocol", "simple")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("read 120 rows: 120 records", result.stderr)
+        with self.serve(self.dir / "rows") as (url, _):
+            answers = self.get(url, "key 0 0", "key 2 39", "key 3 0")[1]
+            self.assertEqual([answer.get("value") for answer in answers], ["value 0 0", "value 2 39", None])
+        self.csv([("a", 1), ("key 1 7", 2)], header="k,v", name="people/3.csv")
+        line = self.fails("build", folder, "--as", "rows", "--out", self.dir / "none", "--key", "k")
+        self.assertIn(f"{folder}/1.csv, row 8 and {folder}/3.csv, row 2 both have the key", line)

@@ -17,6 +17,10 @@ pub fn fetched(
     dir: &Path,
     progress: &dyn Progress,
 ) -> Result<Input, JobError> {
+    if let Input::Several(several) = input {
+        let inputs = several.inputs().iter().map(|input| fetched(input, ingest, dir, progress));
+        return Ok(Input::of_all(inputs.collect::<Result<_, _>>()?));
+    }
     let Some(mut fetch) = Fetch::begin(input, ingest, dir)? else { return Ok(input.clone()) };
     let (mut is_told, mut last) = (false, 0);
     loop {

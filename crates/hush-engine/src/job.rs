@@ -13,8 +13,8 @@ use std::{
 use hush_store::{
     cancel::{Cancel, Cancelled},
     ingest::{
-        self, Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, ProgressUnit, Record, Source,
-        Spool, SpooledRecords, Summary,
+        self, Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, Place, ProgressUnit, Record,
+        Source, Spool, SpooledRecords, Summary,
     },
     snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
 };
@@ -77,6 +77,18 @@ pub enum JobError {
         input: PathBuf,
         /// [`IngestError::DuplicateKey`].
         source: IngestError,
+    },
+    /// Two records of several files have one key, and no choice was made between them.
+    #[error(
+        "{} and {} both have the key \"{key}\"; keep one with --on-duplicate first or --on-duplicate last",
+        places[0],
+        places[1]
+    )]
+    DuplicateKeyOfFiles {
+        /// The key, as a message shows it.
+        key: String,
+        /// The first record with the key, and the next.
+        places: Box<[Place; 2]>,
     },
     /// Reading the input, or spooling its records.
     #[error(transparent)]
@@ -242,22 +254,37 @@ pub(crate) fn spool(
         last = read;
     }
     let records = spool.finish(on_duplicate).map_err(|error| match error {
-        IngestError::DuplicateKey { .. } => {
-            JobError::DuplicateKey { input: input.path().into(), source: error }
+        IngestError::DuplicateKey { key, first_row, second_row } => {
+            duplicate(input.path(), key, [first_row, second_row], &reader.summary)
         }
         error => error.into(),
     })?;
-    progress.note(&told(&reader.summary, records.len()));
+    progress.note(&told(input.path(), &reader.summary, records.len()));
     Ok(records.with_columns(reader.summary.columns))
 }
 
+/// Returns the error of two records of one key, which names their rows.
+fn duplicate(input: &Path, key: String, records: [u64; 2], summary: &Summary) -> JobError {
+    let [(file, first_row), (other_file, second_row)] = records.map(|record| summary.row_map.row(record));
+    if let (Some(file), Some(other_file)) = (file, other_file) {
+        let place = |file: &Path, row| Place { path: file.into(), row, line: None };
+        let places = Box::new([place(file, first_row), place(other_file, second_row)]);
+        return JobError::DuplicateKeyOfFiles { key, places };
+    }
+    let source = IngestError::DuplicateKey { key, first_row, second_row };
+    JobError::DuplicateKey { input: input.into(), source }
+}
+
 /// Says how many rows became how many records, and where the longest field of several lines is: a stray quote shows there.
-fn told(summary: &Summary, records: usize) -> String {
+fn told(input: &Path, summary: &Summary, records: usize) -> String {
     let mut line = format!("read {} rows: {records} records", summary.rows);
-    if let Some(LongField { bytes, first_line, last_line }) = summary.longest_field {
+    if let Some(LongField { path, bytes, first_line, last_line }) = &summary.longest_field {
         line += &format!(
             "; the longest field of several lines has {bytes} bytes and is on lines {first_line} to {last_line}"
         );
+        if path != input {
+            line += &format!(" of {}", path.display());
+        }
     }
     line
 }

@@ -13,7 +13,7 @@ use hushdb::embed;
 use pyo3::{
     prelude::*,
     pybacked::PyBackedBytes,
-    types::{PyBytes, PyString},
+    types::{PyBytes, PyList, PyString},
 };
 use serde_json::{Map, Value};
 
@@ -117,8 +117,11 @@ pub(crate) fn failure(error: JobError) -> (Kind, String) {
     (kind, error.to_string())
 }
 
-/// A path, a URL, or a stream of Arrow.
+/// A path, a URL, a list of these, or a stream of Arrow.
 pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
+    if let Ok(several) = data.cast::<PyList>() {
+        return Ok(Input::of_all(several.iter().map(|data| input(&data)).collect::<PyResult<_>>()?));
+    }
     if let Ok(text) = data.cast::<PyString>() {
         return Ok(Input::from(text.to_str()?.as_ref()));
     }

@@ -37,6 +37,18 @@ def test_a_build_says_what_it_has_made(people, tmp_path):
         hushdb.inspect(tmp_path / "table", verify="some")
 
 
+def test_several_files_are_one_table(tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for i in range(2):
+        polars.DataFrame({"k": [f"key {i}"], "v": [f"value {i}"]}).write_csv(folder / f"{i}.csv")
+    with pytest.raises(hushdb.InputError, match='has 0.csv: as_="rows" takes'):
+        hushdb.build(folder, out=tmp_path / "none", key="k")
+    for data, options in ([folder / "1.csv", str(folder / "0.csv")], {}), (folder / "*.csv", {}), (folder, {"as_": "rows"}):
+        hushdb.build(data, out=tmp_path / "table", key="k", force=True, protocol="simple", **options)
+        assert hushdb.open(tmp_path / "table").get_many(["key 0", "key 1"]) == [b"value 0", b"value 1"]
+
+
 @pytest.mark.parametrize("protocol", ["simple", "hybrid"])
 def test_plans_and_tables_mean_the_same_by_the_memory_of_a_server(people, tmp_path, protocol):
     plan = polars.DataFrame(hushdb.plan(people, key="email", protocol=protocol, max_tiers=1))

@@ -271,6 +271,9 @@ fn what_is_wrong_is_told_by_kind() {
     assert!(matches!(&twice, JobError::DuplicateKey { input, .. } if *input == place.input()), "{twice}");
     let path = place.input().display().to_string();
     assert!(twice.to_string().starts_with(&format!("{path}: rows 1 and 41 both")), "{twice}");
+    fs::write(place.input(), &rows).unwrap();
+    let of_files = error(&|request| request.input = Input::of_all(vec![request.input.clone(); 2]));
+    assert!(of_files.to_string().starts_with(&format!("{path}, row 1 and {path}, row 1 both")), "{of_files}");
     assert!(!place.target().exists() && !place.partial().exists());
     fs::write(place.input(), rows).unwrap();
     make(place.request(Protocol::Simple, true));

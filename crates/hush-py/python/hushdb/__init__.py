@@ -255,7 +255,7 @@ def build(
     """Builds a table in the folder `out`. Returns what it is: its epoch, its sizes, what a client downloads.
 
     data: a frame of Polars, pandas, pyarrow or DuckDB, or anything else with `__arrow_c_stream__`, which is read once, batch by batch;
-    or a path or a URL, as `hushdb build` takes them.
+    or a path or a URL, as `hushdb build` takes them; or a list of paths and URLs of files of the same columns.
     key, value: columns; without a key, records are looked up by position; without a value, all other columns are.
     on_progress: is called with a stage, how much of it is done, of how much (or None), and the unit; a line to read is a stage whose unit
         is "note". Or a bar of tqdm.

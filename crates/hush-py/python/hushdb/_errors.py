@@ -45,8 +45,8 @@ class Untrusted(HushError):
     """The table is not one that this client accepts: too weak, of another epoch, or not signed by whom it trusts."""
 
 
-_FLAGS = {"force", "force_size", "updatable", "hidden", "follow_links", "no_cache", "insecure", "recalibrate"}
-_CHOICES = "first|last|error|cpu|cuda|none|zstd|colpack(?:-s)?|hybrid|onion|tfhe|simple|frodo|double|band\\d+|fuse\\d"
+_FLAGS = {"force", "header", "no_header", "force_size", "updatable", "hidden", "follow_links", "no_cache", "insecure", "recalibrate"}
+_CHOICES = "files|rows|first|last|error|cpu|cuda|none|zstd|colpack(?:-s)?|hybrid|onion|tfhe|simple|frodo|double|band\\d+|fuse\\d"
 _OPTION = re.compile(rf"--([a-z][a-z-]*[a-z])(?:[ =]((?:\d[\d,.]*\d|\d|{_CHOICES})(?![\w-])|[A-Z]{{2,}}\b))?")
 _COMMAND = re.compile(r"'hushdb (build|apply|compact|push|inspect|plan)((?: [^']*)?)'")
 
@@ -58,6 +58,8 @@ def in_python(text: str) -> str:
 
 def _option(found: re.Match[str]) -> str:
     name, value = found[1].replace("-", "_"), found[2]
+    # A word of Python.
+    name = "as_" if name == "as" else name
     if name in _FLAGS:
         return f"{name}=True"
     if value is None:

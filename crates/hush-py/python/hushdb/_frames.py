@@ -54,9 +54,11 @@ def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
 
 
 def as_input(data: Any, *named: str | Sequence[str] | None) -> Any:
-    """What records come from: a path or a URL, or a stream of Arrow."""
+    """What records come from: a path or a URL, several of them, or a stream of Arrow."""
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
+    if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
+        return list(data)
     return as_stream(as_frame(data, "value"), *named)
 
 

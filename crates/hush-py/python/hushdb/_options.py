@@ -11,8 +11,8 @@ from ._errors import WrongType
 
 
 def options_json(options: Mapping[str, Any], **columns: Any) -> str:
-    """Options of a command in JSON, by the names that they have there."""
-    named = {name.replace("_", "-"): value for name, value in options.items()} | columns
+    """Options of a command in JSON, by the names that they have there; `as_` is `as`, which is a word of Python."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in options.items()} | columns
     given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in named.items() if value is not None}
     try:
         return json.dumps({name: list(value) if isinstance(value, tuple) else value for name, value in given.items()})

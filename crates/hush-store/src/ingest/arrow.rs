@@ -17,7 +17,6 @@ use arrow_ipc::{
     reader::{read_dictionary, read_record_batch},
 };
 use arrow_schema::{ArrowError, SchemaRef};
-use hush_protocol::schema::Schema;
 
 use super::{
     IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
@@ -209,8 +208,8 @@ impl Reader for ArrowReader {
         }
     }
 
-    fn columns(&self) -> Option<Schema> {
-        Some(self.projection.schema())
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.projection)
     }
 }
 

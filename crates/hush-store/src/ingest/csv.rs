@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hush_protocol::{column_type::PlainType, schema::Schema};
+use hush_protocol::column_type::PlainType;
 
 use super::{
     IngestError, IngestOptions, LongField, MAX_ROW_SIZE, Place, Progress, Reader, Record,
@@ -92,12 +92,12 @@ impl Reader for CsvReader {
         self.rows.text.progress()
     }
 
-    fn columns(&self) -> Option<Schema> {
-        Some(self.projection.schema())
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.projection)
     }
 
     fn longest_field(&self) -> Option<LongField> {
-        self.rows.longest()
+        Some(LongField { path: self.path.clone(), ..self.rows.longest()? })
     }
 }
 

@@ -106,7 +106,7 @@ impl CsvRows {
 
     /// The longest field so far of those that span several lines.
     pub(super) fn longest(&self) -> Option<LongField> {
-        self.longest
+        self.longest.clone()
     }
 
     /// Reads the next row; `false` at the end of the text.
@@ -227,8 +227,9 @@ fn plain_run(rest: &[u8], separator: u8) -> usize {
 fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
     if row.field_line < line {
         let bytes = (row.bytes.len() - row.start()) as u64;
-        if longest.is_none_or(|longest| longest.bytes < bytes) {
-            *longest = Some(LongField { bytes, first_line: row.field_line, last_line: line });
+        if longest.as_ref().is_none_or(|longest| longest.bytes < bytes) {
+            let (first_line, last_line) = (row.field_line, line);
+            *longest = Some(LongField { bytes, first_line, last_line, ..LongField::default() });
         }
     }
     row.ends.push(row.bytes.len());

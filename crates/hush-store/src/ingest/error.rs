@@ -125,6 +125,49 @@ pub enum IngestError {
         /// The field.
         column: String,
     },
+    /// A later input has a column that the first one has not.
+    #[error(
+        "{}: the first input has no column \"{column}\", and sets the columns of all; name the columns to keep with --value",
+        path.display()
+    )]
+    UnexpectedColumn {
+        /// The input.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// A column has another type than in the first input.
+    #[error(
+        "{}: the column \"{column}\" is of type {own} here, and of type {first} in the first input; convert one of them",
+        path.display()
+    )]
+    OtherType {
+        /// The input.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Its type here.
+        own: Box<str>,
+        /// Its type in the first input.
+        first: Box<str>,
+    },
+    /// Something that is no file is among several inputs.
+    #[error("{}: can only be read alone; of several inputs each is a file, or with --as rows a folder of files", path.display())]
+    NotAmongSeveral {
+        /// The input.
+        path: PathBuf,
+    },
+    /// A folder has a file whose format has rows, and nothing says what its files are.
+    #[error(
+        "{}: a folder that has {}: --as rows takes the rows of its files as records, --as files takes each file as a value, under its \
+         name", path.display(), file.strip_prefix(path).unwrap_or(file).display()
+    )]
+    FolderOfRows {
+        /// The folder.
+        path: PathBuf,
+        /// The file.
+        file: PathBuf,
+    },
     /// Two columns have one name.
     #[error("{}: two columns are called {column:?}; rename one of them", path.display())]
     DuplicateColumn {

@@ -112,10 +112,16 @@ impl Fetch {
     /// # Errors
     /// If its URL leads nowhere, its name does not say the format, or the options do not fit that.
     pub fn is_needed(input: &Input, options: &IngestOptions) -> Result<bool, IngestError> {
-        Ok(Kind::of(input, options)?.is_some())
+        match input {
+            Input::Several(several) => {
+                let mut needed = several.inputs().iter().map(|input| Self::is_needed(input, options));
+                needed.try_fold(false, |any, is_needed| Ok(any | is_needed?))
+            }
+            input => Ok(Kind::of(input, options)?.is_some()),
+        }
     }
 
-    /// Begins to fetch an input to a file in `dir`; `None` if it is read where it is.
+    /// Begins to fetch one input to a file in `dir`; `None` if it is read where it is.
     ///
     /// # Errors
     /// As [`Fetch::is_needed`], and if there can be no file.

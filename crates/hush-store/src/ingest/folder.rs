@@ -13,8 +13,8 @@ use hush_protocol::{
 };
 
 use super::{
-    IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record,
-    record::{check_key_size, check_value_size},
+    Format, IngestError, IngestOptions, Place, Progress, ProgressUnit, Reader, Record,
+    record::{Projection, check_key_size, check_value_size},
     walk::{Skipped, Walk},
 };
 
@@ -33,9 +33,13 @@ impl FolderReader {
     pub(super) fn open(root: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
         let (mut total, mut all) = (0, Walk::new(root, options)?);
         for file in &mut all {
-            file?;
+            let file = file?;
+            if options.folder.is_none() && Format::is_of_rows(&file) {
+                return Err(IngestError::FolderOfRows { path: root.into(), file });
+            }
             total += 1;
         }
+        options.check(root, Format::Folder)?;
         Ok(Self {
             root: root.into(),
             walk: Walk::new(root, options)?,
@@ -91,6 +95,10 @@ impl Iterator for FolderReader {
 impl Reader for FolderReader {
     fn progress(&self) -> Progress {
         Progress { read: self.row, total: Some(self.total), unit: ProgressUnit::Rows }
+    }
+
+    fn projection(&self) -> Option<&Projection> {
+        None
     }
 
     fn columns(&self) -> Option<Schema> {

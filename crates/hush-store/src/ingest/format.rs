@@ -111,6 +111,11 @@ impl Format {
         Ok((format, compression))
     }
 
+    /// Whether a file has rows, as far as its name says.
+    pub(super) fn is_of_rows(name: &Path) -> bool {
+        Self::of_name(name, &IngestOptions::default()).is_ok()
+    }
+
     /// Whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.
     pub(super) fn is_stream(self) -> bool {
         matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)

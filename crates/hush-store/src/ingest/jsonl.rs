@@ -10,7 +10,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hush_protocol::schema::Schema;
 use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, Visitor},
@@ -20,7 +19,7 @@ use serde_json::value::RawValue;
 use super::{
     IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::{Cell, append_compact_json},
-    record::Projection,
+    record::{FirstColumns, Projection},
     text::Text,
 };
 
@@ -110,12 +109,13 @@ impl JsonlReader {
     fn check_all_seen(&self) -> Result<(), IngestError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         match columns.projection.columns().find(|column| !columns.seen[column.index]) {
-            Some(column) => Err(IngestError::MissingColumn {
+            // What a later input has of the columns is for the first to say.
+            Some(column) if self.options.first.is_none() => Err(IngestError::MissingColumn {
                 path: self.path.clone(),
                 column: column.name.clone(),
                 available: columns.available.clone(),
             }),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -137,8 +137,8 @@ impl Reader for JsonlReader {
         self.text.progress()
     }
 
-    fn columns(&self) -> Option<Schema> {
-        Some(self.columns.as_ref()?.projection.schema())
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.columns.as_ref()?.projection)
     }
 }
 
@@ -147,7 +147,10 @@ impl Columns {
     fn of_first(path: &Path, available: Vec<String>, options: &IngestOptions) -> Result<Self, IngestError> {
         let mut names = available.clone();
         // A key must be in every object; a value may be missing here.
-        names.extend(options.value.iter().filter(|name| !available.contains(name)).cloned());
+        let of_first = options.first.iter().flat_map(FirstColumns::values);
+        let values = options.value.iter().map(String::as_str).chain(of_first);
+        let missing: HashSet<&str> = values.filter(|name| !available.iter().any(|own| own == name)).collect();
+        names.extend(missing.into_iter().map(str::to_owned));
         let projection = Projection::new(path, &names, options)?.untyped();
         let by_name = projection.columns().map(|column| (column.name.clone(), column.index)).collect();
         let closed = options.value.is_empty();

@@ -40,6 +40,8 @@ mod postgres_row;
 mod postgres_settings;
 mod postgres_tls;
 mod record;
+mod row_map;
+mod several;
 mod spool;
 mod spooled;
 mod sqlite;
@@ -65,6 +67,8 @@ use self::{
     jsonl::JsonlReader,
     parquet::ParquetReader,
     postgres::PostgresReader,
+    record::Projection,
+    several::{Files, SeveralReader},
     sqlite::SqliteReader,
     stdin::StdinReader,
     text::HEAD_BYTES,
@@ -80,8 +84,10 @@ pub use self::{
     error::{IngestError, Place},
     fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},
-    options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, IngestOptions, Input},
-    record::{MAX_KEY_SIZE, Record, shown_key},
+    options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, FolderAs, IngestOptions, Input},
+    record::{FirstColumns, MAX_KEY_SIZE, Record, shown_key},
+    row_map::RowMap,
+    several::Several,
     spool::{MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate},
     spooled::SpooledRecords,
     walk::Skipped,
@@ -109,8 +115,10 @@ pub struct Progress {
 }
 
 /// A field that spans several lines of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongField {
+    /// The text.
+    pub path: PathBuf,
     /// Bytes of the field.
     pub bytes: u64,
     /// The line of its first byte, from 1.
@@ -124,6 +132,8 @@ pub struct LongField {
 pub struct Summary {
     /// Rows that became records.
     pub rows: u64,
+    /// Which rows the records are.
+    pub row_map: RowMap,
     /// The columns in use.
     pub columns: Option<Schema>,
     /// The longest field of a CSV text that spans several lines: a stray quote shows there.
@@ -138,8 +148,16 @@ trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
+    /// The columns in use, known once a record has been read. `None` of an input without columns.
+    fn projection(&self) -> Option<&Projection>;
     /// The columns in use; known once a record has been read, and their types at the end.
-    fn columns(&self) -> Option<Schema>;
+    fn columns(&self) -> Option<Schema> {
+        self.projection().map(Projection::schema)
+    }
+    /// The file at hand, of several, and a number that no other of these has.
+    fn file(&self) -> Option<(usize, &Path)> {
+        None
+    }
     /// The longest field so far that spans several lines.
     fn longest_field(&self) -> Option<LongField> {
         None
@@ -151,7 +169,9 @@ pub struct Source {
     reader: Box<dyn Reader>,
     path: PathBuf,
     keyed: bool,
+    /// The number of records so far.
     rows: u64,
+    row_map: RowMap,
     ended: bool,
 }
 
@@ -175,6 +195,7 @@ impl Source {
     pub fn summary(&self) -> Summary {
         Summary {
             rows: self.rows,
+            row_map: self.row_map.clone(),
             columns: self.reader.columns(),
             longest_field: self.reader.longest_field(),
         }
@@ -198,7 +219,10 @@ impl Iterator for Source {
             next => next,
         };
         self.ended = !matches!(next, Some(Ok(_)));
-        self.rows += u64::from(!self.ended);
+        if !self.ended {
+            self.rows += 1;
+            self.row_map.note(self.rows, self.reader.file());
+        }
         next
     }
 }
@@ -209,37 +233,45 @@ impl Iterator for Source {
 /// If the input cannot be opened, its format is unknown, or the options do not fit it. What is wrong with a row
 /// is an item of the [`Source`], [`IngestError::EmptyInput`] included.
 pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestError> {
-    let (reader, path, keyed): (Box<dyn Reader>, _, _) = match input {
-        Input::Stdin => {
-            let reader = StdinReader::new(options)?;
-            (Box::new(reader), Path::new(StdinReader::NAME), !options.key.is_empty())
-        }
+    let reader = match Files::of(input, options)? {
+        Some(files) => Box::new(SeveralReader::open(input.path(), files, options)?),
+        None => open_one(input, options)?,
+    };
+    // A folder of files has keys, whatever the options are.
+    let keyed = !options.key.is_empty() || reader.columns().is_some_and(|columns| !columns.key.is_empty());
+    Ok(Source { reader, path: input.path().into(), keyed, rows: 0, row_map: RowMap::default(), ended: false })
+}
+
+/// Opens an input that is not several.
+fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
+    Ok(match input {
+        Input::Stdin => Box::new(StdinReader::new(options)?),
         Input::Url(url) => {
             if scheme(url)? != Scheme::Postgres {
                 return Err(IngestError::NotFetched { path: url.shown().into() });
             }
             options.check(url.shown(), Format::Postgres)?;
-            let reader = PostgresReader::open(url, options)?;
-            (Box::new(reader), url.shown(), !options.key.is_empty())
+            Box::new(PostgresReader::open(url, options)?)
         }
-        Input::Fetched(fetched) => (fetched.open(options)?, fetched.shown(), !options.key.is_empty()),
+        Input::Fetched(fetched) => fetched.open(options)?,
         Input::Batches(batches) => {
             let name = batches.name();
             options.check(name, Format::Arrow)?;
-            let reader = ArrowReader::of_batches(name, batches.take()?, options)?;
-            (Box::new(reader), name, !options.key.is_empty())
+            Box::new(ArrowReader::of_batches(name, batches.take()?, options)?)
         }
         Input::Path(path) => {
             let (format, compression) = Format::of(path, options)?;
-            options.check(path, format)?;
             if format == Format::Folder {
-                (Box::new(FolderReader::open(path, options)?), path, true)
+                Box::new(FolderReader::open(path, options)?)
             } else {
-                (open_file(path, path, format, compression, options)?, path, !options.key.is_empty())
+                options.check(path, format)?;
+                open_file(path, path, format, compression, options)?
             }
         }
-    };
-    Ok(Source { reader, path: path.into(), keyed, rows: 0, ended: false })
+        Input::Several(several) => {
+            return Err(IngestError::NotAmongSeveral { path: several.name().into() });
+        }
+    })
 }
 
 /// Where the URL of an input leads.

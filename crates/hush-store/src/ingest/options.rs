@@ -7,7 +7,9 @@ use std::{
     str::FromStr,
 };
 
-use super::{Batches, Fetched, Format, IngestError, fetch, postgres, scheme};
+use super::{
+    Batches, Fetched, Format, IngestError, fetch, postgres, record::FirstColumns, scheme, several::Several,
+};
 use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
 
 /// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
@@ -27,9 +29,16 @@ pub enum Input {
     Fetched(Fetched),
     /// Batches of Arrow within this program.
     Batches(Batches),
+    /// Files of the same columns, which are read one after another.
+    Several(Several),
 }
 
 impl Input {
+    /// Returns these inputs as one: files of the same columns, and what is in folders of them.
+    pub fn of_all(mut inputs: Vec<Self>) -> Self {
+        if inputs.len() == 1 { inputs.remove(0) } else { Self::Several(Several::new(inputs)) }
+    }
+
     /// The path, a URL without what is secret in it, or `-` for standard input.
     pub fn path(&self) -> &Path {
         match self {
@@ -38,6 +47,7 @@ impl Input {
             Self::Url(url) => url.shown(),
             Self::Fetched(fetched) => fetched.shown(),
             Self::Batches(batches) => batches.name(),
+            Self::Several(several) => several.name(),
         }
     }
 
@@ -46,7 +56,14 @@ impl Input {
     /// # Errors
     /// If the policy does not allow a URL, or the URL leads nowhere.
     pub fn under(self, policy: &SourcePolicy) -> Result<Self, IngestError> {
-        let Self::Url(url) = self else { return Ok(self) };
+        let url = match self {
+            Self::Several(several) => {
+                let inputs = several.inputs().iter().map(|input| input.clone().under(policy));
+                return Ok(Self::of_all(inputs.collect::<Result<_, _>>()?));
+            }
+            Self::Url(url) => url,
+            here => return Ok(here),
+        };
         let url = url.under(policy);
         match scheme(&url)? {
             Scheme::Postgres => postgres::settings(&url).map(drop)?,
@@ -95,8 +112,17 @@ impl Default for CsvDialect {
     }
 }
 
+/// What the files of a folder are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderAs {
+    /// Values: the key is the name of the file.
+    Files,
+    /// Tables of the same columns, whose rows are the records.
+    Rows,
+}
+
 /// How rows become records.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct IngestOptions {
     /// The columns of the key, joined by the byte 0x1f; none: records are looked up by row.
     pub key: Vec<String>,
@@ -112,10 +138,14 @@ pub struct IngestOptions {
     pub sql: Option<String>,
     /// SQLite, PostgreSQL: the table or view that is read; may be left out if there is only one.
     pub table: Option<String>,
+    /// Folders: what their files are. `None`: values, and a folder that has a file of a format with rows is refused.
+    pub folder: Option<FolderAs>,
     /// Folders: files and folders whose name starts with a dot are taken too.
     pub hidden: bool,
     /// Folders: symbolic links are followed, out of the folder too.
     pub follow_links: bool,
+    /// The columns of the first of several inputs, which the others have too. Who opens an input leaves it out.
+    pub first: Option<FirstColumns>,
 }
 
 impl Default for IngestOptions {
@@ -128,8 +158,10 @@ impl Default for IngestOptions {
             csv: CsvDialect::default(),
             sql: None,
             table: None,
+            folder: None,
             hidden: false,
             follow_links: false,
+            first: None,
         }
     }
 }
@@ -151,7 +183,7 @@ impl IngestOptions {
             if format == Format::Folder && !columns.is_empty() {
                 return refuse(
                     option,
-                    "does not apply to a folder: the key is the file name, the value its content",
+                    "does not apply to a folder of files: the key is the file name, the value its content",
                 );
             }
         }
@@ -159,6 +191,9 @@ impl IngestOptions {
             return refuse("--format", "applies to files and standard input only");
         }
         if format != Format::Folder {
+            if self.folder == Some(FolderAs::Files) {
+                return refuse("--as files", "applies to folders only");
+            }
             if self.hidden {
                 return refuse("--hidden", "applies to folders only");
             }

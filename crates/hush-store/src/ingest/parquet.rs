@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use hush_protocol::schema::{ColumnType, Schema};
+use hush_protocol::schema::ColumnType;
 use parquet::{column::reader::get_column_reader, errors::ParquetError, file::metadata::ParquetMetaData};
 
 use super::{
@@ -204,8 +204,8 @@ impl Reader for ParquetReader {
         Progress { read: self.row, total, unit: ProgressUnit::Rows }
     }
 
-    fn columns(&self) -> Option<Schema> {
-        Some(self.projection.schema())
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.projection)
     }
 }
 

@@ -166,6 +166,10 @@ impl Reader for PostgresReader {
         Progress { read: self.number, total: self.total, unit: ProgressUnit::Rows }
     }
 
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.projection)
+    }
+
     fn columns(&self) -> Option<Schema> {
         let own =
             |index: usize| if self.odd[index].get() { ColumnType::ANY } else { self.types[index].clone() };

@@ -46,6 +46,17 @@ pub(super) struct Projection {
     max_value_size: usize,
 }
 
+/// The columns of the first of several inputs.
+#[derive(Clone, Debug)]
+pub struct FirstColumns(pub(super) Projection);
+
+impl FirstColumns {
+    /// Returns the names of the columns of the value.
+    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+        self.0.values.iter().map(|column| &column.name[..])
+    }
+}
+
 impl Projection {
     /// Finds the columns of `options` among the columns of an input.
     pub(super) fn new(
@@ -72,13 +83,41 @@ impl Projection {
             Ok(Column::new(name, index))
         };
         let keys = options.key.iter().map(find).collect::<Result<Vec<_>, IngestError>>()?;
-        let values = if options.value.is_empty() {
-            let rest = available.iter().enumerate().filter(|(_, name)| !options.key.contains(name));
-            rest.map(|(index, name)| Column::new(name, index)).collect()
-        } else {
-            options.value.iter().map(find).collect::<Result<_, IngestError>>()?
+        let mut rest = available.iter().enumerate().filter(|(_, name)| !options.key.contains(name));
+        let values = match &options.first {
+            _ if !options.value.is_empty() => {
+                options.value.iter().map(find).collect::<Result<_, IngestError>>()?
+            }
+            None => rest.map(|(index, name)| Column::new(name, index)).collect(),
+            Some(first) => {
+                if let Some((_, name)) = rest.find(|(_, name)| !first.values().any(|known| known == *name)) {
+                    return Err(IngestError::UnexpectedColumn { path: path.into(), column: name.clone() });
+                }
+                first.values().map(|name| find(&name.to_owned())).collect::<Result<_, IngestError>>()?
+            }
         };
-        Ok(Self { keys, values, inferred: None, max_value_size: options.max_value_size as usize })
+        let inferred = options.first.as_ref().and_then(|first| first.0.inferred.clone());
+        Ok(Self { keys, values, inferred, max_value_size: options.max_value_size as usize })
+    }
+
+    /// Returns an error if a column has another type than in the first of several inputs.
+    pub(super) fn check_types(&self, path: &Path, first: &FirstColumns) -> Result<(), IngestError> {
+        let FirstColumns(first) = first;
+        let is_inferred = self.inferred.is_some();
+        let mut columns = self.columns().zip(first.columns());
+        let other = columns.find(|(own, first_own)| own.own != first_own.own);
+        let other = other.or_else(|| {
+            let is_other = is_inferred != first.inferred.is_some();
+            is_other.then(|| self.columns().zip(first.columns()).next()).flatten()
+        });
+        other.map_or(Ok(()), |(own, first_own)| {
+            Err(IngestError::OtherType {
+                path: path.into(),
+                column: own.name.clone(),
+                own: own.own.name().into(),
+                first: first_own.own.name().into(),
+            })
+        })
     }
 
     /// The columns in use; one that is in the key and in the value comes twice.
@@ -89,13 +128,15 @@ impl Projection {
     /// Says of which types the columns of the input are.
     pub(super) fn typed(mut self, of: impl Fn(usize) -> ColumnType) -> Self {
         self.keys.iter_mut().chain(&mut self.values).for_each(|column| column.own = of(column.index));
+        self.inferred = None;
         self
     }
 
     /// Has the types of the columns follow from their fields.
     pub(super) fn untyped(self) -> Self {
         let columns = self.columns().count();
-        Self { inferred: Some(Inferred::new(columns)), ..self }
+        let inferred = self.inferred.unwrap_or_else(|| Inferred::new(columns));
+        Self { inferred: Some(inferred), ..self }
     }
 
     /// The columns in use, with their types.

@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use hush_protocol::schema::Schema;
 use rusqlite::{
     Connection, ErrorCode, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
 };
@@ -91,8 +90,8 @@ impl Reader for SqliteReader {
         Progress { read: self.rows, total: self.total, unit: ProgressUnit::Rows }
     }
 
-    fn columns(&self) -> Option<Schema> {
-        Some(self.projection.schema())
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.projection)
     }
 }
 

@@ -10,13 +10,14 @@ use super::{
     arrow_messages::{Messages, is_arrow},
     csv::CsvReader,
     jsonl::JsonlReader,
+    record::Projection,
     text::Text,
 };
 
 /// Reads standard input. Nothing is read before the first record is asked for: who writes it may take a while.
 pub(super) enum StdinReader {
     /// Not begun.
-    Waiting(IngestOptions),
+    Waiting(Box<IngestOptions>),
     Reading(Box<dyn Reader>),
 }
 
@@ -32,7 +33,7 @@ impl StdinReader {
             let reason = "of standard input is csv, jsonl or arrow; write the input to a file first";
             return Err(IngestError::Option { path: path.into(), option: "--format", reason });
         }
-        Ok(Self::Waiting(options.clone()))
+        Ok(Self::Waiting(options.clone().into()))
     }
 }
 
@@ -71,6 +72,13 @@ impl Reader for StdinReader {
         match self {
             Self::Waiting(_) => Progress { read: 0, total: None, unit: ProgressUnit::Bytes },
             Self::Reading(reader) => reader.progress(),
+        }
+    }
+
+    fn projection(&self) -> Option<&Projection> {
+        match self {
+            Self::Waiting(_) => None,
+            Self::Reading(reader) => reader.projection(),
         }
     }
 

@@ -4,11 +4,12 @@ use std::{
     fmt,
     fs::{self, Metadata},
     io,
+    ops::AddAssign,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
-use super::{IngestError, IngestOptions};
+use super::{FolderAs, IngestError, IngestOptions};
 
 /// What is in a folder of files and not among its records. Its text is a line for who builds the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,14 @@ pub struct Skipped {
     pub hidden_folders: u64,
     /// Symbolic links.
     pub links: u64,
+}
+
+impl AddAssign for Skipped {
+    fn add_assign(&mut self, other: Self) {
+        self.hidden_files += other.hidden_files;
+        self.hidden_folders += other.hidden_folders;
+        self.links += other.links;
+    }
 }
 
 impl Skipped {
@@ -58,6 +67,8 @@ impl fmt::Display for Skipped {
 pub(super) struct Walk {
     hidden: bool,
     follow_links: bool,
+    /// Whether the files have rows: those that writers of such folders leave beside them, such as `_SUCCESS`, are left out.
+    is_of_rows: bool,
     levels: Vec<Level>,
     skipped: Skipped,
 }
@@ -75,7 +86,8 @@ impl Walk {
         let unreadable = |source| IngestError::Unreadable { path: root.into(), source };
         let id = id(&root.metadata().map_err(unreadable)?);
         let levels = vec![Level { entries: entries(root)?, id }];
-        Ok(Self { hidden, follow_links, levels, skipped: Skipped::default() })
+        let is_of_rows = options.folder == Some(FolderAs::Rows);
+        Ok(Self { hidden, follow_links, is_of_rows, levels, skipped: Skipped::default() })
     }
 
     /// What was skipped so far.
@@ -85,9 +97,12 @@ impl Walk {
 
     /// Whether the file at `path` is a record. A folder is gone into, what is not to be taken counted.
     fn is_taken(&mut self, path: &Path) -> Result<bool, IngestError> {
+        if self.is_of_rows && starts_with(path, b"_") {
+            return Ok(false);
+        }
         let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
         let mut metadata = path.symlink_metadata().map_err(unreadable)?;
-        if !self.hidden && is_hidden(path) {
+        if !self.hidden && starts_with(path, b".") {
             let is_folder = metadata.is_dir();
             *(if is_folder { &mut self.skipped.hidden_folders } else { &mut self.skipped.hidden_files }) += 1;
             return Ok(false);
@@ -133,8 +148,8 @@ impl Iterator for Walk {
     }
 }
 
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."))
+fn starts_with(path: &Path, prefix: &[u8]) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().starts_with(prefix))
 }
 
 fn id(metadata: &Metadata) -> (u64, u64) {

@@ -187,7 +187,10 @@ fn the_longest_field_of_several_lines_is_known() {
     assert_eq!(source.by_ref().filter(Result::is_ok).count(), 3);
     let summary = source.summary();
     assert_eq!(summary.rows, 3);
-    assert_eq!(summary.longest_field, Some(LongField { bytes: 7, first_line: 4, last_line: 6 }));
+    assert_eq!(
+        summary.longest_field,
+        Some(LongField { path: file.path.clone(), bytes: 7, first_line: 4, last_line: 6 })
+    );
     let schema = summary.columns.unwrap();
     assert_eq!((&schema.key[0].0[..], &schema.value[0].0[..]), ("k", "w"));
 }

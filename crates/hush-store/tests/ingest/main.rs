@@ -8,6 +8,7 @@ mod jsonl;
 mod options;
 mod parquet;
 mod parquet_nested;
+mod several;
 mod spool;
 mod sqlite;
 
@@ -58,7 +59,11 @@ impl Fixture {
 }
 
 fn read(path: &Path, options: &IngestOptions) -> Result<Vec<Record>, IngestError> {
-    let mut source = open(&Input::Path(path.into()), options)?;
+    read_input(&Input::Path(path.into()), options)
+}
+
+fn read_input(input: &Input, options: &IngestOptions) -> Result<Vec<Record>, IngestError> {
+    let mut source = open(input, options)?;
     let has_keys = source.has_keys();
     let mut records = source.by_ref().collect::<Result<Vec<_>, _>>()?;
     // As clients get them.

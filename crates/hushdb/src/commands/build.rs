@@ -12,13 +12,13 @@ use hush_protocol::{
     Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, slot::MAX_VALUE_BYTES,
 };
 use hush_store::{
-    ingest::{self, IngestOptions, Input, OnDuplicate},
+    ingest::{self, IngestOptions, OnDuplicate},
     snapshot::{Phase, SnapshotWriter},
 };
 
 use super::{
     backends, bar, inspect, interrupt,
-    rows::RowArgs,
+    rows::{self, RowArgs},
     signing_key::SignArgs,
     tell_unused_gpu, threads,
     wishes::{self, WishArgs},
@@ -28,8 +28,10 @@ use super::{
 #[derive(Args)]
 pub(crate) struct BuildArgs {
     /// Records: a .csv, .jsonl, .arrow (also .gz or .zst), .parquet or .sqlite file, also by s3://, gs://, az:// or https://; a
-    /// folder of files; postgres://USER@HOST/DATABASE; or - for standard input.
-    input: PathBuf,
+    /// folder of files; postgres://USER@HOST/DATABASE; or - for standard input. Several files of the same columns are one table,
+    /// and so is what a pattern matches.
+    #[arg(required = true)]
+    input: Vec<PathBuf>,
     /// Folder to put the table in. A link to a folder is followed.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -190,7 +192,7 @@ pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRe
 pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {
-        input: Input::from(args.input.as_os_str()),
+        input: rows::input(&args.input),
         ingest: IngestOptions { key: args.key, max_value_size: args.max_value_size, ..args.rows.options() },
         on_duplicate: args.on_duplicate,
         out: args.out,

@@ -1,7 +1,14 @@
 //! How rows of an input become records: what all commands that read one can be told.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
-use hush_store::ingest::{CsvDialect, Format, IngestOptions};
+use hush_store::ingest::{CsvDialect, FolderAs, Format, IngestOptions, Input};
+
+/// Returns what is read of the inputs of a command line: one, or several as one.
+pub(super) fn input(named: &[PathBuf]) -> Input {
+    Input::of_all(named.iter().map(|path| Input::from(path.as_os_str())).collect())
+}
 
 /// How rows become records.
 #[derive(Args)]
@@ -34,6 +41,10 @@ pub(super) struct RowArgs {
     /// Table whose rows are the records (SQLite, PostgreSQL).
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
+    /// What the files of a folder are: values, under their names, or files of rows. If not given they are values, and a folder that
+    /// has files of rows is refused.
+    #[arg(long = "as", value_name = "HOW", value_enum)]
+    folder: Option<What>,
     /// Take hidden files and folders, whose names start with a dot (a folder of files).
     #[arg(long)]
     hidden: bool,
@@ -55,17 +66,39 @@ impl RowArgs {
             escape,
             sql,
             table,
+            folder,
             hidden,
             follow_links,
         } = self;
         let header = (header || no_header).then_some(header);
         let csv = CsvDialect { separator, header, quote, backslash: escape == Escape::Backslash };
-        IngestOptions { value, format, csv, sql, table, hidden, follow_links, ..IngestOptions::default() }
+        let folder = folder.map(|what| match what {
+            What::Files => FolderAs::Files,
+            What::Rows => FolderAs::Rows,
+        });
+        IngestOptions {
+            value,
+            format,
+            csv,
+            sql,
+            table,
+            folder,
+            hidden,
+            follow_links,
+            ..IngestOptions::default()
+        }
     }
 }
 
 /// `None` is `none`.
 type Quote = Option<u8>;
+
+/// What the files of a folder are.
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    Files,
+    Rows,
+}
 
 /// How a quote within a quoted field is written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

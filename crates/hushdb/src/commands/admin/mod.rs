@@ -12,7 +12,10 @@ use hush_store::ingest::Input;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use self::{api::Api, options::options};
+use self::{
+    api::Api,
+    options::{only_options, options},
+};
 use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs, trust::TrustArgs};
 use crate::report;
 
@@ -54,7 +57,7 @@ enum What {
         name: Name,
         /// Records, as `hushdb build` takes them: a file, or a URL.
         input: String,
-        /// Options of `hushdb build`.
+        /// More files or URLs of the same columns, and options of `hushdb build`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
@@ -129,11 +132,16 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
     let mut uploads = Uploads { api: &api, ids: Vec::new() };
     let request = match args.what {
         What::Build { name, input, options: given } => {
-            let options = options::<BuildArgs>(&given, &["--out=x", "x"])?;
-            json!({"kind": "build", "table": name, "input": uploads.input_of(&input)?, "options": options})
+            let (options, more) = options::<BuildArgs>(&given, &["--out=x", "x"])?;
+            let mut input = uploads.input_of(&input)?;
+            if !more.is_empty() {
+                let more = more.iter().map(|more| uploads.input_of(more)).collect::<Result<Vec<_>, _>>()?;
+                input = std::iter::once(input).chain(more).collect();
+            }
+            json!({"kind": "build", "table": name, "input": input, "options": options})
         }
         What::Apply { name, input, delete, options: given } => {
-            let options = options::<ApplyArgs>(&given, &["x"])?;
+            let options = only_options::<ApplyArgs>(&given, &["x"])?;
             let mut request = json!({"kind": "apply", "table": name, "options": options});
             let input = Some(input).filter(|input| input != "-");
             for (member, input) in [("input", input), ("delete", delete)] {
@@ -144,7 +152,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
             request
         }
         What::Compact { name, options: given } => {
-            json!({"kind": "compact", "table": name, "options": options::<CompactArgs>(&given, &["x"])?})
+            json!({"kind": "compact", "table": name, "options": only_options::<CompactArgs>(&given, &["x"])?})
         }
         What::Load { name, from: Some(from), .. } => json!({"kind": "load", "table": name, "url": from}),
         What::Load { name, from: None, epoch } => with_epoch("load", &name, epoch),
@@ -209,7 +217,9 @@ impl Uploads<'_> {
             Input::Stdin => {
                 Err("a task reads a file or a URL: write what comes from standard input to a file".into())
             }
-            Input::Url(_) | Input::Fetched(_) | Input::Batches(_) => Ok(json!({ "url": input })),
+            Input::Url(_) | Input::Fetched(_) | Input::Batches(_) | Input::Several(_) => {
+                Ok(json!({ "url": input }))
+            }
         }
     }
 }

@@ -5,19 +5,40 @@ use std::error::Error;
 use clap::{ArgAction, Args, Command, parser::ValueSource};
 use serde_json::{Map, Value};
 
-/// The options of a command that are given, by their names, once the command itself would take them; `rest` is what it needs beside
-/// them.
+/// Returns the options of a command that are given, as [`options`] does, and refuses what is no option.
 ///
 /// # Errors
 /// What the command says of them.
-pub(super) fn options<A: Args>(
+pub(super) fn only_options<A: Args>(
     given: &[String],
     rest: &[&str],
 ) -> Result<Map<String, Value>, Box<dyn Error>> {
+    let (options, places) = options::<A>(given, rest)?;
+    match places.first() {
+        Some(place) => Err(format!("unexpected argument '{place}': options begin with --").into()),
+        None => Ok(options),
+    }
+}
+
+/// The options of a command that are given, by their names, and what is given beside them.
+type Given = (Map<String, Value>, Vec<String>);
+
+/// Returns the options of a command that are given, by their names, once the command itself would take them, and what is given
+/// beside them. `rest` is what the command needs beside both.
+///
+/// # Errors
+/// What the command says of them.
+pub(super) fn options<A: Args>(given: &[String], rest: &[&str]) -> Result<Given, Box<dyn Error>> {
     let command = A::augment_args(Command::new("options").no_binary_name(true).disable_help_flag(true));
     let line = given.iter().map(String::as_str).chain(rest.iter().copied());
     let matches = command.clone().try_get_matches_from(line)?;
     let mut options = Map::new();
+    let places = command
+        .get_positionals()
+        .flat_map(|arg| matches.get_raw(arg.get_id().as_str()).into_iter().flatten());
+    let mut places: Vec<String> = places.map(|place| place.to_string_lossy().into_owned()).collect();
+    // Those of `rest` come last.
+    places.truncate(places.len() - rest.iter().filter(|given| !given.starts_with('-')).count());
     for arg in command.get_arguments() {
         let id = arg.get_id().as_str();
         let Some(name) =
@@ -37,7 +58,7 @@ pub(super) fn options<A: Args>(
         };
         options.insert(name.to_owned(), value);
     }
-    Ok(options)
+    Ok((options, places))
 }
 
 #[cfg(test)]
@@ -49,7 +70,8 @@ mod tests {
 
     fn of(given: &[&str]) -> Result<Value, String> {
         let given: Vec<String> = given.iter().map(|&arg| arg.to_owned()).collect();
-        options::<BuildArgs>(&given, &["--out=x", "x"]).map(Value::Object).map_err(|error| error.to_string())
+        let options = only_options::<BuildArgs>(&given, &["--out=x", "x"]);
+        options.map(Value::Object).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -58,5 +80,12 @@ mod tests {
         assert_eq!(options, json!({"key": ["a", "b"], "updatable": true, "changes": ["7"]}));
         assert_eq!(of(&[]), Ok(json!({})));
         assert!(of(&["--colums", "7"]).unwrap_err().contains("--colums"));
+        let given = ["b.csv", "--key", "a", "c.csv"].map(String::from);
+        let (passed, more) = super::options::<BuildArgs>(&given, &["--out=x", "x"]).unwrap();
+        assert_eq!(
+            (Value::Object(passed), more),
+            (json!({"key": ["a"]}), vec!["b.csv".into(), "c.csv".into()])
+        );
+        assert!(of(&["b.csv"]).unwrap_err().contains("unexpected argument 'b.csv'"));
     }
 }

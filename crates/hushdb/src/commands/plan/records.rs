@@ -7,7 +7,7 @@ use hush_engine::{Progress, fetched, planner::Records};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 use hush_store::ingest::{self, IngestOptions, Input, ProgressUnit};
 
-use crate::commands::rows::RowArgs;
+use crate::commands::rows::{self, RowArgs};
 
 /// Points of a distribution of lengths that is described.
 const POINTS: usize = 200;
@@ -17,9 +17,9 @@ const STEP: usize = 4096;
 /// What is planned for.
 #[derive(Args)]
 pub(super) struct RecordsArgs {
-    /// Records, as `build` takes them: a file, a folder of files, or - for standard input.
+    /// Records, as `build` takes them: a file, several, a folder of files, or - for standard input.
     #[arg(required_unless_present = "records", conflicts_with_all = ["records", "size", "lengths"])]
-    input: Option<PathBuf>,
+    input: Vec<PathBuf>,
     /// Column of the key; with --records alone it says that they have keys.
     #[arg(long, value_name = "COL", num_args = 0..=1, default_missing_value = "key")]
     key: Vec<String>,
@@ -53,7 +53,7 @@ impl RecordsArgs {
         progress: &dyn Progress,
     ) -> Result<Records, Box<dyn Error>> {
         let by_key = !self.key.is_empty();
-        let named = self.input.as_ref().map(|path| Input::from(path.as_os_str()));
+        let named = (!self.input.is_empty()).then(|| rows::input(&self.input));
         let Some(input) = given.or(named) else {
             let count = self.records.expect("clap sees to it") as usize;
             let lengths = match (&self.lengths[..], self.size) {

@@ -272,15 +272,23 @@ impl State {
         if let Some(Running { watch, .. }) = running {
             (shown.progress, shown.notes) = (Some(watch.progress()), watch.notes());
         }
-        for url in ["/input/url", "/delete/url", "/url"] {
-            // It may have a password.
-            if let Some(url) = shown.request.pointer_mut(url)
-                && let Some(text) = url.as_str()
-            {
-                *url = Input::from(text.as_ref()).path().display().to_string().into();
-            }
-        }
+        hide_secrets(&mut shown.request);
         shown
+    }
+}
+
+/// Replaces the URLs of a request by what may be seen of them: they may have passwords.
+fn hide_secrets(request: &mut Value) {
+    match request {
+        Value::Object(members) => members.iter_mut().for_each(|(name, member)| match member {
+            Value::String(text) if name == "url" => {
+                *text = Input::from(text.as_ref()).path().display().to_string();
+            }
+            Value::Object(_) | Value::Array(_) if name != "options" => hide_secrets(member),
+            _ => {}
+        }),
+        Value::Array(elements) => elements.iter_mut().for_each(hide_secrets),
+        _ => {}
     }
 }
 
@@ -424,4 +432,21 @@ fn may_see(caller: &Caller, task: &Task) -> bool {
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn passwords_in_urls_are_not_shown() {
+        let secret = "postgres://me:secret@db/shop";
+        let mut request =
+            json!({"kind": "build", "input": [{"url": secret}], "delete": {"url": secret}, "url": secret});
+        hide_secrets(&mut request);
+        assert!(!request.to_string().contains("secret"), "{request}");
+        assert!(request["input"][0]["url"].as_str().unwrap().contains("db/shop"), "{request}");
+    }
 }

@@ -21,7 +21,7 @@ pub(super) enum Request {
     /// Build a table, and serve it in place of what is served under its name.
     Build {
         table: Name,
-        input: TaskInput,
+        input: TaskInputs,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         options: Map<String, Value>,
     },
@@ -57,6 +57,29 @@ pub(super) enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
     },
+}
+
+/// Where the records of a table come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "an input is an upload, {\"upload\": ID}, something elsewhere, {\"url\": URL}, or a list of these"
+)]
+pub(super) enum TaskInputs {
+    /// One input.
+    One(TaskInput),
+    /// Files of the same columns.
+    Several(Vec<TaskInput>),
+}
+
+impl TaskInputs {
+    /// Returns them in the order in which they are read.
+    pub(super) fn all(&self) -> &[TaskInput] {
+        match self {
+            Self::One(input) => std::slice::from_ref(input),
+            Self::Several(inputs) => inputs,
+        }
+    }
 }
 
 /// Where records come from.
@@ -97,12 +120,12 @@ impl Request {
 
     /// The inputs that it names.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &TaskInput> {
-        let (first, second) = match self {
-            Self::Build { input, .. } => (Some(input), None),
-            Self::Apply { input, delete, .. } => (input.as_ref(), delete.as_ref()),
-            _ => (None, None),
+        let (built, first, second) = match self {
+            Self::Build { input, .. } => (input.all(), None, None),
+            Self::Apply { input, delete, .. } => (&[][..], input.as_ref(), delete.as_ref()),
+            _ => (&[][..], None, None),
         };
-        first.into_iter().chain(second)
+        built.iter().chain(first).chain(second)
     }
 }
 
@@ -161,12 +184,18 @@ mod tests {
         let build =
             json!({"kind": "build", "table": "t", "input": {"url": "s3://b/k.csv"}, "options": {"key": "k"}});
         assert_eq!(serde_json::to_value(Request::of(&build).unwrap()).unwrap(), build);
+        let several =
+            json!({"kind": "build", "table": "t", "input": [{"upload": "u"}, {"url": "s3://b/k.csv"}]});
+        let request = Request::of(&several).unwrap();
+        assert_eq!(request.inputs().count(), 2);
+        assert_eq!(serde_json::to_value(request).unwrap(), several);
         for bad in [
             json!({"kind": "drop", "table": "t"}),
             json!({"kind": "unload"}),
             json!({"kind": "unload", "table": "t", "epoch": "00"}),
             json!({"kind": "build", "table": "t"}),
             json!({"kind": "build", "table": "t", "input": {"path": "/etc/passwd"}}),
+            json!({"kind": "build", "table": "t", "input": [{"path": "/etc/passwd"}]}),
             json!({"kind": "build", "table": "t", "input": {"upload": "../t"}}),
             json!({"kind": "unload", "table": ".."}),
             json!({"kind": "delete", "table": "a/b"}),

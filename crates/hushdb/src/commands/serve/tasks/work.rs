@@ -21,7 +21,7 @@ use rustix::process::setpriority_process;
 
 use super::{
     Tasks,
-    request::{Request, TaskInput, arguments},
+    request::{Request, TaskInput, TaskInputs, arguments},
 };
 use crate::commands::{
     apply::{self, ApplyArgs},
@@ -53,7 +53,7 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
     match request {
         Request::Build { input, options, .. } => {
             is_kept_or_new(tasks, table)?;
-            let args: BuildArgs = arguments(options, &[("out", "table".as_ref())], &[place(tasks, input)?])?;
+            let args: BuildArgs = arguments(options, &[("out", "table".as_ref())], &places(tasks, input)?)?;
             let request = build::request(args).map_err(OperatorError::Invalid)?;
             allowed(tasks, request.input).map(drop)
         }
@@ -134,7 +134,8 @@ fn done(
     match request {
         Request::Build { input, options, .. } => {
             let out = tasks.kept.place(&table, task.id).map_err(said)?;
-            let args = arguments(&options, &[("out", out.as_path())], &[place(tasks, &input).map_err(said)?]);
+            let places = places(tasks, &input).map_err(said)?;
+            let args = arguments(&options, &[("out", out.as_path())], &places);
             let mut request = build::request(args.map_err(said)?)?;
             request.input = allowed(tasks, request.input).map_err(said)?;
             // A stop may have come when it was built and not yet served.
@@ -262,6 +263,14 @@ fn dir(tasks: &Tasks, table: &Name) -> Result<PathBuf, String> {
         Err(OperatorError::UnknownTable) => Err(format!("the table {table} is not served: load it first")),
         found => found.map_err(said),
     }
+}
+
+/// Returns where inputs are, as a command would name them.
+fn places(tasks: &Tasks, inputs: &TaskInputs) -> Result<Vec<OsString>, OperatorError> {
+    if inputs.all().is_empty() {
+        return Err(OperatorError::Invalid("a table needs an input: the list has none".into()));
+    }
+    inputs.all().iter().map(|input| place(tasks, input)).collect()
 }
 
 /// Where an input is, as a command would name it.
