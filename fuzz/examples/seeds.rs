@@ -220,6 +220,8 @@ fn texts() {
         write("csv", &format!("quotes-{choice}"), input(&[choice], csv));
         let jsonl = "{\"k\":\"a\",\"v\":1,\"w\":\"x\"}\n\n{\"v\": [1, {\"a\": null}], \"k\":true,\"w\":\"\\u00e9\\n\"}\r\n";
         write("jsonl", &format!("values-{choice}"), input(&[choice], jsonl));
+        let array = jsonl.trim_end().replacen("\n\n", ",\n\n", 1);
+        write("jsonl", &format!("array-{choice}"), input(&[choice], format!("[{array}]")));
     }
     write("csv", "mark", input(&[0b1010], b"\xef\xbb\xbfk,v\r\na,1\r\n"));
     write("csv", "open-quote", input(&[0b1010], "k,v\na,\"1\n"));

@@ -39,8 +39,8 @@ pub enum IngestError {
     Cancelled(Cancelled),
     /// The extension of a file names no supported format.
     #[error(
-        "{}: cannot tell the format from the file name; supported are .csv, .parquet, .jsonl, .ndjson, .sqlite, \
-         .db, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, --format says it", path.display()
+        "{}: cannot tell the format from the file name; supported are .csv, .tsv, .parquet, .jsonl, .ndjson, .json, \
+         .sqlite, .db, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, --format says it", path.display()
     )]
     UnknownFormat {
         /// The input.
@@ -273,15 +273,17 @@ pub enum IngestError {
         /// The input.
         path: PathBuf,
     },
-    /// A line of a JSONL file is not an object.
-    #[error("{place}: expected a JSON object, found {found}; write one object per line")]
+    /// A line of a JSONL file, or an element of a JSON array, is not an object.
+    #[error(
+        "{place}: expected a JSON object, found {found}; write one object per line, or an array of objects"
+    )]
     NotAnObject {
         /// The line.
         place: Place,
         /// What it is.
         found: &'static str,
     },
-    /// A line of a JSONL file is not JSON.
+    /// A line of a JSONL file, or an element of a JSON array, is not JSON.
     #[error("{place}: not valid JSON: {message} at byte {byte} of the line")]
     InvalidJson {
         /// The line.
@@ -290,6 +292,14 @@ pub enum IngestError {
         message: String,
         /// Where in the line, counted from 1.
         byte: usize,
+    },
+    /// A JSON array is damaged.
+    #[error("{place}: the JSON array {problem}")]
+    JsonArray {
+        /// The element, or what is behind the last one.
+        place: Place,
+        /// What is wrong with it, and what to do.
+        problem: &'static str,
     },
     /// A key column has no value.
     #[error("{place}, column {column:?}: a key cannot be null; remove the row or choose another --key")]

@@ -19,7 +19,7 @@ pub enum Format {
     Csv,
     /// Apache Parquet.
     Parquet,
-    /// A JSON object a line.
+    /// A JSON object a line, or an array of objects.
     Jsonl,
     /// Apache Arrow IPC: a stream, or a file (Feather).
     Arrow,
@@ -43,7 +43,7 @@ impl FromStr for Format {
         match name {
             "csv" => Ok(Self::Csv),
             "parquet" => Ok(Self::Parquet),
-            "jsonl" | "ndjson" => Ok(Self::Jsonl),
+            "jsonl" | "ndjson" | "json" => Ok(Self::Jsonl),
             "arrow" => Ok(Self::Arrow),
             "sqlite" => Ok(Self::Sqlite),
             _ => Err(UnknownFormat),
@@ -113,7 +113,10 @@ impl Format {
 
     /// Whether a file has rows, as far as its name says.
     pub(super) fn is_of_rows(name: &Path) -> bool {
-        Self::of_name(name, &IngestOptions::default()).is_ok()
+        let (_, stem) = Compression::of_name(name);
+        // Most folders of JSON are documents.
+        let is_json = stem.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        !is_json && Self::of_name(name, &IngestOptions::default()).is_ok()
     }
 
     /// Whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.

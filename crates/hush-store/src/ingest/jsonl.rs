@@ -1,4 +1,4 @@
-//! JSONL: one JSON object per line, in UTF-8. Empty lines are skipped.
+//! JSONL: one JSON object per line, in UTF-8; empty lines are skipped. And JSON: an array of objects.
 //!
 //! Without `--value`, the fields of the first object are the columns. A value field that an object lacks is null.
 
@@ -6,7 +6,6 @@ use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     fmt,
-    io::{BufRead, Read},
     path::{Path, PathBuf},
 };
 
@@ -19,19 +18,17 @@ use serde_json::value::RawValue;
 use super::{
     IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::{Cell, append_compact_json},
+    json_objects::{JsonFault, JsonObjects},
     record::{FirstColumns, Projection},
     text::Text,
 };
 
-/// Reads the objects of a JSONL text.
+/// Reads the objects of a text.
 pub(super) struct JsonlReader {
     path: PathBuf,
-    text: Text,
+    objects: JsonObjects,
     options: IngestOptions,
     columns: Option<Columns>,
-    /// The line at hand, without its end.
-    object: Vec<u8>,
-    line: u64,
     row: u64,
 }
 
@@ -50,57 +47,64 @@ struct Columns {
 impl JsonlReader {
     /// Reads from `text`; `path` is for messages.
     pub(super) fn new(path: &Path, text: Text, options: &IngestOptions) -> Self {
-        let (options, object) = (options.clone(), Vec::new());
-        Self { path: path.into(), text, options, columns: None, object, line: 0, row: 0 }
+        let (objects, options) = (JsonObjects::new(text), options.clone());
+        Self { path: path.into(), objects, options, columns: None, row: 0 }
     }
 
     fn place(&self) -> Place {
-        Place { path: self.path.clone(), row: self.row, line: Some(self.line) }
+        Place { path: self.path.clone(), row: self.row, line: Some(self.objects.line()) }
     }
 
-    /// Reads the next line that is not empty; `false` at the end of the input.
-    fn next_line(&mut self) -> Result<bool, IngestError> {
-        loop {
-            self.object.clear();
-            if self.line == 0 {
-                self.text.skip_mark(&self.path)?;
-            }
-            let limited = &mut (&mut self.text).take(MAX_ROW_SIZE);
-            let count = limited.read_until(b'\n', &mut self.object);
-            let count =
-                count.map_err(|source| IngestError::Unreadable { path: self.path.clone(), source })?;
-            if count == 0 {
-                return Ok(false);
-            }
-            self.line += 1;
-            if count as u64 == MAX_ROW_SIZE && !self.object.ends_with(b"\n") {
-                self.row += 1;
-                return Err(IngestError::RowTooLong { place: self.place(), limit: MAX_ROW_SIZE });
-            }
-            self.object.truncate(self.object.trim_ascii_end().len());
-            if !self.object.trim_ascii_start().is_empty() {
-                self.row += 1;
-                return Ok(true);
-            }
+    /// Reads the next object; `false` at the end of the input.
+    fn next_object(&mut self) -> Result<bool, IngestError> {
+        if self.objects.is_new() {
+            self.objects.text().skip_mark(&self.path)?;
         }
+        let read = self.objects.read();
+        self.row += u64::from(!matches!(read, Ok(false)));
+        read.map_err(|fault| match fault {
+            JsonFault::Io(source) => IngestError::Unreadable { path: self.path.clone(), source },
+            JsonFault::TooLong => IngestError::RowTooLong { place: self.place(), limit: MAX_ROW_SIZE },
+            JsonFault::Array(problem) => IngestError::JsonArray { place: self.place(), problem },
+        })
     }
 
     fn record(&mut self) -> Result<Record, IngestError> {
-        let (path, row, line) = (&self.path, self.row, Some(self.line));
-        let place = || Place { path: path.clone(), row, line };
-        let text = std::str::from_utf8(&self.object)
+        let (path, row, objects) = (&self.path, self.row, &self.objects);
+        let place = || Place { path: path.clone(), row, line: Some(objects.line()) };
+        let text = std::str::from_utf8(objects.object())
             .map_err(|_| IngestError::BadUtf8 { place: place(), column: None })?;
+        let invalid = |error: serde_json::Error| {
+            // The parser counts from the byte before the error at the end of a text.
+            let (line, byte) = objects.place_of(error.line(), error.column().clamp(1, text.len().max(1)));
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+            IngestError::InvalidJson { place: Place { line: Some(line), ..place() }, message, byte }
+        };
+        let found = match text.trim_ascii_start().as_bytes().first() {
+            Some(b'[') => Some("an array"),
+            Some(b'"') => Some("a string"),
+            Some(b'n') => Some("null"),
+            Some(b't' | b'f') => Some("a boolean"),
+            Some(b'-' | b'0'..=b'9') => Some("a number"),
+            _ => None,
+        };
+        if let Some(found) = found {
+            return Err(IngestError::NotAnObject { place: place(), found });
+        }
         let columns = match &mut self.columns {
             Some(columns) => columns,
-            none => none.insert(Columns::of_first(path, parse_names(text, &place)?, &self.options)?),
+            none => {
+                none.insert(Columns::of_first(path, parse_names(text, &place, &invalid)?, &self.options)?)
+            }
         };
-        let fields = columns.fields(text, &place)?;
+        let fields = columns.fields(text, &place, &invalid)?;
         let projection = &columns.projection;
         if let Some(key) = projection.keys.iter().find(|key| fields[key.index].is_none()) {
             return Err(IngestError::MissingKeyField { place: place(), column: key.name.clone() });
         }
         projection.record(place, |column| match fields[column.index] {
-            Some(field) => field_cell(field.get()).map_err(|error| invalid(error, place(), text)),
+            Some(field) => field_cell(field.get()).map_err(&invalid),
             None => Ok(Cell::Null),
         })
     }
@@ -124,7 +128,7 @@ impl Iterator for JsonlReader {
     type Item = Result<Record, IngestError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.next_line() {
+        match self.next_object() {
             Ok(true) => Some(self.record()),
             Ok(false) => self.check_all_seen().err().map(Err),
             Err(error) => Some(Err(error)),
@@ -134,7 +138,7 @@ impl Iterator for JsonlReader {
 
 impl Reader for JsonlReader {
     fn progress(&self) -> Progress {
-        self.text.progress()
+        self.objects.progress()
     }
 
     fn projection(&self) -> Option<&Projection> {
@@ -162,10 +166,11 @@ impl Columns {
         &mut self,
         text: &'a str,
         place: &impl Fn() -> Place,
+        invalid: &impl Fn(serde_json::Error) -> IngestError,
     ) -> Result<Vec<Option<&'a RawValue>>, IngestError> {
         let mut fields = vec![None; self.seen.len()];
         let mut problem = None;
-        parse_object(text, place, |name, value| match self.by_name.get(name) {
+        parse_object(text, |name, value| match self.by_name.get(name) {
             Some(&index) if fields[index].is_some() => {
                 problem.get_or_insert_with(|| IngestError::DuplicateField {
                     place: place(),
@@ -183,52 +188,39 @@ impl Columns {
                 });
             }
             None => {}
-        })?;
+        })
+        .map_err(invalid)?;
         problem.map_or(Ok(fields), Err)
     }
 }
 
 /// The names of the fields of an object.
-fn parse_names(text: &str, place: &impl Fn() -> Place) -> Result<Vec<String>, IngestError> {
+fn parse_names(
+    text: &str,
+    place: &impl Fn() -> Place,
+    invalid: &impl Fn(serde_json::Error) -> IngestError,
+) -> Result<Vec<String>, IngestError> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
     let mut twice = None;
-    parse_object(text, place, |name, _| {
+    parse_object(text, |name, _| {
         if !known.insert(name.to_owned()) {
             twice.get_or_insert_with(|| IngestError::DuplicateField { place: place(), column: name.into() });
         }
         names.push(name.into());
-    })?;
+    })
+    .map_err(invalid)?;
     twice.map_or(Ok(names), Err)
 }
 
 /// Calls `on_field` with the name and the JSON of every field of an object.
 fn parse_object<'a>(
     text: &'a str,
-    place: &impl Fn() -> Place,
     on_field: impl FnMut(&str, &'a RawValue),
-) -> Result<(), IngestError> {
-    let found = match text.trim_ascii_start().as_bytes().first() {
-        Some(b'[') => Some("an array"),
-        Some(b'"') => Some("a string"),
-        Some(b'n') => Some("null"),
-        Some(b't' | b'f') => Some("a boolean"),
-        Some(b'-' | b'0'..=b'9') => Some("a number"),
-        _ => None,
-    };
-    if let Some(found) = found {
-        return Err(IngestError::NotAnObject { place: place(), found });
-    }
+) -> Result<(), serde_json::Error> {
     let mut parser = serde_json::Deserializer::from_str(text);
-    let parsed = parser.deserialize_map(ObjectVisitor(on_field));
-    parsed.and_then(|()| parser.end()).map_err(|error| invalid(error, place(), text))
-}
-
-fn invalid(error: serde_json::Error, place: Place, text: &str) -> IngestError {
-    let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-    // The parser counts from the byte before the error at the end of a text.
-    IngestError::InvalidJson { place, message, byte: error.column().clamp(1, text.len().max(1)) }
+    parser.deserialize_map(ObjectVisitor(on_field))?;
+    parser.end()
 }
 
 /// A field as a cell. Numbers stay as they are written.

@@ -27,6 +27,7 @@ mod fetch;
 mod folder;
 mod format;
 mod inferred;
+mod json_objects;
 mod jsonl;
 mod options;
 mod parquet;

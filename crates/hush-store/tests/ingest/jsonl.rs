@@ -84,7 +84,8 @@ fn lines_that_are_not_objects_are_refused() {
         assert_eq!(
             lines(format!("{{\"v\":1}}\n{line}\n")).error(&IngestOptions::default()),
             format!(
-                "t.jsonl, row 2 (line 2): expected a JSON object, found {found}; write one object per line"
+                "t.jsonl, row 2 (line 2): expected a JSON object, found {found}; write one object per line, or an array of \
+                 objects"
             )
         );
     }
@@ -166,4 +167,59 @@ fn an_object_may_have_very_many_fields() {
 fn utf_16_is_named() {
     let message = Fixture::new("t.jsonl", b"\xff\xfe{\0").error(&options("", ""));
     assert!(message.starts_with("t.jsonl: the text is in UTF-16"), "{message}");
+}
+
+#[test]
+fn an_array_of_objects_is_read_element_by_element() {
+    let expected = pairs(&[("1", "a]}"), ("2", "[{\"x\":\"\\\"]\"}]")]);
+    for content in [
+        r#"[{"k":1,"v":"a]}"},{"k":2,"v":[{"x":"\"]"}]}]"#,
+        "\u{feff} \n[\n  {\"k\":1,\n   \"v\":\"a]}\"} ,\r\n  {\"k\":2,\"v\":[ {\"x\":\"\\\"]\"} ]}\n]\n\n",
+    ] {
+        for name in ["t.json", "t.jsonl"] {
+            assert_eq!(Fixture::new(name, content).texts(&options("k", "v")), expected, "{content:?}");
+        }
+    }
+    // One object a line is one object a line, by whatever name.
+    assert_eq!(
+        Fixture::new("t.json", "{\"v\":1}\n{\"v\":2}\n").texts(&options("", "v")),
+        pairs(&[("", "1"), ("", "2")])
+    );
+    let long = format!("[{}]", vec![r#"{"k":"key","v":"value"}"#; 50_000].join(",\n"));
+    assert_eq!(lines(long).read(&options("k", "v")).unwrap().len(), 50_000);
+}
+
+#[test]
+fn arrays_that_are_damaged_are_refused_with_their_line() {
+    let start = "[\n {\"v\":1},\n";
+    for (rest, said) in [
+        ("", "row 2 (line 3): the JSON array ends too soon; fetch the rest of the file"),
+        (" {\"v\":", "row 2 (line 3): the JSON array ends too soon; fetch the rest of the file"),
+        (" {\"v\":2}", "row 3 (line 3): the JSON array ends too soon; fetch the rest of the file"),
+        (
+            " {\"v\":2} {\"v\":3}]",
+            "row 3 (line 3): the JSON array has something behind an element that is no comma; correct it",
+        ),
+        (" {\"v\":2}] x", "row 3 (line 3): the JSON array is followed by something else"),
+        (" 7]", "row 2 (line 3): expected a JSON object, found a number"),
+        (" [{\"v\":2}]]", "row 2 (line 3): expected a JSON object, found an array"),
+        (" {\"v\":}]", "row 2 (line 3): not valid JSON: expected value at byte 7 of the line"),
+        (" {\n \"v\":}]", "row 2 (line 4): not valid JSON: expected value at byte 6 of the line"),
+        ("]", "row 2 (line 3): not valid JSON: EOF while parsing"),
+        (" , {\"v\":3}]", "row 2 (line 3): not valid JSON: EOF while parsing"),
+    ] {
+        let message = lines(format!("{start}{rest}")).error(&options("", "v"));
+        assert!(message.starts_with(&format!("t.jsonl, {said}")), "{rest:?}: {message}");
+    }
+    assert!(lines("[]").error(&options("", "v")).contains("no records"));
+}
+
+#[test]
+fn an_element_without_end_does_not_fill_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    std::fs::write(&path, "[{\"v\":1},{").unwrap();
+    std::fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(4 << 30).unwrap();
+    let error = crate::read(&path, &options("", "v")).unwrap_err().to_string();
+    assert!(error.contains("row 2 (line 1): longer than 67108864 bytes"), "{error}");
 }
