@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import json
 import os
+import unicodedata
 import urllib.request
 
 import blake3
@@ -21,6 +22,22 @@ import words
 from key_lookup import Support, block_beside, block_of, support_of
 from layouts import Entries
 from messages import VERSION, field, last_field
+
+
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+STEPS = {
+    "trim": lambda text: text.strip(WHITE_SPACE),
+    "lower": str.lower,
+    "nfc": lambda text: unicodedata.normalize("NFC", text),
+}
+
+
+def normal_form(key: bytes, steps: list[str]) -> bytes:
+    """A key of one column of text, as the table has it."""
+    text = key.decode()
+    for step in steps:
+        text = STEPS[step](text)
+    return text.encode()
 
 
 @dataclasses.dataclass
@@ -64,6 +81,8 @@ class Client:
     def get(self, key: bytes) -> bytes | None:
         """The value of a key."""
         lookup = self.descriptor["lookup"]
+        if steps := self.descriptor.get("schema", {}).get("normalize"):
+            key = normal_form(key, steps)
         digest = blake3.blake3(key, key=bytes.fromhex(lookup["seed"])).digest()
         block = block_of(digest, bytes.fromhex(lookup["thresholds"]))
         seed = bytes.fromhex(lookup["block_seeds"])[block : block + 1]

@@ -125,6 +125,14 @@ pub enum UpdateError {
         /// The key.
         key: String,
     },
+    /// A record is to be changed twice, by keys that are one in the table.
+    #[error(
+        "the record of the key '{key}' is to be changed twice: leave one out, or keep one with --on-duplicate first or --on-duplicate last"
+    )]
+    ChangedTwice {
+        /// The key.
+        key: String,
+    },
     /// A record is to be deleted twice.
     #[error("the key '{key}' is to be deleted twice: leave one out")]
     DeletedTwice {
@@ -289,8 +297,18 @@ impl Update {
                 let value = cast_value(value, &own, &schema);
                 let value =
                     value.map_err(|field| UpdateError::OtherType { row: records.row(index), field })?;
-                all.0.insert(key.clone(), Some(value.into_owned()));
-                changed.insert(key);
+                // Keys that differ in the input may be one in the table.
+                match (changed.insert(key.clone()), on_duplicate) {
+                    (false, OnDuplicate::Error) => {
+                        return Err(UpdateError::ChangedTwice {
+                            key: shown_change(&key, &descriptor.lookup),
+                        });
+                    }
+                    (false, OnDuplicate::First) => {}
+                    _ => {
+                        all.0.insert(key, Some(value.into_owned()));
+                    }
+                }
             }
         }
         if let Some(input) = delete {

@@ -133,7 +133,7 @@ mod tests {
     /// The JSON of a value of so many fields.
     fn json(count: usize, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         let column = |index| Column(format!("f\"{index}"), ColumnType::ANY);
-        let schema = Schema { key: Vec::new(), value: (0..count).map(column).collect() };
+        let schema = Schema { value: (0..count).map(column).collect(), ..Schema::default() };
         Ok(to_json(&schema.read(value)?, &schema.fields().unwrap()))
     }
 

@@ -44,6 +44,7 @@ pub mod lwe_page;
 pub mod lwe_table;
 mod message;
 pub mod name;
+pub mod normal_form;
 pub mod ohttp;
 pub mod onion;
 mod online_rows;

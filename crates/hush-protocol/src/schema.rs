@@ -9,6 +9,8 @@ use crate::{
     ProtocolError,
     column_type::{MAX_FIXED, PlainType},
     fields::{Field, to_json},
+    keyword::MAX_KEY_BYTES,
+    normal_form::NormalForm,
     table::invalid_descriptor,
 };
 
@@ -29,6 +31,9 @@ pub struct Schema {
     pub key: Vec<Column>,
     /// The columns of the value, in order.
     pub value: Vec<Column>,
+    /// The normal form of the key columns that are text.
+    #[serde(default, skip_serializing_if = "NormalForm::is_empty")]
+    pub normalize: NormalForm,
 }
 
 /// A column: its name and its type.
@@ -82,6 +87,11 @@ impl ColumnType {
             },
             Self::Plain(_) => self,
         }
+    }
+
+    /// Whether the fields are text.
+    pub fn is_text(&self) -> bool {
+        self.plain().is_some_and(|own| matches!(own, PlainType::Text(_)))
     }
 
     /// The type of the fields, if they have no parts.
@@ -164,9 +174,8 @@ impl Schema {
     /// The columns of a key that are joined in `bytes`: all of it, if the key is of one column.
     pub fn key_parts<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
         // Text has no separator. Bytes may, and are a key by themselves alone.
-        let is_text = |own: &PlainType| matches!(own, PlainType::Text(_));
         match &self.key[..] {
-            [Column(_, own)] if !own.plain().is_some_and(is_text) => vec![bytes],
+            [Column(_, own)] if !own.is_text() => vec![bytes],
             _ => bytes.split(|&byte| byte == KEY_SEPARATOR).collect(),
         }
     }
@@ -174,7 +183,8 @@ impl Schema {
     /// Joins these columns to a key, in the form in which the table has it.
     ///
     /// # Errors
-    /// [`ProtocolError::KeyColumns`] if it has another number of columns; [`ProtocolError::KeyForm`] if one is not of its type.
+    /// [`ProtocolError::KeyColumns`] if it has another number of columns; [`ProtocolError::KeyForm`] if one is not of its type;
+    /// [`ProtocolError::KeyTooLong`] if the normal form is too long.
     pub fn key(&self, parts: &[&[u8]]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         // Columns that were joined are not a column.
         let given = if let [whole] = parts { self.key_parts(whole).len() } else { parts.len() };
@@ -191,7 +201,13 @@ impl Schema {
                     .ok_or_else(|| form(plain.example()))?,
                 None => Cow::Borrowed(*part),
             };
-            let part = Zeroizing::new(part.into_owned());
+            let mut part = Zeroizing::new(part.into_owned());
+            if own.is_text()
+                && !self.normalize.is_empty()
+                && let Ok(text) = str::from_utf8(&part)
+            {
+                part = Zeroizing::new(self.normalize.of(text).as_bytes().to_vec());
+            }
             if given > 1 && part.contains(&KEY_SEPARATOR) {
                 return Err(form("text without the byte 0x1f".into()));
             }
@@ -199,7 +215,11 @@ impl Schema {
         }
         // The key is joined into an allocation of its length: growth would leave copies of it behind.
         let columns: Vec<&[u8]> = columns.iter().map(|column| &column[..]).collect();
-        Ok(Zeroizing::new(columns.join(&KEY_SEPARATOR)))
+        let key = Zeroizing::new(columns.join(&KEY_SEPARATOR));
+        if key.len() > MAX_KEY_BYTES {
+            return Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES });
+        }
+        Ok(key)
     }
 
     /// The value as clients get it: the bytes of its only field, which are none of null, or a JSON object of its fields.
@@ -316,6 +336,26 @@ mod tests {
         assert_eq!(
             bytes.key(&bytes.key_parts(b"\xff\x1f\x00")),
             Ok(Zeroizing::new(b"\xff\x1f\x00".to_vec()))
+        );
+    }
+
+    #[test]
+    fn text_of_keys_is_normalized() {
+        let own =
+            schema(r#"{"key":[["name","string"],["id","binary"]],"value":[],"normalize":["trim","lower"]}"#);
+        own.check(true).unwrap();
+        assert_eq!(own.key(&[b" Alice ", b" A "]), Ok(Zeroizing::new(b"alice\x1f A ".to_vec())));
+        // Characters of two bytes become three: the table, which a server describes, does not decide whether a query is sent.
+        let one = schema(r#"{"key":[["name","string"]],"value":[],"normalize":["lower"]}"#);
+        let long = "\u{130}".repeat(MAX_KEY_BYTES / 2);
+        let key = one.key(&[long.as_bytes()]);
+        assert_eq!(key, Err(ProtocolError::KeyTooLong { actual: MAX_KEY_BYTES / 2 * 3, max: MAX_KEY_BYTES }));
+        let bad = r#"{"key":[["name","string"]],"value":[],"normalize":["rot13"]}"#;
+        assert!(
+            serde_json::from_str::<Schema>(bad)
+                .unwrap_err()
+                .to_string()
+                .contains("\"rot13\", which this program cannot do")
         );
     }
 

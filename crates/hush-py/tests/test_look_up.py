@@ -1,10 +1,12 @@
 """Look-ups, of servers and of folders."""
 
 import asyncio
+import datetime
 import socket
 import threading
 import time
 
+import polars
 import pytest
 
 import hushdb
@@ -139,3 +141,19 @@ def test_progress_is_told(people, tmp_path):
         assert table.get("user0@example.org") == "Name 0, é".encode()
     assert {(stage, unit) for stage, _, _, unit in told} == {("hint", "bytes")}
     assert told[0][1] == 0 and told[-1][1] == told[-1][2] == told[0][2] > 0
+
+
+def test_keys_have_the_normal_form_of_the_table(tmp_path):
+    frame = polars.DataFrame({"k": [" Zoe\u0308", "BOB"], "v": ["1", "2"]})
+    built = hushdb.build(frame, out=tmp_path / "table", key="k", normalize=["lower", "nfc", "trim"], protocol="simple")
+    assert built.facts["schema"]["normalize"] == ["trim", "lower", "nfc"]
+    table = hushdb.open(tmp_path / "table")
+    assert table.get_many(["ZO\u00cb", "bob ", "zoe"]) == [b"1", b"2", None]
+    found = table.lookup(polars.Series("k", ["Bob", "zo\u00eb"]))
+    assert found["k"].to_list() == ["Bob", "zo\u00eb"] and found["v"].to_list() == ["2", "1"]
+    # A time has its own form, with a T.
+    timed = frame.with_columns(at=datetime.datetime(2024, 2, 29, 12))
+    hushdb.build(timed, out=tmp_path / "timed", key=["k", "at"], normalize="lower", protocol="simple")
+    assert hushdb.open(tmp_path / "timed").get(("Bob", datetime.datetime(2024, 2, 29, 12))) == b"2"
+    with pytest.raises(hushdb.OptionError, match="expected some of: lower, nfc, trim"):
+        hushdb.build(frame, out=tmp_path / "none", key="k", normalize="rot13")

@@ -95,7 +95,7 @@ mod tests {
     fn schema(columns: &[(&str, &str)]) -> Schema {
         let column =
             |(name, own): &(&str, &str)| Column(name.to_string(), own.parse::<PlainType>().unwrap().into());
-        Schema { key: Vec::new(), value: columns.iter().map(column).collect() }
+        Schema { value: columns.iter().map(column).collect(), ..Schema::default() }
     }
 
     #[test]

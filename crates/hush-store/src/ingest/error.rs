@@ -309,6 +309,17 @@ pub enum IngestError {
         /// The key column.
         column: String,
     },
+    /// A key that is to be normalized has other things than text.
+    #[error(
+        "{}: the key column \"{column}\" is not all text, and nothing else is normalized; leave --normalize out, or make it text",
+        path.display()
+    )]
+    KeyNotText {
+        /// The input.
+        path: PathBuf,
+        /// The key column.
+        column: String,
+    },
     /// A part of a key over several columns contains the separator.
     #[error(
         "{place}, column {column:?}: contains the byte 0x1f, which separates the columns of a key; \

@@ -105,7 +105,11 @@ impl Reader for FolderReader {
         // A name may be anything.
         let column = |name: &str, own: PlainType| vec![Column(name.into(), own.into())];
         let content = PlainType::Binary(Layout::Short);
-        Some(Schema { key: column("name", PlainType::Any), value: column("content", content) })
+        Some(Schema {
+            key: column("name", PlainType::Any),
+            value: column("content", content),
+            ..Schema::default()
+        })
     }
 
     fn skipped(&self) -> Skipped {

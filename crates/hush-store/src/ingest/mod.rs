@@ -217,6 +217,11 @@ impl Iterator for Source {
         }
         let next = match self.reader.next() {
             None if self.rows == 0 => Some(Err(IngestError::EmptyInput { path: self.path.clone() })),
+            None => {
+                let checked =
+                    self.reader.projection().map(|projection| projection.check_normalized(&self.path));
+                checked.and_then(Result::err).map(Err)
+            }
             next => next,
         };
         self.ended = !matches!(next, Some(Ok(_)));

@@ -7,6 +7,8 @@ use std::{
     str::FromStr,
 };
 
+use hush_protocol::normal_form::NormalForm;
+
 use super::{
     Batches, Fetched, Format, IngestError, fetch, postgres, record::FirstColumns, scheme, several::Several,
 };
@@ -128,6 +130,8 @@ pub struct IngestOptions {
     pub key: Vec<String>,
     /// The columns of the value; none: all but the key columns.
     pub value: Vec<String>,
+    /// The normal form of the key columns that are text.
+    pub normalize: NormalForm,
     /// The format, where neither the name of the input nor its first bytes say it.
     pub format: Option<Format>,
     /// The most bytes that a value may have.
@@ -153,6 +157,7 @@ impl Default for IngestOptions {
         Self {
             key: Vec::new(),
             value: Vec::new(),
+            normalize: NormalForm::default(),
             format: None,
             max_value_size: DEFAULT_MAX_VALUE_SIZE,
             csv: CsvDialect::default(),
@@ -186,6 +191,9 @@ impl IngestOptions {
                     "does not apply to a folder of files: the key is the file name, the value its content",
                 );
             }
+        }
+        if !self.normalize.is_empty() && self.key.is_empty() {
+            return refuse("--normalize", "applies to keys: name the columns of the key");
         }
         if matches!(format, Format::Folder | Format::Postgres) && self.format.is_some() {
             return refuse("--format", "applies to files and standard input only");

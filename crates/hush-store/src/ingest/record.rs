@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hush_protocol::{
-    column_type::PlainType,
+    normal_form::NormalForm,
     schema::{self, ColumnType, KEY_SEPARATOR, Schema, append_single},
 };
 
@@ -43,6 +43,7 @@ pub(super) struct Projection {
     pub(super) values: Vec<Column>,
     /// Of an input without types.
     inferred: Option<Inferred>,
+    normalize: NormalForm,
     max_value_size: usize,
 }
 
@@ -97,7 +98,8 @@ impl Projection {
             }
         };
         let inferred = options.first.as_ref().and_then(|first| first.0.inferred.clone());
-        Ok(Self { keys, values, inferred, max_value_size: options.max_value_size as usize })
+        let (normalize, max_value_size) = (options.normalize, options.max_value_size as usize);
+        Ok(Self { keys, values, inferred, normalize, max_value_size })
     }
 
     /// Returns an error if a column has another type than in the first of several inputs.
@@ -147,7 +149,22 @@ impl Projection {
         };
         let mut key: Vec<_> = self.columns().enumerate().map(own).collect();
         let value = key.split_off(self.keys.len());
-        Schema { key, value }
+        Schema { key, value, normalize: self.normalize }
+    }
+
+    /// Returns an error if keys are to be normalized and are not text: clients normalize the text columns, and no others.
+    pub(super) fn check_normalized(&self, path: &Path) -> Result<(), IngestError> {
+        let Schema { key, normalize, .. } = self.schema();
+        let is_mixed =
+            |schema::Column(_, own): &schema::Column| self.inferred.is_some() && *own == ColumnType::ANY;
+        let has_text = key.iter().any(|schema::Column(_, own)| own.is_text());
+        let other = key.iter().find(|column| is_mixed(column)).or(if has_text { None } else { key.first() });
+        match other {
+            Some(schema::Column(name, _)) if !normalize.is_empty() => {
+                Err(IngestError::KeyNotText { path: path.into(), column: name.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn note(&self, at: usize, cell: &Cell<'_>) {
@@ -201,7 +218,17 @@ impl Projection {
                 return Err(IngestError::NullKey { place: place(), column: column.name.clone() });
             }
             part.append_bytes(&mut key);
-            let is_text = matches!(column.own.plain(), Some(PlainType::Text(_)));
+            let is_text = column.own.is_text();
+            // Of an input without types, whether all of the column is text is known at its end. A date is a cell of text, too.
+            let may_be_text = self.inferred.is_some() && matches!(part, Cell::Text(_));
+            if !self.normalize.is_empty()
+                && (is_text || may_be_text)
+                && let Ok(text) = str::from_utf8(&key[start..])
+            {
+                let normal = self.normalize.of(text);
+                key.truncate(start);
+                key.extend_from_slice(normal.as_bytes());
+            }
             if (self.keys.len() > 1 || is_text) && key[start..].contains(&KEY_SEPARATOR) {
                 return Err(IngestError::SeparatorInKey { place: place(), column: column.name.clone() });
             }

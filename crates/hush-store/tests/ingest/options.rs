@@ -1,8 +1,8 @@
 //! What all formats have in common.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
-use hush_protocol::schema::Column;
+use hush_protocol::{normal_form::Normalization, schema::Column};
 use hush_store::ingest::{CsvDialect, Format, IngestError, IngestOptions, Input, open};
 
 use crate::{Fixture, one_of_each_format, options, pairs, read};
@@ -221,4 +221,36 @@ fn columns_are_known_in_every_format() {
         let types = (shown(&schema.key), shown(&schema.value));
         assert_eq!(types, (id.into(), "name string".into()), "{}", file.path.display());
     }
+}
+
+#[test]
+fn keys_have_their_normal_form_and_values_do_not() {
+    let normalize = [Normalization::Lower, Normalization::Nfc, Normalization::Trim].into_iter().collect();
+    let normal = |key: &str, value: &str| IngestOptions { normalize, ..options(key, value) };
+    let expected = pairs(&[("alice", " A "), ("\u{e9}", "B")]);
+    for file in [
+        Fixture::new("t.csv", "k,v\n Alice , A \nE\u{301},B\n"),
+        Fixture::new("t.jsonl", "{\"k\":\" Alice \",\"v\":\" A \"}\n{\"k\":\"E\\u0301\",\"v\":\"B\"}\n"),
+    ] {
+        assert_eq!(file.texts(&normal("k", "v")), expected);
+        let mut source = open(&Input::Path(file.path.clone()), &normal("k", "v")).unwrap();
+        assert_eq!(source.by_ref().filter(Result::is_ok).count(), 2);
+        assert_eq!(source.columns().unwrap().normalize, normalize);
+        assert_eq!(file.error(&normal("", "v")).split(": ").nth(1), Some("--normalize applies to keys"));
+    }
+    // Numbers beside text stay as they are. Clients could not tell the text of a column that has both.
+    let numbers =
+        Fixture::new("t.jsonl", "{\"k\":\"A\",\"n\":1,\"m\":\"B\"}\n{\"k\":\"B\",\"n\":2,\"m\":3}\n");
+    assert_eq!(numbers.texts(&normal("k,n", "")), pairs(&[("a\x1f1", "B"), ("b\x1f2", "3")]));
+    for (key, column) in [("m", "m"), ("k,m", "m"), ("n", "n")] {
+        let message = numbers.error(&normal(key, "k"));
+        assert!(
+            message.starts_with(&format!("t.jsonl: the key column \"{column}\" is not all text")),
+            "{message}"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("A"), "a").unwrap();
+    let error = read(folder.path(), &normal("", "")).unwrap_err().to_string();
+    assert!(error.contains("--normalize applies to keys"), "{error}");
 }

@@ -9,7 +9,8 @@ use hush_engine::{
 };
 use hush_he::HeError;
 use hush_protocol::{
-    Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, slot::MAX_VALUE_BYTES,
+    Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, normal_form::Normalization,
+    slot::MAX_VALUE_BYTES,
 };
 use hush_store::{
     ingest::{self, IngestOptions, OnDuplicate},
@@ -38,6 +39,10 @@ pub(crate) struct BuildArgs {
     /// Column of the key; several times for a key of several columns. Without it, records are looked up by row.
     #[arg(long, value_name = "COL")]
     key: Vec<String>,
+    /// Normal form of keys, which every client brings a key to as well: some of lower (lower case), nfc (composed Unicode) and trim
+    /// (without white space around it).
+    #[arg(long, value_name = "STEP,..", value_delimiter = ',')]
+    normalize: Vec<Normalization>,
     #[command(flatten)]
     rows: RowArgs,
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
@@ -193,7 +198,12 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {
         input: rows::input(&args.input),
-        ingest: IngestOptions { key: args.key, max_value_size: args.max_value_size, ..args.rows.options() },
+        ingest: IngestOptions {
+            key: args.key,
+            normalize: args.normalize.into_iter().collect(),
+            max_value_size: args.max_value_size,
+            ..args.rows.options()
+        },
         on_duplicate: args.on_duplicate,
         out: args.out,
         force: args.force,

@@ -286,6 +286,9 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
                 line(name, columns.iter().map(shown).collect::<Vec<_>>().join(", "));
             }
         }
+        if !schema.normalize.is_empty() {
+            line("normalized", format!("keys, by {}", schema.normalize));
+        }
     }
     if descriptor.tiers() > 0 {
         tiers(descriptor, &params).into_iter().for_each(|(name, text)| line(&name, text));
