@@ -50,6 +50,25 @@ class StandardInput(HushTest):
         self.assertIn("expected one of: csv", line)
 
 
+class BadRows(HushTest):
+    def test_they_are_left_out_and_written(self):
+        rows = [f"key {i},{i}" for i in range(100)]
+        rows[7:7] = ["too,many,fields", "key 3"]
+        source, bad, out = self.dir / "table.csv", self.dir / "bad.jsonl", self.dir / "table"
+        source.write_text("\n".join(["k,v", *rows]) + "\n")
+        args = ("build", source, "--out", out, "--key", "k", "--protocol", "simple")
+        self.assertIn("row 8 (line 9): 3 fields", self.fails(*args))
+        self.assertIn("102 rows, where 103 are expected", self.fails(*args, "--skip-bad-rows", bad, "--expect-rows", 103))
+        result = self.hushdb(*args, "--skip-bad-rows", bad, "--expect-rows", 102)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"read 102 rows: 100 records; 2 bad rows were left out, and are in {bad}", result.stderr)
+        written = [json.loads(line) for line in bad.read_text().splitlines()]
+        self.assertEqual([(row["row"], row["line"], row["content"]) for row in written], [(8, 9, ["too", "many", "fields"]), (9, 10, ["key 3"])])
+        # Rows of messages are those of the file.
+        source.write_text("\n".join(["k,v", *rows, "key 98,1"]) + "\n")
+        self.assertIn("rows 101 and 103 both have the key", self.fails(*args, "--force", "--skip-bad-rows", bad))
+
+
 class SeveralInputs(HushTest):
     def test_files_of_the_same_columns_are_one_table(self):
         folder = self.dir / "people"

@@ -277,7 +277,11 @@ fn duplicate(input: &Path, key: String, records: [u64; 2], summary: &Summary) ->
 
 /// Says how many rows became how many records, and where the longest field of several lines is: a stray quote shows there.
 fn told(input: &Path, summary: &Summary, records: usize) -> String {
-    let mut line = format!("read {} rows: {records} records", summary.rows);
+    let bad_rows = summary.bad_rows.as_ref().map_or(0, |(count, _)| *count);
+    let mut line = format!("read {} rows: {records} records", summary.rows + bad_rows);
+    if let Some((count @ 1.., file)) = &summary.bad_rows {
+        line += &format!("; {count} bad rows were left out, and are in {}", file.display());
+    }
     if let Some(LongField { path, bytes, first_line, last_line }) = &summary.longest_field {
         line += &format!(
             "; the longest field of several lines has {bytes} bytes and is on lines {first_line} to {last_line}"

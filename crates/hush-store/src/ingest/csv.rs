@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hush_protocol::column_type::PlainType;
 
+use serde_json::Value;
+
 use super::{
     IngestError, IngestOptions, LongField, MAX_ROW_SIZE, Place, Progress, Reader, Record,
     cell::Cell,
@@ -94,6 +96,11 @@ impl Reader for CsvReader {
 
     fn projection(&self) -> Option<&Projection> {
         Some(&self.projection)
+    }
+
+    fn content(&self) -> Option<Value> {
+        let fields = (0..self.rows.len()).map(|index| String::from_utf8_lossy(self.rows.field(index)));
+        Some(fields.collect())
     }
 
     fn longest_field(&self) -> Option<LongField> {

@@ -24,6 +24,8 @@ pub(super) struct CsvRows {
     line: u64,
     row: Row,
     longest: Option<LongField>,
+    /// Whether the text is in the middle of a line that has a fault.
+    is_in_fault: bool,
 }
 
 /// A row that was read.
@@ -86,7 +88,16 @@ impl CsvRows {
     /// Reads from `text`, whose fields end with `separator`.
     pub(super) fn new(text: Text, separator: u8, dialect: CsvDialect) -> Self {
         let CsvDialect { quote, backslash, .. } = dialect;
-        Self { text, separator, quote, backslash, line: 1, row: Row::default(), longest: None }
+        Self {
+            text,
+            separator,
+            quote,
+            backslash,
+            line: 1,
+            row: Row::default(),
+            longest: None,
+            is_in_fault: false,
+        }
     }
 
     /// The line of the first byte of the last row, from 1.
@@ -109,12 +120,29 @@ impl CsvRows {
         self.longest.clone()
     }
 
+    /// Skips the rest of a line.
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.text.fill_buf()?;
+            let end = memchr2(b'\n', b'\r', buffer);
+            let (count, is_lf) = end.map_or((buffer.len(), false), |at| (at + 1, buffer[at] == b'\n'));
+            self.line += u64::from(is_lf);
+            self.text.consume(count);
+            if end.is_some() || count == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads the next row; `false` at the end of the text.
     ///
     /// # Errors
-    /// [`CsvFault`]. The rows behind the fault cannot be told apart, so that there are no more.
+    /// [`CsvFault`]. Behind [`CsvFault::BehindQuote`] the next row begins on the next line; behind others there are no more rows.
     pub(super) fn read(&mut self) -> Result<bool, CsvFault> {
-        let Self { text, separator, quote, backslash, line, row, longest } = self;
+        if std::mem::take(&mut self.is_in_fault) {
+            self.skip_line()?;
+        }
+        let Self { text, separator, quote, backslash, line, row, longest, is_in_fault } = self;
         let (separator, quote) = (*separator, *quote);
         row.bytes.clear();
         row.ends.clear();
@@ -201,7 +229,12 @@ impl CsvRows {
                                 text.consume(at + 1);
                                 return Ok(true);
                             }
-                            Some(_) => return Err(behind_quote(row, *line, &rest[run..])),
+                            Some(_) => {
+                                let fault = behind_quote(row, *line, &rest[run..]);
+                                text.consume(at);
+                                *is_in_fault = true;
+                                return Err(fault);
+                            }
                         }
                     }
                 }

@@ -168,6 +168,24 @@ pub enum IngestError {
         /// The file.
         file: PathBuf,
     },
+    /// An input has another number of rows than it is to have.
+    #[error("{}: {actual} rows, where {expected} are expected; fetch the input again, or correct --expect-rows", path.display())]
+    RowCount {
+        /// The input.
+        path: PathBuf,
+        /// The rows that it is to have.
+        expected: u64,
+        /// Its rows.
+        actual: u64,
+    },
+    /// The file of bad rows cannot be written.
+    #[error("{}: cannot write the bad rows: {source}", path.display())]
+    BadRowsFile {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// Two columns have one name.
     #[error("{}: two columns are called {column:?}; rename one of them", path.display())]
     DuplicateColumn {
@@ -482,6 +500,29 @@ pub enum IngestError {
         /// What the operating system said.
         source: io::Error,
     },
+}
+
+impl IngestError {
+    /// Returns the row that is wrong, if the rows behind it can be read all the same.
+    pub(super) fn bad_row(&self) -> Option<&Place> {
+        let place = match self {
+            Self::RaggedRow { place, .. }
+            | Self::BadUtf8 { place, .. }
+            | Self::BehindQuote { place, .. }
+            | Self::NotAnObject { place, .. }
+            | Self::InvalidJson { place, .. }
+            | Self::MissingKeyField { place, .. }
+            | Self::UnexpectedField { place, .. }
+            | Self::DuplicateField { place, .. }
+            | Self::NullKey { place, .. }
+            | Self::SeparatorInKey { place, .. }
+            | Self::KeyTooLong { place, .. }
+            | Self::ValueTooLong { place, .. } => place,
+            _ => return None,
+        };
+        // Without a header, the rows behind it cannot be read.
+        (place.row > 0).then_some(place)
+    }
 }
 
 /// `names` as a list for people, the first 50 of them.

@@ -13,7 +13,7 @@ use serde::{
     Deserializer,
     de::{DeserializeSeed, MapAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, Reader, Record,
@@ -139,6 +139,10 @@ impl Iterator for JsonlReader {
 impl Reader for JsonlReader {
     fn progress(&self) -> Progress {
         self.objects.progress()
+    }
+
+    fn content(&self) -> Option<Value> {
+        Some(String::from_utf8_lossy(self.objects.object()).into())
     }
 
     fn projection(&self) -> Option<&Projection> {

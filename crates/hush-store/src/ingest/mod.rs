@@ -13,6 +13,7 @@ mod arrow;
 mod arrow_messages;
 mod arrow_type;
 mod arrow_value;
+mod bad_rows;
 mod batches;
 mod calendar;
 mod cast;
@@ -57,11 +58,13 @@ use std::{
 };
 
 use hush_protocol::schema::Schema;
+use serde_json::Value;
 
 pub(crate) use self::postgres_settings::PostgresSource;
 use self::{
     arrow::ArrowReader,
     arrow_messages::Messages,
+    bad_rows::BadRows,
     compression::{Compression, peek},
     csv::CsvReader,
     folder::FolderReader,
@@ -133,6 +136,8 @@ pub struct LongField {
 pub struct Summary {
     /// Rows that became records.
     pub rows: u64,
+    /// The number of bad rows that were left out, and the file that has them.
+    pub bad_rows: Option<(u64, PathBuf)>,
     /// Which rows the records are.
     pub row_map: RowMap,
     /// The columns in use.
@@ -159,6 +164,10 @@ trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     fn file(&self) -> Option<(usize, &Path)> {
         None
     }
+    /// The row that was read last, for the file of bad rows: the fields of a row of CSV, the text of an object.
+    fn content(&self) -> Option<Value> {
+        None
+    }
     /// The longest field so far that spans several lines.
     fn longest_field(&self) -> Option<LongField> {
         None
@@ -173,6 +182,8 @@ pub struct Source {
     /// The number of records so far.
     rows: u64,
     row_map: RowMap,
+    bad_rows: Option<BadRows>,
+    expect_rows: Option<u64>,
     ended: bool,
 }
 
@@ -196,6 +207,7 @@ impl Source {
     pub fn summary(&self) -> Summary {
         Summary {
             rows: self.rows,
+            bad_rows: self.bad_rows.as_ref().map(|bad| (bad.count(), bad.path().into())),
             row_map: self.row_map.clone(),
             columns: self.reader.columns(),
             longest_field: self.reader.longest_field(),
@@ -208,28 +220,60 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Returns the number of bad rows so far.
+    fn bad_rows(&self) -> u64 {
+        self.bad_rows.as_ref().map_or(0, BadRows::count)
+    }
+
+    /// Leaves a bad row out, if bad rows are left out.
+    ///
+    /// # Errors
+    /// The error of the row, if it is none that can be left out; or that of the file of bad rows.
+    fn leave_out(&mut self, error: IngestError) -> Result<(), IngestError> {
+        let (Some(bad_rows), Some(place)) = (&mut self.bad_rows, error.bad_row()) else { return Err(error) };
+        bad_rows.write(place, &error, self.reader.content().as_ref())?;
+        self.row_map.note(false, self.reader.file());
+        Ok(())
+    }
+
+    /// Checks what is known at the end of the input.
+    fn finish(&mut self) -> Result<(), IngestError> {
+        self.bad_rows.as_mut().map_or(Ok(()), BadRows::flush)?;
+        let (path, actual) = (&self.path, self.rows + self.bad_rows());
+        if let Some(expected) = self.expect_rows.filter(|&expected| expected != actual) {
+            return Err(IngestError::RowCount { path: path.clone(), expected, actual });
+        }
+        if self.rows == 0 {
+            return Err(IngestError::EmptyInput { path: path.clone() });
+        }
+        self.reader.projection().map_or(Ok(()), |projection| projection.check_normalized(path))
+    }
+}
+
 impl Iterator for Source {
     type Item = Result<Record, IngestError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
-        let next = match self.reader.next() {
-            None if self.rows == 0 => Some(Err(IngestError::EmptyInput { path: self.path.clone() })),
-            None => {
-                let checked =
-                    self.reader.projection().map(|projection| projection.check_normalized(&self.path));
-                checked.and_then(Result::err).map(Err)
+        while !self.ended {
+            let error = match self.reader.next() {
+                Some(Ok(record)) => {
+                    self.rows += 1;
+                    self.row_map.note(true, self.reader.file());
+                    return Some(Ok(record));
+                }
+                Some(Err(error)) => self.leave_out(error).err(),
+                None => {
+                    self.ended = true;
+                    self.finish().err()
+                }
+            };
+            if let Some(error) = error {
+                self.ended = true;
+                return Some(Err(error));
             }
-            next => next,
-        };
-        self.ended = !matches!(next, Some(Ok(_)));
-        if !self.ended {
-            self.rows += 1;
-            self.row_map.note(self.rows, self.reader.file());
         }
-        next
+        None
     }
 }
 
@@ -245,7 +289,16 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
     };
     // A folder of files has keys, whatever the options are.
     let keyed = !options.key.is_empty() || reader.columns().is_some_and(|columns| !columns.key.is_empty());
-    Ok(Source { reader, path: input.path().into(), keyed, rows: 0, row_map: RowMap::default(), ended: false })
+    Ok(Source {
+        reader,
+        path: input.path().into(),
+        keyed,
+        rows: 0,
+        row_map: RowMap::default(),
+        bad_rows: options.bad_rows.as_deref().map(BadRows::create).transpose()?,
+        expect_rows: options.expect_rows,
+        ended: false,
+    })
 }
 
 /// Opens an input that is not several.

@@ -130,6 +130,10 @@ pub struct IngestOptions {
     pub key: Vec<String>,
     /// The columns of the value; none: all but the key columns.
     pub value: Vec<String>,
+    /// The number of rows that the input is to have.
+    pub expect_rows: Option<u64>,
+    /// The file to which bad rows are written, which are then left out. `None`: a bad row is an error.
+    pub bad_rows: Option<PathBuf>,
     /// The normal form of the key columns that are text.
     pub normalize: NormalForm,
     /// The format, where neither the name of the input nor its first bytes say it.
@@ -157,6 +161,8 @@ impl Default for IngestOptions {
         Self {
             key: Vec::new(),
             value: Vec::new(),
+            expect_rows: None,
+            bad_rows: None,
             normalize: NormalForm::default(),
             format: None,
             max_value_size: DEFAULT_MAX_VALUE_SIZE,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use glob::{MatchOptions, glob_with};
+use serde_json::Value;
 
 use super::{
     FolderAs, IngestError, IngestOptions, Input, LongField, Progress, Reader, Record, open_one,
@@ -214,6 +215,10 @@ impl Reader for SeveralReader {
 
     fn file(&self) -> Option<(usize, &Path)> {
         Some((self.left.len(), &self.file))
+    }
+
+    fn content(&self) -> Option<Value> {
+        self.reader.content()
     }
 
     fn longest_field(&self) -> Option<LongField> {

@@ -264,9 +264,7 @@ impl Scan {
         let mut row_number = 0;
         while let Some(row) = rows.next()? {
             row_number += 1;
-            let record = self.record(row, row_number);
-            let failed = record.is_err();
-            if sender.send(record).is_err() || failed {
+            if sender.send(self.record(row, row_number)).is_err() {
                 break;
             }
         }

@@ -3,6 +3,7 @@
 use std::{io, path::Path};
 
 use hush_protocol::schema::Schema;
+use serde_json::Value;
 
 use super::{
     Format, IngestError, IngestOptions, LongField, Progress, ProgressUnit, Reader, Record,
@@ -86,6 +87,13 @@ impl Reader for StdinReader {
         match self {
             Self::Waiting(_) => None,
             Self::Reading(reader) => reader.columns(),
+        }
+    }
+
+    fn content(&self) -> Option<Value> {
+        match self {
+            Self::Waiting(_) => None,
+            Self::Reading(reader) => reader.content(),
         }
     }
 

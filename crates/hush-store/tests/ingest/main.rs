@@ -1,6 +1,7 @@
 //! Ingest: every format gives the records that its rules promise, and every wrong input the error that helps.
 
 mod arrow;
+mod bad_rows;
 mod compression;
 mod csv;
 mod folder;

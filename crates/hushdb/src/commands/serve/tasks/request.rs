@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::commands::options;
 
 /// Options of a command that a task does not take: they name files of the machine, or what the server decides.
-const NOT_TAKEN: [&str; 9] =
-    ["out", "machine", "sign", "sign-as", "serial", "force", "threads", "backend", "delete"];
+const NOT_TAKEN: [&str; 10] =
+    ["out", "machine", "sign", "sign-as", "serial", "force", "threads", "backend", "delete", "skip-bad-rows"];
 
 /// A request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -163,11 +163,18 @@ mod tests {
             build(json!({"key": ["a", "b"], "protocol": "simple", "updatable": true, "changes": 7})).is_ok()
         );
         assert!(build(json!({"key": "--out=/etc", "hidden": false})).is_ok(), "a value is never an option");
+        assert!(
+            build(
+                json!({"normalize": ["lower", "nfc"], "expect-rows": 7, "separator": ";", "no-header": true})
+            )
+            .is_ok()
+        );
         for (options, said) in [
             (json!({"protocol": "fast"}), "unknown protocol 'fast'"),
             (json!({"colums": 7}), "unexpected argument '--colums'"),
             (json!({"out": "/etc"}), "does not take the option 'out'"),
             (json!({"sign": "/etc/shadow"}), "does not take the option 'sign'"),
+            (json!({"skip-bad-rows": "/etc/passwd"}), "does not take the option 'skip-bad-rows'"),
             (json!({"key=a --out": "/etc"}), "there is no option"),
             (json!({"help": true}), "unexpected argument '--help'"),
             (json!({"key": {"a": 1}}), "a string, a number"),
