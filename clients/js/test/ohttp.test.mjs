@@ -29,7 +29,7 @@ after(async () => {
   await scratch.stop();
 });
 
-/** What the relay sees of the look-up of a key. */
+/** Looks a key up, and returns what was found with all that the relay saw. */
 async function seen(name, key, options = {}) {
   watched.requests.length = 0;
   const table = await (await connect(NOWHERE, { relay: watched.url, ...options })).open(name);
