@@ -14,7 +14,7 @@ def plan():
 def test_a_plan_is_a_frame(plan):
     frame = polars.DataFrame(plan)
     assert frame["chosen"].sum() == 1 and frame["protocol"][0] in ("colpack", "colpack-s", "simple", "frodo")
-    assert (frame["security_bits"] >= 128).all() and (frame["server_bytes"] > 100_000 * 200).all()
+    assert (frame["security_bits"] >= 128).all() and ((frame["server_bytes"] > 100_000 * 200) | (frame["protocol"] == "download")).all()
     assert len(polars.DataFrame(plan.all())) > len(frame)
     assert "hushdb build .. --protocol" in str(plan)
     assert plan._repr_html_().count("<tr>") == len(frame) + 1

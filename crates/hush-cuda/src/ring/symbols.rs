@@ -19,7 +19,7 @@ use crate::{
 /// Bytes of columns in evaluation form that are on the device at once, for more than one column.
 const EVALUATED_BYTES: usize = 1 << 30;
 /// Symbols that are on the device at once beside their residues, for more than a tile of rows of one column.
-const CHUNK_SYMBOLS: usize = 1 << 24;
+const CHUNK_SYMBOLS: usize = 1 << 22;
 
 /// A database of symbols.
 pub struct CudaSymbols {
@@ -147,10 +147,10 @@ mod tests {
         // 1 GiB of symbols of 4 bits, N = 2048, 512 rows.
         let tiling = SymbolTiling::new(2048, 4, 512, 2048).unwrap();
         let columns = columns_at_once(&tiling, 2);
-        assert_eq!((columns, rows_at_once(&tiling, columns)), (128, 64));
+        assert_eq!((columns, rows_at_once(&tiling, columns)), (64, 32));
         // A column that is longer than what is set aside goes by itself.
         let long = SymbolTiling::new(4096, 16, 1 << 18, 3).unwrap();
-        assert_eq!((columns_at_once(&long, 2), rows_at_once(&long, 1)), (1, 4096));
+        assert_eq!((columns_at_once(&long, 2), rows_at_once(&long, 1)), (1, 1024));
         let few = SymbolTiling::new(64, 4, 5, 3).unwrap();
         assert_eq!(columns_at_once(&few, 2), 3);
     }
