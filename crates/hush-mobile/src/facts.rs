@@ -40,7 +40,7 @@ pub struct Facts {
     pub by_key: bool,
     /// The columns of its values, if these have several: each value is then a JSON object of them.
     pub fields: Option<Vec<String>>,
-    /// Length of its hint in bytes; 0 if there is none.
+    /// Bytes of its hint as clients download it; 0 if there is none.
     pub hint_bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl From<&hush_client::Table> for Facts {
             epoch: hex::encode(descriptor.epoch),
             by_key: matches!(descriptor.lookup, Lookup::Key(_)),
             fields: fields.map(|names| names.into_iter().map(String::from).collect()),
-            hint_bytes: facts.hint_bytes,
+            hint_bytes: descriptor.hint_bytes(),
         }
     }
 }

@@ -496,9 +496,9 @@ pub enum Content {
         /// Whether entries are folded, for which a backend keeps the masks.
         folds: bool,
     },
-    /// What clients download, and no backend reads: at most so many bytes.
+    /// A file that clients download, and no backend reads.
     Download {
-        /// Bytes of the file.
+        /// The most bytes that the file has: it may be compressed.
         bytes: u64,
     },
 }

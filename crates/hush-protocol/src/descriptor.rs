@@ -424,6 +424,11 @@ impl Descriptor {
         dictionary.chain(self.given().filter_map(|(hint, _)| hint))
     }
 
+    /// Returns the bytes of all hints as clients download them.
+    pub fn hint_bytes(&self) -> u64 {
+        self.given().filter_map(|(hint, _)| hint).map(|hint| hint.bytes).sum()
+    }
+
     /// Hint and whitening of every segment, the base first.
     pub fn given(&self) -> impl Iterator<Item = (Option<&BlobRef>, Option<WhiteningSeed>)> {
         let beside = self.segments.iter().map(|segment| (segment.hint.as_ref(), segment.whitening));

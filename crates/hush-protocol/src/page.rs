@@ -336,7 +336,7 @@ impl<B: Steps> Batch<'_, B> {
         Self { queries: &self.queries[queries.clone()], keys }
     }
 
-    /// What `read` makes of every query, on all cores: it takes longer than to copy a batch to a GPU.
+    /// Reads every query with `read`, on all cores: on one, that takes longer than a GPU takes for the batch.
     ///
     /// # Errors
     /// [`ProtocolError::Query`] for the first that it refuses.

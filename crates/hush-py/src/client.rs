@@ -330,7 +330,7 @@ impl Facts {
             by_key: matches!(descriptor.lookup, Lookup::Key(_)),
             query_bytes: facts.query.total() as u64,
             answer_bytes: facts.answer_bytes as u64,
-            hint_bytes: facts.hint_bytes,
+            hint_bytes: descriptor.hint_bytes(),
             key_bytes: facts.key_bytes as u64,
         }
     }

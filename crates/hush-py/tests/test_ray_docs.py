@@ -1,4 +1,4 @@
-"""The commands of docs/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and what is said where
+"""Runs the commands of docs/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and commands where
 there is no cluster."""
 
 import os

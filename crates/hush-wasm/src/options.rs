@@ -6,7 +6,7 @@ use hush_client::{
     Acceptance, parse_epoch,
     session::{RelayOptions, RetryPolicy, SessionOptions},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use wasm_bindgen::JsValue;
 use zeroize::Zeroizing;
 
@@ -31,7 +31,8 @@ pub(crate) struct Options {
     /// A public key, or a public key, `=` and a name.
     trust: Option<String>,
     /// The token, which a driver sends with requests that go straight to the server.
-    pub(crate) token: Option<String>,
+    #[serde(default, deserialize_with = "wiped")]
+    pub(crate) token: Option<Zeroizing<String>>,
     /// The URL of a relay.
     pub(crate) relay: Option<String>,
     /// The server's keys for requests through it.
@@ -64,11 +65,16 @@ impl Options {
             max_queries: self.max_queries.unwrap_or(defaults.max_queries).max(1),
             lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
             relay: self.relay.clone().map(|url| RelayOptions { url, keys: self.ohttp_keys.clone() }),
-            authorization: self.token.as_ref().map(|token| Zeroizing::new(format!("Bearer {token}"))),
+            authorization: self.token.as_ref().map(|token| Zeroizing::new(format!("Bearer {}", **token))),
             retry: RetryPolicy { attempts, ..defaults.retry },
             timeout: timeout.ok_or_else(no_time)?,
         })
     }
+}
+
+/// Reads a token into memory that is wiped.
+fn wiped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Zeroizing<String>>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(Zeroizing::new))
 }
 
 /// Milliseconds for a timer.

@@ -117,7 +117,8 @@ pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
 }
 
 impl Bench<'_> {
-    /// One table, as far as there is room for it: rows like `row`, for `batches` or those of the scale.
+    /// Measures the answers of one table, as far as the device has room for it: a row like `row` for each of `batches`, or of
+    /// the batches of the scale.
     fn measure(
         &mut self,
         row: Row,

@@ -102,7 +102,7 @@ impl HttpTable {
     }
 
     /// Looks records up as [`HttpTable::lookup_with`] does, and gives the answers of each request to `give` as they come, in
-    /// order. What `give` may do is said at [`Session::look_up_each`].
+    /// order. The next request waits for `give`, which must not decode: see [`Session::look_up_each`].
     ///
     /// # Errors
     /// The errors of [`Session::look_up_each`], and [`HttpError::Cancelled`]. What was given before an error counts.

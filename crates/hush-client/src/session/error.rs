@@ -126,7 +126,7 @@ pub enum SessionError {
     Intermediary {
         /// Base URL of the server.
         url: String,
-        /// What it calls itself.
+        /// The name that the proxy gives itself in the header `Server`.
         name: Option<String>,
         /// The HTTP status.
         status: u16,

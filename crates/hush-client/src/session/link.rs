@@ -205,7 +205,7 @@ impl Link {
         if head.is_success() { Ok(head) } else { Err(self.refusal(&path, sent, &head).await) }
     }
 
-    /// What the response to a request of `path`, with a body of `sent` bytes, means.
+    /// Returns the error of a response that is no success, to a request of `path` with a body of `sent` bytes.
     async fn refusal(&self, path: &str, sent: usize, head: &Head) -> SessionError {
         let url = &self.context.url;
         if let Some(moved) = problem::moved(url, path, head) {

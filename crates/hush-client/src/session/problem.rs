@@ -61,7 +61,7 @@ pub(super) fn refusal_limit(status: u16) -> usize {
     if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
 }
 
-/// What a response says whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
+/// Returns the error of a response whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
 /// `sent` are the bytes of the request.
 pub(super) fn refusal(
     url: &ServerUrl,
@@ -108,7 +108,7 @@ fn retry_after(head: &Head) -> Option<Duration> {
 }
 
 /// A server's own words, fit for one line of a terminal.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()
 }

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Head, Host, Method, Request, ServerUrl, SessionError, SessionOptions, TransportFailure, link::Link,
-    pieces::Pieces, seal::GatewayKey,
+    pieces::Pieces, problem::shown, seal::GatewayKey,
 };
 
 /// Bytes of a sealed response beside its body: fields, padding, and what an error says.
@@ -279,7 +279,7 @@ struct Problem {
 fn refused(said: &Said) -> TransportFailure {
     let status = said.head.status;
     let problem = serde_json::from_slice::<Problem>(&said.body).ok();
-    let detail = problem.as_ref().map_or_else(|| unexplained(status), |problem| &*problem.detail);
+    let detail = problem.map_or_else(|| unexplained(status).to_owned(), |problem| shown(&problem.detail));
     let reason = format!("the relay did not pass the request on: {detail} (status {status})");
     if said.is_transient() {
         TransportFailure::Unreachable { reason, transient: true }

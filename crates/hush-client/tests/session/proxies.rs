@@ -1,4 +1,4 @@
-//! What stands between client and server: proxies that answer in its place, and redirects.
+//! Proxies that answer in the place of the server, and redirects.
 
 use hush_client::session::{ErrorKind, SessionError};
 

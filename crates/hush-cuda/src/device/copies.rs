@@ -25,7 +25,7 @@ pub(super) fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// None where there is one core, or no thread is to be had.
+/// Creates the threads. Returns `None` where there is one core, or where the system gives no thread.
 fn pool() -> Option<ThreadPool> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(THREADS);
     if threads == 1 {

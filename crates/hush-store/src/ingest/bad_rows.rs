@@ -9,7 +9,17 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{IngestError, Place};
+use super::{IngestError, Input, Place, walk::id};
+
+/// Refuses a file of bad rows that is one of the inputs: it would be written over while it is read.
+pub(super) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), IngestError> {
+    let Ok(own) = bad_rows.metadata().as_ref().map(id) else { return Ok(()) };
+    let is_own = |input: &&Input| matches!(input, Input::Path(path) if path.metadata().is_ok_and(|file| id(&file) == own));
+    inputs.iter().find(is_own).map_or(Ok(()), |input| {
+        let reason = "names the input itself: choose another file";
+        Err(IngestError::Option { path: input.path().into(), option: "--skip-bad-rows", reason })
+    })
+}
 
 /// Writes bad rows to a file.
 pub(super) struct BadRows {

@@ -27,7 +27,7 @@ const _: () = assert!(DICTIONARY_BYTES as u64 <= MAX_DICTIONARY_BYTES);
 /// Compresses slots that clients download into one frame, which states their length.
 ///
 /// # Errors
-/// What zstd says.
+/// The error of the Zstandard library, which has no memory then.
 pub fn compress_slots(slots: &[u8]) -> io::Result<Vec<u8>> {
     bulk::compress(slots, LEVEL)
 }

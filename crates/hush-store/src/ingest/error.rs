@@ -146,9 +146,9 @@ pub enum IngestError {
         path: PathBuf,
         /// The column.
         column: String,
-        /// Its type here.
+        /// The type of the column in this input.
         own: Box<str>,
-        /// Its type in the first input.
+        /// The type of the column in the first input.
         first: Box<str>,
     },
     /// Something that is no file is among several inputs.
@@ -173,9 +173,9 @@ pub enum IngestError {
     RowCount {
         /// The input.
         path: PathBuf,
-        /// The rows that it is to have.
+        /// The number of rows that the input is to have.
         expected: u64,
-        /// Its rows.
+        /// The number of rows that the input has.
         actual: u64,
     },
     /// The file of bad rows cannot be written.

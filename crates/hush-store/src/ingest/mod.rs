@@ -55,6 +55,7 @@ use std::{
     fs::File,
     io::Seek,
     path::{Path, PathBuf},
+    slice,
 };
 
 use hush_protocol::schema::Schema;
@@ -64,7 +65,7 @@ pub(crate) use self::postgres_settings::PostgresSource;
 use self::{
     arrow::ArrowReader,
     arrow_messages::Messages,
-    bad_rows::BadRows,
+    bad_rows::{BadRows, check_apart},
     compression::{Compression, peek},
     csv::CsvReader,
     folder::FolderReader,
@@ -283,7 +284,11 @@ impl Iterator for Source {
 /// If the input cannot be opened, its format is unknown, or the options do not fit it. What is wrong with a row
 /// is an item of the [`Source`], [`IngestError::EmptyInput`] included.
 pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestError> {
-    let reader = match Files::of(input, options)? {
+    let files = Files::of(input, options)?;
+    if let Some(bad_rows) = &options.bad_rows {
+        check_apart(bad_rows, files.as_ref().map_or(slice::from_ref(input), Files::inputs))?;
+    }
+    let reader = match files {
         Some(files) => Box::new(SeveralReader::open(input.path(), files, options)?),
         None => open_one(input, options)?,
     };

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use glob::{MatchOptions, glob_with};
+use glob::{GlobError, MatchOptions, glob_with};
 use serde_json::Value;
 
 use super::{
@@ -58,7 +58,7 @@ impl Files {
         let is_of_rows = options.folder == Some(FolderAs::Rows);
         let inputs = match input {
             Input::Several(several) => several.inputs(),
-            Input::Path(path) if matching(path, options).is_some() || (is_of_rows && path.is_dir()) => {
+            Input::Path(path) if matching(path, options)?.is_some() || (is_of_rows && path.is_dir()) => {
                 std::slice::from_ref(input)
             }
             _ => return Ok(None),
@@ -74,9 +74,14 @@ impl Files {
         Ok(Some(files))
     }
 
+    /// Returns the files in the order in which they are read.
+    pub(super) fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
     /// Adds a file, the files of a folder, or what a pattern matches.
     fn add(&mut self, path: &Path, options: &IngestOptions) -> Result<(), IngestError> {
-        if let Some(matching) = matching(path, options) {
+        if let Some(matching) = matching(path, options)? {
             return matching.iter().try_for_each(|path| self.add(path, options));
         }
         if !path.is_dir() {
@@ -95,19 +100,23 @@ impl Files {
     }
 }
 
-/// Returns the paths that a pattern matches, by name; `None` if it is the name of a file, or matches none.
-fn matching(path: &Path, options: &IngestOptions) -> Option<Vec<PathBuf>> {
-    let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']))?;
-    if path.symlink_metadata().is_ok() {
-        return None;
-    }
+/// Returns the paths that a pattern matches, by name; `None` if it is the name of a file, is no pattern, or matches none.
+///
+/// # Errors
+/// [`IngestError::Unreadable`] of a folder whose names may match and that cannot be read.
+fn matching(path: &Path, options: &IngestOptions) -> Result<Option<Vec<PathBuf>>, IngestError> {
+    let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
+    let Some(pattern) = pattern.filter(|_| path.symlink_metadata().is_err()) else { return Ok(None) };
     let shell = MatchOptions {
         case_sensitive: true,
         require_literal_separator: true,
         require_literal_leading_dot: !options.hidden,
     };
-    let paths: Vec<PathBuf> = glob_with(pattern, shell).ok()?.filter_map(Result::ok).collect();
-    (!paths.is_empty()).then_some(paths)
+    let Ok(paths) = glob_with(pattern, shell) else { return Ok(None) };
+    let unreadable =
+        |error: GlobError| IngestError::Unreadable { path: error.path().into(), source: error.into() };
+    let paths = paths.map(|path| path.map_err(unreadable)).collect::<Result<Vec<_>, _>>()?;
+    Ok((!paths.is_empty()).then_some(paths))
 }
 
 /// Reads several files of the same columns, one after another.

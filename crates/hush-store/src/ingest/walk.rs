@@ -67,7 +67,7 @@ impl fmt::Display for Skipped {
 pub(super) struct Walk {
     hidden: bool,
     follow_links: bool,
-    /// Whether the files have rows: those that writers of such folders leave beside them, such as `_SUCCESS`, are left out.
+    /// Whether the files have rows: those that writers of such folders leave beside them, such as `_SUCCESS`, count as hidden.
     is_of_rows: bool,
     levels: Vec<Level>,
     skipped: Skipped,
@@ -97,12 +97,10 @@ impl Walk {
 
     /// Whether the file at `path` is a record. A folder is gone into, what is not to be taken counted.
     fn is_taken(&mut self, path: &Path) -> Result<bool, IngestError> {
-        if self.is_of_rows && starts_with(path, b"_") {
-            return Ok(false);
-        }
         let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
         let mut metadata = path.symlink_metadata().map_err(unreadable)?;
-        if !self.hidden && starts_with(path, b".") {
+        let is_hidden = starts_with(path, b".") || (self.is_of_rows && starts_with(path, b"_"));
+        if !self.hidden && is_hidden {
             let is_folder = metadata.is_dir();
             *(if is_folder { &mut self.skipped.hidden_folders } else { &mut self.skipped.hidden_files }) += 1;
             return Ok(false);
@@ -152,7 +150,8 @@ fn starts_with(path: &Path, prefix: &[u8]) -> bool {
     path.file_name().is_some_and(|name| name.as_bytes().starts_with(prefix))
 }
 
-fn id(metadata: &Metadata) -> (u64, u64) {
+/// Returns what tells files of a machine apart, whatever their names are.
+pub(super) fn id(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 

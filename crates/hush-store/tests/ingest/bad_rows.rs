@@ -55,6 +55,19 @@ fn bad_rows_are_left_out_and_written() {
 }
 
 #[test]
+fn bad_rows_are_not_written_over_the_input() {
+    let file = Fixture::new("t.csv", "k,v\n1,a\n2\n");
+    let link = file.path.with_extension("link");
+    std::os::unix::fs::symlink(&file.path, &link).unwrap();
+    for bad_rows in [file.path.clone(), link] {
+        let options = IngestOptions { bad_rows: Some(bad_rows), ..options("k", "v") };
+        let message = file.error(&options);
+        assert_eq!(message, "t.csv: --skip-bad-rows names the input itself: choose another file");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "k,v\n1,a\n2\n");
+    }
+}
+
+#[test]
 fn every_format_goes_on_behind_a_bad_row() {
     let mut files = vec![sqlite::small(), parquet::small()];
     files.extend(arrow::small());

@@ -68,7 +68,8 @@ fn what_writers_leave_beside_files_is_no_table() {
         ("_temporary/0.csv", "x"),
     ]);
     assert_eq!(read(folder.path(), &rows("k", "")).unwrap().len(), 1);
-    assert_eq!(open(&Input::Path(folder.path().into()), &rows("k", "")).unwrap().skipped().hidden_files, 1);
+    let skipped = open(&Input::Path(folder.path().into()), &rows("k", "")).unwrap().skipped();
+    assert_eq!((skipped.hidden_files, skipped.hidden_folders), (2, 1));
     fs::write(folder.path().join("README"), "x").unwrap();
     assert!(
         matches!(read(folder.path(), &rows("k", "")), Err(IngestError::UnknownFormat { path }) if path.ends_with("README"))

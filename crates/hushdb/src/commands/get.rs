@@ -420,8 +420,7 @@ fn print_stats(table: &HttpTable, keys: usize) {
     let stats = table.stats();
     let seconds = stats.seconds;
     let facts = table.table().facts();
-    let hint: u64 =
-        table.table().descriptor().given().filter_map(|(hint, _)| hint).map(|hint| hint.bytes).sum();
+    let hint = table.table().descriptor().hint_bytes();
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
     let has_keys = table.table().key_preset().is_some();
     let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };

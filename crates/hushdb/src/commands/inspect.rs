@@ -90,7 +90,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         "payload_bytes": header.payload_bytes,
         "encoded_bytes": table.encoded_bytes,
         "slots_per_record": encoded_slots / descriptor.records as f64,
-        "hint_bytes": downloaded(descriptor),
+        "hint_bytes": descriptor.hint_bytes(),
         "server_bytes": server_bytes(&params, 1),
         "ready_key_bytes": ready_key_bytes(&params),
         "key_bytes": table.key_bytes,
@@ -105,11 +105,6 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
         facts.extend(table.details.iter().map(|(name, value)| (name.to_string(), value.clone())));
     }
     Ok(facts)
-}
-
-/// Bytes of the hints that a client downloads.
-fn downloaded(descriptor: &Descriptor) -> u64 {
-    descriptor.given().filter_map(|(hint, _)| hint).map(|hint| hint.bytes).sum()
 }
 
 /// The segments of a table, the base first.

@@ -58,7 +58,7 @@ impl Api {
         }
     }
 
-    /// What the response to a request of `path`, with a body of `sent` bytes, says.
+    /// Returns the JSON of the response to a request of `path` with a body of `sent` bytes, or its error.
     fn answer(
         &self,
         path: &str,
