@@ -31,9 +31,11 @@ def cluster():
     """Four nodes, as Ray has them: each with processes of its own. Three are of two kinds, of which the larger has an emulated GPU."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HUSH_CUDA", "emulator")  # for their processes
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        # Room for all that a build returns at once. Ray's 150 MiB for tests would send it to the disk, and Ray refuses one that is 95 % full.
+        node = {"num_cpus": 1, "object_store_memory": 1 << 30}
+        cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
         for kind in ("small", "large", "small"):
-            cluster.add_node(num_cpus=1, num_gpus=int(kind == "large"), resources={kind: 1})
+            cluster.add_node(**node, num_gpus=int(kind == "large"), resources={kind: 1})
     ray.init(address=cluster.address, namespace="hushdb", log_to_driver=False, logging_level=logging.ERROR)
     yield cluster
     ray.shutdown()

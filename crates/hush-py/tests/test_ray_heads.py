@@ -71,7 +71,7 @@ class HeadProcess:
 
     def end(self, number):
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(90)
 
 
 class Balancer:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +18,8 @@ from .. import HushError
 from . import build, head, leases, serve, status, stop
 from ._cluster import line
 from ._lease import LEASE
+
+END = 60.0  # seconds from a signal to the end of the process, at most: a server gives its requests half of them
 
 
 def parser() -> argparse.ArgumentParser:
@@ -88,12 +92,25 @@ def _run(command: str, args: dict[str, Any]) -> int:
     _say(f"listening on {running.url}")
     if not getattr(running, "ends_cluster", False):
         _say(f"the parts outlive this server: 'stop {running.name}' ends them, or {running.lease:.0f} s without any server")
-    # Ctrl-C, or a supervisor: what is in flight is answered, and nothing is left of it. Ray has set its own for what was before.
-    for end in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(end, lambda *_: sys.exit(0))
     with running:
-        while True:
-            signal.pause()
+        _wait_for_signal()
+        # Answers what is in flight. If anything keeps this process longer than that may take, the log says what.
+        faulthandler.dump_traceback_later(END, exit=True)
+    return 0
+
+
+def _wait_for_signal() -> None:
+    """Waits for Ctrl-C or for the signal of a supervisor. A second signal ends the process at once."""
+    told, tell = socket.socketpair()
+    tell.setblocking(False)
+    # The kernel may give the signal to any thread of Ray, which would not wake `signal.pause` in this one.
+    signal.set_wakeup_fd(tell.fileno())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    told.recv(1)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
 
 
 def _status(address: str | None) -> None:

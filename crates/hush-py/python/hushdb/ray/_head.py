@@ -17,6 +17,7 @@ from ._lease import Renewal
 from ._workers import Workers
 
 LOOK = 0.5  # seconds between two looks whether the table has changed
+ENDS = 5.0  # seconds that a look may still take when the server stops
 LOOK_ELSEWHERE = 10.0  # the same where each is a request to an object store
 
 logger = logging.getLogger("hushdb.ray")
@@ -65,8 +66,10 @@ class Head:
     def stop(self) -> None:
         """Answers what is in flight, and ends. The parts stay for other heads: without any, until their lease has run out."""
         self._stop.set()
-        self._health.stop()
         self._native.stop()
+        self._health.stop()
+        # A thread that is in a call of Ray while the process ends can keep it from ending.
+        self._following.join(ENDS)
         self._renewal.stop()
 
     def _find(self) -> None:

@@ -30,7 +30,10 @@ class Health:
             self._thread.start()
 
     def stop(self) -> None:
+        """Looks no more: no call of Ray is under way when the process ends."""
         self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(2 * PATIENCE)
 
     def _watch(self) -> None:
         while not self._stop.wait(LOOK) and ray.is_initialized():
