@@ -149,6 +149,19 @@ class ChangeTest(KeyedTest):
         self.assertIn("build it again with --updatable", self.fails("compact", fixed))
         self.assertIn("no changes to fold", self.fails("compact", self.updatable(name="new")))
 
+    def test_bad_rows_of_changes_are_left_out(self):
+        table, bad = self.updatable(), self.dir / "bad.jsonl"
+        changes = self.dir / "changes.csv"
+        changes.write_text("k,v\na,b,c\nn1,new\nn2\n")
+        self.assertIn("3 fields", self.fails("apply", table, changes, "--key", "k"))
+        told = self.apply(table, changes, "--key", "k", "--skip-bad-rows", bad)
+        self.assertIn(f"read 3 rows: 1 records; 2 bad rows were left out, and are in {bad}", told)
+        self.assertIn("1 of 200 changes", told)
+        self.assertEqual([json.loads(line)["row"] for line in bad.read_text().splitlines()], [1, 3])
+        # A key that is to go, and cannot be read, is never left out.
+        line = self.fails("apply", table, "--delete", changes, "--key", "k", "--skip-bad-rows", bad)
+        self.assertIn("3 fields", line)
+
     def test_signed_tables_stay_signed(self):
         key = self.dir / "key"
         publisher = self.hushdb("keygen", key).stdout.strip()

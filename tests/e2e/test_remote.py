@@ -96,6 +96,17 @@ class FromElsewhere(HushTest):
                 self.assertIn(words, line)
                 self.assertNotIn("SECRET", line)
 
+    def test_a_text_is_what_its_first_bytes_say(self):
+        lines = b"".join(b'{"k": "k%d", "v": "v"}\n' % i for i in range(20))
+        files = {"/lines.txt": lines, "/rows.txt": b"k,v\na,1\n", "/rows.txt.gz": gzip.compress(b"k,v\na,1\n"), "/gone.txt": b"k3\nk4\n"}
+        with Web(files) as web:
+            for path, records in (("lines.txt", 20), ("rows.txt", 1), ("rows.txt.gz", 1)):
+                told = self.hushdb("build", f"http://127.0.0.1:{web.port}/{path}", "--out", self.dir / path, "--key", "k", "--updatable").stderr
+                self.assertIn(f": {records} records", told)
+            # A list of keys, as one that is here.
+            told = self.hushdb("apply", self.dir / "lines.txt", "--delete", f"http://127.0.0.1:{web.port}/gone.txt").stderr
+            self.assertIn("2 of them deletions", told)
+
     def test_certificates_of_web_servers_are_checked(self):
         authority = Authority(self.dir, "authority")
         with Web({"/rows.csv": CSV}, tls=authority.sign("server")) as web:

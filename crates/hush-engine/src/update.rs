@@ -467,18 +467,18 @@ fn keys_to_delete(
             None => Ok(()),
         }
     };
-    match input {
-        Input::Path(path) if path.extension().is_some_and(|extension| extension == "txt") => {
-            let unreadable = |source| UpdateError::Keys { path: path.clone(), source };
-            let text = std::fs::read(path).map_err(unreadable)?;
+    match input.key_list() {
+        Some(list) => {
+            let unreadable = |source| UpdateError::Keys { path: input.path().into(), source };
+            let text = std::fs::read(list).map_err(unreadable)?;
             let keys = key_list::keys(&text);
             let mut keys =
                 keys.map_err(|utf16| unreadable(io::Error::new(io::ErrorKind::InvalidData, utf16)))?;
             keys.try_for_each(|key| take(&schema.key_parts(key)))?;
         }
-        _ => {
-            // Whatever else is in the rows.
-            let ingest = IngestOptions { value: ingest.key.clone(), ..ingest.clone() };
+        None => {
+            // Other fields of these rows are not read. A bad row stays an error: the record of its key would stay in the table.
+            let ingest = IngestOptions { value: ingest.key.clone(), bad_rows: None, ..ingest.clone() };
             let records = read(input, &ingest, OnDuplicate::Error, writer, progress)?;
             let own = records.columns().cloned().unwrap_or_default();
             check_key(&own, schema, descriptor)?;

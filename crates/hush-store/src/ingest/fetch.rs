@@ -43,9 +43,16 @@ impl Fetched {
         self.0.url.shown()
     }
 
+    /// The file that holds it.
+    pub(super) fn file(&self) -> &Path {
+        self.0.file.path()
+    }
+
     pub(super) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
         let Inner { file, format, compression, .. } = &*self.0;
-        super::open_file(file.path(), self.shown(), *format, *compression, options)
+        let unreadable = |source| spool_error(file.path(), source);
+        let format = options.format.map_or_else(|| Format::of_fetched(file.path(), self.shown(), *format), Ok);
+        super::open_file(file.path(), self.shown(), format.map_err(unreadable)?, *compression, options)
     }
 }
 
@@ -100,7 +107,7 @@ impl Kind {
         if scheme == Scheme::Postgres {
             return Ok(None);
         }
-        let (format, compression) = Format::of_name(url.shown(), options)?;
+        let (format, compression) = Format::of_url(url.shown(), options)?;
         options.check(url.shown(), format)?;
         Ok(Some((url, Self { scheme, format, compression })))
     }

@@ -78,6 +78,25 @@ impl Format {
         }
     }
 
+    /// The format of what is at a URL. A text is CSV, unless [its first bytes](Self::of_fetched) say something else.
+    pub(super) fn of_url(
+        shown: &Path,
+        options: &IngestOptions,
+    ) -> Result<(Self, Option<Compression>), IngestError> {
+        let (compression, stem) = Compression::of_name(shown);
+        match Self::of_name(shown, options) {
+            Err(IngestError::UnknownFormat { .. }) if is_any_text(stem) => Ok((Self::Csv, compression)),
+            named => named,
+        }
+    }
+
+    /// The format of a file that was fetched as `named` from a URL: of a text, what its first bytes say.
+    pub(super) fn of_fetched(file: &Path, shown: &Path, named: Self) -> std::io::Result<Self> {
+        let is_text = is_any_text(Compression::of_name(shown).1);
+        let head = if is_text { peek(File::open(file)?, HEAD_BYTES)?.0 } else { Vec::new() };
+        Ok(Self::of_head(&head).unwrap_or(named))
+    }
+
     /// The format of a file that starts with `head`, if no other format can start so.
     fn of_head(head: &[u8]) -> Option<Self> {
         match without_mark(head).unwrap_or(head) {

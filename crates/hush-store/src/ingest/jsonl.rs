@@ -95,7 +95,7 @@ impl JsonlReader {
         let columns = match &mut self.columns {
             Some(columns) => columns,
             none => {
-                none.insert(Columns::of_first(path, parse_names(text, &place, &invalid)?, &self.options)?)
+                none.insert(Columns::of_first(path, parse_names(text).map_err(&invalid)?, &self.options)?)
             }
         };
         let fields = columns.fields(text, &place, &invalid)?;
@@ -198,23 +198,16 @@ impl Columns {
     }
 }
 
-/// The names of the fields of an object.
-fn parse_names(
-    text: &str,
-    place: &impl Fn() -> Place,
-    invalid: &impl Fn(serde_json::Error) -> IngestError,
-) -> Result<Vec<String>, IngestError> {
+/// Returns the names of the fields of an object, each once. A name that comes twice matters only where its field is used.
+fn parse_names(text: &str) -> Result<Vec<String>, serde_json::Error> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
-    let mut twice = None;
     parse_object(text, |name, _| {
-        if !known.insert(name.to_owned()) {
-            twice.get_or_insert_with(|| IngestError::DuplicateField { place: place(), column: name.into() });
+        if known.insert(name.to_owned()) {
+            names.push(name.into());
         }
-        names.push(name.into());
-    })
-    .map_err(invalid)?;
-    twice.map_or(Ok(names), Err)
+    })?;
+    Ok(names)
 }
 
 /// Calls `on_field` with the name and the JSON of every field of an object.

@@ -53,6 +53,16 @@ impl Input {
         }
     }
 
+    /// Returns the file of an input that is a list of keys by its name, `.txt`; of a URL, the file that was fetched.
+    pub fn key_list(&self) -> Option<&Path> {
+        let file = match self {
+            Self::Path(path) => path,
+            Self::Fetched(fetched) => fetched.file(),
+            _ => return None,
+        };
+        self.path().extension().is_some_and(|extension| extension == "txt").then_some(file)
+    }
+
     /// The input under a policy, which is asked again when it is opened or fetched: only then is a name resolved.
     ///
     /// # Errors

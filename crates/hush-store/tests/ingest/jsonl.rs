@@ -48,6 +48,16 @@ fn named_values_may_be_missing_and_others_are_ignored() {
 }
 
 #[test]
+fn a_field_that_comes_twice_matters_where_it_is_used() {
+    let file = lines("{\"k\":1,\"v\":\"a\",\"y\":0,\"y\":1}\n{\"k\":2,\"y\":2,\"y\":3,\"v\":\"b\"}\n");
+    assert_eq!(file.texts(&options("k", "v")), pairs(&[("1", "a"), ("2", "b")]));
+    for (key, value) in [("k", "y"), ("y", "v"), ("k", "")] {
+        let message = file.error(&options(key, value));
+        assert!(message.contains("row 1 (line 1)") && message.contains("has two fields \"y\""), "{message}");
+    }
+}
+
+#[test]
 fn without_named_values_the_first_object_sets_the_columns() {
     let file = lines("{\"k\":1,\"v\":\"a\",\"w\":2}\n{\"k\":2}\n{\"w\":3,\"k\":3}\n");
     assert_eq!(
@@ -159,8 +169,9 @@ fn an_object_may_have_very_many_fields() {
     let file = lines(format!("{{{}}}\n", fields.join(",")));
     let columns = IngestOptions { max_value_size: 1 << 20, ..options("0", "99999") };
     assert_eq!(file.texts(&columns), pairs(&[("1", "1")]));
-    let twice = lines(format!("{{{},\"7\":2}}\n", fields.join(",")));
-    assert!(twice.error(&columns).contains("has two fields \"7\""));
+    let twice = |name| lines(format!("{{{},\"{name}\":2}}\n", fields.join(",")));
+    assert_eq!(twice("7").texts(&columns), pairs(&[("1", "1")]));
+    assert!(twice("99999").error(&columns).contains("has two fields \"99999\""));
 }
 
 #[test]

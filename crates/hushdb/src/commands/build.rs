@@ -42,9 +42,6 @@ pub(crate) struct BuildArgs {
     /// Refuse an input of another number of rows: one that was cut off where its format does not show it.
     #[arg(long, value_name = "N")]
     expect_rows: Option<u64>,
-    /// Leave bad rows out, and write them to FILE, a JSON object for each. Without it, a bad row is an error.
-    #[arg(long, value_name = "FILE")]
-    skip_bad_rows: Option<PathBuf>,
     /// Normal form of keys, which every client brings a key to as well: some of lower (lower case), nfc (composed Unicode) and trim
     /// (without white space around it).
     #[arg(long, value_name = "STEP,..", value_delimiter = ',')]
@@ -207,7 +204,6 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
         ingest: IngestOptions {
             key: args.key,
             expect_rows: args.expect_rows,
-            bad_rows: args.skip_bad_rows,
             normalize: args.normalize.into_iter().collect(),
             max_value_size: args.max_value_size,
             ..args.rows.options()

@@ -41,6 +41,9 @@ pub(super) struct RowArgs {
     /// Table whose rows are the records (SQLite, PostgreSQL).
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
+    /// Leave bad rows out, and write them to FILE, a JSON object for each. Without it, a bad row is an error.
+    #[arg(long, value_name = "FILE")]
+    skip_bad_rows: Option<PathBuf>,
     /// What the files of a folder are: values, under their names, or files of rows. If not given they are values, and a folder that
     /// has files of rows is refused.
     #[arg(long = "as", value_name = "HOW", value_enum)]
@@ -66,6 +69,7 @@ impl RowArgs {
             escape,
             sql,
             table,
+            skip_bad_rows: bad_rows,
             folder,
             hidden,
             follow_links,
@@ -82,6 +86,7 @@ impl RowArgs {
             csv,
             sql,
             table,
+            bad_rows,
             folder,
             hidden,
             follow_links,
