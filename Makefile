@@ -40,7 +40,6 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	$(CARGO) clippy -p hush-store -p hush-engine -p hushdb --no-default-features --locked -- -D warnings # serves, does not build
 	python3 scripts/check_house.py
 	python3 scripts/draw_figures.py --check
-	python3 scripts/scale.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests
 	python3 -m unittest discover --quiet --start-directory scripts/tests
 

@@ -59,7 +59,7 @@ pub(super) fn stored(
         }
     }
     let (before, after) = (Bytes(records.value_bytes() as usize), Bytes(smaller.value_bytes() as usize));
-    progress.note(&format!("values of {before} are compressed to {after}"));
+    progress.note(&format!("values of {before} in all are compressed to {after}"));
     Ok(Stored { compressed: Some((smaller, dictionary)), lengths, plan })
 }
 

@@ -14,9 +14,7 @@ mod wishes;
 
 pub(crate) use choice::choose;
 pub use choice::offers;
-pub use cluster::{
-    Cluster, ClusterWishes, Layout, LayoutError, MachineKind, Placed, Stages, Transport, layouts, part_bytes,
-};
+pub use cluster::{ClusterWishes, Layout, LayoutError, Node, Placed, Stages, layouts, part_bytes};
 pub use machine::{Machine, Rates, Times, Timing};
 pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
 pub use records::Records;

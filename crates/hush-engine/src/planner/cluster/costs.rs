@@ -6,7 +6,7 @@ use hush_cpu::Cpu;
 use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
 use hush_protocol::{any_page::TableParams, facts::FileSpec, hosted_parts::shares};
 
-use super::{super::Machine, machines::MachineKind};
+use super::{super::Machine, node::Node};
 use crate::Place;
 
 /// Bytes of a process beside its table: Python, Ray's own, and what a client's connections take.
@@ -22,13 +22,14 @@ const WORD: u64 = size_of::<u32>() as u64;
 /// # Panics
 /// If all weights are 0.
 pub fn part_bytes(table: &TableParams, weights: &[u32], clients: usize, batch: usize) -> Vec<u64> {
-    let costs = TableCosts::new(table, clients);
+    let costs = TableCosts::new(table, Machine::reference(), clients);
     costs.shares(weights).iter().map(|units| costs.part_bytes(&costs.part(units), batch)).collect()
 }
 
 /// What a table in parts is, whatever its parts.
 pub(super) struct TableCosts<'a> {
     table: &'a TableParams,
+    profile: &'a Machine,
     opening: Vec<Step>,
     /// Bytes of the keys of all clients.
     keys: u64,
@@ -51,9 +52,10 @@ pub(super) struct HeadCosts {
 }
 
 impl<'a> TableCosts<'a> {
-    pub(super) fn new(table: &'a TableParams, clients: usize) -> Self {
+    /// Returns the costs of a table whose steps take as long as `profile` says.
+    pub(super) fn new(table: &'a TableParams, profile: &'a Machine, clients: usize) -> Self {
         let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
-        Self { table, opening: table.base().opening(), keys: keys as u64 }
+        Self { table, profile, opening: table.base().opening(), keys: keys as u64 }
     }
 
     /// Bytes of a query as it goes to parts.
@@ -66,9 +68,9 @@ impl<'a> TableCosts<'a> {
         self.table.base().facts().units
     }
 
-    /// Units of every segment.
-    pub(super) fn units(&self) -> impl Iterator<Item = usize> {
-        self.table.segments().iter().map(|segment| segment.facts().units)
+    /// Returns the bytes of the whole table.
+    pub(super) fn whole_bytes(&self) -> u64 {
+        self.shares(&[1]).first().map_or(0, |units| self.part(units).held)
     }
 
     /// The units of every segment that parts of these weights have.
@@ -129,31 +131,24 @@ impl<'a> TableCosts<'a> {
     }
 
     /// Seconds in which a machine opens a batch.
-    pub(super) fn opening_seconds(&self, kind: &MachineKind, batch: usize) -> f64 {
-        kind.slowness() * seconds(&kind.profile, &self.opening, batch)
+    pub(super) fn opening_seconds(&self, node: &Node, batch: usize) -> f64 {
+        self.seconds(node, &[self.opening.as_slice()], batch)
     }
-}
 
-impl PartCosts {
-    /// Seconds of a pass over the part.
-    pub(super) fn scan_seconds(&self, kind: &MachineKind, batch: usize) -> f64 {
-        of_paths(kind, &self.paths, batch)
+    /// Seconds in which a machine opens a batch and passes over the part.
+    pub(super) fn scan_seconds(&self, node: &Node, part: &PartCosts, batch: usize) -> f64 {
+        self.opening_seconds(node, batch) + self.seconds(node, &part.paths, batch)
     }
-}
 
-impl HeadCosts {
     /// Seconds in which a machine finishes a batch.
-    pub(super) fn finish_seconds(&self, kind: &MachineKind, batch: usize) -> f64 {
-        of_paths(kind, &self.paths, batch)
+    pub(super) fn finish_seconds(&self, node: &Node, head: &HeadCosts, batch: usize) -> f64 {
+        self.seconds(node, &head.paths, batch)
     }
-}
 
-fn of_paths(kind: &MachineKind, paths: &[Vec<Step>], batch: usize) -> f64 {
-    kind.slowness() * paths.iter().map(|path| seconds(&kind.profile, path, batch)).sum::<f64>()
-}
-
-fn seconds(profile: &Machine, steps: &[Step], batch: usize) -> f64 {
-    steps.iter().fold(0.0, |all, step| all + profile.step_seconds(step, batch))
+    fn seconds(&self, node: &Node, paths: &[impl AsRef<[Step]>], batch: usize) -> f64 {
+        let steps = paths.iter().flat_map(AsRef::as_ref);
+        node.slowness(self.profile) * steps.map(|step| self.profile.step_seconds(step, batch)).sum::<f64>()
+    }
 }
 
 fn resident(file: &FileSpec) -> u64 {

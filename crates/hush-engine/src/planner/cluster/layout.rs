@@ -1,21 +1,16 @@
-//! A table on some machines: which part is where, and what a batch of look-ups then takes.
+//! A table in parts on machines that are given: what a batch of look-ups takes.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::ops::Range;
 
 use serde::Serialize;
 
 use super::{
-    super::{Linkable, Offer, Wishes},
+    super::{Offer, Wishes},
     costs::{HeadCosts, PartCosts, TableCosts},
-    machines::{Cluster, MachineKind},
-    weights::weights,
+    node::{CALL, COPY, Node, weights},
+    search::ClusterWishes,
 };
 use crate::Place;
-
-/// Batches of a head that are under way at once.
-fn in_flight() -> f64 {
-    Place::Parts.batches_in_flight() as f64
-}
 
 /// A table in parts on some machines, and what it costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,20 +21,15 @@ pub struct Layout {
     pub parts: Vec<Placed>,
     /// Machines that have the same part.
     pub replicas: usize,
-    /// Processes that hand batches to parts and finish answers.
+    /// Processes that hand batches to parts and finish answers, each beside a part.
     pub heads: usize,
-    /// The kind of machine that heads are on.
-    pub head_kind: String,
     /// Bytes of memory of a head.
     pub head_bytes: u64,
-    /// Machines that parts are on, and those of heads where these are apart.
+    /// All machines.
     pub machines: usize,
-    /// What an hour of all these costs, if prices are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub price_hour: Option<f64>,
     /// Bytes of a query that go to every part.
     pub query_bytes: u64,
-    /// Bytes that all parts send for it.
+    /// Bytes that all parts send for a query.
     pub partial_bytes: u64,
     /// Seconds of a single look-up.
     pub single: Stages,
@@ -51,6 +41,8 @@ pub struct Layout {
     pub queries_per_second: f64,
     /// Seconds of a look-up with sending, as [`Wishes::latency`]: single, or in such a batch where a rate is wished.
     pub latency: f64,
+    /// Seconds of that without sending.
+    pub seconds: f64,
 }
 
 /// A part, and the machines of its replicas.
@@ -73,8 +65,6 @@ pub struct Stages {
     pub broadcast: f64,
     /// The slowest part opens the queries and scans.
     pub scan: f64,
-    /// Its part in this that opens queries.
-    pub opening: f64,
     /// What parts contribute comes to the head.
     pub gather: f64,
     /// The head finishes.
@@ -83,219 +73,148 @@ pub struct Stages {
     pub total: f64,
 }
 
-/// A table on chosen machines.
-pub(super) struct Chosen<'a> {
-    cluster: &'a Cluster,
+/// A table in parts, each of which has a machine.
+pub(super) struct Parts<'a> {
     costs: &'a TableCosts<'a>,
-    /// The kind of machine of every part.
-    pub(super) kinds: Vec<usize>,
-    pub(super) weights: Vec<u32>,
-    /// The kinds that there are, with the largest of their parts.
-    largest: Vec<(usize, PartCosts)>,
+    nodes: Vec<Node>,
+    weights: Vec<u32>,
+    /// The kinds of machines that there are, each with the largest of its parts.
+    largest: Vec<(Node, PartCosts)>,
     head: HeadCosts,
-    /// What batches take, of every size up to the largest for which there is memory everywhere.
-    pub(super) rates: Vec<Rate>,
 }
 
-/// What a batch of a size takes, and how many of them a second.
-pub(super) struct Rate {
-    pub(super) batch: usize,
-    pub(super) stages: Stages,
-    /// Look-ups a second of one head.
-    of_head: f64,
-    /// Look-ups a second of all parts, once each.
-    of_parts: f64,
-}
-
-impl Rate {
-    /// Look-ups a second.
-    pub(super) fn of(&self, heads: usize, replicas: usize) -> f64 {
-        f64::min(heads as f64 * self.of_head, replicas as f64 * self.of_parts)
-    }
-
-    /// Heads that so many look-ups a second take.
-    pub(super) fn heads_for(&self, rate: f64) -> usize {
-        (rate / self.of_head).ceil().max(1.0) as usize
-    }
-
-    /// Machines with the same part that they take.
-    pub(super) fn replicas_for(&self, rate: f64) -> usize {
-        (rate / self.of_parts).ceil().max(1.0) as usize
-    }
-}
-
-/// How machines that are chosen are used.
-pub(super) struct Way<'a> {
-    pub(super) rate: &'a Rate,
-    pub(super) heads: usize,
-    pub(super) replicas: usize,
-}
-
-/// The share of a table that fits a machine of each kind, 0 to 1, with batches of one; `most` bytes of memory at most.
-pub(super) fn room(cluster: &Cluster, costs: &TableCosts<'_>, most: u64) -> Vec<f64> {
-    let fits = |kind: &MachineKind, share: f64| {
-        let units = |units: usize| 0..((share * units as f64).ceil() as usize).clamp(1, units);
-        let part = costs.part(&costs.units().map(units).collect::<Vec<_>>());
-        costs.part_bytes(&part, 1) <= kind.memory.min(most)
-    };
-    let largest = |kind: &MachineKind| {
-        if fits(kind, 1.0) {
-            return 1.0;
-        }
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..20 {
-            let middle = (low + high) / 2.0;
-            if fits(kind, middle) { low = middle } else { high = middle }
-        }
-        low
-    };
-    cluster.kinds.iter().map(largest).collect()
-}
-
-impl<'a> Chosen<'a> {
-    /// Parts on machines of `kinds`, of the cluster's; none if these have no room for the table, or it has fewer units.
-    pub(super) fn new(
-        cluster: &'a Cluster,
-        costs: &'a TableCosts<'a>,
-        room: &[f64],
-        kinds: Vec<usize>,
-        most_bytes: u64,
-    ) -> Option<Self> {
-        if kinds.is_empty() || kinds.len() > costs.most_parts() {
+impl<'a> Parts<'a> {
+    /// Creates a part on each of `nodes`, of the shares `own`, or of shares as their cores. `None` if the table has fewer units.
+    pub(super) fn new(costs: &'a TableCosts<'a>, nodes: Vec<Node>, own: Option<&[u32]>) -> Option<Self> {
+        if nodes.is_empty() || nodes.len() > costs.most_parts() {
             return None;
         }
-        let speeds: Vec<f64> = kinds.iter().map(|&kind| 1.0 / cluster.kinds[kind].slowness()).collect();
-        let rooms: Vec<f64> = kinds.iter().map(|&kind| room[kind]).collect();
-        let weights = weights(&speeds, &rooms)?;
-        let largest = largest(costs, &kinds, &weights);
+        let weights = own.map_or_else(|| weights(&nodes), <[u32]>::to_vec);
+        let mut largest: Vec<(Node, Vec<Range<usize>>)> = Vec::new();
+        for (units, node) in costs.shares(&weights).into_iter().zip(&nodes) {
+            match largest.iter_mut().find(|(kind, _)| kind == node) {
+                // Of each segment what any part of the kind has: an upper bound of each of them.
+                Some((_, most)) => most.iter_mut().zip(units).for_each(|(most, units)| {
+                    if units.len() > most.len() {
+                        *most = units;
+                    }
+                }),
+                None => largest.push((*node, units)),
+            }
+        }
+        let largest = largest.into_iter().map(|(node, units)| (node, costs.part(&units))).collect();
         let head = costs.head(&weights);
-        let mut chosen = Self { cluster, costs, kinds, weights, largest, head, rates: Vec::new() };
-        let fits = |batch: &usize| chosen.fits(*batch, most_bytes);
-        let most = costs.most_queries();
-        let most = batches(most).rev().find(fits)?;
-        chosen.rates = batches(most).map(|batch| chosen.rate(batch)).collect();
-        Some(chosen)
+        Some(Self { costs, nodes, weights, largest, head })
     }
 
-    fn fits(&self, batch: usize, most_bytes: u64) -> bool {
-        let head = self.cluster.head_kind();
+    /// The machine of a head: the fastest of the parts.
+    fn head_node(&self) -> &Node {
+        self.nodes.iter().max_by_key(|node| node.cores).expect("there is a part")
+    }
+
+    /// Returns the bytes by which a machine is short of memory with batches of `batch`, and a head beside its part; 0 if none is.
+    pub(super) fn lacking(&self, batch: usize, most_bytes: u64) -> u64 {
         let of_head = self.costs.head_bytes(&self.head, batch);
-        let is_apart = head.heads;
-        let parts = self.largest.iter().all(|(kind, part)| {
-            let kind = &self.cluster.kinds[*kind];
-            // A head is beside one of the parts where no machine is for it alone.
-            let beside = if !is_apart && kind.name == head.name { of_head } else { 0 };
+        let lacks = |(node, part): &(Node, PartCosts)| {
             let of_part = self.costs.part_bytes(part, batch);
-            of_part + beside <= kind.memory && of_part <= most_bytes
-        });
-        parts && of_head <= head.memory
+            let beside = if node == self.head_node() { of_head } else { 0 };
+            (of_part + beside).saturating_sub(node.memory).max(of_part.saturating_sub(most_bytes))
+        };
+        self.largest.iter().map(lacks).max().unwrap_or(0)
+    }
+
+    /// Returns the layouts with batches of every power of two for which there is memory, up to the largest batch of a server. Each
+    /// has the replicas and heads that the wished rate takes.
+    pub(super) fn layouts(
+        &self,
+        table: &Offer,
+        wishes: &Wishes,
+        wanted: &ClusterWishes,
+        most_bytes: u64,
+    ) -> Vec<Layout> {
+        let most = self.costs.most_queries();
+        let powers = (0..).map(|power| 1 << power).take_while(|&batch| batch < most).chain([most]);
+        let fitting = powers.take_while(|&batch| self.lacking(batch, most_bytes) == 0);
+        fitting.map(|batch| self.layout(table, wishes, wanted, batch)).collect()
     }
 
     fn stages(&self, batch: usize) -> Stages {
-        let (kind, transport) = (self.cluster.head_kind(), self.cluster.transport);
-        let to_parts = (batch as u64 * self.costs.query_bytes()) as f64;
+        let (costs, network) = (self.costs, self.head_node().network);
+        let to_parts = (batch as u64 * costs.query_bytes()) as f64;
         let to_head = (batch as u64 * self.head.partial_bytes) as f64;
-        let broadcast =
-            transport.call + to_parts / transport.copy + self.kinds.len() as f64 * to_parts / kind.network;
-        let part = |(kind, part): &(usize, PartCosts)| {
-            let kind = &self.cluster.kinds[*kind];
-            let opening = self.costs.opening_seconds(kind, batch);
-            (opening + part.scan_seconds(kind, batch), opening)
-        };
-        let (scan, opening) =
-            self.largest.iter().map(part).fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
-        let sent = |(kind, part): &(usize, PartCosts)| {
-            (batch as u64 * part.partial_bytes) as f64 / self.cluster.kinds[*kind].network
-        };
-        let slowest = self.largest.iter().map(sent).fold(0.0, f64::max);
-        let gather = f64::max(to_head / kind.network, slowest) + to_head / transport.copy;
-        let finish = self.head.finish_seconds(kind, batch);
+        let broadcast = CALL + to_parts / COPY + self.nodes.len() as f64 * to_parts / network;
+        let largest = || self.largest.iter();
+        let scan = largest().map(|(node, part)| costs.scan_seconds(node, part, batch)).fold(0.0, f64::max);
+        let sent =
+            |(node, part): &(Node, PartCosts)| (batch as u64 * part.partial_bytes) as f64 / node.network;
+        let slowest = largest().map(sent).fold(0.0, f64::max);
+        let gather = f64::max(to_head / network, slowest) + to_head / COPY;
+        let finish = costs.finish_seconds(self.head_node(), &self.head, batch);
         // The head opens the batch while parts do.
-        let apart = f64::max(broadcast + scan + gather, self.costs.opening_seconds(kind, batch));
-        Stages { broadcast, scan, opening, gather, finish, total: apart + finish }
+        let apart = f64::max(broadcast + scan + gather, costs.opening_seconds(self.head_node(), batch));
+        Stages { broadcast, scan, gather, finish, total: apart + finish }
     }
 
-    fn rate(&self, batch: usize) -> Rate {
-        let (kind, transport, stages) =
-            (self.cluster.head_kind(), self.cluster.transport, self.stages(batch));
+    /// Returns the look-ups a second of a head, and those of all parts, once each.
+    fn rates(&self, batch: usize, stages: &Stages) -> [f64; 2] {
+        let (costs, node) = (self.costs, self.head_node());
         let queries = batch as f64;
-        let (to_parts, to_head) =
-            (queries * self.costs.query_bytes() as f64, queries * self.head.partial_bytes as f64);
+        let to_parts = queries * costs.query_bytes() as f64;
+        let to_head = queries * self.head.partial_bytes as f64;
         // A head computes and copies one batch while another is at the parts; it sends and receives at once.
-        let computing =
-            self.costs.opening_seconds(kind, batch) + stages.finish + (to_parts + to_head) / transport.copy;
-        let (sending, receiving) =
-            (self.kinds.len() as f64 * to_parts / kind.network, to_head / kind.network);
-        let busy =
-            [stages.total / in_flight(), computing, sending, receiving].into_iter().fold(0.0, f64::max);
-        Rate { batch, stages, of_head: queries / busy, of_parts: queries / stages.scan }
+        let computing = costs.opening_seconds(node, batch) + stages.finish + (to_parts + to_head) / COPY;
+        let sending = self.nodes.len() as f64 * to_parts / node.network;
+        let in_flight = Place::Parts.batches_in_flight() as f64;
+        let busy = [stages.total / in_flight, computing, sending, to_head / node.network];
+        [queries / busy.into_iter().fold(0.0, f64::max), queries / stages.scan]
     }
 
-    /// Its parts, with the memory that each takes with such batches.
-    pub(super) fn parts(&self, batch: usize) -> Vec<Placed> {
-        let bytes = self.bytes(batch);
-        let place = |(&kind, &weight): (&usize, &u32)| {
-            let MachineKind { name, cores, .. } = &self.cluster.kinds[kind];
-            let bytes = bytes.iter().find(|(own, _)| *own == kind).expect("of every kind").1;
-            Placed { kind: name.clone(), weight, cores: *cores, bytes }
+    /// Returns the layout of batches of a size.
+    fn layout(&self, table: &Offer, wishes: &Wishes, wanted: &ClusterWishes, batch: usize) -> Layout {
+        let (single, batched) = (self.stages(1), self.stages(batch));
+        let [of_head, of_parts] = self.rates(batch, &batched);
+        let needed = |one: f64| wanted.rate.map_or(1, |rate| (rate / one).ceil().max(1.0) as usize);
+        let heads = needed(of_head);
+        // A head is beside a part: there are at most as many as machines.
+        let replicas = wanted.replicas.max(needed(of_parts)).max(heads.div_ceil(self.nodes.len()));
+        let seconds = if wanted.rate.is_some() { batched.total } else { single.total };
+        let place = |(node, &weight): (&Node, &u32)| {
+            let (_, part) = self.largest.iter().find(|(kind, _)| kind == node).expect("of every kind");
+            Placed { kind: node.kind(), weight, cores: node.cores, bytes: self.costs.part_bytes(part, batch) }
         };
-        self.kinds.iter().zip(&self.weights).map(place).collect()
-    }
-
-    /// Bytes of all parts.
-    pub(super) fn parts_bytes(&self, batch: usize) -> u64 {
-        let of_kind = |(kind, bytes): (usize, u64)| {
-            bytes * self.kinds.iter().filter(|own| **own == kind).count() as u64
-        };
-        self.bytes(batch).into_iter().map(of_kind).sum()
-    }
-
-    /// Bytes of the largest part of each kind.
-    fn bytes(&self, batch: usize) -> Vec<(usize, u64)> {
-        let of = |(kind, part): &(usize, PartCosts)| (*kind, self.costs.part_bytes(part, batch));
-        self.largest.iter().map(of).collect()
-    }
-
-    /// What it comes to, without its parts; `waits` if a look-up is one of a full batch.
-    pub(super) fn layout(&self, table: &Offer, wishes: &Wishes, way: &Way<'_>, waits: bool) -> Layout {
-        let &Way { rate, heads, replicas } = way;
-        let single = self.stages(1);
-        let seconds = if waits { rate.stages.total } else { single.total };
-        let (head, cluster) = (self.cluster.head_kind(), self.cluster);
-        // Several heads share a machine no better than several machines: one each.
-        let apart = if head.heads { heads } else { 0 };
-        let prices = self.kinds.iter().map(|&kind| cluster.kinds[kind].price_hour);
-        let parts_hour: Option<f64> = prices.sum();
-        let heads_hour =
-            if apart > 0 { head.price_hour.map(|price| apart as f64 * price) } else { Some(0.0) };
         Layout {
             table: table.clone(),
-            parts: Vec::new(),
+            parts: self.nodes.iter().zip(&self.weights).map(place).collect(),
             replicas,
             heads,
-            head_kind: head.name.clone(),
-            head_bytes: self.costs.head_bytes(&self.head, rate.batch),
-            machines: replicas * self.kinds.len() + apart,
-            price_hour: parts_hour.zip(heads_hour).map(|(parts, heads)| replicas as f64 * parts + heads),
+            head_bytes: self.costs.head_bytes(&self.head, batch),
+            machines: replicas * self.nodes.len(),
             query_bytes: self.costs.query_bytes(),
             partial_bytes: self.head.partial_bytes,
             single,
-            batch: rate.batch,
-            batched: rate.stages,
-            queries_per_second: rate.of(heads, replicas),
+            batch,
+            batched,
+            queries_per_second: f64::min(heads as f64 * of_head, replicas as f64 * of_parts),
             latency: wishes.latency(&Offer { seconds, ..table.clone() }),
+            seconds,
         }
     }
 }
 
 impl Layout {
-    /// Bytes of memory of all machines.
+    /// Returns the bytes of memory of all machines.
     pub fn bytes(&self) -> u64 {
         let parts: u64 = self.parts.iter().map(|part| part.bytes).sum();
         self.replicas as u64 * parts + self.heads as u64 * self.head_bytes
     }
 
-    /// The command that puts the table in the folder `table` on a cluster so. Nodes of a kind offer a resource of its name.
+    /// Returns the table as an offer of the whole cluster, which goals and budgets judge.
+    pub(super) fn as_offer(&self) -> Offer {
+        let (server_bytes, seconds) = (self.bytes(), self.seconds);
+        Offer { server_bytes, seconds, queries_per_second: self.queries_per_second, ..self.table.clone() }
+    }
+
+    /// Returns the command that puts the table in the folder `table` on a cluster so. Nodes of a kind offer a resource of its name.
     pub fn serve(&self, table: &str) -> String {
         let of_parts = |value: &dyn Fn(&Placed) -> String| joined(self.parts.iter().map(value));
         let weights = of_parts(&|part| part.weight.to_string());
@@ -311,51 +230,10 @@ impl Layout {
         }
         text
     }
-
-    /// What is to be small, of everything that counts.
-    fn costs(&self) -> [f64; 8] {
-        [
-            self.table.bytes_up as f64,
-            self.table.bytes_down as f64,
-            self.table.setup_bytes() as f64,
-            self.latency,
-            1.0 / self.queries_per_second,
-            self.price_hour.unwrap_or(self.machines as f64),
-            self.bytes() as f64,
-            f64::from(u8::from(self.table.linkable == Linkable::Lookups)),
-        ]
-    }
-
-    /// Whether the other one is as good in everything, and better in something.
-    pub(super) fn is_dominated_by(&self, other: &Self) -> bool {
-        let both = || other.costs().into_iter().zip(self.costs());
-        both().all(|(other, own)| other <= own * 1.01) && both().any(|(other, own)| other * 1.01 < own)
-    }
 }
 
-/// What all parts have: once if it is the same, else one after another.
+/// Joins what all parts have: once if it is the same, else one after another.
 fn joined(all: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = all.collect();
     if all.windows(2).all(|pair| pair[0] == pair[1]) { all[0].clone() } else { all.join(",") }
-}
-
-/// The powers of two up to `most`, and `most`.
-fn batches(most: usize) -> impl DoubleEndedIterator<Item = usize> {
-    let powers: Vec<usize> = (0..).map(|power| 1 << power).take_while(|&batch| batch < most).collect();
-    powers.into_iter().chain([most])
-}
-
-/// The largest parts of each kind: of those that have units of the same segments, what any has of each.
-fn largest(costs: &TableCosts<'_>, kinds: &[usize], weights: &[u32]) -> Vec<(usize, PartCosts)> {
-    let mut largest: BTreeMap<(usize, Vec<bool>), Vec<Range<usize>>> = BTreeMap::new();
-    for (units, &kind) in costs.shares(weights).into_iter().zip(kinds) {
-        let has = units.iter().map(|units| !units.is_empty()).collect();
-        let most = largest.entry((kind, has)).or_insert_with(|| units.clone());
-        for (most, units) in most.iter_mut().zip(units) {
-            if units.len() > most.len() {
-                *most = units;
-            }
-        }
-    }
-    largest.into_iter().map(|((kind, _), units)| (kind, costs.part(&units))).collect()
 }

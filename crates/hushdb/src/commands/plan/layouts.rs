@@ -1,11 +1,17 @@
-//! Layouts as a table to read.
+//! Layouts of tables in parts, as a table to read.
 
 use hush_engine::{
     Seconds,
-    planner::{Layout, Linkable, Placed, Records, Wishes},
+    planner::{Layout, Linkable, Node, Placed, Records, Stages, Wishes},
 };
 
-use crate::report::bytes;
+use crate::{
+    commands::wishes::{parse_bytes, parse_positive},
+    report::bytes,
+};
+
+/// 10^6 bits, in bytes.
+const MBIT: f64 = 1e6 / 8.0;
 
 /// Layouts that are listed for people at most.
 const MOST: usize = 16;
@@ -15,23 +21,35 @@ pub(super) struct Laid<'a> {
     pub(super) records: &'a Records,
     pub(super) wishes: &'a Wishes,
     /// The best first.
-    pub(super) shown: &'a [Layout],
+    pub(super) layouts: &'a [Layout],
     /// The one whose parts are listed, and whose commands.
     pub(super) chosen: Option<&'a Layout>,
 }
 
+/// Reads a machine: its cores, its memory, and its network in Mbit/s.
+pub(super) fn parse_node(text: &str) -> Result<Node, String> {
+    let fields: Vec<&str> = text.split(',').collect();
+    let [cores, memory, network] = fields[..] else {
+        return Err("a machine is CORES,MEMORY,MBIT, for example 16,64G,10000".into());
+    };
+    let cores = cores.parse().ok().filter(|&cores| cores > 0).ok_or("cores are a number above 0")?;
+    Ok(Node { cores, memory: parse_bytes(memory)?, network: MBIT * parse_positive(network)? })
+}
+
 /// The layouts, the parts of the one that is chosen, its times and its commands.
 pub(super) fn text(all: &Laid<'_>) -> String {
-    let Laid { records, wishes, shown, chosen } = all;
-    let mut lines =
-        vec![format!("{} values of {}, in parts", records.count(), bytes(records.payload())), String::new()];
+    let Laid { records, wishes, layouts, chosen } = all;
+    let mut lines = vec![
+        format!("{} values, {} in all, in parts", records.count(), bytes(records.payload())),
+        String::new(),
+    ];
     lines.push(row([
-        "", "protocol", "set", "columns", "parts", "machines", "an hour", "up", "down", "to head", "memory",
-        "look-up", "batch", "a second",
+        "", "protocol", "set", "columns", "parts", "machines", "up", "down", "to head", "memory", "look-up",
+        "batch", "a second",
     ]));
-    lines.extend(shown.iter().take(MOST).map(|layout| laid(layout, *chosen == Some(layout))));
-    if shown.len() > MOST {
-        lines.push(format!("  and {} more: --json has all", shown.len() - MOST));
+    lines.extend(layouts.iter().take(MOST).map(|layout| laid(layout, *chosen == Some(layout))));
+    if layouts.len() > MOST {
+        lines.push(format!("  and {} more: --json has all", layouts.len() - MOST));
     }
     lines.push(String::new());
     lines.push(format!(
@@ -55,35 +73,21 @@ pub(super) fn text(all: &Laid<'_>) -> String {
     lines.push(format!("   {}", layout.serve("TABLE")));
     if layout.heads > 1 {
         let more = layout.heads - 1;
-        lines.push(format!(
-            "   python -m hushdb.ray head TABLE    {more} more of these, on {} machines",
-            layout.head_kind
-        ));
+        lines.push(format!("   python -m hushdb.ray head TABLE    {more} more of these, each beside a part"));
     }
     lines.join("\n") + "\n"
 }
 
-fn row(cells: [&str; 14]) -> String {
-    let [
-        mark,
-        protocol,
-        preset,
-        columns,
-        parts,
-        machines,
-        price,
-        up,
-        down,
-        partials,
-        memory,
-        latency,
-        batch,
-        rate,
-    ] = cells;
-    let row = format!(
-        "{mark:1} {protocol:<12}{preset:<19}{columns:>9}{parts:>12}{machines:>10}{price:>9}{up:>12}{down:>12}{partials:>12}\
-         {memory:>12}{latency:>10}{batch:>7}{rate:>10}"
-    );
+fn row(cells: [&str; 13]) -> String {
+    const WIDTHS: [usize; 13] = [1, 12, 19, 9, 12, 10, 12, 12, 12, 12, 10, 7, 10];
+    let mut row = String::new();
+    for (at, (cell, width)) in cells.iter().zip(WIDTHS).enumerate() {
+        match at {
+            0 => row += &format!("{cell:width$} "),
+            1 | 2 => row += &format!("{cell:<width$}"),
+            _ => row += &format!("{cell:>width$}"),
+        }
+    }
     row.trim_end().to_owned()
 }
 
@@ -98,7 +102,6 @@ fn laid(layout: &Layout, is_chosen: bool) -> String {
         &table.geometry.columns.to_string(),
         &format!("{}{replicas}", layout.parts.len()),
         &layout.machines.to_string(),
-        &layout.price_hour.map_or("-".into(), |price| format!("{price:.2}")),
         &bytes(table.bytes_up),
         &bytes(table.bytes_down),
         &bytes(layout.partial_bytes),
@@ -124,7 +127,7 @@ fn parts(layout: &Layout) -> Vec<String> {
         first = last + 1;
     }
     let heads = if layout.heads == 1 { "head".to_owned() } else { format!("{} heads", layout.heads) };
-    lines.push(line(&heads, &layout.head_kind, "", "", &bytes(layout.head_bytes)));
+    lines.push(line(&heads, "", "", "", &bytes(layout.head_bytes)));
     lines
 }
 
@@ -133,7 +136,7 @@ fn times(layout: &Layout) -> Vec<String> {
         let [broadcast, scan, gather, finish, total] = cells;
         format!("  {name:<14}{broadcast:>12}{scan:>12}{gather:>12}{finish:>12}{total:>12}")
     };
-    let of = |stages: &hush_engine::planner::Stages| {
+    let of = |stages: &Stages| {
         [stages.broadcast, stages.scan, stages.gather, stages.finish, stages.total]
             .map(|seconds| Seconds(seconds).to_string())
     };

@@ -1,14 +1,13 @@
 //! `hushdb plan`.
 
 mod layouts;
-mod machines;
 mod plot;
 mod records;
 mod table;
 
 use std::{
     error::Error,
-    num::NonZeroUsize,
+    num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,7 +16,7 @@ use clap::Args;
 use hush_engine::{
     BackendChoice, Progress,
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
-    planner::{self, ClusterWishes, Layout, Linkable, Machine, Offer, Records, Wishes, undominated},
+    planner::{self, ClusterWishes, Linkable, Machine, Node, Offer, Records, Wishes, undominated},
 };
 use hush_protocol::{Protocol, descriptor::MAX_TIERS};
 use hush_store::ingest::Input;
@@ -60,18 +59,22 @@ pub(crate) struct PlanArgs {
     /// Measure this machine again: other programs may have slowed it.
     #[arg(long)]
     recalibrate: bool,
-    /// Plan a table in parts, on the machines of FILE (docs/plan.md): how many parts, of which weights, and where.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["plot", "backend"])]
-    machines: Option<PathBuf>,
+    /// Plan a table in parts on machines of so many cores, so much memory and such a network in Mbit/s, for example 16,64G,10000.
+    /// Give it once if all machines are alike, or once for each part.
+    #[arg(long, value_name = "CORES,MEMORY,MBIT", value_parser = layouts::parse_node, conflicts_with_all = ["plot", "backend"])]
+    node: Vec<Node>,
     /// Look-ups a second that they are to answer.
-    #[arg(long, value_name = "N", requires = "machines", value_parser = parse_positive)]
+    #[arg(long, value_name = "N", requires = "node", value_parser = parse_positive)]
     lookups_per_second: Option<f64>,
     /// Machines that have the same part, at least.
-    #[arg(long, value_name = "N", requires = "machines", default_value = "1")]
+    #[arg(long, value_name = "N", requires = "node", default_value = "1")]
     replicas: NonZeroUsize,
     /// So many parts, not as few as will do.
-    #[arg(long, value_name = "N", requires = "machines")]
+    #[arg(long, value_name = "N", requires = "node")]
     parts: Option<NonZeroUsize>,
+    /// Shares of the parts, such as 2,2,1; as the cores of their machines if not given.
+    #[arg(long, value_name = "W,..", requires = "node", value_delimiter = ',')]
+    weights: Vec<NonZeroU32>,
     /// Threads of the server; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -90,9 +93,8 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
 pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     let (all, json, plot) = (args.all, args.json, args.plot.clone());
     let progress = bar::Bar::new();
-    if let Some(path) = &args.machines {
-        let path = path.clone();
-        let text = in_parts(args, &path, &progress)?;
+    if !args.node.is_empty() {
+        let text = in_parts(args, &progress)?;
         progress.finish();
         return Ok(report::print(&text)?);
     }
@@ -110,39 +112,26 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     Ok(printed?)
 }
 
-/// What `plan --machines` prints: the layouts of tables that the records of the arguments could have, on the machines of a file.
-fn in_parts(args: PlanArgs, machines: &Path, progress: &dyn Progress) -> Result<String, Box<dyn Error>> {
-    let (all, json) = (args.all, args.json);
-    let machine = || -> Result<Arc<Machine>, Box<dyn Error>> {
-        let machine = match &args.machine {
-            Some(path) => wishes::read_machine(path)?,
-            None => wishes::this_machine(super::threads(args.threads), args.recalibrate, progress)?,
-        };
-        if let Some(path) = &args.save_machine {
-            wishes::save_machine(&machine, path)?;
-        }
-        Ok(machine)
-    };
-    let cluster = machines::read(machines, machine)?;
+/// Returns what `plan --node` prints: the layouts of tables that the records of the arguments could have.
+fn in_parts(args: PlanArgs, progress: &dyn Progress) -> Result<String, Box<dyn Error>> {
+    let json = args.json;
+    let machine = args.machine(progress)?;
     let (asked, wanted, options) = (args.wishes.wishes(), args.cluster_wishes(), args.build_options());
     let may_link = asked.budgets.linkable || args.protocol.is_some();
     let records = args.records.read(None, progress)?;
     let mut listed = asked;
     listed.budgets.linkable = true;
-    let layouts = planner::layouts(&records, &options, &listed, &wanted, &cluster, progress)?;
-    let best = Layout::undominated(&layouts);
-    let shown = if all { &layouts } else { &best };
+    let layouts = planner::layouts(&records, &options, &listed, &wanted, &machine, progress)?;
     if json {
-        let lines = shown.iter().map(|layout| {
+        let lines = layouts.iter().map(|layout| {
             let mut value = serde_json::to_value(layout)?;
             value["command"] = layout.serve("TABLE").into();
             serde_json::to_string(&value)
         });
         return Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n") + "\n");
     }
-    let is_taken = |layout: &&Layout| may_link || layout.table.linkable == Linkable::Nothing;
-    let chosen = shown.iter().find(is_taken);
-    Ok(layouts::text(&layouts::Laid { records: &records, wishes: &asked, shown, chosen }))
+    let chosen = layouts.iter().find(|layout| may_link || layout.table.linkable == Linkable::Nothing);
+    Ok(layouts::text(&layouts::Laid { records: &records, wishes: &asked, layouts: &layouts, chosen }))
 }
 
 impl PlanArgs {
@@ -156,10 +145,26 @@ impl PlanArgs {
 
     fn cluster_wishes(&self) -> ClusterWishes {
         ClusterWishes {
+            nodes: self.node.clone(),
+            weights: (!self.weights.is_empty())
+                .then(|| self.weights.iter().map(|weight| weight.get()).collect()),
             rate: self.lookups_per_second,
             replicas: self.replicas.get(),
             parts: self.parts.map(NonZeroUsize::get),
         }
+    }
+
+    /// Returns the machine whose times are planned with, and writes its profile if that is asked for.
+    fn machine(&self, progress: &dyn Progress) -> Result<Arc<Machine>, Box<dyn Error>> {
+        let machine = match (&self.machine, self.backend) {
+            (Some(path), _) => wishes::read_machine(path)?,
+            (None, BackendChoice::Cuda) => Arc::new(Machine::gpu_floors()),
+            (None, _) => wishes::this_machine(super::threads(self.threads), self.recalibrate, progress)?,
+        };
+        if let Some(path) = &self.save_machine {
+            wishes::save_machine(&machine, path)?;
+        }
+        Ok(machine)
     }
 }
 
@@ -212,29 +217,22 @@ pub(crate) fn planned(
     input: Option<Input>,
     progress: &dyn Progress,
 ) -> Result<Planned, Box<dyn Error>> {
-    if args.machines.is_some() {
-        return Err("machines: parts are planned by 'hushdb plan --machines' alone".into());
+    if !args.node.is_empty() {
+        return Err("node: parts are planned by 'hushdb plan --node' alone".into());
     }
     let options = args.build_options();
-    let records = args.records.read(input, progress)?;
-    let machine: Arc<Machine> = match (&args.machine, args.backend) {
-        (Some(path), _) => wishes::read_machine(path)?,
-        (None, BackendChoice::Cuda) => Arc::new(Machine::gpu_floors()),
-        (None, _) => wishes::this_machine(super::threads(args.threads), args.recalibrate, progress)?,
-    };
-    if let Some(path) = &args.save_machine {
-        wishes::save_machine(&machine, path)?;
-    }
+    let machine = args.machine(progress)?;
+    let for_gpus = args.machine.is_none() && args.backend == BackendChoice::Cuda;
     let asked = args.wishes.wishes();
+    let may_link = asked.budgets.linkable || args.protocol.is_some();
+    let records = args.records.read(input, progress)?;
     // All are listed, also those that a build takes only if it is told.
     let mut listed = asked;
     listed.budgets.linkable = true;
     let offers = planner::offers(&records, &options, &listed, &machine, progress)?;
     let best = undominated(&offers);
-    let may_link = asked.budgets.linkable || args.protocol.is_some();
     let is_taken = |offer: &&Offer| may_link || offer.linkable == Linkable::Nothing;
     let chosen = best.iter().find(is_taken).cloned();
-    let for_gpus = args.machine.is_none() && args.backend == BackendChoice::Cuda;
     let gpus = if for_gpus { gpus().devices } else { Vec::new() };
     Ok(Planned { records, machine, gpus, asked, offers, best, chosen })
 }

@@ -28,7 +28,7 @@ pub(super) fn text(all: &Shown<'_>) -> String {
     let Shown { records, machine, gpus, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);
     let mut lines = vec![format!(
-        "{} values of {}, for {name}{}{}",
+        "{} values, {} in all, for {name}{}{}",
         records.count(),
         bytes(records.payload()),
         if level.is_empty() { String::new() } else { format!(", {level}") },
