@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the import table, as docs/architecture.md states it, what a program that only serves links, who tells protocols apart, the
-sizes of files, the lengths of comments, and that no table of the docs is cut in two."""
+sizes of files and functions, the lengths of comments, and that no table of the docs is cut in two."""
 
 import json
 import pathlib
@@ -30,7 +30,9 @@ ROOF = {"hush-py": {"hushdb"}}  # what has commands as functions (hushdb::embed)
 INGEST_ONLY = {"parquet", "rusqlite", "libsqlite3-sys", "csv", "brotli", "zstd", "flate2", "snap", "lz4_flex"}
 INGEST_ONLY |= {"tokio-postgres", "object_store", "reqwest", "arrow-array", "arrow-ipc", "ctrlc", "dejavu", "plotters"}
 MAX_LINES = 600
+MAX_FUNCTION = 80  # lines
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are
+FUNCTION = re.compile(r'( *)(?:pub(?:\([a-z]+\))? )?(?:const |async |unsafe |extern "C" )*fn (\w+)')
 SOURCES = {".rs", ".cu", ".cuh", ".cpp", ".hpp", ".h"}
 
 
@@ -89,6 +91,26 @@ def large_files() -> list[str]:
     return [f"{path}: {lines} lines, more than {MAX_LINES}: split it by concept" for path, lines in large]
 
 
+def long_functions() -> list[str]:
+    """Functions of programs, not of their tests, that do not fit on a page. rustfmt closes one at the column in which it begins."""
+    wrong = []
+    for path, lines in sources():
+        if path.suffix != ".rs" or "src" not in path.parts:
+            continue
+        for start, line in enumerate(lines):
+            if line == "#[cfg(test)]":
+                break
+            if not (found := FUNCTION.match(line)):
+                continue
+            head = next(at for at in range(start, len(lines)) if lines[at].endswith(("{", "}", ";")))
+            if not lines[head].endswith("{"):
+                continue
+            length = lines.index(found[1] + "}", head) - start + 1
+            if length > MAX_FUNCTION:
+                wrong.append(f"{path}:{start + 1}: {found[2]} has {length} lines, more than {MAX_FUNCTION}: name its steps")
+    return wrong
+
+
 def long_comments() -> list[str]:
     comments = [
         (path, number, len(line))
@@ -112,6 +134,6 @@ def cut_tables() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + not_only_served() + dispatches() + large_files() + long_comments() + cut_tables()
-    print("\n".join(problems) or "house: import table, links, protocols, file sizes, comments and tables hold")
+    problems = new_arrows() + not_only_served() + dispatches() + large_files() + long_functions() + long_comments() + cut_tables()
+    print("\n".join(problems) or "house: import table, links, protocols, sizes of files and functions, comments and tables hold")
     sys.exit(bool(problems))

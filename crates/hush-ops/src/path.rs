@@ -294,40 +294,13 @@ impl StepShape {
         match *self {
             Self::LweFold { db } => fold(db, queries),
             Self::FoldOnline { db } => fold(db.times(batch), queries),
-            Self::LweHint { db, matrix, .. } => {
-                // The matrix is expanded from its seed: its columns are the vectors.
-                fold(db, queries * matrix.n() as f64)
-            }
+            // The matrix is expanded from its seed: its columns are the vectors.
+            Self::LweHint { db, matrix, .. } => fold(db, queries * matrix.n() as f64),
             Self::ReinterpretLwe { words, db } => {
                 Work { bytes: queries * (size_of::<u32>() * words + db.bytes()) as f64, ..Work::default() }
             }
-            Self::Expand { ring, rows, folds } => {
-                let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
-                let leaves = ring.leaves(rows, folds);
-                // Level j from the top has a node for every 2^j leaves, each of them a key switch.
-                let switch = |(level, digits)| {
-                    leaves.div_ceil(1usize << (level + 1)) * switch_transforms(limbs, digits)
-                };
-                let digits = ring.levels().iter().rev().map(|gadget| gadget.digits).enumerate();
-                let bottoms =
-                    folds * ring.fold_gadget().digits * switch_transforms(limbs, ring.square_gadget().digits);
-                let subs = digits.map(switch).sum::<usize>();
-                Work {
-                    operand_bytes: ciphertext_bytes(&ring, queries * rows as f64),
-                    transforms: queries * (subs + bottoms) as f64,
-                    ..Work::default()
-                }
-            }
-            Self::LiftHint { ring, n, columns, parts } => {
-                let polys = queries * (n * columns * parts) as f64;
-                // A row of the hint is n words; it becomes a coefficient of n polynomials.
-                let words = polys * (size_of::<u32>() * ring.degree()) as f64;
-                Work {
-                    operand_bytes: words + polys * poly_bytes(&ring) as f64,
-                    transforms: polys * ring.kept_limbs() as f64,
-                    ..Work::default()
-                }
-            }
+            Self::Expand { ring, rows, folds } => expansion(&ring, rows, folds, queries),
+            Self::LiftHint { ring, n, columns, parts } => lift(&ring, queries * (n * columns * parts) as f64),
             Self::Pack { hint: db, .. } | Self::RlweFold { db, .. } => {
                 Work { bytes: db.bytes() as f64, ..selected(db, queries) }
             }
@@ -345,75 +318,114 @@ impl StepShape {
             Self::RgswFold { ring, entries, planes, .. } => {
                 external_products(&ring, queries * (planes * entries.saturating_sub(1)) as f64)
             }
-            Self::SymbolFold { ring, db, .. } => {
-                let polys = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
-                let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
-                // A batch shares the transforms.
-                let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
-                let operand_bytes = ciphertext_bytes(&ring, queries * (db.rows() + db.columns()) as f64);
-                Work { bytes, operand_bytes, transforms: polys, products, sums, ..Work::default() }
-            }
-            Self::PrivateKeySwitch { ring, rows, folds } => {
-                let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
-                let switched = (rows + 2 * folds * ring.fold_gadget().digits) as f64;
-                let sums = queries * switched * (2 * limbs * ring.degree()) as f64;
-                let n = ring.tlwe().map_or(0, |tlwe| tlwe.key_rows()) as f64;
-                // A transform back of the dropped prime, and one to each kept one, of both halves.
-                let transforms = 2.0 * queries * switched * limbs as f64;
-                Work { products: sums * n, sums, transforms, ..Work::default() }
-            }
+            Self::SymbolFold { ring, db, .. } => symbol_fold(&ring, db, queries),
+            Self::PrivateKeySwitch { ring, rows, folds } => private_key_switch(&ring, rows, folds, queries),
             Self::Rotate { ring, count, bits } => external_products(&ring, queries * (count * bits) as f64),
-            Self::RingSwitch { ring } => {
-                // A transform of the small ring costs less in proportion to its degree.
-                let small = ring.switch().map_or(0.0, |switch| {
-                    let parts = ring.degree() / switch.degree();
-                    let transforms = parts * (2 + switch.gadget().digits) + switch.rank() + 1;
-                    (transforms * switch.limbs() * switch.degree()) as f64 / ring.degree() as f64
-                });
-                switches(&ring, 2.0 * queries) + Work { transforms: queries * small, ..Work::default() }
-            }
+            Self::RingSwitch { ring } => ring_switch(&ring, queries),
             Self::PackColumns { ring, columns, shape } => {
-                let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
-                let (products, digits) =
-                    (polys * ring.degree() as f64, shape.plaintexts() * poly_bytes(&ring));
-                // Digits are read once, and the words beside those of the fold.
-                let words = queries * (size_of::<u32>() * shape.rows()) as f64;
-                let operand_bytes = words + digits as f64;
-                let own =
-                    Work { operand_bytes, transforms: polys, products, sums: products, ..Work::default() };
-                fold(columns, queries) + own
+                fold(columns, queries) + column_packing(&ring, &shape, queries)
             }
-            Self::RgswPowerFold { ring, shape } => {
-                let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);
-                let keys = Work { transforms: queries * 2.0 * ring.kept_limbs() as f64, ..Work::default() };
-                // The terms are rotated words, and masks that are the same for all queries.
-                let words = queries * (size_of::<u32>() * shape.rows()) as f64;
-                let masks = (shape.plaintexts() * poly_bytes(&ring)) as f64;
-                let products = external_products(&ring, queries * folds as f64);
-                Work { operand_bytes: words + masks, ..products } + keys
-            }
+            Self::RgswPowerFold { ring, shape } => power_fold(&ring, &shape, queries),
             Self::SendWords { rows, bytes } => {
                 let operand_bytes = queries * (size_of::<u32>() * rows + bytes) as f64;
                 Work { operand_bytes, ..Work::default() }
             }
-            Self::Respond { ring, plaintexts } => {
-                let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
-                let (limbs, digits, pairs_of_all) =
-                    (ring.kept_limbs(), ring.pack_gadget().digits, queries * pairs as f64);
-                // The halves a of both are decomposed; each of three polynomials is a sum of 2 l products a slot. Four polynomials
-                // are read, three written.
-                let sums = 3.0 * pairs_of_all * (limbs * ring.degree()) as f64;
-                let packed = Work {
-                    operand_bytes: 7.0 * pairs_of_all * poly_bytes(&ring) as f64,
-                    transforms: 2.0 * pairs_of_all * switch_transforms(limbs, digits) as f64,
-                    products: sums * 2.0 * digits as f64,
-                    sums,
-                    ..Work::default()
-                };
-                packed + switches(&ring, queries * (2 * plaintexts - pairs) as f64)
-            }
+            Self::Respond { ring, plaintexts } => response(&ring, plaintexts, queries),
         }
     }
+}
+
+/// An expansion of queries of `rows` selectors and `folds` bits into ciphertexts.
+fn expansion(ring: &RingParams, rows: usize, folds: usize, queries: f64) -> Work {
+    let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
+    let leaves = ring.leaves(rows, folds);
+    // Level j from the top has a node for every 2^j leaves, each of them a key switch.
+    let switch = |(level, digits)| leaves.div_ceil(1usize << (level + 1)) * switch_transforms(limbs, digits);
+    let digits = ring.levels().iter().rev().map(|gadget| gadget.digits).enumerate();
+    let bottoms = folds * ring.fold_gadget().digits * switch_transforms(limbs, ring.square_gadget().digits);
+    let subs = digits.map(switch).sum::<usize>();
+    Work {
+        operand_bytes: ciphertext_bytes(ring, queries * rows as f64),
+        transforms: queries * (subs + bottoms) as f64,
+        ..Work::default()
+    }
+}
+
+/// A lift of a hint to `polys` polynomials: a row of the hint is n words, which become a coefficient of n polynomials.
+fn lift(ring: &RingParams, polys: f64) -> Work {
+    let words = polys * (size_of::<u32>() * ring.degree()) as f64;
+    Work {
+        operand_bytes: words + polys * poly_bytes(ring) as f64,
+        transforms: polys * ring.kept_limbs() as f64,
+        ..Work::default()
+    }
+}
+
+/// A fold of symbols, which a batch of queries shares the transforms of.
+fn symbol_fold(ring: &RingParams, db: SymbolTiling, queries: f64) -> Work {
+    let polys = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
+    let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
+    let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
+    let operand_bytes = ciphertext_bytes(ring, queries * (db.rows() + db.columns()) as f64);
+    Work { bytes, operand_bytes, transforms: polys, products, sums, ..Work::default() }
+}
+
+/// A switch of TLWE queries of `rows` selectors and `folds` bits to ciphertexts, by private keys.
+fn private_key_switch(ring: &RingParams, rows: usize, folds: usize, queries: f64) -> Work {
+    let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
+    let switched = (rows + 2 * folds * ring.fold_gadget().digits) as f64;
+    let sums = queries * switched * (2 * limbs * ring.degree()) as f64;
+    let n = ring.tlwe().map_or(0, |tlwe| tlwe.key_rows()) as f64;
+    // A transform back of the dropped prime, and one to each kept one, of both halves.
+    let transforms = 2.0 * queries * switched * limbs as f64;
+    Work { products: sums * n, sums, transforms, ..Work::default() }
+}
+
+/// A switch of a ciphertext to the small ring, a transform of which costs less in proportion to its degree.
+fn ring_switch(ring: &RingParams, queries: f64) -> Work {
+    let small = ring.switch().map_or(0.0, |switch| {
+        let parts = ring.degree() / switch.degree();
+        let transforms = parts * (2 + switch.gadget().digits) + switch.rank() + 1;
+        (transforms * switch.limbs() * switch.degree()) as f64 / ring.degree() as f64
+    });
+    switches(ring, 2.0 * queries) + Work { transforms: queries * small, ..Work::default() }
+}
+
+/// What packs the folded columns, beside their fold. Digits are read once, and the words beside those of the fold.
+fn column_packing(ring: &RingParams, shape: &PackShape, queries: f64) -> Work {
+    let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
+    let products = polys * ring.degree() as f64;
+    let digits = shape.plaintexts() * poly_bytes(ring);
+    let words = queries * (size_of::<u32>() * shape.rows()) as f64;
+    let operand_bytes = words + digits as f64;
+    Work { operand_bytes, transforms: polys, products, sums: products, ..Work::default() }
+}
+
+/// A fold of entries by a power. The terms are rotated words, and masks that are the same for all queries.
+fn power_fold(ring: &RingParams, shape: &PackShape, queries: f64) -> Work {
+    let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);
+    let keys = Work { transforms: queries * 2.0 * ring.kept_limbs() as f64, ..Work::default() };
+    let words = queries * (size_of::<u32>() * shape.rows()) as f64;
+    let masks = (shape.plaintexts() * poly_bytes(ring)) as f64;
+    let products = external_products(ring, queries * folds as f64);
+    Work { operand_bytes: words + masks, ..products } + keys
+}
+
+/// A response of `plaintexts` ciphertexts, in pairs where the ring packs pairs: the halves a of both are decomposed, and each of
+/// three polynomials is a sum of 2 l products a slot. Four polynomials are read, three written.
+fn response(ring: &RingParams, plaintexts: usize, queries: f64) -> Work {
+    let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
+    let (limbs, digits) = (ring.kept_limbs(), ring.pack_gadget().digits);
+    let pairs_of_all = queries * pairs as f64;
+    let sums = 3.0 * pairs_of_all * (limbs * ring.degree()) as f64;
+    let packed = Work {
+        operand_bytes: 7.0 * pairs_of_all * poly_bytes(ring) as f64,
+        transforms: 2.0 * pairs_of_all * switch_transforms(limbs, digits) as f64,
+        products: sums * 2.0 * digits as f64,
+        sums,
+        ..Work::default()
+    };
+    packed + switches(ring, queries * (2 * plaintexts - pairs) as f64)
 }
 
 /// A fold of `db` by `vectors` vectors.

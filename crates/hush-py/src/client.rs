@@ -29,6 +29,24 @@ use crate::{
 #[pyclass(frozen)]
 pub(crate) struct Client(Arc<HttpClient>);
 
+/// Sets how long a request may take, and how often it is made.
+fn set_patience(
+    options: &mut HttpOptions,
+    timeout: Option<f64>,
+    attempts: Option<u32>,
+) -> Result<(), &'static str> {
+    if let Some(seconds) = timeout {
+        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+        options.timeout = Some(limit.ok_or("timeout is a number of seconds above 0")?);
+    }
+    match attempts {
+        Some(0) => return Err("attempts is a number of at least 1"),
+        Some(attempts) => options.retry = RetryPolicy { attempts, ..options.retry },
+        None => {}
+    }
+    Ok(())
+}
+
 #[pymethods]
 impl Client {
     #[new]
@@ -97,17 +115,7 @@ impl Client {
             stored_form: true,
             ..HttpOptions::default()
         };
-        if let Some(seconds) = timeout {
-            let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-            options.timeout =
-                Some(limit.ok_or_else(|| refused("timeout is a number of seconds above 0".into()))?);
-        }
-        if let Some(attempts) = attempts {
-            if attempts == 0 {
-                return Err(refused("attempts is a number of at least 1".into()));
-            }
-            options.retry = RetryPolicy { attempts, ..options.retry };
-        }
+        set_patience(&mut options, timeout, attempts).map_err(|reason| refused(reason.into()))?;
         if let Some(bytes) = max_hint {
             options.max_hint_bytes = bytes;
         }

@@ -7,11 +7,11 @@ use arrow_array::{
     FixedSizeBinaryArray, FixedSizeListArray, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray,
     MapArray, NullArray, PrimitiveArray, StringArray, StringViewArray, StructArray,
     types::{
-        ArrowDictionaryKeyType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
-        Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-        Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-        TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-        UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+        ArrowDictionaryKeyType, ArrowTimestampType, Date32Type, Date64Type, Decimal32Type, Decimal64Type,
+        Decimal128Type, Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+        Int32Type, Int64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+        Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+        TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, i256};
@@ -121,7 +121,7 @@ pub(crate) fn array(own: &ColumnType, cells: &Cells<'_>) -> Result<ArrayRef, Arr
     }
 }
 
-fn other(own: &impl std::fmt::Display) -> ArrowError {
+fn other(own: &(impl std::fmt::Display + ?Sized)) -> ArrowError {
     ArrowError::ParseError(format!(
         "a field is not of its column's type, which is {own}: the table is damaged"
     ))
@@ -174,28 +174,7 @@ fn plain(own: &PlainType, cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
         PlainType::Float(16) => Arc::new(primitive::<Float16Type>(own, cells, half)?),
         PlainType::Float(32) => numbers::<Float32Type>(own, cells)?,
         PlainType::Float(_) => numbers::<Float64Type>(own, cells)?,
-        &PlainType::Decimal { bits, precision, scale } => {
-            let digits = |text: &str| unscaled(text, scale);
-            match bits {
-                32 => {
-                    let all = primitive::<Decimal32Type>(own, cells, |text| digits(text)?.parse().ok())?;
-                    Arc::new(all.with_precision_and_scale(precision, scale)?)
-                }
-                64 => {
-                    let all = primitive::<Decimal64Type>(own, cells, |text| digits(text)?.parse().ok())?;
-                    Arc::new(all.with_precision_and_scale(precision, scale)?)
-                }
-                128 => {
-                    let all = primitive::<Decimal128Type>(own, cells, |text| digits(text)?.parse().ok())?;
-                    Arc::new(all.with_precision_and_scale(precision, scale)?)
-                }
-                _ => {
-                    let all =
-                        primitive::<Decimal256Type>(own, cells, |text| i256::from_string(&digits(text)?))?;
-                    Arc::new(all.with_precision_and_scale(precision, scale)?)
-                }
-            }
-        }
+        &PlainType::Decimal { bits, precision, scale } => decimals(own, cells, (bits, precision, scale))?,
         // As in JSON.
         PlainType::Any => {
             Arc::new(cells.iter().map(|cell| cell.as_ref().map(Content::shown)).collect::<StringArray>())
@@ -223,35 +202,72 @@ fn plain(own: &PlainType, cells: &Cells<'_>) -> Result<ArrayRef, ArrowError> {
         PlainType::Date(_) => {
             Arc::new(primitive::<Date64Type>(own, cells, |text| days_of(text)?.checked_mul(86_400_000))?)
         }
-        PlainType::Time(unit) => {
-            let count = |text: &str| Some(nanos_of_day(text)? / nanos(*unit) as i64);
-            let short = |text: &str| count(text)?.try_into().ok();
-            match unit {
-                Unit::Second => Arc::new(primitive::<Time32SecondType>(own, cells, short)?),
-                Unit::Milli => Arc::new(primitive::<Time32MillisecondType>(own, cells, short)?),
-                Unit::Micro => Arc::new(primitive::<Time64MicrosecondType>(own, cells, count)?),
-                Unit::Nano => Arc::new(primitive::<Time64NanosecondType>(own, cells, count)?),
-            }
+        PlainType::Time(unit) => times(own, cells, *unit)?,
+        PlainType::Timestamp(unit, zone) => timestamps(own, cells, *unit, zone.as_deref())?,
+    })
+}
+
+/// Makes decimal numbers of so many bits and digits, of which `scale` are behind the point.
+fn decimals(
+    own: &PlainType,
+    cells: &Cells<'_>,
+    (bits, precision, scale): (u16, u8, i8),
+) -> Result<ArrayRef, ArrowError> {
+    let digits = |text: &str| unscaled(text, scale);
+    Ok(match bits {
+        32 => {
+            let all = primitive::<Decimal32Type>(own, cells, |text| digits(text)?.parse().ok())?;
+            Arc::new(all.with_precision_and_scale(precision, scale)?)
         }
-        PlainType::Timestamp(unit, zone) => {
-            let count = |text: &str| nanos_of(text)?.div_euclid(nanos(*unit)).try_into().ok();
-            let zone = zone.as_deref().map(Arc::<str>::from);
-            match unit {
-                Unit::Second => {
-                    Arc::new(primitive::<TimestampSecondType>(own, cells, count)?.with_timezone_opt(zone))
-                }
-                Unit::Milli => Arc::new(
-                    primitive::<TimestampMillisecondType>(own, cells, count)?.with_timezone_opt(zone),
-                ),
-                Unit::Micro => Arc::new(
-                    primitive::<TimestampMicrosecondType>(own, cells, count)?.with_timezone_opt(zone),
-                ),
-                Unit::Nano => {
-                    Arc::new(primitive::<TimestampNanosecondType>(own, cells, count)?.with_timezone_opt(zone))
-                }
-            }
+        64 => {
+            let all = primitive::<Decimal64Type>(own, cells, |text| digits(text)?.parse().ok())?;
+            Arc::new(all.with_precision_and_scale(precision, scale)?)
+        }
+        128 => {
+            let all = primitive::<Decimal128Type>(own, cells, |text| digits(text)?.parse().ok())?;
+            Arc::new(all.with_precision_and_scale(precision, scale)?)
+        }
+        _ => {
+            let all = primitive::<Decimal256Type>(own, cells, |text| i256::from_string(&digits(text)?))?;
+            Arc::new(all.with_precision_and_scale(precision, scale)?)
         }
     })
+}
+
+/// Makes times of a day.
+fn times(own: &PlainType, cells: &Cells<'_>, unit: Unit) -> Result<ArrayRef, ArrowError> {
+    let count = |text: &str| Some(nanos_of_day(text)? / nanos(unit) as i64);
+    let short = |text: &str| count(text)?.try_into().ok();
+    Ok(match unit {
+        Unit::Second => Arc::new(primitive::<Time32SecondType>(own, cells, short)?),
+        Unit::Milli => Arc::new(primitive::<Time32MillisecondType>(own, cells, short)?),
+        Unit::Micro => Arc::new(primitive::<Time64MicrosecondType>(own, cells, count)?),
+        Unit::Nano => Arc::new(primitive::<Time64NanosecondType>(own, cells, count)?),
+    })
+}
+
+/// Makes timestamps in a time zone, if there is one.
+fn timestamps(
+    own: &PlainType,
+    cells: &Cells<'_>,
+    unit: Unit,
+    zone: Option<&str>,
+) -> Result<ArrayRef, ArrowError> {
+    fn of<T: ArrowTimestampType>(
+        own: &PlainType,
+        cells: &Cells<'_>,
+        unit: Unit,
+        zone: Option<&str>,
+    ) -> Result<ArrayRef, ArrowError> {
+        let count = |text: &str| nanos_of(text)?.div_euclid(nanos(unit)).try_into().ok();
+        Ok(Arc::new(primitive::<T>(own, cells, count)?.with_timezone_opt(zone.map(Arc::<str>::from))))
+    }
+    match unit {
+        Unit::Second => of::<TimestampSecondType>(own, cells, unit, zone),
+        Unit::Milli => of::<TimestampMillisecondType>(own, cells, unit, zone),
+        Unit::Micro => of::<TimestampMicrosecondType>(own, cells, unit, zone),
+        Unit::Nano => of::<TimestampNanosecondType>(own, cells, unit, zone),
+    }
 }
 
 /// Refuses nulls that take too much memory. Arrow has as many elements or bytes for a null as for a value of a fixed size, and the
@@ -294,98 +310,28 @@ fn nested(nested: &NestedType, own: &ColumnType, cells: &Cells<'_>) -> Result<Ar
     let name = own.name();
     let data_type = arrow_field("", own).data_type().clone();
     let nulls = Some(cells.iter().map(Option::is_some).collect::<NullBuffer>());
-    let lists = |element: &ColumnType| -> Result<(Vec<usize>, ArrayRef), ArrowError> {
-        let (mut lengths, mut all) = (Vec::new(), Vec::new());
-        for cell in cells {
-            let text = cell.as_ref().map(|cell| cell.text().ok_or_else(|| other(&name))).transpose()?;
-            let elements: Vec<&RawValue> =
-                text.map_or(Ok(Vec::new()), serde_json::from_str).map_err(|_| other(&name))?;
-            lengths.push(elements.len());
-            for json in elements {
-                all.push(Content::of_json(json, element).ok_or_else(|| other(&name))?);
-            }
-        }
-        Ok((lengths, array(element, &all)?))
-    };
     Ok(match (nested, &data_type) {
         (NestedType::List(Column(_, element)), DataType::List(field)) => {
-            let (lengths, values) = lists(element)?;
+            let (lengths, values) = lists(element, cells, &name)?;
             Arc::new(ListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, nulls)?)
         }
         (NestedType::LargeList(Column(_, element)), DataType::LargeList(field)) => {
-            let (lengths, values) = lists(element)?;
-            Arc::new(LargeListArray::try_new(
-                field.clone(),
-                OffsetBuffer::from_lengths(lengths),
-                values,
-                nulls,
-            )?)
+            let (lengths, values) = lists(element, cells, &name)?;
+            let offsets = OffsetBuffer::from_lengths(lengths);
+            Arc::new(LargeListArray::try_new(field.clone(), offsets, values, nulls)?)
         }
         (NestedType::FixedSizeList(size, Column(_, element)), DataType::FixedSizeList(field, length)) => {
-            check_nulls(cells, *size)?;
-            let mut all = Vec::new();
-            for cell in cells {
-                let Some(cell) = cell else {
-                    all.extend((0..*size).map(|_| None));
-                    continue;
-                };
-                let elements: Vec<&RawValue> = cell
-                    .text()
-                    .and_then(|text| serde_json::from_str(text).ok())
-                    .filter(|elements: &Vec<_>| elements.len() == *size as usize)
-                    .ok_or_else(|| other(&name))?;
-                for json in elements {
-                    all.push(Content::of_json(json, element).ok_or_else(|| other(&name))?);
-                }
-            }
-            let values = array(element, &all)?;
-            Arc::new(FixedSizeListArray::try_new_with_length(
-                field.clone(),
-                *length,
-                values,
-                nulls,
-                cells.len(),
-            )?)
+            let (field, values) = (field.clone(), fixed_lists(*size, element, cells, &name)?);
+            Arc::new(FixedSizeListArray::try_new_with_length(field, *length, values, nulls, cells.len())?)
         }
         (NestedType::Struct(members), DataType::Struct(fields)) => {
-            let rows = rows(cells, &name)?;
-            let mut arrays = Vec::new();
-            for Column(member, own) in members {
-                let mut cells = Vec::new();
-                for row in &rows {
-                    let found = row.as_ref().and_then(|row| row.0.iter().find(|(name, _)| name == member));
-                    cells.push(match found {
-                        None => None,
-                        Some((_, json)) => {
-                            let json: &RawValue = serde_json::from_str(json).map_err(|_| other(&name))?;
-                            Content::of_json(json, own).ok_or_else(|| other(&name))?
-                        }
-                    });
-                }
-                arrays.push(array(own, &cells)?);
-            }
-            Arc::new(StructArray::try_new_with_length(fields.clone(), arrays, nulls, cells.len())?)
+            let (fields, arrays) = (fields.clone(), structs(members, cells, &name)?);
+            Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, cells.len())?)
         }
         (NestedType::Map(Column(_, key), Column(_, value)), DataType::Map(field, sorted)) => {
-            let rows = rows(cells, &name)?;
-            let (mut lengths, mut names, mut values) = (Vec::new(), Vec::new(), Vec::new());
-            for row in &rows {
-                let entries = row.as_ref().map_or(&[][..], |row| &row.0[..]);
-                lengths.push(entries.len());
-                for (own_name, json) in entries {
-                    let quoted = serde_json::value::to_raw_value(own_name).map_err(|_| other(&name))?;
-                    let content = Content::of_json(&quoted, key).ok_or_else(|| other(&name))?;
-                    names.push(content.map(Content::into_owned));
-                    let json: &RawValue = serde_json::from_str(json).map_err(|_| other(&name))?;
-                    values.push(Content::of_json(json, value).ok_or_else(|| other(&name))?);
-                }
-            }
+            let (lengths, [keys, values]) = maps((key, value), cells, &name)?;
             let DataType::Struct(fields) = field.data_type() else { return Err(other(&name)) };
-            let entries = StructArray::try_new(
-                fields.clone(),
-                vec![array(key, &names)?, array(value, &values)?],
-                None,
-            )?;
+            let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
             let offsets = OffsetBuffer::from_lengths(lengths);
             Arc::new(MapArray::try_new(field.clone(), offsets, entries, nulls, *sorted)?)
         }
@@ -401,6 +347,92 @@ fn nested(nested: &NestedType, own: &ColumnType, cells: &Cells<'_>) -> Result<Ar
         },
         _ => return Err(other(&name)),
     })
+}
+
+/// Reads the elements of a list in JSON.
+fn elements<'c>(cell: &'c Content<'_>, name: &str) -> Result<Vec<&'c RawValue>, ArrowError> {
+    let text = cell.text().ok_or_else(|| other(name))?;
+    serde_json::from_str(text).map_err(|_| other(name))
+}
+
+/// Returns the lengths of lists, and all elements.
+fn lists(element: &ColumnType, cells: &Cells<'_>, name: &str) -> Result<(Vec<usize>, ArrayRef), ArrowError> {
+    let (mut lengths, mut all) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let elements = cell.as_ref().map_or(Ok(Vec::new()), |cell| elements(cell, name))?;
+        lengths.push(elements.len());
+        for json in elements {
+            all.push(Content::of_json(json, element).ok_or_else(|| other(name))?);
+        }
+    }
+    Ok((lengths, array(element, &all)?))
+}
+
+/// Returns the elements of lists of `size` elements; those of a null are null.
+fn fixed_lists(
+    size: u32,
+    element: &ColumnType,
+    cells: &Cells<'_>,
+    name: &str,
+) -> Result<ArrayRef, ArrowError> {
+    check_nulls(cells, size)?;
+    let mut all = Vec::new();
+    for cell in cells {
+        let Some(cell) = cell else {
+            all.extend((0..size).map(|_| None));
+            continue;
+        };
+        let elements = elements(cell, name)?;
+        if elements.len() != size as usize {
+            return Err(other(name));
+        }
+        for json in elements {
+            all.push(Content::of_json(json, element).ok_or_else(|| other(name))?);
+        }
+    }
+    array(element, &all)
+}
+
+/// Returns the members of structs; one that a row lacks is null.
+fn structs(members: &[Column], cells: &Cells<'_>, name: &str) -> Result<Vec<ArrayRef>, ArrowError> {
+    let rows = rows(cells, name)?;
+    let member = |Column(member, own): &Column| {
+        let mut cells = Vec::new();
+        for row in &rows {
+            let found = row.as_ref().and_then(|row| row.0.iter().find(|(name, _)| name == member));
+            cells.push(match found {
+                None => None,
+                Some((_, json)) => {
+                    let json: &RawValue = serde_json::from_str(json).map_err(|_| other(name))?;
+                    Content::of_json(json, own).ok_or_else(|| other(name))?
+                }
+            });
+        }
+        array(own, &cells)
+    };
+    members.iter().map(member).collect()
+}
+
+/// Returns the lengths of maps, all keys and all values.
+fn maps(
+    (key, value): (&ColumnType, &ColumnType),
+    cells: &Cells<'_>,
+    name: &str,
+) -> Result<(Vec<usize>, [ArrayRef; 2]), ArrowError> {
+    let rows = rows(cells, name)?;
+    let (mut lengths, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for row in &rows {
+        let entries = row.as_ref().map_or(&[][..], |row| &row.0[..]);
+        lengths.push(entries.len());
+        for (own, json) in entries {
+            let quoted = serde_json::value::to_raw_value(own).map_err(|_| other(name))?;
+            let content = Content::of_json(&quoted, key).ok_or_else(|| other(name))?;
+            keys.push(content.map(Content::into_owned));
+            let json: &RawValue = serde_json::from_str(json).map_err(|_| other(name))?;
+            values.push(Content::of_json(json, value).ok_or_else(|| other(name))?);
+        }
+    }
+    Ok((lengths, [array(key, &keys)?, array(value, &values)?]))
 }
 
 /// Values that are there once, and their numbers.

@@ -43,8 +43,8 @@ use hush_protocol::{
 use hush_store::{
     ingest::SpooledRecords,
     snapshot::{
-        Changes, DB_FILE, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, SnapshotWriter, State,
-        segment_file,
+        Changes, DB_FILE, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, Identity, SnapshotWriter,
+        State, segment_file,
     },
 };
 
@@ -75,7 +75,7 @@ const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
 ///
 /// # Errors
 /// [`BuildError`] says what does not fit and what to change. The target is then as it was. [`BuildError::is_cancelled`] if
-/// `progress` or the writer says that it is to be context up.
+/// `progress` or the writer says that it is to be given up.
 pub fn build(
     records: &SpooledRecords,
     by_key: bool,
@@ -85,7 +85,6 @@ pub fn build(
     backends: &Backends,
     progress: &dyn Progress,
 ) -> Result<Header, BuildError> {
-    let cpu: &Cpu = backends.cpu();
     if records.is_empty() {
         return Err(BuildError::NoRecords);
     }
@@ -96,53 +95,9 @@ pub fn build(
         return Err(BuildError::NoColumns { protocol });
     }
     let identity = resume::identity(records, by_key, options);
-    let state = if let Some(state) = resume::take_over(&identity, &writer, progress)? {
-        state
-    } else {
-        let Stored { compressed, lengths, plan } =
-            compress::stored(records, by_key, options, writer.partial_dir(), cpu, progress)?;
-        let stored = compressed.as_ref().map_or(records, |(compressed, _)| compressed);
-        let size = TableSize::new(&plan, &lengths, records.bytes());
-        progress.note(&size.to_string());
-        plan.tell_segments(&lengths, |line| progress.note(line));
-        let room = Room::here(writer.partial_dir());
-        let settled = options.settled(&plan);
-        size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
-        let none = Changes::default();
-        let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
-        let by = (cpu, backends.crew());
-        let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, &writer, by, progress);
-        let laid = match plan.is_keyed() {
-            false => Some(index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?),
-            true => keyed(&plan)?,
-        };
-        let laid = match laid {
-            Some(laid) => laid,
-            None => {
-                progress
-                    .note("the keys do not fit the blocks that they were in: clients fetch the new table");
-                keyed(&Plan::choose(&lengths, by_key, &settled, progress)?)?.expect("no geometry is kept")
-            }
-        };
-        let mut state = laid.finish(identity, stored, progress)?;
-        state.choice = plan.choice;
-        if let Some(room) = plan.room {
-            progress.start("keep records", records.value_bytes(), "bytes");
-            let all = (0..records.len()).map(|index| records.record(index));
-            state.files.extend(writer.keep_records(all)?);
-            state.files.push(writer.keep_changes(changes)?);
-            state.changes = Some(changes.count(room as u64));
-            progress.advance(records.value_bytes());
-        }
-        if let Some((_, dictionary)) = &compressed {
-            let mut file = writer.create_mapped(DICTIONARY_FILE, dictionary.len())?;
-            file.bytes().copy_from_slice(dictionary);
-            let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };
-            state.files.push(file.finish()?);
-            state.descriptor.compression = Some(compress::described(records, blob));
-        }
-        writer.save(&state)?;
-        state
+    let state = match resume::take_over(&identity, &writer, progress)? {
+        Some(state) => state,
+        None => lay_out(records, by_key, options, identity, &writer, backends, progress)?,
     };
     let State { mut descriptor, choice, changes, mut files, .. } = state;
     hints(&mut descriptor, 0, &mut files, &writer, backends, progress)?;
@@ -159,6 +114,62 @@ pub fn build(
     };
     writer.commit(&header)?;
     Ok(header)
+}
+
+/// Chooses a table, lays the records out as its database, and saves that: from here on a killed build can be gone on with.
+fn lay_out(
+    records: &SpooledRecords,
+    by_key: bool,
+    options: &BuildOptions,
+    identity: Identity,
+    writer: &SnapshotWriter,
+    backends: &Backends,
+    progress: &dyn Progress,
+) -> Result<State, BuildError> {
+    let cpu: &Cpu = backends.cpu();
+    let Stored { compressed, lengths, plan } =
+        compress::stored(records, by_key, options, writer.partial_dir(), cpu, progress)?;
+    let stored = compressed.as_ref().map_or(records, |(compressed, _)| compressed);
+    let size = TableSize::new(&plan, &lengths, records.bytes());
+    progress.note(&size.to_string());
+    plan.tell_segments(&lengths, |line| progress.note(line));
+    let room = Room::here(writer.partial_dir());
+    let settled = options.settled(&plan);
+    size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
+    let none = Changes::default();
+    let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
+    let by = (cpu, backends.crew());
+    let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, writer, by, progress);
+    let laid = match plan.is_keyed() {
+        false => Some(index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?),
+        true => keyed(&plan)?,
+    };
+    let laid = match laid {
+        Some(laid) => laid,
+        None => {
+            progress.note("the keys do not fit the blocks that they were in: clients fetch the new table");
+            keyed(&Plan::choose(&lengths, by_key, &settled, progress)?)?.expect("no geometry is kept")
+        }
+    };
+    let mut state = laid.finish(identity, stored, progress)?;
+    state.choice = plan.choice;
+    if let Some(room) = plan.room {
+        progress.start("keep records", records.value_bytes(), "bytes");
+        let all = (0..records.len()).map(|index| records.record(index));
+        state.files.extend(writer.keep_records(all)?);
+        state.files.push(writer.keep_changes(changes)?);
+        state.changes = Some(changes.count(room as u64));
+        progress.advance(records.value_bytes());
+    }
+    if let Some((_, dictionary)) = &compressed {
+        let mut file = writer.create_mapped(DICTIONARY_FILE, dictionary.len())?;
+        file.bytes().copy_from_slice(dictionary);
+        let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };
+        state.files.push(file.finish()?);
+        state.descriptor.compression = Some(compress::described(records, blob));
+    }
+    writer.save(&state)?;
+    Ok(state)
 }
 
 /// Computes all that is made of the hints of segment `first` and those behind it, whose databases are written, on one of the

@@ -7,7 +7,7 @@ use hush_he::{
     algorithms::{
         encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys, open_ring_query, open_tlwe_query,
     },
-    entities::{EvaluationKeys, PublicMatrix, PublicSeed, RingSecrets},
+    entities::{EvaluationKeys, MatrixShape, PublicMatrix, PublicSeed, RingSecrets},
     params::{RingContext, RingParams},
 };
 use hush_math::{
@@ -64,200 +64,271 @@ pub trait Operands<B: Steps> {
     /// As above.
     fn polys(&self, backend: &B, ring: &B::Ring, count: usize) -> Result<B::Words, Box<dyn Error>>;
 
-    /// The step of `shape` for `batch` queries.
+    /// Makes the step of `shape` for `batch` queries.
     ///
     /// # Errors
     /// As above.
     fn step<'b>(&self, backend: &'b B, shape: &StepShape, batch: usize) -> Result<Run<'b>, Box<dyn Error>> {
-        let ciphertexts = |on: &Ring<'b, B>, count: usize| -> Result<RlweBatch<B::Words>, Box<dyn Error>> {
-            let words = self.polys(backend, &on.ring, RLWE_POLYS * count)?;
-            Ok(RlweBatch { ciphertext_words: ciphertext_words(&on.context), words })
-        };
-        let of_each = |on: &Ring<'b, B>, count: usize| {
-            (0..batch).map(|_| ciphertexts(on, count)).collect::<Result<Vec<_>, _>>()
-        };
-        let one_by_one =
-            move |mut run: Run<'b>| -> Run<'b> { Box::new(move || (0..batch).try_for_each(|_| run())) };
-        Ok(match *shape {
-            StepShape::LweFold { db } => {
-                let (db, queries) = (self.db(backend, db)?, random_queries(db.cols(), batch));
-                Box::new(move || backend.lwe_fold(&db, &queries).map(drop))
+        let make = Maker { operands: self, backend, batch };
+        match *shape {
+            StepShape::LweFold { db } => make.lwe_fold(db, batch),
+            StepShape::FoldOnline { db } => make.lwe_fold(db.times(batch), batch),
+            StepShape::LweHint { db, matrix, .. } => make.lwe_hint(db, matrix),
+            StepShape::ReinterpretLwe { words, db } => make.reinterpret_lwe(words, db),
+            StepShape::Expand { ring, rows, folds } => make.expand(&ring, rows, folds),
+            StepShape::LiftHint { ring, n, columns, parts } => make.lift_hint(&ring, n, columns, parts),
+            StepShape::Pack { ring, hint, shape } => make.pack(&ring, hint, shape),
+            StepShape::PackOnline { ring, hint, rows, parts } => make.pack_online(&ring, hint, rows, parts),
+            StepShape::AddRlwe { ring, count } => make.add_rlwe(&ring, count),
+            StepShape::ReinterpretRlwe { ring, count, db } => make.reinterpret_rlwe(&ring, count, db),
+            StepShape::RlweFold { ring, db } => make.rlwe_fold(&ring, db),
+            StepShape::SymbolFold { ring, db, .. } => make.symbol_fold(ring, db),
+            StepShape::PrivateKeySwitch { ring, rows, folds } => make.private_key_switch(&ring, rows, folds),
+            StepShape::Rotate { ring, count, bits } => make.rotate(&ring, count, bits),
+            StepShape::RingSwitch { ring } => make.ring_switch(&ring),
+            StepShape::RgswFold { ring, entries, planes, .. } => make.rgsw_fold(&ring, entries, planes),
+            StepShape::PackColumns { ring, columns, shape } => make.pack_columns(&ring, columns, shape),
+            StepShape::RgswPowerFold { ring, shape } => make.rgsw_power_fold(&ring, shape),
+            StepShape::SendWords { rows, bytes } => make.send_words(rows, bytes),
+            StepShape::Respond { ring, plaintexts } => make.respond(&ring, plaintexts),
+        }
+    }
+}
+
+/// Makes steps of a batch on a backend.
+struct Maker<'o, 'b, O: ?Sized, B> {
+    operands: &'o O,
+    backend: &'b B,
+    batch: usize,
+}
+
+type Made<'b> = Result<Run<'b>, Box<dyn Error>>;
+
+impl<'b, O: Operands<B> + ?Sized, B: Steps> Maker<'_, 'b, O, B> {
+    fn open(&self, ring: &RingParams) -> Result<Ring<'b, B>, OpsError> {
+        Ring::open(self.backend, ring)
+    }
+
+    fn ciphertexts(&self, on: &Ring<'b, B>, count: usize) -> Result<RlweBatch<B::Words>, Box<dyn Error>> {
+        let words = self.operands.polys(self.backend, &on.ring, RLWE_POLYS * count)?;
+        Ok(RlweBatch { ciphertext_words: ciphertext_words(&on.context), words })
+    }
+
+    /// Makes `count` ciphertexts for each query.
+    fn of_each(&self, on: &Ring<'b, B>, count: usize) -> Result<Vec<RlweBatch<B::Words>>, Box<dyn Error>> {
+        (0..self.batch).map(|_| self.ciphertexts(on, count)).collect()
+    }
+
+    /// Makes a step of one query a step of the batch.
+    fn one_by_one(&self, mut run: impl FnMut() -> Result<(), OpsError> + 'b) -> Run<'b> {
+        let batch = self.batch;
+        Box::new(move || (0..batch).try_for_each(|_| run()))
+    }
+
+    fn lwe_fold(&self, db: Tiling, batch: usize) -> Made<'b> {
+        let backend = self.backend;
+        let (db, queries) = (self.operands.db(backend, db)?, random_queries(db.cols(), batch));
+        Ok(Box::new(move || backend.lwe_fold(&db, &queries).map(drop)))
+    }
+
+    fn lwe_hint(&self, db: Tiling, matrix: MatrixShape) -> Made<'b> {
+        let Self { operands, backend, batch } = *self;
+        let (rows, db) = (0..batch * db.rows(), operands.db(backend, db.times(batch))?);
+        let matrix = PublicMatrix::new(PublicSeed([1; 32]), matrix);
+        Ok(Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop)))
+    }
+
+    fn reinterpret_lwe(&self, words: usize, db: Tiling) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let items = words / db.cols();
+        let (digits, words) = (db.rows() / items, backend.keep(random_words(batch * words))?);
+        Ok(Box::new(move || backend.reinterpret_lwe(&words, batch, items, digits).map(drop)))
+    }
+
+    fn expand(&self, ring: &RingParams, rows: usize, folds: usize) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let on = self.open(ring)?;
+        let (keys, queries) = on.packed_queries(rows, folds, batch)?;
+        Ok(Box::new(move || {
+            let keys = vec![&keys; batch];
+            backend.expand(&on.ring, &keys, &queries, rows, folds).map(drop)
+        }))
+    }
+
+    fn lift_hint(&self, ring: &RingParams, n: usize, columns: usize, parts: usize) -> Made<'b> {
+        let backend = self.backend;
+        let (on, rows) = (self.open(ring)?, columns * ring.degree());
+        let shape = PackShape::new(ring.degree(), rows, rows)?;
+        let hint = backend.keep(random_words(rows * n))?;
+        let lift = move || backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop);
+        Ok(self.one_by_one(move || (0..parts).try_for_each(|_| lift())))
+    }
+
+    fn pack(&self, ring: &RingParams, hint: NttTiling, shape: PackShape) -> Made<'b> {
+        let Self { operands, backend, batch } = *self;
+        let on = self.open(ring)?;
+        let db = operands.ntt_db(backend, &on.ring, hint)?;
+        let folded = words_of(backend, shape.rows(), batch)?;
+        let selectors = self.of_each(&on, hint.rows())?;
+        Ok(Box::new(move || {
+            let selectors: Vec<_> = selectors.iter().collect();
+            let plaintexts = 0..shape.plaintexts();
+            backend.pack(&on.ring, &db, &folded, &shape, plaintexts, &selectors).map(drop)
+        }))
+    }
+
+    fn pack_online(&self, ring: &RingParams, hint: NttTiling, rows: usize, parts: usize) -> Made<'b> {
+        let Self { operands, backend, .. } = *self;
+        let (on, rows) = (self.open(ring)?, rows.min(hint.columns() * ring.degree()));
+        let db = operands.ntt_db(backend, &on.ring, hint)?;
+        let folded = words_of(backend, rows, 1)?;
+        let shape = PackShape::new(ring.degree(), rows, rows)?;
+        let selectors = self.ciphertexts(&on, hint.rows())?;
+        let columns = 0..shape.plaintexts();
+        let pack =
+            move || backend.pack(&on.ring, &db, &folded, &shape, columns.clone(), &[&selectors]).map(drop);
+        Ok(self.one_by_one(move || (0..parts).try_for_each(|_| pack())))
+    }
+
+    fn add_rlwe(&self, ring: &RingParams, count: usize) -> Made<'b> {
+        let (backend, on) = (self.backend, self.open(ring)?);
+        let (mut sum, part) = (self.ciphertexts(&on, count)?, self.ciphertexts(&on, count)?);
+        Ok(self.one_by_one(move || backend.add_rlwe(&on.ring, &mut sum, 0, &part)))
+    }
+
+    fn reinterpret_rlwe(&self, ring: &RingParams, count: usize, db: Tiling) -> Made<'b> {
+        let (backend, on) = (self.backend, self.open(ring)?);
+        let planes = count / db.cols();
+        let packed = self.ciphertexts(&on, count)?;
+        Ok(self.one_by_one(move || backend.reinterpret_rlwe(&on.ring, &packed, planes).map(drop)))
+    }
+
+    fn rlwe_fold(&self, ring: &RingParams, db: NttTiling) -> Made<'b> {
+        let (backend, on) = (self.backend, self.open(ring)?);
+        let selectors = self.of_each(&on, db.rows())?;
+        let db = self.operands.ntt_db(backend, &on.ring, db)?;
+        Ok(Box::new(move || {
+            let selectors: Vec<_> = selectors.iter().collect();
+            backend.rlwe_fold(&on.ring, &db, &selectors).map(drop)
+        }))
+    }
+
+    fn symbol_fold(&self, ring: RingParams, db: SymbolTiling) -> Made<'b> {
+        let (backend, on) = (self.backend, self.open(&ring)?);
+        let selectors = self.of_each(&on, db.rows())?;
+        let db = self.operands.symbols(backend, &on.ring, ring, db)?;
+        Ok(Box::new(move || {
+            let selectors: Vec<_> = selectors.iter().collect();
+            backend.symbol_fold(&on.ring, &db, &selectors).map(drop)
+        }))
+    }
+
+    fn private_key_switch(&self, ring: &RingParams, rows: usize, folds: usize) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let on = self.open(ring)?;
+        let (secrets, keys) = on.key_material()?;
+        let keys = backend.open_evaluation_keys(&on.ring, keys)?;
+        let rng = &mut Csprng::insecure_from_seed(3);
+        let query = encrypt_tlwe_query(&on.context, &secrets, &vec![1; rows], &vec![1; folds], rng);
+        let queries = vec![open_tlwe_query(&on.context, rows, folds, &query)?; batch];
+        Ok(Box::new(move || {
+            backend.private_key_switch(&on.ring, &vec![&keys; batch], &queries, rows, folds).map(drop)
+        }))
+    }
+
+    fn rotate(&self, ring: &RingParams, count: usize, bits: usize) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let (on, rows) = (self.open(ring)?, 2 * ring.fold_gadget().digits);
+        let bits = (0..bits).map(|_| self.ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;
+        let ciphertexts = self.of_each(&on, count)?;
+        Ok(Box::new(move || {
+            let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+            backend.rotate(&on.ring, &ciphertexts, &vec![&bits[..]; batch]).map(drop)
+        }))
+    }
+
+    fn ring_switch(&self, ring: &RingParams) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let on = self.open(ring)?;
+        let (keys, ciphertexts) = (on.keys()?, self.of_each(&on, 1)?);
+        Ok(Box::new(move || {
+            let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+            backend.ring_switch(&on.ring, &vec![&keys; batch], &ciphertexts).map(drop)
+        }))
+    }
+
+    fn rgsw_fold(&self, ring: &RingParams, entries: usize, planes: usize) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let on = self.open(ring)?;
+        let (folds, rows) = (entries.next_power_of_two().ilog2(), 2 * ring.fold_gadget().digits);
+        let bits = (0..folds).map(|_| self.ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;
+        let ciphertexts = self.of_each(&on, entries * planes)?;
+        Ok(Box::new(move || {
+            let (entries, bits): (Vec<_>, _) = (ciphertexts.iter().collect(), vec![&bits[..]; batch]);
+            backend.rgsw_fold(&on.ring, &entries, planes, EntryOrder::EntryMajor, &bits).map(drop)
+        }))
+    }
+
+    fn pack_columns(&self, ring: &RingParams, columns: Tiling, shape: PackShape) -> Made<'b> {
+        let Self { operands, backend, batch } = *self;
+        let on = self.open(ring)?;
+        let db = operands.db(backend, columns)?;
+        let chain = ChainPolys { digits: residues(&on.context, shape.plaintexts()), masks: Vec::new() };
+        let chain = backend.open_chain(&on.ring, &shape, chain)?;
+        let keys = LweQueries { cols: columns.cols(), words: random_words(batch * columns.cols()) };
+        let conjugation: Poly<Coeff> = on.context.kept().expand_uniform(&mut Csprng::insecure_from_seed(2));
+        let mut folded = Some(words_of(backend, shape.rows(), batch)?);
+        Ok(Box::new(move || {
+            let words = folded.take().expect("the run before has put them back");
+            let conjugations = vec![&conjugation; batch];
+            folded = Some(backend.pack_columns(&on.ring, &db, &chain, words, &keys, &conjugations)?);
+            Ok(())
+        }))
+    }
+
+    fn rgsw_power_fold(&self, ring: &RingParams, shape: PackShape) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let (on, mut rng) = (self.open(ring)?, Csprng::insecure_from_seed(2));
+        let polys = || residues(&on.context, shape.plaintexts());
+        let chain = backend.open_chain(&on.ring, &shape, ChainPolys { digits: polys(), masks: polys() })?;
+        let packed = words_of(backend, shape.rows(), batch)?;
+        let masks: [Poly<Eval>; 2] = [(); 2].map(|()| on.context.kept().expand_uniform(&mut rng));
+        let body: [Poly<Coeff>; 2] = [(); 2].map(|()| on.context.kept().expand_uniform(&mut rng));
+        Ok(Box::new(move || {
+            let bodies = vec![(shape.entries() > 1).then_some(&body); batch];
+            let powers = PowerKeys { masks: &masks, bodies: &bodies };
+            backend.rgsw_power_fold(&on.ring, &chain, &packed, powers).map(drop)
+        }))
+    }
+
+    fn send_words(&self, rows: usize, bytes: usize) -> Made<'b> {
+        let backend = self.backend;
+        let words = words_of(backend, rows, self.batch)?;
+        // Where pieces have other widths, all have their mean.
+        let bits = (8 * bytes).checked_div(rows).unwrap_or(1).clamp(1, 32) as u32;
+        let sent = [SentRows { rows: 0..rows, bits }];
+        Ok(Box::new(move || backend.send_words(&words, &sent, Rounding::HalfEven).map(drop)))
+    }
+
+    fn respond(&self, ring: &RingParams, plaintexts: usize) -> Made<'b> {
+        let Self { backend, batch, .. } = *self;
+        let on = self.open(ring)?;
+        let (ciphertexts, [a, b]) = (self.of_each(&on, plaintexts)?, SentPoly::halves(ring));
+        let keys = if ring.packs_pairs() { Some(on.keys()?) } else { None };
+        // Pairs become three polynomials each; what is left is switched as it is.
+        let pairs = keys.as_ref().map_or(0, |_| plaintexts / 2);
+        let of_pairs = [a, b, b].repeat(pairs);
+        let of_others = [a, b].repeat(plaintexts - 2 * pairs);
+        Ok(Box::new(move || {
+            let batches: Vec<_> = ciphertexts.iter().collect();
+            if let Some(keys) = &keys {
+                let packed = backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
+                let packed: Vec<_> = packed.iter().collect();
+                backend.mod_switch(&on.ring, &packed, 0, &of_pairs)?;
             }
-            StepShape::FoldOnline { db } => {
-                return self.step(backend, &StepShape::LweFold { db: db.times(batch) }, batch);
-            }
-            StepShape::LweHint { db, matrix, .. } => {
-                let (rows, db) = (0..batch * db.rows(), self.db(backend, db.times(batch))?);
-                let matrix = PublicMatrix::new(PublicSeed([1; 32]), matrix);
-                Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop))
-            }
-            StepShape::ReinterpretLwe { words, db } => {
-                let items = words / db.cols();
-                let (digits, words) = (db.rows() / items, backend.keep(random_words(batch * words))?);
-                Box::new(move || backend.reinterpret_lwe(&words, batch, items, digits).map(drop))
-            }
-            StepShape::Expand { ring, rows, folds } => {
-                let on = Ring::open(backend, &ring)?;
-                let (keys, queries) = on.packed_queries(rows, folds, batch)?;
-                Box::new(move || {
-                    let keys = vec![&keys; batch];
-                    backend.expand(&on.ring, &keys, &queries, rows, folds).map(drop)
-                })
-            }
-            StepShape::LiftHint { ring, n, columns, parts } => {
-                let (on, rows) = (Ring::open(backend, &ring)?, columns * ring.degree());
-                let (shape, hint) =
-                    (PackShape::new(ring.degree(), rows, rows)?, backend.keep(random_words(rows * n))?);
-                let lift = move || backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop);
-                one_by_one(Box::new(move || (0..parts).try_for_each(|_| lift())))
-            }
-            StepShape::Pack { ring, hint, shape } => {
-                let on = Ring::open(backend, &ring)?;
-                let (db, folded) =
-                    (self.ntt_db(backend, &on.ring, hint)?, words_of(backend, shape.rows(), batch)?);
-                let selectors = of_each(&on, hint.rows())?;
-                Box::new(move || {
-                    let selectors: Vec<_> = selectors.iter().collect();
-                    let plaintexts = 0..shape.plaintexts();
-                    backend.pack(&on.ring, &db, &folded, &shape, plaintexts, &selectors).map(drop)
-                })
-            }
-            StepShape::PackOnline { ring, hint, rows, parts } => {
-                let (on, rows) = (Ring::open(backend, &ring)?, rows.min(hint.columns() * ring.degree()));
-                let (db, folded) = (self.ntt_db(backend, &on.ring, hint)?, words_of(backend, rows, 1)?);
-                let (shape, selectors) =
-                    (PackShape::new(ring.degree(), rows, rows)?, ciphertexts(&on, hint.rows())?);
-                let columns = 0..shape.plaintexts();
-                let pack = move || {
-                    backend.pack(&on.ring, &db, &folded, &shape, columns.clone(), &[&selectors]).map(drop)
-                };
-                one_by_one(Box::new(move || (0..parts).try_for_each(|_| pack())))
-            }
-            StepShape::AddRlwe { ring, count } => {
-                let on = Ring::open(backend, &ring)?;
-                let (mut sum, part) = (ciphertexts(&on, count)?, ciphertexts(&on, count)?);
-                one_by_one(Box::new(move || backend.add_rlwe(&on.ring, &mut sum, 0, &part)))
-            }
-            StepShape::ReinterpretRlwe { ring, count, db } => {
-                let (on, planes) = (Ring::open(backend, &ring)?, count / db.cols());
-                let packed = ciphertexts(&on, count)?;
-                one_by_one(Box::new(move || backend.reinterpret_rlwe(&on.ring, &packed, planes).map(drop)))
-            }
-            StepShape::RlweFold { ring, db } => {
-                let on = Ring::open(backend, &ring)?;
-                let selectors = of_each(&on, db.rows())?;
-                let db = self.ntt_db(backend, &on.ring, db)?;
-                Box::new(move || {
-                    let selectors: Vec<_> = selectors.iter().collect();
-                    backend.rlwe_fold(&on.ring, &db, &selectors).map(drop)
-                })
-            }
-            StepShape::SymbolFold { ring, db, .. } => {
-                let on = Ring::open(backend, &ring)?;
-                let selectors = of_each(&on, db.rows())?;
-                let db = self.symbols(backend, &on.ring, ring, db)?;
-                Box::new(move || {
-                    let selectors: Vec<_> = selectors.iter().collect();
-                    backend.symbol_fold(&on.ring, &db, &selectors).map(drop)
-                })
-            }
-            StepShape::PrivateKeySwitch { ring, rows, folds } => {
-                let on = Ring::open(backend, &ring)?;
-                let (secrets, keys) = on.key_material()?;
-                let keys = backend.open_evaluation_keys(&on.ring, keys)?;
-                let rng = &mut Csprng::insecure_from_seed(3);
-                let query = encrypt_tlwe_query(&on.context, &secrets, &vec![1; rows], &vec![1; folds], rng);
-                let queries = vec![open_tlwe_query(&on.context, rows, folds, &query)?; batch];
-                Box::new(move || {
-                    backend.private_key_switch(&on.ring, &vec![&keys; batch], &queries, rows, folds).map(drop)
-                })
-            }
-            StepShape::Rotate { ring, count, bits } => {
-                let (on, rows) = (Ring::open(backend, &ring)?, 2 * ring.fold_gadget().digits);
-                let bits = (0..bits).map(|_| ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;
-                let ciphertexts = of_each(&on, count)?;
-                Box::new(move || {
-                    let ciphertexts: Vec<_> = ciphertexts.iter().collect();
-                    backend.rotate(&on.ring, &ciphertexts, &vec![&bits[..]; batch]).map(drop)
-                })
-            }
-            StepShape::RingSwitch { ring } => {
-                let on = Ring::open(backend, &ring)?;
-                let (keys, ciphertexts) = (on.keys()?, of_each(&on, 1)?);
-                Box::new(move || {
-                    let ciphertexts: Vec<_> = ciphertexts.iter().collect();
-                    backend.ring_switch(&on.ring, &vec![&keys; batch], &ciphertexts).map(drop)
-                })
-            }
-            StepShape::RgswFold { ring, entries, planes, .. } => {
-                let on = Ring::open(backend, &ring)?;
-                let (folds, rows) = (entries.next_power_of_two().ilog2(), 2 * ring.fold_gadget().digits);
-                let bits = (0..folds).map(|_| ciphertexts(&on, rows)).collect::<Result<Vec<_>, _>>()?;
-                let ciphertexts = of_each(&on, entries * planes)?;
-                Box::new(move || {
-                    let (entries, bits): (Vec<_>, _) = (ciphertexts.iter().collect(), vec![&bits[..]; batch]);
-                    backend.rgsw_fold(&on.ring, &entries, planes, EntryOrder::EntryMajor, &bits).map(drop)
-                })
-            }
-            StepShape::PackColumns { ring, columns, shape } => {
-                let (on, rows) = (Ring::open(backend, &ring)?, shape.rows());
-                let db = self.db(backend, columns)?;
-                let chain =
-                    ChainPolys { digits: residues(&on.context, shape.plaintexts()), masks: Vec::new() };
-                let chain = backend.open_chain(&on.ring, &shape, chain)?;
-                let keys = LweQueries { cols: columns.cols(), words: random_words(batch * columns.cols()) };
-                let conjugation: Poly<Coeff> =
-                    on.context.kept().expand_uniform(&mut Csprng::insecure_from_seed(2));
-                let mut folded = Some(words_of(backend, rows, batch)?);
-                Box::new(move || {
-                    let words = folded.take().expect("the run before has put them back");
-                    let conjugations = vec![&conjugation; batch];
-                    folded =
-                        Some(backend.pack_columns(&on.ring, &db, &chain, words, &keys, &conjugations)?);
-                    Ok(())
-                })
-            }
-            StepShape::RgswPowerFold { ring, shape } => {
-                let (on, mut rng) = (Ring::open(backend, &ring)?, Csprng::insecure_from_seed(2));
-                let polys = || residues(&on.context, shape.plaintexts());
-                let chain =
-                    backend.open_chain(&on.ring, &shape, ChainPolys { digits: polys(), masks: polys() })?;
-                let packed = words_of(backend, shape.rows(), batch)?;
-                let masks: [Poly<Eval>; 2] = [(); 2].map(|()| on.context.kept().expand_uniform(&mut rng));
-                let body: [Poly<Coeff>; 2] = [(); 2].map(|()| on.context.kept().expand_uniform(&mut rng));
-                Box::new(move || {
-                    let bodies = vec![(shape.entries() > 1).then_some(&body); batch];
-                    let powers = PowerKeys { masks: &masks, bodies: &bodies };
-                    backend.rgsw_power_fold(&on.ring, &chain, &packed, powers).map(drop)
-                })
-            }
-            StepShape::SendWords { rows, bytes } => {
-                let words = words_of(backend, rows, batch)?;
-                // Where pieces have other widths, all have their mean.
-                let bits = (8 * bytes).checked_div(rows).unwrap_or(1).clamp(1, 32) as u32;
-                let sent = [SentRows { rows: 0..rows, bits }];
-                Box::new(move || backend.send_words(&words, &sent, Rounding::HalfEven).map(drop))
-            }
-            StepShape::Respond { ring, plaintexts } => {
-                let on = Ring::open(backend, &ring)?;
-                let (ciphertexts, [a, b]) = (of_each(&on, plaintexts)?, SentPoly::halves(&ring));
-                let keys = if ring.packs_pairs() { Some(on.keys()?) } else { None };
-                // Pairs become three polynomials each; what is left is switched as it is.
-                let pairs = keys.as_ref().map_or(0, |_| plaintexts / 2);
-                let of_pairs = [a, b, b].repeat(pairs);
-                let of_others = [a, b].repeat(plaintexts - 2 * pairs);
-                Box::new(move || {
-                    let batches: Vec<_> = ciphertexts.iter().collect();
-                    if let Some(keys) = &keys {
-                        let packed = backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
-                        let packed: Vec<_> = packed.iter().collect();
-                        backend.mod_switch(&on.ring, &packed, 0, &of_pairs)?;
-                    }
-                    let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
-                    backend.mod_switch(&on.ring, &words, 4 * pairs, &of_others).map(drop)
-                })
-            }
-        })
+            let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
+            backend.mod_switch(&on.ring, &words, 4 * pairs, &of_others).map(drop)
+        }))
     }
 }
 

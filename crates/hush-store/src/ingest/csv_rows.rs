@@ -62,8 +62,7 @@ impl From<io::Error> for CsvFault {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Before the first byte of a row; empty lines are skipped here.
-    RowStart,
+    /// Before the first byte of a field.
     FieldStart,
     Unquoted,
     Quoted,
@@ -74,6 +73,14 @@ enum State {
 }
 
 impl Row {
+    /// Begins a row on a line.
+    fn start_at(&mut self, line: u64) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.line = line;
+        self.field_line = line;
+    }
+
     fn start(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
@@ -134,6 +141,20 @@ impl CsvRows {
         }
     }
 
+    /// Skips line ends, and with them empty lines. Returns `false` at the end of the text.
+    fn skip_line_ends(&mut self) -> io::Result<bool> {
+        loop {
+            let buffer = self.text.fill_buf()?;
+            let ends = buffer.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+            let (count, is_end) = (buffer.len(), buffer.is_empty());
+            self.line += buffer[..ends].iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.text.consume(ends);
+            if is_end || ends < count {
+                return Ok(!is_end);
+            }
+        }
+    }
+
     /// Reads the next row; `false` at the end of the text.
     ///
     /// # Errors
@@ -142,51 +163,28 @@ impl CsvRows {
         if std::mem::take(&mut self.is_in_fault) {
             self.skip_line()?;
         }
+        if !self.skip_line_ends()? {
+            return Ok(false);
+        }
         let Self { text, separator, quote, backslash, line, row, longest, is_in_fault } = self;
         let (separator, quote) = (*separator, *quote);
-        row.bytes.clear();
-        row.ends.clear();
-        let mut state = State::RowStart;
+        row.start_at(*line);
+        let mut state = State::FieldStart;
         loop {
             let buffer = text.fill_buf()?;
             if buffer.is_empty() {
-                return match state {
-                    State::RowStart => Ok(false),
-                    State::Quoted | State::Escape => Err(CsvFault::Unclosed { line: row.field_line }),
-                    State::FieldStart | State::Unquoted | State::Quote => {
-                        end_field(row, *line, longest);
-                        Ok(true)
-                    }
-                };
+                return end_text(state, row, *line, longest);
             }
             let mut at = 0;
             while let Some(&byte) = buffer.get(at) {
                 match state {
-                    State::RowStart => match byte {
-                        b'\n' => {
-                            *line += 1;
-                            at += 1;
-                        }
-                        b'\r' => at += 1,
-                        _ => {
-                            row.line = *line;
-                            row.field_line = *line;
-                            state = State::FieldStart;
-                        }
-                    },
-                    State::FieldStart => {
-                        let is_quoted = quote == Some(byte);
-                        at += usize::from(is_quoted);
-                        state = if is_quoted { State::Quoted } else { State::Unquoted };
+                    State::FieldStart if quote == Some(byte) => {
+                        at += 1;
+                        state = State::Quoted;
                     }
+                    State::FieldStart => state = State::Unquoted,
                     State::Quoted => {
-                        let rest = &buffer[at..];
-                        let end = match (quote, *backslash) {
-                            (Some(quote), true) => memchr2(quote, ESCAPE, rest),
-                            (Some(quote), false) => memchr::memchr(quote, rest),
-                            (None, _) => None,
-                        };
-                        let run = &rest[..end.unwrap_or(rest.len())];
+                        let run = quoted_run(&buffer[at..], quote, *backslash);
                         row.bytes.extend_from_slice(run);
                         *line += memchr_iter(b'\n', run).count() as u64;
                         at += run.len();
@@ -196,13 +194,7 @@ impl CsvRows {
                         }
                     }
                     State::Escape => {
-                        // A backslash before anything else stands for itself.
-                        if byte != ESCAPE && quote != Some(byte) {
-                            row.bytes.push(ESCAPE);
-                        } else {
-                            row.bytes.push(byte);
-                            at += 1;
-                        }
+                        at += escaped(row, byte, quote);
                         state = State::Quoted;
                     }
                     State::Quote if quote == Some(byte) => {
@@ -211,11 +203,10 @@ impl CsvRows {
                         state = State::Quoted;
                     }
                     State::Unquoted | State::Quote => {
-                        let rest = &buffer[at..];
-                        let run = if state == State::Quote { 0 } else { plain_run(rest, separator) };
-                        row.bytes.extend_from_slice(&rest[..run]);
-                        at += run;
-                        match rest.get(run) {
+                        if state == State::Unquoted {
+                            at += take_plain(row, &buffer[at..], separator);
+                        }
+                        match buffer.get(at) {
                             None => {}
                             Some(&byte) if byte == separator => {
                                 end_field(row, *line, longest);
@@ -230,7 +221,7 @@ impl CsvRows {
                                 return Ok(true);
                             }
                             Some(_) => {
-                                let fault = behind_quote(row, *line, &rest[run..]);
+                                let fault = behind_quote(row, *line, &buffer[at..]);
                                 text.consume(at);
                                 *is_in_fault = true;
                                 return Err(fault);
@@ -245,6 +236,46 @@ impl CsvRows {
             }
         }
     }
+}
+
+/// Ends the row that the text ends in.
+fn end_text(
+    state: State,
+    row: &mut Row,
+    line: u64,
+    longest: &mut Option<LongField>,
+) -> Result<bool, CsvFault> {
+    match state {
+        State::Quoted | State::Escape => Err(CsvFault::Unclosed { line: row.field_line }),
+        State::FieldStart | State::Unquoted | State::Quote => {
+            end_field(row, line, longest);
+            Ok(true)
+        }
+    }
+}
+
+/// Takes the bytes before a separator or line end, and returns how many there are.
+fn take_plain(row: &mut Row, rest: &[u8], separator: u8) -> usize {
+    let run = plain_run(rest, separator);
+    row.bytes.extend_from_slice(&rest[..run]);
+    run
+}
+
+/// Takes the byte behind a backslash, and returns whether it was taken: a backslash before anything else stands for itself.
+fn escaped(row: &mut Row, byte: u8, quote: Option<u8>) -> usize {
+    let is_escaped = byte == ESCAPE || quote == Some(byte);
+    row.bytes.push(if is_escaped { byte } else { ESCAPE });
+    usize::from(is_escaped)
+}
+
+/// Returns the bytes of `rest` before a quote or, if that escapes, a backslash.
+fn quoted_run(rest: &[u8], quote: Option<u8>, backslash: bool) -> &[u8] {
+    let end = match (quote, backslash) {
+        (Some(quote), true) => memchr2(quote, ESCAPE, rest),
+        (Some(quote), false) => memchr::memchr(quote, rest),
+        (None, _) => None,
+    };
+    &rest[..end.unwrap_or(rest.len())]
 }
 
 /// Returns the bytes of `rest` before a separator or line end. Most fields are too short for a vector search to pay.

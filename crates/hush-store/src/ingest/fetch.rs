@@ -51,7 +51,8 @@ impl Fetched {
     pub(super) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
         let Inner { file, format, compression, .. } = &*self.0;
         let unreadable = |source| spool_error(file.path(), source);
-        let format = options.format.map_or_else(|| Format::of_fetched(file.path(), self.shown(), *format), Ok);
+        let format =
+            options.format.map_or_else(|| Format::of_fetched(file.path(), self.shown(), *format), Ok);
         super::open_file(file.path(), self.shown(), format.map_err(unreadable)?, *compression, options)
     }
 }

@@ -217,103 +217,135 @@ fn filter(descriptor: &Descriptor) -> Option<String> {
 
 /// Everything about a table, to read.
 pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
-    let descriptor = &header.descriptor;
-    let params = descriptor.params()?;
-    let facts = params.facts();
-    let (shape, encoded) = (facts.shape, facts.encoded_bytes);
-    let slots = (shape.columns * shape.blocks) as f64 / descriptor.records as f64;
+    let params = header.descriptor.params()?;
+    let lines = [
+        identity_lines(header, &params),
+        value_lines(header),
+        size_lines(header, &params),
+        file_lines(&header.descriptor, &params),
+    ];
+    let mut out = String::new();
+    for (name, value) in lines.into_iter().flatten() {
+        writeln!(out, "  {name:<10} {value}").expect("memory");
+    }
+    Ok(out)
+}
+
+/// A name, and what there is to say.
+type Line = (String, String);
+
+fn line(name: &str, value: String) -> Line {
+    (name.into(), value)
+}
+
+/// What the table is: its epoch, who signed it, its protocol, why it was chosen, its security.
+fn identity_lines(header: &Header, params: &TableParams) -> Vec<Line> {
+    let (descriptor, facts) = (&header.descriptor, params.facts());
+    let slots = (facts.shape.columns * facts.shape.blocks) as f64 / descriptor.records as f64;
     let filter =
         filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
-    let mut out = String::new();
-    let mut line = |name: &str, value: String| writeln!(out, "  {name:<10} {value}").expect("memory");
-    line("epoch", hex::encode(descriptor.epoch));
-    if let Some(signature) = &descriptor.signature {
-        let Signature { publisher, name, serial, .. } = signature;
-        line("publisher", format!("{publisher}, signed as {name}, serial {serial}"));
+    let mut lines = vec![line("epoch", hex::encode(descriptor.epoch))];
+    if let Some(Signature { publisher, name, serial, .. }) = &descriptor.signature {
+        lines.push(line("publisher", format!("{publisher}, signed as {name}, serial {serial}")));
     }
-    line(
-        "source",
-        format!("{}, {} records, by {}{filter}", header.source, descriptor.records, lookup(descriptor)),
-    );
-    line("protocol", format!("{} with {}", facts.protocol, facts.preset));
+    let (records, by) = (descriptor.records, lookup(descriptor));
+    lines.push(line("source", format!("{}, {records} records, by {by}{filter}", header.source)));
+    lines.push(line("protocol", format!("{} with {}", facts.protocol, facts.preset)));
     if let Some(Choice { goal, machine, chosen, next }) = &header.choice {
-        line("chosen", format!("by {goal}, for {machine}: {chosen}"));
-        line("next best", next.clone().unwrap_or_else(|| "none".into()));
+        lines.push(line("chosen", format!("by {goal}, for {machine}: {chosen}")));
+        lines.push(line("next best", next.clone().unwrap_or_else(|| "none".into())));
     }
     let (bits, log2_failure, sigmas) = (facts.security_bits, facts.log2_failure, facts.sigmas);
-    line(
-        "security",
-        match facts.is_local() {
-            true => {
-                "nothing of a look-up is sent: clients look records up in the table that they download".into()
-            }
-            false => format!(
+    let security = match facts.is_local() {
+        true => {
+            "nothing of a look-up is sent: clients look records up in the table that they download".into()
+        }
+        false => {
+            format!(
                 "{bits:.1} bits; an answer fails with probability 2^{log2_failure:.0} ({sigmas:.1} sigma)"
-            ),
-        },
+            )
+        }
+    };
+    lines.push(line("security", security));
+    let shape = facts.shape;
+    let text = format!("{} columns x {} blocks of {} bytes", shape.columns, shape.blocks, shape.slot_bytes);
+    lines.push(line("shape", text));
+    lines
+}
+
+/// What the values and their columns are.
+fn value_lines(header: &Header) -> Vec<Line> {
+    let descriptor = &header.descriptor;
+    let values = format!(
+        "{} in all, at most {} bytes each{}; fingerprint {} bytes",
+        report::bytes(header.payload_bytes),
+        descriptor.slot.max_value_bytes,
+        if descriptor.compression.is_some() { ", compressed" } else { "" },
+        descriptor.slot.fingerprint_bytes
     );
-    line(
-        "shape",
-        format!("{} columns x {} blocks of {} bytes", shape.columns, shape.blocks, shape.slot_bytes),
-    );
-    line(
-        "values",
-        format!(
-            "{} in all, at most {} bytes each{}; fingerprint {} bytes",
-            report::bytes(header.payload_bytes),
-            descriptor.slot.max_value_bytes,
-            if descriptor.compression.is_some() { ", compressed" } else { "" },
-            descriptor.slot.fingerprint_bytes
-        ),
-    );
+    let mut lines = vec![line("values", values)];
     if let Some(compression) = &descriptor.compression {
         let dictionary = report::bytes(compression.dictionary.bytes);
         let longest = compression.max_value_bytes;
-        line(
-            "compressed",
-            format!("zstd, values of up to {longest} bytes; dictionary of {dictionary}, downloaded once"),
-        );
+        let text =
+            format!("zstd, values of up to {longest} bytes; dictionary of {dictionary}, downloaded once");
+        lines.push(line("compressed", text));
     }
     if let Some(schema) = &descriptor.schema {
         for (name, columns) in [("key", &schema.key), ("columns", &schema.value)] {
             let shown = |Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name());
             if !columns.is_empty() {
-                line(name, columns.iter().map(shown).collect::<Vec<_>>().join(", "));
+                lines.push(line(name, columns.iter().map(shown).collect::<Vec<_>>().join(", ")));
             }
         }
         if !schema.normalize.is_empty() {
-            line("normalized", format!("keys, by {}", schema.normalize));
+            lines.push(line("normalized", format!("keys, by {}", schema.normalize)));
         }
     }
+    lines
+}
+
+/// How much the table takes, and a look-up.
+fn size_lines(header: &Header, params: &TableParams) -> Vec<Line> {
+    let (descriptor, facts) = (&header.descriptor, params.facts());
+    let mut lines = Vec::new();
     if descriptor.tiers() > 0 {
-        tiers(descriptor, &params).into_iter().for_each(|(name, text)| line(&name, text));
+        lines.extend(tiers(descriptor, params).into_iter().map(|(name, text)| line(&name, text)));
     }
     if let Some(count) = header.changes {
-        line("changes", changes(count, descriptor, &params));
+        lines.push(line("changes", changes(count, descriptor, params)));
     }
-    line("encoded", format!("{} ({})", report::bytes(encoded), ratio(encoded, header.payload_bytes)));
-    line("server", server(&params));
-    line("query", report::bytes(facts.query.total() as u64));
-    line("answer", report::bytes(facts.answer_bytes as u64));
+    let encoded = facts.encoded_bytes;
+    let ratio = ratio(encoded, header.payload_bytes);
+    lines.push(line("encoded", format!("{} ({ratio})", report::bytes(encoded))));
+    lines.push(line("server", server(params)));
+    lines.push(line("query", report::bytes(facts.query.total() as u64)));
+    lines.push(line("answer", report::bytes(facts.answer_bytes as u64)));
+    lines
+}
+
+/// What is beside the database: what clients download or upload once, and what the server keeps.
+fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<Line> {
+    let mut lines = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));
-    let files = params.segments().iter().zip(hints);
-    for (file, downloaded) in
-        files.flat_map(|(own, hint)| own.files().into_iter().map(move |file| (file, hint)))
-    {
-        let (bytes, kept) = match file.content {
-            Content::Download { .. } => (downloaded, "downloaded once by each client"),
-            Content::Eval(_) if file.name == LIFTED_FILE => (file.content.bytes(), "kept by the server"),
-            Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. } | Content::Chain { .. } => {
-                continue;
-            }
-        };
-        line(file.title, format!("{}, {kept}", report::bytes(bytes)));
+    for (segment, hint) in params.segments().iter().zip(hints) {
+        for file in segment.files() {
+            let (bytes, kept) = match file.content {
+                Content::Download { .. } => (hint, "downloaded once by each client"),
+                Content::Eval(_) if file.name == LIFTED_FILE => (file.content.bytes(), "kept by the server"),
+                Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. } | Content::Chain { .. } => {
+                    continue;
+                }
+            };
+            lines.push(line(file.title, format!("{}, {kept}", report::bytes(bytes))));
+        }
     }
+    let facts = params.facts();
     if facts.keys.is_some() {
         let keys = report::bytes(facts.key_bytes as u64);
-        line("keys", format!("{keys}, uploaded once by each client"));
+        lines.push(line("keys", format!("{keys}, uploaded once by each client")));
     }
-    Ok(out)
+    lines
 }
 
 fn ratio(encoded: u64, payload: u64) -> String {

@@ -18,6 +18,7 @@ use hush_store::{
     snapshot::{Mirror, RemoteTable, Snapshot, Trust, Verify},
 };
 use rustix::process::setpriority_process;
+use serde_json::{Map, Value};
 
 use super::{
     Tasks,
@@ -133,22 +134,7 @@ fn done(
     let table = request.table().clone();
     match request {
         Request::Build { input, options, .. } => {
-            let out = tasks.kept.place(&table, task.id).map_err(said)?;
-            let places = places(tasks, &input).map_err(said)?;
-            let args = arguments(&options, &[("out", out.as_path())], &places);
-            let mut request = build::request(args.map_err(said)?)?;
-            request.input = allowed(tasks, request.input).map_err(said)?;
-            // A stop may have come when it was built and not yet served.
-            if Snapshot::open(&out, Verify::Header).is_err() {
-                let job = Job::open(request, cancel).map_err(said)?;
-                let partial = job.partial_dir().to_owned();
-                job.run(&backends(tasks)?, progress).map_err(|error| {
-                    // Nobody goes on from there: another task has a place of its own.
-                    let _ = fs::remove_dir_all(&partial);
-                    error.to_string()
-                })?;
-            }
-            promote(tasks, &table, task.id, progress)
+            build(tasks, &table, task.id, (&input, &options), cancel, progress)
         }
         Request::Apply { input, delete, options, .. } => made(tasks, &table, task.id, progress, |dir| {
             let mut places = vec![dir.into()];
@@ -169,55 +155,100 @@ fn done(
             let update = Update::open(dir, None, cancel).map_err(said)?;
             update.compact(request, &backends(tasks)?, progress).map(drop).map_err(said)
         }),
-        Request::Load { url: Some(url), .. } => {
-            let place = tasks.kept.place(&table, task.id).map_err(said)?;
-            let from = remote(tasks, &url).map_err(said)?;
-            mirror(&from, &place, Trust::Copy, progress).map_err(|error| {
-                // Nobody goes on from there: another task has a place of its own.
-                let _ = Mirror::forget(&place);
-                error.to_string()
-            })?;
-            promote(tasks, &table, task.id, progress)
-        }
-        Request::Load { epoch, url: None, .. } => {
-            if tasks.kept.has(&table) {
-                let build = tasks.kept.find(&table, epoch.as_deref()).map_err(said)?;
-                return promote(tasks, &table, build, progress);
-            }
-            if epoch.is_some() {
-                return Err(format!(
-                    "the server keeps no epochs of the table {table}: it is in a folder of its own"
-                ));
-            }
-            tasks.folders.load(&table).map(Some)
-        }
-        Request::Unload { .. } => {
-            if tasks.kept.has(&table) {
-                tasks.kept.set_current(&table, None).map_err(said)?;
-            }
-            if tasks.folders.remove(&table) {
-                Ok(None)
-            } else {
-                Err(format!("the table {table} is not served"))
-            }
-        }
-        Request::Delete { epoch, .. } => {
-            if !tasks.kept.has(&table) {
-                return Err(format!(
-                    "the server keeps no table {table}: only what tasks have built is deleted"
-                ));
-            }
-            let build = epoch.map(|epoch| tasks.kept.find(&table, Some(&epoch))).transpose().map_err(said)?;
-            if build.is_some() && build == tasks.kept.current(&table) {
-                return Err("that epoch is served: load another one first, or delete the whole table".into());
-            }
-            if build.is_none() {
-                tasks.folders.remove(&table);
-            }
-            tasks.kept.remove(&table, build).map_err(said)?;
-            Ok(None)
-        }
+        Request::Load { url: Some(url), .. } => fetch(tasks, &table, task.id, &url, progress),
+        Request::Load { epoch, url: None, .. } => load(tasks, &table, epoch.as_deref(), progress),
+        Request::Unload { .. } => unload(tasks, &table),
+        Request::Delete { epoch, .. } => delete(tasks, &table, epoch.as_deref()),
     }
+}
+
+/// Builds a table from an input, and serves it.
+fn build(
+    tasks: &Tasks,
+    table: &Name,
+    id: u64,
+    (input, options): (&TaskInputs, &Map<String, Value>),
+    cancel: &Cancel,
+    progress: &dyn Progress,
+) -> Result<Option<[u8; 32]>, String> {
+    let out = tasks.kept.place(table, id).map_err(said)?;
+    let places = places(tasks, input).map_err(said)?;
+    let args = arguments(options, &[("out", out.as_path())], &places);
+    let mut request = build::request(args.map_err(said)?)?;
+    request.input = allowed(tasks, request.input).map_err(said)?;
+    // A stop may have come when it was built and not yet served.
+    if Snapshot::open(&out, Verify::Header).is_err() {
+        let job = Job::open(request, cancel).map_err(said)?;
+        let partial = job.partial_dir().to_owned();
+        job.run(&backends(tasks)?, progress).map_err(|error| {
+            // Nobody goes on from there: another task has a place of its own.
+            let _ = fs::remove_dir_all(&partial);
+            error.to_string()
+        })?;
+    }
+    promote(tasks, table, id, progress)
+}
+
+/// Fetches a table from a URL, and serves it.
+fn fetch(
+    tasks: &Tasks,
+    table: &Name,
+    id: u64,
+    url: &str,
+    progress: &dyn Progress,
+) -> Result<Option<[u8; 32]>, String> {
+    let place = tasks.kept.place(table, id).map_err(said)?;
+    let from = remote(tasks, url).map_err(said)?;
+    mirror(&from, &place, Trust::Copy, progress).map_err(|error| {
+        // Nobody goes on from there: another task has a place of its own.
+        let _ = Mirror::forget(&place);
+        error.to_string()
+    })?;
+    promote(tasks, table, id, progress)
+}
+
+/// Serves what there is of a table: an epoch of it, or the newest one.
+fn load(
+    tasks: &Tasks,
+    table: &Name,
+    epoch: Option<&str>,
+    progress: &dyn Progress,
+) -> Result<Option<[u8; 32]>, String> {
+    if tasks.kept.has(table) {
+        let build = tasks.kept.find(table, epoch).map_err(said)?;
+        return promote(tasks, table, build, progress);
+    }
+    if epoch.is_some() {
+        return Err(format!("the server keeps no epochs of the table {table}: it is in a folder of its own"));
+    }
+    tasks.folders.load(table).map(Some)
+}
+
+/// Serves a table no more, and keeps it.
+fn unload(tasks: &Tasks, table: &Name) -> Result<Option<[u8; 32]>, String> {
+    if tasks.kept.has(table) {
+        tasks.kept.set_current(table, None).map_err(said)?;
+    }
+    match tasks.folders.remove(table) {
+        true => Ok(None),
+        false => Err(format!("the table {table} is not served")),
+    }
+}
+
+/// Removes a table that tasks have built, or an epoch of it that is not served.
+fn delete(tasks: &Tasks, table: &Name, epoch: Option<&str>) -> Result<Option<[u8; 32]>, String> {
+    if !tasks.kept.has(table) {
+        return Err(format!("the server keeps no table {table}: only what tasks have built is deleted"));
+    }
+    let build = epoch.map(|epoch| tasks.kept.find(table, Some(epoch))).transpose().map_err(said)?;
+    if build.is_some() && build == tasks.kept.current(table) {
+        return Err("that epoch is served: load another one first, or delete the whole table".into());
+    }
+    if build.is_none() {
+        tasks.folders.remove(table);
+    }
+    tasks.kept.remove(table, build).map_err(said)?;
+    Ok(None)
 }
 
 /// Serves a build in place of what is served under its table's name; what is older than what there is to go back to goes.
