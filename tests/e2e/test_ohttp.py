@@ -62,6 +62,7 @@ class Relaying(OhttpTest):
                         # Nobody answers at the server's own name: whoever asked there would fail.
                         behind = ["http://hush.example", "--relay", f"http://127.0.0.1:{client.port}"]
                         self.get(*behind, "k0")
+                        self.assertIn("the server saw that someone behind the relay", self.hushdb("get", *behind, "k0", "--stats").stderr)
                         seen = set()
                         for key in ("k0", "k199", "absent", "", "x" * 4096):
                             client.take()
@@ -268,6 +269,9 @@ class Mistakes(OhttpTest):
             self.assertIn("the relay has no keys of the server (status 404)", error)
             # A server is no relay.
             self.assertIn("the relay has no keys of the server", self.look_up(url, url, "k1")[2])
+        nowhere = f"http://user:secret@127.0.0.1:{free_port()}"
+        error = self.fails("get", "http://hush.example", "k1", "--relay", nowhere)
+        self.assertIn(f"(the relay {nowhere.replace('user:secret@', '')}: ", error)
         gone = f"http://127.0.0.1:{free_port()}"
         with self.relay(gone) as (relay, process):
             code, _, error = self.look_up(gone, relay, "k1")

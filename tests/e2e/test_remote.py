@@ -107,6 +107,25 @@ class FromElsewhere(HushTest):
             told = self.hushdb("apply", self.dir / "lines.txt", "--delete", f"http://127.0.0.1:{web.port}/gone.txt").stderr
             self.assertIn("2 of them deletions", told)
 
+    def test_a_page_is_no_file(self):
+        page = b"\n<!DOCTYPE html>\n<html><body>Sign in</body></html>\n"
+        with Web({"/rows.csv": page, "/login": page, "/moved.csv": "/login", "/rows.jsonl": page}) as web:
+            for path in ("rows.csv", "moved.csv", "rows.jsonl"):
+                line = self.fails("build", f"http://127.0.0.1:{web.port}/{path}", "--out", self.dir / "page")
+                self.assertIn("a web page came in place of the file; give the URL of the file itself", line)
+            self.assertFalse((self.dir / "page").exists())
+
+    def test_what_the_environment_says_of_a_store_is_checked(self):
+        known = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+        for name, value, words in (("AWS_ENDPOINT_URL", "127.0.0.1:7850", "the variable AWS_ENDPOINT_URL is no URL; give one such as"),
+                                   ("AWS_ENDPOINT_URL", "http://", "is no URL"), ("AWS_REGION", "eu\n", "AWS_REGION has a line end"),
+                                   ("AWS_SESSION_TOKEN", "t\n", "AWS_SESSION_TOKEN has a line end")):
+            with self.subTest(name, value=value):
+                self.env |= {**known, name: value}
+                line = self.fails("build", "s3://bucket/rows.csv", "--out", self.dir / "no")
+                self.assertIn(words, line)
+                del self.env[name]
+
     def test_certificates_of_web_servers_are_checked(self):
         authority = Authority(self.dir, "authority")
         with Web({"/rows.csv": CSV}, tls=authority.sign("server")) as web:

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hush_protocol::schema::{Column, Schema};
 use hush_store::{
     cancel::{Cancel, Cancelled},
     ingest::{
@@ -26,6 +27,8 @@ use crate::{
     fetched,
 };
 
+/// Columns of an input without keys that are told by name, at most.
+const TOLD_COLUMNS: usize = 8;
 /// Records that are read at a time, and bytes of their values, but for the last. With [`BATCHES_AHEAD`] they bound what is in
 /// memory: four times as many.
 const BATCH_RECORDS: usize = 1024;
@@ -279,6 +282,13 @@ fn duplicate(input: &Path, key: String, records: [u64; 2], summary: &Summary) ->
 fn told(input: &Path, summary: &Summary, records: usize) -> String {
     let bad_rows = summary.bad_rows.as_ref().map_or(0, |(count, _)| *count);
     let mut line = format!("read {} rows: {records} records", summary.rows + bad_rows);
+    // A first record that was taken for a header shows here, where nobody has named a column.
+    let is_told =
+        |columns: &&Schema| columns.key.is_empty() && (1..=TOLD_COLUMNS).contains(&columns.value.len());
+    if let Some(columns) = summary.columns.as_ref().filter(is_told) {
+        let names: Vec<String> = columns.value.iter().map(|Column(name, _)| format!("{name:?}")).collect();
+        line += &format!(" of {}", names.join(", "));
+    }
     if let Some((count @ 1.., file)) = &summary.bad_rows {
         line += &format!("; {count} bad rows were left out, and are in {}", file.display());
     }

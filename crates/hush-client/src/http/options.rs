@@ -69,11 +69,14 @@ impl FromStr for BearerToken {
 
     /// A token as `hushdb token create` prints it, or any other that is visible ASCII.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_token = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if is_token {
-            Ok(Self(Zeroizing::new(text.to_owned())))
-        } else {
-            Err("that is no token: it has no spaces")
+        // A file that is read into a variable often ends its line.
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.is_empty() {
+            return Err("that is no token: it is empty");
+        }
+        match text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            true => Ok(Self(Zeroizing::new(text.to_owned()))),
+            false => Err("that is no token: it has a space, a line end or a character that is not ASCII"),
         }
     }
 }

@@ -19,7 +19,11 @@ use super::{
 use crate::session::{self, Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
 /// Words of the TLS library, and what they mean.
-const TLS_FAILURES: [(&str, &str); 3] = [
+const TLS_FAILURES: [(&str, &str); 4] = [
+    (
+        "InvalidContentType",
+        "what answers there speaks http, not https: the URL may have to begin with http://",
+    ),
     ("CertificateRequired", "the server asks clients for a certificate: --client-cert"),
     (
         "CaUsedAsEndEntity",
@@ -220,28 +224,45 @@ fn head(response: &Response<Body>) -> Head {
 
 /// Returns why a request to `url` failed.
 pub(super) fn failure(url: &ServerUrl, error: ureq::Error) -> TransportFailure {
-    let unreachable = |reason: String, transient| {
-        // Without the name and the password that the variable may have.
-        let through = proxy(url).map_or(String::new(), |proxy| {
-            format!("; through the proxy {}:{}, which the environment names", proxy.host(), proxy.port())
-        });
-        TransportFailure::Unreachable { reason: format!("{reason}{through}"), transient }
+    // Without the name and the password that the variable may have.
+    let proxy = proxy(url).map(|proxy| {
+        format!(
+            "the proxy {}:{}, which HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names",
+            proxy.host(),
+            proxy.port()
+        )
+    });
+    let through = proxy.as_ref().map_or(String::new(), |proxy| format!("; through {proxy}"));
+    let unreachable = |reason: String, transient| TransportFailure::Unreachable {
+        reason: format!("{reason}{through}"),
+        transient,
     };
+    let timeout = |phase: &str| TransportFailure::Timeout { phase: format!("{phase}{through}") };
     match error {
-        ureq::Error::Timeout(Timeout::Global) => {
-            TransportFailure::Timeout { phase: "the time of the call is over".into() }
-        }
-        ureq::Error::Timeout(phase) => TransportFailure::Timeout { phase: phase.to_string() },
+        ureq::Error::Timeout(Timeout::Global) => timeout("the time of the call is over"),
+        ureq::Error::Timeout(Timeout::Resolve) => timeout("its name was not resolved"),
+        ureq::Error::Timeout(Timeout::Connect) => timeout("no connection was made"),
+        ureq::Error::Timeout(_) => timeout("nothing came or went for too long"),
         ureq::Error::Rustls(error) => no_tls(&error.to_string()),
         ureq::Error::Tls(reason) => TransportFailure::Tls { reason: reason.into() },
         // How a failed handshake, or a record that does not decrypt, comes through a stream.
         ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => no_tls(&error.to_string()),
         ureq::Error::Io(error) => unreachable(error.to_string(), true),
         ureq::Error::HostNotFound => unreachable("no such host".into(), false),
-        error @ (ureq::Error::ConnectionFailed | ureq::Error::ConnectProxyFailed(_)) => {
-            unreachable(error.to_string(), false)
-        }
+        ureq::Error::ConnectProxyFailed(said) => TransportFailure::Proxy {
+            reason: format!("{} ({said}): {}", proxy.unwrap_or_default(), proxy_advice(&said)),
+        },
+        error @ ureq::Error::ConnectionFailed => unreachable(error.to_string(), false),
         error => TransportFailure::Odd { reason: error.to_string() },
+    }
+}
+
+/// Says what to do about a proxy that makes no connection.
+fn proxy_advice(said: &str) -> &'static str {
+    if said.contains("407") {
+        "it wants a user and a password, as in http://USER:PASSWORD@HOST:PORT"
+    } else {
+        "ask its operator to let connections to the server pass, or name the server in NO_PROXY"
     }
 }
 

@@ -33,6 +33,12 @@ pub enum TransportFailure {
         /// What the TLS library says.
         reason: String,
     },
+    /// The proxy that the environment names makes no connection.
+    #[error("{reason}")]
+    Proxy {
+        /// Which proxy, what is wrong, and what to do.
+        reason: String,
+    },
     /// The relay, or what came through it, is of no use.
     #[error("{reason}")]
     Relay {
@@ -68,6 +74,14 @@ pub enum SessionError {
         reason: String,
         /// Whether another attempt could go better.
         transient: bool,
+    },
+    /// The proxy that the environment names makes no connection.
+    #[error("cannot reach {url} through {reason}")]
+    Proxy {
+        /// Base URL of the server.
+        url: String,
+        /// Which proxy, what is wrong, and what to do.
+        reason: String,
     },
     /// The server was silent for too long.
     #[error("{url} did not answer in time ({phase}): try again later")]
@@ -258,9 +272,9 @@ impl SessionError {
         }
     }
 
-    /// Whether the server is gone, maybe since it is started anew.
-    pub(super) fn is_outage(&self) -> bool {
-        self.is_transient() && matches!(self, Self::Unreachable { .. } | Self::Intermediary { .. })
+    /// Whether nothing came for too long, as where a connection was cut and nobody said so.
+    pub(super) fn is_silence(&self) -> bool {
+        matches!(self, Self::Timeout { .. })
     }
 
     /// Whether the server is still loading the table.
@@ -281,6 +295,10 @@ impl SessionError {
 fn intermediary_text(url: &str, name: Option<&str>, status: u16, sent: usize) -> String {
     let name = name.map_or(String::new(), |name| format!(" ({name})"));
     let said = match status {
+        413 if sent == 0 => {
+            "says that a request without a body is too long: ask its operator to let requests to /v1/ pass"
+                .into()
+        }
         413 => format!(
             "takes no request of {sent} bytes: its operator must allow requests of at least that length (in nginx by \
              client_max_body_size)"

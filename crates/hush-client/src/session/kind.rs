@@ -30,8 +30,10 @@ impl SessionError {
         match self {
             Self::Url { .. } | Self::Certificates { .. } => ErrorKind::Option,
             Self::TokenInTheOpen | Self::TokenToRelay => ErrorKind::Option,
-            Self::Unreachable { .. } | Self::Tls { .. } | Self::Relay { .. } => ErrorKind::Connection,
-            Self::Interrupted { .. } | Self::Intermediary { .. } => ErrorKind::Connection,
+            Self::Unreachable { .. } | Self::Proxy { .. } | Self::Tls { .. } => ErrorKind::Connection,
+            Self::Relay { .. } | Self::Interrupted { .. } | Self::Intermediary { .. } => {
+                ErrorKind::Connection
+            }
             Self::Timeout { .. } => ErrorKind::Timeout,
             Self::Token { .. } => ErrorKind::Token,
             Self::NoTables | Self::ChooseTable { .. } | Self::UnknownTable { .. } => ErrorKind::NoTable,

@@ -185,7 +185,7 @@ impl Link {
 
     /// Something that no server of this API answers.
     pub(super) fn odd(&self, reason: impl Into<String>) -> SessionError {
-        SessionError::NotHushDb { url: self.context.url.as_str().to_owned(), reason: reason.into() }
+        SessionError::NotHushDb { url: self.context.url.shown().to_owned(), reason: reason.into() }
     }
 
     async fn exchange(
@@ -202,7 +202,15 @@ impl Link {
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
         let (path, sent) = (request.path.clone(), request.body.len());
         let head = self.send(request).await.map_err(|failure| self.failure(failure))?;
-        if head.is_success() { Ok(head) } else { Err(self.refusal(&path, sent, &head).await) }
+        if !head.is_success() {
+            return Err(self.refusal(&path, sent, &head).await);
+        }
+        match head.header("content-type") {
+            Some(kind) if kind.trim_start().starts_with("text/html") => {
+                Err(self.odd("a web page came in place of its answer, of something on the way"))
+            }
+            _ => Ok(head),
+        }
     }
 
     /// Returns the error of a response that is no success, to a request of `path` with a body of `sent` bytes.
@@ -236,12 +244,13 @@ impl Link {
     }
 
     fn failure(&self, failure: TransportFailure) -> SessionError {
-        let url = self.context.url.as_str().to_owned();
+        let url = self.context.url.shown().to_owned();
         match failure {
             TransportFailure::Unreachable { reason, transient } => {
                 SessionError::Unreachable { url, reason, transient }
             }
             TransportFailure::Timeout { phase } => SessionError::Timeout { url, phase },
+            TransportFailure::Proxy { reason } => SessionError::Proxy { url, reason },
             TransportFailure::Tls { reason } => SessionError::Tls { url, reason },
             TransportFailure::Relay { reason } => SessionError::Relay { reason },
             TransportFailure::Odd { reason } => SessionError::NotHushDb { url, reason },
@@ -282,15 +291,16 @@ impl Retries {
     /// Waits before the next attempt. Gives the error back if it is for good, there were as many attempts as the policy
     /// says, or the wait is longer than the policy or the time of the call allows.
     pub(super) async fn after(&mut self, link: &Link, error: SessionError) -> Result<(), SessionError> {
-        if !error.is_transient() {
+        let has_answers = link.has_answers.load(Ordering::Relaxed);
+        // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
+        if !error.is_transient() && !(has_answers && error.is_silence()) {
             return Err(error);
         }
         link.in_time().map_err(|failure| link.failure(failure))?;
         let RetryPolicy { attempts, first_wait, max_wait, max_warming } = link.options().retry;
         let backoff = first_wait.saturating_mul(2u32.saturating_pow(self.waits));
         let wait = error.retry_after().max(backoff.min(max_wait));
-        let has_gone = error.is_outage() && link.has_answers.load(Ordering::Relaxed);
-        let enough = if error.is_warming() || has_gone {
+        let enough = if error.is_warming() || has_answers {
             let now = link.host().now();
             now.saturating_sub(*self.warming_since.get_or_insert(now)).saturating_add(wait) > max_warming
         } else {

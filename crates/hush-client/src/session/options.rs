@@ -58,8 +58,8 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// The longest wait. If a server asks for more, the call fails at once.
     pub max_wait: Duration,
-    /// How long a server is asked again that is loading the table, or that has answered look-ups of a call and cannot be reached
-    /// any more; these requests do not count as attempts.
+    /// How long a server is asked again that is loading the table, or that has answered look-ups of a call and fails since; these
+    /// requests do not count as attempts.
     pub max_warming: Duration,
 }
 

@@ -52,7 +52,7 @@ pub(super) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Option<SessionE
 fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionError> {
     let is_of_proxies = matches!(head.status, 401 | 403 | 407 | 413 | 451 | 502 | 504 | 520..=527);
     let name = head.header("server").filter(|name| !name.is_empty()).map(shown);
-    let url = url.as_str().to_owned();
+    let url = url.shown().to_owned();
     is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
 }
 

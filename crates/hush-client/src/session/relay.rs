@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Head, Host, Method, Request, ServerUrl, SessionError, SessionOptions, TransportFailure, link::Link,
-    pieces::Pieces, problem::shown, seal::GatewayKey,
+    pieces::Pieces, problem::shown, seal::GatewayKey, url::without_password,
 };
 
 /// Bytes of a sealed response beside its body: fields, padding, and what an error says.
@@ -33,6 +33,8 @@ pub(super) struct Relay {
     /// The server, as sealed requests name it.
     scheme: &'static str,
     authority: String,
+    /// The relay's URL, for people.
+    shown: String,
     authorization: Option<Zeroizing<String>>,
     /// The server's keys; of the relay, if nobody has fetched them from the server.
     keys: Mutex<Option<Vec<u8>>>,
@@ -84,6 +86,7 @@ impl Relay {
         Ok(Some(Self {
             scheme: if url.is_https() { "https" } else { "http" },
             authority: url.authority().to_owned(),
+            shown: without_password(&relay.url),
             authorization: options.authorization.clone(),
             keys: Mutex::new(relay.keys.clone()),
             are_pinned: relay.keys.is_some(),
@@ -171,7 +174,7 @@ impl Relay {
     /// Asks the relay. A response that should be of the type `wanted` and is of another, as the page of a web server, is not read.
     async fn exchange(&self, link: &Link, request: Request, wanted: &str) -> Result<Said, TransportFailure> {
         let most = request.max_response_bytes;
-        let head = link.send_as_is(request).await?;
+        let head = link.send_as_is(request).await.map_err(|failure| self.of_relay(failure))?;
         let date = head.header("date").and_then(parse_date);
         if let Some(date) = date {
             *lock(&self.clock) = Some(RelayTime { date, since: link.host().now() });
@@ -180,7 +183,7 @@ impl Relay {
         if said.head.status == 200 && !said.is(wanted) {
             return Ok(said);
         }
-        while let Some(part) = link.body_as_is().await? {
+        while let Some(part) = link.body_as_is().await.map_err(|failure| self.of_relay(failure))? {
             if (said.body.len() + part.len()) as u64 > most {
                 let reason = format!("the relay's response has more than {most} bytes");
                 return Err(TransportFailure::Odd { reason });
@@ -188,6 +191,19 @@ impl Relay {
             said.body.extend_from_slice(&part);
         }
         Ok(said)
+    }
+
+    /// Names the relay in why it was not reached: the session knows the server alone.
+    fn of_relay(&self, failure: TransportFailure) -> TransportFailure {
+        let named = |reason| format!("the relay {}: {reason}", self.shown);
+        match failure {
+            TransportFailure::Unreachable { reason, transient } => {
+                TransportFailure::Unreachable { reason: named(reason), transient }
+            }
+            TransportFailure::Timeout { phase } => TransportFailure::Timeout { phase: named(phase) },
+            TransportFailure::Tls { reason } => TransportFailure::Tls { reason: named(reason) },
+            other => other,
+        }
     }
 
     /// Returns the time by the relay's clock, or by this machine's, rounded down.

@@ -11,7 +11,17 @@ use super::SessionError;
 pub struct ServerUrl {
     /// Without a slash at the end.
     text: String,
+    /// The same without a user and a password.
+    shown: String,
     uri: Uri,
+}
+
+/// Returns a URL without the user and the password that it may have.
+pub fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[host..])
 }
 
 impl ServerUrl {
@@ -20,7 +30,9 @@ impl ServerUrl {
     /// # Errors
     /// [`SessionError::Url`] if it is none, or none of a server.
     pub fn parse(url: &str) -> Result<Self, SessionError> {
-        let invalid = |reason| SessionError::Url { url: url.to_owned(), reason };
+        // Where a password ends is not known of what is no URL.
+        let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
+        let invalid = |reason| SessionError::Url { url: shown.to_owned(), reason };
         let uri: Uri = url.parse().map_err(|_| invalid("not a URL"))?;
         match uri.scheme_str() {
             Some("http" | "https") => {}
@@ -30,7 +42,13 @@ impl ServerUrl {
         if uri.query().is_some() || url.contains('#') {
             return Err(invalid("it has a query or a fragment"));
         }
-        Ok(Self { text: url.trim_end_matches('/').to_owned(), uri })
+        let text = url.trim_end_matches('/').to_owned();
+        Ok(Self { shown: without_password(&text), text, uri })
+    }
+
+    /// The URL for people: without a user and a password.
+    pub fn shown(&self) -> &str {
+        &self.shown
     }
 
     /// The URL without a slash at the end: what the path of a request is added to.
@@ -40,13 +58,14 @@ impl ServerUrl {
 
     /// The host, and the port if it is named.
     pub fn authority(&self) -> &str {
-        self.uri.authority().map_or("", |authority| authority.as_str())
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        authority.rsplit_once('@').map_or(authority, |(_, host)| host)
     }
 
     /// The scheme and the authority: what a path from the root follows.
     pub(super) fn root(&self) -> &str {
         let path = self.uri.path().trim_end_matches('/');
-        self.text.strip_suffix(path).unwrap_or(&self.text)
+        self.shown.strip_suffix(path).unwrap_or(&self.shown)
     }
 
     /// Whether what is sent there is protected on the way.
@@ -73,6 +92,17 @@ impl ServerUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let url = ServerUrl::parse("https://user:secret@hush.example:443/a/").unwrap();
+        assert_eq!(url.as_str(), "https://user:secret@hush.example:443/a");
+        assert_eq!((url.shown(), url.authority()), ("https://hush.example:443/a", "hush.example:443"));
+        let error = ServerUrl::parse("ftp://user:se/cret@hush.example").unwrap_err().to_string();
+        assert!(!error.contains("user") && !error.contains("se/"), "{error}");
+        assert_eq!(without_password("http://a@b:c@host/x@y"), "http://host/x@y");
+        assert_eq!(without_password("people"), "people");
+    }
 
     #[test]
     fn the_root_has_no_path() {

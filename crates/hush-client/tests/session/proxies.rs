@@ -51,6 +51,12 @@ fn a_proxy_is_named_with_what_its_operator_can_do() {
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(driver.asked(QUERY).len(), requests, "{status}");
     }
+    for part in ["/v1/tables", QUERY] {
+        let login =
+            || Reply::new(200, "<html>sign in</html>").with("Content-Type", "text/html; charset=utf-8");
+        let error = look_up(&mut behind(part, login), &[3]).unwrap_err().to_string();
+        assert!(error.contains("a web page came in place of its answer"), "{part}: {error}");
+    }
     let mut driver = behind("/v1/tables", || Reply::new(403, ""));
     let error = look_up(&mut driver, &[3]).unwrap_err().to_string();
     assert!(error.starts_with("a proxy in front of http://Localhost:7700 refuses the request"), "{error}");

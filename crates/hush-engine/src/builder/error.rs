@@ -105,7 +105,8 @@ pub enum BuildError {
     },
     /// There are more changes than there is room for.
     #[error(
-        "the table has room for {room} changes, or for fewer of long values, and would have {changes}: fold those that are there          into a new base with 'hushdb compact', and apply the others then"
+        "the table has room for {room} changes, or for fewer of long values, and would have {changes}: fold those that are there \
+         into a new base with 'hushdb compact', which makes room for more with --changes N, and apply the others then"
     )]
     ChangesFull {
         /// How many there would be.

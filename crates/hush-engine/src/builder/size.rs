@@ -10,7 +10,7 @@ use hush_protocol::{
     slot::SlotFormat,
 };
 
-use super::{BuildError, BuildOptions, Lengths, Plan, error::NoRoom};
+use super::{BuildError, BuildOptions, Lengths, Plan, Tiers, error::NoRoom};
 use crate::{machine, server_memory::server_bytes, units::Bytes};
 
 /// A table that takes more than so many times the records, and more than so many bytes, is remarked on.
@@ -113,7 +113,7 @@ impl TableSize {
         if keeping > padding {
             let protocol = self.protocol;
             return format!(
-                "{protocol} keeps {keeping:.1} bytes for every byte of a slot: another --protocol keeps less (colpack: 1.25)"
+                "{protocol} keeps {keeping:.1} bytes for every byte of a slot; a long table of --protocol colpack keeps 1.25"
             );
         }
         let average = self.payload / self.records.max(1);
@@ -128,15 +128,19 @@ impl TableSize {
                 self.longest
             ),
         };
-        for shorter in without_longest(lengths, self.by_key, self.input, options) {
-            let (dropped, size) = (self.records - shorter.records, &shorter);
+        let mut shorter = without_longest(lengths, self.by_key, self.input, options);
+        shorter.dedup_by_key(|size| size.records);
+        for size in shorter {
             text += &format!(
-                "; without the longest {dropped}, the longest has {} bytes and the table {}",
+                "; without the longest {}, the longest has {} bytes and the table {}",
+                self.records - size.records,
                 size.longest,
                 Bytes(size.files)
             );
         }
-        let tiers = if self.tiers == 1 { "Allow tiers (--max-tiers 4), leave" } else { "Leave" };
+        let may_have_tiers = matches!(options.tiers, Tiers::AtMost(1));
+        let tiers =
+            if self.tiers == 1 && may_have_tiers { "Allow tiers (--max-tiers 4), leave" } else { "Leave" };
         text + &format!(". {tiers} the longest values out of the input, or store fewer columns (--value)")
     }
 
@@ -260,10 +264,7 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::{
-        Backends, Silent,
-        builder::{Tiers, build},
-    };
+    use crate::{Backends, Silent, builder::build};
 
     const GIB: usize = 1 << 30;
 
@@ -384,7 +385,7 @@ mod tests {
         assert!(!size.is_surprising());
         let why = size.why(&Lengths::of(&records), &options);
         assert!(
-            why.starts_with("onion keeps ") && why.ends_with("another --protocol keeps less (colpack: 1.25)"),
+            why.starts_with("onion keeps ") && why.ends_with("a long table of --protocol colpack keeps 1.25"),
             "{why}"
         );
     }

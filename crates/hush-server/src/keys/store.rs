@@ -5,7 +5,7 @@
 //! crash leaves the state before or after it.
 
 use std::{
-    fmt, io,
+    fmt, fs, io,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -121,9 +121,14 @@ impl KeyStore {
     /// [`ServerError::KeyFile`] if it is damaged, in use by another server, or cannot be had at all.
     pub(crate) fn open(config: &ServerConfig) -> std::result::Result<KeyStore, ServerError> {
         let path = config.keys_path.as_deref();
+        let is_new = path.is_some_and(|path| !path.exists());
         let store = KeyDatabase::open(path).and_then(|database| KeyStore::of(database, config));
         store.map_err(|error| {
             let path = path.unwrap_or(Path::new("(memory)"));
+            if is_new {
+                // What a full disk left of it would be taken for a damaged file.
+                let _ = fs::remove_file(path);
+            }
             ServerError::KeyFile { path: path.to_owned(), reason: advice(&error) }
         })
     }

@@ -2,14 +2,14 @@
 
 use std::{
     fs::File,
-    io::{BufWriter, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{IngestError, Input, Place, walk::id};
+use super::{IngestError, Input, MAX_ROW_SIZE, Place, walk::id};
 
 /// Refuses a file of bad rows that is one of the inputs: it would be written over while it is read.
 pub(super) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), IngestError> {
@@ -19,6 +19,27 @@ pub(super) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), Inges
         let reason = "names the input itself: choose another file";
         Err(IngestError::Option { path: input.path().into(), option: "--skip-bad-rows", reason })
     })
+}
+
+/// Whether nothing is lost if a file is written anew: it is not there, is empty, begins with a bad row, or is no file but a pipe or
+/// a terminal.
+fn may_be_replaced(path: &Path) -> io::Result<bool> {
+    if !path.try_exists()? || !path.metadata()?.is_file() {
+        return Ok(true);
+    }
+    let mut line = Vec::new();
+    BufReader::new(File::open(path)?).take(MAX_ROW_SIZE).read_until(b'\n', &mut line)?;
+    let found = serde_json::from_slice::<FoundRow>(&line);
+    Ok(line.is_empty()
+        || found.is_ok_and(|found| found.row > 0 && !found.input.is_empty() && !found.error.is_empty()))
+}
+
+/// What tells a line of the file.
+#[derive(Deserialize)]
+struct FoundRow {
+    input: String,
+    row: u64,
+    error: String,
 }
 
 /// Writes bad rows to a file.
@@ -42,10 +63,14 @@ struct BadRow<'r> {
 }
 
 impl BadRows {
-    /// Creates the file, in place of one that is there.
+    /// Creates the file, in place of one with the bad rows of an earlier build.
     pub(super) fn create(path: &Path) -> Result<Self, IngestError> {
-        let file =
-            File::create(path).map_err(|source| IngestError::BadRowsFile { path: path.into(), source })?;
+        let failed = |source| IngestError::BadRowsFile { path: path.into(), source };
+        if !may_be_replaced(path).map_err(failed)? {
+            let reason = "it is there, and has no bad rows of an earlier build: choose another file";
+            return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, reason)));
+        }
+        let file = File::create(path).map_err(failed)?;
         Ok(Self { path: path.into(), file: BufWriter::new(file), count: 0 })
     }
 

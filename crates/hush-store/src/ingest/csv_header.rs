@@ -24,7 +24,7 @@ pub(super) fn names(
         .collect::<Result<_, _>>()
         .map_err(|_| IngestError::BadUtf8 { place: place(path, 0, rows), column: None })?;
     if let ([name], None) = (&names[..], options.csv.separator)
-        && let Some(found) = name.chars().find(|c| [';', '\t', '|'].contains(c))
+        && let Some(found) = name.chars().find(|c| [';', '\t', '|'].contains(c)).or_else(|| behind_hash(name))
     {
         return Err(IngestError::OtherSeparator { path: path.into(), found });
     }
@@ -39,6 +39,13 @@ pub(super) fn names(
         return Err(IngestError::HeaderLikeRecord { path: path.into(), field, kind });
     }
     Ok(names)
+}
+
+/// Returns the colon between a hash and its count, as lists of hashes have it.
+fn behind_hash(field: &str) -> Option<char> {
+    let (hash, count) = field.split_once(':')?;
+    let is_count = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
+    (is_count && kind_of(hash).is_some()).then_some(':')
 }
 
 /// Says what a field is that is no name of a column.

@@ -301,13 +301,19 @@ fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
 }
 
 /// The fault of text behind a closing quote on `last_line`. `rest` is the text.
-fn behind_quote(row: &Row, last_line: u64, rest: &[u8]) -> CsvFault {
+fn behind_quote(row: &mut Row, last_line: u64, rest: &[u8]) -> CsvFault {
     let field = &row.bytes[row.start()..];
     let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
     let line_end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
-    let rest = &rest[..line_end.min(SHOWN_BYTES)];
+    let (line, rest) = (&rest[..line_end], &rest[..line_end.min(SHOWN_BYTES)]);
     let own = own.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let text = [own, b"\"", rest].concat();
     let shown = String::from_utf8_lossy(&text).replace(char::is_control, "\u{fffd}");
-    CsvFault::BehindQuote { line: row.field_line, last_line, shown, is_escape: field.ends_with(b"\\") }
+    let fault =
+        CsvFault::BehindQuote { line: row.field_line, last_line, shown, is_escape: field.ends_with(b"\\") };
+    // What the quote has swallowed is a field of the bad row, and what is behind it another.
+    row.ends.push(row.bytes.len());
+    row.bytes.extend_from_slice(line);
+    row.ends.push(row.bytes.len());
+    fault
 }

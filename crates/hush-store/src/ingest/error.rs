@@ -454,7 +454,7 @@ pub enum IngestError {
         nearest: &'static str,
     },
     /// No table was chosen, or the chosen one does not exist.
-    #[error("{}: choose a table with --table (there is {}) or a query with --sql", path.display(), quoted(tables))]
+    #[error("{}: {}", path.display(), no_table(tables))]
     NoTable {
         /// The file.
         path: PathBuf,
@@ -523,6 +523,14 @@ impl IngestError {
         // Without a header, the rows behind it cannot be read.
         (place.row > 0).then_some(place)
     }
+}
+
+/// Says which tables there are to choose from.
+fn no_table(tables: &[String]) -> String {
+    if tables.is_empty() {
+        return "the database has no table; one in WAL mode may have all of them in the file NAME-wal: copy that with it".into();
+    }
+    format!("choose a table with --table (there is {}) or a query with --sql", quoted(tables))
 }
 
 /// `names` as a list for people, the first 50 of them.

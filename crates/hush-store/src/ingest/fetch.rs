@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    fs::File,
     io::{Seek, Write},
     path::{Path, PathBuf},
     sync::{
@@ -17,10 +18,15 @@ use tempfile::NamedTempFile;
 use tokio::{runtime::Builder, time::sleep};
 
 use super::{
-    Format, IngestError, IngestOptions, Input, Reader, compression::Compression, scheme, spool::spool_error,
+    Format, IngestError, IngestOptions, Input, Reader,
+    compression::{Compression, peek},
+    scheme,
+    spool::spool_error,
 };
 use crate::remote::{Patience, Refused, Remote, RemoteUrl, Scheme, TOO_SOON};
 
+/// Bytes of a file in which a web page begins.
+const PAGE_HEAD_BYTES: usize = 256;
 /// How long a step waits for bytes.
 const STEP: Duration = Duration::from_millis(100);
 /// Pieces that have come and are not written yet.
@@ -51,6 +57,15 @@ impl Fetched {
     pub(super) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
         let Inner { file, format, compression, .. } = &*self.0;
         let unreadable = |source| spool_error(file.path(), source);
+        if is_page(file.path()).map_err(unreadable)? {
+            return Err(unfetched(
+                &self.0.url,
+                Refused::new(
+                    "a web page came in place of the file",
+                    "give the URL of the file itself, and check who may read it",
+                ),
+            ));
+        }
         let format =
             options.format.map_or_else(|| Format::of_fetched(file.path(), self.shown(), *format), Ok);
         super::open_file(file.path(), self.shown(), format.map_err(unreadable)?, *compression, options)
@@ -194,6 +209,15 @@ impl Fetch {
     pub fn finish(self) -> Input {
         Input::Fetched(Fetched(self.inner.into()))
     }
+}
+
+/// Whether a file begins as a web page does: servers send one in place of a file to who has to sign in.
+fn is_page(file: &Path) -> std::io::Result<bool> {
+    let (head, _) = peek(File::open(file)?, PAGE_HEAD_BYTES)?;
+    let head = head.trim_ascii_start();
+    Ok([&b"<!doctype html"[..], b"<html"]
+        .iter()
+        .any(|start| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))))
 }
 
 /// The object of a URL.

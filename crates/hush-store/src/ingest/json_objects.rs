@@ -62,6 +62,11 @@ impl JsonObjects {
         self.form == Form::Unknown
     }
 
+    /// Whether each line is an object.
+    pub(super) fn is_lines(&self) -> bool {
+        self.form == Form::Lines
+    }
+
     /// Returns the text.
     pub(super) fn text(&mut self) -> &mut Text {
         &mut self.text

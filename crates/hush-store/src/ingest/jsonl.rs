@@ -78,7 +78,14 @@ impl JsonlReader {
             // The parser counts from the byte before the error at the end of a text.
             let (line, byte) = objects.place_of(error.line(), error.column().clamp(1, text.len().max(1)));
             let message = error.to_string();
-            let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+            let message = match message.split(" at line ").next().unwrap_or_default() {
+                // Most JSON is written for people, over several lines.
+                _ if error.is_eof() && objects.is_lines() => {
+                    "the line ends within the object (one object is one line, or all are in one array)"
+                }
+                message => message,
+            };
+            let message = message.to_owned();
             IngestError::InvalidJson { place: Place { line: Some(line), ..place() }, message, byte }
         };
         let found = match text.trim_ascii_start().as_bytes().first() {

@@ -93,11 +93,22 @@ impl Files {
         }
         let mut walk = Walk::new(path, options)?;
         for file in &mut walk {
-            self.inputs.push(Input::Path(file?));
+            let file = file?;
+            if !is_of_database(&file) {
+                self.inputs.push(Input::Path(file));
+            }
         }
         self.skipped += walk.skipped();
         Ok(())
     }
+}
+
+/// Whether a file is a part of the SQLite database beside it, which is read with that.
+fn is_of_database(file: &Path) -> bool {
+    let name = file.to_str().unwrap_or_default();
+    ["-wal", "-shm", "-journal"]
+        .iter()
+        .any(|end| name.strip_suffix(end).is_some_and(|database| Path::new(database).is_file()))
 }
 
 /// Returns the paths that a pattern matches, by name; `None` if it is the name of a file, is no pattern, or matches none.

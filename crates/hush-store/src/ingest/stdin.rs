@@ -14,6 +14,7 @@ use super::{
     record::Projection,
     text::Text,
 };
+use crate::key_list::without_mark;
 
 /// Reads standard input. Nothing is read before the first record is asked for: who writes it may take a while.
 pub(super) enum StdinReader {
@@ -44,7 +45,13 @@ fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
     // Not its lock, which could not move to another thread.
     let mut text = Text::new(io::stdin(), None, None).map_err(unreadable)?;
-    let is_arrow = is_arrow(&text.head().map_err(unreadable)?);
+    let head = text.head().map_err(unreadable)?;
+    let is_arrow = is_arrow(&head);
+    let first = without_mark(&head).unwrap_or(&head).trim_ascii_start().first();
+    if options.stated_format().is_none() && !is_arrow && first.is_some_and(|byte| !b"{[".contains(byte)) {
+        let reason = "says what standard input is, csv, jsonl or arrow: it begins like no JSON and no Arrow";
+        return Err(IngestError::Option { path: path.into(), option: "--format", reason });
+    }
     Ok(match options.stated_format() {
         Some(Format::Csv) => Box::new(CsvReader::new(path, text, options)?),
         Some(Format::Arrow) => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),

@@ -4,8 +4,10 @@ mod policy;
 mod url;
 
 use std::{
+    env,
     error::Error,
     ops::Range,
+    str::FromStr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,8 +15,11 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreScheme, RetryConfig, aws::AmazonS3Builder,
-    azure::MicrosoftAzureBuilder, gcp::GoogleCloudStorageBuilder, path::Path,
+    GetOptions, GetRange, ObjectStore, ObjectStoreScheme, RetryConfig,
+    aws::AmazonS3Builder,
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
+    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
+    path::Path,
 };
 use reqwest::{
     Client, Response, StatusCode,
@@ -201,6 +206,17 @@ pub(crate) const AUTHORITY_AS_SERVER: (&str, &str) = (
 const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for what is public \
     (GOOGLE_SERVICE_ACCOUNT for gs://, AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY for az://)";
 const NAME: &str = "check the name";
+/// Words of the libraries for what asking again does not change, and what to do.
+const FOR_GOOD: [(&str, &str); 8] = [
+    ("dns error", "check the name of its host, and this machine's network"),
+    ("InvalidContentType", "it speaks http, not https: check how the URL, or AWS_ENDPOINT_URL, begins"),
+    ("UnknownIssuer", "this system trusts nobody who signed its certificate: install that of its authority"),
+    ("invalid peer certificate", "its operator must give it a certificate that is valid for its name"),
+    ("too many redirects", "check the URL"),
+    ("ExpiredToken", CREDENTIALS),
+    ("without LOCATION", "set AWS_REGION to the region of the bucket"),
+    ("builder error", "correct the URL"),
+];
 
 impl Remote {
     /// An object.
@@ -230,14 +246,18 @@ impl Remote {
         let retry = RetryConfig { max_retries: RETRIES, ..RetryConfig::default() };
         let store: Arc<dyn ObjectStore> = match scheme {
             Scheme::S3 => {
-                let builder = AmazonS3Builder::from_env().with_url(text).with_retry(retry);
-                Arc::new(builder.build().map_err(refused)?)
+                let settings = settings("AWS_")?.into_iter();
+                let builder = settings
+                    .fold(AmazonS3Builder::new(), |builder, (name, value)| builder.with_config(name, value));
+                Arc::new(builder.with_url(text).with_retry(retry).build().map_err(refused)?)
             }
             Scheme::Gcs => {
+                settings::<GoogleConfigKey>("GOOGLE_")?;
                 let builder = GoogleCloudStorageBuilder::from_env().with_url(text).with_retry(retry);
                 Arc::new(builder.build().map_err(refused)?)
             }
             _ => {
+                settings::<AzureConfigKey>("AZURE_")?;
                 let builder = MicrosoftAzureBuilder::from_env().with_url(text).with_retry(retry);
                 Arc::new(builder.build().map_err(refused)?)
             }
@@ -347,6 +367,46 @@ impl Remote {
     }
 }
 
+/// Returns what the variables of a store say, but for those that are empty.
+///
+/// # Errors
+/// If one of them cannot be part of a request: the library for stores takes every value as it is, and would panic.
+fn settings<K: FromStr>(prefix: &str) -> Result<Vec<(K, String)>, Refused> {
+    let mut settings = Vec::new();
+    for (name, value) in env::vars_os() {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+        let Some(setting) =
+            name.starts_with(prefix).then(|| name.to_ascii_lowercase().parse().ok()).flatten()
+        else {
+            continue;
+        };
+        if value.is_empty() {
+            continue;
+        }
+        if value.chars().any(char::is_control) {
+            return Err(Refused::new(
+                format!("the variable {name} has a line end or another control character"),
+                "take it out",
+            ));
+        }
+        if name.contains("ENDPOINT") && !is_endpoint(value) {
+            return Err(Refused::new(
+                format!("the variable {name} is no URL"),
+                "give one such as https://storage.example or http://127.0.0.1:9000",
+            ));
+        }
+        settings.push((setting, value.to_owned()));
+    }
+    Ok(settings)
+}
+
+/// Whether requests can be made to what a variable calls an endpoint.
+fn is_endpoint(value: &str) -> bool {
+    let url = ::url::Url::parse(value);
+    url.is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
+        && !value.contains(char::is_whitespace)
+}
+
 pub(crate) fn store_refused(error: object_store::Error) -> Refused {
     use object_store::Error as E;
     let advice = match error {
@@ -371,17 +431,18 @@ fn misconfigured(said: &str) -> Option<Refused> {
     }
     // Where credentials of a machine in a cloud are, which are asked for last.
     let is_machines = said.contains("169.254.169.254") || said.contains("metadata.google.internal");
-    is_machines.then(|| {
-        Refused::new(
-            "there are no credentials in the environment, and this machine has none of its own",
-            NO_CREDENTIALS,
-        )
-    })
+    if is_machines {
+        let message = "there are no credentials in the environment, and this machine has none of its own";
+        return Some(Refused::new(message, NO_CREDENTIALS));
+    }
+    let (_, advice) = FOR_GOOD.iter().find(|(words, _)| said.contains(words))?;
+    Some(Refused::new(said, advice))
 }
 
 fn web_failed(error: reqwest::Error) -> Refused {
-    let refused = forbidden(&error).or_else(|| misconfigured(&chain(&error)));
-    refused.unwrap_or_else(|| Refused::again(&error.without_url()))
+    let refused = forbidden(&error);
+    let error = error.without_url();
+    refused.or_else(|| misconfigured(&chain(&error))).unwrap_or_else(|| Refused::again(&error))
 }
 
 fn web_part(response: Response, asked: u64) -> Result<Part, Refused> {
@@ -453,6 +514,16 @@ mod tests {
             assert!(refused.advice.is_some_and(|own| own.contains(advice)));
         }
         assert_eq!(store_refused(generic("connection reset")).advice, None, "it may go on");
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_told_before_a_request() {
+        for good in ["http://127.0.0.1:9000", "https://storage.example/path", "http://[::1]:9000"] {
+            assert!(is_endpoint(good), "{good}");
+        }
+        for bad in ["127.0.0.1:7850", "http://", "s3.example.com", "http://127.0.0.1:7850/ x", "ftp://a"] {
+            assert!(!is_endpoint(bad), "{bad}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{Fixture, arrow, options, pairs, parquet, read, sqlite};
 fn without_bad_rows(file: &Fixture, options: &IngestOptions) -> (Vec<(String, String)>, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let bad_rows = folder.path().join("bad.jsonl");
-    fs::write(&bad_rows, "of an earlier build").unwrap();
+    fs::write(&bad_rows, "{\"input\":\"of\",\"row\":1,\"error\":\"an earlier build\"}\n{}\n").unwrap();
     let records = file.texts(&IngestOptions { bad_rows: Some(bad_rows.clone()), ..options.clone() });
     let bad = fs::read_to_string(bad_rows).unwrap();
     (records, bad.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
@@ -30,9 +30,9 @@ fn bad_rows_are_left_out_and_written() {
         about,
         [
             (Some(2), Some(3), &json!(["2"])),
-            (Some(3), Some(4), &json!(["3"])),
-            // The rows that a stray quote has swallowed.
-            (Some(4), Some(5), &json!(["4"])),
+            (Some(3), Some(4), &json!(["3", "c", "x"])),
+            // The rows that a stray quote has swallowed, and what is behind it.
+            (Some(4), Some(5), &json!(["4", "d\n5,e\n6,", "f"])),
             (Some(5), Some(8), &json!(["7", "g", "\u{e9}"])),
         ]
     );
@@ -91,6 +91,15 @@ fn what_is_no_row_stays_an_error() {
     assert!(matches!(refused("k,v\n1,a\n", "w"), IngestError::MissingColumn { .. }));
     assert!(matches!(refused("\"k\"x,v\n1,a\n", "k"), IngestError::BehindQuote { .. }));
     assert!(matches!(refused("k,v\n1\n2\n", "k"), IngestError::EmptyInput { .. }));
+    let precious = folder.path().join("precious.txt");
+    fs::write(&precious, "kept\n").unwrap();
+    let over_it = IngestOptions { bad_rows: Some(precious.clone()), ..options("k", "") };
+    let message = Fixture::new("t.csv", "k\n1\n").read(&over_it).unwrap_err().to_string();
+    assert!(
+        message.contains("precious.txt: cannot write the bad rows: it is there, and has no bad rows"),
+        "{message}"
+    );
+    assert_eq!(fs::read_to_string(precious).unwrap(), "kept\n");
     let nowhere = IngestOptions { bad_rows: Some("/nowhere/at/all".into()), ..options("k", "") };
     let error = Fixture::new("t.csv", "k\n1\n").read(&nowhere).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere/at/all: cannot write the bad rows: No such file"), "{error}");

@@ -349,4 +349,7 @@ fn a_first_row_that_looks_like_a_record_is_asked_about() {
     assert_eq!(years.texts(&header(false)).len(), 2);
     let message = table("k;v\n1;2\n").error(&options("k", ""));
     assert!(message.starts_with("t.csv: the first row has no comma, but ';'"), "{message}");
+    let message =
+        Fixture::new("t.csv", "0018A45C4D1DEF81644B54AB7F969B88D65A7C1B:21\n").error(&options("", ""));
+    assert!(message.starts_with("t.csv: the first row has no comma, but ':'"), "{message}");
 }

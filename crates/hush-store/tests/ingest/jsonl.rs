@@ -175,6 +175,19 @@ fn an_object_may_have_very_many_fields() {
 }
 
 #[test]
+fn an_object_over_several_lines_is_named_as_that() {
+    for text in ["{\n \"k\": 1\n}\n", "{\"k\": [\n1]}\n"] {
+        let message = lines(text).error(&options("k", ""));
+        assert!(
+            message.contains(
+                "the line ends within the object (one object is one line, or all are in one array)"
+            ),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn utf_16_is_named() {
     let message = Fixture::new("t.jsonl", b"\xff\xfe{\0").error(&options("", ""));
     assert!(message.starts_with("t.jsonl: the text is in UTF-16"), "{message}");

@@ -74,6 +74,16 @@ fn what_writers_leave_beside_files_is_no_table() {
     assert!(
         matches!(read(folder.path(), &rows("k", "")), Err(IngestError::UnknownFormat { path }) if path.ends_with("README"))
     );
+    // What SQLite keeps beside a database is a part of it.
+    let databases = tempfile::tempdir().unwrap();
+    let database = sqlite::database("CREATE TABLE t (k TEXT); INSERT INTO t VALUES ('2')");
+    fs::copy(&database.path, databases.path().join("db.sqlite")).unwrap();
+    for name in ["db.sqlite-wal", "db.sqlite-shm"] {
+        fs::write(databases.path().join(name), "").unwrap();
+    }
+    assert_eq!(read(databases.path(), &rows("k", "")).unwrap().len(), 1);
+    fs::write(databases.path().join("other-wal"), "").unwrap();
+    assert!(matches!(read(databases.path(), &rows("k", "")), Err(IngestError::UnknownFormat { .. })));
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(read(empty.path(), &rows("k", "")), Err(IngestError::EmptyInput { .. })));
 }

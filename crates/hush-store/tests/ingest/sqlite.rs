@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::{Fixture, options, pairs};
 
-fn database(sql: &str) -> Fixture {
+pub(crate) fn database(sql: &str) -> Fixture {
     let file = Fixture::new("t.db", "");
     Connection::open(&file.path).unwrap().execute_batch(sql).unwrap();
     file
@@ -81,7 +81,7 @@ fn a_table_must_be_chosen_among_several() {
         );
     }
     let none = database("PRAGMA user_version = 1");
-    assert!(none.error(&IngestOptions::default()).contains("(there is none)"));
+    assert!(none.error(&IngestOptions::default()).contains("the database has no table; one in WAL mode"));
     let both = IngestOptions { sql: Some("SELECT 1".into()), ..table("a", "", "") };
     assert_eq!(file.error(&both), "t.db: --sql and --table exclude each other; use one");
     assert_eq!(file.error(&table("a", "", "")), "t.db: no records; a table needs at least one");

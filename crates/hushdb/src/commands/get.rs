@@ -26,7 +26,7 @@ use hush_client::{
         RetryPolicy, Stats,
     },
 };
-use hush_protocol::facts::Facts;
+use hush_protocol::{facts::Facts, keyword::MAX_KEY_BYTES};
 use hush_store::key_list;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -151,6 +151,10 @@ pub(crate) fn run(args: GetArgs) -> ExitCode {
 /// Returns whether everything was found.
 fn get(args: &GetArgs) -> Result<bool, String> {
     let keys = keys(args)?;
+    if let Some(number) = keys.iter().position(|key| key.len() > MAX_KEY_BYTES).filter(|_| keys.len() > 1) {
+        let length = keys[number].len();
+        return Err(format!("key {} is {length} bytes, at most {MAX_KEY_BYTES} are allowed", number + 1));
+    }
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
     let progress = Progress::new();
     let options = HttpOptions {
@@ -171,8 +175,11 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         // On another thread, so that what is found, and who reads it how fast, changes nothing about when the next request is sent.
         let asked = table.lookup_each(&wanted, &CallOptions::default(), |answers| drop(sender.send(answers)));
         drop(sender);
-        let printed = printing.join().unwrap_or_else(|panic| resume_unwind(panic));
-        asked.map_err(cleared)?;
+        let (answered, printed) = printing.join().unwrap_or_else(|panic| resume_unwind(panic));
+        asked.map_err(|error| match answered {
+            0 => cleared(error),
+            _ => format!("{}; {answered} of {} keys were looked up before", cleared(error), keys.len()),
+        })?;
         progress.clear();
         printed
     })?;
@@ -180,7 +187,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         let line = serde_json::to_string(&StatsLine::new(&table)).map_err(|error| error.to_string())?;
         report::print(&format!("{line}\n"))?;
     } else if args.stats {
-        print_stats(&table, keys.len());
+        print_stats(&table, keys.len(), args.relay.is_some());
     }
     Ok(all_found)
 }
@@ -211,9 +218,10 @@ fn open(args: &GetArgs, options: HttpOptions, progress: &Arc<Progress>) -> Resul
 
 /// The token of the options, or of the environment.
 fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
-    let text = args.token.clone().or_else(|| variable("HUSHDB_TOKEN")).map(Zeroizing::new);
+    let from = if args.token.is_some() { "--token" } else { "HUSHDB_TOKEN" };
+    let text = args.token.clone().or_else(|| variable(from)).map(Zeroizing::new);
     // Not by clap, whose errors repeat what was given.
-    Ok(text.map(|text| text.parse()).transpose()?)
+    text.map(|text| text.parse().map_err(|error| format!("{from}: {error}"))).transpose()
 }
 
 /// The relay of the options.
@@ -299,9 +307,20 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Prints answers as they come, up to the first that cannot be read or printed. Returns whether everything was found.
-    fn print(&self, answers: mpsc::Receiver<Answers>) -> Result<bool, String> {
-        let (mut keys, mut all_found) = (self.keys.iter(), true);
+    /// Prints answers as they come, up to the first that cannot be read or printed. Returns how many came, and whether everything
+    /// was found.
+    fn print(&self, answers: mpsc::Receiver<Answers>) -> (usize, Result<bool, String>) {
+        let mut keys = self.keys.iter();
+        let printed = self.print_until_fault(answers, &mut keys);
+        (self.keys.len() - keys.len(), printed)
+    }
+
+    fn print_until_fault(
+        &self,
+        answers: mpsc::Receiver<Answers>,
+        mut keys: &mut std::slice::Iter<'_, Vec<u8>>,
+    ) -> Result<bool, String> {
+        let mut all_found = true;
         for answers in answers {
             self.progress.clear();
             let mut out = io::BufWriter::new(io::stdout().lock());
@@ -311,7 +330,12 @@ impl Lines<'_> {
                     Ok(found) => found.as_deref(),
                     Err(error) => {
                         report::written(written.and_then(|()| out.flush()))?;
-                        return Err(error.to_string());
+                        let number = self.keys.len() - keys.len();
+                        return Err(if self.keys.len() > 1 {
+                            format!("key {number}: {error}")
+                        } else {
+                            error.to_string()
+                        });
                     }
                 };
                 all_found &= found.is_some();
@@ -416,7 +440,7 @@ impl StatsLine {
     }
 }
 
-fn print_stats(table: &HttpTable, keys: usize) {
+fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
     let stats = table.stats();
     let seconds = stats.seconds;
     let facts = table.table().facts();
@@ -424,6 +448,7 @@ fn print_stats(table: &HttpTable, keys: usize) {
     let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
     let has_keys = table.table().key_preset().is_some();
     let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };
+    let who = if is_relayed { "someone behind the relay" } else { "someone at this address" };
     let mut lines = vec![
         format!("protocol  {} ({})", facts.protocol, facts.preset),
         format!("queries   {} for {keys} key{}", stats.queries, plural(keys as u64)),
@@ -445,11 +470,11 @@ fn print_stats(table: &HttpTable, keys: usize) {
         ),
         match facts.is_local() {
             true => format!(
-                "the server saw that someone at this address asked for table '{}', neither what was looked up in it nor how often",
+                "the server saw that {who} asked for table '{}', neither what was looked up in it nor how often",
                 table.name()
             ),
             false => format!(
-                "the server saw that someone at this address{linked} made {} look-up{} of {} bytes each in table '{}', not which",
+                "the server saw that {who}{linked} made {} look-up{} of {} bytes each in table '{}', not which",
                 stats.queries,
                 plural(stats.queries),
                 stats.query_bytes(),

@@ -62,9 +62,12 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&args.file).map_err(|error| {
             format!("cannot make {path}: {error}: choose a file that is not there, in a folder that is")
         })?;
-    file.write_all(key.to_text().as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
+    let text = Zeroizing::new(format!("{}\n", *key.to_text()));
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
+        // Half a key is of no use, and would be in the way of the next one.
+        let _ = fs::remove_file(&args.file);
+        format!("cannot write {path}: {error}")
+    })?;
     report::print(&format!("{}\n", key.public()))?;
     say!(
         "{path} is for `hushdb build --sign`: keep it secret. The line above is for `hushdb get --trust`: publish it."

@@ -2,7 +2,10 @@
 
 use std::error::Error;
 
-use hush_client::http::{BearerToken, HttpOptions, TlsOptions, agent, on_the_way, why_failed};
+use hush_client::{
+    http::{BearerToken, HttpOptions, TlsOptions, agent, on_the_way, why_failed},
+    session::without_password,
+};
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response};
 use zeroize::Zeroizing;
@@ -65,9 +68,10 @@ impl Api {
         sent: usize,
         answer: Result<Response<Body>, ureq::Error>,
     ) -> Result<Value, Box<dyn Error>> {
+        let shown = without_password(&self.url);
         let unreachable = |error: ureq::Error| {
             let reason = why_failed(&self.url, error);
-            format!("{} does not answer ({reason}): does 'hushdb serve --listen-admin' run there?", self.url)
+            format!("{shown} does not answer ({reason}): does 'hushdb serve --listen-admin' run there?")
         };
         let mut answer = answer.map_err(unreachable)?;
         let status = answer.status();
@@ -76,20 +80,19 @@ impl Api {
         let value: Option<Value> =
             if body.is_empty() { Some(Value::Null) } else { serde_json::from_slice(&body).ok() };
         if status.is_success() {
-            return value.ok_or_else(|| format!("{} is no HushDB: its answer is no JSON", self.url).into());
+            return value.ok_or_else(|| format!("{shown} is no HushDB: its answer is no JSON").into());
         }
         let detail = value.as_ref().and_then(|problem| problem["detail"].as_str());
         let Some(detail) = detail else {
             if let Some(error) = on_the_way(&self.url, path, sent, &answer) {
                 return Err(error.into());
             }
-            return Err(format!("{} is no HushDB: status {status}", self.url).into());
+            return Err(format!("{shown} is no HushDB: status {status}").into());
         };
         Err(match status.as_u16() {
             401 => format!("{detail}: give one with HUSHDB_TOKEN or --token").into(),
             404 if detail.contains("endpoint") => {
-                format!("{} has no admin endpoints: they are at --listen-admin of 'hushdb serve'", self.url)
-                    .into()
+                format!("{shown} has no admin endpoints: they are at --listen-admin of 'hushdb serve'").into()
             }
             _ => detail.to_owned().into(),
         })
