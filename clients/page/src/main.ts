@@ -104,16 +104,19 @@ async function open(name: string): Promise<void> {
 
 function describe({ facts }: Opened): void {
   by = facts.by;
+  const isDownloaded = facts.protocol === "download";
   const told: Record<string, Node | string> = {
     protocol: named(facts.protocol),
     parameters: facts.preset,
-    security: `${facts.securityBits} bits`,
+    security: isDownloaded ? "nothing is sent" : `${facts.securityBits} bits`,
     records: count(facts.records),
     epoch: facts.epoch.slice(0, 12),
   };
   const facts_ = Object.entries(told).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
   the("facts").replaceChildren(...facts_);
   the("linked").hidden = !facts.linkable;
+  the("also-seen").hidden = isDownloaded;
+  the("downloaded").hidden = !isDownloaded;
   the("lookups-per-key").textContent = count(LOOKUPS_PER_KEY);
   const last = count(facts.records - 1);
   the("key-label").textContent = by === "key" ? "Key" : "Position";

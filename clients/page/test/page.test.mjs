@@ -19,8 +19,9 @@ before(async () => {
   scratch.build("people", people, ...by, "name", "--value", "city", "--protocol", "colpack-s");
   scratch.build("hinted", people, ...by, "name", "--protocol", "simple");
   scratch.build("keyed", people, ...by, "name", "--protocol", "onion");
+  scratch.build("small", people, ...by, "name", "--protocol", "download");
   scratch.build("words", words, "--value", "v", "--protocol", "simple");
-  served = await scratch.serve(["people", "hinted", "keyed", "words"]);
+  served = await scratch.serve(["people", "hinted", "keyed", "words", "small"]);
   seen = await proxy(served);
   browser = await launch();
 });
@@ -116,6 +117,17 @@ test("a table with a hint, and one by position", async () => {
   for (const wrong of ["x", ""]) assert.match(await refused(page, wrong), /^Type a position/);
   assert.match(await refused(page, "300"), /300.*299|no record|from 0/);
   assert.match(page.url(), /#words$/);
+  await close(page);
+});
+
+test("a table that is downloaded", async () => {
+  const page = await ready(await open(seen.url, { table: "small" }));
+  seen.requests.length = 0;
+  assert.match(await lookUp(page, "user10@example.org"), /Name 10/);
+  assert.equal(seen.requests.filter(({ method }) => method === "POST").length, 0);
+  assert.match(await page.locator("#facts").innerText(), /download[^]*nothing is sent/);
+  assert.ok(await page.locator("#downloaded").isVisible());
+  assert.ok(!(await page.locator("#also-seen").isVisible()));
   await close(page);
 });
 
