@@ -293,7 +293,8 @@ impl Retries {
     pub(super) async fn after(&mut self, link: &Link, error: SessionError) -> Result<(), SessionError> {
         let has_answers = link.has_answers.load(Ordering::Relaxed);
         // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
-        if !error.is_transient() && !(has_answers && error.is_silence()) {
+        let may_pass = error.is_transient() || (has_answers && error.is_silence());
+        if !may_pass {
             return Err(error);
         }
         link.in_time().map_err(|failure| link.failure(failure))?;
