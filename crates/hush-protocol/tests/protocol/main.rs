@@ -8,6 +8,7 @@ mod limits;
 mod look_ups;
 mod noise;
 mod parts;
+mod paths;
 mod secrecy;
 mod shapes;
 mod sizes;

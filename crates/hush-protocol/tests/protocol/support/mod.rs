@@ -1,6 +1,7 @@
 //! A table in memory, on a backend, and a client of it: whatever the page.
 
 mod files;
+mod recorder;
 
 use std::{ops::Range, slice, sync::Arc};
 
@@ -34,6 +35,7 @@ use hush_protocol::{
     table::TableShape,
     wire::{self, QuerySizes},
 };
+pub(crate) use recorder::Recorder;
 
 /// What the keys of the client follow from.
 pub(crate) const CLIENT_SEED: [u8; 32] = [7; 32];
