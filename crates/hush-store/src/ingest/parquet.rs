@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef};
+use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use parquet::{
     arrow::{
@@ -90,6 +90,8 @@ struct Values {
     rows: usize,
     /// The values that were decoded last.
     batch: Option<ArrayRef>,
+    /// The number of these.
+    len: usize,
     /// The value at hand.
     at: usize,
 }
@@ -194,7 +196,7 @@ impl ParquetReader {
         let rows = batch_rows(leaves, self.group_rows).min(most_rows);
         let reader = ParquetRecordBatchReader::try_new_with_row_groups(&column.levels, &pages, rows, None)?;
         let is_nested = is_nested(leaves);
-        column.values = Some(Values { reader, allowances, is_nested, rows, batch: None, at: 0 });
+        column.values = Some(Values { reader, allowances, is_nested, rows, batch: None, len: 0, at: 0 });
         Ok(())
     }
 
@@ -212,14 +214,18 @@ impl Values {
     ///
     /// # Errors
     /// Why there is none.
+    #[inline]
     fn step(&mut self) -> Result<(), String> {
         self.at += 1;
-        if self.batch.as_ref().is_some_and(|batch| self.at < batch.len()) {
-            return Ok(());
-        }
+        if self.at < self.len { Ok(()) } else { self.next_batch() }
+    }
+
+    /// Decodes the next values, and goes to the first of them.
+    fn next_batch(&mut self) -> Result<(), String> {
         for (allowance, entries) in &self.allowances {
             allowance.set(*entries);
         }
+        self.len = 0;
         self.batch = None;
         let batch = guarded(|| match self.reader.next() {
             Some(Ok(batch)) => Ok(batch),
@@ -227,6 +233,7 @@ impl Values {
             Some(Err(error)) => Err(error.to_string()),
             None => Err("it has fewer rows than its row group".into()),
         })?;
+        self.len = batch.num_rows();
         self.batch = batch.columns().first().cloned();
         self.at = 0;
         Ok(())
