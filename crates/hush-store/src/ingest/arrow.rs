@@ -171,6 +171,9 @@ impl ArrowReader {
             let column = &self.columns[used.index];
             let top = self.decoded.binary_search(&column.top()).expect("it is in use");
             column.cell(batch.column(top), row, self.most).map_err(|reason| match reason {
+                NoValue::BadUtf8 => {
+                    IngestError::BadUtf8 { place: place(), column: Some(column.name.clone()) }
+                }
                 NoValue::OutOfRange => IngestError::Arrow {
                     path: self.path.clone(),
                     message: format!(

@@ -1,8 +1,10 @@
 //! The fields of an Arrow schema as columns, as they are of Parquet: flat ones, the fields of structs, and lists, maps and whole
 //! structs as one value each, nested JSON.
 
+use std::ops::Range;
+
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray,
+    Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, OffsetSizeTrait, StructArray,
     cast::AsArray,
     types::{
         ArrowDictionaryKeyType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type,
@@ -19,7 +21,7 @@ use super::{
     MAX_KEY_SIZE,
     calendar::{self, SecondFraction},
     cell::Cell,
-    parquet_column::uuid_text,
+    parquet_form::Form,
 };
 
 /// A column of the input.
@@ -36,6 +38,7 @@ pub(super) struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoValue {
     OutOfRange,
+    BadUtf8,
 }
 
 impl Column {
@@ -73,7 +76,7 @@ impl Column {
             array = array.as_struct().column(member).as_ref();
         }
         let is_uuid = self.field.extension_type_name() == Some("arrow.uuid");
-        match cell(array, row, most)? {
+        match cell(array, &Form::Typed, row, most)? {
             Cell::Binary(bytes) if is_uuid && bytes.len() == 16 => Ok(Cell::Text(uuid_text(&bytes).into())),
             cell => Ok(cell),
         }
@@ -86,7 +89,11 @@ impl Column {
 /// If it is a time that is out of range.
 pub fn key_field(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Vec<u8>>, &'static str> {
     let column = Column { name: String::new(), path: vec![0], field: field.clone() };
-    match column.cell(array, row, MAX_KEY_SIZE).map_err(|NoValue::OutOfRange| "the time is out of range")? {
+    let cell = column.cell(array, row, MAX_KEY_SIZE).map_err(|reason| match reason {
+        NoValue::OutOfRange => "the time is out of range",
+        NoValue::BadUtf8 => "not valid UTF-8",
+    })?;
+    match cell {
         Cell::Null => Ok(None),
         cell => {
             let mut bytes = Vec::new();
@@ -136,12 +143,35 @@ fn check(own: &DataType) -> Result<(), &'static str> {
     }
 }
 
-/// A field as a cell.
-fn cell(array: &dyn Array, row: usize, most: usize) -> Result<Cell<'_>, NoValue> {
-    use DataType as T;
+/// Returns a field of an array that has this form. A nested one is cut off where it is longer than `most` bytes, and is too long in
+/// any case.
+pub(super) fn cell<'a>(
+    array: &'a dyn Array,
+    form: &Form,
+    row: usize,
+    most: usize,
+) -> Result<Cell<'a>, NoValue> {
     if array.is_null(row) {
         return Ok(Cell::Null);
     }
+    // The way of most values, without a detour.
+    if *form == Form::Text
+        && let Some(texts) = array.as_binary_view_opt()
+    {
+        return form.apply(Cell::Binary(texts.value(row).into()));
+    }
+    match form {
+        Form::Inner(inner) => cell(array.as_struct().column(0), inner, row, most),
+        Form::Typed | Form::Object(_) | Form::Array(_) | Form::Map(_) => stored(array, form, row, most),
+        Form::Text | Form::Decimal(_) | Form::Int96 | Form::Uuid | Form::Float16 => {
+            form.apply(stored(array, form, row, most)?)
+        }
+    }
+}
+
+/// Returns a field that is not null, as the type of its array says.
+fn stored<'a>(array: &'a dyn Array, form: &Form, row: usize, most: usize) -> Result<Cell<'a>, NoValue> {
+    use DataType as T;
     Ok(match array.data_type() {
         T::Boolean => Cell::Bool(array.as_boolean().value(row)),
         T::Int8 => Cell::Int(number::<Int8Type>(array, row).into()),
@@ -212,7 +242,7 @@ fn cell(array: &dyn Array, row: usize, most: usize) -> Result<Cell<'_>, NoValue>
         T::Null => Cell::Null,
         _ => {
             let mut json = Vec::new();
-            append_nested(array, row, most, &mut json)?;
+            append_nested(array, form, row, most, &mut json)?;
             Cell::Json(String::from_utf8_lossy(&json).into_owned().into())
         }
     })
@@ -237,34 +267,37 @@ fn in_dictionary<K: ArrowDictionaryKeyType>(
 ) -> Result<Cell<'_>, NoValue> {
     let dictionary: &DictionaryArray<K> = array.as_dictionary();
     match dictionary.key(row) {
-        Some(key) => cell(dictionary.values().as_ref(), key, most),
+        Some(key) => cell(dictionary.values().as_ref(), &Form::Typed, key, most),
         None => Ok(Cell::Null),
     }
 }
 
 /// Appends a list, a map or a struct that is not null.
-fn append_nested(array: &dyn Array, row: usize, most: usize, out: &mut Vec<u8>) -> Result<(), NoValue> {
+fn append_nested(
+    array: &dyn Array,
+    form: &Form,
+    row: usize,
+    most: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), NoValue> {
     use DataType as T;
-    let list = match array.data_type() {
-        T::List(_) => array.as_list::<i32>().value(row),
-        T::LargeList(_) => array.as_list::<i64>().value(row),
-        T::FixedSizeList(..) => array.as_fixed_size_list().value(row),
+    let (elements, range) = match array.data_type() {
+        T::List(_) => {
+            let list = array.as_list::<i32>();
+            (list.values(), elements_of(list.value_offsets(), row))
+        }
+        T::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            (list.values(), elements_of(list.value_offsets(), row))
+        }
+        T::FixedSizeList(_, elements) => {
+            let list = array.as_fixed_size_list();
+            let first = list.value_offset_at(row);
+            (list.values(), first..first + *elements as usize)
+        }
         T::Map(..) => {
-            let entries = array.as_map().value(row);
-            out.push(b'{');
-            for entry in 0..entries.len() {
-                if out.len() > most {
-                    break;
-                }
-                if entry > 0 {
-                    out.push(b',');
-                }
-                cell(entries.column(0), entry, most)?.append_name(out);
-                out.push(b':');
-                append(entries.column(1), entry, most, out)?;
-            }
-            out.push(b'}');
-            return Ok(());
+            let map = array.as_map();
+            return append_map(map.entries(), elements_of(map.value_offsets(), row), form, most, out);
         }
         _ => {
             let whole = array.as_struct();
@@ -275,27 +308,73 @@ fn append_nested(array: &dyn Array, row: usize, most: usize, out: &mut Vec<u8>) 
                 }
                 append_json_string(field.name(), out);
                 out.push(b':');
-                append(member, row, most, out)?;
+                append(member, form.part(number), row, most, out)?;
             }
             out.push(b'}');
             return Ok(());
         }
     };
+    if let Form::Map(_) = form {
+        return append_map(elements.as_struct(), range, form, most, out);
+    }
     out.push(b'[');
-    for element in 0..list.len() {
+    for element in range.clone() {
         if out.len() > most {
             break;
         }
-        if element > 0 {
+        if element > range.start {
             out.push(b',');
         }
-        append(&list, element, most, out)?;
+        append(elements, form.part(0), element, most, out)?;
     }
     out.push(b']');
     Ok(())
 }
 
-fn append(array: &dyn Array, row: usize, most: usize, out: &mut Vec<u8>) -> Result<(), NoValue> {
-    cell(array, row, most)?.append_json(out);
+/// Returns where the elements of a list are among those of all lists.
+fn elements_of<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
+    offsets[row].as_usize()..offsets[row + 1].as_usize()
+}
+
+/// Appends a map of the entries in `range`, which are keys and values, or keys.
+fn append_map(
+    entries: &StructArray,
+    range: Range<usize>,
+    form: &Form,
+    most: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), NoValue> {
+    out.push(b'{');
+    for entry in range.clone() {
+        if out.len() > most {
+            break;
+        }
+        if entry > range.start {
+            out.push(b',');
+        }
+        cell(entries.column(0), form.part(0), entry, most)?.append_name(out);
+        out.push(b':');
+        match entries.columns().get(1) {
+            Some(values) => append(values, form.part(1), entry, most, out)?,
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b'}');
     Ok(())
+}
+
+fn append(array: &dyn Array, form: &Form, row: usize, most: usize, out: &mut Vec<u8>) -> Result<(), NoValue> {
+    cell(array, form, row, most)?.append_json(out);
+    Ok(())
+}
+
+/// Returns the bytes of a UUID as `8-4-4-4-12` hexadecimal digits.
+pub(super) fn uuid_text(bytes: &[u8]) -> String {
+    let mut text = hex::encode(bytes);
+    for hyphen in [20, 16, 12, 8] {
+        if hyphen < text.len() {
+            text.insert(hyphen, '-');
+        }
+    }
+    text
 }

@@ -15,7 +15,7 @@ use std::{
 
 use bytes::Bytes;
 use parquet::{
-    basic::{Compression, Encoding},
+    basic::{Compression, Encoding, Type as Physical},
     column::page::{Page, PageMetadata, PageReader},
     errors::{ParquetError, Result},
     file::{
@@ -34,6 +34,8 @@ use super::{
 const TAIL_BYTES: usize = 8;
 /// The longest header of a page, which may have the least and the greatest value in it.
 const MAX_PAGE_HEADER: u64 = 16 << 20;
+/// Bytes of a value of INT96.
+const INT96_BYTES: usize = 12;
 /// The most byte arrays in a page of which lengths are encoded as differences; writers make pages of about a mebibyte.
 const MAX_DIFFERENCES: usize = 1 << 24;
 
@@ -83,8 +85,11 @@ impl Allowance {
 /// The pages of a column of a row group.
 pub(super) struct Pages {
     reader: SerializedPageReader<ChunkFile>,
+    physical: Physical,
     /// The highest definition level.
     max_level: i16,
+    /// The highest repetition level.
+    max_repetition: i16,
     /// Where a row may have many entries.
     allowance: Option<Allowance>,
     /// The next page, if somebody had to know it; `Some(None)` at the end.
@@ -103,36 +108,30 @@ impl Pages {
         let chunk = ChunkFile { file: file.clone(), length, compression: column.compression() };
         let reader = SerializedPageReader::new(Arc::new(chunk), column, rows, None)?;
         let descriptor = column.column_descr();
-        let allowance = (descriptor.max_rep_level() > 0).then_some(allowance);
-        Ok(Self { reader, max_level: descriptor.max_def_level(), allowance, next: None })
+        let max_repetition = descriptor.max_rep_level();
+        Ok(Self {
+            reader,
+            physical: descriptor.physical_type(),
+            max_level: descriptor.max_def_level(),
+            max_repetition,
+            allowance: (max_repetition > 0).then_some(allowance),
+            next: None,
+        })
     }
 
     /// Refuses a page with more differences than values, or more entries than are allowed.
     fn check(&self, page: &Page) -> Result<()> {
-        let (values, count, encoding) = match page {
-            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
-                let levels = self.level_bytes(buf, *num_values, *def_level_encoding);
-                (buf.get(levels..), *num_values, *encoding)
-            }
-            Page::DataPageV2 {
-                buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, ..
-            } => {
-                let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
-                (buf.get(levels..), *num_values, *encoding)
-            }
-            Page::DictionaryPage { .. } => return Ok(()),
-        };
+        let Some((start, count, encoding)) = self.values(page) else { return Ok(()) };
         if let Some(allowance) = &self.allowance {
             allowance.take(count as usize)?;
         }
-        let values = values.unwrap_or_default();
         let most = MAX_DIFFERENCES.min(count as usize);
         let runs = match encoding {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => 1,
             Encoding::DELTA_BYTE_ARRAY => 2,
             _ => 0,
         };
-        let mut rest = values;
+        let mut rest = page.buffer().get(start..).unwrap_or_default();
         for run in 1..=runs {
             // The reader knows what to say of a head that ends early.
             let Some(Differences { count, length }) = differences(rest) else { return Ok(()) };
@@ -148,16 +147,45 @@ impl Pages {
         Ok(())
     }
 
-    /// Bytes of the definition levels at the start of a page of the first version.
-    fn level_bytes(&self, page: &[u8], values: u32, encoding: Encoding) -> usize {
-        #[expect(deprecated, reason = "old files have it")]
-        match (self.max_level, encoding) {
-            (0, _) => 0,
-            (max, Encoding::BIT_PACKED) => {
-                let bits = i16::BITS - max.leading_zeros();
-                (values as usize * bits as usize).div_ceil(8)
+    /// Returns where the values of a data page begin, how many entries it has, and the encoding of the values.
+    fn values(&self, page: &Page) -> Option<(usize, u32, Encoding)> {
+        match page {
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
+                let levels =
+                    [(self.max_repetition, *rep_level_encoding), (self.max_level, *def_level_encoding)];
+                let start = levels
+                    .into_iter()
+                    .fold(0, |at, (max, own)| at + level_bytes(buf, at, *num_values, max, own));
+                Some((start, *num_values, *encoding))
             }
-            _ => page.first_chunk().map_or(0, |length| 4 + u32::from_le_bytes(*length) as usize),
+            Page::DataPageV2 { num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+                let start = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
+                Some((start, *num_values, *encoding))
+            }
+            Page::DictionaryPage { .. } => None,
+        }
+    }
+}
+
+/// Cuts off what is behind the last value of INT96, where the values of a page begin at `start`. Fastparquet leaves eight bytes
+/// there, and the reader takes such values for others of fixed length, behind which it refuses them.
+fn trim(page: &mut Page, start: usize) {
+    let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) = page;
+    buf.truncate(buf.len() - buf.len().saturating_sub(start) % INT96_BYTES);
+}
+
+/// Returns the bytes of levels of a page of the first version that begin at `at`.
+fn level_bytes(page: &[u8], at: usize, entries: u32, max_level: i16, encoding: Encoding) -> usize {
+    #[expect(deprecated, reason = "old files have it")]
+    match (max_level, encoding) {
+        (0, _) => 0,
+        (max, Encoding::BIT_PACKED) => {
+            let bits = i16::BITS - max.leading_zeros();
+            (entries as usize * bits as usize).div_ceil(8)
+        }
+        _ => {
+            let length = page.get(at..).and_then(<[u8]>::first_chunk);
+            length.map_or(0, |length| 4 + u32::from_le_bytes(*length) as usize)
         }
     }
 }
@@ -175,8 +203,18 @@ impl PageReader for Pages {
         if let Some(page) = self.next.take() {
             return Ok(page);
         }
-        let page = self.reader.get_next_page()?;
-        page.iter().try_for_each(|page| self.check(page))?;
+        let mut page = self.reader.get_next_page()?;
+        if let Some(page) = &mut page {
+            self.check(page)?;
+            let start = match self.values(page) {
+                Some((start, _, Encoding::PLAIN)) => Some(start),
+                Some(_) => None,
+                None => Some(0),
+            };
+            if let Some(start) = start.filter(|_| self.physical == Physical::INT96) {
+                trim(page, start);
+            }
+        }
         Ok(page)
     }
 
@@ -389,6 +427,29 @@ mod tests {
         // -2^33 + 2^30, of which the reader takes the low 32 bits: 2^30.
         let wide = [&[0x15, 4, 0x15, 0xff, 0xff, 0xff, 0xff, 0x37, 0x15, 2][..], &[0]].concat();
         assert!(file(&wide, snappy).get_read(0).is_err());
+    }
+
+    #[test]
+    fn what_is_behind_values_of_int96_is_cut_off() {
+        for (bytes, kept) in [(5 + 24 + 8, 5 + 24), (5 + 24, 5 + 24), (5, 5), (3, 3)] {
+            let buf = vec![1; bytes].into();
+            let mut page =
+                Page::DictionaryPage { buf, num_values: 2, encoding: Encoding::PLAIN, is_sorted: false };
+            trim(&mut page, 5);
+            assert_eq!(page.buffer().len(), kept);
+        }
+    }
+
+    #[test]
+    #[expect(deprecated, reason = "old files have it")]
+    fn levels_begin_where_others_end() {
+        // Two bytes of repetition levels, then three of definition levels.
+        let page = [2, 0, 0, 0, 9, 9, 3, 0, 0, 0, 9, 9, 9, 7];
+        assert_eq!(level_bytes(&page, 0, 5, 1, Encoding::RLE), 6);
+        assert_eq!(level_bytes(&page, 6, 5, 2, Encoding::RLE), 7);
+        assert_eq!(level_bytes(&page, 6, 5, 0, Encoding::RLE), 0);
+        assert_eq!(level_bytes(&page, 6, 5, 3, Encoding::BIT_PACKED), 2);
+        assert_eq!(level_bytes(&page, 13, 5, 3, Encoding::RLE), 0);
     }
 
     #[test]

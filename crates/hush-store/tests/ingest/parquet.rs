@@ -41,6 +41,7 @@ pub(crate) enum Values {
 pub(crate) enum Plain {
     I32(Vec<i32>),
     Texts(Vec<&'static str>),
+    Bytes(Vec<&'static [u8]>),
 }
 
 fn bytes(values: &[Option<&[u8]>]) -> Values {
@@ -81,6 +82,11 @@ fn put_values(writer: &mut SerializedColumnWriter, values: Values) {
                 }
                 Plain::Texts(texts) => {
                     let values: Vec<ByteArray> = texts.into_iter().map(ByteArray::from).collect();
+                    writer.typed::<ByteArrayType>().write_batch(&values, definitions, repetitions).unwrap()
+                }
+                Plain::Bytes(bytes) => {
+                    let values: Vec<ByteArray> =
+                        bytes.into_iter().map(|value| ByteArray::from(value.to_vec())).collect();
                     writer.typed::<ByteArrayType>().write_batch(&values, definitions, repetitions).unwrap()
                 }
             };
@@ -142,6 +148,8 @@ fn every_number_has_its_text() {
         ("REQUIRED DOUBLE v;", Values::F64(vec![Some(-1e-9)]), "-1e-9"),
         ("REQUIRED INT32 v (DECIMAL(9,2));", i32s(-150), "-1.50"),
         ("REQUIRED INT64 v (DECIMAL(18,4));", i64s(12), "0.0012"),
+        // More digits than the column should have.
+        ("REQUIRED INT32 v (DECIMAL(4,2));", i32s(1_234_567), "12345.67"),
         ("REQUIRED BYTE_ARRAY v (DECIMAL(9,1));", bytes(&[Some(&[0xff, 0x00])]), "-25.6"),
         (
             "REQUIRED FIXED_LEN_BYTE_ARRAY(16) v (DECIMAL(38,0));",
@@ -158,6 +166,9 @@ fn every_number_has_its_text() {
 fn every_text_and_time_has_its_text() {
     let mut int96 = Int96::new();
     int96.set_data(1_000_000, 0, 2_440_588);
+    // Nanoseconds after 1970 do not reach this day.
+    let mut first = Int96::new();
+    first.set_data(0, 0, 1_721_426);
     let uuid = (0..16).map(|i| i * 17).collect::<Vec<u8>>();
     for (schema, values, text) in [
         ("OPTIONAL BYTE_ARRAY v (UTF8);", bytes(&[Some("é".as_bytes())]), "é"),
@@ -174,6 +185,7 @@ fn every_text_and_time_has_its_text() {
         ),
         ("REQUIRED INT64 v (TIMESTAMP_MICROS);", Values::I64(vec![Some(0)]), "1970-01-01T00:00:00Z"),
         ("REQUIRED INT96 v;", Values::I96(vec![Some(int96)]), "1970-01-01T00:00:00.001000000"),
+        ("REQUIRED INT96 v;", Values::I96(vec![Some(first)]), "0001-01-01T00:00:00"),
         (
             "REQUIRED FIXED_LEN_BYTE_ARRAY(16) v (UUID);",
             Values::Fixed(vec![Some(uuid)]),
@@ -236,6 +248,34 @@ fn row_groups_batches_encodings_and_compressions_are_read_in_order() {
             assert_eq!(*key, i.to_string());
             assert_eq!(*value, if i % 3 > 0 { format!("value {}", i % 100) } else { String::new() });
         }
+    }
+}
+
+/// A page may have a long value once, and refer to it in every row.
+#[test]
+fn long_values_of_a_dictionary_are_kept_once() {
+    let values = || (0..4000).map(|row| Some(vec![row as u8 % 3; 60_000])).collect();
+    let schema = "REQUIRED BYTE_ARRAY a; REQUIRED FIXED_LEN_BYTE_ARRAY(60000) b;";
+    let properties = WriterProperties::builder().set_dictionary_page_size_limit(1 << 20).build();
+    let groups = vec![vec![Values::Bytes(values()), Values::Fixed(values())]];
+    let file = Fixture::new("t.parquet", file_bytes(schema, properties, groups));
+    for column in ["a", "b"] {
+        let records = file.read(&options("", column)).unwrap();
+        assert_eq!(records.len(), 4000);
+        assert!(records.iter().enumerate().all(|(row, record)| record.value == [row as u8 % 3; 60_000]));
+    }
+}
+
+#[test]
+fn values_of_fixed_length_that_are_too_long_are_refused() {
+    for length in [0, 16_777_217] {
+        let none =
+            file(&format!("OPTIONAL FIXED_LEN_BYTE_ARRAY({length}) v;"), vec![Values::Fixed(vec![None])]);
+        let message = none.error(&options("", "v"));
+        assert!(
+            message.contains("the column \"v\" is of values of no bytes, or of more than 16 MiB"),
+            "{message}"
+        );
     }
 }
 

@@ -152,7 +152,7 @@ fn rows_are_kept_apart_over_pages_and_row_groups() {
 fn columns_of_a_list_that_do_not_fit_together_are_an_error() {
     let schema = "REQUIRED group v (LIST) { REPEATED group pair { REQUIRED INT32 a; REQUIRED INT32 b; } }";
     let (two, three) = (ints(&[(1, 0), (1, 1)], &[1, 2]), ints(&[(1, 0), (1, 1), (1, 1)], &[1, 2, 3]));
-    let message = "t.parquet: cannot read as Parquet: the columns of a list or a map do not fit together";
+    let message = "t.parquet: cannot read as Parquet: column \"v\": Parquet error: Not all children array length are the same!";
     for columns in [[&two, &three], [&three, &two]] {
         let copy = |column: &Values| match column {
             Values::Entries { levels, values } => {
@@ -176,4 +176,57 @@ fn lists_that_are_too_long_are_refused_early() {
     let nulls = file(TAGS, vec![texts(&nulls, &[])]);
     let message = nulls.error(&options("", "v"));
     assert!(message.ends_with("a few rows have too many elements in their lists"), "{message}");
+}
+
+/// The metadata says that rows have few elements, so that many are decoded at a time.
+#[test]
+fn lists_are_read_where_the_longest_come_first() {
+    let elements = |row: usize| if row < 1000 { 3000 } else { 1 };
+    let (mut levels, mut numbers) = (Vec::new(), Vec::new());
+    for row in 0..200_000 {
+        levels.extend((0..elements(row)).map(|at| (1, i16::from(at > 0))));
+        numbers.extend((0..elements(row)).map(|_| row as i32 % 10));
+    }
+    let properties =
+        WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(1000).build();
+    let groups = vec![vec![ints(&levels, &numbers)]];
+    let file = Fixture::new("t.parquet", file_bytes("REPEATED INT32 v;", properties, groups));
+    let records = file.texts(&options("", "v"));
+    assert_eq!(records.len(), 200_000);
+    for (row, (_, value)) in records.into_iter().enumerate() {
+        assert_eq!(value.len(), 1 + 2 * elements(row), "row {row}");
+        assert_eq!(value[1..2], (row % 10).to_string());
+    }
+}
+
+#[test]
+fn repeated_groups_that_no_list_is_around_and_maps_of_lists() {
+    // A map whose entries have more than a key and a value is a list of structs.
+    let schema = "REQUIRED group v (MAP) { REPEATED group map {
+        REQUIRED INT32 a; REQUIRED INT32 b; REQUIRED INT32 c; } }";
+    let column = |number| ints(&[(1, 0), (0, 0)], &[number]);
+    let columns = vec![column(1), column(2), column(3)];
+    assert_eq!(values(schema, columns), [r#"[{"a":1,"b":2,"c":3}]"#, "[]"]);
+    // Maps in a repeated map, which no list is around.
+    let schema = "REPEATED group v (MAP) { REPEATED group map {
+        REQUIRED BYTE_ARRAY key (UTF8); REQUIRED BYTE_ARRAY value (UTF8); } }";
+    let levels = [(2, 0), (2, 2), (1, 1), (0, 0)];
+    let columns = vec![texts(&levels, &["a", "b"]), texts(&levels, &["x", "y"])];
+    assert_eq!(values(schema, columns), [r#"[{"a":"x","b":"y"},{}]"#, "[]"]);
+    // A key that is a struct is the text of its JSON.
+    let schema = "REQUIRED group v (MAP) { REPEATED group map {
+        REQUIRED group key { REQUIRED INT32 k; } OPTIONAL group value (LIST) {
+        REPEATED group list { OPTIONAL BYTE_ARRAY element (UTF8); } } } }";
+    let columns =
+        vec![ints(&[(1, 0), (1, 1), (0, 0)], &[7, 8]), texts(&[(4, 0), (3, 2), (1, 1), (0, 0)], &["x"])];
+    assert_eq!(values(schema, columns), [r#"{"{\"k\":7}":["x",null],"{\"k\":8}":null}"#, "{}"]);
+}
+
+#[test]
+fn bad_utf8_in_a_list_names_the_row() {
+    let schema = "REPEATED BYTE_ARRAY v (UTF8);";
+    let levels = vec![(1, 0), (1, 0), (1, 1)];
+    let values = Plain::Bytes(vec![b"ok", b"ok", b"\xff"]);
+    let file = file(schema, vec![Values::Entries { levels, values }]);
+    assert!(file.error(&options("", "v")).starts_with("t.parquet, row 2, column \"v\": not valid UTF-8"));
 }
