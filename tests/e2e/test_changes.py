@@ -80,14 +80,17 @@ class ChangeTest(KeyedTest):
             del expected[key]
         self.apply(table, "--key", "k", "--delete", self.csv([["k6", "x"]], "k,whatever", "gone.csv"))
         del expected["k6"]
+        # The columns of the table, in another order.
+        self.apply(table, self.csv([["k7", 3, "n"]], "k,number,name", "order.csv"), "--key", "k", "--value", "name", "--value", "number")
+        expected["k7"] = {"number": 3, "name": "n"}
         # One that was deleted comes back.
         self.apply(table, self.csv([["k4", 1, "back"]], "k,number,name", "back.csv"), "--key", "k")
         expected["k4"] = {"number": 1, "name": "back"}
         look_up(["k1", "n1", "k2", "k3", "k4", "k5", "k6", "k7", "absent"])
         facts = self.facts(table)
-        self.assertEqual(facts["changes"], {"changes": 6, "deleted": 2, "room": 200})
+        self.assertEqual(facts["changes"], {"changes": 7, "deleted": 2, "room": 200})
         self.assertEqual([segment["role"] for segment in facts["segments"]][-1], "delta")
-        self.assertIn("6 of 200, 2 of them deletions", self.hushdb("inspect", table).stdout)
+        self.assertIn("7 of 200, 2 of them deletions", self.hushdb("inspect", table).stdout)
         told = self.hushdb("compact", table).stderr
         self.assertIn("0 of 200 changes since the base was made", told)
         self.assertEqual(self.facts(table)["records"], COUNT - 2)

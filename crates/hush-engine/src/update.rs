@@ -391,18 +391,25 @@ impl Updated {
 /// The options by which the columns of values are in the order of the table's, if they are these and no others. What comes of
 /// others is told when they have been read; so it is with an input that cannot be looked at before.
 fn ordered(input: &Input, ingest: IngestOptions, table: &Schema) -> Result<IngestOptions, UpdateError> {
-    if table.value.len() < 2 || !ingest.value.is_empty() || *input == Input::Stdin {
+    let mut named = ingest.value.clone();
+    named.sort_unstable();
+    if !named.is_empty() && named == sorted(&table.value) {
+        return Ok(IngestOptions { value: names(&table.value), ..ingest });
+    }
+    if table.value.len() < 2 || !named.is_empty() || *input == Input::Stdin {
         return Ok(ingest);
     }
     let mut source = ingest::open(input, &ingest)?;
     source.next().transpose()?;
-    let sorted = |columns: &[Column]| {
-        let mut names = names(columns);
-        names.sort_unstable();
-        names
-    };
     let is_same = source.columns().is_some_and(|own| sorted(&own.value) == sorted(&table.value));
     Ok(if is_same { IngestOptions { value: names(&table.value), ..ingest } } else { ingest })
+}
+
+/// Returns the names of columns in order.
+fn sorted(columns: &[Column]) -> Vec<String> {
+    let mut names = names(columns);
+    names.sort_unstable();
+    names
 }
 
 /// Refuses changes whose keys are of other columns than the table's. The position in a table by position is no column of it.

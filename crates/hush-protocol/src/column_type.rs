@@ -205,14 +205,25 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
 
 /// Whether it is `YYYY-MM-DD`; a year may have more digits and a sign.
 fn is_date(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let mut parts = digits.split('-');
     let mut part = |at_least: usize, at_most: usize| {
-        parts.next().is_some_and(|part| {
-            (at_least..=at_most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-        })
+        let part = parts.next().filter(|part| (at_least..=at_most).contains(&part.len()))?;
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i64>().ok())?
     };
-    part(3, 12) && part(2, 2) && part(2, 2) && parts.next().is_none()
+    let (Some(year), Some(month), Some(day)) = (part(3, 12), part(2, 2), part(2, 2)) else { return false };
+    parts.next().is_none() && (1..=days_in(sign * year, month)).contains(&day)
+}
+
+/// Returns the number of days in a month of the proleptic Gregorian calendar; 0 if there is no such month.
+fn days_in(year: i64, month: i64) -> i64 {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
 }
 
 /// A time `hh:mm:ss`, with a fraction of so many digits if that is not 0.
@@ -221,7 +232,10 @@ fn time(text: &str, digits: usize) -> Option<String> {
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = seconds.split(':').collect();
     let fraction = fraction.trim_end_matches('0');
-    let fits = parts.len() == 3 && parts.iter().all(|part| part.len() == 2 && is_digits(part));
+    let is_below = |(part, limit): (&&str, u8)| {
+        part.len() == 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < limit)
+    };
+    let fits = parts.len() == 3 && parts.iter().zip([24, 60, 60]).all(is_below);
     if !fits || !is_digits(fraction) || fraction.len() > digits {
         return None;
     }
@@ -434,6 +448,19 @@ mod tests {
             ("decimal128[5,-2]", "12310", None),
             ("decimal128[5,2]", ".5", None),
             ("date32", "2024-02-29", Some("2024-02-29")),
+            ("date32", "2023-02-29", None),
+            ("date32", "1900-02-29", None),
+            ("date32", "2000-02-29", Some("2000-02-29")),
+            ("date32", "2024-04-31", None),
+            ("date32", "2024-13-01", None),
+            ("date32", "2024-00-10", None),
+            ("date32", "2024-01-00", None),
+            ("date32", "-004-02-29", Some("-004-02-29")),
+            ("timestamp[ms]", "2024-02-30T12:00:00", None),
+            ("timestamp[ms]", "2024-02-29T24:00:00", None),
+            ("time32[s]", "12:60:00", None),
+            ("time32[s]", "12:00:60", None),
+            ("time32[s]", "23:59:59", Some("23:59:59")),
             ("date32", "-0044-03-15", Some("-0044-03-15")),
             ("date32", "29.2.2024", None),
             ("time64[us]", "12:00:00.250000", Some("12:00:00.250000")),

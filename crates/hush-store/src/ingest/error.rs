@@ -39,8 +39,8 @@ pub enum IngestError {
     Cancelled(Cancelled),
     /// The extension of a file names no supported format.
     #[error(
-        "{}: cannot tell the format from the file name; supported are .csv, .tsv, .parquet, .jsonl, .ndjson, .json, \
-         .sqlite, .db, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, --format says it", path.display()
+        "{}: cannot tell the format from the file name; supported are .csv, .tsv, .txt, .parquet, .jsonl, .ndjson, .json, \
+         .sqlite, .sqlite3, .db, .db3, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, --format says it", path.display()
     )]
     UnknownFormat {
         /// The input.
@@ -95,6 +95,16 @@ pub enum IngestError {
     EmptyInput {
         /// The input.
         path: PathBuf,
+    },
+    /// All rows of the input are bad, and left out.
+    #[error("{}: no records: all {count} rows are bad, and are in {}", path.display(), file.display())]
+    AllBad {
+        /// The input.
+        path: PathBuf,
+        /// The number of its rows.
+        count: u64,
+        /// The file of bad rows.
+        file: PathBuf,
     },
     /// A named column is not there.
     #[error("{}: no column {column:?}; the columns are {}", path.display(), quoted(available))]
@@ -249,7 +259,9 @@ pub enum IngestError {
         found: char,
     },
     /// A CSV row or a JSONL line is too long to be one record.
-    #[error("{place}: longer than {limit} bytes; look for a missing line end or closing quote")]
+    #[error(
+        "{place}: longer than {limit} bytes; look for a missing line end or closing quote; JSON is an object a line, or one array of objects"
+    )]
     RowTooLong {
         /// The row.
         place: Place,

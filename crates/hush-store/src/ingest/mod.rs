@@ -245,6 +245,13 @@ impl Source {
         if let Some(expected) = self.expect_rows.filter(|&expected| expected != actual) {
             return Err(IngestError::RowCount { path: path.clone(), expected, actual });
         }
+        if let (0, Some(bad)) = (self.rows, self.bad_rows.as_ref().filter(|bad| bad.count() > 0)) {
+            return Err(IngestError::AllBad {
+                path: path.clone(),
+                count: bad.count(),
+                file: bad.path().into(),
+            });
+        }
         if self.rows == 0 {
             return Err(IngestError::EmptyInput { path: path.clone() });
         }

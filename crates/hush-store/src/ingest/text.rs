@@ -58,6 +58,9 @@ impl Text {
     pub(super) fn skip_mark(&mut self, path: &Path) -> Result<(), IngestError> {
         let head = self.head().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
         let rest = without_mark(&head).map_err(|_| IngestError::Utf16 { path: path.into() })?;
+        if is_utf16(rest) {
+            return Err(IngestError::Utf16 { path: path.into() });
+        }
         // The head is a part of the buffer by itself: the mark is in there as a whole.
         self.consume(head.len() - rest.len());
         Ok(())
@@ -67,6 +70,13 @@ impl Text {
     pub(super) fn progress(&self) -> Progress {
         Progress { read: self.read.load(Relaxed), total: self.total, unit: ProgressUnit::Bytes }
     }
+}
+
+/// Whether a text without a mark is in UTF-16: of its first characters, which are mostly ASCII, every second byte is zero.
+fn is_utf16(head: &[u8]) -> bool {
+    let is_of =
+        |zero: usize| head[zero] == 0 && head[zero + 2] == 0 && head[1 - zero] != 0 && head[3 - zero] != 0;
+    head.len() >= 4 && (is_of(0) || is_of(1))
 }
 
 impl Read for Text {

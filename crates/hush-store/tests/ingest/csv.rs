@@ -347,6 +347,10 @@ fn a_first_row_that_looks_like_a_record_is_asked_about() {
         |header| IngestOptions { csv: CsvDialect { header: Some(header), ..PLAIN }, ..options("", "") };
     assert_eq!(years.texts(&header(true)).len(), 1);
     assert_eq!(years.texts(&header(false)).len(), 2);
+    for utf16 in [&b"k\0,\0v\0\n\0"[..], b"\0k\0,\0v\0\n"] {
+        let message = Fixture::new("t.csv", utf16).error(&options("k", ""));
+        assert!(message.starts_with("t.csv: the text is in UTF-16"), "{message}");
+    }
     let message = table("k;v\n1;2\n").error(&options("k", ""));
     assert!(message.starts_with("t.csv: the first row has no comma, but ';'"), "{message}");
     let message =

@@ -130,7 +130,7 @@ fn unknown_formats_and_missing_files_are_refused() {
         assert!(message.starts_with(&format!("{name}: cannot tell the format")), "{message}");
         assert!(
             message.contains(
-                ".csv, .tsv, .parquet, .jsonl, .ndjson, .json, .sqlite, .db, .arrow, .arrows, .feather, a folder"
+                ".csv, .tsv, .txt, .parquet, .jsonl, .ndjson, .json, .sqlite, .sqlite3, .db, .db3, .arrow, .arrows, .feather, a folder"
             ),
             "{message}"
         );

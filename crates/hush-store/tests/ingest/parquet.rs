@@ -17,7 +17,7 @@ use parquet::{
 
 use hush_store::ingest::{IngestError, IngestOptions};
 
-use crate::{Fixture, options, pairs};
+use crate::{Fixture, options, pairs, texts};
 
 /// The values of a column in a row group.
 pub(crate) enum Values {
@@ -111,6 +111,21 @@ pub(crate) fn file_bytes(schema: &str, properties: WriterProperties, groups: Vec
 
 pub(crate) fn file(schema: &str, columns: Vec<Values>) -> Fixture {
     Fixture::new("t.parquet", file_bytes(schema, WriterProperties::default(), vec![columns]))
+}
+
+/// A file of pyarrow whose pages have checksums.
+const WITH_CHECKSUMS: &[u8] = include_bytes!("checksum.parquet");
+
+#[test]
+fn pages_are_checked_where_they_have_checksums() {
+    let read = |bytes: &[u8]| Fixture::new("t.parquet", bytes).read(&options("k", "v"));
+    let expected = pairs(&[("a", "first"), ("b", "second")]);
+    assert_eq!(read(WITH_CHECKSUMS).unwrap().into_iter().map(texts).collect::<Vec<_>>(), expected);
+    let mut damaged = WITH_CHECKSUMS.to_vec();
+    let at = damaged.windows(5).position(|bytes| bytes == b"first").unwrap();
+    damaged[at] ^= 1;
+    let message = read(&damaged).unwrap_err().to_string();
+    assert!(message.contains("column \"v\"") && message.contains("checksum"), "{message}");
 }
 
 pub(crate) fn small() -> Fixture {
