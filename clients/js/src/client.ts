@@ -31,7 +31,7 @@ export async function connect(url: string | Url, options: ConnectOptions = {}): 
   const { signal, onProgress, storage: chosen, fetch: chosenFetch, ohttpKeys, ...others } = options;
   const { token, timeoutMs, relay } = options;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
-    throw new HushError("options", "that is no token: it has no spaces");
+    throw new HushError("options", "that is no token: it has a space, a line end or a character that is not ASCII");
   }
   if (ohttpKeys !== undefined && relay === undefined) {
     throw new HushError("options", "ohttpKeys are for requests through a relay: give its URL as the option 'relay'");
