@@ -136,7 +136,7 @@ private class Tests(private val scratch: Scratch) {
         assertContains(assertFailsWith<HushException.ConnectionFailed> { Client.connect("http://127.0.0.1:1") }.message!!, "is the server running")
         assertContains(assertFailsWith<HushException.OptionException> { Client.connect("not a url") }.message!!, "give one such as")
         for ((wrong, says) in listOf(
-            Options(token = "two words") to "no spaces", Options(clientCert = "x") to "clientKey", Options(caCert = "x") to "no certificate in PEM",
+            Options(token = "two words") to "it has a space", Options(clientCert = "x") to "clientKey", Options(caCert = "x") to "no certificate in PEM",
             Options(timeout = Duration.ZERO) to "above 0", Options(epoch = "12") to "64 hex digits", Options(trust = "12") to "64 hex digits",
         )) {
             val connect = suspend { Client.connect(if (says == "no certificate in PEM") "https://localhost:1" else url, wrong) }
