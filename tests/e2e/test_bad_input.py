@@ -332,7 +332,7 @@ class BadRequests(HushTest):
 
     def test_passwords_of_urls_are_not_printed(self):
         url = f"http://user:secret@127.0.0.1:{free_port()}"
-        for command in (["get", url, "key", "--attempts", "1"], ["admin", "tables", "--url", url]):
+        for command in (["get", url, "key", "--attempts", "1"], ["admin", "tables", "--url", url], ["inspect", url], ["compact", url]):
             line = self.fails(*command)
             self.assertIn("127.0.0.1", line)
             self.assertNotIn("secret", line)

@@ -271,7 +271,7 @@ class Mistakes(OhttpTest):
             self.assertIn("the relay has no keys of the server", self.look_up(url, url, "k1")[2])
         nowhere = f"http://user:secret@127.0.0.1:{free_port()}"
         error = self.fails("get", "http://hush.example", "k1", "--relay", nowhere)
-        self.assertIn(f"(the relay {nowhere.replace('user:secret@', '')}: ", error)
+        self.assertIn(f"(the relay {nowhere.replace(':secret', '')}: ", error)
         gone = f"http://127.0.0.1:{free_port()}"
         with self.relay(gone) as (relay, process):
             code, _, error = self.look_up(gone, relay, "k1")

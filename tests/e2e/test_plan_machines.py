@@ -61,6 +61,7 @@ class PlanMachinesTest(KeyedTest):
             (["--max-latency", "1ms"], ["--max-latency", "the nearest is --protocol colpack"]),
             (["--max-memory", "100M", "--parts", "20"], ["the machines have no room: --protocol colpack", "in 20 parts lacks "]),
             (["--parts", "20", "--records", "9"], ["can be cut into 20 parts"]),
+            (["--parts", str(1 << 60)], [f"can be cut into {1 << 60} parts"]),
             (["--parts", "20", "--weights", "1,2"], ["the numbers of machines, parts and weights differ"]),
             (["--max-upload", "10"], ["--max-upload allows 10 B"]),
         ):
@@ -73,5 +74,7 @@ class PlanMachinesTest(KeyedTest):
                             ("8,16G,-1", "above 0")):
             refused = self.hushdb(*self.args(["--node", node], *records))
             self.assertEqual((refused.returncode, words in refused.stderr), (2, True), refused.stderr)
+        endless = self.layouts(EQUAL, *records, "--replicas", (1 << 64) - 1, "--lookups-per-second", "1e300")[0]
+        self.assertEqual(endless["machines"], (1 << 64) - 1)
         alone = self.hushdb("plan", "--records", 1, "--size", 1, "--parts", 2)
         self.assertEqual((alone.returncode, "--node" in alone.stderr), (2, True))

@@ -29,7 +29,13 @@ const TIMEOUT_MS = 120_000;
 export async function connect(url: string | Url, options: ConnectOptions = {}): Promise<Server> {
   check("connect", CONNECT, options);
   const { signal, onProgress, storage: chosen, fetch: chosenFetch, ohttpKeys, ...others } = options;
-  const { token, timeoutMs, relay } = options;
+  const { timeoutMs, relay } = options;
+  // A file that is read into a variable often ends its line.
+  const token = options.token?.replace(/[\r\n]+$/, "");
+  if ([url, relay].some((own) => /^[a-z]+:\/\/[^/?#]*@/i.test(String(own)))) {
+    const advice = "leave them out, and give a token with the option 'token'";
+    throw new HushError("url", `no request goes to a URL with a user and a password: ${advice}`);
+  }
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
     throw new HushError("options", "that is no token: it has a space, a line end or a character that is not ASCII");
   }
@@ -39,7 +45,7 @@ export async function connect(url: string | Url, options: ConnectOptions = {}): 
   const exports = await module();
   const storage = chosen === undefined ? (IndexedDbStorage.isThere ? new IndexedDbStorage() : null) : chosen;
   try {
-    const choices = JSON.stringify({ ...others, ohttpKeys: ohttpKeys && [...ohttpKeys], keepsHints: storage !== null });
+    const choices = JSON.stringify({ ...others, token, ohttpKeys: ohttpKeys && [...ohttpKeys], keepsHints: storage !== null });
     // A base of URLs: `URL` adds the slash that a server's URL ends without.
     const client = new exports.Client(String(url).replace(/\/$/, ""), choices);
     const driver = new Driver(client, {

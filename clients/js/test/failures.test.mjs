@@ -18,6 +18,9 @@ before(async () => {
 after(() => scratch.stop());
 
 test("URLs and options that are none", async () => {
+  for (const [own, options] of [["http://user:secret@127.0.0.1:1", {}], ["http://127.0.0.1:1", { relay: "https://user:secret@relay.example" }]]) {
+    await assert.rejects(connect(own, options), (error) => error.code === "url" && /leave them out/.test(error.message) && !/secret/.test(error.message));
+  }
   await assert.rejects(connect("no url"), { code: "url", name: "HushError" });
   await assert.rejects(connect("ftp://localhost"), { code: "url" });
   await assert.rejects(connect(url, { epoch: "12" }), { code: "options", message: /64 hex/ });

@@ -335,7 +335,7 @@ impl StepShape {
     }
 }
 
-/// An expansion of queries of `rows` selectors and `folds` bits into ciphertexts.
+/// Returns the work of expanding queries into `rows` selectors and `folds` RGSW ciphertexts each.
 fn expansion(ring: &RingParams, rows: usize, folds: usize, queries: f64) -> Work {
     let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
     let leaves = ring.leaves(rows, folds);
@@ -351,7 +351,7 @@ fn expansion(ring: &RingParams, rows: usize, folds: usize, queries: f64) -> Work
     }
 }
 
-/// A lift of a hint to `polys` polynomials: a row of the hint is n words, which become a coefficient of n polynomials.
+/// Returns the work of lifting a hint to `polys` polynomials: a row of the hint is n words, a coefficient of n polynomials.
 fn lift(ring: &RingParams, polys: f64) -> Work {
     let words = polys * (size_of::<u32>() * ring.degree()) as f64;
     Work {
@@ -361,7 +361,7 @@ fn lift(ring: &RingParams, polys: f64) -> Work {
     }
 }
 
-/// A fold of symbols, which a batch of queries shares the transforms of.
+/// Returns the work of folding a database of symbols, whose transforms a batch of queries shares.
 fn symbol_fold(ring: &RingParams, db: SymbolTiling, queries: f64) -> Work {
     let polys = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
     let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
@@ -370,7 +370,7 @@ fn symbol_fold(ring: &RingParams, db: SymbolTiling, queries: f64) -> Work {
     Work { bytes, operand_bytes, transforms: polys, products, sums, ..Work::default() }
 }
 
-/// A switch of TLWE queries of `rows` selectors and `folds` bits to ciphertexts, by private keys.
+/// Returns the work of switching TLWE queries to `rows` selectors and `folds` RGSW ciphertexts each, by private keys.
 fn private_key_switch(ring: &RingParams, rows: usize, folds: usize, queries: f64) -> Work {
     let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
     let switched = (rows + 2 * folds * ring.fold_gadget().digits) as f64;
@@ -381,7 +381,7 @@ fn private_key_switch(ring: &RingParams, rows: usize, folds: usize, queries: f64
     Work { products: sums * n, sums, transforms, ..Work::default() }
 }
 
-/// A switch of a ciphertext to the small ring, a transform of which costs less in proportion to its degree.
+/// Returns the work of switching a ciphertext to the small ring, whose transforms cost less in proportion to its degree.
 fn ring_switch(ring: &RingParams, queries: f64) -> Work {
     let small = ring.switch().map_or(0.0, |switch| {
         let parts = ring.degree() / switch.degree();
@@ -391,7 +391,7 @@ fn ring_switch(ring: &RingParams, queries: f64) -> Work {
     switches(ring, 2.0 * queries) + Work { transforms: queries * small, ..Work::default() }
 }
 
-/// What packs the folded columns, beside their fold. Digits are read once, and the words beside those of the fold.
+/// Returns the work of packing folded columns, without the fold. A batch reads the digits once, and each query its words.
 fn column_packing(ring: &RingParams, shape: &PackShape, queries: f64) -> Work {
     let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
     let products = polys * ring.degree() as f64;
@@ -401,7 +401,7 @@ fn column_packing(ring: &RingParams, shape: &PackShape, queries: f64) -> Work {
     Work { operand_bytes, transforms: polys, products, sums: products, ..Work::default() }
 }
 
-/// A fold of entries by a power. The terms are rotated words, and masks that are the same for all queries.
+/// Returns the work of folding entries by a power of X. The terms are rotated words, and masks that all queries share.
 fn power_fold(ring: &RingParams, shape: &PackShape, queries: f64) -> Work {
     let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);
     let keys = Work { transforms: queries * 2.0 * ring.kept_limbs() as f64, ..Work::default() };
@@ -411,8 +411,8 @@ fn power_fold(ring: &RingParams, shape: &PackShape, queries: f64) -> Work {
     Work { operand_bytes: words + masks, ..products } + keys
 }
 
-/// A response of `plaintexts` ciphertexts, in pairs where the ring packs pairs: the halves a of both are decomposed, and each of
-/// three polynomials is a sum of 2 l products a slot. Four polynomials are read, three written.
+/// Returns the work of responding with `plaintexts` ciphertexts, in pairs where the ring packs pairs. A pair takes a decomposition
+/// of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four polynomials are read, and three written.
 fn response(ring: &RingParams, plaintexts: usize, queries: f64) -> Work {
     let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
     let (limbs, digits) = (ring.kept_limbs(), ring.pack_gadget().digits);

@@ -83,4 +83,4 @@ pub(crate) use problem::on_the_way;
 pub use server::{Server, TableInfo};
 pub use stats::{Seconds, Stats};
 pub use task::{Action, Task};
-pub use url::{ServerUrl, without_password};
+pub use url::ServerUrl;

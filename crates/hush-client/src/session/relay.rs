@@ -7,16 +7,19 @@ use std::{
 };
 
 use bhttp::{Message, Mode};
-use hush_protocol::ohttp::{
-    DATE_PROBLEM, KEY_PROBLEM, KEYS_TYPE, MAX_KEYS_BYTES, PADDING, REQUEST_TYPE, RESPONSE_TYPE,
-    check_message, padded,
+use hush_protocol::{
+    ohttp::{
+        DATE_PROBLEM, KEY_PROBLEM, KEYS_TYPE, MAX_KEYS_BYTES, PADDING, REQUEST_TYPE, RESPONSE_TYPE,
+        check_message, padded,
+    },
+    shown_url,
 };
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use super::{
     Head, Host, Method, Request, ServerUrl, SessionError, SessionOptions, TransportFailure, link::Link,
-    pieces::Pieces, problem::shown, seal::GatewayKey, url::without_password,
+    pieces::Pieces, problem::shown, seal::GatewayKey,
 };
 
 /// Bytes of a sealed response beside its body: fields, padding, and what an error says.
@@ -86,7 +89,7 @@ impl Relay {
         Ok(Some(Self {
             scheme: if url.is_https() { "https" } else { "http" },
             authority: url.authority().to_owned(),
-            shown: without_password(&relay.url),
+            shown: shown_url(&relay.url),
             authorization: options.authorization.clone(),
             keys: Mutex::new(relay.keys.clone()),
             are_pinned: relay.keys.is_some(),

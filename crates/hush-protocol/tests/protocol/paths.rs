@@ -1,4 +1,5 @@
-//! What a page says of its path is what its server does: the planner, the memory plan and the largest batch go by the path alone.
+//! Compares the path that each page states with the steps that its server calls. The planner, the memory plan and the largest batch
+//! rely on the path alone.
 
 use std::{slice, sync::Arc};
 

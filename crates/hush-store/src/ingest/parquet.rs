@@ -75,14 +75,14 @@ pub(super) struct ParquetReader {
 struct Column {
     field: Field,
     levels: FieldLevels,
-    /// Its values in the current row group.
+    /// The values of the column in the current row group.
     values: Option<Values>,
 }
 
 /// The values of a column in a row group.
 struct Values {
     reader: ParquetRecordBatchReader,
-    /// What the pages of each leaf may have.
+    /// The allowance of each leaf, and the number of entries that its pages may have in a batch.
     allowances: Vec<(Allowance, usize)>,
     /// Whether rows have lists.
     is_nested: bool,

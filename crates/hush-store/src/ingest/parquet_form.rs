@@ -1,4 +1,4 @@
-//! What the arrays of a Parquet file mean where their types do not say it.
+//! The meaning of arrays of a Parquet file, where their Arrow types do not state it.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use super::{
 /// The most bytes of a decimal number that become digits; longer ones stay binary.
 const MAX_DECIMAL_BYTES: usize = 512;
 
-/// What an array means.
+/// The meaning of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// What its type says.
+    /// A value of the array's Arrow type.
     Typed,
     /// Text in UTF-8.
     Text,

@@ -38,19 +38,21 @@ pub(super) struct Field {
     pub(super) name: String,
     /// The leaves of the file's schema that it has, counted from the left.
     pub(super) leaves: Range<usize>,
-    /// What its arrays mean.
+    /// The meaning of the column's arrays.
     pub(super) form: Form,
     /// The schema of a file that has no other column.
     root: TypePtr,
-    /// What it is, if that has no form as a value.
+    /// The kind of a column that a table cannot hold.
     unsupported: Option<&'static str>,
     /// The number of digits, of a decimal.
     precision: i32,
 }
 
 impl Field {
+    /// Refuses a column that a table cannot hold.
+    ///
     /// # Errors
-    /// What it is, if that has no form as a value.
+    /// The kind of the column, such as an interval.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         self.unsupported.map_or(Ok(()), Err)
     }

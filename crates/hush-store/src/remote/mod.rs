@@ -15,11 +15,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreScheme, RetryConfig,
-    aws::AmazonS3Builder,
-    azure::{AzureConfigKey, MicrosoftAzureBuilder},
-    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
-    path::Path,
+    GetOptions, GetRange, ObjectStore, ObjectStoreScheme, RetryConfig, aws::AmazonS3Builder,
+    azure::MicrosoftAzureBuilder, gcp::GoogleCloudStorageBuilder, path::Path,
 };
 use reqwest::{
     Client, Response, StatusCode,
@@ -189,6 +186,24 @@ impl Refused {
         Self::new("it was changed while it was fetched", "begin again")
     }
 
+    /// Returns what to do when no attempt is left; `later` where nothing better is known.
+    pub(crate) fn last_advice(&self, later: &'static str) -> &'static str {
+        // A network that is down for a while has no names either, so that this is asked again first.
+        let unknown_host = self
+            .message
+            .contains("dns error")
+            .then_some("check the name of its host, and this machine's network");
+        self.advice.or(unknown_host).unwrap_or(later)
+    }
+
+    /// Something that looks like a web page came in place of the object: servers send one to who has to sign in.
+    pub(crate) fn page() -> Self {
+        Self::new(
+            "a web page came in place of the file",
+            "give the URL of the file itself, and check who may read it",
+        )
+    }
+
     /// There is nothing of that name.
     pub(crate) fn is_missing(&self) -> bool {
         self.advice == Some(NAME)
@@ -207,8 +222,7 @@ const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, o
     (GOOGLE_SERVICE_ACCOUNT for gs://, AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY for az://)";
 const NAME: &str = "check the name";
 /// Words of the libraries for what asking again does not change, and what to do.
-const FOR_GOOD: [(&str, &str); 8] = [
-    ("dns error", "check the name of its host, and this machine's network"),
+const FOR_GOOD: [(&str, &str); 7] = [
     ("InvalidContentType", "it speaks http, not https: check how the URL, or AWS_ENDPOINT_URL, begins"),
     ("UnknownIssuer", "this system trusts nobody who signed its certificate: install that of its authority"),
     ("invalid peer certificate", "its operator must give it a certificate that is valid for its name"),
@@ -252,14 +266,24 @@ impl Remote {
                 Arc::new(builder.with_url(text).with_retry(retry).build().map_err(refused)?)
             }
             Scheme::Gcs => {
-                settings::<GoogleConfigKey>("GOOGLE_")?;
-                let builder = GoogleCloudStorageBuilder::from_env().with_url(text).with_retry(retry);
-                Arc::new(builder.build().map_err(refused)?)
+                let mut builder = GoogleCloudStorageBuilder::new();
+                if let Ok(account) = env::var("SERVICE_ACCOUNT") {
+                    builder = builder.with_service_account_path(account);
+                }
+                let settings = settings("GOOGLE_")?.into_iter();
+                let builder =
+                    settings.fold(builder, |builder, (name, value)| builder.with_config(name, value));
+                Arc::new(builder.with_url(text).with_retry(retry).build().map_err(refused)?)
             }
             _ => {
-                settings::<AzureConfigKey>("AZURE_")?;
-                let builder = MicrosoftAzureBuilder::from_env().with_url(text).with_retry(retry);
-                Arc::new(builder.build().map_err(refused)?)
+                let mut builder = MicrosoftAzureBuilder::new();
+                if let Ok(endpoint) = env::var("IDENTITY_ENDPOINT") {
+                    builder = builder.with_msi_endpoint(endpoint);
+                }
+                let settings = settings("AZURE_")?.into_iter();
+                let builder =
+                    settings.fold(builder, |builder, (name, value)| builder.with_config(name, value));
+                Arc::new(builder.with_url(text).with_retry(retry).build().map_err(refused)?)
             }
         };
         Ok(Self::Store(store, path))
@@ -367,7 +391,7 @@ impl Remote {
     }
 }
 
-/// Returns what the variables of a store say, but for those that are empty.
+/// Returns the settings of a store that the variables whose names begin with `prefix` hold. An empty variable is none.
 ///
 /// # Errors
 /// If one of them cannot be part of a request: the library for stores takes every value as it is, and would panic.
@@ -398,6 +422,13 @@ fn settings<K: FromStr>(prefix: &str) -> Result<Vec<(K, String)>, Refused> {
         settings.push((setting, value.to_owned()));
     }
     Ok(settings)
+}
+
+/// Whether a file begins as a web page does.
+pub(crate) fn is_page(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start();
+    let begins = |start: &&[u8]| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    [&b"<!doctype html"[..], b"<html"].iter().any(begins)
 }
 
 /// Whether requests can be made to what a variable calls an endpoint.
@@ -514,6 +545,20 @@ mod tests {
             assert!(refused.advice.is_some_and(|own| own.contains(advice)));
         }
         assert_eq!(store_refused(generic("connection reset")).advice, None, "it may go on");
+        // A network that is down for a while knows no names: a download goes on after it.
+        let unknown = store_refused(generic("dns error: failed to lookup address information"));
+        assert_eq!(unknown.advice, None);
+        assert!(unknown.last_advice("later").contains("the name of its host"));
+    }
+
+    #[test]
+    fn pages_are_told_from_files() {
+        for page in ["<!DOCTYPE html>", " \n<html lang=en>", "<HTML>"] {
+            assert!(is_page(page.as_bytes()), "{page}");
+        }
+        for file in ["", "k,v", "<xml/>", "{\"html\":1}"] {
+            assert!(!is_page(file.as_bytes()), "{file}");
+        }
     }
 
     #[test]

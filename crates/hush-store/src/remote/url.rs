@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::shown_url;
+
 use super::SourcePolicy;
 
 /// Where a URL leads.
@@ -52,7 +54,7 @@ impl RemoteUrl {
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
         is_scheme.then(|| Self {
             text: text.into(),
-            shown: shown(text).into(),
+            shown: shown_url(text).into(),
             policy: SourcePolicy::default(),
         })
     }
@@ -94,27 +96,13 @@ impl fmt::Debug for RemoteUrl {
     }
 }
 
-/// A password may have any character in it that should have been escaped, so it ends at the last `@` wherever that is.
-fn shown(text: &str) -> String {
-    let (scheme, rest) = text.split_once("://").unwrap_or_default();
-    let (user, rest) = match rest.rsplit_once('@') {
-        Some((user, rest)) => (user.split([':', '?', '#']).next(), rest),
-        None => (None, rest),
-    };
-    let place = rest.split(['?', '#']).next().unwrap_or_default();
-    match user {
-        Some(user) => format!("{scheme}://{user}@{place}"),
-        None => format!("{scheme}://{place}"),
-    }
-}
-
 /// `text` with its URLs as they may be shown.
 pub(crate) fn without_secrets(text: &str) -> String {
     let word = |word: &str| {
         let url = word
             .find("://")
             .map(|end| word[..end].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1));
-        url.map_or_else(|| word.to_owned(), |at| format!("{}{}", &word[..at], shown(&word[at..])))
+        url.map_or_else(|| word.to_owned(), |at| format!("{}{}", &word[..at], shown_url(&word[at..])))
     };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }

@@ -1,9 +1,14 @@
 //! The error of reading and writing snapshots. Every variant names the path and says what to do.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
+use hush_protocol::shown_url;
 use thiserror::Error;
 
+use super::HEADER_FILE;
 use crate::cancel::Cancelled;
 
 /// Why a snapshot could not be written or opened.
@@ -56,7 +61,7 @@ pub enum SnapshotError {
         reason: String,
     },
     /// No snapshot is there.
-    #[error("{path} is not a hushdb snapshot (no {file}): build one with 'hushdb build'", path = path.display(), file = super::HEADER_FILE)]
+    #[error("{}", missing(path))]
     Missing {
         /// The folder.
         path: PathBuf,
@@ -126,6 +131,19 @@ pub enum SnapshotError {
     /// Nobody wants the snapshot any more.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Says that no snapshot is at a path, which may be the URL of one.
+fn missing(path: &Path) -> String {
+    match path.to_str().filter(|text| text.contains("://")) {
+        Some(url) => format!("{} is a URL, and the folder of a table is needed", shown_url(url)),
+        None => {
+            format!(
+                "{} is not a hushdb snapshot (no {HEADER_FILE}): build one with 'hushdb build'",
+                path.display()
+            )
+        }
+    }
 }
 
 impl SnapshotError {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     cancel::Cancel,
-    remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, SourcePolicy, persist},
+    remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, SourcePolicy, is_page, persist},
 };
 
 /// Chunks that are asked for at a time: several connections carry more than one, and so many are in memory.
@@ -139,6 +139,7 @@ impl RemoteTable {
         let file = self.remote.child(HEADER_FILE);
         let fetched = runtime.block_on(persist(FIRST_ATTEMPTS, || file.clone().whole(MAX_HEADER_BYTES)));
         let content = match fetched {
+            Ok(content) if is_page(&content) => return Ok(Err(Refused::page())),
             Ok(content) => content,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -146,8 +147,9 @@ impl RemoteTable {
     }
 }
 
-fn refused_at(path: &Path, Refused { message, advice }: Refused) -> MirrorError {
-    MirrorError::Refused { path: path.into(), message, advice: advice.unwrap_or("try again later") }
+fn refused_at(path: &Path, refused: Refused) -> MirrorError {
+    let advice = refused.last_advice("try again later");
+    MirrorError::Refused { path: path.into(), message: refused.message, advice }
 }
 
 pub(super) fn runtime() -> io::Result<tokio::runtime::Runtime> {

@@ -5,9 +5,9 @@ use std::{error::Error, fs, path::PathBuf, sync::Arc};
 use clap::Args;
 use hush_client::{
     http::{HttpOptions, Said, SealedPeer, TlsOptions},
-    session::{TransportFailure, without_password},
+    session::TransportFailure,
 };
-use hush_protocol::ohttp::GATEWAY_PATH;
+use hush_protocol::{ohttp::GATEWAY_PATH, shown_url};
 use hush_server::{Listeners, RELAYED_AT_ONCE, Relayed, ServerConfig, Tables, Throttle, Uplink, origin};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -108,7 +108,7 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
     let needs = Needs { files: 2 * RELAYED_AT_ONCE, other_listeners: usize::from(health.is_some()) };
     let fewer_connections = open_files::fit(&mut config, &needs)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    say!("listening on {scheme}://{}, for {}", public.local_addr()?, without_password(&args.gateway));
+    say!("listening on {scheme}://{}, for {}", public.local_addr()?, shown_url(&args.gateway));
     if let Some(line) = fewer_connections {
         say!("{line}");
     }

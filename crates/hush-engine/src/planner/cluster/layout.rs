@@ -84,11 +84,9 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Creates a part on each of `nodes`, of the shares `own`, or of shares as their cores. `None` if the table has fewer units.
-    pub(super) fn new(costs: &'a TableCosts<'a>, nodes: Vec<Node>, own: Option<&[u32]>) -> Option<Self> {
-        if nodes.is_empty() || nodes.len() > costs.most_parts() {
-            return None;
-        }
+    /// Creates a part on each of `nodes`, of the shares `own`, or of shares as their cores. There is a node at least, and no more
+    /// than the table has units.
+    pub(super) fn new(costs: &'a TableCosts<'a>, nodes: Vec<Node>, own: Option<&[u32]>) -> Self {
         let weights = own.map_or_else(|| weights(&nodes), <[u32]>::to_vec);
         let mut largest: Vec<(Node, Vec<Range<usize>>)> = Vec::new();
         for (units, node) in costs.shares(&weights).into_iter().zip(&nodes) {
@@ -104,7 +102,7 @@ impl<'a> Parts<'a> {
         }
         let largest = largest.into_iter().map(|(node, units)| (node, costs.part(&units))).collect();
         let head = costs.head(&weights);
-        Some(Self { costs, nodes, weights, largest, head })
+        Self { costs, nodes, weights, largest, head }
     }
 
     /// The machine of a head: the fastest of the parts.
@@ -188,7 +186,7 @@ impl<'a> Parts<'a> {
             replicas,
             heads,
             head_bytes: self.costs.head_bytes(&self.head, batch),
-            machines: replicas * self.nodes.len(),
+            machines: replicas.saturating_mul(self.nodes.len()),
             query_bytes: self.costs.query_bytes(),
             partial_bytes: self.head.partial_bytes,
             single,
@@ -205,7 +203,8 @@ impl Layout {
     /// Returns the bytes of memory of all machines.
     pub fn bytes(&self) -> u64 {
         let parts: u64 = self.parts.iter().map(|part| part.bytes).sum();
-        self.replicas as u64 * parts + self.heads as u64 * self.head_bytes
+        let heads = (self.heads as u64).saturating_mul(self.head_bytes);
+        (self.replicas as u64).saturating_mul(parts).saturating_add(heads)
     }
 
     /// Returns the table as an offer of the whole cluster, which goals and budgets judge.

@@ -117,10 +117,10 @@ pub fn layouts(
         progress.advance(1);
         Ok(search.of(&plan.params, count))
     });
-    let found: Vec<Found> = found.collect::<Result<_, BuildError>>()?;
-    let mut layouts: Vec<Layout> = found.iter().filter_map(|found| found.met.clone()).collect();
+    let mut found: Vec<Found> = found.collect::<Result<_, BuildError>>()?;
+    let mut layouts: Vec<Layout> = found.iter_mut().filter_map(|found| found.met.take()).collect();
     if layouts.is_empty() {
-        let exceeding: Vec<Offer> = found.iter().flat_map(|found| found.exceeding.clone()).collect();
+        let exceeding: Vec<Offer> = found.iter_mut().filter_map(|found| found.exceeding.take()).collect();
         if !exceeding.is_empty() {
             return Err(BuildError::from(of_whole.refusal(&exceeding, payload, profile.threads)).into());
         }
@@ -136,7 +136,7 @@ pub fn layouts(
     }
     let score = |layout: &Layout| {
         let cores: usize = layout.parts.iter().map(|part| part.cores).sum();
-        wishes.score(&layout.as_offer(), layout.replicas * cores)
+        wishes.score(&layout.as_offer(), layout.replicas.saturating_mul(cores))
     };
     layouts.sort_by(|a, b| score(a).total_cmp(&score(b)));
     Ok(layouts)
@@ -190,10 +190,11 @@ impl Search<'_> {
 
     /// Looks at so many parts, and keeps the layout if it is the best so far.
     fn judge(&self, costs: &TableCosts<'_>, count: usize, found: &mut Found) {
-        let Some(parts) = Parts::new(costs, self.wanted.of_parts(count), self.wanted.weights.as_deref())
-        else {
+        // Before anything of that length is made.
+        if count > costs.most_parts() {
             return;
-        };
+        }
+        let parts = Parts::new(costs, self.wanted.of_parts(count), self.wanted.weights.as_deref());
         let layouts = parts.layouts(&self.offer, self.wishes, self.wanted, self.most_bytes);
         if layouts.is_empty() {
             let bytes = parts.lacking(1, self.most_bytes);

@@ -2,10 +2,8 @@
 
 use std::error::Error;
 
-use hush_client::{
-    http::{BearerToken, HttpOptions, TlsOptions, agent, on_the_way, why_failed},
-    session::without_password,
-};
+use hush_client::http::{BearerToken, HttpOptions, TlsOptions, agent, on_the_way, why_failed};
+use hush_protocol::shown_url;
 use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response};
 use zeroize::Zeroizing;
@@ -68,7 +66,7 @@ impl Api {
         sent: usize,
         answer: Result<Response<Body>, ureq::Error>,
     ) -> Result<Value, Box<dyn Error>> {
-        let shown = without_password(&self.url);
+        let shown = shown_url(&self.url);
         let unreachable = |error: ureq::Error| {
             let reason = why_failed(&self.url, error);
             format!("{shown} does not answer ({reason}): does 'hushdb serve --listen-admin' run there?")

@@ -10,6 +10,8 @@ use crate::{
     report::bytes,
 };
 
+/// The most cores of a machine.
+const MOST_CORES: usize = 1 << 16;
 /// 10^6 bits, in bytes.
 const MBIT: f64 = 1e6 / 8.0;
 
@@ -32,7 +34,8 @@ pub(super) fn parse_node(text: &str) -> Result<Node, String> {
     let [cores, memory, network] = fields[..] else {
         return Err("a machine is CORES,MEMORY,MBIT, for example 16,64G,10000".into());
     };
-    let cores = cores.parse().ok().filter(|&cores| cores > 0).ok_or("cores are a number above 0")?;
+    let cores = cores.parse().ok().filter(|cores| (1..=MOST_CORES).contains(cores));
+    let cores = cores.ok_or("cores are a number above 0, and no more than 65536")?;
     Ok(Node { cores, memory: parse_bytes(memory)?, network: MBIT * parse_positive(network)? })
 }
 
