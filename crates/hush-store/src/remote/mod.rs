@@ -1,13 +1,13 @@
 //! Objects of a store and files of a web server: one request, the bytes that come of it, and what pins the object meanwhile.
 
 mod policy;
+mod settings;
 mod url;
 
 use std::{
     env,
     error::Error,
     ops::Range,
-    str::FromStr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) use self::url::Scheme;
 pub use self::{policy::SourcePolicy, url::RemoteUrl};
-use self::{policy::forbidden, url::without_secrets};
+use self::{policy::forbidden, settings::settings, url::without_secrets};
 
 /// How long a server may be silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
@@ -391,51 +391,11 @@ impl Remote {
     }
 }
 
-/// Returns the settings of a store that the variables whose names begin with `prefix` hold. An empty variable is none.
-///
-/// # Errors
-/// If one of them cannot be part of a request: the library for stores takes every value as it is, and would panic.
-fn settings<K: FromStr>(prefix: &str) -> Result<Vec<(K, String)>, Refused> {
-    let mut settings = Vec::new();
-    for (name, value) in env::vars_os() {
-        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
-        let Some(setting) =
-            name.starts_with(prefix).then(|| name.to_ascii_lowercase().parse().ok()).flatten()
-        else {
-            continue;
-        };
-        if value.is_empty() {
-            continue;
-        }
-        if value.chars().any(char::is_control) {
-            return Err(Refused::new(
-                format!("the variable {name} has a line end or another control character"),
-                "take it out",
-            ));
-        }
-        if name.contains("ENDPOINT") && !is_endpoint(value) {
-            return Err(Refused::new(
-                format!("the variable {name} is no URL"),
-                "give one such as https://storage.example or http://127.0.0.1:9000",
-            ));
-        }
-        settings.push((setting, value.to_owned()));
-    }
-    Ok(settings)
-}
-
 /// Whether a file begins as a web page does.
 pub(crate) fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
     let begins = |start: &&[u8]| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
     [&b"<!doctype html"[..], b"<html"].iter().any(begins)
-}
-
-/// Whether requests can be made to what a variable calls an endpoint.
-fn is_endpoint(value: &str) -> bool {
-    let url = ::url::Url::parse(value);
-    url.is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())
-        && !value.contains(char::is_whitespace)
 }
 
 pub(crate) fn store_refused(error: object_store::Error) -> Refused {
@@ -558,16 +518,6 @@ mod tests {
         }
         for file in ["", "k,v", "<xml/>", "{\"html\":1}"] {
             assert!(!is_page(file.as_bytes()), "{file}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_endpoint_is_told_before_a_request() {
-        for good in ["http://127.0.0.1:9000", "https://storage.example/path", "http://[::1]:9000"] {
-            assert!(is_endpoint(good), "{good}");
-        }
-        for bad in ["127.0.0.1:7850", "http://", "s3.example.com", "http://127.0.0.1:7850/ x", "ftp://a"] {
-            assert!(!is_endpoint(bad), "{bad}");
         }
     }
 
