@@ -37,7 +37,6 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) clippy -p hush-store -p hush-engine -p hushdb --no-default-features --locked -- -D warnings # serves, does not build
 	python3 scripts/check_house.py
 	python3 scripts/draw_figures.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests

@@ -4,7 +4,7 @@
 mod text;
 
 use hush_client::Wanted;
-use hush_store::key_list;
+use hush_ingest::key_list;
 use text::{escaped, readable, wanted};
 
 /// A file of keys, a key a line, and what is shown of each.

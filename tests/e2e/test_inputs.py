@@ -33,7 +33,7 @@ class StandardInput(HushTest):
                 result = self.hushdb("build", "-", "--out", out, "--key", "k", *args, stdin=self.piped(content))
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(self.found(out, "key 0", "key 49"), ["0", "49"])
-        vectors = pathlib.Path(__file__).resolve().parents[2] / "crates/hush-store/tests/ingest/arrow"
+        vectors = pathlib.Path(__file__).resolve().parents[2] / "crates/hush-ingest/tests/ingest/arrow"
         for name, args in (("arrow", ()), ("arrow-named", ("--format", "arrow"))):
             piped = self.piped((vectors / "pyarrow.arrows").read_bytes())
             result = self.hushdb("build", "-", "--out", self.dir / name, "--key", "k", "--value", "n", *args, stdin=piped)

@@ -5,7 +5,7 @@ import pathlib
 
 from harness import HushTest, free_port, request
 
-REFERENCE = pathlib.Path(__file__).parents[2] / "crates/hush-engine/src/planner/reference_machine.json"
+REFERENCE = pathlib.Path(__file__).parents[2] / "crates/hush-build/src/planner/reference_machine.json"
 RECORDS, SIZE = 3000, 40
 
 

@@ -96,7 +96,7 @@ test("fields are shown, copied and saved as they are; a page without the clipboa
 
 test("a protocol has one colour, on the page and in a picture of the planner", async () => {
   const picture = join(scratch.dir, "plan.svg");
-  const machine = new URL("../../../crates/hush-engine/src/planner/reference_machine.json", import.meta.url).pathname;
+  const machine = new URL("../../../crates/hush-build/src/planner/reference_machine.json", import.meta.url).pathname;
   scratch.hushdb("plan", "--records", 1_000_000, "--size", 100, "--key", "--all", "--machine", machine, "--plot", picture);
   const svg = readFileSync(picture, "utf8");
   const drawn = new Map();

@@ -2,8 +2,8 @@
 
 use std::{error::Error, time::Instant};
 
+use hush_build::{builder::BuildOptions, planner::operands::random_db};
 use hush_cpu::Cpu;
-use hush_engine::{builder::BuildOptions, planner::operands::random_db};
 use hush_he::{
     entities::{MatrixDomain, PublicMatrix, PublicSeed},
     params::{DEFAULT_LWE, LWE_N1280_STD3_2_PLAIN},

@@ -3,13 +3,13 @@
 
 use std::{error::Error, fs, num::NonZeroUsize, path::Path, sync::Arc};
 
-use hush_client::{Acceptance, Table as ClientTable};
-use hush_cpu::{Cpu, probe};
-use hush_engine::{
+use hush_build::{
     builder::BuildOptions,
-    host_batch,
     planner::operands::{Operands, Random},
 };
+use hush_client::{Acceptance, Table as ClientTable};
+use hush_cpu::{Cpu, probe};
+use hush_engine::host_batch;
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
 use hush_ops::{path::batch_bytes, tiling::DbBytes};
 use hush_protocol::{

@@ -2,8 +2,9 @@
 
 use std::{error::Error, sync::Arc};
 
+use hush_build::planner::Machine;
 use hush_cpu::Cpu;
-use hush_engine::{BackendChoice, Silent, host_batch, planner::Machine};
+use hush_engine::{BackendChoice, Silent, host_batch};
 use hush_protocol::Protocol;
 
 use super::{

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
+use hush_build::planner::operands::{random_db, random_queries};
 use hush_cpu::{Cpu, probe};
-use hush_engine::planner::operands::{random_db, random_queries};
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::LweOps,

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
+use hush_build::planner::operands::{Operands, Random};
 use hush_cpu::Cpu;
-use hush_engine::planner::operands::{Operands, Random};
 use hush_he::params::RingParams;
 use hush_ops::{
     contract::{BatchWords, LweOps, RingOps, TfheOps},

@@ -7,16 +7,14 @@ use std::{
     time::Instant,
 };
 
+use hush_build::builder::{BuildOptions, Tiers, build};
 use hush_cpu::Cpu;
-use hush_engine::{
-    Backends, Progress,
-    builder::{BuildOptions, Tiers, build},
-};
+use hush_engine::{Backends, Progress};
+use hush_ingest::{OnDuplicate, Record, Spool};
 use hush_math::csprng::Csprng;
 use hush_protocol::{Protocol, facts::Facts};
-use hush_store::{
-    ingest::{OnDuplicate, Record, Spool},
-    snapshot::{Checksums, Header, ResidentFile, Snapshot, SnapshotError, SnapshotWriter, Verify},
+use hush_store::snapshot::{
+    Checksums, Header, ResidentFile, Snapshot, SnapshotError, SnapshotWriter, Verify,
 };
 
 use super::{report::Report, row::Row, threads};

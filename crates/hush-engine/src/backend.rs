@@ -3,13 +3,9 @@
 use std::{cmp::Reverse, fmt, str::FromStr, sync::Arc};
 
 use hush_cpu::Cpu;
-#[cfg(feature = "ingest")]
-use hush_protocol::any_page::SegmentParams;
 use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share};
 use thiserror::Error;
 
-#[cfg(feature = "ingest")]
-use crate::builder::Crew;
 use crate::{
     Progress,
     gpu::Gpu,
@@ -105,20 +101,6 @@ pub struct Backends {
     gpus: Result<Vec<Gpu>, BackendError>,
     clients: usize,
     memory: MemoryChoice,
-    #[cfg(feature = "ingest")]
-    crew: Option<Arc<dyn Crew>>,
-}
-
-#[cfg(feature = "ingest")]
-impl Backends {
-    /// What `crew` can compute of a build is computed by it.
-    pub fn with_crew(self, crew: Arc<dyn Crew>) -> Self {
-        Self { crew: Some(crew), ..self }
-    }
-
-    pub(crate) fn crew(&self) -> Option<&dyn Crew> {
-        self.crew.as_deref()
-    }
 }
 
 impl Backends {
@@ -141,15 +123,7 @@ impl Backends {
     }
 
     fn new(choice: BackendChoice, cpu: Arc<Cpu>, gpus: Result<Vec<Gpu>, BackendError>) -> Self {
-        Self {
-            choice,
-            cpu,
-            gpus,
-            clients: CLIENTS,
-            memory: MemoryChoice::default(),
-            #[cfg(feature = "ingest")]
-            crew: None,
-        }
+        Self { choice, cpu, gpus, clients: CLIENTS, memory: MemoryChoice::default() }
     }
 
     /// The CPU for all tables.
@@ -246,20 +220,18 @@ impl Backends {
         self.or_cpu(self.seat(table.facts(), plan), progress)
     }
 
-    /// The GPUs that have room to compute what comes of the hint of a segment: each has its whole database, and they share the
-    /// work. None for the CPU; `progress` is told why, if there is a GPU.
+    /// Returns the GPUs that have room for work that they share, each with all that `plan` says. None for the CPU; `progress` is
+    /// told why, if there is a GPU. `facts` are of the table that the work is for.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
-    #[cfg(feature = "ingest")]
-    pub(crate) fn gpus_to_build(
+    pub fn gpus_to_share(
         &self,
-        segment: &SegmentParams,
+        facts: &Facts,
+        plan: impl Fn(&Gpu) -> MemoryPlan,
         progress: &dyn Progress,
     ) -> Result<Vec<Seat<'_>>, DoesNotFit> {
-        let Some(hint) = segment.hint() else { return Ok(Vec::new()) };
-        let plan = |gpu: &Gpu| gpu.building_plan(&hint);
-        let Some(first) = self.or_cpu(self.seat(segment.facts(), plan), progress)? else {
+        let Some(first) = self.or_cpu(self.seat(facts, &plan), progress)? else {
             return Ok(Vec::new());
         };
         // Whatever is wrong with the others, the first one does it.
@@ -353,12 +325,14 @@ pub(crate) struct PartSeat<'a> {
     pub(crate) seat: Seat<'a>,
 }
 
-/// A GPU with room for a table, or a part of one.
-pub(crate) struct Seat<'a> {
-    pub(crate) gpu: &'a Gpu,
-    pub(crate) plan: MemoryPlan,
-    /// Bytes that the table may take.
-    pub(crate) free: usize,
+/// A GPU with room for a table, for a part of one, or for work.
+pub struct Seat<'a> {
+    /// The GPU.
+    pub gpu: &'a Gpu,
+    /// The memory that is taken of it.
+    pub plan: MemoryPlan,
+    /// The bytes that may be taken.
+    pub free: usize,
 }
 
 #[cfg(test)]

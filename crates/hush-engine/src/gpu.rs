@@ -19,8 +19,6 @@ use hush_cuda::{
     footprint::SymbolsOnHost,
 };
 use hush_ops::path::Footprint;
-#[cfg(feature = "ingest")]
-use hush_protocol::facts::HintPlan;
 use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 use crate::{
@@ -35,12 +33,6 @@ use crate::{
     promises::{Promise, Promises, Room},
     units::Bytes,
 };
-#[cfg(feature = "ingest")]
-use crate::{
-    backend::Seat,
-    builder::{BuildError, HintStage},
-};
-
 /// This share of a device's memory is left alone: the driver's and small tables.
 const LEFT_ALONE: usize = 64;
 /// How often the progress of an upload is looked at.
@@ -101,7 +93,7 @@ pub fn room_for_tables(cuda: &Cuda) -> usize {
 }
 
 /// A device with tables on it.
-pub(crate) struct Gpu {
+pub struct Gpu {
     number: usize,
     cuda: Arc<Cuda>,
     promises: Promises,
@@ -119,6 +111,11 @@ impl Gpu {
 
     pub(crate) fn new(number: usize, device: Device) -> Self {
         Self { number, cuda: Arc::new(suited_backend(device)), promises: Promises::default() }
+    }
+
+    /// Returns the backend that computes on it.
+    pub fn cuda(&self) -> &Cuda {
+        &self.cuda
     }
 
     /// As its maker calls it.
@@ -166,14 +163,8 @@ impl Gpu {
         self.in_blocks(plan).with_keys_promised(self.promises.keys())
     }
 
-    /// What a table takes whose hint is computed.
-    #[cfg(feature = "ingest")]
-    pub(crate) fn building_plan(&self, hint: &HintPlan) -> MemoryPlan {
-        self.in_blocks(crate::memory_plan::build::plan(hint))
-    }
-
-    /// The same as the device rounds it up.
-    fn in_blocks(&self, plan: MemoryPlan) -> MemoryPlan {
+    /// Returns the plan as the device rounds it up.
+    pub fn in_blocks(&self, plan: MemoryPlan) -> MemoryPlan {
         plan.in_blocks(|bytes, buffers| self.cuda.device().bytes_taken(bytes, buffers))
     }
 
@@ -247,12 +238,6 @@ impl Gpu {
         let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
         Room::new(self.cuda.clone(), self.promises.make(promise))
     }
-}
-
-/// Computes what comes of a hint, on all of some GPUs.
-#[cfg(feature = "ingest")]
-pub(crate) fn compute(seats: &[Seat<'_>], stage: HintStage<'_>) -> Result<(), BuildError> {
-    stage.run(&seats.iter().map(|seat| &*seat.gpu.cuda).collect::<Vec<_>>())
 }
 
 /// Uploads a table in parts, each of which has room where it goes. Otherwise as [`Gpu::host`].

@@ -57,9 +57,8 @@ pub enum OpenError {
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
     /// Fetching what a part reads.
-    #[cfg(feature = "ingest")]
     #[error(transparent)]
-    Mirror(#[from] crate::MirrorError),
+    Fetch(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl From<ProtocolError> for OpenError {

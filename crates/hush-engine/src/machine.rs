@@ -51,7 +51,6 @@ fn limits(groups: &str, root: &Path) -> impl Iterator<Item = Memory> {
 }
 
 /// The model of the CPU, as the system calls it; "unknown" if it does not say.
-#[cfg(feature = "ingest")]
 pub fn cpu_model() -> String {
     let mut system = sysinfo::System::new();
     system.refresh_cpu_all();
@@ -59,9 +58,8 @@ pub fn cpu_model() -> String {
     if name.is_empty() { "unknown".into() } else { name }
 }
 
-/// Bytes that may be written to the disk of `folder`; `None` if the system does not say.
-#[cfg(feature = "ingest")]
-pub(crate) fn free_disk(folder: &std::path::Path) -> Option<u64> {
+/// Returns the bytes that may be written to the disk of `folder`; `None` if the system does not say.
+pub fn free_disk(folder: &std::path::Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail * disk.f_frsize)
 }
@@ -96,7 +94,6 @@ mod tests {
     fn this_machine_has_memory_and_a_disk() {
         let memory = memory().expect("Linux says");
         assert!(0 < memory.available && memory.available <= memory.total, "{memory:?}");
-        #[cfg(feature = "ingest")]
         assert!(free_disk(&std::env::temp_dir()).is_some_and(|free| free > 0));
     }
 }

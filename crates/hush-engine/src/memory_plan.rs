@@ -12,9 +12,6 @@ use thiserror::Error;
 
 use crate::units::Bytes;
 
-#[cfg(all(feature = "ingest", any(feature = "cuda", feature = "emulator")))]
-pub(crate) mod build;
-
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
 /// Buffers of a part at most.
@@ -115,6 +112,13 @@ impl MemoryPlan {
         let whole = table.files();
         let held = whole.iter().filter(|file| file.content.is_held());
         Self { staging: held.map(|file| F::staging(&file.content)).max().unwrap_or(0), ..plan }
+    }
+
+    /// Creates the plan of work on `parts`, which stay in memory meanwhile. The work takes `working` bytes beside them. While the
+    /// parts are loaded, `staging` bytes are on their way at once, of `upload` bytes in all.
+    pub fn of_work(parts: Vec<Part>, staging: usize, upload: usize, working: usize) -> Self {
+        let (one, batches) = ("working memory", vec![working]);
+        Self { is_part: false, parts, keys: 0, keys_promised: 0, staging, upload, one, batches }
     }
 
     /// A table of which these files are there, whose batches take `bytes` of a path.

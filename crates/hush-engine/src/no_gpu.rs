@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "ingest")]
-use hush_protocol::facts::HintPlan;
 use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 use crate::{
@@ -13,14 +11,8 @@ use crate::{
     memory_plan::MemoryPlan,
     parts::{PartEngine, PartToOpen},
 };
-#[cfg(feature = "ingest")]
-use crate::{
-    backend::Seat,
-    builder::{BuildError, HintStage},
-};
-
 /// No GPU.
-pub(crate) enum Gpu {}
+pub enum Gpu {}
 
 impl Gpu {
     pub(crate) fn open_all() -> Result<Vec<Self>, BackendError> {
@@ -64,8 +56,8 @@ impl Gpu {
         match *self {}
     }
 
-    #[cfg(feature = "ingest")]
-    pub(crate) fn building_plan(&self, _: &HintPlan) -> MemoryPlan {
+    /// Returns the plan as the device rounds it up.
+    pub fn in_blocks(&self, _: MemoryPlan) -> MemoryPlan {
         match *self {}
     }
 
@@ -88,11 +80,6 @@ impl Gpu {
     ) -> Result<Arc<dyn Engine>, OpenError> {
         match *self {}
     }
-}
-
-#[cfg(feature = "ingest")]
-pub(crate) fn compute(_: &[Seat<'_>], _: HintStage<'_>) -> Result<(), BuildError> {
-    Err(hush_ops::OpsError::Backend { reason: BackendError::NotBuilt.to_string() }.into())
 }
 
 pub(crate) fn host_parts(

@@ -34,10 +34,8 @@ impl Progress for Silent {
 }
 
 /// Reports nothing, and ends with the other.
-#[cfg(feature = "ingest")]
-pub(crate) struct Quiet<'a>(pub(crate) &'a dyn Progress);
+pub struct Quiet<'a>(pub &'a dyn Progress);
 
-#[cfg(feature = "ingest")]
 impl Progress for Quiet<'_> {
     fn start(&self, _: &str, _: u64, _: &'static str) {}
     fn advance(&self, _: u64) {}

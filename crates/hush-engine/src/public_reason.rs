@@ -32,8 +32,7 @@ impl OpenError {
             },
             Self::Protocol(_) => "its parameters are none that this server has",
             Self::Ops(_) => "what computes its answers has failed",
-            #[cfg(feature = "ingest")]
-            Self::Mirror(_) => "it cannot be fetched",
+            Self::Fetch(_) => "it cannot be fetched",
             Self::NoRoom { .. } => "it does not fit into the memory of the server",
             Self::Memory(_) => "it does not fit into the memory of the GPU",
         }

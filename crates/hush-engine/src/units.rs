@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A number of bytes in binary units.
-pub(crate) struct Bytes(pub(crate) usize);
+pub struct Bytes(pub usize);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

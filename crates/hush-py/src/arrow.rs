@@ -9,12 +9,12 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 use hush_client::{Found, Wanted};
+use hush_ingest::{arrow_field, column_type, key_field};
 use hush_protocol::{
     column_type::{Layout, PlainType},
     fields::Field as RecordField,
     schema::{Column, ColumnType},
 };
-use hush_store::ingest::{arrow_field, column_type, key_field};
 use pyo3::{prelude::*, types::PyCapsule};
 
 use crate::{

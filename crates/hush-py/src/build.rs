@@ -3,12 +3,13 @@
 use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
-use hush_cpu::Cpu;
-use hush_engine::{
-    Backends, Job, JobError,
-    builder::{self, BuildError, Crew},
+use hush_build::{
+    Job, JobError,
+    builder::{self, BuildError, Computers, Crew},
 };
-use hush_store::ingest::{Batches, Input};
+use hush_cpu::Cpu;
+use hush_engine::Backends;
+use hush_ingest::{Batches, Input};
 use hushdb::embed;
 use pyo3::{
     prelude::*,
@@ -53,11 +54,9 @@ pub(crate) fn build(
         let cpu = Cpu::new(threads).map_err(|error| (Kind::Hush, error.to_string()))?;
         let job = Job::open(request, &own).map_err(failure)?;
         let backends = Backends::cpu_only(Arc::new(cpu));
-        let backends = match crew {
-            Some(crew) => backends.with_crew(Arc::new(PyCrew { crew })),
-            None => backends,
-        };
-        let built = job.run(&backends, &told).map_err(failure)?;
+        let crew = crew.map(|crew| PyCrew { crew });
+        let computers = Computers { backends: &backends, crew: crew.as_ref().map(|crew| crew as &dyn Crew) };
+        let built = job.run(computers, &told).map_err(failure)?;
         told.finish();
         Ok(built)
     };

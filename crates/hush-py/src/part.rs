@@ -3,14 +3,15 @@
 use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
+use hush_build::{RemoteSource, planner::part_bytes};
 use hush_cpu::Cpu;
 use hush_engine::{
     BackendChoice, Backends, Silent, host_batch,
     parts::{self, PartEngine, Share, open_part},
-    planner::part_bytes,
 };
+use hush_ingest::mirror::RemoteTable;
 use hush_protocol::{InvalidName, Name};
-use hush_store::snapshot::{RemoteTable, Verify};
+use hush_store::snapshot::Verify;
 use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 
@@ -48,7 +49,7 @@ impl Source {
         let cache =
             cache.ok_or_else(|| Kind::Option.raised(py, "no home directory is known: name a cache"))?;
         let (name, shown) = (table.name(), table.shown().display().to_string());
-        Ok(Self { name, shown, source: parts::Source::Remote(place, cache) })
+        Ok(Self { name, shown, source: parts::Source::Remote(Arc::new(RemoteSource { url: place, cache })) })
     }
 
     /// What clients call the table, unless told.

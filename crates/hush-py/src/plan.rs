@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use hush_engine::planner::{Linkable, Offer};
+use hush_build::planner::{Linkable, Offer};
 use hushdb::embed::{self, Planned};
 use pyo3::prelude::*;
 

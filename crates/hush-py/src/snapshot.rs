@@ -3,12 +3,11 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
+use hush_build::{Update, UpdateError, builder::Signing};
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Update, UpdateError, builder::Signing};
-use hush_store::{
-    ingest::{Batches, Input},
-    snapshot::{self, Header, Verify},
-};
+use hush_engine::Backends;
+use hush_ingest::{Batches, Input};
+use hush_store::snapshot::{self, Header, Verify};
 use hushdb::embed;
 use pyo3::prelude::*;
 
@@ -129,7 +128,7 @@ fn updated(
     threads: usize,
     on_progress: Option<Py<PyAny>>,
     cancel: Option<&Bound<'_, Cancel>>,
-    work: impl FnOnce(&Backends, &Told, &hush_engine::Cancel) -> Result<hush_engine::Updated, Failure>
+    work: impl FnOnce(&Backends, &Told, &hush_engine::Cancel) -> Result<hush_build::Updated, Failure>
     + Send
     + 'static,
 ) -> PyResult<Snapshot> {

@@ -17,12 +17,12 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{ArrowError, DataType};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use hush_ingest::{arrow_field, days_of, nanos_of, nanos_of_day};
 use hush_protocol::{
     column_type::{Layout, PlainType, Unit},
     fields::Field,
     schema::{Column, ColumnType, NestedType},
 };
-use hush_store::ingest::{arrow_field, days_of, nanos_of, nanos_of_day};
 use serde::{
     Deserializer,
     de::{MapAccess, Visitor},

@@ -6,13 +6,12 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use hush_engine::{ApplyRequest, CompactRequest, JobRequest, Progress, builder::Signing};
+use hush_build::{ApplyRequest, CompactRequest, JobRequest, builder::Signing};
+use hush_engine::Progress;
+use hush_ingest::Input;
 use hush_protocol::{ProtocolError, schema::Column};
 use hush_server::Tables;
-use hush_store::{
-    ingest::Input,
-    snapshot::{Header, Snapshot, Verify},
-};
+use hush_store::snapshot::{Header, Snapshot, Verify};
 use serde_json::{Map, Value};
 use tokio::{runtime::Runtime, sync::oneshot};
 

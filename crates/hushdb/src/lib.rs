@@ -4,7 +4,6 @@
 mod report;
 
 mod commands;
-#[cfg(feature = "ingest")]
 pub mod embed;
 mod logs;
 mod process;
@@ -25,24 +24,18 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Build a table from a file of records.
-    #[cfg(feature = "ingest")]
     Build(commands::build::BuildArgs),
     /// Apply changes to a table that was built with --updatable.
-    #[cfg(feature = "ingest")]
     Apply(commands::apply::ApplyArgs),
     /// Fold the changes of a table into a new base.
-    #[cfg(feature = "ingest")]
     Compact(commands::compact::CompactArgs),
     /// Put a table into an object store, from which servers fetch it.
-    #[cfg(feature = "ingest")]
     Push(commands::push::PushArgs),
     /// List the tables that records could have, with what each costs, and the one that suits best.
-    #[cfg(feature = "ingest")]
     Plan(commands::plan::PlanArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
     /// Have a running server build, change, load and remove tables.
-    #[cfg(feature = "ingest")]
     Admin(commands::admin::AdminArgs),
     /// Look at the settings of a server.
     Config(commands::config::ConfigArgs),
@@ -59,7 +52,6 @@ enum Command {
     /// Tell what this machine has, and why a GPU is not used.
     Doctor(commands::doctor::DoctorArgs),
     /// Make a key to sign tables with.
-    #[cfg(feature = "ingest")]
     Keygen(commands::signing_key::KeygenArgs),
     /// List the parameter sets, with the security that each claims and what it rests on.
     Presets(commands::presets::PresetsArgs),
@@ -78,18 +70,12 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         commands::environment::warn_of_unknown();
     }
     match cli.command {
-        #[cfg(feature = "ingest")]
         Command::Build(args) => commands::build::run(args),
-        #[cfg(feature = "ingest")]
         Command::Apply(args) => commands::apply::run(args),
-        #[cfg(feature = "ingest")]
         Command::Compact(args) => commands::compact::run(args),
-        #[cfg(feature = "ingest")]
         Command::Push(args) => report::exit(commands::push::run(args)),
-        #[cfg(feature = "ingest")]
         Command::Plan(args) => report::exit(commands::plan::run(args)),
         Command::Serve(args) => report::exit(commands::serve::run(args)),
-        #[cfg(feature = "ingest")]
         Command::Admin(args) => report::exit(commands::admin::run(args)),
         Command::Config(args) => report::exit(commands::config::run(args)),
         Command::Token(args) => report::exit(commands::token::run(args)),
@@ -98,7 +84,6 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Get(args) => commands::get::run(args),
         Command::Inspect(args) => report::exit(commands::inspect::run(args)),
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
-        #[cfg(feature = "ingest")]
         Command::Keygen(args) => report::exit(commands::signing_key::run(&args)),
         Command::Presets(args) => report::exit(commands::presets::run(&args)),
     }

@@ -2,13 +2,13 @@
 
 use std::{error::Error, sync::Arc};
 
+use hush_build::planner::operands::random_queries;
 use hush_cuda::{
     FoldKernel,
     device::CudaError,
     fill_random,
     ring::{self, RlweFoldKernel},
 };
-use hush_engine::planner::operands::random_queries;
 use hush_he::params::RingContext;
 use hush_math::ring::Ring;
 use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};

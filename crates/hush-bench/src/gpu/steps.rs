@@ -3,13 +3,13 @@
 
 use std::{error::Error, sync::Arc};
 
+use hush_build::planner::operands::{Operands, random_words};
 use hush_cuda::{
     Cuda, CudaDb, Stages,
     device::Buffer,
     fill_random,
     ring::{CudaNttDb, CudaRing},
 };
-use hush_engine::planner::operands::{Operands, random_words};
 use hush_he::{
     entities::{ColumnMasks, PublicSeed},
     params::{DEFAULT_LWE, RingContext},

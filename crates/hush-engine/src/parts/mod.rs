@@ -20,7 +20,7 @@ pub use head::open_head;
 pub use hush_protocol::hosted_parts::Share;
 pub(crate) use part::PartToOpen;
 pub use part::{PartEngine, open_part};
-pub use source::Source;
+pub use source::{RemoteTable, Source, SparseFiles};
 
 use prost::bytes::Bytes;
 use thiserror::Error;

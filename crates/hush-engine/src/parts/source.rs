@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -14,8 +14,6 @@ use hush_protocol::{
     facts::{DICTIONARY_FILE, HINT_FILE},
     page::Files,
 };
-#[cfg(feature = "ingest")]
-use hush_store::snapshot::SparseCopy;
 use hush_store::snapshot::{
     Checksums, FileEntry, MappedFile, ResidentFile, Snapshot, StoredFile, Verified, Verify, segment_file,
 };
@@ -27,9 +25,38 @@ use crate::{MemoryChoice, OpenError, Silent, hosted::Stored, mapped_files::Mappe
 pub enum Source {
     /// A folder, and how much of what is read of it is checked.
     Folder(PathBuf, Verify),
-    /// A URL, and the folder in which copies of such tables are.
-    #[cfg(feature = "ingest")]
-    Remote(PathBuf, PathBuf),
+    /// A table that is elsewhere.
+    Remote(Arc<dyn RemoteTable>),
+}
+
+/// A table that is elsewhere, of which ranges of files come to a folder here before they are read.
+pub trait RemoteTable: Send + Sync {
+    /// Returns the descriptor of the table that is there now.
+    ///
+    /// # Errors
+    /// [`OpenError::Fetch`].
+    fn descriptor(&self) -> Result<Descriptor, OpenError>;
+
+    /// Opens the folder of the table that is there now, or creates it.
+    ///
+    /// # Errors
+    /// [`OpenError::Fetch`].
+    fn begin(&self) -> Result<Box<dyn SparseFiles>, OpenError>;
+}
+
+/// A folder with the files of a table, as long as they are there, with holes where nothing has come yet.
+pub trait SparseFiles: Send + Sync {
+    /// Returns the folder.
+    fn folder(&self) -> &Path;
+
+    /// Fetches what is missing of some ranges of a file, and checks it.
+    ///
+    /// # Errors
+    /// [`OpenError::Fetch`].
+    fn bring(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), OpenError>;
+
+    /// Removes the folders of older epochs.
+    fn forget_others(&self);
 }
 
 impl Source {
@@ -40,10 +67,7 @@ impl Source {
     pub fn descriptor(&self) -> Result<Descriptor, OpenError> {
         match self {
             Self::Folder(dir, _) => Ok(Snapshot::open(dir, Verify::Header)?.header().descriptor.clone()),
-            #[cfg(feature = "ingest")]
-            Self::Remote(url, _) => {
-                Ok(remote::table(url)?.header().map_err(crate::MirrorError::from)?.descriptor)
-            }
+            Self::Remote(table) => table.descriptor(),
         }
     }
 
@@ -51,10 +75,9 @@ impl Source {
     pub(super) fn open(&self) -> Result<Opened, OpenError> {
         let (dir, from) = match self {
             Self::Folder(dir, verify) => (dir.clone(), From::Folder(*verify)),
-            #[cfg(feature = "ingest")]
-            Self::Remote(url, cache) => {
-                let copy = remote::begun(url, cache)?;
-                (copy.folder().to_owned(), From::Remote(Box::new(copy)))
+            Self::Remote(table) => {
+                let files = table.begin()?;
+                (files.folder().to_owned(), From::Remote(files))
             }
         };
         let stored = Stored::open(&dir)?;
@@ -109,9 +132,8 @@ impl Opened {
 
     /// Gives up what is here of other epochs, once this one is open.
     pub(super) fn forget_others(&self) {
-        #[cfg(feature = "ingest")]
-        if let From::Remote(copy) = &*self.from {
-            copy.forget_others();
+        if let From::Remote(files) = &*self.from {
+            files.forget_others();
         }
     }
 }
@@ -121,8 +143,7 @@ enum From {
     /// They are there: so much of them is checked.
     Folder(Verify),
     /// They come here, and are checked as they come.
-    #[cfg(feature = "ingest")]
-    Remote(Box<SparseCopy>),
+    Remote(Box<dyn SparseFiles>),
 }
 
 impl From {
@@ -142,14 +163,9 @@ impl From {
         ranges: &[Range<usize>],
     ) -> Result<Checksums, OpenError> {
         match self {
-            Self::Folder(verify) => {
-                // All of them are there.
-                let _ = ranges;
-                Ok(Verified::default().checksums(*verify, file, entry))
-            }
-            #[cfg(feature = "ingest")]
-            Self::Remote(copy) => {
-                remote::fetch(copy, entry, ranges)?;
+            Self::Folder(verify) => Ok(Verified::default().checksums(*verify, file, entry)),
+            Self::Remote(files) => {
+                files.bring(entry, ranges)?;
                 Ok(Checksums::Known)
             }
         }
@@ -160,7 +176,6 @@ impl From {
         let mapped = file.again()?.map()?;
         match self {
             Self::Folder(_) => Ok(mapped),
-            #[cfg(feature = "ingest")]
             Self::Remote(_) => Ok(mapped.filled_by_others()),
         }
     }
@@ -213,55 +228,5 @@ impl Files for SegmentFiles {
         // So that the first query is as fast as the next.
         ranges.iter().try_for_each(|range| file.make_part_resident(range.clone()))?;
         Ok(file)
-    }
-}
-
-#[cfg(feature = "ingest")]
-mod remote {
-    use std::{ops::Range, path::Path, thread};
-
-    use hush_store::snapshot::{
-        FileEntry, MirrorError as StoreError, RemoteTable, SnapshotError, SparseCopy,
-    };
-
-    use crate::{
-        OpenError,
-        machine::free_disk,
-        mirror::{LOOK, MirrorError},
-    };
-
-    pub(super) fn table(url: &Path) -> Result<RemoteTable, MirrorError> {
-        Ok(RemoteTable::of(url)?.ok_or_else(|| StoreError::Scheme { path: url.into() })?)
-    }
-
-    pub(super) fn begun(url: &Path, cache: &Path) -> Result<SparseCopy, MirrorError> {
-        let mut copies = table(url)?.place_in(cache).into_os_string();
-        copies.push(".parts");
-        let copies = Path::new(&copies);
-        loop {
-            match SparseCopy::begin(table(url)?, copies) {
-                Err(StoreError::Snapshot(SnapshotError::Busy(_))) => thread::sleep(LOOK),
-                begun => return Ok(begun?),
-            }
-        }
-    }
-
-    /// Fetches what is not here of some ranges of a file; waits while another process of this machine does.
-    pub(super) fn fetch(
-        copy: &SparseCopy,
-        entry: &FileEntry,
-        ranges: &[Range<usize>],
-    ) -> Result<(), OpenError> {
-        let missing = loop {
-            match copy.missing(&entry.name, ranges) {
-                Err(SnapshotError::Busy(_)) => thread::sleep(LOOK),
-                missing => break missing?,
-            }
-        };
-        let (table, folder, bytes) = (copy.shown().into(), copy.folder().to_owned(), missing.bytes());
-        if let Some(free) = free_disk(&folder).filter(|free| *free < bytes) {
-            return Err(MirrorError::NoRoom { table, folder, missing: bytes, free }.into());
-        }
-        Ok(copy.fetch(missing).map_err(MirrorError::from)?)
     }
 }

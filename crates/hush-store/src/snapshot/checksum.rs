@@ -78,7 +78,6 @@ pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
 }
 
 /// Those of some chunks of `bytes`, the content of a file, that are not as expected, or not there.
-#[cfg(feature = "ingest")]
 pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -> Vec<usize> {
     let differs = |chunk: &usize| {
         let content = bytes.chunks(CHUNK_BYTES).nth(*chunk);

@@ -17,7 +17,7 @@ pub const HEADER_FILE: &str = "header.json";
 /// The version of the snapshot format.
 pub const FORMAT_VERSION: u32 = 2;
 /// Longest header that is read.
-pub(super) const MAX_HEADER_BYTES: u64 = 256 << 20;
+pub const MAX_HEADER_BYTES: u64 = 256 << 20;
 
 /// What a snapshot says about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -108,8 +108,8 @@ impl FileEntry {
 }
 
 impl Header {
-    /// The text of `header.json`.
-    pub(super) fn to_text(&self) -> String {
+    /// Returns the text of `header.json`.
+    pub fn to_text(&self) -> String {
         envelope::close(self)
     }
 
@@ -134,8 +134,11 @@ impl Header {
         Self::parse(&bytes, &path)
     }
 
-    /// Checks the content of `header.json`; `path` is for messages.
-    pub(super) fn parse(content: &[u8], path: &Path) -> Result<Self, SnapshotError> {
+    /// Reads the content of `header.json`; `path` is for messages.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Header`] if it is damaged, [`SnapshotError::Version`] if another program wrote it.
+    pub fn parse(content: &[u8], path: &Path) -> Result<Self, SnapshotError> {
         let damaged = |reason: String| SnapshotError::Header { path: path.to_owned(), reason };
         let text = str::from_utf8(content).map_err(|e| damaged(e.to_string()))?;
         let body = envelope::open(text).map_err(damaged)?;

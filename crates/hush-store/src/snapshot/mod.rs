@@ -2,6 +2,7 @@
 //!
 //! See `crates/hush-store/README.md` for every file and field.
 
+mod arriving;
 mod changes;
 mod checksum;
 mod envelope;
@@ -12,39 +13,32 @@ mod journal;
 mod kept;
 mod lock;
 mod mapped;
-#[cfg(feature = "ingest")]
-mod mirror;
 mod partial;
 mod phase;
-#[cfg(feature = "ingest")]
-mod push;
 mod reader;
 mod regular;
 mod resident;
 mod resume;
 mod segment;
-#[cfg(feature = "ingest")]
 mod sparse;
 mod stored;
 mod target;
 mod writer;
 
+pub use arriving::{ArrivingSnapshot, Piece, Trust};
 pub use changes::{CHANGES_FILE, ChangeCount, Changes};
 pub use checksum::CHUNK_BYTES;
 pub use error::SnapshotError;
-pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header};
+pub use header::{Choice, FORMAT_VERSION, FileEntry, HEADER_FILE, Header, MAX_HEADER_BYTES};
 pub use journal::Journal;
 pub use kept::{KEYS_FILE, KeptRecords, VALUES_FILE, keys};
 pub use mapped::MappedFile;
-#[cfg(feature = "ingest")]
-pub use mirror::{Mirror, MirrorError, RemoteTable, Trust};
 pub use phase::{Phase, SharedPhase};
 pub use reader::{Snapshot, Verified, Verify};
 pub use resident::{Checksums, ResidentFile};
 pub use resume::{Identity, State};
 pub use segment::{SegmentWriter, segment_file, segment_of};
-#[cfg(feature = "ingest")]
-pub use sparse::{Missing, SparseCopy};
+pub use sparse::{Missing, SparseFolder};
 pub use stored::{Stamp, StoredFile};
 pub use writer::{MappedOutput, Release, Scratch, SnapshotWriter};
 

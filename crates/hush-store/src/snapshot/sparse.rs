@@ -1,21 +1,19 @@
-//! A table that is elsewhere, and what comes here of it: files as long as they are there, with holes.
+//! The files of a table that is elsewhere, as long as they are there, with holes where nothing has come yet.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::Write,
     ops::Range,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::mpsc::sync_channel,
-    thread,
     time::SystemTime,
 };
 
 use super::{
-    HEADER_FILE, Header, MappedFile, MirrorError, RemoteTable, SnapshotError,
+    FileEntry, HEADER_FILE, Header, MappedFile, SnapshotError,
+    arriving::{Piece, bytes_of, opened},
     checksum::{chunks_of, differing},
     lock::BuildLock,
-    mirror::{Piece, check, download, opened, runtime},
     partial,
     writer::{remove_if_there, sibling, sync_dir},
 };
@@ -25,49 +23,71 @@ const KEPT_EPOCHS: usize = 2;
 
 /// A folder with the files of a table of which some chunks are here. It opens as any snapshot does, but for
 /// [`Verify::Full`](super::Verify::Full): what has not been fetched is not what its header says.
-pub struct SparseCopy {
-    table: RemoteTable,
+pub struct SparseFolder {
     header: Header,
     folder: PathBuf,
 }
 
 /// Chunks of a file that have to come; while they do, nobody else fetches of the same table.
 pub struct Missing {
+    entry: FileEntry,
+    path: PathBuf,
+    file: File,
     pieces: Vec<Piece>,
     bytes: u64,
     _lock: BuildLock,
 }
 
 impl Missing {
-    /// How many bytes that are.
+    /// Returns the number of bytes that have to come.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-}
 
-impl SparseCopy {
-    /// The copy of the table that is there now, in a folder of its epoch's among those in `copies`. Nothing but its header is
-    /// fetched.
+    /// Returns the chunks that have to come.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Returns the header's entry of the file.
+    pub fn entry(&self) -> &FileEntry {
+        &self.entry
+    }
+
+    /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
     ///
     /// # Errors
-    /// If there is no table, or no folder can be made; [`SnapshotError::Busy`] while another program fetches of it.
-    pub fn begin(table: RemoteTable, copies: &Path) -> Result<Self, MirrorError> {
-        let header = table.header()?;
+    /// What the system says, with the path.
+    pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
+        let at = piece.range(&self.entry).start;
+        self.file.write_all_at(bytes, at).map_err(SnapshotError::io(&self.path, "write"))
+    }
+
+    /// Has what came on the disk.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn finish(self) -> Result<(), SnapshotError> {
+        self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))
+    }
+}
+
+impl SparseFolder {
+    /// Opens the folder of the table of `header`, among those in `copies`, or creates it. Nothing has come then.
+    ///
+    /// # Errors
+    /// If no folder can be made; [`SnapshotError::Busy`] while another program fetches of the table.
+    pub fn begin(header: Header, copies: &Path) -> Result<Self, SnapshotError> {
         let epoch = blake3::Hash::from_bytes(header.descriptor.epoch).to_hex();
         let folder = copies.join(&epoch[..32]);
-        let copy = Self { table, header, folder };
+        let copy = Self { header, folder };
         copy.create(copies)?;
         Ok(copy)
     }
 
-    /// Its folder.
-    pub fn folder(&self) -> &Path {
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
         &self.folder
-    }
-
-    /// The table's URL, without what is secret in it.
-    pub fn shown(&self) -> &Path {
-        self.table.shown()
     }
 
     fn create(&self, copies: &Path) -> Result<(), SnapshotError> {
@@ -98,7 +118,7 @@ impl SparseCopy {
         BuildLock::acquire(sibling(&self.folder, ".lock"), &self.folder)
     }
 
-    /// What has to come of a file, so that some ranges of it are here. Every chunk that is here is checked.
+    /// Finds what has to come of a file, so that some ranges of it are here. Every chunk that is here is checked.
     ///
     /// # Errors
     /// [`SnapshotError::Busy`] while another program fetches of it.
@@ -113,41 +133,15 @@ impl SparseCopy {
         let here = MappedFile::open(&self.folder.join(name))?;
         let chunks = differing(here.as_ref(), entry.hashes(), &chunks_of(ranges));
         let pieces: Vec<_> = chunks.into_iter().map(|chunk| Piece { file, chunk }).collect();
-        let length = |piece: &Piece| {
-            let range = piece.range(entry);
-            range.end - range.start
-        };
-        Ok(Missing { bytes: pieces.iter().map(length).sum(), pieces, _lock: lock })
-    }
-
-    /// Fetches what is missing; what has come stays when it ends early.
-    ///
-    /// # Errors
-    /// If the server does not give it, or gives other bytes, or the disk is full.
-    pub fn fetch(&self, missing: Missing) -> Result<(), MirrorError> {
-        let Some(first) = missing.pieces.first() else { return Ok(()) };
-        let entry = &self.header.files[first.file];
-        let path = self.folder.join(&entry.name);
-        let file = opened(&path)?;
-        let runtime = runtime().map_err(SnapshotError::io(self.table.shown(), "fetch"))?;
-        let remote = self.table.remote().child(&entry.name);
-        let wanted =
-            missing.pieces.iter().map(|piece| (*piece, remote.clone(), piece.range(entry), entry.bytes));
-        let wanted: Vec<_> = wanted.collect();
-        let (sender, receiver) = sync_channel(1);
-        thread::scope(|scope| {
-            scope.spawn(move || runtime.block_on(download(wanted, sender)));
-            // Gone with this block: who fetches ends when nobody takes what comes.
-            let receiver = receiver;
-            while let Ok((piece, fetched)) = receiver.recv() {
-                let bytes = fetched.map_err(|refused| self.table.refused(&entry.name, refused))?;
-                let range = piece.range(entry);
-                check(&self.table.shown().join(&entry.name), entry, piece, &bytes)?;
-                file.write_all_at(&bytes, range.start).map_err(SnapshotError::io(&path, "write"))?;
-            }
-            Ok::<_, MirrorError>(())
-        })?;
-        Ok(file.sync_all().map_err(SnapshotError::io(&path, "sync"))?)
+        let path = self.folder.join(name);
+        Ok(Missing {
+            bytes: bytes_of(&self.header, &pieces),
+            file: opened(&path)?,
+            entry: entry.clone(),
+            path,
+            pieces,
+            _lock: lock,
+        })
     }
 
     /// Removes the folders of epochs beside this one, but for the one that was begun last. Who has opened one keeps it.

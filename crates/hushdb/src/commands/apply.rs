@@ -8,11 +8,10 @@ use std::{
 };
 
 use clap::Args;
-use hush_engine::{
-    ApplyRequest, BackendChoice, Backends, Cancel, Progress, Update, UpdateError, Updated, builder::Signing,
-};
+use hush_build::{ApplyRequest, Update, UpdateError, Updated, builder::Signing};
+use hush_engine::{BackendChoice, Backends, Cancel, Progress};
+use hush_ingest::{IngestOptions, Input, OnDuplicate};
 use hush_protocol::slot::MAX_VALUE_BYTES;
-use hush_store::ingest::{IngestOptions, Input, OnDuplicate};
 
 use super::{backends, bar, interrupt, rows::RowArgs, signing_key::SignArgs, threads};
 

@@ -3,19 +3,18 @@
 use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use hush_engine::{
-    BackendChoice, Built, Cancel, Job, JobError, JobRequest, Progress,
+use hush_build::{
+    Built, Job, JobError, JobRequest,
     builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
 };
+use hush_engine::{BackendChoice, Cancel, Progress};
 use hush_he::HeError;
+use hush_ingest::{IngestOptions, OnDuplicate};
 use hush_protocol::{
     Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, normal_form::Normalization,
     slot::MAX_VALUE_BYTES,
 };
-use hush_store::{
-    ingest::{self, IngestOptions, OnDuplicate},
-    snapshot::{Phase, SnapshotWriter},
-};
+use hush_store::snapshot::{Phase, SnapshotWriter};
 
 use super::{
     backends, bar, inspect, interrupt,
@@ -55,7 +54,7 @@ pub(crate) struct BuildArgs {
     on_duplicate: OnDuplicate,
     /// Refuse values longer than this many bytes, at most 16777216: every answer is as long as the longest.
     #[arg(
-        long, value_name = "BYTES", default_value_t = ingest::DEFAULT_MAX_VALUE_SIZE,
+        long, value_name = "BYTES", default_value_t = hush_ingest::DEFAULT_MAX_VALUE_SIZE,
         value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64)
     )]
     max_value_size: u32,

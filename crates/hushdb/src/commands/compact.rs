@@ -3,7 +3,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use hush_engine::{Backends, CompactRequest, Progress, Update};
+use hush_build::{CompactRequest, Update};
+use hush_engine::{Backends, Progress};
 use hush_protocol::slot::MAX_VALUE_BYTES;
 
 use super::{apply::UpdateArgs, interrupt};

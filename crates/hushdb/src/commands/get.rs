@@ -26,8 +26,8 @@ use hush_client::{
         RetryPolicy, Stats,
     },
 };
+use hush_ingest::key_list;
 use hush_protocol::{facts::Facts, keyword::MAX_KEY_BYTES};
-use hush_store::key_list;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use zeroize::Zeroizing;

@@ -7,7 +7,8 @@ use std::{
     process::{self, ExitCode},
 };
 
-use hush_engine::{Cancel, JobError, UpdateError};
+use hush_build::{JobError, UpdateError};
+use hush_engine::Cancel;
 use hush_store::snapshot::{Phase, SharedPhase};
 
 use crate::report;

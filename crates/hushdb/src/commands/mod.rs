@@ -1,13 +1,9 @@
 //! One command a file.
 
-#[cfg(feature = "ingest")]
 pub(crate) mod admin;
-#[cfg(feature = "ingest")]
 pub(crate) mod apply;
 mod bar;
-#[cfg(feature = "ingest")]
 pub(crate) mod build;
-#[cfg(feature = "ingest")]
 pub(crate) mod compact;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -16,25 +12,18 @@ pub(crate) mod gateway_key;
 pub(crate) mod get;
 mod gpus;
 pub(crate) mod inspect;
-#[cfg(feature = "ingest")]
 mod interrupt;
 mod key_file;
-#[cfg(feature = "ingest")]
 pub(crate) mod options;
-#[cfg(feature = "ingest")]
 pub(crate) mod plan;
 pub(crate) mod presets;
-#[cfg(feature = "ingest")]
 pub(crate) mod push;
 pub(crate) mod relay;
-#[cfg(feature = "ingest")]
 mod rows;
 pub(crate) mod serve;
-#[cfg(feature = "ingest")]
 pub(crate) mod signing_key;
 pub(crate) mod token;
 mod trust;
-#[cfg(feature = "ingest")]
 mod wishes;
 
 use std::{error::Error, num::NonZeroUsize, sync::Arc, thread};

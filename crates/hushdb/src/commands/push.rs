@@ -7,7 +7,8 @@ use std::{
 
 use clap::Args;
 use hush_engine::Progress;
-use hush_store::snapshot::{RemoteTable, Snapshot, Verify};
+use hush_ingest::mirror::RemoteTable;
+use hush_store::snapshot::{Snapshot, Verify};
 
 use super::bar::Bar;
 use crate::report;
@@ -44,6 +45,6 @@ pub(crate) fn push(
         return Err(format!("{}: a table is put at s3://, gs:// or az://: name a URL", to.display()).into());
     };
     let snapshot = Snapshot::open(dir, Verify::Full)?;
-    hush_engine::push(&snapshot, &to, progress)?;
+    hush_build::push(&snapshot, &to, progress)?;
     Ok((hex::encode(snapshot.header().descriptor.epoch), to.shown().display().to_string()))
 }

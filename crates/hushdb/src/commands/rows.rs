@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hush_store::ingest::{CsvDialect, FolderAs, Format, IngestOptions, Input};
+use hush_ingest::{CsvDialect, FolderAs, Format, IngestOptions, Input};
 
 /// Returns what is read of the inputs of a command line: one, or several as one.
 pub(super) fn input(named: &[PathBuf]) -> Input {

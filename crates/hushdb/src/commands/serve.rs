@@ -19,28 +19,22 @@ use crate::{
 pub(crate) use check::check;
 use compaction::Compaction;
 use folders::Folders;
-#[cfg(feature = "ingest")]
 use open_files::Needs;
 pub(crate) use prepare::Front;
-#[cfg(feature = "ingest")]
 use prepare::front;
 use prepare::{Prepared, prepare};
 pub(super) use prepare::{listen, listen_health, tell_health, tls};
 use source::Source;
-#[cfg(feature = "ingest")]
 pub use source::tables_cache;
 
 mod check;
-#[cfg_attr(not(feature = "ingest"), path = "serve/no_compaction.rs")]
 mod compaction;
 mod folders;
 pub(super) mod open_files;
 #[cfg_attr(not(feature = "page"), path = "serve/no_page.rs")]
 mod page;
 mod prepare;
-#[cfg_attr(not(feature = "ingest"), path = "serve/no_source.rs")]
 mod source;
-#[cfg(feature = "ingest")]
 mod tasks;
 
 /// How often the folders of tables are looked at.
@@ -67,8 +61,7 @@ pub(crate) struct ServeArgs {
     #[arg(id = "tables", value_name = "DIR")]
     dirs: Vec<PathBuf>,
     /// Where copies of tables are kept that are fetched; by default `hushdb/tables` in $XDG_CACHE_HOME or ~/.cache.
-    #[cfg_attr(not(feature = "ingest"), arg(skip))]
-    #[cfg_attr(feature = "ingest", arg(long, value_name = "DIR"))]
+    #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// File of settings in TOML: every option here, by its name without dashes, and `tables`.
     #[arg(long, value_name = "FILE")]
@@ -102,17 +95,14 @@ pub(crate) struct ServeArgs {
     listen_admin: Option<String>,
     /// Folder in which the server keeps tables of its own: tasks of the admin endpoints build, change and remove them (`hushdb
     /// admin`).
-    #[cfg_attr(not(feature = "ingest"), arg(skip))]
-    #[cfg_attr(feature = "ingest", arg(long, value_name = "DIR"))]
+    #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Source that tasks may fetch from; may be repeated: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix,
     /// https://host/prefix, http://host/prefix or postgres://host/database, with the credentials of the server's environment;
     /// https:// for all web servers at public addresses, without them; or none. If not given https://. Uploads are always taken.
-    #[cfg(feature = "ingest")]
     #[arg(long, value_name = "URL")]
     task_source: Vec<String>,
     /// Hours after which an upload is removed that no task has used and to which nothing is added any more.
-    #[cfg(feature = "ingest")]
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
     upload_lifetime: u32,
     /// Names by which this server is reached, beside localhost and its loopback addresses. A proxy that passes on the names that
@@ -152,8 +142,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     watch: bool,
     /// Fold the changes of a table into a new base, in the background, when so many percent of the room for them are taken.
-    #[cfg_attr(not(feature = "ingest"), arg(skip))]
-    #[cfg_attr(feature = "ingest", arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100)))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
     compact_at: Option<u64>,
     /// Threads to scan with; one for every core if not given.
     #[arg(long, value_name = "N")]
@@ -217,7 +206,6 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
 ///
 /// # Errors
 /// What is wrong with a setting, or an address that cannot be listened on.
-#[cfg(feature = "ingest")]
 pub(crate) async fn prepare_embedded(args: &ServeArgs) -> Result<Front, Box<dyn Error>> {
     let of_folders = [
         ("config", args.config.is_some()),

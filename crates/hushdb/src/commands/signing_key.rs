@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::Args;
-use hush_engine::builder::Signing;
+use hush_build::builder::Signing;
 use hush_math::csprng::Csprng;
 use hush_protocol::{Name, signature::SigningKey};
 use zeroize::Zeroizing;

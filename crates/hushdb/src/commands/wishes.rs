@@ -9,11 +9,9 @@ use std::{
 
 use clap::Args;
 use etcetera::BaseStrategy;
+use hush_build::planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes};
 use hush_cpu::Cpu;
-use hush_engine::{
-    Progress,
-    planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes},
-};
+use hush_engine::Progress;
 
 use crate::whole_file;
 

@@ -7,8 +7,8 @@ use std::{error::Error, fs::File, io::Read, path::Path, thread, time::Duration};
 
 use clap::{Args, Subcommand};
 use hush_engine::Progress;
+use hush_ingest::Input;
 use hush_protocol::Name;
-use hush_store::ingest::Input;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 

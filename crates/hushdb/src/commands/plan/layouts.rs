@@ -1,9 +1,7 @@
 //! Layouts of tables in parts, as a table to read.
 
-use hush_engine::{
-    Seconds,
-    planner::{Layout, Linkable, Node, Placed, Records, Stages, Wishes},
-};
+use hush_build::planner::{Layout, Linkable, Node, Placed, Records, Stages, Wishes};
+use hush_engine::Seconds;
 
 use crate::{
     commands::wishes::{parse_bytes, parse_positive},

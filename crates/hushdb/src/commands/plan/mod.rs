@@ -13,13 +13,13 @@ use std::{
 };
 
 use clap::Args;
-use hush_engine::{
-    BackendChoice, Progress,
+use hush_build::{
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
     planner::{self, ClusterWishes, Linkable, Machine, Node, Offer, Records, Wishes, undominated},
 };
+use hush_engine::{BackendChoice, Progress};
+use hush_ingest::Input;
 use hush_protocol::{Protocol, descriptor::MAX_TIERS};
-use hush_store::ingest::Input;
 
 use super::{
     bar,

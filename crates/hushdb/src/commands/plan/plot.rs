@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, error::Error, path::Path, sync::Once};
 
-use hush_engine::{
-    Seconds,
-    planner::{Offer, Wishes},
-};
+use hush_build::planner::{Offer, Wishes};
+use hush_engine::Seconds;
 use plotters::{
     coord::{Shift, types::RangedCoordf64},
     prelude::*,

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, env, error::Error, path::PathBuf};
 
 use clap::Args;
-use hush_engine::{Progress, fetched, planner::Records};
+use hush_build::{fetched, planner::Records};
+use hush_engine::Progress;
+use hush_ingest::{IngestOptions, Input, ProgressUnit};
 use hush_protocol::slot::MAX_VALUE_BYTES;
-use hush_store::ingest::{self, IngestOptions, Input, ProgressUnit};
 
 use crate::commands::rows::{self, RowArgs};
 
@@ -75,7 +76,7 @@ impl RecordsArgs {
         let options =
             IngestOptions { key: self.key, max_value_size: MAX_VALUE_BYTES as u32, ..self.rows.options() };
         let input = fetched(&input, &options, &env::temp_dir(), progress)?;
-        let mut source = ingest::open(&input, &options)?;
+        let mut source = hush_ingest::open(&input, &options)?;
         let read = source.progress();
         let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };
         progress.start("read", read.total.unwrap_or(0), unit);

@@ -1,9 +1,7 @@
 //! Offers as a table to read.
 
-use hush_engine::{
-    Seconds,
-    planner::{Linkable, Machine, Offer, Records, Wishes},
-};
+use hush_build::planner::{Linkable, Machine, Offer, Records, Wishes};
+use hush_engine::Seconds;
 
 use crate::{commands::gpus::Gpu, report::bytes};
 

@@ -8,8 +8,9 @@ use std::{
     thread,
 };
 
+use hush_build::{CompactRequest, Update, UpdateError, Updated};
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Cancel, CompactRequest, Silent, Update, UpdateError, Updated};
+use hush_engine::{Backends, Cancel, Silent};
 use hush_server::{Background, Upkeep};
 use hush_store::snapshot::{Snapshot, Verify};
 use rustix::process::setpriority_process;

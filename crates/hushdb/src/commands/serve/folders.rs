@@ -89,7 +89,6 @@ impl Folders {
     }
 
     /// The background work of the server.
-    #[cfg(feature = "ingest")]
     pub(super) fn upkeep(&self) -> &Upkeep {
         self.tables.upkeep()
     }
@@ -334,7 +333,6 @@ impl Folders {
 }
 
 /// What tasks do with tables.
-#[cfg(feature = "ingest")]
 impl Folders {
     /// Serves what is in another folder in the place of a table, or a table that is new. Returns its epoch.
     ///

@@ -47,13 +47,12 @@ impl Page for Embedded {
 }
 
 /// What `hushdb plan` would list for the records of a table, as far as its public description tells, and the table itself.
-#[cfg(feature = "ingest")]
 fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
-    use hush_engine::{
-        Silent,
+    use hush_build::{
         builder::BuildOptions,
         planner::{self, Machine, Offer, Records, Wishes, undominated},
     };
+    use hush_engine::Silent;
     use hush_protocol::descriptor::Descriptor;
     use serde_json::{Value, json};
 
@@ -80,10 +79,4 @@ fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
         "offers": undominated(&offers).iter().map(shown).collect::<Vec<Value>>(),
     });
     Ok(document.to_string().into_bytes())
-}
-
-/// A program that builds no tables has no list of them.
-#[cfg(not(feature = "ingest"))]
-fn planned(_: &Served, _: usize) -> Result<Vec<u8>, String> {
-    Err("this program plans no tables".into())
 }

@@ -15,7 +15,6 @@ use hush_server::{
 };
 use tokio::net::TcpListener;
 
-#[cfg(feature = "ingest")]
 use super::tasks;
 use super::{
     Compaction, Folders, PageArg, ServeArgs, Source,
@@ -162,7 +161,6 @@ fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
 }
 
 /// Who does what the admin endpoints are asked for.
-#[cfg(feature = "ingest")]
 fn operator(
     args: &ServeArgs,
     folders: &Arc<Folders>,
@@ -181,11 +179,6 @@ fn operator(
 }
 
 /// Who does what the admin endpoints are asked for: without the feature, there are no tasks.
-#[cfg(not(feature = "ingest"))]
-fn operator(_: &ServeArgs, folders: &Arc<Folders>, _: Unchecked<'_>) -> Result<Arc<dyn Operator>, String> {
-    Ok(folders.clone())
-}
-
 /// Who may ask, which has to be said of a server that others than this machine reach.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;

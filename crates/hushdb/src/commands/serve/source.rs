@@ -6,9 +6,11 @@ use std::{
 };
 
 use etcetera::BaseStrategy;
-use hush_engine::{Progress, mirror};
+use hush_build::mirror;
+use hush_engine::Progress;
+use hush_ingest::mirror::RemoteTable;
 use hush_protocol::{InvalidName, Name};
-use hush_store::snapshot::{RemoteTable, Trust};
+use hush_store::snapshot::Trust;
 
 /// How often it is looked whether there is another one.
 const LOOK: Duration = Duration::from_secs(10);

@@ -28,9 +28,9 @@ use std::{
 };
 
 use hush_engine::Cancel;
+use hush_ingest::{Input, remote::SourcePolicy};
 use hush_protocol::Name;
 use hush_server::{Background, Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
-use hush_store::{ingest::Input, remote::SourcePolicy};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use tracing::Level;

@@ -9,14 +9,13 @@ use std::{
     sync::Arc,
 };
 
+use hush_build::{Job, Update, mirror};
 use hush_cpu::Cpu;
-use hush_engine::{Backends, Cancel, Job, Progress, Update, mirror};
+use hush_engine::{Backends, Cancel, Progress};
+use hush_ingest::{Input, mirror::RemoteTable};
 use hush_protocol::Name;
 use hush_server::{OperatorError, Task, TaskStatus};
-use hush_store::{
-    ingest::Input,
-    snapshot::{Mirror, RemoteTable, Snapshot, Trust, Verify},
-};
+use hush_store::snapshot::{ArrivingSnapshot, Snapshot, Trust, Verify};
 use rustix::process::setpriority_process;
 use serde_json::{Map, Value};
 
@@ -201,7 +200,7 @@ fn fetch(
     let from = remote(tasks, url).map_err(said)?;
     mirror(&from, &place, Trust::Copy, progress).map_err(|error| {
         // Nobody goes on from there: another task has a place of its own.
-        let _ = Mirror::forget(&place);
+        let _ = ArrivingSnapshot::forget(&place);
         error.to_string()
     })?;
     promote(tasks, table, id, progress)

@@ -1,0 +1,104 @@
+//! Changes to a table that is there: its segments of changes anew, everything else as it is.
+
+use std::{borrow::Cow, path::Path};
+
+use hush_engine::Progress;
+use hush_ingest::{Compressor, IngestError, shown_key};
+use hush_protocol::descriptor::{Lookup, Role};
+use hush_store::snapshot::{
+    CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of,
+};
+
+use super::{BuildError, Computers, Signing, WRITTEN_BY, delta::Delta, hints, sign::seal};
+
+/// Makes a new epoch of the table in `dir`, of which `snapshot` is open. `changes` are all since the base was made, those of the
+/// last epoch included. `writer` puts it in the place of the old one.
+///
+/// # Errors
+/// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`] and [`BuildError::ChangeTooLong`]
+/// if these do not fit. The target is then as it was.
+pub fn apply<'a>(
+    dir: &Path,
+    mut snapshot: Snapshot,
+    changes: &Changes,
+    signing: Option<&Signing>,
+    writer: SnapshotWriter,
+    by: impl Into<Computers<'a>>,
+    progress: &dyn Progress,
+) -> Result<Header, BuildError> {
+    let by = by.into();
+    let mut header = snapshot.header().clone();
+    let (Some(count), descriptor) = (header.changes, &mut header.descriptor) else {
+        return Err(BuildError::NotUpdatable);
+    };
+    let (params, first) = (descriptor.params()?, 1 + descriptor.tiers());
+    let Some(lookup) = descriptor.lookup.keys() else { return Err(BuildError::NotUpdatable) };
+    let longest = descriptor.slot.max_value_bytes as usize;
+    let stored = as_stored(changes, descriptor.compression.is_some(), &mut snapshot)?;
+    for (key, value) in &stored.0 {
+        let bytes = value.as_ref().map_or(0, Vec::len);
+        if bytes > longest {
+            let key = shown_change(key, &descriptor.lookup);
+            return Err(BuildError::ChangeTooLong { key, bytes, longest });
+        }
+    }
+    let shapes: Vec<_> = descriptor.segments[first - 1..].iter().map(|segment| segment.shape()).collect();
+    let delta = Delta {
+        changes: &stored,
+        room: count.room as usize,
+        seed: &lookup.seed,
+        block_map: &lookup.block_map(),
+        filter: lookup.filter,
+        cpu: by.backends.cpu(),
+        crew: by.crew,
+        progress,
+    };
+    let laid = delta.lay_out(&params, first, &shapes, longest, &writer)?;
+
+    header.files.retain(|file| file.name != CHANGES_FILE && segment_of(&file.name).0 < first);
+    for file in &header.files {
+        writer.take_file(dir, file)?;
+    }
+    descriptor.segments.retain(|segment| segment.role == Role::Tier);
+    for (segment, written) in laid {
+        let (segment, file) = written.finish(segment)?;
+        descriptor.segments.push(segment);
+        header.files.push(file);
+    }
+    hints(descriptor, first, &mut header.files, &writer, by, progress)?;
+    header.files.push(writer.keep_changes(changes)?);
+    seal(descriptor, signing, dir)?;
+    header.changes = Some(changes.count(count.room));
+    header.written_by = WRITTEN_BY.into();
+    writer.commit(&header)?;
+    Ok(header)
+}
+
+/// The key of a change for a message: of a table by position, the position.
+pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
+    match (lookup, <[u8; 8]>::try_from(key)) {
+        (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
+        _ => shown_key(key),
+    }
+}
+
+/// The changes with their values as they are in slots: compressed, if those of the table are.
+fn as_stored<'a>(
+    changes: &'a Changes,
+    is_compressed: bool,
+    snapshot: &mut Snapshot,
+) -> Result<Cow<'a, Changes>, BuildError> {
+    if !is_compressed {
+        return Ok(Cow::Borrowed(changes));
+    }
+    let dictionary = snapshot.take_checked(DICTIONARY_FILE)?;
+    let compressor = Compressor::with_dictionary(dictionary.as_ref());
+    dictionary.check()?;
+    let mut context = compressor.context();
+    let compress = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| {
+        let compress = |value: &Vec<u8>| Compressor::compress(&mut context, value);
+        Ok((key.clone(), value.as_ref().map(compress).transpose()?))
+    };
+    let compressed = changes.0.iter().map(compress).collect::<Result<_, _>>();
+    Ok(Cow::Owned(Changes(compressed.map_err(IngestError::Compress)?)))
+}

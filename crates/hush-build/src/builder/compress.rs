@@ -1,0 +1,115 @@
+//! Values compressed before anything is laid out, where that is asked for, or saves enough.
+
+use std::path::Path;
+
+use hush_cpu::Cpu;
+use hush_engine::{Bytes, Progress};
+use hush_ingest::{Compressor, IngestError, SpooledRecords};
+use hush_protocol::descriptor::{BlobRef, Codec, Compression};
+
+use super::{BuildError, BuildOptions, Compress, Lengths, Plan};
+
+/// Values are compressed if a server then keeps at most so much of what it would.
+const WORTH: f64 = 0.75;
+/// Values of fewer bytes than so many dictionaries are left alone: every client downloads one.
+const DICTIONARIES: u64 = 32;
+/// Values that show what is to be expected.
+const SAMPLE: usize = 4096;
+
+/// What is laid out: the records as they are, or compressed, and the plan of their table.
+pub(super) struct Stored {
+    /// With their dictionary.
+    pub(super) compressed: Option<(SpooledRecords, Vec<u8>)>,
+    pub(super) lengths: Lengths,
+    pub(super) plan: Plan,
+}
+
+/// The records and their plan, with compressed values if that is asked for, or saves enough.
+pub(super) fn stored(
+    records: &SpooledRecords,
+    by_key: bool,
+    options: &BuildOptions,
+    dir: &Path,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+) -> Result<Stored, BuildError> {
+    let planned = |records: &SpooledRecords| {
+        let lengths = Lengths::of(records).up_to(options.longest.unwrap_or(0));
+        let previous = options.previous.as_ref().filter(|previous| previous.keeps_geometry);
+        let kept =
+            previous.and_then(|previous| Plan::keeping(&previous.descriptor, &lengths, by_key, options));
+        kept.map_or_else(|| Plan::choose(&lengths, by_key, options, progress), Ok).map(|plan| (lengths, plan))
+    };
+    let smaller = match options.compress {
+        Compress::None => None,
+        Compress::Auto | Compress::Zstd => compressed(records, options, dir, cpu, progress)?,
+    };
+    let Some((smaller, dictionary)) = smaller else {
+        let (lengths, plan) = planned(records)?;
+        return Ok(Stored { compressed: None, lengths, plan });
+    };
+    let (lengths, plan) = planned(&smaller)?;
+    if options.compress == Compress::Auto {
+        // If there is no table of the values as they are, there is one of shorter ones.
+        match planned(records) {
+            Ok((lengths, whole)) if plan.file_bytes() as f64 > WORTH * whole.file_bytes() as f64 => {
+                return Ok(Stored { compressed: None, lengths, plan: whole });
+            }
+            _ => {}
+        }
+    }
+    let (before, after) = (Bytes(records.value_bytes() as usize), Bytes(smaller.value_bytes() as usize));
+    progress.note(&format!("values of {before} in all are compressed to {after}"));
+    Ok(Stored { compressed: Some((smaller, dictionary)), lengths, plan })
+}
+
+/// The records with compressed values, and the dictionary; `None` where it may be left alone and does not look worth it.
+fn compressed(
+    records: &SpooledRecords,
+    options: &BuildOptions,
+    dir: &Path,
+    cpu: &Cpu,
+    progress: &dyn Progress,
+) -> Result<Option<(SpooledRecords, Vec<u8>)>, BuildError> {
+    let is_free = options.compress == Compress::Auto;
+    progress.start("train", records.value_bytes(), "bytes");
+    let compressor = cpu.install(|| Compressor::trained(records));
+    progress.advance(records.value_bytes());
+    let compressor = match compressor {
+        Ok(compressor) => compressor,
+        // Too few, or too short.
+        Err(_) if is_free => return Ok(None),
+        Err(error) => return Err(IngestError::Compress(error).into()),
+    };
+    if is_free && !seems_worth(records, &compressor)? {
+        return Ok(None);
+    }
+    progress.start("compress", records.value_bytes(), "bytes");
+    let advance = |bytes| {
+        progress.advance(bytes);
+        progress.check()
+    };
+    let context = || compressor.context();
+    let smaller = cpu.install(|| records.converted(dir, context, Compressor::compress, advance))?;
+    Ok(Some((smaller, compressor.dictionary().to_vec())))
+}
+
+/// Whether some of the values become so much shorter that it is worth to try all.
+fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool, BuildError> {
+    if records.value_bytes() < DICTIONARIES * compressor.dictionary().len() as u64 {
+        return Ok(false);
+    }
+    let (mut before, mut after, mut context) = (0, 0, compressor.context());
+    for index in (0..records.len()).step_by(records.len().div_ceil(SAMPLE)) {
+        let (_, value) = records.record(index);
+        before += value.len();
+        after += Compressor::compress(&mut context, value).map_err(IngestError::Compress)?.len();
+    }
+    Ok(after as f64 <= WORTH * before as f64)
+}
+
+/// What the descriptor says of it.
+pub(super) fn described(records: &SpooledRecords, dictionary: BlobRef) -> Compression {
+    let max_value_bytes = records.max_value_len() as u32;
+    Compression { codec: Codec::Zstd, dictionary, max_value_bytes }
+}

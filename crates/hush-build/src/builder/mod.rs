@@ -1,0 +1,227 @@
+//! From records to a snapshot: choose a shape, lay the records out, compute the hint.
+
+mod apply;
+mod beside;
+mod blocks;
+mod chained;
+mod compress;
+mod computers;
+mod crew;
+mod delta;
+mod download;
+mod error;
+mod filter_block;
+mod hint;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+mod hint_memory;
+mod index;
+mod keyed;
+mod laid;
+mod lengths;
+mod lifted;
+mod members;
+mod options;
+mod pack_noise;
+mod pieces;
+mod plain_slots;
+mod plaintext_files;
+mod plan;
+mod product;
+mod resume;
+mod ring;
+mod segment_shapes;
+mod sign;
+mod size;
+mod task;
+mod tier_search;
+mod tile;
+mod word_slots;
+mod words;
+
+use hush_cpu::Cpu;
+use hush_ingest::SpooledRecords;
+use hush_protocol::{
+    descriptor::{BlobRef, Descriptor},
+    facts::Database,
+};
+use hush_store::snapshot::{
+    Changes, DB_FILE, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, Identity, SnapshotWriter, State,
+    segment_file,
+};
+
+pub use apply::apply;
+pub(crate) use apply::shown_change;
+use compress::Stored;
+pub use computers::Computers;
+use computers::{compute_on, gpus_to_build};
+pub use crew::Crew;
+pub use delta::ChangeRoom;
+pub use error::BuildError;
+use laid::{Laid, Written};
+pub(crate) use lengths::Lengths;
+pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
+use pieces::StageContext;
+pub(crate) use plan::Plan;
+pub(crate) use product::HintStage;
+pub use sign::Signing;
+use size::{Room, TableSize};
+pub use task::work;
+
+use hush_engine::Progress;
+
+/// The program, for who looks at a table.
+const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
+
+/// Builds a snapshot of `records` with `writer` and puts it in place. It goes on where a build of the same records and options
+/// was killed, if it had laid the table out. What comes of the hint is computed by one of the backends, all else by the CPU; the
+/// files do not depend on it.
+///
+/// # Errors
+/// [`BuildError`] says what does not fit and what to change. The target is then as it was. [`BuildError::is_cancelled`] if
+/// `progress` or the writer says that it is to be given up.
+pub fn build<'a>(
+    records: &SpooledRecords,
+    by_key: bool,
+    source: &str,
+    options: &BuildOptions,
+    writer: SnapshotWriter,
+    by: impl Into<Computers<'a>>,
+    progress: &dyn Progress,
+) -> Result<Header, BuildError> {
+    let by = by.into();
+    if records.is_empty() {
+        return Err(BuildError::NoRecords);
+    }
+    if let Some(protocol) = options.protocol
+        && options.columns.is_some()
+        && !protocol.page().has_columns()
+    {
+        return Err(BuildError::NoColumns { protocol });
+    }
+    let identity = resume::identity(records, by_key, options);
+    let state = match resume::take_over(&identity, &writer, progress)? {
+        Some(state) => state,
+        None => lay_out(records, by_key, options, identity, &writer, by, progress)?,
+    };
+    let State { mut descriptor, choice, changes, mut files, .. } = state;
+    hints(&mut descriptor, 0, &mut files, &writer, by, progress)?;
+    sign::seal(&mut descriptor, options.signing.as_ref(), writer.target())?;
+    let header = Header {
+        version: FORMAT_VERSION,
+        written_by: WRITTEN_BY.into(),
+        descriptor,
+        payload_bytes: records.value_bytes(),
+        source: source.into(),
+        choice,
+        changes,
+        files,
+    };
+    writer.commit(&header)?;
+    Ok(header)
+}
+
+/// Chooses a table, lays the records out as its database, and saves that: from here on a killed build can be gone on with.
+fn lay_out(
+    records: &SpooledRecords,
+    by_key: bool,
+    options: &BuildOptions,
+    identity: Identity,
+    writer: &SnapshotWriter,
+    by: Computers<'_>,
+    progress: &dyn Progress,
+) -> Result<State, BuildError> {
+    let cpu: &Cpu = by.backends.cpu();
+    let Stored { compressed, lengths, plan } =
+        compress::stored(records, by_key, options, writer.partial_dir(), cpu, progress)?;
+    let stored = compressed.as_ref().map_or(records, |(compressed, _)| compressed);
+    let size = TableSize::new(&plan, &lengths, records.bytes());
+    progress.note(&size.to_string());
+    plan.tell_segments(&lengths, |line| progress.note(line));
+    let room = Room::here(writer.partial_dir());
+    let settled = options.settled(&plan);
+    size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
+    let none = Changes::default();
+    let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
+    let crewed = (cpu, by.crew);
+    let keyed = |plan: &Plan| keyed::lay_out(stored, &lengths, changes, plan, writer, crewed, progress);
+    let laid = match plan.is_keyed() {
+        false => Some(index::lay_out(stored, &plan, &writer.segment(0), cpu, progress)?),
+        true => keyed(&plan)?,
+    };
+    let laid = match laid {
+        Some(laid) => laid,
+        None => {
+            progress.note("the keys do not fit the blocks that they were in: clients fetch the new table");
+            keyed(&Plan::choose(&lengths, by_key, &settled, progress)?)?.expect("no geometry is kept")
+        }
+    };
+    let mut state = laid.finish(identity, stored, progress)?;
+    state.choice = plan.choice;
+    if let Some(room) = plan.room {
+        progress.start("keep records", records.value_bytes(), "bytes");
+        let all = (0..records.len()).map(|index| records.record(index));
+        state.files.extend(writer.keep_records(all)?);
+        state.files.push(writer.keep_changes(changes)?);
+        state.changes = Some(changes.count(room as u64));
+        progress.advance(records.value_bytes());
+    }
+    if let Some((_, dictionary)) = &compressed {
+        let mut file = writer.create_mapped(DICTIONARY_FILE, dictionary.len())?;
+        file.bytes().copy_from_slice(dictionary);
+        let blob = BlobRef { blake3: file.blob_hash()?, bytes: dictionary.len() as u64 };
+        state.files.push(file.finish()?);
+        state.descriptor.compression = Some(compress::described(records, blob));
+    }
+    writer.save(&state)?;
+    Ok(state)
+}
+
+/// Computes all that is made of the hints of segment `first` and those behind it, whose databases are written, on one of the
+/// backends.
+fn hints(
+    descriptor: &mut Descriptor,
+    first: usize,
+    files: &mut Vec<FileEntry>,
+    writer: &SnapshotWriter,
+    by: Computers<'_>,
+    progress: &dyn Progress,
+) -> Result<(), BuildError> {
+    let (params, seed) = (descriptor.params()?, descriptor.public_seed());
+    let cpu: &Cpu = by.backends.cpu();
+    for (index, segment) in params.segments().iter().enumerate().skip(first) {
+        let (database, hint) = match index.checked_sub(1) {
+            None => (descriptor.database, &mut descriptor.hint),
+            Some(beside) => {
+                let segment = &mut descriptor.segments[beside];
+                (segment.database, &mut segment.hint)
+            }
+        };
+        let own = writer.segment(index);
+        if segment.database() == Database::Slots {
+            let (blob, file) = plain_slots::write_download(&own, progress)?;
+            *hint = Some(blob);
+            let slots = segment_file(index, DB_FILE);
+            files.retain(|file| *file.name != *slots);
+            files.push(file);
+            continue;
+        }
+        let Some(plan) = segment.hint() else { break };
+        let seats = gpus_to_build(segment, &plan, by.backends, progress)?;
+        let context = StageContext { writer: &own, cpu, crew: by.crew, progress };
+        let stage = HintStage { plan: &plan, seed, database, hint, context, files: &mut *files };
+        if seats.is_empty() { stage.run(&[cpu]) } else { compute_on(&seats, stage) }.inspect_err(
+            |error| match error {
+                // Not a full disk, nor what the data turned out to be.
+                BuildError::Ops(_) if !seats.is_empty() => {
+                    writer.keep();
+                    progress.note(
+                        "the GPU did not do it: with --backend cpu, the build goes on from what is laid out",
+                    );
+                }
+                BuildError::Crew(_) => writer.keep(),
+                _ => {}
+            },
+        )?;
+    }
+    Ok(())
+}

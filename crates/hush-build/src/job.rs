@@ -1,0 +1,361 @@
+//! A table from a file of records, as one job: read, spool, build, put in place.
+//!
+//! Nothing of a job is global: a process may run several, on threads of its own, and each is watched and cancelled by itself.
+
+use std::{
+    panic::resume_unwind,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use hush_engine::Progress;
+use hush_ingest::{
+    Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, Place, ProgressUnit, Record, Source,
+    Spool, SpooledRecords, Summary,
+};
+use hush_protocol::schema::{Column, Schema};
+use hush_store::{
+    cancel::{Cancel, Cancelled},
+    snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
+};
+use thiserror::Error;
+
+use crate::{
+    builder::{BuildError, BuildOptions, Computers, build},
+    fetched,
+};
+
+/// Columns of an input without keys that are told by name, at most.
+const TOLD_COLUMNS: usize = 8;
+/// Records that are read at a time, and bytes of their values, but for the last. With [`BATCHES_AHEAD`] they bound what is in
+/// memory: four times as many.
+const BATCH_RECORDS: usize = 1024;
+const BATCH_BYTES: usize = 1 << 20;
+/// Batches that wait to be spooled.
+const BATCHES_AHEAD: usize = 2;
+/// How often a job whose input is silent looks whether it is cancelled.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a job is to make.
+#[derive(Clone, Debug)]
+pub struct JobRequest {
+    /// Where the records come from.
+    pub input: Input,
+    /// How its rows become records.
+    pub ingest: IngestOptions,
+    /// What to do with several records of one key.
+    pub on_duplicate: OnDuplicate,
+    /// The folder of the table.
+    pub out: PathBuf,
+    /// Whether a table that is there is replaced.
+    pub force: bool,
+    /// How the table is built.
+    pub options: BuildOptions,
+}
+
+/// What a job has made.
+#[derive(Debug)]
+pub struct Built {
+    /// The header of the table, which is in place.
+    pub header: Header,
+    /// Seconds since the job was opened.
+    pub seconds: f64,
+}
+
+/// Why there is no new table. The target is as it was.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// The job was cancelled; the same request goes on from where `phase` says that it can.
+    #[error("cancelled")]
+    Cancelled {
+        /// How far it was.
+        phase: Phase,
+    },
+    /// Two records have one key, and no choice was made between them.
+    #[error("{}: {source}", input.display())]
+    DuplicateKey {
+        /// The input.
+        input: PathBuf,
+        /// [`IngestError::DuplicateKey`].
+        source: IngestError,
+    },
+    /// Two records of several files have one key, and no choice was made between them.
+    #[error(
+        "{} and {} both have the key \"{key}\"; keep one with --on-duplicate first or --on-duplicate last",
+        places[0],
+        places[1]
+    )]
+    DuplicateKeyOfFiles {
+        /// The key, as a message shows it.
+        key: String,
+        /// The first record with the key, and the next.
+        places: Box<[Place; 2]>,
+    },
+    /// Reading the input, or spooling its records.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The folder of the table.
+    #[error(transparent)]
+    Target(#[from] SnapshotError),
+    /// Building the table.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// A job whose input is open, or is to be fetched, and whose folder is its own. Dropped before it runs, it leaves nothing behind.
+pub struct Job {
+    /// `None` of what is to be fetched.
+    source: Option<Source>,
+    input: Input,
+    ingest: IngestOptions,
+    on_duplicate: OnDuplicate,
+    options: BuildOptions,
+    writer: SnapshotWriter,
+    cancel: Cancel,
+    start: Instant,
+}
+
+impl Job {
+    /// Looks whether the table can be put in place, opens the input, unless it is to be fetched, and locks the folder. Nothing is
+    /// read yet.
+    ///
+    /// # Errors
+    /// [`JobError::Target`] if the folder is in use, holds something that must not be replaced, or cannot be replaced;
+    /// [`JobError::Ingest`] if the input cannot be opened or the options do not fit it.
+    pub fn open(request: JobRequest, cancel: &Cancel) -> Result<Self, JobError> {
+        let start = Instant::now();
+        let JobRequest { input, ingest, on_duplicate, out, force, mut options } = request;
+        SnapshotWriter::check(&out, force)?;
+        let is_elsewhere = Fetch::is_needed(&input, &ingest)?;
+        let source = if is_elsewhere { None } else { Some(hush_ingest::open(&input, &ingest)?) };
+        let writer = SnapshotWriter::create(&out, force)?.cancelled_by(cancel);
+        options.signing = options.signing.map(|signing| signing.settled(&out)).transpose()?;
+        Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
+    }
+
+    /// How far the job is, for who watches it while it runs.
+    pub fn phase(&self) -> SharedPhase {
+        self.writer.phase()
+    }
+
+    /// The folder of unfinished files.
+    pub fn partial_dir(&self) -> &Path {
+        self.writer.partial_dir()
+    }
+
+    /// Makes the table and puts it in place. It ends soon after it is cancelled, at the latest when the step at hand of a backend
+    /// is done. An input that is silent then, as a pipe may be, is left to a thread of its own, which ends with the input.
+    ///
+    /// # Errors
+    /// [`JobError`]. The target is then as it was.
+    pub fn run<'a>(self, by: impl Into<Computers<'a>>, progress: &dyn Progress) -> Result<Built, JobError> {
+        let (phase, cancel, start) = (self.phase(), self.cancel.clone(), self.start);
+        let outcome = self.make(by.into(), &Watched { progress, cancel: &cancel });
+        let header = outcome.map_err(|error| match error {
+            // The writer is gone: the phase is the last one.
+            error if error.is_cancelled() => JobError::Cancelled { phase: *phase.lock() },
+            error => error,
+        })?;
+        Ok(Built { header, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn make(self, by: Computers<'_>, progress: &Watched<'_>) -> Result<Header, JobError> {
+        let Self { source, input, ingest, on_duplicate, options, writer, .. } = self;
+        let read = || -> Result<_, JobError> {
+            let source = match source {
+                Some(source) => source,
+                None => {
+                    hush_ingest::open(&fetched(&input, &ingest, writer.partial_dir(), progress)?, &ingest)?
+                }
+            };
+            let by_key = source.has_keys();
+            let skipped = source.skipped();
+            if !skipped.is_empty() {
+                progress.note(&skipped.to_string());
+            }
+            Ok((spool(&input, source, writer.partial_dir(), on_duplicate, progress)?, by_key))
+        };
+        let (records, by_key) = read().inspect_err(|error| {
+            if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {
+                // What an earlier build left may be why. The error at hand is the one to tell.
+                let _ = writer.discard();
+            }
+        })?;
+        let path = input.path();
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Ok(build(&records, by_key, &name, &options, writer, by, progress)?)
+    }
+}
+
+impl JobError {
+    /// Whether the job was given up, wherever that was noticed.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,
+            Self::Build(error) => error.is_cancelled(),
+            _ => false,
+        }
+    }
+}
+
+impl From<Cancelled> for JobError {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Build(cancelled.into())
+    }
+}
+
+/// The progress of a job that can be cancelled.
+pub(crate) struct Watched<'a> {
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl Progress for Watched<'_> {
+    fn start(&self, stage: &str, total: u64, unit: &'static str) {
+        self.progress.start(stage, total, unit);
+    }
+
+    fn advance(&self, units: u64) {
+        self.progress.advance(units);
+    }
+
+    fn note(&self, line: &str) {
+        self.progress.note(line);
+    }
+
+    fn resume(&self, units: u64) {
+        self.progress.resume(units);
+    }
+
+    fn check(&self) -> Result<(), Cancelled> {
+        self.cancel.check()?;
+        self.progress.check()
+    }
+}
+
+/// Reads the input once, to the disk that the table goes to. `source` is the input, open.
+pub(crate) fn spool(
+    input: &Input,
+    source: Source,
+    dir: &Path,
+    on_duplicate: OnDuplicate,
+    progress: &dyn Progress,
+) -> Result<SpooledRecords, JobError> {
+    let read = source.progress();
+    let unit = match read.unit {
+        ProgressUnit::Bytes => "bytes",
+        ProgressUnit::Rows => "rows",
+    };
+    progress.start("read", read.total.unwrap_or(0), unit);
+    let mut spool = Spool::create(dir)?;
+    let (mut reader, mut last) = (Reader::start(source), 0);
+    while let Some(Batch { records, read }) = reader.next(progress)? {
+        for record in records {
+            spool.push(&record?)?;
+        }
+        progress.advance(read.saturating_sub(last));
+        last = read;
+    }
+    let records = spool.finish(on_duplicate).map_err(|error| match error {
+        IngestError::DuplicateKey { key, first_row, second_row } => {
+            duplicate(input.path(), key, [first_row, second_row], &reader.summary)
+        }
+        error => error.into(),
+    })?;
+    progress.note(&told(input.path(), &reader.summary, records.len()));
+    Ok(records.with_columns(reader.summary.columns))
+}
+
+/// Returns the error of two records of one key, which names their rows.
+fn duplicate(input: &Path, key: String, records: [u64; 2], summary: &Summary) -> JobError {
+    let [(file, first_row), (other_file, second_row)] = records.map(|record| summary.row_map.row(record));
+    if let (Some(file), Some(other_file)) = (file, other_file) {
+        let place = |file: &Path, row| Place { path: file.into(), row, line: None };
+        let places = Box::new([place(file, first_row), place(other_file, second_row)]);
+        return JobError::DuplicateKeyOfFiles { key, places };
+    }
+    let source = IngestError::DuplicateKey { key, first_row, second_row };
+    JobError::DuplicateKey { input: input.into(), source }
+}
+
+/// Says how many rows became how many records, and where the longest field of several lines is: a stray quote shows there.
+fn told(input: &Path, summary: &Summary, records: usize) -> String {
+    let bad_rows = summary.bad_rows.as_ref().map_or(0, |(count, _)| *count);
+    let mut line = format!("read {} rows: {records} records", summary.rows + bad_rows);
+    // A first record that was taken for a header shows here, where nobody has named a column.
+    let is_told =
+        |columns: &&Schema| columns.key.is_empty() && (1..=TOLD_COLUMNS).contains(&columns.value.len());
+    if let Some(columns) = summary.columns.as_ref().filter(is_told) {
+        let names: Vec<String> = columns.value.iter().map(|Column(name, _)| format!("{name:?}")).collect();
+        line += &format!(" of {}", names.join(", "));
+    }
+    if let Some((count @ 1.., file)) = &summary.bad_rows {
+        line += &format!("; {count} bad rows were left out, and are in {}", file.display());
+    }
+    if let Some(LongField { path, bytes, first_line, last_line }) = &summary.longest_field {
+        line += &format!(
+            "; the longest field of several lines has {bytes} bytes and is on lines {first_line} to {last_line}"
+        );
+        if path != input {
+            line += &format!(" of {}", path.display());
+        }
+    }
+    line
+}
+
+/// Some records of the input, and how much of it has been read with them.
+struct Batch {
+    records: Vec<Result<Record, IngestError>>,
+    read: u64,
+}
+
+/// Reads an input on a thread of its own: nothing ends a read of an input that is silent, but nobody has to wait for it.
+struct Reader {
+    batches: Receiver<Batch>,
+    thread: Option<JoinHandle<Summary>>,
+    /// Empty until the end of the input.
+    summary: Summary,
+}
+
+impl Reader {
+    fn start(mut source: Source) -> Self {
+        let (sender, batches) = sync_channel(BATCHES_AHEAD);
+        let work = move || {
+            loop {
+                let (mut records, mut bytes) = (Vec::new(), 0);
+                while records.len() < BATCH_RECORDS && bytes < BATCH_BYTES {
+                    let Some(record) = source.next() else { break };
+                    bytes += record.as_ref().map_or(0, |record| record.value.len());
+                    records.push(record);
+                }
+                let batch = Batch { records, read: source.progress().read };
+                // Nobody waits any more if the job has ended.
+                if batch.records.is_empty() || sender.send(batch).is_err() {
+                    return source.summary();
+                }
+            }
+        };
+        Self { batches, thread: Some(thread::spawn(work)), summary: Summary::default() }
+    }
+
+    /// The next records; `None` at the end.
+    fn next(&mut self, progress: &dyn Progress) -> Result<Option<Batch>, Cancelled> {
+        loop {
+            progress.check()?;
+            match self.batches.recv_timeout(LOOK) {
+                Ok(batch) => return Ok(Some(batch)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // A reader that has panicked has not come to the end.
+        self.summary = self
+            .thread
+            .take()
+            .map_or(Ok(Summary::default()), JoinHandle::join)
+            .unwrap_or_else(|panic| resume_unwind(panic));
+        Ok(None)
+    }
+}

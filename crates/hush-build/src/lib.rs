@@ -1,0 +1,61 @@
+//! Builds and changes tables: records to snapshots, and which table the records get.
+//!
+//! * [`Job`]: a file of records to a table. [`Update`]: changes to a table.
+//! * [`builder`]: records to a snapshot. [`planner`]: every table that the records could have, and what each costs.
+//! * [`mod@mirror`], [`mod@push`], [`RemoteSource`]: tables that are elsewhere.
+//!
+//! ```
+//! use std::{fs, sync::Arc};
+//!
+//! use hush_client::{Acceptance, Table, Wanted};
+//! use hush_build::{Job, JobRequest, builder::BuildOptions};
+//! use hush_engine::{Backends, Silent, open};
+//! use hush_protocol::{Protocol, descriptor::Descriptor};
+//! use hush_ingest::{IngestOptions, Input, OnDuplicate};
+//! use hush_store::{cancel::Cancel, snapshot::Verify};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let (input, out) = (folder.path().join("people.csv"), folder.path().join("people"));
+//! fs::write(&input, "email,name
+//! alice@example.org,Alice
+//! bob@example.org,Bob
+//! ")?;
+//!
+//! // A table.
+//! let backends = Backends::cpu_only(Arc::new(hush_cpu::Cpu::new(1)?));
+//! let request = JobRequest {
+//!     input: Input::Path(input),
+//!     ingest: IngestOptions { key: vec!["email".into()], ..IngestOptions::default() },
+//!     on_duplicate: OnDuplicate::Error,
+//!     out: out.clone(),
+//!     force: false,
+//!     options: BuildOptions { protocol: Some(Protocol::Colpack), ..BuildOptions::default() },
+//! };
+//! Job::open(request, &Cancel::new())?.run(&backends, &Silent)?;
+//!
+//! // What answers, and a client of it.
+//! let engine = open(&out, Verify::Full, &backends, &Silent)?;
+//! let client = Table::new(Descriptor::from_json(&engine.served().descriptor_json)?, [], &Acceptance::default())?;
+//! let (query, pending) = client.query(&Wanted::Key(b"bob@example.org".to_vec()))?;
+//! let answers = engine.answer(&[query], &[None])?;
+//! assert_eq!(client.decode(&pending, &answers[0])?, Some(b"Bob".to_vec()));
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod builder;
+mod fetched;
+mod job;
+mod mirror;
+pub mod planner;
+mod push;
+mod remote_source;
+mod update;
+
+pub use fetched::fetched;
+pub use job::{Built, Job, JobError, JobRequest};
+pub use mirror::{MirrorError, mirror};
+pub use push::push;
+pub use remote_source::RemoteSource;
+pub use update::{ApplyRequest, CompactRequest, Update, UpdateError, Updated};

@@ -1,0 +1,129 @@
+//! A table that is elsewhere is copied here before it is served.
+
+use std::{
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use hush_engine::{Bytes, OpenError, Progress, free_disk};
+use hush_ingest::mirror::{Mirror, MirrorError as StoreError, RemoteTable};
+use hush_store::{
+    cancel::{Cancel, Cancelled},
+    snapshot::{ArrivingSnapshot, Header, SnapshotError, Trust},
+};
+use thiserror::Error;
+
+/// How often a table may be replaced while it is copied.
+const REPLACED: usize = 3;
+/// How often it is looked whether another program that copies the same is done.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+/// Why a table is not copied.
+#[derive(Debug, Error)]
+pub enum MirrorError {
+    /// Where it is, or the copy.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The disk is too small.
+    #[error(
+        "{}: {} have to be fetched, and the disk of {} has {} free: free some space, or choose a folder on a larger disk",
+        table.display(), Bytes(*missing as usize), folder.display(), Bytes(*free as usize)
+    )]
+    NoRoom {
+        /// The table's URL, without what is secret in it.
+        table: PathBuf,
+        /// Where it was to go.
+        folder: PathBuf,
+        /// Bytes that are missing.
+        missing: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+}
+
+impl From<SnapshotError> for MirrorError {
+    fn from(error: SnapshotError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<MirrorError> for OpenError {
+    fn from(error: MirrorError) -> Self {
+        Self::Fetch(Box::new(error))
+    }
+}
+
+impl From<Cancelled> for MirrorError {
+    fn from(cancelled: Cancelled) -> Self {
+        SnapshotError::from(cancelled).into()
+    }
+}
+
+/// Makes the folder `target` a copy of `table`, unless it is one: files that are there already, of what was served before or of a
+/// copy that was interrupted, are not fetched again. Returns whether it was changed.
+///
+/// # Errors
+/// [`MirrorError`] says what is in the way. The target is then as it was, and what has come is kept for the next time.
+pub fn mirror(
+    table: &RemoteTable,
+    target: &Path,
+    trust: Trust,
+    progress: &dyn Progress,
+) -> Result<bool, MirrorError> {
+    let mut header = table.header()?;
+    for _ in 1..REPLACED {
+        match copied(table, &header, target, trust, progress) {
+            Err(MirrorError::Store(error @ (StoreError::Differs { .. } | StoreError::Refused { .. }))) => {
+                let now = table.header()?;
+                if now.files == header.files {
+                    return Err(error.into());
+                }
+                header = now;
+            }
+            outcome => return outcome,
+        }
+    }
+    copied(table, &header, target, trust, progress)
+}
+
+fn copied(
+    table: &RemoteTable,
+    header: &Header,
+    target: &Path,
+    trust: Trust,
+    progress: &dyn Progress,
+) -> Result<bool, MirrorError> {
+    let is_current = || trust == Trust::Copy && ArrivingSnapshot::is_current(header, target);
+    let mut is_told = false;
+    let mut mirror = loop {
+        if is_current() {
+            return Ok(false);
+        }
+        match Mirror::begin(table, header.clone(), target, trust, &Cancel::new()) {
+            Err(SnapshotError::Busy(_)) => {
+                if !is_told {
+                    progress.note("another program is fetching it: waiting");
+                    is_told = true;
+                }
+                progress.check()?;
+                thread::sleep(LOOK);
+            }
+            begun => break begun?,
+        }
+    };
+    let (missing, folder) = (mirror.missing(), mirror.folder().to_owned());
+    if let Some(free) = free_disk(&folder).filter(|free| *free < missing) {
+        return Err(MirrorError::NoRoom { table: table.shown().into(), folder, missing, free });
+    }
+    let all = header.files.iter().map(|file| file.bytes).sum::<u64>();
+    progress.note(&format!("{} to fetch of {}", Bytes(missing as usize), Bytes(all as usize)));
+    progress.start("fetch", missing, "bytes");
+    mirror.start(table)?;
+    while let Some(bytes) = mirror.step()? {
+        progress.check()?;
+        progress.advance(bytes);
+    }
+    mirror.finish()?;
+    Ok(true)
+}

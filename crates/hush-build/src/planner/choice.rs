@@ -1,0 +1,190 @@
+//! From lengths to offers, and to the one that is built.
+
+use hush_engine::{Bytes, Progress};
+use hush_store::snapshot::Choice;
+
+use super::{Linkable, Machine, Offer, Records, Wishes, offers::plans};
+use crate::builder::{BuildError, BuildOptions, Lengths, Plan};
+
+/// Every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
+/// `wishes`.
+///
+/// # Errors
+/// [`BuildError::OutOfBudget`] says which budget binds; others, why there is no table at all.
+pub fn offers(
+    records: &Records,
+    options: &BuildOptions,
+    wishes: &Wishes,
+    machine: &Machine,
+    progress: &dyn Progress,
+) -> Result<Vec<Offer>, BuildError> {
+    let ranked = ranked(records.lengths(), records.by_key(), options, wishes, machine, progress)?;
+    Ok(ranked.into_iter().map(|(offer, _)| offer).collect())
+}
+
+/// The best table for a build, and why it is.
+pub(crate) fn choose(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    progress: &dyn Progress,
+) -> Result<Plan, BuildError> {
+    let wishes = &options.wishes.unwrap_or_default();
+    let machine = options.machine.as_deref().unwrap_or(Machine::reference());
+    let mut ranked = ranked(lengths, by_key, options, wishes, machine, progress)?.into_iter();
+    let (best, mut plan) = ranked.next().expect("some are within the budgets");
+    // One of another protocol says more than the same with other columns.
+    let next = ranked.map(|(offer, _)| offer).find(|offer| offer.protocol != best.protocol);
+    plan.choice = Some(Choice {
+        goal: wishes.goal.to_string(),
+        machine: machine.name.clone(),
+        chosen: described(&best, wishes),
+        next: next.map(|next| format!("{}: {}", next.protocol, described(&next, wishes))),
+    });
+    Ok(plan)
+}
+
+/// The tables within the budgets, the best first; at least one.
+fn ranked(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    wishes: &Wishes,
+    machine: &Machine,
+    progress: &dyn Progress,
+) -> Result<Vec<(Offer, Plan)>, BuildError> {
+    let payload = lengths.payload() as u64;
+    let offered = |plan: Plan| (Offer::new(&plan.params, &plan.ends, machine, wishes.clients), plan);
+    let all = plans(lengths, by_key, options, wishes.budgets.linkable, progress)?.into_iter().map(offered);
+    let (mut met, exceeding): (Vec<_>, Vec<_>) = all.partition(|(offer, _)| wishes.are_met(offer, payload));
+    if met.is_empty() {
+        let exceeding: Vec<Offer> = exceeding.into_iter().map(|(offer, _)| offer).collect();
+        return Err(wishes.refusal(&exceeding, payload, machine.threads).into());
+    }
+    met.sort_by(|(a, _), (b, _)| wishes.order(a, b, machine.threads));
+    Ok(met)
+}
+
+/// What counts of a table, in a line.
+fn described(offer: &Offer, wishes: &Wishes) -> String {
+    let bytes = |bytes: u64| Bytes(bytes as usize);
+    let mut text = format!(
+        "{:.0} ms a look-up at {} Mbit/s up and {} down ({:.1} ms of them the server's), {} up, {} down",
+        1e3 * wishes.latency(offer),
+        wishes.network.up,
+        wishes.network.down,
+        1e3 * offer.seconds,
+        bytes(offer.bytes_up),
+        bytes(offer.bytes_down),
+    );
+    if offer.setup_bytes() > 0 {
+        text += &format!(", {} once", bytes(offer.setup_bytes()));
+    }
+    text += &format!(", {} on the server", bytes(offer.server_bytes));
+    if offer.linkable != Linkable::Nothing {
+        text += "; keys link the look-ups of a client";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_engine::Silent;
+    use hush_protocol::Protocol;
+
+    use super::*;
+    use crate::planner::{Budgets, Clients, Goal, MemoryBudget};
+
+    fn records(count: usize, size: usize) -> Records {
+        Records::new([(size, count)], true).unwrap()
+    }
+
+    fn chosen(count: usize, size: usize, wishes: Wishes) -> Result<Plan, BuildError> {
+        let options = BuildOptions { wishes: Some(wishes), ..BuildOptions::default() };
+        Plan::choose(records(count, size).lengths(), true, &options, &Silent)
+    }
+
+    fn within(budgets: Budgets) -> Wishes {
+        Wishes { budgets, ..Wishes::default() }
+    }
+
+    #[test]
+    fn the_best_by_a_goal_is_chosen_and_says_why() {
+        let linkable = Budgets { linkable: true, ..Budgets::default() };
+        let clients = Clients { lookups: 10_000.0, ..Clients::default() };
+        let bytes = Wishes { goal: Goal::Bytes, budgets: linkable, clients, ..Wishes::default() };
+        for (wishes, protocol) in
+            [(bytes, Protocol::Tfhe), (Wishes { goal: Goal::Memory, ..Wishes::default() }, Protocol::Simple)]
+        {
+            let plan = chosen(1 << 20, 256, wishes).unwrap();
+            assert_eq!(plan.params.facts().protocol, protocol, "{}", wishes.goal);
+            let choice = plan.choice.expect("there was one");
+            assert!(choice.chosen.contains(" ms a look-up") && choice.next.is_some(), "{choice:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_downloaded_if_that_is_little() {
+        for (count, is_downloaded) in [(1, true), (10, true), (1000, true), (100_000, false)] {
+            let plan = chosen(count, 100, Wishes::default()).unwrap();
+            assert_eq!(plan.params.facts().protocol == Protocol::Download, is_downloaded, "{count}");
+            let without =
+                chosen(count, 100, within(Budgets { setup: Some(0), ..Budgets::default() })).unwrap();
+            assert_eq!(without.params.facts().hint_bytes, 0);
+        }
+    }
+
+    #[test]
+    fn budgets_are_kept_or_refused_with_what_binds() {
+        let default =
+            Plan::choose(records(1 << 20, 1024).lengths(), true, &BuildOptions::default(), &Silent).unwrap();
+        let facts = default.params.facts();
+        let upload = facts.query.total() as u64 - 1;
+        let smaller = within(Budgets { upload: Some(upload), ..Budgets::default() });
+        let plan = chosen(1 << 20, 1024, smaller).unwrap();
+        assert!(plan.params.facts().query.total() as u64 <= upload);
+
+        let refused = within(Budgets { upload: Some(1000), ..Budgets::default() });
+        let error = chosen(1 << 20, 1024, refused).err().expect("no such table").to_string();
+        assert!(
+            error.contains("--max-upload allows 1000 B") && error.contains("the nearest is --protocol"),
+            "{error}"
+        );
+        // With keys there is one.
+        let linkable = Budgets { upload: Some(1000), linkable: true, ..Budgets::default() };
+        let plan = chosen(1 << 20, 1024, within(linkable)).unwrap();
+        assert!(plan.params.facts().keys.is_some() && plan.params.facts().query.total() <= 1000);
+
+        let memory = Some(MemoryBudget::Times(1.1));
+        let plan = chosen(1 << 20, 1024, within(Budgets { memory, ..Budgets::default() })).unwrap();
+        assert!(plan.file_bytes() as f64 <= 1.2 * (1u64 << 30) as f64);
+    }
+
+    #[test]
+    fn a_hint_of_gigabytes_does_not_win_by_what_it_spares_the_server() {
+        let (records, machine) = (records(2, 16 << 20), Machine::reference());
+        let offers =
+            offers(&records, &BuildOptions::default(), &Wishes::default(), machine, &Silent).unwrap();
+        assert!(offers[0].setup_bytes() < 1 << 30, "{:?}", offers[0]);
+        let wishes = Wishes::default();
+        let hint = Offer { setup_bytes_down: offers[0].setup_bytes_down + (1 << 30), ..offers[0].clone() };
+        let memory = Offer { server_bytes: offers[0].server_bytes + (1 << 30), ..offers[0].clone() };
+        let score = |offer| wishes.score(offer, machine.threads);
+        assert!(score(&hint) > score(&offers[0]) && score(&hint) > score(&memory));
+    }
+
+    #[test]
+    fn goals_order_what_is_offered() {
+        let (records, machine) = (records(100_000, 200), Machine::reference());
+        for (_, goal) in Goal::ALL {
+            let budgets = Budgets { linkable: true, ..Budgets::default() };
+            let wishes = Wishes { goal, budgets, ..Wishes::default() };
+            let offers = offers(&records, &BuildOptions::default(), &wishes, machine, &Silent).unwrap();
+            let score = |offer: &Offer| wishes.score(offer, machine.threads);
+            assert!(offers.windows(2).all(|pair| score(&pair[0]) <= score(&pair[1])), "{goal}");
+            let best = crate::planner::undominated(&offers);
+            assert!(best.len() < offers.len() && best[0] == offers[0], "{goal}");
+            assert!(offers.iter().all(|offer| offer.seconds > 0.0 && offer.security_bits >= 128.0));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What a part of a table takes of a machine, and what the head does: memory, and seconds of a batch.
+
+use std::ops::Range;
+
+use hush_cpu::Cpu;
+use hush_engine::Place;
+use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
+use hush_protocol::{any_page::TableParams, facts::FileSpec, hosted_parts::shares};
+
+use super::{super::Machine, node::Node};
+
+/// Bytes of a process beside its table: Python, Ray's own, and what a client's connections take.
+const PROCESS_BYTES: u64 = 512 << 20;
+/// How often the head has a partial at once: as it came, as words, and joined to those of other parts.
+const COPIES: u64 = 3;
+/// Bytes of a word.
+const WORD: u64 = size_of::<u32>() as u64;
+
+/// Bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients and batches of so
+/// many queries.
+///
+/// # Panics
+/// If all weights are 0.
+pub fn part_bytes(table: &TableParams, weights: &[u32], clients: usize, batch: usize) -> Vec<u64> {
+    let costs = TableCosts::new(table, Machine::reference(), clients);
+    costs.shares(weights).iter().map(|units| costs.part_bytes(&costs.part(units), batch)).collect()
+}
+
+/// What a table in parts is, whatever its parts.
+pub(super) struct TableCosts<'a> {
+    table: &'a TableParams,
+    profile: &'a Machine,
+    opening: Vec<Step>,
+    /// Bytes of the keys of all clients.
+    keys: u64,
+}
+
+/// Shares of a table in all of its segments: of a part, or of the largest of several.
+pub(super) struct PartCosts {
+    held: u64,
+    paths: Vec<Vec<Step>>,
+    /// Bytes that it contributes to each query's answer.
+    pub(super) partial_bytes: u64,
+}
+
+/// What finishes.
+pub(super) struct HeadCosts {
+    held: u64,
+    paths: Vec<Vec<Step>>,
+    /// Bytes that all parts contribute to each query's answer.
+    pub(super) partial_bytes: u64,
+}
+
+impl<'a> TableCosts<'a> {
+    /// Returns the costs of a table whose steps take as long as `profile` says.
+    pub(super) fn new(table: &'a TableParams, profile: &'a Machine, clients: usize) -> Self {
+        let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
+        Self { table, profile, opening: table.base().opening(), keys: keys as u64 }
+    }
+
+    /// Bytes of a query as it goes to parts.
+    pub(super) fn query_bytes(&self) -> u64 {
+        self.table.facts().query.total() as u64
+    }
+
+    /// The most parts that all have something of the base.
+    pub(super) fn most_parts(&self) -> usize {
+        self.table.base().facts().units
+    }
+
+    /// Returns the bytes of the whole table.
+    pub(super) fn whole_bytes(&self) -> u64 {
+        self.shares(&[1]).first().map_or(0, |units| self.part(units).held)
+    }
+
+    /// The units of every segment that parts of these weights have.
+    pub(super) fn shares(&self, weights: &[u32]) -> Vec<Vec<Range<usize>>> {
+        shares(weights, &self.table.scanned())
+    }
+
+    /// What the units of every segment take.
+    pub(super) fn part(&self, units: &[Range<usize>]) -> PartCosts {
+        let own = self.table.segments().iter().zip(units).filter(|(_, units)| !units.is_empty());
+        let facts: Vec<_> = own.map(|(segment, units)| segment.part(units)).collect();
+        PartCosts {
+            held: facts.iter().flat_map(|part| &part.files).map(resident).sum(),
+            partial_bytes: facts.iter().map(|part| WORD * part.words as u64).sum(),
+            paths: facts.into_iter().map(|part| part.steps).collect(),
+        }
+    }
+
+    /// What finishes the answers of parts of these weights.
+    pub(super) fn head(&self, weights: &[u32]) -> HeadCosts {
+        let mut head = HeadCosts { held: 0, paths: Vec::new(), partial_bytes: 0 };
+        let shares = self.shares(weights);
+        for (number, segment) in self.table.segments().iter().enumerate() {
+            let own = shares.iter().map(|units| units[number].clone());
+            let parts: Vec<_> = own.filter(|units| !units.is_empty()).collect();
+            let facts = segment.head(&parts);
+            head.held += facts.files.iter().map(resident).sum::<u64>();
+            head.partial_bytes +=
+                parts.iter().map(|units| WORD * segment.part(units).words as u64).sum::<u64>();
+            head.paths.push(facts.steps);
+        }
+        head
+    }
+
+    /// The largest batch of a server.
+    pub(super) fn most_queries(&self) -> usize {
+        let segments = self.table.segments().iter();
+        segments.map(|segment| largest_batch::<Cpu>(&segment.path(), usize::MAX)).min().unwrap_or(1)
+    }
+
+    /// Bytes of a machine's memory that a part takes with batches of so many queries, as many as are under way at once.
+    pub(super) fn part_bytes(&self, part: &PartCosts, batch: usize) -> u64 {
+        let messages = batch as u64 * (2 * self.query_bytes() + 2 * part.partial_bytes);
+        self.bytes(part.held, &part.paths, messages, batch)
+    }
+
+    /// The same of a head.
+    pub(super) fn head_bytes(&self, head: &HeadCosts, batch: usize) -> u64 {
+        let messages = batch as u64 * (3 * self.query_bytes() + COPIES * head.partial_bytes);
+        self.bytes(head.held, &head.paths, messages, batch)
+    }
+
+    fn bytes(&self, held: u64, paths: &[Vec<Step>], messages: u64, batch: usize) -> u64 {
+        // Segments are answered one after another; what opens the queries of a batch is there for all.
+        let steps = paths.iter().map(|path| batch_bytes::<Cpu>(path, batch)).max().unwrap_or(0);
+        let working = (batch_bytes::<Cpu>(&self.opening, batch) + steps) as u64 + messages;
+        PROCESS_BYTES + held + self.keys + Place::Parts.batches_in_flight() as u64 * working
+    }
+
+    /// Seconds in which a machine opens a batch.
+    pub(super) fn opening_seconds(&self, node: &Node, batch: usize) -> f64 {
+        self.seconds(node, &[self.opening.as_slice()], batch)
+    }
+
+    /// Seconds in which a machine opens a batch and passes over the part.
+    pub(super) fn scan_seconds(&self, node: &Node, part: &PartCosts, batch: usize) -> f64 {
+        self.opening_seconds(node, batch) + self.seconds(node, &part.paths, batch)
+    }
+
+    /// Seconds in which a machine finishes a batch.
+    pub(super) fn finish_seconds(&self, node: &Node, head: &HeadCosts, batch: usize) -> f64 {
+        self.seconds(node, &head.paths, batch)
+    }
+
+    fn seconds(&self, node: &Node, paths: &[impl AsRef<[Step]>], batch: usize) -> f64 {
+        let steps = paths.iter().flat_map(AsRef::as_ref);
+        node.slowness(self.profile) * steps.map(|step| self.profile.step_seconds(step, batch)).sum::<f64>()
+    }
+}
+
+fn resident(file: &FileSpec) -> u64 {
+    <Cpu as Footprint>::resident(&file.content) as u64
+}

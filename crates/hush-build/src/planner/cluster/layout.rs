@@ -1,0 +1,238 @@
+//! A table in parts on machines that are given: what a batch of look-ups takes.
+
+use std::ops::Range;
+
+use hush_engine::Place;
+use serde::Serialize;
+
+use super::{
+    super::{Offer, Wishes},
+    costs::{HeadCosts, PartCosts, TableCosts},
+    node::{CALL, COPY, Node, weights},
+    search::ClusterWishes,
+};
+
+/// A table in parts on some machines, and what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layout {
+    /// The table, and what it would cost on one machine.
+    pub table: Offer,
+    /// The parts, in order.
+    pub parts: Vec<Placed>,
+    /// Machines that have the same part.
+    pub replicas: usize,
+    /// Processes that hand batches to parts and finish answers, each beside a part.
+    pub heads: usize,
+    /// Bytes of memory of a head.
+    pub head_bytes: u64,
+    /// All machines.
+    pub machines: usize,
+    /// Bytes of a query that go to every part.
+    pub query_bytes: u64,
+    /// Bytes that all parts send for a query.
+    pub partial_bytes: u64,
+    /// Seconds of a single look-up.
+    pub single: Stages,
+    /// Queries of the batches that are answered at once.
+    pub batch: usize,
+    /// Seconds of such a batch.
+    pub batched: Stages,
+    /// Look-ups a second in such batches.
+    pub queries_per_second: f64,
+    /// Seconds of a look-up with sending, as [`Wishes::latency`]: single, or in such a batch where a rate is wished.
+    pub latency: f64,
+    /// Seconds of that without sending.
+    pub seconds: f64,
+}
+
+/// A part, and the machines of its replicas.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Placed {
+    /// The kind of machine.
+    pub kind: String,
+    /// Its share, of all weights.
+    pub weight: u32,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Bytes of its memory that the part takes with batches of [`Layout::batch`].
+    pub bytes: u64,
+}
+
+/// Seconds of a batch, one stage after another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Stages {
+    /// The batch goes to all parts.
+    pub broadcast: f64,
+    /// The slowest part opens the queries and scans.
+    pub scan: f64,
+    /// What parts contribute comes to the head.
+    pub gather: f64,
+    /// The head finishes.
+    pub finish: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+/// A table in parts, each of which has a machine.
+pub(super) struct Parts<'a> {
+    costs: &'a TableCosts<'a>,
+    nodes: Vec<Node>,
+    weights: Vec<u32>,
+    /// The kinds of machines that there are, each with the largest of its parts.
+    largest: Vec<(Node, PartCosts)>,
+    head: HeadCosts,
+}
+
+impl<'a> Parts<'a> {
+    /// Creates a part on each of `nodes`, of the shares `own`, or of shares as their cores. There is a node at least, and no more
+    /// than the table has units.
+    pub(super) fn new(costs: &'a TableCosts<'a>, nodes: Vec<Node>, own: Option<&[u32]>) -> Self {
+        let weights = own.map_or_else(|| weights(&nodes), <[u32]>::to_vec);
+        let mut largest: Vec<(Node, Vec<Range<usize>>)> = Vec::new();
+        for (units, node) in costs.shares(&weights).into_iter().zip(&nodes) {
+            match largest.iter_mut().find(|(kind, _)| kind == node) {
+                // Of each segment what any part of the kind has: an upper bound of each of them.
+                Some((_, most)) => most.iter_mut().zip(units).for_each(|(most, units)| {
+                    if units.len() > most.len() {
+                        *most = units;
+                    }
+                }),
+                None => largest.push((*node, units)),
+            }
+        }
+        let largest = largest.into_iter().map(|(node, units)| (node, costs.part(&units))).collect();
+        let head = costs.head(&weights);
+        Self { costs, nodes, weights, largest, head }
+    }
+
+    /// The machine of a head: the fastest of the parts.
+    fn head_node(&self) -> &Node {
+        self.nodes.iter().max_by_key(|node| node.cores).expect("there is a part")
+    }
+
+    /// Returns the bytes by which a machine is short of memory with batches of `batch`, and a head beside its part; 0 if none is.
+    pub(super) fn lacking(&self, batch: usize, most_bytes: u64) -> u64 {
+        let of_head = self.costs.head_bytes(&self.head, batch);
+        let lacks = |(node, part): &(Node, PartCosts)| {
+            let of_part = self.costs.part_bytes(part, batch);
+            let beside = if node == self.head_node() { of_head } else { 0 };
+            (of_part + beside).saturating_sub(node.memory).max(of_part.saturating_sub(most_bytes))
+        };
+        self.largest.iter().map(lacks).max().unwrap_or(0)
+    }
+
+    /// Returns the layouts with batches of every power of two for which there is memory, up to the largest batch of a server. Each
+    /// has the replicas and heads that the wished rate takes.
+    pub(super) fn layouts(
+        &self,
+        table: &Offer,
+        wishes: &Wishes,
+        wanted: &ClusterWishes,
+        most_bytes: u64,
+    ) -> Vec<Layout> {
+        let most = self.costs.most_queries();
+        let powers = (0..).map(|power| 1 << power).take_while(|&batch| batch < most).chain([most]);
+        let fitting = powers.take_while(|&batch| self.lacking(batch, most_bytes) == 0);
+        fitting.map(|batch| self.layout(table, wishes, wanted, batch)).collect()
+    }
+
+    fn stages(&self, batch: usize) -> Stages {
+        let (costs, network) = (self.costs, self.head_node().network);
+        let to_parts = (batch as u64 * costs.query_bytes()) as f64;
+        let to_head = (batch as u64 * self.head.partial_bytes) as f64;
+        let broadcast = CALL + to_parts / COPY + self.nodes.len() as f64 * to_parts / network;
+        let largest = || self.largest.iter();
+        let scan = largest().map(|(node, part)| costs.scan_seconds(node, part, batch)).fold(0.0, f64::max);
+        let sent =
+            |(node, part): &(Node, PartCosts)| (batch as u64 * part.partial_bytes) as f64 / node.network;
+        let slowest = largest().map(sent).fold(0.0, f64::max);
+        let gather = f64::max(to_head / network, slowest) + to_head / COPY;
+        let finish = costs.finish_seconds(self.head_node(), &self.head, batch);
+        // The head opens the batch while parts do.
+        let apart = f64::max(broadcast + scan + gather, costs.opening_seconds(self.head_node(), batch));
+        Stages { broadcast, scan, gather, finish, total: apart + finish }
+    }
+
+    /// Returns the look-ups a second of a head, and those of all parts, once each.
+    fn rates(&self, batch: usize, stages: &Stages) -> [f64; 2] {
+        let (costs, node) = (self.costs, self.head_node());
+        let queries = batch as f64;
+        let to_parts = queries * costs.query_bytes() as f64;
+        let to_head = queries * self.head.partial_bytes as f64;
+        // A head computes and copies one batch while another is at the parts; it sends and receives at once.
+        let computing = costs.opening_seconds(node, batch) + stages.finish + (to_parts + to_head) / COPY;
+        let sending = self.nodes.len() as f64 * to_parts / node.network;
+        let in_flight = Place::Parts.batches_in_flight() as f64;
+        let busy = [stages.total / in_flight, computing, sending, to_head / node.network];
+        [queries / busy.into_iter().fold(0.0, f64::max), queries / stages.scan]
+    }
+
+    /// Returns the layout of batches of a size.
+    fn layout(&self, table: &Offer, wishes: &Wishes, wanted: &ClusterWishes, batch: usize) -> Layout {
+        let (single, batched) = (self.stages(1), self.stages(batch));
+        let [of_head, of_parts] = self.rates(batch, &batched);
+        let needed = |one: f64| wanted.rate.map_or(1, |rate| (rate / one).ceil().max(1.0) as usize);
+        let heads = needed(of_head);
+        // A head is beside a part: there are at most as many as machines.
+        let replicas = wanted.replicas.max(needed(of_parts)).max(heads.div_ceil(self.nodes.len()));
+        let seconds = if wanted.rate.is_some() { batched.total } else { single.total };
+        let place = |(node, &weight): (&Node, &u32)| {
+            let (_, part) = self.largest.iter().find(|(kind, _)| kind == node).expect("of every kind");
+            Placed { kind: node.kind(), weight, cores: node.cores, bytes: self.costs.part_bytes(part, batch) }
+        };
+        Layout {
+            table: table.clone(),
+            parts: self.nodes.iter().zip(&self.weights).map(place).collect(),
+            replicas,
+            heads,
+            head_bytes: self.costs.head_bytes(&self.head, batch),
+            machines: replicas.saturating_mul(self.nodes.len()),
+            query_bytes: self.costs.query_bytes(),
+            partial_bytes: self.head.partial_bytes,
+            single,
+            batch,
+            batched,
+            queries_per_second: f64::min(heads as f64 * of_head, replicas as f64 * of_parts),
+            latency: wishes.latency(&Offer { seconds, ..table.clone() }),
+            seconds,
+        }
+    }
+}
+
+impl Layout {
+    /// Returns the bytes of memory of all machines.
+    pub fn bytes(&self) -> u64 {
+        let parts: u64 = self.parts.iter().map(|part| part.bytes).sum();
+        let heads = (self.heads as u64).saturating_mul(self.head_bytes);
+        (self.replicas as u64).saturating_mul(parts).saturating_add(heads)
+    }
+
+    /// Returns the table as an offer of the whole cluster, which goals and budgets judge.
+    pub(super) fn as_offer(&self) -> Offer {
+        let (server_bytes, seconds) = (self.bytes(), self.seconds);
+        Offer { server_bytes, seconds, queries_per_second: self.queries_per_second, ..self.table.clone() }
+    }
+
+    /// Returns the command that puts the table in the folder `table` on a cluster so. Nodes of a kind offer a resource of its name.
+    pub fn serve(&self, table: &str) -> String {
+        let of_parts = |value: &dyn Fn(&Placed) -> String| joined(self.parts.iter().map(value));
+        let weights = of_parts(&|part| part.weight.to_string());
+        let cpus = of_parts(&|part| part.cores.to_string());
+        let kinds = of_parts(&|part| part.kind.clone());
+        let mut text = format!("python -m hushdb.ray serve {table} --parts {}", self.parts.len());
+        if weights.contains(',') {
+            text += &format!(" --weights {weights}");
+        }
+        text += &format!(" --replicas {} --cpus {cpus}", self.replicas);
+        if kinds.contains(',') {
+            text += &format!(" --nodes {kinds}");
+        }
+        text
+    }
+}
+
+/// Joins what all parts have: once if it is the same, else one after another.
+fn joined(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    if all.windows(2).all(|pair| pair[0] == pair[1]) { all[0].clone() } else { all.join(",") }
+}

@@ -1,0 +1,339 @@
+//! The tables that some records could have: protocols, parameter sets, forms, columns, tiers.
+
+use hush_engine::{Progress, host_batch, server_bytes};
+use hush_he::{HeError, params::MIN_SECURITY_BITS};
+use hush_protocol::{
+    Protocol, ProtocolError,
+    any_page::{Slots, TableParams},
+    descriptor::Descriptor,
+    facts::DbForm,
+    presets::presets_of,
+    ring_keys::LOOKUPS_PER_KEY,
+};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::Machine;
+use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
+
+const FORMS: [DbForm; 2] = [DbForm::Evaluation, DbForm::Symbols];
+/// Columns that are tried, in those that suit a table.
+const COLUMNS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
+/// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
+const LOOKUPS: f64 = 10.0;
+/// A table is left out if another one is better by as much as this in nothing, and as good in all.
+const AS_GOOD: f64 = 1.01;
+
+/// A table that some records could have, and what it costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Offer {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The parameter set.
+    pub preset: &'static str,
+    /// How plaintexts are kept, where there is a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<DbForm>,
+    /// The shape of the first segment.
+    pub geometry: Geometry,
+    /// Lengths at which tiers end; the last is the longest value.
+    pub tiers: Vec<usize>,
+    /// Bytes of a query.
+    pub bytes_up: u64,
+    /// Bytes of its answer.
+    pub bytes_down: u64,
+    /// Bytes that every client uploads once, and anew after some look-ups: its evaluation keys.
+    pub setup_bytes_up: u64,
+    /// Bytes that every client downloads for every epoch: the hint.
+    pub setup_bytes_down: u64,
+    /// Bytes of a server's memory, with the keys of clients.
+    pub server_bytes: u64,
+    /// Seconds of a server for a single look-up.
+    pub seconds: f64,
+    /// Look-ups a second at the best batch.
+    pub queries_per_second: f64,
+    /// That batch.
+    pub batch: usize,
+    /// Security of the parameter set, in bits.
+    pub security_bits: f64,
+    /// log2 of the probability that an honest answer decodes wrongly.
+    pub failure_log2: f64,
+    /// What a server can link to each other.
+    pub linkable: Linkable,
+}
+
+/// The shape of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Geometry {
+    /// Columns (D0).
+    pub columns: usize,
+    /// Blocks.
+    pub blocks: usize,
+    /// Bytes of a slot.
+    pub slot_bytes: usize,
+}
+
+/// What a server can link to each other, beyond what the network tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Linkable {
+    /// Nothing: queries have nothing in common.
+    Nothing,
+    /// The look-ups of a client, which name its evaluation keys.
+    Lookups,
+}
+
+/// For whom tables are offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clients {
+    /// How many have keys in a server's memory at once.
+    pub count: usize,
+    /// How often each looks up before the table changes.
+    pub lookups: f64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self { count: 1, lookups: LOOKUPS }
+    }
+}
+
+impl Offer {
+    /// What a table costs that is there.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if its description is none.
+    pub fn of(table: &Descriptor, machine: &Machine, clients: Clients) -> Result<Self, ProtocolError> {
+        Ok(Self::new(&table.params()?, &table.tier_ends(), machine, clients))
+    }
+
+    /// What `table` costs, whose tiers end at `ends`.
+    pub(super) fn new(table: &TableParams, ends: &[usize], machine: &Machine, clients: Clients) -> Self {
+        let facts = table.facts();
+        let most = host_batch(table);
+        let batches = (0..).map(|power| 1usize << power).take_while(|&batch| batch < most).chain([most]);
+        let rates = batches.map(|batch| (batch as f64 / machine.answer_seconds(table, batch), batch));
+        let (queries_per_second, batch) = rates.max_by(|a, b| a.0.total_cmp(&b.0)).expect("a batch of one");
+        let has_forms = FORMS.iter().all(|&form| table.base().has_form(form));
+        let shape = facts.shape;
+        Self {
+            protocol: facts.protocol,
+            preset: facts.preset,
+            form: has_forms.then(|| table.database().form()),
+            geometry: Geometry { columns: shape.columns, blocks: shape.blocks, slot_bytes: shape.slot_bytes },
+            tiers: ends.to_vec(),
+            bytes_up: facts.query.total() as u64,
+            bytes_down: facts.answer_bytes as u64,
+            setup_bytes_up: facts.key_bytes as u64,
+            setup_bytes_down: facts.hint_bytes,
+            server_bytes: server_bytes(table, clients.count),
+            seconds: machine.answer_seconds(table, 1),
+            queries_per_second,
+            batch,
+            security_bits: facts.security_bits,
+            failure_log2: facts.log2_failure,
+            linkable: if facts.keys.is_some() { Linkable::Lookups } else { Linkable::Nothing },
+        }
+    }
+
+    /// Bytes that a look-up sends and receives, with its share of what is sent once.
+    pub fn bytes(&self, lookups: f64) -> f64 {
+        let (setup_up, setup_down) = self.setup_shares(lookups);
+        (self.bytes_up + self.bytes_down) as f64 + setup_up + setup_down
+    }
+
+    /// The share of a look-up, of so many, in what is sent once and in what is received once. Evaluation keys are sent anew after
+    /// [`LOOKUPS_PER_KEY`].
+    pub(super) fn setup_shares(&self, lookups: f64) -> (f64, f64) {
+        let keys = (lookups / f64::from(LOOKUPS_PER_KEY)).ceil().max(1.0);
+        (self.setup_bytes_up as f64 * keys / lookups, self.setup_bytes_down as f64 / lookups)
+    }
+
+    /// Bytes that are sent once.
+    pub fn setup_bytes(&self) -> u64 {
+        self.setup_bytes_up + self.setup_bytes_down
+    }
+
+    /// The options of `build` that make this table.
+    pub fn options(&self) -> String {
+        let mut text = format!("--protocol {} --preset {}", self.protocol, self.preset);
+        // Columns change nothing of what is downloaded as it is.
+        if self.protocol.page().has_columns() && self.bytes_up > 0 {
+            text += &format!(" --columns {}", self.geometry.columns);
+        }
+        if let Some(form) = self.form {
+            text += &format!(" --form {form}");
+        }
+        match &self.tiers[..] {
+            [_] => text + " --max-tiers 1",
+            ends => {
+                let ends: Vec<String> = ends.iter().map(usize::to_string).collect();
+                text + " --tiers " + &ends.join(",")
+            }
+        }
+    }
+
+    /// What is to be small, of everything that counts.
+    fn costs(&self) -> [f64; 7] {
+        [
+            self.bytes_up as f64,
+            self.bytes_down as f64,
+            self.setup_bytes() as f64,
+            self.server_bytes as f64,
+            self.seconds,
+            1.0 / self.queries_per_second,
+            f64::from(self.linkable as u8),
+        ]
+    }
+
+    /// Whether the other one is as good in everything, and better in something.
+    fn is_dominated_by(&self, other: &Self) -> bool {
+        let both = || other.costs().into_iter().zip(self.costs());
+        both().all(|(other, own)| other <= own * AS_GOOD) && both().any(|(other, own)| other * AS_GOOD < own)
+    }
+}
+
+/// What is offered, without what is dominated.
+pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
+    let is_best = |offer: &&Offer| !offers.iter().any(|other| offer.is_dominated_by(other));
+    let mut best: Vec<Offer> = offers.iter().filter(is_best).cloned().collect();
+    best.dedup_by(|a, b| a.costs() == b.costs());
+    best
+}
+
+/// The parameter sets of a protocol that reach the least security of this program.
+pub(super) fn secure_presets(protocol: Protocol) -> Vec<&'static str> {
+    let secure = presets_of(protocol).into_iter().filter(|set| set.security_bits >= MIN_SECURITY_BITS);
+    secure.map(|set| set.name).collect()
+}
+
+/// Every table that records of these lengths could have, as far as `options` leave a choice; `linkable` if queries may name
+/// keys. Or why there is none.
+pub(crate) fn plans(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    linkable: bool,
+    progress: &dyn Progress,
+) -> Result<Vec<Plan>, BuildError> {
+    // What is named is allowed.
+    let linkable =
+        linkable || options.protocol.is_some() || options.preset.is_some() || options.form.is_some();
+    let is_asked = |own: &Protocol| match options.protocol {
+        Some(asked) => asked == *own,
+        None => options.columns.is_none() || own.page().has_columns(),
+    };
+    let with_sets = |protocol: Protocol| {
+        let sets = sets(protocol, options).into_iter().filter(|set| linkable || !has_keys(protocol, set));
+        (protocol, sets.collect::<Vec<_>>())
+    };
+    let protocols: Vec<_> = Protocol::ALL.iter().copied().filter(is_asked).map(with_sets).collect();
+    if let (true, Some(unknown)) = (protocols.iter().all(|(_, sets)| sets.is_empty()), &options.preset) {
+        return Err(ProtocolError::from(HeError::UnknownPreset(unknown.clone())).into());
+    }
+    progress.start("plan", protocols.len() as u64, "protocols");
+    let of_each = protocols.par_iter().with_max_len(1).map(|(protocol, sets)| {
+        progress.check()?;
+        let found = of_protocol(lengths, by_key, *protocol, sets, options);
+        progress.advance(1);
+        found
+    });
+    all_or_why_none(of_each.collect::<Vec<_>>())
+}
+
+/// The tables of a protocol with these parameter sets, or why there is none.
+fn of_protocol(
+    lengths: &Lengths,
+    by_key: bool,
+    protocol: Protocol,
+    sets: &[String],
+    options: &BuildOptions,
+) -> Result<Vec<Plan>, BuildError> {
+    let mut own = BuildOptions { protocol: Some(protocol), ..options.clone() };
+    let is_free = options.protocol.is_none() && matches!(options.tiers, Tiers::AtMost(_));
+    // All keys are in a table's first tier: where this is a single block, a query grows with them, and tiers save nothing of it.
+    if is_free && !protocol.page().has_columns() {
+        own.tiers = Tiers::AtMost(1);
+    }
+    let mut ends: Option<Vec<usize>> = None;
+    let kinds = sets.iter().flat_map(|set| forms(options).into_iter().map(move |form| (set, form)));
+    let of_each = kinds.map(|(set, form)| {
+        let own = BuildOptions { preset: Some(set.clone()), form, ..own.clone() };
+        let found = variants(lengths, by_key, &own, ends.as_deref())?;
+        // To look for tiers takes time, and those that suit one set suit the others about as well.
+        ends = ends.take().or_else(|| found.last().map(|suitable| suitable.ends.clone()));
+        Ok(found)
+    });
+    all_or_why_none(of_each)
+}
+
+/// All tables together; if there are none, the first reason.
+fn all_or_why_none(
+    found: impl IntoIterator<Item = Result<Vec<Plan>, BuildError>>,
+) -> Result<Vec<Plan>, BuildError> {
+    let (mut plans, mut error) = (Vec::new(), None);
+    for found in found {
+        match found {
+            Ok(found) => plans.extend(found),
+            Err(reason) if reason.is_cancelled() => return Err(reason),
+            Err(reason) => error = error.or(Some(reason)),
+        }
+    }
+    match error {
+        Some(reason) if plans.is_empty() => Err(reason),
+        _ => Ok(plans),
+    }
+}
+
+/// Whether clients of a protocol have keys, which its queries name.
+fn has_keys(protocol: Protocol, preset: &str) -> bool {
+    let (page, slots) = (protocol.page(), Slots { count: 1, slot_bytes: 1, by_key: false });
+    let table = page.shape(preset, slots, None).and_then(|shape| page.table(preset, shape));
+    table.is_ok_and(|table| table.facts().keys.is_some())
+}
+
+fn sets(protocol: Protocol, options: &BuildOptions) -> Vec<String> {
+    match &options.preset {
+        Some(preset) if protocol.page().has_set(preset) => vec![preset.clone()],
+        Some(_) => Vec::new(),
+        None => secure_presets(protocol).into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn forms(options: &BuildOptions) -> Vec<Option<DbForm>> {
+    options.form.map_or(FORMS.map(Some).to_vec(), |form| vec![Some(form)])
+}
+
+/// The tables of a protocol, set and form: with tiers, those that end at `known` or else the cheapest, if they pay, and without;
+/// each with the columns that suit it, more and fewer. What suits best is the last.
+fn variants(
+    lengths: &Lengths,
+    by_key: bool,
+    options: &BuildOptions,
+    known: Option<&[usize]>,
+) -> Result<Vec<Plan>, BuildError> {
+    let (is_free, longest) = (matches!(options.tiers, Tiers::AtMost(_)), lengths.ends().1);
+    let plan = |tiers: Tiers, columns| {
+        Plan::of_protocol(lengths, by_key, &BuildOptions { tiers, columns, ..options.clone() })
+    };
+    // Where no value has a byte, there is no end that could be named.
+    let ending =
+        |ends: &[usize]| if longest == 0 { options.tiers.clone() } else { Tiers::Ends(ends.to_vec()) };
+    let tiers = known.map_or_else(|| options.tiers.clone(), ending);
+    let suitable = plan(tiers, options.columns)?;
+    let facts = suitable.params.facts();
+    // Columns change nothing of what is downloaded as it is.
+    let may_vary = options.columns.is_none() && facts.protocol.page().has_columns() && !facts.is_local();
+    let columns = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
+    let columns = if may_vary { &columns[..] } else { &[] };
+    let others = |ends: &[usize]| {
+        columns.iter().filter_map(|&columns| plan(ending(ends), Some(columns)).ok()).collect()
+    };
+    let mut plans: Vec<Plan> = others(&suitable.ends);
+    if is_free && suitable.ends.len() > 1 {
+        plans.extend(plan(ending(&[longest]), options.columns));
+        plans.extend(others(&[longest]));
+    }
+    plans.push(suitable);
+    Ok(plans)
+}

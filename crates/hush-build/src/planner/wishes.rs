@@ -1,0 +1,261 @@
+//! What users wish of a table: a goal, budgets, and how they are connected.
+
+use std::{cmp::Ordering, fmt, str::FromStr};
+
+use hush_engine::{Bytes, Seconds};
+use thiserror::Error;
+
+use super::{Clients, Offer};
+
+/// Bytes that a server takes without any table: tables that are much shorter are not told apart by their memory.
+const SERVER_BYTES: u64 = 64 << 20;
+
+/// What is to be as little as possible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Goal {
+    /// The time of a look-up, and what is kept of a table, equally: half of one is worth twice the other. The server keeps its
+    /// memory, and each client what it sends and receives once.
+    #[default]
+    Balance,
+    /// The time of a look-up: the server's, and that of sending.
+    Latency,
+    /// What a look-up sends and receives.
+    Bytes,
+    /// The memory of a server.
+    Memory,
+    /// What a look-up costs: cores and traffic.
+    Cost,
+}
+
+impl Goal {
+    /// Every goal, by name.
+    pub const ALL: [(&'static str, Goal); 5] = [
+        ("balance", Self::Balance),
+        ("latency", Self::Latency),
+        ("bytes", Self::Bytes),
+        ("memory", Self::Memory),
+        ("cost", Self::Cost),
+    ];
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|(own, _)| *own == name);
+        found
+            .map(|(_, goal)| goal)
+            .ok_or_else(|| format!("unknown goal '{name}': use balance, latency, bytes, memory or cost"))
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, _) = Self::ALL.into_iter().find(|(_, goal)| goal == self).expect("all are there");
+        f.write_str(name)
+    }
+}
+
+/// Memory that a server may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemoryBudget {
+    /// So many times the values.
+    Times(f64),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// Limits; `None` is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budgets {
+    /// Bytes of a query.
+    pub upload: Option<u64>,
+    /// Bytes of an answer.
+    pub download: Option<u64>,
+    /// Bytes that a client sends and receives once.
+    pub setup: Option<u64>,
+    /// A server's memory.
+    pub memory: Option<MemoryBudget>,
+    /// Seconds of a look-up, as of [`Goal::Latency`].
+    pub latency: Option<f64>,
+    /// Whether a server may link the look-ups of a client. What names a protocol, a parameter set or a form allows it.
+    pub linkable: bool,
+}
+
+/// How clients are connected: 10^6 bits a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Network {
+    /// From a client.
+    pub up: f64,
+    /// To a client.
+    pub down: f64,
+}
+
+impl Default for Network {
+    /// 32 Mbit/s both ways.
+    fn default() -> Self {
+        Self { up: 32.0, down: 32.0 }
+    }
+}
+
+/// What is paid, in one currency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prices {
+    /// An hour of a core.
+    pub core_hour: f64,
+    /// 10^9 bytes sent, either way.
+    pub gigabyte: f64,
+}
+
+impl Default for Prices {
+    /// What clouds take: 0.04 an hour of a core, 0.05 a gigabyte.
+    fn default() -> Self {
+        Self { core_hour: 0.04, gigabyte: 0.05 }
+    }
+}
+
+/// What is wished of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wishes {
+    /// What is to be little.
+    pub goal: Goal,
+    /// What nothing may exceed.
+    pub budgets: Budgets,
+    /// For whom it is.
+    pub clients: Clients,
+    /// How these are connected.
+    pub network: Network,
+    /// What things cost.
+    pub prices: Prices,
+}
+
+/// A budget, and what a table needs of it.
+struct Need {
+    name: &'static str,
+    option: &'static str,
+    needed: f64,
+    limit: f64,
+    /// For people.
+    text: fn(f64) -> String,
+}
+
+impl Need {
+    fn excess(&self) -> f64 {
+        self.needed / self.limit
+    }
+
+    fn is_met(&self) -> bool {
+        self.needed <= self.limit
+    }
+}
+
+impl Wishes {
+    /// Seconds of a look-up: the server's, and of sending, with its share of what is sent once.
+    pub fn latency(&self, offer: &Offer) -> f64 {
+        let seconds = |bytes: f64, megabits: f64| bytes * 8.0 / (megabits * 1e6);
+        let (setup_up, setup_down) = offer.setup_shares(self.clients.lookups);
+        offer.seconds
+            + seconds(offer.bytes_up as f64 + setup_up, self.network.up)
+            + seconds(offer.bytes_down as f64 + setup_down, self.network.down)
+    }
+
+    /// What a million look-ups cost, on a machine of so many threads.
+    pub fn cost(&self, offer: &Offer, threads: usize) -> f64 {
+        let core_hours = threads as f64 / offer.queries_per_second / 3600.0;
+        let gigabytes = offer.bytes(self.clients.lookups) / 1e9;
+        1e6 * (core_hours * self.prices.core_hour + gigabytes * self.prices.gigabyte)
+    }
+
+    /// The goal as a number: less is better.
+    pub fn score(&self, offer: &Offer, threads: usize) -> f64 {
+        match self.goal {
+            Goal::Balance => {
+                // Without the last one, a hint of gigabytes would win wherever it spares a server as many.
+                let kept = [SERVER_BYTES, offer.server_bytes, offer.setup_bytes()];
+                self.latency(offer) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
+            }
+            Goal::Latency => self.latency(offer),
+            Goal::Bytes => offer.bytes(self.clients.lookups),
+            Goal::Memory => offer.server_bytes as f64,
+            Goal::Cost => self.cost(offer, threads),
+        }
+    }
+
+    /// The budgets, and what a table of values of so many bytes needs of them.
+    fn needs(&self, offer: &Offer, payload: u64) -> Vec<Need> {
+        let Budgets { upload, download, setup, memory, latency, .. } = self.budgets;
+        let memory = memory.map(|memory| match memory {
+            MemoryBudget::Times(times) => times * payload as f64,
+            MemoryBudget::Bytes(bytes) => bytes as f64,
+        });
+        let of_bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
+        let bytes = [
+            ("a query", "--max-upload", offer.bytes_up, of_bytes(upload)),
+            ("an answer", "--max-download", offer.bytes_down, of_bytes(download)),
+            ("what a client sends and gets once", "--max-setup", offer.setup_bytes(), of_bytes(setup)),
+            ("a server's memory", "--max-memory", offer.server_bytes, memory),
+        ];
+        let bytes = bytes.into_iter().filter_map(|(name, option, needed, limit)| {
+            let text = |bytes: f64| Bytes(bytes as usize).to_string();
+            Some(Need { name, option, needed: needed as f64, limit: limit?, text })
+        });
+        let time = latency.map(|limit| Need {
+            name: "a look-up",
+            option: "--max-latency",
+            needed: self.latency(offer),
+            limit,
+            text: |seconds| Seconds(seconds).to_string(),
+        });
+        bytes.chain(time).collect()
+    }
+
+    /// Whether a table of values of so many bytes is within all budgets.
+    pub fn are_met(&self, offer: &Offer, payload: u64) -> bool {
+        self.needs(offer, payload).iter().all(Need::is_met)
+    }
+
+    /// How two tables compare: by the goal, then by the latency.
+    pub fn order(&self, a: &Offer, b: &Offer, threads: usize) -> Ordering {
+        let by_goal = self.score(a, threads).total_cmp(&self.score(b, threads));
+        by_goal.then(self.latency(a).total_cmp(&self.latency(b)))
+    }
+
+    /// Why none of `offers`, of which there are some, is within all budgets.
+    pub fn refusal(&self, offers: &[Offer], payload: u64, threads: usize) -> OutOfBudget {
+        let excess = |offer: &Offer| self.needs(offer, payload).iter().map(Need::excess).fold(1.0, f64::max);
+        let nearest = offers
+            .iter()
+            .min_by(|a, b| excess(a).total_cmp(&excess(b)).then(self.order(a, b, threads)))
+            .expect("some offers");
+        let needs = self.needs(nearest, payload);
+        let binding = needs.iter().enumerate().filter_map(|(index, need)| {
+            let needed = offers.iter().map(|offer| self.needs(offer, payload)[index].needed);
+            let least = needed.fold(f64::INFINITY, f64::min);
+            let Need { name, option, limit, text, .. } = need;
+            (least > *limit).then(|| {
+                format!("{name} takes at least {}, and {option} allows {}", text(least), text(*limit))
+            })
+        });
+        let binding: Vec<String> = binding.collect();
+        let exceeded = needs.iter().filter(|need| !need.is_met()).map(|need| {
+            let Need { name, option, limit, text, needed } = need;
+            format!("{name} of {} ({option} allows {})", text(*needed), text(*limit))
+        });
+        let exceeded: Vec<String> = exceeded.collect();
+        let binding = match binding.is_empty() {
+            true => "no table is within all budgets at once".to_owned(),
+            false => binding.join("; "),
+        };
+        OutOfBudget { binding, nearest: Box::new(nearest.clone()), exceeded: exceeded.join(", ") }
+    }
+}
+
+/// No table is within the budgets.
+#[derive(Clone, Debug, Error)]
+#[error("{binding}: the nearest is {} with {exceeded}", nearest.options())]
+pub struct OutOfBudget {
+    binding: String,
+    /// The table that exceeds its budgets least.
+    pub nearest: Box<Offer>,
+    exceeded: String,
+}

@@ -1,0 +1,21 @@
+//! A table is put where others fetch it.
+
+use hush_engine::{Bytes, Progress};
+use hush_ingest::mirror::{MirrorError, RemoteTable};
+use hush_store::snapshot::Snapshot;
+
+/// Puts a table at `to`: what of it is not there yet, then its header. Before that it says how much it is.
+///
+/// # Errors
+/// [`MirrorError`] says what is in the way.
+pub fn push(snapshot: &Snapshot, to: &RemoteTable, progress: &dyn Progress) -> Result<(), MirrorError> {
+    let files = to.lacks(snapshot.header())?;
+    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let all: u64 = snapshot.header().files.iter().map(|file| file.bytes).sum();
+    progress.note(&format!("{} to put there of {}", Bytes(bytes as usize), Bytes(all as usize)));
+    progress.start("push", bytes, "bytes");
+    to.push(snapshot, &files, &|bytes| {
+        progress.advance(bytes);
+        progress.check()
+    })
+}

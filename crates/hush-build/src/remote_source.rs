@@ -1,0 +1,80 @@
+//! A table that is elsewhere, as a source of parts: of its files comes here what the parts read.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use hush_engine::{
+    OpenError, free_disk,
+    parts::{RemoteTable, SparseFiles},
+};
+use hush_ingest::mirror::{MirrorError as FetchError, RemoteTable as TableAt, SparseCopy};
+use hush_protocol::descriptor::Descriptor;
+use hush_store::snapshot::{FileEntry, SnapshotError};
+
+use crate::mirror::{LOOK, MirrorError};
+
+/// The table at a URL, and the folder in which copies of such tables are.
+pub struct RemoteSource {
+    /// The URL.
+    pub url: PathBuf,
+    /// The folder of copies.
+    pub cache: PathBuf,
+}
+
+impl RemoteSource {
+    fn table(&self) -> Result<TableAt, MirrorError> {
+        Ok(TableAt::of(&self.url)?.ok_or_else(|| FetchError::Scheme { path: self.url.clone() })?)
+    }
+
+    fn copy(&self) -> Result<SparseCopy, MirrorError> {
+        let mut copies = self.table()?.place_in(&self.cache).into_os_string();
+        copies.push(".parts");
+        loop {
+            match SparseCopy::begin(self.table()?, Path::new(&copies)) {
+                Err(FetchError::Snapshot(SnapshotError::Busy(_))) => thread::sleep(LOOK),
+                begun => return Ok(begun?),
+            }
+        }
+    }
+}
+
+impl RemoteTable for RemoteSource {
+    fn descriptor(&self) -> Result<Descriptor, OpenError> {
+        let header = self.table()?.header().map_err(MirrorError::from)?;
+        Ok(header.descriptor)
+    }
+
+    fn begin(&self) -> Result<Box<dyn SparseFiles>, OpenError> {
+        Ok(Box::new(CopyOfParts(self.copy()?)))
+    }
+}
+
+struct CopyOfParts(SparseCopy);
+
+impl SparseFiles for CopyOfParts {
+    fn folder(&self) -> &Path {
+        self.0.folder()
+    }
+
+    /// Waits while another process of this machine fetches of the same table.
+    fn bring(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), OpenError> {
+        let missing = loop {
+            match self.0.missing(&entry.name, ranges) {
+                Err(SnapshotError::Busy(_)) => thread::sleep(LOOK),
+                missing => break missing?,
+            }
+        };
+        let (table, folder, bytes) = (self.0.shown().into(), self.folder().to_owned(), missing.bytes());
+        if let Some(free) = free_disk(&folder).filter(|free| *free < bytes) {
+            return Err(MirrorError::NoRoom { table, folder, missing: bytes, free }.into());
+        }
+        Ok(self.0.fetch(missing).map_err(MirrorError::from)?)
+    }
+
+    fn forget_others(&self) {
+        self.0.forget_others();
+    }
+}

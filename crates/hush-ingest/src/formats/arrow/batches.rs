@@ -1,0 +1,58 @@
+//! Record batches of Arrow that this program has already, or gets from another within it: nothing is encoded, and no row is copied
+//! before it is a record.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arrow_array::RecordBatchReader;
+
+use crate::IngestError;
+
+/// A stream of batches, which is read once.
+type Stream = Box<dyn RecordBatchReader + Send>;
+
+/// The batches of one stream. Clones are of the same, and one of them may read it.
+#[derive(Clone)]
+pub struct Batches(Arc<Inner>);
+
+struct Inner {
+    name: PathBuf,
+    stream: Mutex<Option<Stream>>,
+}
+
+impl Batches {
+    /// Batches that go by `name` in messages and in the table's header.
+    pub fn new(name: &str, stream: Stream) -> Self {
+        Self(Arc::new(Inner { name: name.into(), stream: Mutex::new(Some(stream)) }))
+    }
+
+    pub(crate) fn name(&self) -> &Path {
+        &self.0.name
+    }
+
+    /// The stream, for who reads it.
+    pub(crate) fn take(&self) -> Result<Stream, IngestError> {
+        let taken = self.0.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| IngestError::Arrow {
+            path: self.0.name.clone(),
+            message: "its batches were read already: give it anew".into(),
+        })
+    }
+}
+
+impl PartialEq for Batches {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Batches {}
+
+impl fmt::Debug for Batches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Batches({})", self.0.name.display())
+    }
+}

@@ -1,0 +1,319 @@
+//! The rows of a CSV text, field by field. Text that the dialect forbids is an error and never part of a field.
+//!
+//! The scanner is a state machine of one byte. Runs of ordinary bytes are found with `memchr` and copied as a whole.
+
+use std::io::{self, BufRead};
+
+use memchr::{memchr_iter, memchr2, memchr3};
+
+use crate::{CsvDialect, LongField, MAX_ROW_SIZE, input::text::Text};
+
+/// Bytes of a field that an error shows.
+const SHOWN_BYTES: usize = 24;
+/// Bytes of a field that are looked at one by one.
+const NEAR_BYTES: usize = 8;
+const ESCAPE: u8 = b'\\';
+
+/// Reads rows, and counts lines.
+pub(crate) struct CsvRows {
+    pub(crate) text: Text,
+    separator: u8,
+    quote: Option<u8>,
+    backslash: bool,
+    /// The line of the next byte, from 1.
+    line: u64,
+    row: Row,
+    longest: Option<LongField>,
+    /// Whether the text is in the middle of a line that has a fault.
+    is_in_fault: bool,
+}
+
+/// A row that was read.
+#[derive(Default)]
+struct Row {
+    /// The line of its first byte.
+    line: u64,
+    /// All fields, one after another, without quotes and escapes.
+    bytes: Vec<u8>,
+    /// Where each field ends.
+    ends: Vec<usize>,
+    /// The line of the first byte of the field at hand.
+    field_line: u64,
+}
+
+/// Why there is no row.
+#[derive(Debug)]
+pub(crate) enum CsvFault {
+    /// The text cannot be read.
+    Io(io::Error),
+    /// The row is longer than [`MAX_ROW_SIZE`].
+    TooLong,
+    /// The text ends within a quoted field, whose quote is on `line`.
+    Unclosed { line: u64 },
+    /// A quoted field from `line` to `last_line` has text behind its closing quote.
+    BehindQuote { line: u64, last_line: u64, shown: String, is_escape: bool },
+}
+
+impl From<io::Error> for CsvFault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Before the first byte of a field.
+    FieldStart,
+    Unquoted,
+    Quoted,
+    /// Behind a backslash in a quoted field.
+    Escape,
+    /// Behind a quote in a quoted field.
+    Quote,
+}
+
+impl Row {
+    /// Begins a row on a line.
+    fn start_at(&mut self, line: u64) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.line = line;
+        self.field_line = line;
+    }
+
+    fn start(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn field(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
+    }
+}
+
+impl CsvRows {
+    /// Reads from `text`, whose fields end with `separator`.
+    pub(crate) fn new(text: Text, separator: u8, dialect: CsvDialect) -> Self {
+        let CsvDialect { quote, backslash, .. } = dialect;
+        Self {
+            text,
+            separator,
+            quote,
+            backslash,
+            line: 1,
+            row: Row::default(),
+            longest: None,
+            is_in_fault: false,
+        }
+    }
+
+    /// The line of the first byte of the last row, from 1.
+    pub(crate) fn line(&self) -> u64 {
+        self.row.line
+    }
+
+    /// The number of fields of the last row.
+    pub(crate) fn len(&self) -> usize {
+        self.row.ends.len()
+    }
+
+    /// A field of the last row.
+    pub(crate) fn field(&self, index: usize) -> &[u8] {
+        self.row.field(index)
+    }
+
+    /// The longest field so far of those that span several lines.
+    pub(crate) fn longest(&self) -> Option<LongField> {
+        self.longest.clone()
+    }
+
+    /// Skips the rest of a line.
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.text.fill_buf()?;
+            let end = memchr2(b'\n', b'\r', buffer);
+            let (count, is_lf) = end.map_or((buffer.len(), false), |at| (at + 1, buffer[at] == b'\n'));
+            self.line += u64::from(is_lf);
+            self.text.consume(count);
+            if end.is_some() || count == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Skips line ends, and with them empty lines. Returns `false` at the end of the text.
+    fn skip_line_ends(&mut self) -> io::Result<bool> {
+        loop {
+            let buffer = self.text.fill_buf()?;
+            let ends = buffer.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+            let (count, is_end) = (buffer.len(), buffer.is_empty());
+            self.line += buffer[..ends].iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.text.consume(ends);
+            if is_end || ends < count {
+                return Ok(!is_end);
+            }
+        }
+    }
+
+    /// Reads the next row; `false` at the end of the text.
+    ///
+    /// # Errors
+    /// [`CsvFault`]. Behind [`CsvFault::BehindQuote`] the next row begins on the next line; behind others there are no more rows.
+    pub(crate) fn read(&mut self) -> Result<bool, CsvFault> {
+        if std::mem::take(&mut self.is_in_fault) {
+            self.skip_line()?;
+        }
+        if !self.skip_line_ends()? {
+            return Ok(false);
+        }
+        let Self { text, separator, quote, backslash, line, row, longest, is_in_fault } = self;
+        let (separator, quote) = (*separator, *quote);
+        row.start_at(*line);
+        let mut state = State::FieldStart;
+        loop {
+            let buffer = text.fill_buf()?;
+            if buffer.is_empty() {
+                return end_text(state, row, *line, longest);
+            }
+            let mut at = 0;
+            while let Some(&byte) = buffer.get(at) {
+                match state {
+                    State::FieldStart if quote == Some(byte) => {
+                        at += 1;
+                        state = State::Quoted;
+                    }
+                    State::FieldStart => state = State::Unquoted,
+                    State::Quoted => {
+                        let run = quoted_run(&buffer[at..], quote, *backslash);
+                        row.bytes.extend_from_slice(run);
+                        *line += memchr_iter(b'\n', run).count() as u64;
+                        at += run.len();
+                        if let Some(&byte) = buffer.get(at) {
+                            at += 1;
+                            state = if quote == Some(byte) { State::Quote } else { State::Escape };
+                        }
+                    }
+                    State::Escape => {
+                        at += escaped(row, byte, quote);
+                        state = State::Quoted;
+                    }
+                    State::Quote if quote == Some(byte) => {
+                        row.bytes.push(byte);
+                        at += 1;
+                        state = State::Quoted;
+                    }
+                    State::Unquoted | State::Quote => {
+                        if state == State::Unquoted {
+                            at += take_plain(row, &buffer[at..], separator);
+                        }
+                        match buffer.get(at) {
+                            None => {}
+                            Some(&byte) if byte == separator => {
+                                end_field(row, *line, longest);
+                                at += 1;
+                                state = State::FieldStart;
+                            }
+                            // The LF of a CRLF is skipped with empty lines.
+                            Some(&end @ (b'\n' | b'\r')) => {
+                                end_field(row, *line, longest);
+                                *line += u64::from(end == b'\n');
+                                text.consume(at + 1);
+                                return Ok(true);
+                            }
+                            Some(_) => {
+                                let fault = behind_quote(row, *line, &buffer[at..]);
+                                text.consume(at);
+                                *is_in_fault = true;
+                                return Err(fault);
+                            }
+                        }
+                    }
+                }
+            }
+            text.consume(at);
+            if (row.bytes.len() + row.ends.len()) as u64 >= MAX_ROW_SIZE {
+                return Err(CsvFault::TooLong);
+            }
+        }
+    }
+}
+
+/// Ends the row that the text ends in.
+fn end_text(
+    state: State,
+    row: &mut Row,
+    line: u64,
+    longest: &mut Option<LongField>,
+) -> Result<bool, CsvFault> {
+    match state {
+        State::Quoted | State::Escape => Err(CsvFault::Unclosed { line: row.field_line }),
+        State::FieldStart | State::Unquoted | State::Quote => {
+            end_field(row, line, longest);
+            Ok(true)
+        }
+    }
+}
+
+/// Takes the bytes before a separator or line end, and returns how many there are.
+fn take_plain(row: &mut Row, rest: &[u8], separator: u8) -> usize {
+    let run = plain_run(rest, separator);
+    row.bytes.extend_from_slice(&rest[..run]);
+    run
+}
+
+/// Takes the byte behind a backslash, and returns whether it was taken: a backslash before anything else stands for itself.
+fn escaped(row: &mut Row, byte: u8, quote: Option<u8>) -> usize {
+    let is_escaped = byte == ESCAPE || quote == Some(byte);
+    row.bytes.push(if is_escaped { byte } else { ESCAPE });
+    usize::from(is_escaped)
+}
+
+/// Returns the bytes of `rest` before a quote or, if that escapes, a backslash.
+fn quoted_run(rest: &[u8], quote: Option<u8>, backslash: bool) -> &[u8] {
+    let end = match (quote, backslash) {
+        (Some(quote), true) => memchr2(quote, ESCAPE, rest),
+        (Some(quote), false) => memchr::memchr(quote, rest),
+        (None, _) => None,
+    };
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+/// Returns the bytes of `rest` before a separator or line end. Most fields are too short for a vector search to pay.
+fn plain_run(rest: &[u8], separator: u8) -> usize {
+    let is_end = |byte: &u8| matches!(*byte, b'\n' | b'\r') || *byte == separator;
+    let near = &rest[..rest.len().min(NEAR_BYTES)];
+    let found = near.iter().position(is_end);
+    let far = || memchr3(separator, b'\n', b'\r', &rest[near.len()..]).map(|at| near.len() + at);
+    found.or_else(far).unwrap_or(rest.len())
+}
+
+/// Ends the field at hand, whose last byte is on `line`.
+fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
+    if row.field_line < line {
+        let bytes = (row.bytes.len() - row.start()) as u64;
+        if longest.as_ref().is_none_or(|longest| longest.bytes < bytes) {
+            let (first_line, last_line) = (row.field_line, line);
+            *longest = Some(LongField { bytes, first_line, last_line, ..LongField::default() });
+        }
+    }
+    row.ends.push(row.bytes.len());
+    row.field_line = line;
+}
+
+/// The fault of text behind a closing quote on `last_line`. `rest` is the text.
+fn behind_quote(row: &mut Row, last_line: u64, rest: &[u8]) -> CsvFault {
+    let field = &row.bytes[row.start()..];
+    let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
+    let line_end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+    let (line, rest) = (&rest[..line_end], &rest[..line_end.min(SHOWN_BYTES)]);
+    let own = own.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let text = [own, b"\"", rest].concat();
+    let shown = String::from_utf8_lossy(&text).replace(char::is_control, "\u{fffd}");
+    let fault =
+        CsvFault::BehindQuote { line: row.field_line, last_line, shown, is_escape: field.ends_with(b"\\") };
+    // What the quote has swallowed is a field of the bad row, and what is behind it another.
+    row.ends.push(row.bytes.len());
+    row.bytes.extend_from_slice(line);
+    row.ends.push(row.bytes.len());
+    fault
+}

@@ -1,0 +1,164 @@
+//! The files below a folder: which are taken, and how many are not.
+
+use std::{
+    fmt,
+    fs::{self, Metadata},
+    io,
+    ops::AddAssign,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use crate::{FolderAs, IngestError, IngestOptions};
+
+/// What is in a folder of files and not among its records. Its text is a line for who builds the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Files whose name starts with a dot.
+    pub hidden_files: u64,
+    /// Folders whose name starts with a dot; nothing in them is counted.
+    pub hidden_folders: u64,
+    /// Symbolic links.
+    pub links: u64,
+}
+
+impl AddAssign for Skipped {
+    fn add_assign(&mut self, other: Self) {
+        self.hidden_files += other.hidden_files;
+        self.hidden_folders += other.hidden_folders;
+        self.links += other.links;
+    }
+}
+
+impl Skipped {
+    /// Whether nothing was skipped.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            (self.hidden_files, "hidden file"),
+            (self.hidden_folders, "hidden folder"),
+            (self.links, "link"),
+        ];
+        let counts: Vec<String> = kinds
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, name)| format!("{count} {name}{}", if *count == 1 { "" } else { "s" }))
+            .collect();
+        let counts = match counts.split_last() {
+            Some((last, rest @ [_, ..])) => format!("{} and {last}", rest.join(", ")),
+            _ => counts.concat(),
+        };
+        let switches = match (self.hidden_files + self.hidden_folders, self.links) {
+            (_, 0) => "--hidden takes",
+            (0, _) => "--follow-links takes",
+            _ => "--hidden and --follow-links take",
+        };
+        let them = if self.hidden_files + self.hidden_folders + self.links == 1 { "it" } else { "them" };
+        write!(f, "skipped {counts}: {switches} {them}")
+    }
+}
+
+/// The files below a folder, each folder in the order of its names' bytes. Holds the names of one folder per level.
+pub(crate) struct Walk {
+    hidden: bool,
+    follow_links: bool,
+    /// Whether the files have rows: those that writers of such folders leave beside them, such as `_SUCCESS`, count as hidden.
+    is_of_rows: bool,
+    levels: Vec<Level>,
+    skipped: Skipped,
+}
+
+struct Level {
+    /// The entries left, last first.
+    entries: Vec<PathBuf>,
+    /// Device and inode of the folder.
+    id: (u64, u64),
+}
+
+impl Walk {
+    pub(crate) fn new(root: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
+        let (hidden, follow_links) = (options.hidden, options.follow_links);
+        let unreadable = |source| IngestError::Unreadable { path: root.into(), source };
+        let id = id(&root.metadata().map_err(unreadable)?);
+        let levels = vec![Level { entries: entries(root)?, id }];
+        let is_of_rows = options.folder == Some(FolderAs::Rows);
+        Ok(Self { hidden, follow_links, is_of_rows, levels, skipped: Skipped::default() })
+    }
+
+    /// What was skipped so far.
+    pub(crate) fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    /// Whether the file at `path` is a record. A folder is gone into, what is not to be taken counted.
+    fn is_taken(&mut self, path: &Path) -> Result<bool, IngestError> {
+        let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
+        let mut metadata = path.symlink_metadata().map_err(unreadable)?;
+        let is_hidden = starts_with(path, b".") || (self.is_of_rows && starts_with(path, b"_"));
+        if !self.hidden && is_hidden {
+            let is_folder = metadata.is_dir();
+            *(if is_folder { &mut self.skipped.hidden_folders } else { &mut self.skipped.hidden_files }) += 1;
+            return Ok(false);
+        }
+        let is_link = metadata.is_symlink();
+        if is_link && !self.follow_links {
+            self.skipped.links += 1;
+            return Ok(false);
+        }
+        if is_link {
+            metadata = path.metadata().map_err(unreadable)?;
+        }
+        if metadata.is_file() {
+            return Ok(true);
+        }
+        if !metadata.is_dir() {
+            return Err(IngestError::NotAFile { path: path.into() });
+        }
+        let id = id(&metadata);
+        if is_link && self.levels.iter().any(|level| level.id == id) {
+            return Err(IngestError::LinkLoop { path: path.into() });
+        }
+        self.levels.push(Level { entries: entries(path)?, id });
+        Ok(false)
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<PathBuf, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some(path) = self.levels.last_mut()?.entries.pop() else {
+                self.levels.pop();
+                continue;
+            };
+            match self.is_taken(&path) {
+                Ok(true) => return Some(Ok(path)),
+                Ok(false) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+fn starts_with(path: &Path, prefix: &[u8]) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().starts_with(prefix))
+}
+
+/// Returns what tells files of a machine apart, whatever their names are.
+pub(crate) fn id(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// The entries of a folder, last first.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, IngestError> {
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+    let mut entries = read().map_err(|source| IngestError::Unreadable { path: folder.into(), source })?;
+    entries.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(entries)
+}

@@ -1,0 +1,371 @@
+//! PostgreSQL: the rows of a table or of a query, copied out within one snapshot of the database.
+
+pub(crate) mod row;
+pub(crate) mod settings;
+pub(crate) mod tls;
+
+use std::{
+    cell::Cell,
+    error::Error as _,
+    path::{Path, PathBuf},
+    pin::Pin,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::ReadyChunks};
+use hush_protocol::schema::{ColumnType, Schema};
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_postgres::{Client, CopyOutStream, Error, error::SqlState};
+
+use crate::remote::{AUTHORITY_AS_SERVER, Refused, RemoteUrl};
+use crate::{
+    IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
+    formats::postgres::{
+        row::{Kind, NoCell, Row, column_type},
+        settings::Settings,
+    },
+    record::{cell::Cell as RowCell, projection::Projection},
+};
+
+/// Rows that are taken at a time, if so many have come.
+const ROWS_AHEAD: usize = 256;
+/// How long a server may take to say that a transaction has ended, and then to end the connection.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Tables that are looked at for the one that is asked for.
+const MAX_TABLES: i64 = 100_000;
+
+/// Nothing is written, all rows are of one moment, and their text is that of this program whatever the server has as its own. The
+/// order of rows that nothing orders is that of the table, so that a build that was interrupted finds it again.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
+    SET LOCAL datestyle = 'ISO'; SET LOCAL timezone = 'UTC'; SET LOCAL intervalstyle = 'iso_8601'; \
+    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3; SET LOCAL client_encoding = 'UTF8'; \
+    SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0; \
+    SET LOCAL statement_timeout = 0";
+
+/// Tables, views and what else has rows, those that need no schema before their name first; and about how many rows each has.
+const TABLES: &str = "SELECT n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), c.reltuples::float8 \
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition \
+    AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' \
+    ORDER BY 3 DESC, 1, 2 LIMIT $1";
+
+/// Reads the rows of a PostgreSQL query.
+pub(crate) struct PostgresReader {
+    path: PathBuf,
+    /// Rows that have come and are not read yet, the next one last.
+    come: Vec<Result<Bytes, Error>>,
+    rows: Pin<Box<ReadyChunks<CopyOutStream>>>,
+    /// Keeps the connection open; `None` once it is closed.
+    session: Option<Session>,
+    runtime: Runtime,
+    projection: Projection,
+    /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
+    columns: Vec<Option<(usize, Kind)>>,
+    /// The types of the columns of the query.
+    types: Vec<ColumnType>,
+    /// Whether a column has had what its type has not, such as `infinity`.
+    odd: Vec<Cell<bool>>,
+    row: Row,
+    number: u64,
+    total: Option<u64>,
+}
+
+impl PostgresReader {
+    pub(crate) fn open(url: &RemoteUrl, options: &IngestOptions) -> Result<Self, IngestError> {
+        let path = url.shown();
+        let settings = settings(url)?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
+        let (session, begun) = runtime.block_on(open(&settings, path, options))?;
+        let Begun { rows, projection, columns, types, total } = begun;
+        Ok(Self {
+            odd: types.iter().map(|_| Cell::new(false)).collect(),
+            types,
+            path: path.into(),
+            come: Vec::new(),
+            rows: Box::pin(rows.ready_chunks(ROWS_AHEAD)),
+            session: Some(session),
+            runtime,
+            projection,
+            columns,
+            row: Row::default(),
+            number: 0,
+            total,
+        })
+    }
+
+    fn place(&self) -> Place {
+        Place { path: self.path.clone(), row: self.number, line: None }
+    }
+
+    fn record(&mut self, line: &[u8]) -> Result<Record, IngestError> {
+        let refused = |number: u64, what: &str, advice| IngestError::Postgres {
+            path: self.path.clone(),
+            message: format!("row {number}{what}"),
+            advice,
+        };
+        if line.len() as u64 > MAX_ROW_SIZE {
+            let what = format!(" is longer than {MAX_ROW_SIZE} bytes");
+            return Err(refused(self.number, &what, "leave its long columns out with --value"));
+        }
+        if !self.row.read(line, self.columns.iter().flatten().count()) {
+            return Err(refused(self.number, " does not have the columns of the others", AGAIN));
+        }
+        self.projection.record(
+            || self.place(),
+            |column| {
+                let (field, kind) = self.columns[column.index].expect("it is in use");
+                let cell = self.row.cell(field, kind).inspect(|cell| {
+                    if let (RowCell::Text(text), Some(own)) = (cell, self.types[column.index].plain())
+                        && own.canonical(text.as_bytes()).is_none()
+                    {
+                        self.odd[column.index].set(true);
+                    }
+                });
+                cell.map_err(|reason| match reason {
+                    NoCell::Utf8 => {
+                        IngestError::BadUtf8 { place: self.place(), column: Some(column.name.clone()) }
+                    }
+                    NoCell::Form => refused(
+                        self.number,
+                        &format!(", column {:?}: the server writes it in another form", column.name),
+                        "convert it to text with --sql",
+                    ),
+                })
+            },
+        )
+    }
+}
+
+impl Iterator for PostgresReader {
+    type Item = Result<Record, IngestError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.come.is_empty() {
+            let Some(come) = self.runtime.block_on(self.rows.next()) else {
+                if let Some(session) = self.session.take() {
+                    self.runtime.block_on(session.end());
+                }
+                return None;
+            };
+            self.come = come;
+            self.come.reverse();
+        }
+        match self.come.pop()? {
+            Ok(line) => {
+                self.number += 1;
+                Some(self.record(&line))
+            }
+            Err(error) => Some(Err(refused(&self.path, &error, None))),
+        }
+    }
+}
+
+impl Reader for PostgresReader {
+    fn progress(&self) -> Progress {
+        Progress { read: self.number, total: self.total, unit: ProgressUnit::Rows }
+    }
+
+    fn projection(&self) -> Option<&Projection> {
+        Some(&self.projection)
+    }
+
+    fn columns(&self) -> Option<Schema> {
+        let own =
+            |index: usize| if self.odd[index].get() { ColumnType::ANY } else { self.types[index].clone() };
+        Some(self.projection.clone().typed(own).schema())
+    }
+}
+
+/// How the server of a URL is reached.
+///
+/// # Errors
+/// What is wrong with the URL, or that its policy does not allow it.
+pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
+    Settings::of(url).map_err(|Refused { message, advice }| {
+        let advice = advice.unwrap_or(AGAIN);
+        IngestError::Postgres { path: url.shown().into(), message, advice }
+    })
+}
+
+/// A query that runs.
+struct Begun {
+    rows: CopyOutStream,
+    projection: Projection,
+    columns: Vec<Option<(usize, Kind)>>,
+    types: Vec<ColumnType>,
+    total: Option<u64>,
+}
+
+/// A connection.
+struct Session {
+    client: Client,
+    connection: JoinHandle<Result<(), Error>>,
+}
+
+impl Session {
+    /// Ends the transaction and takes leave of the server, whose log would have a connection that broke off otherwise. Nothing was
+    /// written, so a server that has gone meanwhile changes nothing.
+    async fn end(self) {
+        let _ = timeout(FAREWELL, self.client.batch_execute("COMMIT")).await;
+        drop(self.client);
+        let _ = timeout(FAREWELL, self.connection).await;
+    }
+}
+
+async fn open(
+    settings: &Settings,
+    path: &Path,
+    options: &IngestOptions,
+) -> Result<(Session, Begun), IngestError> {
+    let left_out = settings.left_out.as_deref();
+    let connected = settings.config.connect(settings.tls.clone()).await;
+    let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
+    // What ends the connection, whoever waits for an answer is told too.
+    let session = Session { client, connection: tokio::spawn(connection) };
+    match begin(&session.client, path, options).await {
+        Ok(begun) => Ok((session, begun)),
+        Err(error) => {
+            session.end().await;
+            Err(error)
+        }
+    }
+}
+
+/// Begins the transaction and the query.
+async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<Begun, IngestError> {
+    let failed = |error: Error| refused(path, &error, None);
+    client.batch_execute(BEGIN).await.map_err(failed)?;
+    let (query, total) = match &options.sql {
+        Some(sql) => (sql.trim_end_matches(|c: char| c.is_whitespace() || c == ';').to_owned(), None),
+        None => choose_table(client, path, options).await?,
+    };
+    let statement = client.prepare(&query).await.map_err(failed)?;
+    let names: Vec<String> = statement.columns().iter().map(|column| column.name().to_owned()).collect();
+    if names.is_empty() {
+        let reason = "returns no columns; write a SELECT";
+        return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
+    }
+    let types: Vec<ColumnType> = statement
+        .columns()
+        .iter()
+        .map(|column| column_type(column.type_(), column.type_modifier()))
+        .collect();
+    let projection = Projection::new(path, &names, options)?.typed(|index| types[index].clone());
+    let mut used: Vec<usize> = projection.columns().map(|column| column.index).collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut columns = vec![None; names.len()];
+    let mut list = Vec::new();
+    for (field, &index) in used.iter().enumerate() {
+        let kind = Kind::of(statement.columns()[index].type_());
+        let name = quoted(&names[index]);
+        list.push(if kind == Kind::Nested { format!("to_json(q.{name})") } else { format!("q.{name}") });
+        columns[index] = Some((field, kind));
+    }
+    let list = list.join(", ");
+    // A comment may end the query.
+    let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
+    let rows = client.copy_out(&copy).await.map_err(failed)?;
+    Ok(Begun { rows, projection, columns, types, total })
+}
+
+/// The query of the rows of a table, and about how many there are.
+async fn choose_table(
+    client: &Client,
+    path: &Path,
+    options: &IngestOptions,
+) -> Result<(String, Option<u64>), IngestError> {
+    let found = client.query(TABLES, &[&MAX_TABLES]).await.map_err(|error| refused(path, &error, None))?;
+    let mut tables = Vec::new();
+    for row in &found {
+        let get = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
+        let (schema, name, visible, rows): (String, String, bool, f64) =
+            get().map_err(|error: Error| refused(path, &error, None))?;
+        let query = format!("SELECT * FROM {}.{}", quoted(&schema), quoted(&name));
+        let shown = if visible { name.clone() } else { format!("{schema}.{name}") };
+        tables.push((shown, format!("{schema}.{name}"), query, (rows >= 1.0).then_some(rows as u64)));
+    }
+    let chosen = match &options.table {
+        Some(asked) => tables.iter().find(|(shown, full, ..)| asked == shown || asked == full),
+        None => <&[_; 1]>::try_from(&tables[..]).ok().map(|[only]| only),
+    };
+    if let Some((_, _, query, rows)) = chosen {
+        return Ok((query.clone(), *rows));
+    }
+    let mut tables: Vec<String> = tables.into_iter().map(|(shown, ..)| shown).collect();
+    if let Some(asked) = &options.table {
+        tables.sort_by_key(|name| strsim::damerau_levenshtein(name, asked));
+    }
+    Err(IngestError::NoTable { path: path.into(), tables })
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+const AGAIN: &str = "run the build again";
+
+/// What the server, or the way to it, refused. `left_out` says which passwords were not looked at.
+fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
+    let (mut message, advice) = match error.as_db_error() {
+        Some(refusal) => {
+            let hint = refusal.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            (format!("{}{hint}", refusal.message()), advice(refusal.code()))
+        }
+        None if chain(error).contains("CaUsedAsEndEntity") => {
+            (AUTHORITY_AS_SERVER.0.to_owned(), AUTHORITY_AS_SERVER.1)
+        }
+        None => {
+            let message = chain(error);
+            let advice = match &message {
+                text if text.contains("password missing") => PASSWORD,
+                text if text.contains("TLS") => {
+                    "sslmode says what is checked, sslrootcert which authority may sign"
+                }
+                text if text.contains("connecting") || text.contains("timeout") => {
+                    "check the host and the port, and that the server runs and lets this machine in"
+                }
+                text if error.is_closed() || text.contains("communicating") => AGAIN,
+                _ => "check the URL",
+            };
+            (message, advice)
+        }
+    };
+    if let Some(left_out) = left_out {
+        message = format!("{message} ({left_out})");
+    }
+    IngestError::Postgres { path: path.into(), message, advice }
+}
+
+const PASSWORD: &str = "give the password in PGPASSWORD, in ~/.pgpass or in the URL";
+
+fn advice(code: &SqlState) -> &'static str {
+    match *code {
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => PASSWORD,
+        SqlState::INVALID_CATALOG_NAME => "the last part of the URL names the database",
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "let a user who may read it build, or ask its owner for GRANT SELECT"
+        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => "write a SELECT: nothing is changed",
+        SqlState::TOO_MANY_CONNECTIONS | SqlState::CANNOT_CONNECT_NOW | SqlState::ADMIN_SHUTDOWN => AGAIN,
+        SqlState::T_R_SERIALIZATION_FAILURE => AGAIN,
+        _ => "correct --sql or --table",
+    }
+}
+
+/// An error and what it came of.
+pub(crate) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,353 @@
+//! An input that is elsewhere is brought here first: as a file, which its reader may read here and there.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{Seek, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use tempfile::NamedTempFile;
+use tokio::{runtime::Builder, time::sleep};
+
+use crate::remote::{Patience, Refused, Remote, RemoteUrl, Scheme, TOO_SOON};
+use crate::{
+    Format, IngestError, IngestOptions, Input, Reader,
+    input::compression::{Compression, peek},
+    scheme,
+    spool::spool_error,
+};
+
+/// Bytes of a file in which a web page begins.
+const PAGE_HEAD_BYTES: usize = 256;
+/// How long a step waits for bytes.
+const STEP: Duration = Duration::from_millis(100);
+/// Pieces that have come and are not written yet.
+const PIECES_AHEAD: usize = 16;
+
+/// A file that came from elsewhere. It is removed with the last input that is it.
+#[derive(Clone)]
+pub struct Fetched(Arc<Inner>);
+
+struct Inner {
+    url: RemoteUrl,
+    file: NamedTempFile,
+    format: Format,
+    compression: Option<Compression>,
+}
+
+impl Fetched {
+    /// Where it came from, without what is secret in it.
+    pub(crate) fn shown(&self) -> &Path {
+        self.0.url.shown()
+    }
+
+    /// The file that holds it.
+    pub(crate) fn file(&self) -> &Path {
+        self.0.file.path()
+    }
+
+    pub(crate) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
+        let Inner { file, format, compression, .. } = &*self.0;
+        let unreadable = |source| spool_error(file.path(), source);
+        if is_page(file.path()).map_err(unreadable)? {
+            return Err(unfetched(
+                &self.0.url,
+                Refused::new(
+                    "a web page came in place of the file",
+                    "give the URL of the file itself, and check who may read it",
+                ),
+            ));
+        }
+        let format =
+            options.format.map_or_else(|| Format::of_fetched(file.path(), self.shown(), *format), Ok);
+        crate::open_file(file.path(), self.shown(), format.map_err(unreadable)?, *compression, options)
+    }
+}
+
+impl PartialEq for Fetched {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Fetched {}
+
+impl fmt::Debug for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fetched({})", self.shown().display())
+    }
+}
+
+/// An input that is being fetched. A thread of its own asks for it.
+pub struct Fetch {
+    inner: Inner,
+    dir: PathBuf,
+    events: Receiver<Event>,
+    has_begun: bool,
+    /// Bytes that are here.
+    here: u64,
+    size: Option<u64>,
+}
+
+enum Event {
+    /// The object begins, of so many bytes if that is known: what came before is of no use.
+    Begin(Option<u64>),
+    Bytes(Bytes),
+    End,
+    Refused(Refused),
+}
+
+/// What is fetched, how it is read, and where it is.
+struct Kind {
+    scheme: Scheme,
+    format: Format,
+    compression: Option<Compression>,
+}
+
+impl Kind {
+    /// `None` for an input that is read where it is.
+    fn of<'i>(
+        input: &'i Input,
+        options: &IngestOptions,
+    ) -> Result<Option<(&'i RemoteUrl, Self)>, IngestError> {
+        let Input::Url(url) = input else { return Ok(None) };
+        let scheme = scheme(url)?;
+        if scheme == Scheme::Postgres {
+            return Ok(None);
+        }
+        let (format, compression) = Format::of_url(url.shown(), options)?;
+        options.check(url.shown(), format)?;
+        Ok(Some((url, Self { scheme, format, compression })))
+    }
+}
+
+impl Fetch {
+    /// Whether an input has to be fetched before it is opened.
+    ///
+    /// # Errors
+    /// If its URL leads nowhere, its name does not say the format, or the options do not fit that.
+    pub fn is_needed(input: &Input, options: &IngestOptions) -> Result<bool, IngestError> {
+        match input {
+            Input::Several(several) => {
+                let mut needed = several.inputs().iter().map(|input| Self::is_needed(input, options));
+                needed.try_fold(false, |any, is_needed| Ok(any | is_needed?))
+            }
+            input => Ok(Kind::of(input, options)?.is_some()),
+        }
+    }
+
+    /// Begins to fetch one input to a file in `dir`; `None` if it is read where it is.
+    ///
+    /// # Errors
+    /// As [`Fetch::is_needed`], and if there can be no file.
+    pub fn begin(input: &Input, options: &IngestOptions, dir: &Path) -> Result<Option<Self>, IngestError> {
+        let Some((url, Kind { scheme, format, compression })) = Kind::of(input, options)? else {
+            return Ok(None);
+        };
+        let failed = |source| spool_error(dir, source);
+        let file = NamedTempFile::new_in(dir).map_err(failed)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let remote = object(url, scheme)?;
+        let (sender, events) = sync_channel(PIECES_AHEAD);
+        thread::spawn(move || runtime.block_on(Download::new(sender).run(&remote)));
+        let inner = Inner { url: url.clone(), file, format, compression };
+        Ok(Some(Self { inner, dir: dir.into(), events, has_begun: false, here: 0, size: None }))
+    }
+
+    /// Whether the server has answered.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Bytes of all of it, if the answer says so.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// Bytes that are here.
+    pub fn here(&self) -> u64 {
+        self.here
+    }
+
+    /// Waits for bytes, a tenth of a second at most; `false` at the end. After an interruption it goes on behind the bytes that are
+    /// here, or from the beginning where the server cannot do that.
+    ///
+    /// # Errors
+    /// If the object is another one meanwhile, if the server does not come back, or if the disk is full.
+    pub fn step(&mut self) -> Result<bool, IngestError> {
+        let dir = &self.dir;
+        let file = self.inner.file.as_file_mut();
+        match self.events.recv_timeout(STEP) {
+            Ok(Event::Begin(size)) => {
+                (self.has_begun, self.here, self.size) = (true, 0, size);
+                file.set_len(0).and_then(|()| file.rewind()).map_err(|source| spool_error(dir, source))?;
+            }
+            Ok(Event::Bytes(bytes)) => {
+                file.write_all(&bytes).map_err(|source| spool_error(dir, source))?;
+                self.here += bytes.len() as u64;
+            }
+            Ok(Event::End) => return Ok(false),
+            Ok(Event::Refused(refused)) => return Err(unfetched(&self.inner.url, refused)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let refused = Refused::for_now("it ended without a reason");
+                return Err(unfetched(&self.inner.url, refused));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The input, once it is here.
+    pub fn finish(self) -> Input {
+        Input::Fetched(Fetched(self.inner.into()))
+    }
+}
+
+/// Whether a file begins as a web page does: servers send one in place of a file to who has to sign in.
+fn is_page(file: &Path) -> std::io::Result<bool> {
+    let (head, _) = peek(File::open(file)?, PAGE_HEAD_BYTES)?;
+    let head = head.trim_ascii_start();
+    Ok([&b"<!doctype html"[..], b"<html"]
+        .iter()
+        .any(|start| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))))
+}
+
+/// The object of a URL.
+///
+/// # Errors
+/// If the URL leads nowhere, or its policy does not allow it.
+pub(crate) fn object(url: &RemoteUrl, scheme: Scheme) -> Result<Remote, IngestError> {
+    Remote::object(url, scheme).map_err(|refused| unfetched(url, refused))
+}
+
+fn unfetched(url: &RemoteUrl, refused: Refused) -> IngestError {
+    let Refused { message, advice } = refused;
+    IngestError::Unfetched {
+        path: url.shown().into(),
+        message,
+        advice: advice.unwrap_or("run the build again"),
+    }
+}
+
+/// Nobody wants it any more.
+struct GivenUp;
+
+/// What a thread has got of an object.
+struct Download {
+    events: SyncSender<Event>,
+    here: u64,
+    size: Option<u64>,
+    version: Option<String>,
+    patience: Patience,
+}
+
+impl Download {
+    fn new(events: SyncSender<Event>) -> Self {
+        Self { events, here: 0, size: None, version: None, patience: Patience::with_new() }
+    }
+
+    async fn run(mut self, remote: &Remote) {
+        loop {
+            let last = match self.attempt(remote).await {
+                Ok(Ok(())) => Event::End,
+                Err(GivenUp) => return,
+                Ok(Err(refused)) => match self.patience.after(refused, Instant::now()) {
+                    Ok(pause) => {
+                        sleep(pause).await;
+                        continue;
+                    }
+                    Err(refused) => Event::Refused(refused.so_far(self.patience.furthest(), self.size)),
+                },
+            };
+            // Nobody waits for it if the build was given up.
+            let _ = self.events.send(last);
+            return;
+        }
+    }
+
+    fn send(&self, event: Event) -> Result<(), GivenUp> {
+        self.events.send(event).map_err(|_| GivenUp)
+    }
+
+    /// Goes on until the object is here, or its server fails.
+    async fn attempt(&mut self, remote: &Remote) -> Result<Result<(), Refused>, GivenUp> {
+        // What has no version may be anything by now.
+        let start = if self.version.is_some() { self.here } else { 0 };
+        let mut part = match remote.clone().part(start, None, self.version.clone()).await {
+            Ok(part) => part,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if part.start > 0 && (part.size, &part.version) != (self.size, &self.version) {
+            return Ok(Err(Refused::changed()));
+        }
+        if part.start == 0 {
+            (self.here, self.size, self.version) = (0, part.size, part.version.clone());
+            self.send(Event::Begin(self.size))?;
+        }
+        loop {
+            match part.next().await {
+                Some(Ok(piece)) => {
+                    self.here += piece.len() as u64;
+                    self.patience.reach(self.here);
+                    self.send(Event::Bytes(piece))?;
+                }
+                Some(Err(refused)) => return Ok(Err(refused)),
+                None if self.size.is_some_and(|size| self.here < size) => {
+                    return Ok(Err(Refused::for_now(TOO_SOON)));
+                }
+                None => return Ok(Ok(())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Read,
+        net::TcpListener,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+
+    /// A web server without ranges and versions that closes each connection after so many bytes of 1,000. Counts connections.
+    fn cut(after: usize, count: Arc<AtomicUsize>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let mut client = client.unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+                let _ = client.read(&mut [0; 4096]);
+                let _ = client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
+                let _ = client.write_all(&vec![b'a'; after]);
+            }
+        });
+        format!("http://{address}/rows.csv")
+    }
+
+    #[test]
+    fn a_download_that_is_always_cut_ends() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let url = RemoteUrl::of(&cut(700, count.clone())).unwrap();
+        let remote = Remote::object(&url, Scheme::Web).unwrap();
+        let (sender, events) = sync_channel(PIECES_AHEAD);
+        let mut download = Download::new(sender);
+        download.patience.pause = Duration::ZERO;
+        thread::spawn(move || {
+            Builder::new_current_thread().enable_all().build().unwrap().block_on(download.run(&remote));
+        });
+        let Some(Event::Refused(refused)) = events.iter().last() else { panic!("it does not end so") };
+        assert!(refused.message.ends_with("(700 of 1000 bytes had come)"), "{}", refused.message);
+        assert_eq!(count.load(Ordering::Relaxed), 9, "the first attempt and 8 without progress");
+    }
+}

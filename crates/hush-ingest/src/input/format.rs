@@ -1,0 +1,152 @@
+//! The formats of an input, and the names by which they are known.
+
+use std::{ffi::OsStr, fs::File, path::Path, str::FromStr};
+
+use thiserror::Error;
+
+use crate::input::key_list::without_mark;
+use crate::{
+    IngestError, IngestOptions,
+    formats::arrow::messages::is_arrow,
+    input::{
+        compression::{Compression, peek},
+        text::HEAD_BYTES,
+    },
+};
+
+/// The formats of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// A JSON object a line, or an array of objects.
+    Jsonl,
+    /// Apache Arrow IPC: a stream, or a file (Feather).
+    Arrow,
+    /// A SQLite database.
+    Sqlite,
+    /// A folder of files.
+    Folder,
+    /// A PostgreSQL server.
+    Postgres,
+}
+
+/// The text names no format of a file.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("expected one of: csv, jsonl, parquet, arrow, sqlite")]
+pub struct UnknownFormat;
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        match name {
+            "csv" => Ok(Self::Csv),
+            "parquet" => Ok(Self::Parquet),
+            "jsonl" | "ndjson" | "json" => Ok(Self::Jsonl),
+            "arrow" => Ok(Self::Arrow),
+            "sqlite" => Ok(Self::Sqlite),
+            _ => Err(UnknownFormat),
+        }
+    }
+}
+
+impl Format {
+    /// The format of what is at `path`, and how its name says that it is compressed.
+    pub(crate) fn of(
+        path: &Path,
+        options: &IngestOptions,
+    ) -> Result<(Self, Option<Compression>), IngestError> {
+        let metadata =
+            path.metadata().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
+        if metadata.is_dir() {
+            return Ok((Self::Folder, None));
+        }
+        let by_name = Self::of_name(path, options);
+        let is_unknown = matches!(by_name, Err(IngestError::UnknownFormat { .. }));
+        // What is no file can be read once.
+        if !is_unknown || !metadata.is_file() {
+            return by_name;
+        }
+        let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
+        let (head, _) = peek(File::open(path).map_err(unreadable)?, HEAD_BYTES).map_err(unreadable)?;
+        let (compression, stem) = Compression::of_name(path);
+        match Self::of_head(&head) {
+            Some(format) => Ok((format, None)),
+            None if is_any_text(stem) => Ok((Self::Csv, compression)),
+            None => by_name,
+        }
+    }
+
+    /// The format of what is at a URL. A text is CSV, unless [its first bytes](Self::of_fetched) say something else.
+    pub(crate) fn of_url(
+        shown: &Path,
+        options: &IngestOptions,
+    ) -> Result<(Self, Option<Compression>), IngestError> {
+        let (compression, stem) = Compression::of_name(shown);
+        match Self::of_name(shown, options) {
+            Err(IngestError::UnknownFormat { .. }) if is_any_text(stem) => Ok((Self::Csv, compression)),
+            named => named,
+        }
+    }
+
+    /// The format of a file that was fetched as `named` from a URL: of a text, what its first bytes say.
+    pub(crate) fn of_fetched(file: &Path, shown: &Path, named: Self) -> std::io::Result<Self> {
+        let is_text = is_any_text(Compression::of_name(shown).1);
+        let head = if is_text { peek(File::open(file)?, HEAD_BYTES)?.0 } else { Vec::new() };
+        Ok(Self::of_head(&head).unwrap_or(named))
+    }
+
+    /// The format of a file that starts with `head`, if no other format can start so.
+    fn of_head(head: &[u8]) -> Option<Self> {
+        match without_mark(head).unwrap_or(head) {
+            head if is_arrow(head) => Some(Self::Arrow),
+            [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            [b'S', b'Q', b'L', b'i', b't', b'e', b' ', b'f', ..] => Some(Self::Sqlite),
+            [b'{', ..] => Some(Self::Jsonl),
+            _ => None,
+        }
+    }
+
+    /// The format of a file that is called `name`, and how that says that it is compressed.
+    pub(crate) fn of_name(
+        name: &Path,
+        options: &IngestOptions,
+    ) -> Result<(Self, Option<Compression>), IngestError> {
+        let (compression, stem) = Compression::of_name(name);
+        let extension = stem.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+        let format = options.format.or(match extension.as_str() {
+            "db" | "db3" | "sqlite3" | "s3db" => Some(Self::Sqlite),
+            "tsv" => Some(Self::Csv),
+            "arrows" | "feather" => Some(Self::Arrow),
+            extension => extension.parse().ok(),
+        });
+        let format = format
+            .or(options.stated_format())
+            .ok_or_else(|| IngestError::UnknownFormat { path: name.into() })?;
+        if compression.is_some() && !format.is_stream() {
+            return Err(IngestError::CompressedFormat { path: name.into() });
+        }
+        Ok((format, compression))
+    }
+
+    /// Whether a file has rows, as far as its name says.
+    pub(crate) fn is_of_rows(name: &Path) -> bool {
+        let (_, stem) = Compression::of_name(name);
+        // Most folders of JSON are documents.
+        let is_json = stem.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        !is_json && Self::of_name(name, &IngestOptions::default()).is_ok()
+    }
+
+    /// Whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
+    }
+}
+
+/// Whether a name says no more of a file than that it is a text.
+fn is_any_text(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
+}

@@ -1,0 +1,11 @@
+//! An input, wherever it is: which files it has, their format, and the options to read them with.
+
+pub(crate) mod bad_rows;
+pub(crate) mod compression;
+pub(crate) mod fetch;
+pub(crate) mod format;
+pub mod key_list;
+pub(crate) mod options;
+pub(crate) mod several;
+pub(crate) mod stdin;
+pub(crate) mod text;

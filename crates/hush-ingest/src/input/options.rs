@@ -1,0 +1,262 @@
+//! What to read, and how rows become records.
+
+use std::{
+    convert::Infallible,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use hush_protocol::normal_form::NormalForm;
+
+use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
+use crate::{
+    Batches, Fetched, Format, IngestError,
+    formats::postgres,
+    input::{fetch, several::Several},
+    record::projection::FirstColumns,
+    scheme,
+};
+
+/// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
+/// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
+pub const DEFAULT_MAX_VALUE_SIZE: u32 = 65_536;
+
+/// Where records come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file, whose extension names its format, or a folder of files.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// A database, or what has to be fetched before it is read ([`crate::Fetch`]).
+    Url(RemoteUrl),
+    /// What was fetched.
+    Fetched(Fetched),
+    /// Batches of Arrow within this program.
+    Batches(Batches),
+    /// Files of the same columns, which are read one after another.
+    Several(Several),
+}
+
+impl Input {
+    /// Returns these inputs as one: files of the same columns, and what is in folders of them.
+    pub fn of_all(mut inputs: Vec<Self>) -> Self {
+        if inputs.len() == 1 { inputs.remove(0) } else { Self::Several(Several::new(inputs)) }
+    }
+
+    /// The path, a URL without what is secret in it, or `-` for standard input.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Path(path) => path,
+            Self::Stdin => Path::new("-"),
+            Self::Url(url) => url.shown(),
+            Self::Fetched(fetched) => fetched.shown(),
+            Self::Batches(batches) => batches.name(),
+            Self::Several(several) => several.name(),
+        }
+    }
+
+    /// Returns the file of an input that is a list of keys by its name, `.txt`; of a URL, the file that was fetched.
+    pub fn key_list(&self) -> Option<&Path> {
+        let file = match self {
+            Self::Path(path) => path,
+            Self::Fetched(fetched) => fetched.file(),
+            _ => return None,
+        };
+        self.path().extension().is_some_and(|extension| extension == "txt").then_some(file)
+    }
+
+    /// The input under a policy, which is asked again when it is opened or fetched: only then is a name resolved.
+    ///
+    /// # Errors
+    /// If the policy does not allow a URL, or the URL leads nowhere.
+    pub fn under(self, policy: &SourcePolicy) -> Result<Self, IngestError> {
+        let url = match self {
+            Self::Several(several) => {
+                let inputs = several.inputs().iter().map(|input| input.clone().under(policy));
+                return Ok(Self::of_all(inputs.collect::<Result<_, _>>()?));
+            }
+            Self::Url(url) => url,
+            here => return Ok(here),
+        };
+        let url = url.under(policy);
+        match scheme(&url)? {
+            Scheme::Postgres => postgres::settings(&url).map(drop)?,
+            elsewhere => fetch::object(&url, elsewhere).map(drop)?,
+        }
+        Ok(Self::Url(url))
+    }
+}
+
+impl From<&OsStr> for Input {
+    /// `-` is standard input, what has a scheme a URL, everything else a path.
+    fn from(arg: &OsStr) -> Self {
+        if arg == "-" {
+            return Self::Stdin;
+        }
+        arg.to_str().and_then(RemoteUrl::of).map_or_else(|| Self::Path(arg.into()), Self::Url)
+    }
+}
+
+impl FromStr for Input {
+    type Err = Infallible;
+
+    fn from_str(arg: &str) -> Result<Self, Infallible> {
+        Ok(Self::from(OsStr::new(arg)))
+    }
+}
+
+/// How a CSV text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvDialect {
+    /// The byte between fields. `None`: a tab if the name of the input ends in `.tsv`, else a comma.
+    pub separator: Option<u8>,
+    /// Whether the first row names the columns; if not, they are called by their numbers, from 1. `None`: the first row names them,
+    /// and is refused if it looks like a record.
+    pub header: Option<bool>,
+    /// The byte around a field that has delimiters or line ends. `None`: no field is quoted, and every quote is data.
+    pub quote: Option<u8>,
+    /// Whether a backslash within a quoted field takes the quote or backslash behind it as data. A quote that is written twice
+    /// is data in any case.
+    pub backslash: bool,
+}
+
+impl Default for CsvDialect {
+    fn default() -> Self {
+        Self { separator: None, header: None, quote: Some(b'"'), backslash: false }
+    }
+}
+
+/// What the files of a folder are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderAs {
+    /// Values: the key is the name of the file.
+    Files,
+    /// Tables of the same columns, whose rows are the records.
+    Rows,
+}
+
+/// How rows become records.
+#[derive(Clone, Debug)]
+pub struct IngestOptions {
+    /// The columns of the key, joined by the byte 0x1f; none: records are looked up by row.
+    pub key: Vec<String>,
+    /// The columns of the value; none: all but the key columns.
+    pub value: Vec<String>,
+    /// The number of rows that the input is to have.
+    pub expect_rows: Option<u64>,
+    /// The file to which bad rows are written, which are then left out. `None`: a bad row is an error.
+    pub bad_rows: Option<PathBuf>,
+    /// The normal form of the key columns that are text.
+    pub normalize: NormalForm,
+    /// The format, where neither the name of the input nor its first bytes say it.
+    pub format: Option<Format>,
+    /// The most bytes that a value may have.
+    pub max_value_size: u32,
+    /// CSV: how the text is written.
+    pub csv: CsvDialect,
+    /// SQLite, PostgreSQL: the query whose rows are read.
+    pub sql: Option<String>,
+    /// SQLite, PostgreSQL: the table or view that is read; may be left out if there is only one.
+    pub table: Option<String>,
+    /// Folders: what their files are. `None`: values, and a folder that has a file of a format with rows is refused.
+    pub folder: Option<FolderAs>,
+    /// Folders: files and folders whose name starts with a dot are taken too.
+    pub hidden: bool,
+    /// Folders: symbolic links are followed, out of the folder too.
+    pub follow_links: bool,
+    /// The columns of the first of several inputs, which the others have too. Who opens an input leaves it out.
+    pub first: Option<FirstColumns>,
+}
+
+impl Default for IngestOptions {
+    fn default() -> Self {
+        Self {
+            key: Vec::new(),
+            value: Vec::new(),
+            expect_rows: None,
+            bad_rows: None,
+            normalize: NormalForm::default(),
+            format: None,
+            max_value_size: DEFAULT_MAX_VALUE_SIZE,
+            csv: CsvDialect::default(),
+            sql: None,
+            table: None,
+            folder: None,
+            hidden: false,
+            follow_links: false,
+            first: None,
+        }
+    }
+}
+
+impl IngestOptions {
+    /// The format of an input whose name says none: an option of CSV says that it is CSV.
+    pub(crate) fn stated_format(&self) -> Option<Format> {
+        let is_csv = self.csv.separator.is_some() || self.csv.header.is_some();
+        self.format.or(is_csv.then_some(Format::Csv))
+    }
+
+    /// Refuses options that contradict each other or do not fit `format`.
+    pub(crate) fn check(&self, path: &Path, format: Format) -> Result<(), IngestError> {
+        let refuse = |option, reason| Err(IngestError::Option { path: path.into(), option, reason });
+        for (option, columns) in [("--key", &self.key), ("--value", &self.value)] {
+            if let Some(at) = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at])) {
+                return Err(IngestError::RepeatedOption { option, column: columns[at].clone() });
+            }
+            if format == Format::Folder && !columns.is_empty() {
+                return refuse(
+                    option,
+                    "does not apply to a folder of files: the key is the file name, the value its content",
+                );
+            }
+        }
+        if !self.normalize.is_empty() && self.key.is_empty() {
+            return refuse("--normalize", "applies to keys: name the columns of the key");
+        }
+        if matches!(format, Format::Folder | Format::Postgres) && self.format.is_some() {
+            return refuse("--format", "applies to files and standard input only");
+        }
+        if format != Format::Folder {
+            if self.folder == Some(FolderAs::Files) {
+                return refuse("--as files", "applies to folders only");
+            }
+            if self.hidden {
+                return refuse("--hidden", "applies to folders only");
+            }
+            if self.follow_links {
+                return refuse("--follow-links", "applies to folders only");
+            }
+        }
+        let CsvDialect { separator, header, quote, backslash } = self.csv;
+        let of_csv = [
+            ("separator", separator.is_some()),
+            ("header", header == Some(true)),
+            ("no-header", header == Some(false)),
+            ("quote", quote != CsvDialect::default().quote),
+            ("escape", backslash),
+        ];
+        if let Some((option, _)) = of_csv.into_iter().find(|(_, given)| *given && format != Format::Csv) {
+            return refuse(option, "applies to CSV only");
+        }
+        if backslash && quote.is_none() {
+            return refuse("escape", "applies within quotes, and the option quote says that there are none");
+        }
+        if separator.is_some() && separator == quote {
+            return refuse("separator", "is the quote: choose another one of both");
+        }
+        if !matches!(format, Format::Sqlite | Format::Postgres) {
+            if self.sql.is_some() {
+                return refuse("--sql", "applies to SQLite files and PostgreSQL only");
+            }
+            if self.table.is_some() {
+                return refuse("--table", "applies to SQLite files and PostgreSQL only");
+            }
+        }
+        if self.sql.is_some() && self.table.is_some() {
+            return refuse("--sql", "and --table exclude each other; use one");
+        }
+        Ok(())
+    }
+}

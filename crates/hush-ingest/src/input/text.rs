@@ -1,0 +1,110 @@
+//! The bytes of a text: of a file or of standard input, decompressed where they are compressed.
+
+use std::{
+    io::{self, BufRead, Read},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use crate::input::key_list::without_mark;
+use crate::{
+    IngestError, Progress, ProgressUnit,
+    input::compression::{Compression, MAGIC_BYTES, buffered, peek},
+};
+
+/// A text to be read once, from its beginning to its end.
+pub(crate) struct Text {
+    bytes: Box<dyn BufRead + Send>,
+    /// Bytes of the input that have been read: compressed ones, if it is compressed.
+    read: Arc<AtomicU64>,
+    total: Option<u64>,
+}
+
+/// Bytes that tell what a text is.
+pub(crate) const HEAD_BYTES: usize = 8;
+
+impl Text {
+    /// The text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says nothing, the
+    /// first bytes do.
+    pub(crate) fn new(
+        input: impl Read + Send + 'static,
+        total: Option<u64>,
+        compression: Option<Compression>,
+    ) -> io::Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let (head, input) = peek(Counted { input, read: read.clone() }, MAGIC_BYTES)?;
+        let bytes: Box<dyn BufRead + Send> = match compression.or(Compression::of_head(&head)) {
+            Some(compression) => Box::new(buffered(compression.decompress(buffered(input))?)),
+            None => Box::new(buffered(input)),
+        };
+        Ok(Self { bytes, read, total })
+    }
+
+    /// The first bytes, if nothing has been read yet: fewer only where there are no more.
+    pub(crate) fn head(&mut self) -> io::Result<Vec<u8>> {
+        let bytes = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
+        let (head, bytes) = peek(bytes, HEAD_BYTES)?;
+        self.bytes = Box::new(bytes);
+        Ok(head)
+    }
+
+    /// Skips a byte order mark at the beginning. `path` is for messages.
+    ///
+    /// # Errors
+    /// [`IngestError::Utf16`] if the mark is of UTF-16.
+    pub(crate) fn skip_mark(&mut self, path: &Path) -> Result<(), IngestError> {
+        let head = self.head().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
+        let rest = without_mark(&head).map_err(|_| IngestError::Utf16 { path: path.into() })?;
+        if is_utf16(rest) {
+            return Err(IngestError::Utf16 { path: path.into() });
+        }
+        // The head is a part of the buffer by itself: the mark is in there as a whole.
+        self.consume(head.len() - rest.len());
+        Ok(())
+    }
+
+    /// How much of the input has been read.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress { read: self.read.load(Relaxed), total: self.total, unit: ProgressUnit::Bytes }
+    }
+}
+
+/// Whether a text without a mark is in UTF-16: of its first characters, which are mostly ASCII, every second byte is zero.
+fn is_utf16(head: &[u8]) -> bool {
+    let is_of =
+        |zero: usize| head[zero] == 0 && head[zero + 2] == 0 && head[1 - zero] != 0 && head[3 - zero] != 0;
+    head.len() >= 4 && (is_of(0) || is_of(1))
+}
+
+impl Read for Text {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer)
+    }
+}
+
+impl BufRead for Text {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.bytes.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.bytes.consume(count);
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.read.fetch_add(count as u64, Relaxed);
+        Ok(count)
+    }
+}

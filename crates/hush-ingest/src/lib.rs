@@ -1,0 +1,58 @@
+//! Reading a table: CSV, Parquet, JSONL, Arrow, SQLite, a folder of files or a query of PostgreSQL become a stream of [`Record`]s,
+//! and a [`Spool`] keeps a stream for the several passes of a build.
+//!
+//! * `input/`: an input, wherever it is: a file, standard input, a URL, several of them; its format and its options.
+//! * `formats/`: a reader for each format. `record/`: the fields of a row become a [`Record`].
+//! * `spool/`: records on disk, by partitions of their keys, and the compression of their values.
+//! * [`remote`]: object stores and web servers. [`mirror`]: a table that is elsewhere, and its copy here.
+//!
+//! All readers run in constant memory: they hold a row, or a batch of rows, of the input.
+//!
+//! # Keys and values
+//! A field has one form as bytes: text in UTF-8, numbers in decimal, `true` or `false`, binary as it is, null
+//! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`](hush_protocol::schema::KEY_SEPARATOR).
+//! A value is its only column in that form ([`append_single`](hush_protocol::schema::append_single)), or the
+//! [fields](hush_protocol::fields) of its several columns in the order given, or empty if there is none.
+
+mod error;
+mod formats;
+mod input;
+pub mod mirror;
+mod record;
+pub mod remote;
+mod source;
+mod spool;
+
+pub use error::{IngestError, Place};
+pub use formats::{
+    arrow::{
+        batches::Batches,
+        types::{arrow_field, column_type},
+        value::key_field,
+    },
+    folder::walk::Skipped,
+};
+pub use input::{
+    fetch::{Fetch, Fetched},
+    format::{Format, UnknownFormat},
+    key_list,
+    options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, FolderAs, IngestOptions, Input},
+    several::Several,
+};
+pub use record::{
+    calendar::{days_of, nanos_of, nanos_of_day},
+    cast::{NotCast, cast_value},
+    projection::{FirstColumns, MAX_KEY_SIZE, Record, shown_key},
+    row_map::RowMap,
+};
+pub use source::{LongField, Progress, ProgressUnit, Source, Summary, open};
+pub(crate) use source::{Reader, open_file, open_one, scheme};
+pub use spool::{
+    MAX_RECORDS, OnDuplicate, Spool, UnknownOnDuplicate,
+    compress::{Compressor, compress_slots},
+    spooled::SpooledRecords,
+};
+
+/// The most bytes of a CSV row or a JSONL line. More is a file without line ends, or with a quote that never closes,
+/// and would fill the memory.
+pub(crate) const MAX_ROW_SIZE: u64 = 64 << 20;

@@ -1,0 +1,111 @@
+//! A whole copy of a table that is elsewhere.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, sync_channel},
+    thread,
+    time::Duration,
+};
+
+use hush_store::{
+    cancel::Cancel,
+    snapshot::{ArrivingSnapshot, Header, Piece, SnapshotError, Trust},
+};
+
+use super::{
+    MirrorError, RemoteTable,
+    download::{Fetched, check, download, runtime, wanted},
+    remote_table::refused_at,
+};
+use crate::remote::Refused;
+
+/// How long a step waits for a chunk.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A copy that is being made, beside the one that is there. Whatever has come stays when it ends early, for the next time.
+pub struct Mirror {
+    table_url: PathBuf,
+    copy: ArrivingSnapshot,
+    download: Option<Receiver<Fetched>>,
+    /// The number of pieces that have not come yet.
+    left: usize,
+    /// The number of bytes that have come.
+    came: u64,
+}
+
+impl Mirror {
+    /// Begins to copy `table`, of which `header` is the header, to the folder `target`: finds what is here already.
+    ///
+    /// # Errors
+    /// As [`ArrivingSnapshot::begin`].
+    pub fn begin(
+        table: &RemoteTable,
+        header: Header,
+        target: &Path,
+        trust: Trust,
+        cancel: &Cancel,
+    ) -> Result<Self, SnapshotError> {
+        let copy = ArrivingSnapshot::begin(header, target, trust, cancel)?;
+        let left = copy.missing().len();
+        Ok(Self { table_url: table.shown().into(), copy, download: None, left, came: 0 })
+    }
+
+    /// Returns the number of bytes that have to come.
+    pub fn missing(&self) -> u64 {
+        self.copy.missing_bytes()
+    }
+
+    /// Returns the folder on whose disk they are kept.
+    pub fn folder(&self) -> &Path {
+        self.copy.folder()
+    }
+
+    /// Asks for what is missing, on a thread of its own.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn start(&mut self, table: &RemoteTable) -> Result<(), SnapshotError> {
+        let runtime = runtime().map_err(SnapshotError::io(table.shown(), "fetch"))?;
+        let (sender, receiver) = sync_channel(1);
+        let files = &self.copy.header().files;
+        let wanted: Vec<_> =
+            self.copy.missing().iter().map(|piece| wanted(table, &files[piece.file], *piece)).collect();
+        thread::spawn(move || runtime.block_on(download(wanted, sender)));
+        self.download = Some(receiver);
+        Ok(())
+    }
+
+    /// Waits for a chunk, a tenth of a second at most. Returns the bytes that came; `None` once all are here.
+    ///
+    /// # Errors
+    /// If the server does not give them, or gives others, or the disk is full.
+    pub fn step(&mut self) -> Result<Option<u64>, MirrorError> {
+        let Some(download) = self.download.as_ref().filter(|_| self.left > 0) else { return Ok(None) };
+        let entry_of = |piece: Piece| &self.copy.header().files[piece.file];
+        let path_of = |piece: Piece| self.table_url.join(&entry_of(piece).name);
+        match download.recv_timeout(STEP) {
+            Ok((piece, Ok(bytes))) => {
+                check(&path_of(piece), entry_of(piece), piece, &bytes)?;
+                self.copy.put(piece, &bytes)?;
+                self.left -= 1;
+                self.came += bytes.len() as u64;
+                Ok(Some(bytes.len() as u64))
+            }
+            Ok((piece, Err(refused))) => {
+                Err(refused_at(&path_of(piece), refused.so_far(self.came, Some(self.missing()))))
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(Some(0)),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(refused_at(&self.table_url, Refused::for_now("it ended without a reason")))
+            }
+        }
+    }
+
+    /// Puts the copy in place, once all is here.
+    ///
+    /// # Errors
+    /// What the system says, with the path. The target is then as it was.
+    pub fn finish(self) -> Result<(), SnapshotError> {
+        self.copy.finish()
+    }
+}

@@ -1,0 +1,132 @@
+//! A table in a folder of an object store or a web server.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use hush_protocol::{InvalidName, Name};
+use hush_store::snapshot::{HEADER_FILE, Header, MAX_HEADER_BYTES, SnapshotError};
+use thiserror::Error;
+
+use super::download::runtime;
+use crate::remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, SourcePolicy, is_page, persist};
+
+/// Why there is no copy.
+#[derive(Debug, Error)]
+pub enum MirrorError {
+    /// The scheme of the URL leads to no table.
+    #[error("{}: no table is fetched from there: name one at s3://, gs://, az:// or https://", path.display())]
+    Scheme {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+    },
+    /// A server does not give what the URL names, or does not take it.
+    #[error("{}: {message}; {advice}", path.display())]
+    Refused {
+        /// The URL, without what is secret in it.
+        path: PathBuf,
+        /// What the server or the way to it said.
+        message: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The bytes of a file are not those that its header promises.
+    #[error(
+        "{}: the checksum of bytes {} to {} differs: it is damaged there, or another table is being put in its place: put it there \
+         again, its header last",
+        path.display(), range.start, range.end
+    )]
+    Differs {
+        /// The file's URL, without what is secret in it.
+        path: PathBuf,
+        /// The bytes.
+        range: Range<u64>,
+    },
+    /// The copy, or the table that is to be put there.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+/// A table in a folder of an object store or a web server: the files of a snapshot, by their names.
+pub struct RemoteTable {
+    url: RemoteUrl,
+    remote: Remote,
+}
+
+impl RemoteTable {
+    /// The table at `place`, if that is a URL and no path.
+    ///
+    /// # Errors
+    /// If no table can be there.
+    pub fn of(place: &Path) -> Result<Option<Self>, MirrorError> {
+        Self::under(place, &SourcePolicy::default())
+    }
+
+    /// The table at `place` under a policy.
+    ///
+    /// # Errors
+    /// If no table can be there, or the policy does not allow it.
+    pub fn under(place: &Path, policy: &SourcePolicy) -> Result<Option<Self>, MirrorError> {
+        let Some(url) = place.to_str().and_then(RemoteUrl::of) else { return Ok(None) };
+        let url = url.under(policy);
+        let scheme = url.scheme().ok().filter(|scheme| *scheme != Scheme::Postgres);
+        let scheme = scheme.ok_or_else(|| MirrorError::Scheme { path: url.shown().into() })?;
+        let remote = Remote::folder(&url, scheme).map_err(|refused| refused_at(url.shown(), refused))?;
+        Ok(Some(Self { url, remote }))
+    }
+
+    /// Its URL, without what is secret in it.
+    pub fn shown(&self) -> &Path {
+        self.url.shown()
+    }
+
+    /// The last part of its URL, if that is a name.
+    ///
+    /// # Errors
+    /// [`InvalidName`].
+    pub fn name(&self) -> Result<Name, InvalidName> {
+        Name::last_of(self.shown())
+    }
+
+    /// The folder of its copy among others, whose name people can tell it by.
+    pub fn place_in(&self, cache: &Path) -> PathBuf {
+        let hash = blake3::hash(self.shown().as_os_str().as_encoded_bytes()).to_hex();
+        let name = self.name().map_or_else(|_| "table".into(), String::from);
+        cache.join(format!("{name}-{}", &hash[..16]))
+    }
+
+    pub(super) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    pub(super) fn refused(&self, name: &str, refused: Refused) -> MirrorError {
+        refused_at(&self.shown().join(name), refused)
+    }
+
+    /// What is there now.
+    ///
+    /// # Errors
+    /// [`MirrorError`], also if there is no table.
+    pub fn header(&self) -> Result<Header, MirrorError> {
+        self.find_header()?.map_err(|refused| self.refused(HEADER_FILE, refused))
+    }
+
+    /// The same; what a server says who has no table there is not an error yet.
+    pub(super) fn find_header(&self) -> Result<Result<Header, Refused>, MirrorError> {
+        let runtime = runtime().map_err(SnapshotError::io(self.shown(), "fetch"))?;
+        let file = self.remote.child(HEADER_FILE);
+        let fetched = runtime.block_on(persist(FIRST_ATTEMPTS, || file.clone().whole(MAX_HEADER_BYTES)));
+        let content = match fetched {
+            Ok(content) if is_page(&content) => return Ok(Err(Refused::page())),
+            Ok(content) => content,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        Ok(Ok(Header::parse(&content, &self.shown().join(HEADER_FILE))?))
+    }
+}
+
+pub(super) fn refused_at(path: &Path, refused: Refused) -> MirrorError {
+    let advice = refused.last_advice("try again later");
+    MirrorError::Refused { path: path.into(), message: refused.message, advice }
+}
