@@ -3,66 +3,40 @@
 //! | file | what |
 //! |------|------|
 //! | `config.rs` | every limit and timeout, in one struct |
-//! | `tables.rs` | tables by name, loading, failed or resident; replaced epochs |
 //! | `state.rs` | a table with its queue, and what requests share |
-//! | `caller.rs` | the caller of a request, and the tables that it may act on |
-//! | `client.rs` | what counts as one client |
-//! | `connections.rs` | places for connections, and who makes room |
-//! | `connection.rs` | one TCP connection: timeouts, byte counts, orderly close |
-//! | `http2.rs`, `streams.rs` | HTTP/2 over one, and its requests |
-//! | `pace.rs` | how slowly a client may read |
+//! | `tables/` | tables by name, loading, failed or resident; replaced epochs; the health of parts that are elsewhere |
+//! | `connections/` | connections of a listener, over TCP or TLS: how many, how long, and HTTP/2 over one |
+//! | `access/` | who may ask for what: callers, clients, tokens, the gateway of Oblivious HTTP |
+//! | `queue/` | how requests are admitted and wait, and how queries become scans |
 //! | `routes/` | one endpoint a file |
-//! | `limits.rs` | reading a body within a size, a time and a memory budget, which answers share |
 //! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
-//! | `batch.rs` | concurrent queries become one scan |
-//! | `turns.rs` | what waits for a scan, each client in turn |
-//! | `waits.rs` | how long it will wait, and whether that is too long |
-//! | `renewed.rs` | what is read of files, and read again when they change |
-//! | `tls.rs` | TLS, with certificates that are read again |
-//! | `gateway.rs` | keys of the gateway of Oblivious HTTP, which are read again |
-//! | `replays.rs` | requests that it opened, so that none is answered twice |
-//! | `page.rs` | what a browser is shown |
+//! | `operator.rs` | what a server is told to do by who runs it |
 //! | `relay.rs` | a relay, which has no tables and passes sealed requests on |
-//! | `throttle.rs` | queries per second and address |
-//! | `tokens.rs` | who may ask, for what, and how much |
-//! | `problem.rs` | errors as RFC 9457 problem documents |
-//! | `metrics.rs`, `collected.rs` | Prometheus metrics: counted, and read when they are asked for |
+//! | `page.rs` | what a browser is shown |
+//! | `renewed.rs` | what is read of files, and read again when they change |
+//! | `problem.rs`, `error.rs` | errors of requests as RFC 9457 problem documents; errors of the server itself |
+//! | `metrics/` | Prometheus metrics: counted as it happens, or read when they are asked for |
 //! | `upkeep.rs` | background tasks that are started again, and when tables were looked at |
 //!
 //! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS, and with TLS HTTP/2. Nothing that it
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
 
-mod batch;
-mod caller;
-mod client;
-mod collected;
+mod access;
 mod config;
-mod connection;
 mod connections;
 mod error;
-mod gateway;
-mod http2;
 mod keys;
-mod limits;
 mod metrics;
 mod operator;
-mod pace;
 mod page;
-mod parts;
 mod problem;
+mod queue;
 mod relay;
 mod renewed;
-mod replays;
 mod routes;
 mod state;
-mod streams;
 mod tables;
-mod throttle;
-mod tls;
-mod tokens;
-mod turns;
 mod upkeep;
-mod waits;
 
 use std::{
     convert::Infallible,
@@ -80,21 +54,25 @@ use tokio::{
     task::JoinSet,
 };
 
-pub use caller::Caller;
+pub use access::{
+    caller::Caller,
+    gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys},
+    tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens},
+};
 pub use config::{ServerConfig, Throttle};
+pub use connections::tls::{Tls, TlsError, TlsFiles};
 pub use error::ServerError;
-pub use gateway::{Gateway, GatewayError, GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
-pub use parts::Parts;
 pub use relay::{RELAYED_AT_ONCE, Relayed, Uplink};
 pub use routes::{host_name, origin};
-pub use tables::Tables;
-pub use tls::{Tls, TlsError, TlsFiles};
-pub use tokens::{Scope, Token, TokenError, Tokens, read_tokens, text_of_tokens};
+pub use tables::{Tables, parts::Parts};
 pub use upkeep::{Background, Upkeep};
 
-use connections::{Connections, Place};
+use connections::{
+    connection,
+    places::{Connections, Place},
+};
 use keys::Keys;
 use routes::{Endpoints, Hosts, Origins};
 use state::Server;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::caller::Caller;
+use crate::access::caller::Caller;
 
 /// Why it was not done.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    batch::AnswerError,
     keys::{KeyError, STORE_PAUSE},
+    queue::batch::AnswerError,
     state::ResidentTable,
 };
 

@@ -15,8 +15,15 @@ use hush_protocol::{Name, wire::RequestShape};
 use serde_json::value::RawValue;
 
 use crate::{
-    batch::Batcher, config::ServerConfig, error::ServerError, gateway::Gateway, keys::Keys, limits::Budget,
-    metrics::Metrics, operator::Operator, page::Page, tables::Tables, throttle::Buckets, tokens::Tokens,
+    access::{gateway::Gateway, tokens::Tokens},
+    config::ServerConfig,
+    error::ServerError,
+    keys::Keys,
+    metrics::Metrics,
+    operator::Operator,
+    page::Page,
+    queue::{batch::Batcher, limits::Budget, throttle::Buckets},
+    tables::Tables,
 };
 
 /// A resident table: its engine, and its queue.

@@ -42,10 +42,10 @@ use self::{
     uploaders::Uploaders,
 };
 use crate::{
-    client::Client,
+    access::client::Client,
     config::ServerConfig,
     error::ServerError,
-    limits::Reservation,
+    queue::limits::Reservation,
     state::{ResidentTable, Server},
     upkeep::Background,
 };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use super::store::KeyId;
-use crate::client::Client;
+use crate::access::client::Client;
 
 /// The keys in the store that were uploaded since the server started, by who did.
 #[derive(Default)]

@@ -15,13 +15,11 @@ use tokio::task::spawn_blocking;
 
 use super::TableName;
 use crate::{
-    caller::Caller,
-    client::Client,
-    limits::read_body,
+    access::{caller::Caller, client::Client, tokens::Scope},
     operator::{KeptTable, Operator, OperatorError, Task, Upload},
     problem::{Code, Problem},
+    queue::limits::read_body,
     state::Server,
-    tokens::Scope,
 };
 
 /// The longest request of a task.

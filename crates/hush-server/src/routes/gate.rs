@@ -18,10 +18,12 @@ use hyper::body::Body as _;
 
 use super::{Endpoints, page};
 use crate::{
-    caller::Caller,
+    access::{
+        caller::Caller,
+        tokens::{Refusal, Scope},
+    },
     problem::{Code, Problem},
     state::Server,
-    tokens::{Refusal, Scope},
 };
 
 /// Lets a request through whose token is good, with its [`Caller`] beside it; any, if the listener asks for no token.

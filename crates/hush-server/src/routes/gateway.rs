@@ -23,11 +23,13 @@ use tower::Service;
 
 use super::check_content_type;
 use crate::{
-    client::Client,
-    gateway::{Gateway, OpenedRequest, Sealed},
-    limits::{Reservation, read_body},
+    access::{
+        client::Client,
+        gateway::{Gateway, OpenedRequest, Sealed},
+        replays::Unanswered,
+    },
     problem::{Code, Problem},
-    replays::Unanswered,
+    queue::limits::{Reservation, read_body},
     state::{ResidentTable, Server},
     tables::Slot,
 };

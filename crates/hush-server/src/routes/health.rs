@@ -8,12 +8,11 @@ use tokio::task::spawn_blocking;
 
 use super::tables::{Entry, entries};
 use crate::{
-    caller::Caller,
-    collected::program,
-    parts::PartDown,
+    access::{caller::Caller, tokens::Scope},
+    metrics::collected::program,
     problem::{Code, Problem},
     state::Server,
-    tokens::Scope,
+    tables::parts::PartDown,
 };
 
 /// After which a part may be there again.

@@ -11,10 +11,10 @@ use hush_protocol::wire;
 
 use super::{admit, check_content_type};
 use crate::{
-    client::Client,
+    access::client::Client,
     keys::{self, KeyId},
-    limits::read_body,
     problem::{Code, Problem},
+    queue::limits::read_body,
     state::Server,
 };
 

@@ -11,12 +11,10 @@ use axum::{
 use tokio::task::spawn_blocking;
 
 use crate::{
-    caller::Caller,
-    collected::program,
-    metrics,
+    access::{caller::Caller, tokens::Scope},
+    metrics::{self, collected::program},
     problem::{Code, Problem},
     state::Server,
-    tokens::Scope,
 };
 
 /// Returns all metrics, as text, to a caller that operates all tables.

@@ -34,14 +34,12 @@ use tracing::{Instrument, field::Empty};
 pub(crate) use self::{host::Hosts, origins::Origins};
 pub use self::{host::host_name, origins::origin};
 use crate::{
-    caller::Caller,
-    client::Client,
+    access::{caller::Caller, client::Client, tokens::Scope},
     metrics::known,
     problem::{Code, Problem},
     relay::Uplink,
     state::{ResidentTable, Server},
     tables::Slot,
-    tokens::Scope,
 };
 
 /// What a listener is for.

@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 
 use super::{TableName, admit, is_not_modified, resident};
 use crate::{
-    caller::Caller,
+    access::caller::Caller,
     page::Page,
     problem::{Code, Problem},
     state::Server,

@@ -23,12 +23,13 @@ use prost::Message;
 
 use super::{TableName, admit, check_content_type, resident};
 use crate::{
-    batch::{self, AnswerError, Answered, Reply},
-    caller::Caller,
-    client::Client,
+    access::{caller::Caller, client::Client},
     keys::{self, KeyId, OpenedKeys},
-    limits::{Reservation, read_body},
     problem::Problem,
+    queue::{
+        batch::{self, AnswerError, Answered, Reply},
+        limits::{Reservation, read_body},
+    },
     state::{ResidentTable, Server},
 };
 

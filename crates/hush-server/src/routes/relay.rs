@@ -20,9 +20,9 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{admit, check_content_type};
 use crate::{
-    client::Client,
-    limits::read_body,
+    access::client::Client,
     problem::{Code, Problem},
+    queue::limits::read_body,
     relay::{RELAYED_AT_ONCE, Relayed, Uplink},
     state::Server,
 };

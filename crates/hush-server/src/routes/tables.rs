@@ -15,7 +15,12 @@ use hush_protocol::Name;
 use serde::Serialize;
 
 use super::{TableName, is_not_modified, resident};
-use crate::{caller::Caller, problem::Problem, state::Server, tables::Slot, tokens::Scope};
+use crate::{
+    access::{caller::Caller, tokens::Scope},
+    problem::Problem,
+    state::Server,
+    tables::Slot,
+};
 
 /// The list of tables.
 #[derive(Serialize)]

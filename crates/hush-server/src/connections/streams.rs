@@ -19,7 +19,7 @@ use axum::{
 };
 use hyper::body::{Body as _, Frame, SizeHint};
 
-use crate::{connections::Activity, pace::LEAST_RATE};
+use crate::connections::{pace::LEAST_RATE, places::Activity};
 
 /// The requests of a connection.
 pub(crate) struct Streams {
@@ -142,7 +142,7 @@ mod tests {
     use prometheus_client::metrics::gauge::Gauge;
 
     use super::*;
-    use crate::connections::{Connections, Place};
+    use crate::connections::places::{Connections, Place};
 
     async fn place() -> Place {
         Connections::new(1, 1, Gauge::default()).place(IpAddr::from([10, 0, 0, 1]).into()).await.unwrap()

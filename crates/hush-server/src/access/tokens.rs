@@ -20,8 +20,8 @@ use zeroize::Zeroizing;
 
 use crate::{
     config::Throttle,
+    queue::throttle::Buckets,
     renewed::{FileBytes, Renewed, Source, read_file},
-    throttle::Buckets,
 };
 
 const VERSION: u32 = 1;

@@ -12,7 +12,10 @@ use tokio::{
 };
 use tower::Service;
 
-use crate::{config::ServerConfig, connection::MAX_HEADER_BYTES, connections::Place, streams::Streams};
+use crate::{
+    config::ServerConfig,
+    connections::{connection::MAX_HEADER_BYTES, places::Place, streams::Streams},
+};
 
 /// Requests of one connection at once: what a client has more of, it has more connections for.
 const MAX_STREAMS: u32 = 32;

@@ -11,7 +11,7 @@ use axum::{
 };
 use futures_util::TryStreamExt;
 
-use crate::{client::Client, problem::Problem, state::Server};
+use crate::{access::client::Client, problem::Problem, state::Server};
 
 /// The least memory that is set aside for a body, unless it cannot become as long.
 const FIRST_ALLOCATION: usize = 64 << 10;

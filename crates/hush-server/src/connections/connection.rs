@@ -23,11 +23,13 @@ use tokio::{
 use tower::Service;
 
 use crate::{
-    connections::{Activity, Place, WatchedBody},
-    http2,
-    pace::Pace,
+    connections::{
+        http2,
+        pace::Pace,
+        places::{Activity, Place, WatchedBody},
+        tls::{self, Tls},
+    },
     state::Server,
-    tls::{self, Tls},
 };
 
 /// The most bytes of a request's headers.

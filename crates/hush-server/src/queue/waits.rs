@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{client::Client, config::ServerConfig, problem::Problem, turns::Turns};
+use crate::{access::client::Client, config::ServerConfig, problem::Problem, queue::turns::Turns};
 
 /// Scans after which a query's own begins at the latest, however long they take: what is left of the one that goes on, and a full
 /// batch before its own in the last quarter of it. That is enough for batches to be full, and with its own, and what bodies and

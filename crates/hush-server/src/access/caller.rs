@@ -9,8 +9,8 @@ use axum::{
 use hush_protocol::Name;
 
 use crate::{
+    access::tokens::{Grant, Scope},
     problem::{Code, Problem},
-    tokens::{Grant, Scope},
 };
 
 /// The caller of a request. A handler asks it before it reads or changes anything of a table.

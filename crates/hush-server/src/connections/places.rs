@@ -13,7 +13,7 @@ use hyper::body::{Frame, SizeHint};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
-use crate::client::Client;
+use crate::access::client::Client;
 
 /// How long a file is waited for that a connection leaves: one that is idle closes at once.
 const CLOSING: Duration = Duration::from_millis(100);

@@ -1,5 +1,7 @@
 //! Prometheus metrics. Labels are route templates, statuses and table names: nothing that depends
-//! on what a client looks up.
+//! on what a client looks up. Most are counted as it happens; `collected.rs` has those that are read when somebody asks.
+
+pub(crate) mod collected;
 
 use std::{fmt, sync::atomic::AtomicI64, time::Duration};
 
@@ -15,10 +17,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::{
-    collected::{OfProcess, OfTables},
-    tables::Tables,
-};
+use self::collected::{OfProcess, OfTables};
+use crate::tables::Tables;
 
 /// The content type of [`Metrics::encode`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

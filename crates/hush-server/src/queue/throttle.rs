@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use crate::{client::Client, config::Throttle};
+use crate::{access::client::Client, config::Throttle};
 
 /// Clients that are remembered at most. Beyond that, all that are not in debt are forgotten, or
 /// everybody: memory stays bounded, and the price is a fresh burst.

@@ -7,7 +7,7 @@
 //! |---------|---------------------------------------------------------------|-------------------------------|
 //! | keys    | Subs keys, s^2 key, those of answers; seeded, uploaded once   | `RingParams::key_words_bytes` |
 //! | query   | seed, and the coefficients of b that carry messages           | `query_bytes`                 |
-//! | answer  | packed pairs, or what `ring_answer.rs` says                   | `answer_bytes`                |
+//! | answer  | packed pairs, or what `answer.rs` says                        | `answer_bytes`                |
 
 use std::{ops::Range, sync::Arc};
 

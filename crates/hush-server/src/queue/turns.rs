@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
-use crate::client::Client;
+use crate::access::client::Client;
 
 /// Waiting jobs of clients. A client's own are taken in order; clients are taken from in turn, one job each.
 pub(crate) struct Turns<T> {

@@ -25,15 +25,13 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    client::Client,
+    access::client::Client,
     keys::OpenedKeys,
-    limits::Reservation,
     problem::Problem,
+    queue::{limits::Reservation, turns::Turns, waits::ScanTime},
     state::{ResidentTable, Server},
     tables,
-    turns::Turns,
     upkeep::Background,
-    waits::ScanTime,
 };
 
 /// The queue of one table.

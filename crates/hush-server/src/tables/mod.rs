@@ -1,4 +1,7 @@
 //! The tables of a server, by name: loading, failed or resident, and for a while the epochs that were replaced.
+//! `parts.rs` has the health of parts that are elsewhere.
+
+pub(crate) mod parts;
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +15,7 @@ use hush_engine::{Blob, Engine, FILES_CHANGED, KeySpec};
 use hush_protocol::Name;
 use tokio::{sync::Notify, task::spawn_blocking};
 
-use crate::{error::ServerError, parts::Parts, state::ResidentTable, upkeep::Upkeep};
+use crate::{error::ServerError, state::ResidentTable, tables::parts::Parts, upkeep::Upkeep};
 
 /// A window is not longer, so that its end can be reckoned.
 const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -18,8 +18,8 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::{
+    access::replays::{NAME_BYTES, Replays, RequestName, Unanswered, seconds},
     renewed::{FileBytes, Renewed, Source, read_file},
-    replays::{NAME_BYTES, Replays, RequestName, Unanswered, seconds},
 };
 
 const VERSION: u32 = 1;

@@ -1,0 +1,12 @@
+//! What a look-up asks for, and the bytes that it finds.
+//!
+//! * [`target`]: what a look-up asks for, before encryption. [`normal_form`]: the normal form of keys.
+//! * [`slot`]: the bytes of a slot. [`changes`]: the bytes of a slot for changed records. [`fields`]: the fields of a value.
+//! * [`symbols`]: bytes as plaintext symbols of k bits.
+
+pub mod changes;
+pub mod fields;
+pub mod normal_form;
+pub mod slot;
+pub mod symbols;
+pub(crate) mod target;
