@@ -24,6 +24,7 @@ ARROWS = {
     "hush-engine": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-cuda", "hush-store"},
     "hush-build": {"hush-math", "hush-he", "hush-ops", "hush-protocol", "hush-cpu", "hush-cuda", "hush-store", "hush-ingest", "hush-engine"},
     "hush-server": {"hush-protocol", "hush-engine"},
+    "hush-operator": {"hush-math", "hush-protocol", "hush-cpu", "hush-store", "hush-ingest", "hush-engine", "hush-build", "hush-server"},
     "hush-testkit": {"hush-math", "hush-he", "hush-ops"},
 }
 TOP = {"hushdb", "hush-bench", "hush-py"}  # sit on top of everything, side by side

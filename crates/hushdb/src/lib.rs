@@ -7,7 +7,6 @@ mod commands;
 pub mod embed;
 mod logs;
 mod process;
-mod whole_file;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -26,13 +26,6 @@ macro_rules! say {
     };
 }
 
-/// Writes a line about a table as [`say`] does, of the level `INFO`, `WARN` or `ERROR`.
-macro_rules! say_of {
-    ($level:ident, $table:expr, $($words:tt)*) => {
-        $crate::report::write_line(::tracing::Level::$level, Some(&$table), ::std::format_args!($($words)*))
-    };
-}
-
 /// From now on every line of this process is an event, for a log in JSON that has begun. So is the message of a panic.
 pub(crate) fn lines_are_json() {
     IS_JSON.store(true, Ordering::Relaxed);

@@ -7,6 +7,7 @@ use std::{
 };
 
 use hush_engine::Progress;
+use hush_operator::Shown;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::report;
@@ -92,5 +93,11 @@ impl Progress for Bar {
             stage.bar.tick();
             stage.bar.reset_eta();
         }
+    }
+}
+
+impl Shown for Bar {
+    fn finish(&self) {
+        Self::finish(self);
     }
 }

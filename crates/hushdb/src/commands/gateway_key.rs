@@ -9,10 +9,11 @@ use std::{
 
 use clap::{Args, Subcommand};
 use hush_math::csprng::Csprng;
+use hush_operator::whole_file;
 use hush_server::{GatewayKey, read_gateway_keys, rotate, text_of_gateway_keys};
 use zeroize::Zeroizing;
 
-use crate::{report, whole_file};
+use crate::report;
 
 /// Make, rotate and list the keys for which clients behind a relay seal their requests.
 #[derive(Args)]

@@ -4,6 +4,7 @@ use std::{convert::Infallible, error::Error, num::NonZeroUsize, path::PathBuf, s
 
 use clap::{Args, ValueEnum};
 use hush_engine::{BackendChoice, MemoryChoice};
+use hush_operator::{Compaction, Folders};
 use hush_protocol::Name;
 use hush_server::{Background, Gateway, Tls, Tokens, host_name, origin};
 use tokio::{
@@ -17,25 +18,18 @@ use crate::{
     report,
 };
 pub(crate) use check::check;
-use compaction::Compaction;
-use folders::Folders;
 use open_files::Needs;
 pub(crate) use prepare::Front;
-use prepare::front;
-use prepare::{Prepared, prepare};
+pub use prepare::tables_cache;
+use prepare::{Prepared, front, prepare};
 pub(super) use prepare::{listen, listen_health, tell_health, tls};
-use source::Source;
-pub use source::tables_cache;
 
 mod check;
-mod compaction;
-mod folders;
+mod frontend;
 pub(super) mod open_files;
 #[cfg_attr(not(feature = "page"), path = "serve/no_page.rs")]
 mod page;
 mod prepare;
-mod source;
-mod tasks;
 
 /// How often the folders of tables are looked at.
 const LOOK: Duration = Duration::from_millis(200);

@@ -9,11 +9,12 @@ use std::{
 
 use clap::{Args, Subcommand};
 use hush_math::csprng::Csprng;
+use hush_operator::whole_file;
 use hush_protocol::Name;
 use hush_server::{Scope, Token, read_tokens, text_of_tokens};
 use zeroize::Zeroizing;
 
-use crate::{report, whole_file};
+use crate::report;
 
 /// Make, list and take back the tokens of a server.
 #[derive(Args)]

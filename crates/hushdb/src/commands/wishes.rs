@@ -12,8 +12,7 @@ use etcetera::BaseStrategy;
 use hush_build::planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes};
 use hush_cpu::Cpu;
 use hush_engine::Progress;
-
-use crate::whole_file;
+use hush_operator::whole_file;
 
 /// Goal and budgets.
 #[derive(Args, Clone)]

@@ -9,7 +9,10 @@ use std::{
 use rustix::fs::{Access, access};
 use tokio::runtime::Runtime;
 
-use super::{ServeArgs, prepare::prepare, source::tables_cache};
+use super::{
+    ServeArgs,
+    prepare::{prepare, tables_cache},
+};
 use crate::{commands::key_file, logs};
 
 /// Folders in which `serve --data` keeps what it has, and its lock.

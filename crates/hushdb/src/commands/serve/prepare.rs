@@ -9,15 +9,17 @@ use std::{
     time::Duration,
 };
 
+use etcetera::BaseStrategy;
+use hush_operator::{Compaction, Folders, Frontend, Source, Tasks, is_in_use, task_sources};
 use hush_protocol::Name;
 use hush_server::{
     Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
 };
 use tokio::net::TcpListener;
 
-use super::tasks;
 use super::{
-    Compaction, Folders, PageArg, ServeArgs, Source,
+    PageArg, ServeArgs,
+    frontend::CommandLine,
     open_files::{self, Needs},
     page,
 };
@@ -70,9 +72,11 @@ pub(super) async fn prepare(
         None => None,
     };
     let tables = Tables::new();
-    let compaction = Arc::new(Compaction::new(args.compact_at, threads(args.threads), tables.upkeep()));
-    let folders =
-        Arc::new(Folders::new(&tables, args.verify.into(), backends, &compaction, args.data.is_some()));
+    let frontend: Arc<dyn Frontend> = Arc::new(CommandLine);
+    let compaction = Compaction::new(args.compact_at, threads(args.threads), tables.upkeep(), &frontend);
+    let (compaction, stays) = (Arc::new(compaction), args.data.is_some());
+    let folders = Folders::new(&tables, args.verify.into(), backends, &compaction, stays, &frontend);
+    let folders = Arc::new(folders);
     for ((dir, source), name) in args.dirs.iter().zip(sources).zip(&names) {
         match source {
             Some(source) => folders.add_copy(name, source)?,
@@ -166,19 +170,20 @@ fn operator(
     folders: &Arc<Folders>,
     unchecked: Unchecked<'_>,
 ) -> Result<Arc<dyn Operator>, String> {
-    let sources = tasks::sources(&args.task_source)?;
+    let advice = "upload the file, or have the server allow the source: --task-source";
+    let sources = task_sources(&args.task_source, advice)?;
     let Some(data) = &args.data else { return Ok(folders.clone()) };
     if let Some(unchecked) = unchecked
-        && tasks::is_in_use(data)
+        && is_in_use(data)
     {
         unchecked.push(format!("--data {}: a server uses it", data.display()));
         return Ok(folders.clone());
     }
     let upload_lifetime = Duration::from_secs(u64::from(args.upload_lifetime) * 3600);
-    Ok(tasks::Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources)?)
+    let tasks = Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources);
+    Ok(tasks.map_err(|error| format!("--data: {error}"))?)
 }
 
-/// Who does what the admin endpoints are asked for: without the feature, there are no tasks.
 /// Who may ask, which has to be said of a server that others than this machine reach.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;
@@ -314,7 +319,16 @@ async fn listen_anywhere(at: SocketAddr) -> Result<TcpListener, String> {
 
 /// Where each table comes from, if its folder is a copy.
 fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
-    args.dirs.iter().map(|place| Source::of(place, args.cache.as_deref())).collect()
+    let cache = || {
+        let cache = args.cache.clone().or_else(tables_cache);
+        cache.ok_or_else(|| "no home directory is known to keep copies of tables in: choose --cache".into())
+    };
+    args.dirs.iter().map(|place| Source::of(place, cache)).collect()
+}
+
+/// Where copies of tables are kept, unless told: in the user's own folder, if there is one.
+pub fn tables_cache() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"))
 }
 
 /// A name for every table, all different.

@@ -42,8 +42,7 @@ use self::{
     uploads::Uploads,
     watch::Watch,
 };
-use super::Folders;
-use crate::report;
+use crate::Folders;
 
 /// How often a task begins: a server that stops in its midst each time is stopped by it, maybe.
 const MAX_ATTEMPTS: u32 = 3;
@@ -54,18 +53,18 @@ const UPLOAD_LOOK: Duration = Duration::from_secs(60);
 /// What tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
 const DEFAULT_SOURCE: &str = "https://";
 
-/// The sources that tasks may fetch from.
+/// Returns the sources that tasks may fetch from. `advice` says what to do about another one.
 ///
 /// # Errors
 /// The source that cannot be one.
-pub(super) fn sources(given: &[String]) -> Result<SourcePolicy, String> {
+pub fn task_sources(given: &[String], advice: &'static str) -> Result<SourcePolicy, String> {
     let default = [DEFAULT_SOURCE.to_owned()];
     let sources = if given.is_empty() { &default[..] } else { given };
-    SourcePolicy::only(sources, "upload the file, or have the server allow the source: --task-source")
+    SourcePolicy::only(sources, advice)
 }
 
 /// The tasks of a server, and what they work on.
-pub(super) struct Tasks {
+pub struct Tasks {
     folders: Arc<Folders>,
     kept: Kept,
     uploads: Uploads,
@@ -100,7 +99,7 @@ fn open_lock(data: &Path) -> io::Result<File> {
 }
 
 /// Whether a server has the folder `data`.
-pub(super) fn is_in_use(data: &Path) -> bool {
+pub fn is_in_use(data: &Path) -> bool {
     let lock = File::open(data.join("lock"));
     lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err())
 }
@@ -111,19 +110,18 @@ impl Tasks {
     ///
     /// # Errors
     /// Why the folder is of no use.
-    pub(super) fn open(
+    pub fn open(
         data: &Path,
         folders: &Arc<Folders>,
         threads: usize,
         upload_lifetime: Duration,
         sources: SourcePolicy,
     ) -> Result<Arc<Self>, String> {
-        let refused = |error: io::Error| format!("cannot use --data {}: {error}", data.display());
+        let refused = |error: io::Error| format!("cannot use {}: {error}", data.display());
         fs::create_dir_all(data).map_err(refused)?;
         let lock = open_lock(data).map_err(refused)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            format!("another server uses --data {}: give each a folder of its own", data.display())
-        })?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| format!("another server uses {}: give each a folder of its own", data.display()))?;
         let store = Store::new(data.join("tasks")).map_err(refused)?;
         let tasks = store.read().map_err(|error| format!("{}: {error}", data.display()))?;
         let tasks = Self {
@@ -225,9 +223,10 @@ impl Tasks {
                 task.error = Some(error);
             }
         }
+        let frontend = self.folders.frontend();
         match &task.error {
-            None => say!("task {id}: {}", work::told(task.status)),
-            Some(error) => report::write_line(Level::WARN, None, format_args!("task {id}: failed: {error}")),
+            None => frontend.tell(Level::INFO, None, format_args!("task {id}: {}", work::told(task.status))),
+            Some(error) => frontend.tell(Level::WARN, None, format_args!("task {id}: failed: {error}")),
         }
         self.keep(task);
         let is_done = task.status == TaskStatus::Succeeded;

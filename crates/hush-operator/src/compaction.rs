@@ -16,16 +16,19 @@ use hush_store::snapshot::{Snapshot, Verify};
 use rustix::process::setpriority_process;
 use tokio::sync::Notify;
 
+use crate::{Frontend, frontend::tell_of};
+
 /// Everything else comes first.
 const LOWEST_PRIORITY: i32 = 19;
 
-/// When and how.
-pub(super) struct Compaction {
+/// When changes are folded into a new base, and how.
+pub struct Compaction {
     /// Percent of the room for changes that are taken when a new base is made by itself.
     percent: Option<u64>,
     threads: usize,
     state: Arc<State>,
     upkeep: Upkeep,
+    frontend: Arc<dyn Frontend>,
 }
 
 #[derive(Default)]
@@ -45,17 +48,18 @@ impl State {
 }
 
 impl Compaction {
-    pub(super) fn new(percent: Option<u64>, threads: usize, upkeep: &Upkeep) -> Self {
-        Self { percent, threads, state: Arc::default(), upkeep: upkeep.clone() }
+    /// Creates what compacts a table when `percent` of the room for its changes are taken, on so many threads.
+    pub fn new(percent: Option<u64>, threads: usize, upkeep: &Upkeep, frontend: &Arc<dyn Frontend>) -> Self {
+        Self { percent, threads, state: Arc::default(), upkeep: upkeep.clone(), frontend: frontend.clone() }
     }
 
     /// Waits for a new base.
-    pub(super) async fn done(&self) {
+    pub async fn done(&self) {
         self.state.done.notified().await;
     }
 
     /// Compacts the table in `dir`, if it has come so far in `epoch`.
-    pub(super) fn look(&self, dir: &Path, name: &str, epoch: [u8; 32]) {
+    pub fn look(&self, dir: &Path, name: &str, epoch: [u8; 32]) {
         let Some(percent) = self.percent else { return };
         let mut looked = self.state.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if self.state.busy().contains(dir) || looked.insert(dir.to_owned(), epoch) == Some(epoch) {
@@ -65,7 +69,7 @@ impl Compaction {
         if count.is_some_and(|count| count.changes > 0 && count.changes * 100 >= count.room * percent)
             && let Err(error) = self.begin(dir, name)
         {
-            say_of!(WARN, name, "{error}");
+            tell_of!(self.frontend, WARN, name, "{error}");
         }
     }
 
@@ -73,7 +77,7 @@ impl Compaction {
     ///
     /// # Errors
     /// Why it cannot begin.
-    pub(super) fn begin(&self, dir: &Path, name: &str) -> Result<(), String> {
+    pub fn begin(&self, dir: &Path, name: &str) -> Result<(), String> {
         if !self.state.busy().insert(dir.to_owned()) {
             return Err(format!("the table {name} is being compacted: wait until that is done"));
         }
@@ -85,15 +89,15 @@ impl Compaction {
             }
         };
         let (dir, name, threads, state) = (dir.to_owned(), name.to_owned(), self.threads, self.state.clone());
-        say_of!(INFO, name, "its changes are being folded into a new base");
-        let upkeep = self.upkeep.clone();
+        tell_of!(self.frontend, INFO, name, "its changes are being folded into a new base");
+        let (upkeep, frontend) = (self.upkeep.clone(), self.frontend.clone());
         thread::spawn(move || {
             match upkeep.attempt(Background::Compaction, || compact(update, threads)) {
                 Some(Ok(Updated { seconds, .. })) => {
-                    say_of!(INFO, name, "a new base was made in {seconds:.1} s");
+                    tell_of!(frontend, INFO, name, "a new base was made in {seconds:.1} s");
                 }
-                Some(Err(error)) => say_of!(ERROR, name, "no new base: {error}"),
-                None => say_of!(ERROR, name, "no new base: the program failed"),
+                Some(Err(error)) => tell_of!(frontend, ERROR, name, "no new base: {error}"),
+                None => tell_of!(frontend, ERROR, name, "no new base: the program failed"),
             }
             state.busy().remove(&dir);
             state.done.notify_one();

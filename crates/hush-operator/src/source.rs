@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use etcetera::BaseStrategy;
 use hush_build::mirror;
 use hush_engine::Progress;
 use hush_ingest::mirror::RemoteTable;
@@ -15,13 +14,8 @@ use hush_store::snapshot::Trust;
 /// How often it is looked whether there is another one.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Where copies of tables are kept, unless told: in the user's own folder, if there is one.
-pub fn tables_cache() -> Option<PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"))
-}
-
 /// A table that is elsewhere.
-pub(super) struct Source {
+pub struct Source {
     table: RemoteTable,
     dir: PathBuf,
     looked: Option<Instant>,
@@ -30,35 +24,33 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The table at `place`, if that is a URL; its copy is kept in `cache`, or in the user's own folder.
+    /// Returns the table at `place`, if that is a URL. Its copy is kept in the folder that `cache` returns.
     ///
     /// # Errors
-    /// If no table can be there, or nobody knows where to keep a copy.
-    pub(super) fn of(place: &Path, cache: Option<&Path>) -> Result<Option<Self>, String> {
+    /// If no table can be there; those of `cache`.
+    pub fn of(place: &Path, cache: impl FnOnce() -> Result<PathBuf, String>) -> Result<Option<Self>, String> {
         let Some(table) = RemoteTable::of(place).map_err(|error| error.to_string())? else { return Ok(None) };
-        let cache = cache.map(Path::to_owned).or_else(tables_cache);
-        let cache = cache.ok_or("no home directory is known to keep copies of tables in: choose --cache")?;
-        let dir = table.place_in(&cache);
+        let dir = table.place_in(&cache()?);
         Ok(Some(Self { table, dir, looked: None, has_failed: false }))
     }
 
     /// The name of a table, by where it is.
-    pub(super) fn name(&self) -> Result<Name, InvalidName> {
+    pub fn name(&self) -> Result<Name, InvalidName> {
         self.table.name()
     }
 
     /// The folder of the copy.
-    pub(super) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Its URL, without what is secret in it.
-    pub(super) fn shown(&self) -> &Path {
+    pub fn shown(&self) -> &Path {
         self.table.shown()
     }
 
     /// Whether it is time to look again.
-    pub(super) fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
     }
 
@@ -66,7 +58,7 @@ impl Source {
     ///
     /// # Errors
     /// Why it is not.
-    pub(super) fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
+    pub fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
         let trust = if is_damaged { Trust::Nothing } else { Trust::Copy };
         let copied = mirror(&self.table, &self.dir, trust, progress);
         self.looked = Some(Instant::now());
@@ -74,7 +66,7 @@ impl Source {
     }
 
     /// Notes how it went; whether it has failed for the first time since it last went well.
-    pub(super) fn is_news(&mut self, has_failed: bool) -> bool {
+    pub fn is_news(&mut self, has_failed: bool) -> bool {
         let had_failed = std::mem::replace(&mut self.has_failed, has_failed);
         has_failed && !had_failed
     }

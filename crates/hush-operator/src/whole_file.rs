@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 ///
 /// # Errors
 /// What the system says; the file is then as it was.
-pub(crate) fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+pub fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
     let mut options = OpenOptions::new();
     let written = options.write(true).create_new(true).mode(mode).open(&partial).and_then(|mut file| {
@@ -32,7 +32,7 @@ pub(crate) fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
 ///
 /// # Errors
 /// What to do.
-pub(crate) fn lock(path: &Path) -> Result<File, String> {
+pub fn lock(path: &Path) -> Result<File, String> {
     let beside = path.with_added_extension("lock");
     let lock = File::create(&beside).and_then(|file| {
         flock(&file, FlockOperation::LockExclusive)?;

@@ -6,16 +6,15 @@ use std::{
     time::Instant,
 };
 
-use hush_engine::{Backends, OpenError, Progress, open_after};
+use hush_engine::{Backends, Bytes, OpenError, Progress, open_after};
 use hush_protocol::Name;
 use hush_server::{Background, Operator, OperatorError, Tables, Upkeep};
 use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
 
-use super::{Compaction, Source};
-use crate::{commands::bar::Bar, report};
+use crate::{Compaction, Frontend, Shown, Source, frontend::tell_of};
 
 /// Folders of tables.
-pub(super) struct Folders {
+pub struct Folders {
     tables: Tables,
     folders: RwLock<Vec<Arc<Folder>>>,
     verify: Verify,
@@ -23,6 +22,7 @@ pub(super) struct Folders {
     compaction: Arc<Compaction>,
     /// Whether the server stays although it can load no table: others may come.
     stays: bool,
+    frontend: Arc<dyn Frontend>,
 }
 
 /// A table that is served, or is to be.
@@ -46,22 +46,37 @@ struct State {
 }
 
 impl Folders {
-    pub(super) fn new(
+    /// Creates the folders of `tables`, of which there are none yet. Whether a server `stays` that can load no table is up to the
+    /// caller: others may come.
+    pub fn new(
         tables: &Tables,
         verify: Verify,
         backends: Backends,
         compaction: &Arc<Compaction>,
         stays: bool,
+        frontend: &Arc<dyn Frontend>,
     ) -> Self {
-        let folders = RwLock::default();
-        Self { tables: tables.clone(), folders, verify, backends, compaction: compaction.clone(), stays }
+        Self {
+            tables: tables.clone(),
+            folders: RwLock::default(),
+            verify,
+            backends,
+            compaction: compaction.clone(),
+            stays,
+            frontend: frontend.clone(),
+        }
+    }
+
+    /// Returns the program around the tables.
+    pub(crate) fn frontend(&self) -> &dyn Frontend {
+        &*self.frontend
     }
 
     /// Adds a table, which is loading until it is loaded.
     ///
     /// # Errors
     /// If there is one of its name.
-    pub(super) fn add(&self, name: &Name, dir: PathBuf) -> Result<(), String> {
+    pub fn add(&self, name: &Name, dir: PathBuf) -> Result<(), String> {
         self.announce(Folder::new(name, dir))
     }
 
@@ -69,7 +84,7 @@ impl Folders {
     ///
     /// # Errors
     /// If there is one of its name, or of its copy.
-    pub(super) fn add_copy(&self, name: &Name, source: Source) -> Result<(), String> {
+    pub fn add_copy(&self, name: &Name, source: Source) -> Result<(), String> {
         let dir = source.dir().to_owned();
         if self.all().iter().any(|folder| folder.source.is_some() && folder.state().dir == dir) {
             return Err(format!("{} is named twice: once is enough", source.shown().display()));
@@ -81,7 +96,7 @@ impl Folders {
     fn announce(&self, folder: Folder) -> Result<(), String> {
         let name = &folder.name;
         if self.named(name).is_ok() {
-            return Err(format!("two tables are called {name}: tell them apart with --name"));
+            return Err(format!("two tables are called {name}"));
         }
         self.tables.announce(name);
         self.write().push(Arc::new(folder));
@@ -89,12 +104,12 @@ impl Folders {
     }
 
     /// The background work of the server.
-    pub(super) fn upkeep(&self) -> &Upkeep {
+    pub(crate) fn upkeep(&self) -> &Upkeep {
         self.tables.upkeep()
     }
 
     /// The backends that tables are computed on.
-    pub(super) fn backends(&self) -> &Backends {
+    pub fn backends(&self) -> &Backends {
         &self.backends
     }
 
@@ -102,7 +117,7 @@ impl Folders {
     ///
     /// # Errors
     /// Why a table could not be served.
-    pub(super) fn check(&self, unchecked: &mut Vec<String>) -> Result<(), OpenError> {
+    pub fn check(&self, unchecked: &mut Vec<String>) -> Result<(), OpenError> {
         for folder in self.all() {
             match &folder.copy_of {
                 Some(url) => unchecked.push(format!("{}: it is not fetched for a check", url.display())),
@@ -125,7 +140,7 @@ impl Folders {
     ///
     /// # Errors
     /// If there is none in the end, and the server is not to stay: why.
-    pub(super) async fn load_all(self: Arc<Self>) -> Result<(), String> {
+    pub async fn load_all(self: Arc<Self>) -> Result<(), String> {
         let mut failures = Vec::new();
         let mut all = self.all();
         all.sort_by_key(|folder| folder.source.is_some());
@@ -140,7 +155,7 @@ impl Folders {
             if all.len() == 1 && !self.stays {
                 return Err(failure.error);
             }
-            say_of!(ERROR, name, "not served: {}", failure.error);
+            tell_of!(self.frontend, ERROR, name, "not served: {}", failure.error);
             self.tables.fail(&name, failure.public);
             failures.push(format!("{name}: {}", failure.error));
         }
@@ -153,7 +168,7 @@ impl Folders {
 
     /// Loads what has taken the place of a table. Where that fails, the table is served as it was. Tables that are elsewhere are
     /// looked at from time to time, or because somebody `asked`; nobody waits for what is fetched.
-    pub(super) async fn take_up(self: Arc<Self>, asked: bool) {
+    pub async fn take_up(self: Arc<Self>, asked: bool) {
         for folder in self.all() {
             if folder.source.is_some() {
                 let folders = self.clone();
@@ -188,7 +203,7 @@ impl Folders {
     /// Counts and says that what is in a table's folder is not taken up.
     fn refused(&self, name: &Name, failure: &Failure) {
         self.tables.upkeep().took_up(name, false);
-        say_of!(WARN, name, "what is in its folder now is not taken up: {}", failure.error);
+        tell_of!(self.frontend, WARN, name, "what is in its folder now is not taken up: {}", failure.error);
     }
 
     /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
@@ -214,12 +229,12 @@ impl Folders {
         if let Err(Failure { error, .. }) = copied
             && (is_news || asked)
         {
-            say_of!(WARN, folder.name, "what is there now is not taken up: {error}");
+            tell_of!(self.frontend, WARN, folder.name, "what is there now is not taken up: {error}");
         }
     }
 
     fn loading<'a>(&'a self, name: &'a Name) -> Loading<'a> {
-        Loading { name, bar: Bar::new(), upkeep: self.tables.upkeep() }
+        Loading { name, bar: self.frontend.show(), upkeep: self.tables.upkeep() }
     }
 
     /// Brings the copy of a table up to date.
@@ -235,7 +250,7 @@ impl Folders {
         let loaded = self.load_into(&folder.name, &mut folder.state());
         match loaded {
             Err(Failure { is_damaged: true, error, .. }) => {
-                say_of!(WARN, folder.name, "{error}: it is fetched again");
+                tell_of!(self.frontend, WARN, folder.name, "{error}: it is fetched again");
                 self.copy(folder, source, true)?;
                 self.load_into(&folder.name, &mut folder.state())
             }
@@ -244,7 +259,7 @@ impl Folders {
     }
 
     /// Has the changes of tables folded into new bases where there is little room for more.
-    pub(super) fn compact_full(&self) {
+    pub fn compact_full(&self) {
         for folder in self.all().iter().filter(|folder| folder.source.is_none()) {
             // One that is being loaded is looked at afterwards: nobody waits for it here.
             let Ok(state) = folder.state.try_lock() else { continue };
@@ -264,7 +279,7 @@ impl Folders {
     ///
     /// # Errors
     /// Of a table that it does not serve, or that is a copy.
-    pub(super) fn own_dir(&self, table: &Name) -> Result<PathBuf, OperatorError> {
+    pub fn own_dir(&self, table: &Name) -> Result<PathBuf, OperatorError> {
         let folder = self.named(table)?;
         match &folder.copy_of {
             Some(url) => Err(OperatorError::Refused(format!(
@@ -285,7 +300,13 @@ impl Folders {
             if !is_start || Stamp::of(source.dir()).is_none() {
                 return Err(failure);
             }
-            say_of!(WARN, folder.name, "what was fetched before is served: {}", failure.error);
+            tell_of!(
+                self.frontend,
+                WARN,
+                folder.name,
+                "what was fetched before is served: {}",
+                failure.error
+            );
             source.is_news(true);
         }
         self.load_copy(folder, &mut source)
@@ -316,17 +337,24 @@ impl Folders {
         let seconds = start.elapsed().as_secs_f64();
         // Not before it is: who reads this may ask at once.
         match state.epoch.replace(served.epoch) {
-            None => say_of!(
+            None => tell_of!(
+                self.frontend,
                 INFO,
                 name,
                 "{} from {} on {}, ready in {seconds:.1} s; query {}, answer {}",
                 served.protocol,
                 dir.display(),
                 served.place,
-                report::bytes(served.query.total() as u64),
-                report::bytes(served.answer_bytes as u64)
+                Bytes(served.query.total()),
+                Bytes(served.answer_bytes)
             ),
-            Some(_) => say_of!(INFO, name, "epoch {} taken up in {seconds:.1} s", hex::encode(served.epoch)),
+            Some(_) => tell_of!(
+                self.frontend,
+                INFO,
+                name,
+                "epoch {} taken up in {seconds:.1} s",
+                hex::encode(served.epoch)
+            ),
         }
         Ok(served.epoch)
     }
@@ -338,7 +366,7 @@ impl Folders {
     ///
     /// # Errors
     /// Why it is not; the table is then served as it was.
-    pub(super) fn put(&self, name: &Name, dir: PathBuf) -> Result<[u8; 32], String> {
+    pub fn put(&self, name: &Name, dir: PathBuf) -> Result<[u8; 32], String> {
         let known = self.named(name).ok();
         let folder = known.clone().unwrap_or_else(|| Arc::new(Folder::new(name, dir.clone())));
         let mut state = folder.state();
@@ -354,7 +382,7 @@ impl Folders {
     }
 
     /// Serves a table no more. Whether there was one.
-    pub(super) fn remove(&self, name: &Name) -> bool {
+    pub fn remove(&self, name: &Name) -> bool {
         self.write().retain(|folder| folder.name != *name);
         self.tables.remove(name)
     }
@@ -363,18 +391,18 @@ impl Folders {
     ///
     /// # Errors
     /// Why it is not; the table is then served as it was.
-    pub(super) fn load(&self, name: &Name) -> Result<[u8; 32], String> {
+    pub fn load(&self, name: &Name) -> Result<[u8; 32], String> {
         let folder = self.named(name).map_err(|error| error.to_string())?;
         self.load_folder(&folder).map_err(|failure| failure.error)
     }
 
     /// Where a table is.
-    pub(super) fn dir(&self, name: &Name) -> Option<PathBuf> {
+    pub fn dir(&self, name: &Name) -> Option<PathBuf> {
         Some(self.named(name).ok()?.state().dir.clone())
     }
 
     /// What is served of a table.
-    pub(super) fn epoch(&self, name: &Name) -> Option<[u8; 32]> {
+    pub fn epoch(&self, name: &Name) -> Option<[u8; 32]> {
         self.named(name).ok()?.state().epoch
     }
 }
@@ -444,7 +472,7 @@ impl From<OpenError> for Failure {
 /// What is said while a table is loaded: its plan a line at a time, the stage at hand.
 struct Loading<'a> {
     name: &'a Name,
-    bar: Bar,
+    bar: Box<dyn Shown>,
     upkeep: &'a Upkeep,
 }
 

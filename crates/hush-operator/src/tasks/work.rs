@@ -21,13 +21,9 @@ use serde_json::{Map, Value};
 
 use super::{
     Tasks,
-    request::{Request, TaskInput, TaskInputs, arguments},
+    request::{Request, TaskInput, TaskInputs, check_options},
 };
-use crate::commands::{
-    apply::{self, ApplyArgs},
-    build::{self, BuildArgs},
-    compact::{self, CompactArgs},
-};
+use crate::Frontend;
 
 /// Look-ups come first.
 const LOWEST_PRIORITY: i32 = 19;
@@ -53,8 +49,9 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
     match request {
         Request::Build { input, options, .. } => {
             is_kept_or_new(tasks, table)?;
-            let args: BuildArgs = arguments(options, &[("out", "table".as_ref())], &places(tasks, input)?)?;
-            let request = build::request(args).map_err(OperatorError::Invalid)?;
+            check_options(options)?;
+            let request = frontend(tasks).build(options, &places(tasks, input)?, "table".as_ref());
+            let request = request.map_err(OperatorError::Invalid)?;
             allowed(tasks, request.input).map(drop)
         }
         Request::Apply { input, delete, options, .. } => {
@@ -64,10 +61,12 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
             for input in [input, delete].into_iter().flatten() {
                 allowed(tasks, Input::from(place(tasks, input)?.as_os_str()))?;
             }
-            arguments::<ApplyArgs>(options, &[], &["table".into()]).map(drop)
+            check_options(options)?;
+            frontend(tasks).apply(options, None, None).map(drop).map_err(OperatorError::Invalid)
         }
         Request::Compact { options, .. } => {
-            arguments::<CompactArgs>(options, &[], &["table".into()]).map(drop)
+            check_options(options)?;
+            frontend(tasks).compact(options).map(drop).map_err(OperatorError::Invalid)
         }
         Request::Load { url: Some(url), epoch, .. } => {
             if epoch.is_some() {
@@ -136,12 +135,9 @@ fn done(
             build(tasks, &table, task.id, (&input, &options), cancel, progress)
         }
         Request::Apply { input, delete, options, .. } => made(tasks, &table, task.id, progress, |dir| {
-            let mut places = vec![dir.into()];
-            places.extend(input.map(|input| place(tasks, &input)).transpose().map_err(said)?);
+            let changes = input.map(|input| place(tasks, &input)).transpose().map_err(said)?;
             let delete = delete.map(|delete| place(tasks, &delete)).transpose().map_err(said)?;
-            let fixed: Vec<_> = delete.iter().map(|path| ("delete", Path::new(path))).collect();
-            let args = arguments(&options, &fixed, &places).map_err(said)?;
-            let (_, mut request, _) = apply::request(args);
+            let mut request = frontend(tasks).apply(&options, changes, delete.as_deref().map(Path::new))?;
             for input in [&mut request.changes, &mut request.delete].into_iter().flatten() {
                 *input = allowed(tasks, input.clone()).map_err(said)?;
             }
@@ -149,8 +145,7 @@ fn done(
             update.apply(request, &backends(tasks)?, progress).map(drop).map_err(said)
         }),
         Request::Compact { options, .. } => made(tasks, &table, task.id, progress, |dir| {
-            let args = arguments(&options, &[], &[dir.into()]).map_err(said)?;
-            let (_, request, _) = compact::request(args);
+            let request = frontend(tasks).compact(&options)?;
             let update = Update::open(dir, None, cancel).map_err(said)?;
             update.compact(request, &backends(tasks)?, progress).map(drop).map_err(said)
         }),
@@ -172,8 +167,7 @@ fn build(
 ) -> Result<Option<[u8; 32]>, String> {
     let out = tasks.kept.place(table, id).map_err(said)?;
     let places = places(tasks, input).map_err(said)?;
-    let args = arguments(options, &[("out", out.as_path())], &places);
-    let mut request = build::request(args.map_err(said)?)?;
+    let mut request = frontend(tasks).build(options, &places, &out)?;
     request.input = allowed(tasks, request.input).map_err(said)?;
     // A stop may have come when it was built and not yet served.
     if Snapshot::open(&out, Verify::Header).is_err() {
@@ -317,6 +311,10 @@ fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
 /// The input, if tasks may fetch it.
 fn allowed(tasks: &Tasks, input: Input) -> Result<Input, OperatorError> {
     input.under(&tasks.sources).map_err(|error| OperatorError::Invalid(error.to_string()))
+}
+
+fn frontend(tasks: &Tasks) -> &dyn Frontend {
+    tasks.folders.frontend()
 }
 
 /// On threads of the task's own, which take what look-ups leave.

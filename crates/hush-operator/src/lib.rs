@@ -1,0 +1,20 @@
+//! What a server does with its tables, while `hush-server` answers look-ups in them.
+//!
+//! * [`Folders`]: the tables of a server, a folder each, of which new epochs are taken up.
+//! * [`Source`]: a table that is elsewhere, of which a copy is served.
+//! * [`Compaction`]: changes folded into new bases in the background.
+//! * [`Tasks`]: what operators ask for: build, change, load and remove tables.
+//! * [`Frontend`]: what the program around it says and shows, and the names of its options.
+
+mod compaction;
+mod folders;
+mod frontend;
+mod source;
+mod tasks;
+pub mod whole_file;
+
+pub use compaction::Compaction;
+pub use folders::Folders;
+pub use frontend::{Frontend, Shown};
+pub use source::Source;
+pub use tasks::{Tasks, is_in_use, task_sources};
