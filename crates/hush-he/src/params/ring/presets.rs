@@ -2,10 +2,8 @@
 
 use hush_math::gadget::Gadget;
 
-use super::{
-    RLWE_ERROR_STD, SecretDistribution,
-    ring::{ResponseBits, RingParams},
-};
+use super::{ResponseBits, RingParams};
+use crate::params::{RLWE_ERROR_STD, SecretDistribution};
 
 /// Every RLWE preset. The first is the default for long records.
 pub const RING_PRESETS: [RingParams; 6] = [
@@ -132,7 +130,7 @@ pub const INSECURE_RING_PLAIN: RingParams = RingParams {
 };
 
 /// `COUNT` gadgets: `fine` for the first ones, whose noise the later levels amplify, then `coarse`.
-pub(super) const fn levels<const COUNT: usize>(
+pub(in crate::params) const fn levels<const COUNT: usize>(
     fine_levels: usize,
     fine: Gadget,
     coarse: Gadget,

@@ -1,4 +1,12 @@
 //! An RLWE parameter set of the protocols over rings.
+//!
+//! * [`context`]: a set with its rings. [`presets`]: the sets by name.
+//! * [`noise`]: the noise of an answer. [`switch`]: how an answer leaves a large ring for a small one.
+
+pub(super) mod context;
+pub(super) mod noise;
+pub(super) mod presets;
+pub(super) mod switch;
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ::http::Uri;
 use hush_protocol::shown_url;
 
-use super::SessionError;
+use crate::session::SessionError;
 
 /// The base URL of a server, `http://host:port` or `https://host`, maybe with a path.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl ServerUrl {
     }
 
     /// The scheme and the authority: what a path from the root follows.
-    pub(super) fn root(&self) -> &str {
+    pub(in crate::session) fn root(&self) -> &str {
         let path = self.uri.path().trim_end_matches('/');
         self.shown.strip_suffix(path).unwrap_or(&self.shown)
     }
@@ -72,7 +72,7 @@ impl ServerUrl {
     }
 
     /// The same however the host is spelled: what keys of this server are kept under.
-    pub(super) fn origin(&self) -> String {
+    pub(in crate::session) fn origin(&self) -> String {
         let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
         let (scheme, host) = (lower(self.uri.scheme_str()), lower(self.uri.host()));
         let port = self.uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });

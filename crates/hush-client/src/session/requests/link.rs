@@ -10,25 +10,25 @@ use std::{
 
 use hush_protocol::wire;
 
-use super::{
+use super::problem::{self, MAX_REFUSAL_BYTES};
+use crate::session::{
     Event, Head, Host, Method, Need, Request, RetryPolicy, ServerUrl, SessionError, SessionOptions,
     TransportFailure,
-    problem::{self, MAX_REFUSAL_BYTES},
     relay::{Relay, Relayed},
     task::Port,
 };
 
 /// A server, and what is the same for all that is asked of it.
-pub(super) struct Context {
-    pub(super) url: ServerUrl,
-    pub(super) options: SessionOptions,
-    pub(super) host: Arc<dyn Host>,
+pub(in crate::session) struct Context {
+    pub(in crate::session) url: ServerUrl,
+    pub(in crate::session) options: SessionOptions,
+    pub(in crate::session) host: Arc<dyn Host>,
     /// The way to the server, if not straight.
-    pub(super) relay: Option<Arc<Relay>>,
+    pub(in crate::session) relay: Option<Arc<Relay>>,
 }
 
 /// What a task makes its requests through.
-pub(super) struct Link {
+pub(in crate::session) struct Link {
     context: Arc<Context>,
     port: Port,
     /// When the call is out of time, by the clock of the host.
@@ -40,35 +40,35 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(context: &Arc<Context>, port: Port) -> Self {
+    pub(in crate::session) fn new(context: &Arc<Context>, port: Port) -> Self {
         let deadline = context.options.timeout.map(|timeout| context.host.now().saturating_add(timeout));
         let (relayed, has_answers) = (Mutex::default(), AtomicBool::new(false));
         Self { context: context.clone(), port, deadline, relayed, has_answers }
     }
 
-    pub(super) fn context(&self) -> &Arc<Context> {
+    pub(in crate::session) fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// Notes that look-ups of the call have been answered: from here on the server is waited for, if it is started anew.
-    pub(super) fn note_answers(&self) {
+    pub(in crate::session) fn note_answers(&self) {
         self.has_answers.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn options(&self) -> &SessionOptions {
+    pub(in crate::session) fn options(&self) -> &SessionOptions {
         &self.context.options
     }
 
-    pub(super) fn host(&self) -> &dyn Host {
+    pub(in crate::session) fn host(&self) -> &dyn Host {
         &*self.context.host
     }
 
-    pub(super) fn report(&self, event: &Event<'_>) {
+    pub(in crate::session) fn report(&self, event: &Event<'_>) {
         self.host().report(event);
     }
 
     /// Waits until the host can say what it has of `need`.
-    pub(super) async fn ready(&self, need: Need<'_>) {
+    pub(in crate::session) async fn ready(&self, need: Need<'_>) {
         while !self.host().is_ready(&need) {
             self.port.wait(Duration::ZERO).await;
         }
@@ -90,19 +90,19 @@ impl Link {
     }
 
     /// Runs `work` and adds its time to `seconds`.
-    pub(super) fn timed<T>(&self, seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    pub(in crate::session) fn timed<T>(&self, seconds: &mut f64, work: impl FnOnce() -> T) -> T {
         let start = self.host().now();
         let result = work();
         *seconds += self.seconds_since(start);
         result
     }
 
-    pub(super) fn seconds_since(&self, start: Duration) -> f64 {
+    pub(in crate::session) fn seconds_since(&self, start: Duration) -> f64 {
         self.host().now().saturating_sub(start).as_secs_f64()
     }
 
     /// A document of at most `limit` bytes, asked for until it comes or there were attempts enough.
-    pub(super) async fn get(
+    pub(in crate::session) async fn get(
         &self,
         path: &str,
         what: &'static str,
@@ -119,7 +119,7 @@ impl Link {
     }
 
     /// A file from byte `from` on, asked for once. The response may hold the whole file all the same.
-    pub(super) async fn get_file(
+    pub(in crate::session) async fn get_file(
         &self,
         path: &str,
         etag: &str,
@@ -134,7 +134,7 @@ impl Link {
     }
 
     /// Posts a request of the wire format once; the response has at most `limit` bytes.
-    pub(super) async fn post(
+    pub(in crate::session) async fn post(
         &self,
         path: &str,
         body: Vec<u8>,
@@ -146,12 +146,12 @@ impl Link {
     }
 
     /// Puts a body of the wire format once; nothing is read of the response but its status.
-    pub(super) async fn put(&self, path: &str, body: Vec<u8>) -> Result<(), SessionError> {
+    pub(in crate::session) async fn put(&self, path: &str, body: Vec<u8>) -> Result<(), SessionError> {
         self.checked(request(Method::Put, path, body, 0)).await.map(drop)
     }
 
     /// The next part of the body of the last response.
-    pub(super) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
+    pub(in crate::session) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.in_time()?;
         let Some(relay) = &self.context.relay else { return self.body_as_is().await };
         let Some(mut relayed) = self.put_relayed(None) else { return Ok(None) };
@@ -173,18 +173,18 @@ impl Link {
     }
 
     /// Has the driver make a request.
-    pub(super) async fn send_as_is(&self, request: Request) -> Result<Head, TransportFailure> {
+    pub(in crate::session) async fn send_as_is(&self, request: Request) -> Result<Head, TransportFailure> {
         self.in_time()?;
         self.port.send(Request { time_left: self.time_left(), ..request }).await
     }
 
     /// The next part of the body of the driver's last response.
-    pub(super) async fn body_as_is(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
+    pub(in crate::session) async fn body_as_is(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.port.body().await
     }
 
     /// Something that no server of this API answers.
-    pub(super) fn odd(&self, reason: impl Into<String>) -> SessionError {
+    pub(in crate::session) fn odd(&self, reason: impl Into<String>) -> SessionError {
         SessionError::NotHushDb { url: self.context.url.shown().to_owned(), reason: reason.into() }
     }
 
@@ -278,7 +278,7 @@ fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
 
 /// The failures of a request so far.
 #[derive(Default)]
-pub(super) struct Retries {
+pub(in crate::session) struct Retries {
     /// Those that count as attempts.
     failed: u32,
     /// All, those of a server that is loading its table included.
@@ -290,7 +290,11 @@ pub(super) struct Retries {
 impl Retries {
     /// Waits before the next attempt. Gives the error back if it is for good, there were as many attempts as the policy
     /// says, or the wait is longer than the policy or the time of the call allows.
-    pub(super) async fn after(&mut self, link: &Link, error: SessionError) -> Result<(), SessionError> {
+    pub(in crate::session) async fn after(
+        &mut self,
+        link: &Link,
+        error: SessionError,
+    ) -> Result<(), SessionError> {
         let has_answers = link.has_answers.load(Ordering::Relaxed);
         // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
         let may_pass = error.is_transient() || (has_answers && error.is_silence());

@@ -1,12 +1,15 @@
 //! The evaluation keys of a session: drawn before look-ups are sent, and never changed by what an answer holds.
+//! `kept_keys.rs` has the records of keys, as hosts keep them.
+
+pub mod kept_keys;
 
 use std::{collections::HashMap, sync::Arc};
 
+use self::kept_keys::record_name;
 use super::{
     KeptKeys, KeyNote, KeyRequest, Need, SessionError,
-    kept_keys::record_name,
-    link::Link,
     options::{MAX_LOOKUPS_PER_KEY, RelayOptions},
+    requests::link::Link,
 };
 use crate::Table;
 

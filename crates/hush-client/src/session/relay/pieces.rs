@@ -2,7 +2,7 @@
 
 use hush_protocol::ohttp::PIECE_BYTES;
 
-use super::{Head, Method, Request};
+use crate::session::{Head, Method, Request};
 
 /// The rest of a file, as it is asked for piece by piece.
 pub(super) struct Pieces {

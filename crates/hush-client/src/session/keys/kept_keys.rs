@@ -8,7 +8,7 @@ use std::time::Duration;
 use hush_math::{constant_time::equal_bytes, csprng::Csprng};
 use zeroize::Zeroizing;
 
-use super::Seed;
+use crate::session::Seed;
 
 /// How long keys are used. The server can tell the queries under them from all others, so they do not last for ever.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);

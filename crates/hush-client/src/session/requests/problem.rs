@@ -6,12 +6,12 @@ use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Head, ServerUrl, SessionError};
+use crate::session::{Head, ServerUrl, SessionError};
 
 /// Longest problem document, its descriptor not counted.
 const MAX_PROBLEM_BYTES: usize = 64 << 10;
 /// Most bytes of a body that is read whatever the request was for.
-pub(super) const MAX_REFUSAL_BYTES: usize = MAX_DESCRIPTOR_BYTES + MAX_PROBLEM_BYTES;
+pub(in crate::session) const MAX_REFUSAL_BYTES: usize = MAX_DESCRIPTOR_BYTES + MAX_PROBLEM_BYTES;
 /// Characters of a server's own words that are shown.
 const MAX_DETAIL_CHARS: usize = 300;
 /// Longest wait that a header can ask for.
@@ -40,7 +40,7 @@ pub(crate) fn on_the_way(url: &ServerUrl, path: &str, sent: usize, head: &Head) 
 
 /// Returns where the server at `url` sends its clients, if the response to a request of `path` says so: the base URL, which
 /// clients are given, if the location is that of the same path.
-pub(super) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Option<SessionError> {
+pub(in crate::session) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Option<SessionError> {
     let location = head.header("location").filter(|_| (300..400).contains(&head.status))?;
     let is_path = location.starts_with('/') && !location.starts_with("//");
     let location = if is_path { format!("{}{location}", url.root()) } else { location.to_owned() };
@@ -57,13 +57,13 @@ fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionErro
 }
 
 /// The most bytes that the body of a response with this status has.
-pub(super) fn refusal_limit(status: u16) -> usize {
+pub(in crate::session) fn refusal_limit(status: u16) -> usize {
     if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
 }
 
 /// Returns the error of a response whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
 /// `sent` are the bytes of the request.
-pub(super) fn refusal(
+pub(in crate::session) fn refusal(
     url: &ServerUrl,
     sent: usize,
     head: &Head,
@@ -108,7 +108,7 @@ fn retry_after(head: &Head) -> Option<Duration> {
 }
 
 /// A server's own words, fit for one line of a terminal.
-pub(super) fn shown(text: &str) -> String {
+pub(in crate::session) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()
 }

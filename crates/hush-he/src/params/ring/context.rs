@@ -2,7 +2,7 @@
 
 use hush_math::ring::Ring;
 
-use super::RingParams;
+use crate::params::RingParams;
 
 /// A parameter set, R modulo Q_e (expansion), R modulo Q_1 (everything after the drop), and the small ring of short answers.
 #[derive(Clone, Debug)]

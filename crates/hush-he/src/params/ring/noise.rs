@@ -6,7 +6,8 @@
 
 use hush_math::gadget::Gadget;
 
-use super::{RingParams, RingSwitch, SecretDistribution, Tlwe, noise::log2_erfc, ring::ResponseBits};
+use super::ResponseBits;
+use crate::params::{RingParams, RingSwitch, SecretDistribution, Tlwe, noise::log2_erfc};
 
 /// What the noise of a parameter set depends on: that of a preset ([`RingParams::noise_inputs`]), or of a candidate that
 /// a search makes up (`examples/search_ring/`). Protocols take presets only.

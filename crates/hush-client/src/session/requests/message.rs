@@ -61,7 +61,7 @@ impl Head {
         headers.find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn is_success(&self) -> bool {
+    pub(in crate::session) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 }

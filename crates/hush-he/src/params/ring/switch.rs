@@ -2,8 +2,11 @@
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::{ErrorDistribution, LatticeProblem, ResponseBits, SecretDistribution};
-use crate::{codec::packed_bytes, entities::MatrixStructure};
+use crate::{
+    codec::packed_bytes,
+    entities::MatrixStructure,
+    params::{ErrorDistribution, LatticeProblem, ResponseBits, SecretDistribution},
+};
 
 /// From a ciphertext over R of degree N to one over the subring of `degree` coefficients, of module rank `rank`: the coefficients
 /// `j N / degree` of the message, and no others. Secrets and errors are distributed as the set's.
@@ -11,11 +14,11 @@ use crate::{codec::packed_bytes, entities::MatrixStructure};
 /// Source: PPIR has answers of whole polynomials; ring switching is by Gentry, Halevi, Peikert, Smart (2012), to a module here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingSwitch {
-    pub(super) degree: usize,
-    pub(super) rank: usize,
-    pub(super) primes: &'static [u32],
-    pub(super) gadget: Gadget,
-    pub(super) response: ResponseBits,
+    pub(in crate::params) degree: usize,
+    pub(in crate::params) rank: usize,
+    pub(in crate::params) primes: &'static [u32],
+    pub(in crate::params) gadget: Gadget,
+    pub(in crate::params) response: ResponseBits,
 }
 
 impl RingSwitch {
@@ -60,19 +63,19 @@ impl RingSwitch {
     }
 
     /// Bytes of all second halves of the key for a ring of degree `from`.
-    pub(super) fn key_words_bytes(&self, from: usize) -> usize {
+    pub(in crate::params) fn key_words_bytes(&self, from: usize) -> usize {
         let bits = u128::BITS - self.modulus().leading_zeros();
         from / self.degree * self.gadget.digits * packed_bytes(self.degree, bits)
     }
 
     /// What the key depends on.
-    pub(super) fn key_context(&self) -> String {
+    pub(in crate::params) fn key_context(&self) -> String {
         let Self { degree, rank, primes, gadget: Gadget { width, digits, dropped }, .. } = self;
         format!("switched to {rank} of degree {degree}; primes {primes:?}; by {width},{digits},{dropped}")
     }
 
     /// The lattice problem of the key, and of answers.
-    pub(super) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
+    pub(in crate::params) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.rank * self.degree,
             modulus: self.modulus(),

@@ -1,4 +1,9 @@
 //! Oblivious HTTP (RFC 9458): requests go sealed to a relay, which passes them on. The relay sees who asks, the server what for.
+//!
+//! * [`seal`]: the seal of requests and responses. [`pieces`]: a file through a relay, in pieces.
+
+pub(super) mod pieces;
+mod seal;
 
 use std::{
     io::Cursor,
@@ -17,9 +22,10 @@ use hush_protocol::{
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use self::{pieces::Pieces, seal::GatewayKey};
 use super::{
-    Head, Host, Method, Request, ServerUrl, SessionError, SessionOptions, TransportFailure, link::Link,
-    pieces::Pieces, problem::shown, seal::GatewayKey,
+    Head, Host, Method, Request, ServerUrl, SessionError, SessionOptions, TransportFailure,
+    requests::{link::Link, problem::shown},
 };
 
 /// Bytes of a sealed response beside its body: fields, padding, and what an error says.
