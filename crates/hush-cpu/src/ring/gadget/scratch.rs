@@ -1,16 +1,18 @@
 //! Scratch memory of the gadget products, from a thread's workspace.
 
-use super::{ModRing, tables::CpuRing};
-use crate::workspace::Workspace;
+use crate::{
+    ring::{ModRing, tables::CpuRing},
+    workspace::Workspace,
+};
 
 /// Memory for one gadget product, with whatever was left in it.
 pub(crate) struct Scratch<'a> {
     /// A polynomial.
-    pub(super) coefficients: &'a mut [u32],
+    pub(in crate::ring) coefficients: &'a mut [u32],
     /// The unsigned digits, a polynomial of one limb for each row.
-    pub(super) digits: &'a mut [u32],
+    pub(in crate::ring) digits: &'a mut [u32],
     /// Their transforms modulo one limb.
-    pub(super) values: &'a mut [u32],
+    pub(in crate::ring) values: &'a mut [u32],
     /// Two polynomials.
     pub(crate) pair: &'a mut [u32],
     /// For transforms.
@@ -19,7 +21,7 @@ pub(crate) struct Scratch<'a> {
 
 impl<'a> Scratch<'a> {
     /// Scratch memory for products with at most `rows` rows, and `words` words for other uses.
-    pub(super) fn new(
+    pub(in crate::ring) fn new(
         workspace: &'a mut Workspace,
         ring: &ModRing,
         rows: usize,
@@ -37,7 +39,7 @@ impl<'a> Scratch<'a> {
 }
 
 /// Most rows that meet the digits of a query's expansion.
-pub(super) fn expand_rows(ring: &CpuRing) -> usize {
+pub(in crate::ring) fn expand_rows(ring: &CpuRing) -> usize {
     ring.levels.iter().map(|level| level.gadget.digits).fold(ring.square.digits, usize::max)
 }
 

@@ -1,30 +1,35 @@
 //! Digits of polynomials, their transforms, and the products with rows.
 
 use super::{
-    ModRing,
     gadget_rows::{GadgetRows, Sink},
-    residues::Residues,
     scratch::Scratch,
+};
+use crate::ring::{
+    ModRing,
+    arithmetic::{residues::Residues, wide_lanes::WideLanes, words},
     tables::GadgetTables,
-    wide_lanes::WideLanes,
-    words,
 };
 
 /// Replaces `scratch.coefficients` (a polynomial in evaluation form) by its coefficients, and writes their digits to
 /// `scratch.digits`, from digit `first` on; each is [`GadgetTables::half`] too large.
-pub(super) fn decompose(ring: &ModRing, gadget: &GadgetTables, scratch: &mut Scratch<'_>, first: usize) {
+pub(in crate::ring) fn decompose(
+    ring: &ModRing,
+    gadget: &GadgetTables,
+    scratch: &mut Scratch<'_>,
+    first: usize,
+) {
     ring.inverse(scratch.coefficients, scratch.transform);
     digits(ring, gadget, scratch.coefficients, &mut scratch.digits[first * ring.degree()..]);
 }
 
 /// Writes the digits of a polynomial in coefficient form to the first words of `to`; each is [`GadgetTables::half`] too
 /// large.
-pub(super) fn digits(ring: &ModRing, gadget: &GadgetTables, coefficients: &[u32], to: &mut [u32]) {
+pub(in crate::ring) fn digits(ring: &ModRing, gadget: &GadgetTables, coefficients: &[u32], to: &mut [u32]) {
     gadget.decomposer.decompose(ring.level(), coefficients, &mut to[..gadget.digits * ring.degree()]);
 }
 
 /// Hands `sum_row digit[row] * rows[row][poly]` to `sink`, for the digits in `scratch.digits`, each `half` too large.
-pub(super) fn multiply(
+pub(in crate::ring) fn multiply(
     ring: &ModRing,
     rows: GadgetRows<'_>,
     half: u32,
@@ -43,7 +48,7 @@ pub(super) fn multiply(
 }
 
 /// As [`multiply`], added to `out`, a polynomial after the other.
-pub(super) fn multiply_add(
+pub(in crate::ring) fn multiply_add(
     ring: &ModRing,
     rows: GadgetRows<'_>,
     half: u32,

@@ -8,12 +8,14 @@
 
 use hush_math::rns::Rns;
 
-use super::{
+use crate::ring::{
     ModRing,
-    montgomery::Montgomery,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
+    arithmetic::{
+        montgomery::Montgomery,
+        residues::Residues,
+        vector_loop::{self, VectorLoop},
+        wide_lanes::WideLanes,
+    },
 };
 
 /// Bits of a word. The roundings r_j are at most `2^b`; those that are followed by another are to fit.
@@ -42,7 +44,7 @@ struct LimbStep {
 
 impl NarrowSwitch {
     /// `None` if results or sums of products do not fit.
-    pub(super) fn new(ring: &ModRing, rns: &Rns, bits: u32) -> Option<Self> {
+    pub(in crate::ring) fn new(ring: &ModRing, rns: &Rns, bits: u32) -> Option<Self> {
         let primes: Vec<u32> = ring.limbs().iter().map(|limb| limb.montgomery.p()).collect();
         // At most 2^33 p for a prime below 2^31, and 2^32 p + p for the first one.
         let exact = primes.iter().map(|&p| u64::from(p)).sum::<u64>() < 1 << 33
@@ -75,7 +77,7 @@ impl NarrowSwitch {
     }
 
     /// The results for the coefficients whose residues are `words`, in place of their first residues.
-    pub(super) fn apply<'a>(&self, ring: &ModRing, words: &'a mut [u32]) -> &'a [u32] {
+    pub(in crate::ring) fn apply<'a>(&self, ring: &ModRing, words: &'a mut [u32]) -> &'a [u32] {
         let degree = ring.degree();
         assert_eq!(words.len(), ring.words());
         vector_loop::run(ring.level(), Round { switch: self, degree, words });

@@ -7,9 +7,8 @@ use super::{
     gadget_product,
     gadget_rows::{self, GadgetRows, RowShape},
     scratch::Scratch,
-    tables::CpuRing,
 };
-use crate::workspace::Workspace;
+use crate::{ring::tables::CpuRing, workspace::Workspace};
 
 /// An RGSW ciphertext, laid out for products.
 #[derive(Clone, Copy)]

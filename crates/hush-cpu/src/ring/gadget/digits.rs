@@ -7,13 +7,15 @@
 
 use hush_math::{gadget::Gadget, rns::Rns};
 
-use super::{
-    montgomery::Montgomery,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
+use crate::{
+    Level,
+    ring::arithmetic::{
+        montgomery::Montgomery,
+        residues::Residues,
+        vector_loop::{self, VectorLoop},
+        wide_lanes::WideLanes,
+    },
 };
-use crate::Level;
 
 /// Most limbs of a base.
 const MAX_LIMBS: usize = 4;
@@ -139,7 +141,7 @@ impl MixedRadix {
 impl Decomposer {
     /// # Panics
     /// If there are more than four primes, or sums of products of them overflow (which those of no preset do).
-    pub(super) fn new(rns: &Rns, gadget: Gadget) -> Self {
+    pub(in crate::ring) fn new(rns: &Rns, gadget: Gadget) -> Self {
         Self { gadget, base: MixedRadix::new(rns, gadget) }
     }
 

@@ -1,16 +1,18 @@
 //! Loops over polynomials in evaluation form, limb by limb.
 
 use super::{
-    Limb, ModRing,
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},
     wide_lanes::WideLanes,
 };
-use crate::Level;
+use crate::{
+    Level,
+    ring::{Limb, ModRing},
+};
 
 /// `difference = x - y`, for whole polynomials.
-pub(super) fn subtract(ring: &ModRing, x: &[u32], y: &[u32], difference: &mut [u32]) {
+pub(in crate::ring) fn subtract(ring: &ModRing, x: &[u32], y: &[u32], difference: &mut [u32]) {
     let degree = ring.degree();
     let operands = x.chunks_exact(degree).zip(y.chunks_exact(degree));
     let limbs = ring.limbs().iter().cycle();

@@ -1,11 +1,13 @@
 //! Rows that meet digits: evaluation keys, and the rows of RGSW ciphertexts.
 
-use super::{
+use crate::ring::{
     ModRing,
-    montgomery::Montgomery,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
+    arithmetic::{
+        montgomery::Montgomery,
+        residues::Residues,
+        vector_loop::{self, VectorLoop},
+        wide_lanes::WideLanes,
+    },
 };
 
 /// Slots that are worked on together.
@@ -15,7 +17,7 @@ const VECTORS: usize = 4;
 
 /// Rows of two or three polynomials modulo the limbs of a ring, in the order in which products read them.
 #[derive(Clone, Copy)]
-pub(super) struct GadgetRows<'a> {
+pub(in crate::ring) struct GadgetRows<'a> {
     shape: RowShape,
     /// `[limb][block of 64 slots][poly][row][slot]`, in Montgomery form.
     words: &'a [u32],
@@ -23,20 +25,20 @@ pub(super) struct GadgetRows<'a> {
 
 /// How many rows there are, and of how many polynomials each is.
 #[derive(Clone, Copy)]
-pub(super) struct RowShape {
-    pub(super) rows: usize,
-    pub(super) polys: usize,
+pub(in crate::ring) struct RowShape {
+    pub(in crate::ring) rows: usize,
+    pub(in crate::ring) polys: usize,
 }
 
 impl RowShape {
     /// Words of all rows.
-    pub(super) fn words(self, ring: &ModRing) -> usize {
+    pub(in crate::ring) fn words(self, ring: &ModRing) -> usize {
         self.rows * self.polys * ring.words()
     }
 }
 
 /// Lays out rows in `words`, of [`RowShape::words`]. `poly(row, i)` is polynomial `i` of a row.
-pub(super) fn lay_out<'a>(
+pub(in crate::ring) fn lay_out<'a>(
     ring: &ModRing,
     shape: RowShape,
     words: &mut [u32],
@@ -60,17 +62,23 @@ pub(super) fn lay_out<'a>(
 
 impl<'a> GadgetRows<'a> {
     /// Rows that [`lay_out`] laid out.
-    pub(super) fn new(shape: RowShape, words: &'a [u32]) -> Self {
+    pub(in crate::ring) fn new(shape: RowShape, words: &'a [u32]) -> Self {
         Self { shape, words }
     }
 
     /// Number of rows.
-    pub(super) fn rows(&self) -> usize {
+    pub(in crate::ring) fn rows(&self) -> usize {
         self.shape.rows
     }
 
     /// Hands `sum_row values[row] * rows[row][poly]` modulo one limb to `sink`, for a polynomial of `values` a row.
-    pub(super) fn multiply(&self, ring: &ModRing, limb: usize, values: &[u32], sink: &mut impl Sink) {
+    pub(in crate::ring) fn multiply(
+        &self,
+        ring: &ModRing,
+        limb: usize,
+        values: &[u32],
+        sink: &mut impl Sink,
+    ) {
         let (montgomery, degree) = (ring.limbs()[limb].montgomery, ring.degree());
         let RowShape { rows, polys } = self.shape;
         assert_eq!(values.len(), rows * degree);
@@ -95,7 +103,7 @@ impl<'a> GadgetRows<'a> {
 }
 
 /// What becomes of sums of products.
-pub(super) trait Sink {
+pub(in crate::ring) trait Sink {
     /// Takes a vector of sums from `slot` on.
     ///
     /// # Safety

@@ -1,10 +1,14 @@
-//! Polynomials modulo Q_1 to powers of two.
+//! Polynomials modulo Q_1 to powers of two. `narrow_switch.rs` does it in vectors, where the
+//! result fits a word.
+
+mod narrow_switch;
 
 use hush_math::rns::Rns;
 use hush_ops::contract::{BatchWords, SentPoly};
 use rayon::prelude::*;
 
-use super::{ModRing, narrow_switch::NarrowSwitch, tables::CpuRing};
+use self::narrow_switch::NarrowSwitch;
+use super::{ModRing, tables::CpuRing};
 use crate::Cpu;
 
 /// As [`hush_ops::contract::RingOps::mod_switch`], for operands that fit together.
