@@ -1,11 +1,22 @@
 //! The tables of a ring on the device, and the structures by which kernels see them.
+//!
+//! * [`arithmetic`]: how kernels compute modulo the primes of a ring. [`factors`]: the multipliers of transforms.
+//! * [`degree`]: the degrees that there are kernels for. [`gadget`]: gadgets as kernels see them.
+//! * [`expand_tables`]: what the steps with evaluation keys need of a set. [`addresses`]: where queries have their operands.
+
+pub(super) mod addresses;
+pub(super) mod arithmetic;
+pub(super) mod degree;
+pub(super) mod expand_tables;
+pub(super) mod factors;
+pub(super) mod gadget;
 
 use std::{mem::offset_of, sync::Arc};
 
 use hush_math::{modulus::Modulus, ring::Ring};
 use hush_ops::OpsError;
 
-use super::{
+use self::{
     arithmetic::Arithmetic,
     degree::Degree,
     factors::{forward_table, inverse_of_odd, inverse_table, table_words},

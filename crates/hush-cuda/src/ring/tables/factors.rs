@@ -2,7 +2,7 @@
 
 use hush_math::{modulus::Modulus, ntt::NttPlan};
 
-use super::{arithmetic::Arithmetic, tables::montgomery_form};
+use super::{arithmetic::Arithmetic, montgomery_form};
 
 /// Words that a thread holds, and factors that it takes for a pass.
 const GROUP: usize = 16;
@@ -10,7 +10,7 @@ const GROUP: usize = 16;
 const PASS_LAYERS: u32 = 4;
 
 /// The Plantard factor of `w`, a residue modulo a prime below 2^31: `(-w 2^64 mod p) p^-1 mod 2^64`, the low word first.
-pub(super) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
+pub(in crate::ring) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let p = u64::from(modulus.value());
     let power = modulus.reduce(((1u128 << 64) % u128::from(p)) as u64);
     let scaled = u64::from(modulus.neg(modulus.mul(w, power)));
@@ -19,29 +19,29 @@ pub(super) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
 }
 
 /// The factor of `w`, a residue, for `constant_mul` (`kernels/wide_modular.cuh`): `m = w 2^32 mod p` and `m p^-1 mod 2^32`.
-pub(super) fn montgomery_factor(modulus: Modulus, w: u32) -> [u32; 2] {
+pub(in crate::ring) fn montgomery_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let form = montgomery_form(modulus, w);
     [form, form.wrapping_mul(inverse_of_odd(u64::from(modulus.value())) as u32)]
 }
 
 /// `odd^-1 mod 2^64`.
-pub(super) fn inverse_of_odd(odd: u64) -> u64 {
+pub(in crate::ring) fn inverse_of_odd(odd: u64) -> u64 {
     // Newton's method: an odd number is its own inverse modulo 8, and each step doubles the bits.
     (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))))
 }
 
 /// Words of the factors of one transform of degree `degree`.
-pub(super) fn table_words(degree: usize) -> usize {
+pub(in crate::ring) fn table_words(degree: usize) -> usize {
     2 * (GROUP + if has_middle(degree) { GROUP * GROUP } else { 0 } + degree)
 }
 
 /// The factors of the forward transform.
-pub(super) fn forward_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
+pub(in crate::ring) fn forward_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     table(arithmetic, plan, &plan.forward_twiddles().factors)
 }
 
 /// The factors of the inverse transform, with 1/N.
-pub(super) fn inverse_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
+pub(in crate::ring) fn inverse_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     let factors = &plan.inverse_twiddles().factors;
     let mut table = table(arithmetic, plan, factors);
     let (modulus, scale) = (plan.modulus(), plan.inverse_scale().0);

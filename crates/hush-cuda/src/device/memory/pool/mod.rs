@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{CudaError, id::DeviceId, runtime::Runtime};
+use crate::device::{CudaError, id::DeviceId, runtime::Runtime};
 
 /// If more than this share of a device's memory is kept, all of it goes back before more is asked of the driver: the share is more
 /// than the batches of a table take that leaves room for others, and little enough for programs beside this one.
@@ -20,7 +20,7 @@ const WASTE_SHARE: usize = 8;
 /// while work on it is still queued. What goes back to the driver is a different matter: first the device does all that is queued,
 /// so that nothing is taken from under a kernel. `cuMemFree` waits for that as well, but the driver's documentation says so by way
 /// of an exception only, and to wait here costs nothing then.
-pub(super) struct Pool {
+pub(in crate::device) struct Pool {
     device: DeviceId,
     runtime: Arc<Runtime>,
     kept: Mutex<Kept>,
@@ -50,19 +50,19 @@ impl Kept {
 }
 
 impl Pool {
-    pub(super) fn new(runtime: Arc<Runtime>) -> Self {
+    pub(in crate::device) fn new(runtime: Arc<Runtime>) -> Self {
         let cap = runtime.info().memory_bytes / KEPT_SHARE;
         Self { device: DeviceId::next(), runtime, kept: Mutex::default(), cap }
     }
 
     /// The device whose memory it is.
-    pub(super) fn device(&self) -> DeviceId {
+    pub(in crate::device) fn device(&self) -> DeviceId {
         self.device
     }
 
     /// A block of at least `bytes` bytes: its address and its size. From the look at what is kept to the second attempt there is
     /// one lock: of two threads that find no memory, the second one sees all that the first one gave back.
-    pub(super) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
+    pub(in crate::device) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
         let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
         let mut kept = self.kept();
         if let Some(address) = kept.take(size) {
@@ -85,7 +85,7 @@ impl Pool {
 
     /// Does what may take memory of the device in the driver's own name; once more, with what is kept here given back, if there
     /// was none.
-    pub(super) fn with_room<T>(
+    pub(in crate::device) fn with_room<T>(
         &self,
         mut work: impl FnMut() -> Result<T, CudaError>,
     ) -> Result<T, CudaError> {
@@ -103,7 +103,7 @@ impl Pool {
 
     /// Takes a block back, without a word to the device: buffers are dropped where nobody may wait for it. Only while others give
     /// memory back, because it is short or a table comes or goes, this waits for them.
-    pub(super) fn give_back(&self, address: u64, size: usize) {
+    pub(in crate::device) fn give_back(&self, address: u64, size: usize) {
         if !self.runtime.is_pooled() {
             return self.runtime.free(address);
         }
@@ -111,12 +111,12 @@ impl Pool {
     }
 
     /// Bytes of the blocks that nobody has.
-    pub(super) fn kept_bytes(&self) -> usize {
+    pub(in crate::device) fn kept_bytes(&self) -> usize {
         self.kept().bytes
     }
 
     /// Gives all blocks that nobody has to the driver.
-    pub(super) fn release(&self) {
+    pub(in crate::device) fn release(&self) {
         self.give_up(&mut self.kept());
     }
 
@@ -134,7 +134,7 @@ impl Pool {
     }
 
     /// Bytes that `buffers` buffers of `bytes` bytes in all take at most, but for sectors that are not whole.
-    pub(super) fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
+    pub(in crate::device) fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
         let waste = (bytes / WASTE_SHARE).min(buffers.saturating_mul(MAX_WASTE));
         if self.runtime.is_pooled() { bytes + waste } else { bytes }
     }

@@ -2,31 +2,31 @@
 
 use cudarc::driver::result;
 
-use super::{
+use crate::device::{
     CudaError, UPLOAD_BYTES,
     driver::failed,
-    pinned::PinnedBuffer,
+    memory::pinned::PinnedBuffer,
     stream::{Event, Stream},
 };
 
 /// A stream for the link and two pinned buffers: the device fills one while the other is taken.
 ///
 /// The context must be current in all calls, and when it is dropped.
-pub(super) struct Downloads {
+pub(in crate::device) struct Downloads {
     /// The first to go: it waits for the copies.
     stream: Stream,
     buffers: [(PinnedBuffer, Event); 2],
 }
 
 impl Downloads {
-    pub(super) fn new() -> Result<Self, CudaError> {
+    pub(in crate::device) fn new() -> Result<Self, CudaError> {
         let buffer = || Ok((PinnedBuffer::new()?, Event::new()?));
         Ok(Self { stream: Stream::beside()?, buffers: [buffer()?, buffer()?] })
     }
 
     /// Hands bytes of the device to `take`, in parts, one after another, as they are when `ready` has happened. Waits for that, and
     /// for no work that was queued later. The bytes must stay until it returns.
-    pub(super) fn download(
+    pub(in crate::device) fn download(
         &mut self,
         address: u64,
         bytes: usize,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use cudarc::driver::{result, sys};
 
-use super::{
+use crate::device::{
     CudaError,
     driver::{Gpu, failed, lock},
     stream::Event,
@@ -12,11 +12,11 @@ use super::{
 
 /// The GPUs whose memory one of them was asked to read by itself.
 #[derive(Default)]
-pub(super) struct Peers(HashSet<sys::CUdevice>);
+pub(in crate::device) struct Peers(HashSet<sys::CUdevice>);
 
 impl Gpu {
     /// Has all later work wait for that of `peer` until now.
-    pub(super) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
+    pub(in crate::device) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
         peer.enter()?;
         let done = Event::after(&peer.main)?;
         self.enter()?;
@@ -24,7 +24,13 @@ impl Gpu {
     }
 
     /// Copies from the memory of `peer`, in the order of work here.
-    pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+    pub(in crate::device) fn copy_from(
+        &self,
+        peer: &Self,
+        from: u64,
+        to: u64,
+        bytes: usize,
+    ) -> Result<(), CudaError> {
         self.reach(peer)?;
         // SAFETY: slices lie within what was allocated in these contexts, and the stream is one of the current context.
         unsafe {

@@ -4,29 +4,29 @@ use hush_he::params::RingContext;
 use hush_math::{gadget::Gadget, ring::Ring};
 use hush_ops::OpsError;
 
-use super::{gadget::GadgetTables, tables::montgomery_form};
+use super::{gadget::GadgetTables, montgomery_form};
 use crate::device::{Buffer, Device};
 
 /// The gadgets of a parameter set, and the tables of the expansion on the device.
-pub(super) struct ExpandTables {
+pub(in crate::ring) struct ExpandTables {
     /// The levels of the expansion tree, the first one first, modulo Q_e.
-    pub(super) levels: Vec<GadgetTables>,
+    pub(in crate::ring) levels: Vec<GadgetTables>,
     /// That of the key for s^2, modulo Q_e; `None` if queries are not expanded.
-    pub(super) square: Option<GadgetTables>,
+    pub(in crate::ring) square: Option<GadgetTables>,
     /// That of external products, modulo Q_1.
-    pub(super) fold: GadgetTables,
+    pub(in crate::ring) fold: GadgetTables,
     /// That of the packing of pairs, modulo Q_1; `None` if pairs are not packed.
-    pub(super) pack: Option<GadgetTables>,
+    pub(in crate::ring) pack: Option<GadgetTables>,
     /// `[limb][N]` modulo Q_e: psi^-t at place reverse(t), in Montgomery form.
-    pub(super) powers: Buffer<u32>,
+    pub(in crate::ring) powers: Buffer<u32>,
     /// 1/P modulo each prime of Q_1, in Montgomery form; `None` if no prime is dropped.
-    pub(super) inverses: Option<Buffer<u32>>,
+    pub(in crate::ring) inverses: Option<Buffer<u32>>,
 }
 
 impl ExpandTables {
     /// # Errors
     /// [`OpsError::Backend`] if the kernels do not take a gadget or the dropped prime of the set, or the device has no memory.
-    pub(super) fn new(device: &Device, context: &RingContext) -> Result<Self, OpsError> {
+    pub(in crate::ring) fn new(device: &Device, context: &RingContext) -> Result<Self, OpsError> {
         let (params, full, kept) = (context.params(), context.full(), context.kept());
         let switch = |gadget: Gadget| GadgetTables::new(full, gadget, gadget.digits);
         let double = |gadget: Gadget| GadgetTables::new(kept, gadget, 2 * gadget.digits);

@@ -7,7 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use super::{id::DeviceId, pool::Pool};
+use super::pool::Pool;
+use crate::device::id::DeviceId;
 
 /// A type that device memory holds: any bits are a value.
 ///
@@ -36,7 +37,7 @@ pub struct Buffer<T: Word> {
 
 impl<T: Word> Buffer<T> {
     /// Memory of `bytes` bytes at `address`, of which `len` values are used.
-    pub(super) fn new(pool: Arc<Pool>, address: u64, bytes: usize, len: usize) -> Self {
+    pub(in crate::device) fn new(pool: Arc<Pool>, address: u64, bytes: usize, len: usize) -> Self {
         Self { pool, address, bytes, len, kind: PhantomData }
     }
 
@@ -92,7 +93,7 @@ impl<T: Word> Slice<'_, T> {
     }
 
     /// The device that it is on.
-    pub(super) fn device(&self) -> DeviceId {
+    pub(in crate::device) fn device(&self) -> DeviceId {
         self.device
     }
 
@@ -129,7 +130,7 @@ impl<T: Word> Slice<'_, T> {
     }
 
     /// Number of bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::device) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 }

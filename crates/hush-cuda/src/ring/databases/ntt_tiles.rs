@@ -32,7 +32,7 @@ pub struct CudaNttDb {
 /// As `NttTiles` of `kernels/ntt_tiles.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct NttTiles {
+pub(in crate::ring) struct NttTiles {
     chunks: u64,
     rows: u32,
     row_tiles: u32,
@@ -144,28 +144,28 @@ impl CudaNttDb {
     }
 
     /// Columns of a tile.
-    pub(super) fn width(&self) -> usize {
+    pub(in crate::ring) fn width(&self) -> usize {
         1 << self.log_width
     }
 
     /// Columns, padded to whole tiles.
-    pub(super) fn padded_columns(&self) -> usize {
+    pub(in crate::ring) fn padded_columns(&self) -> usize {
         self.tiling.columns().next_multiple_of(self.width())
     }
 
     /// Tiles of rows.
-    pub(super) fn row_tiles(&self) -> usize {
+    pub(in crate::ring) fn row_tiles(&self) -> usize {
         self.tiling.rows().div_ceil(TILE_ROWS)
     }
 
     /// What kernels see of it, as an argument.
-    pub(super) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
+    pub(in crate::ring) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
         // SAFETY: laid out as the kernels have it, without padding.
         unsafe { Arg::of(view) }.pointing_into(&self.words.slice(..))
     }
 
     /// As kernels see it.
-    pub(super) fn view(&self) -> NttTiles {
+    pub(in crate::ring) fn view(&self) -> NttTiles {
         NttTiles {
             chunks: self.words.slice(..).address(),
             rows: self.tiling.rows() as u32,

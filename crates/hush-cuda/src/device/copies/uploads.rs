@@ -2,10 +2,10 @@
 
 use cudarc::driver::result;
 
-use super::{
+use crate::device::{
     CudaError, UPLOAD_BYTES, copies,
     driver::{allocate, failed},
-    pinned::PinnedBuffer,
+    memory::pinned::PinnedBuffer,
     stream::{Event, Stream},
 };
 
@@ -18,7 +18,7 @@ const SLOTS: usize = 8;
 /// by the main stream alone, and memory that comes from the pool may still be in use by work that is queued there.
 ///
 /// The context must be current in all calls, and when it is dropped; then the main stream must have no work.
-pub(super) struct Uploads {
+pub(in crate::device) struct Uploads {
     /// The first to go: it waits for the copies.
     stream: Stream,
     slots: Vec<Slot>,
@@ -48,7 +48,7 @@ impl Drop for Staging {
 }
 
 impl Uploads {
-    pub(super) fn new() -> Result<Self, CudaError> {
+    pub(in crate::device) fn new() -> Result<Self, CudaError> {
         let stream = Stream::beside()?;
         let staging = Staging(allocate(SLOTS * UPLOAD_BYTES)?);
         let slot = |index: usize| {
@@ -60,7 +60,12 @@ impl Uploads {
     }
 
     /// Copies at most [`UPLOAD_BYTES`] bytes to `address`, in the order of `main`; `host` may be changed afterwards.
-    pub(super) fn upload(&mut self, host: &[u8], address: u64, main: &Stream) -> Result<(), CudaError> {
+    pub(in crate::device) fn upload(
+        &mut self,
+        host: &[u8],
+        address: u64,
+        main: &Stream,
+    ) -> Result<(), CudaError> {
         let slot = &self.slots[self.next];
         self.next = (self.next + 1) % self.slots.len();
         slot.arrived.synchronize()?;

@@ -13,7 +13,7 @@ const PIECE: usize = 256 << 10;
 static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
 
 /// Copies all of `from` to `to`, which is as long.
-pub(super) fn copy(to: &mut [u8], from: &[u8]) {
+pub(in crate::device) fn copy(to: &mut [u8], from: &[u8]) {
     // A thread of another pool would take up other work of that pool while it waits, which may want the same lock.
     let alone = from.len() <= PIECE || rayon::current_thread_index().is_some();
     match if alone { None } else { POOL.get_or_init(pool).as_ref() } {

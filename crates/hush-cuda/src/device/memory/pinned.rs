@@ -4,14 +4,14 @@ use std::ffi::c_void;
 
 use cudarc::driver::result;
 
-use super::{CudaError, UPLOAD_BYTES, driver::failed};
+use crate::device::{CudaError, UPLOAD_BYTES, driver::failed};
 
 /// A buffer of [`UPLOAD_BYTES`] bytes. The context must be current when it is made and when it is dropped; then the device must be
 /// done with it.
-pub(super) struct PinnedBuffer(*mut c_void);
+pub(in crate::device) struct PinnedBuffer(*mut c_void);
 
 impl PinnedBuffer {
-    pub(super) fn new() -> Result<Self, CudaError> {
+    pub(in crate::device) fn new() -> Result<Self, CudaError> {
         // SAFETY: the context is current. Not write-combined: downloads read it.
         unsafe { result::malloc_host(UPLOAD_BYTES, 0) }.map(Self).map_err(failed("cuMemHostAlloc"))
     }
@@ -21,7 +21,7 @@ impl PinnedBuffer {
     /// # Safety
     /// Neither the device nor anyone else may use them meanwhile, and they must be at most [`UPLOAD_BYTES`].
     #[allow(clippy::mut_from_ref, reason = "the memory is not a part of the buffer")]
-    pub(super) unsafe fn bytes(&self, bytes: usize) -> &mut [u8] {
+    pub(in crate::device) unsafe fn bytes(&self, bytes: usize) -> &mut [u8] {
         // SAFETY: the caller's word.
         unsafe { std::slice::from_raw_parts_mut(self.0.cast(), bytes) }
     }

@@ -10,10 +10,11 @@ use hush_ops::{
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
-use super::{CudaNttDb, CudaRing, Lift, TILE_ROWS, lift_plaintexts, ntt_tiles::MAX_POLY_COLUMNS};
+use super::ntt_tiles::MAX_POLY_COLUMNS;
 use crate::{
     Cuda,
     device::{Buffer, CudaError, Device, Launch},
+    ring::{CudaNttDb, CudaRing, Lift, TILE_ROWS, lift_plaintexts},
 };
 
 /// Bytes of columns in evaluation form that are on the device at once, for more than one column.
@@ -35,18 +36,18 @@ enum Symbols {
 
 impl CudaSymbols {
     /// A copy of a database of the host.
-    pub(super) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
+    pub(in crate::ring) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
         let tiling = db.tiling();
         Ok(Self { tiling, symbols: Symbols::Device(upload_columns(device, db, 0..tiling.columns())?) })
     }
 
     /// A database that stays on the host.
-    pub(super) fn on_host(db: SymbolDb) -> Self {
+    pub(in crate::ring) fn on_host(db: SymbolDb) -> Self {
         Self { tiling: db.tiling(), symbols: Symbols::Host(db) }
     }
 
     /// The shape.
-    pub(super) fn tiling(&self) -> SymbolTiling {
+    pub(in crate::ring) fn tiling(&self) -> SymbolTiling {
         self.tiling
     }
 
@@ -100,7 +101,7 @@ fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Resu
 }
 
 /// As [`hush_ops::contract::TfheOps::symbol_fold`].
-pub(super) fn symbol_fold(
+pub(in crate::ring) fn symbol_fold(
     cuda: &Cuda,
     ring: &CudaRing,
     db: &CudaSymbols,

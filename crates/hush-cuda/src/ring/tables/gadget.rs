@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use hush_math::{gadget::Gadget, ring::Ring};
 use hush_ops::OpsError;
 
-use super::{arithmetic::Arithmetic, tables::MAX_LIMBS, tables::montgomery_form};
+use super::{MAX_LIMBS, arithmetic::Arithmetic, montgomery_form};
 use crate::device::Arg;
 
 /// As `GadgetView` in `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
@@ -39,7 +39,7 @@ impl GadgetTables {
     /// # Errors
     /// [`OpsError::Backend`] if digits are not residues modulo every prime, or a residue and `rows` products or values do not fit
     /// the words in which kernels have them: which is so for no parameter set whose primes they take.
-    pub(super) fn new(ring: &Ring, gadget: Gadget, rows: usize) -> Result<Self, OpsError> {
+    pub(in crate::ring) fn new(ring: &Ring, gadget: Gadget, rows: usize) -> Result<Self, OpsError> {
         let rns = ring.rns();
         let primes = || rns.moduli().iter().map(|p| u128::from(p.value()));
         let arithmetic = Arithmetic::of(rns.moduli());
@@ -83,7 +83,7 @@ impl GadgetTables {
 
     /// Polynomials of one limb that a block of a kernel of a whole stage has in shared memory, which takes `halves` of a ciphertext
     /// of `limbs` limbs apart (`kernels/gadget.cuh`, stages).
-    pub(super) fn stage_polys(&self, halves: usize, limbs: usize) -> usize {
+    pub(in crate::ring) fn stage_polys(&self, halves: usize, limbs: usize) -> usize {
         (halves - 1) * self.digits() + self.digits().max(limbs) + 1
     }
 

@@ -4,9 +4,9 @@ use hush_math::modulus::Modulus;
 use hush_ops::OpsError;
 
 use super::{
+    MAX_LIMBS,
     degree::Degree,
     factors::{montgomery_factor, plantard_factor},
-    tables::MAX_LIMBS,
 };
 
 /// Primes from here on are wide: a sum of two residues does not fit a word, nor does `plantard_mul` their products.
@@ -16,7 +16,7 @@ const MAX_WIDE_LIMBS: usize = 2;
 
 /// The arithmetic of the kernels of a ring: that of all its primes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arithmetic {
+pub(in crate::ring) enum Arithmetic {
     /// All primes are below 2^31 (`kernels/modular.cuh`).
     Narrow,
     /// Some are not (`kernels/wide_modular.cuh`).
@@ -25,7 +25,7 @@ pub(super) enum Arithmetic {
 
 impl Arithmetic {
     /// That of a base of primes.
-    pub(super) fn of(moduli: &[Modulus]) -> Self {
+    pub(in crate::ring) fn of(moduli: &[Modulus]) -> Self {
         if moduli.iter().all(|p| p.value() < WIDE_FROM) { Self::Narrow } else { Self::Wide }
     }
 
@@ -33,7 +33,7 @@ impl Arithmetic {
     ///
     /// # Errors
     /// [`OpsError::Backend`] if not.
-    pub(super) fn check_ring(self, degree: Degree, limbs: usize) -> Result<(), OpsError> {
+    pub(in crate::ring) fn check_ring(self, degree: Degree, limbs: usize) -> Result<(), OpsError> {
         check_limbs(limbs)?;
         if self == Self::Narrow || (degree == Degree::N2048 && limbs <= MAX_WIDE_LIMBS) {
             return Ok(());
@@ -46,7 +46,7 @@ impl Arithmetic {
     ///
     /// # Errors
     /// [`OpsError::Backend`] if not.
-    pub(super) fn check_narrow(self) -> Result<(), OpsError> {
+    pub(in crate::ring) fn check_narrow(self) -> Result<(), OpsError> {
         match self {
             Self::Narrow => Ok(()),
             Self::Wide => {
@@ -56,7 +56,7 @@ impl Arithmetic {
     }
 
     /// That of two kernels, one for narrow primes and one for wide ones, which is for these.
-    pub(super) fn pick(self, [narrow, wide]: [&'static str; 2]) -> &'static str {
+    pub(in crate::ring) fn pick(self, [narrow, wide]: [&'static str; 2]) -> &'static str {
         match self {
             Self::Narrow => narrow,
             Self::Wide => wide,
@@ -64,7 +64,7 @@ impl Arithmetic {
     }
 
     /// The constant `w`, a residue, as kernels multiply words by it in transforms.
-    pub(super) fn factor(self, modulus: Modulus, w: u32) -> [u32; 2] {
+    pub(in crate::ring) fn factor(self, modulus: Modulus, w: u32) -> [u32; 2] {
         match self {
             Self::Narrow => plantard_factor(modulus, w),
             Self::Wide => montgomery_factor(modulus, w),
@@ -72,7 +72,7 @@ impl Arithmetic {
     }
 
     /// Whether a residue modulo `p` and `products` products of residues fit what kernels keep their sum in.
-    pub(super) fn holds(self, p: u32, products: usize) -> bool {
+    pub(in crate::ring) fn holds(self, p: u32, products: usize) -> bool {
         let largest = u128::from(p - 1);
         match self {
             Self::Narrow => u128::from(p) + products as u128 * largest * largest < 1 << 64,
@@ -85,7 +85,7 @@ impl Arithmetic {
 ///
 /// # Errors
 /// [`OpsError::Backend`] if not.
-pub(super) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
+pub(in crate::ring) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
     if limbs <= MAX_LIMBS {
         return Ok(());
     }
