@@ -100,7 +100,7 @@ impl<T: Word> Slice<'_, T> {
     /// Its address on the device. Whoever gives it to a kernel otherwise than as an argument asks [`Device::address`], which knows
     /// whose it is.
     ///
-    /// [`Device::address`]: super::Device::address
+    /// [`Device::address`]: crate::device::Device::address
     pub fn address(&self) -> u64 {
         self.address
     }
