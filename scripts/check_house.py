@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the import table, as docs/architecture.md states it, who tells protocols apart, the sizes of files and functions, the
-lengths of comments, and that no table of the docs is cut in two."""
+"""Checks the import table, as docs/architecture.md states it, who tells protocols apart, the sizes of files,
+functions and folders, how modules are named, the lengths of comments, and that no table of the docs is cut in two."""
 
 import json
 import pathlib
@@ -31,6 +31,7 @@ TOP = {"hushdb", "hush-bench", "hush-py"}  # sit on top of everything, side by s
 ROOF = {"hush-py": {"hushdb"}}  # what has commands as functions (hushdb::embed)
 MAX_LINES = 600
 MAX_FUNCTION = 80  # lines
+MAX_FILES = 15  # of Rust in a folder of a crate's sources
 MAX_COMMENT = 132  # columns of a line that is a comment: rustfmt breaks code, and leaves comments as they are
 FUNCTION = re.compile(r'( *)(?:pub(?:\([a-z]+\))? )?(?:const |async |unsafe |extern "C" )*fn (\w+)')
 SOURCES = {".rs", ".cu", ".cuh", ".cpp", ".hpp", ".h"}
@@ -104,6 +105,30 @@ def long_functions() -> list[str]:
     return wrong
 
 
+def mixed_modules() -> list[str]:
+    """Modules that are a file beside their folder: a module with a folder is `name/mod.rs`."""
+    files = sorted(pathlib.Path("crates").glob("*/src/**/*.rs"))
+    mixed = [path for path in files if path.with_suffix("").is_dir()]
+    return [f"{path}: a file beside its folder: move it to {path.with_suffix('') / 'mod.rs'}" for path in mixed]
+
+
+def crowded_folders() -> list[str]:
+    """Folders with many files that do not say why they are flat."""
+    wrong = []
+    for folder in sorted({path.parent for path in pathlib.Path("crates").glob("*/src/**/*.rs")}):
+        files = len(list(folder.glob("*.rs")))
+        heads = [folder / name for name in ("mod.rs", "lib.rs", "main.rs") if (folder / name).exists()]
+        opening = " ".join(
+            line.removeprefix("//!").strip()
+            for head in heads
+            for line in head.read_text().splitlines()
+            if line.startswith("//!")
+        )
+        if files > MAX_FILES and "more than fifteen files" not in opening:
+            wrong.append(f"{folder}: {files} files: make folders that show the idea, or say why it has more than fifteen files")
+    return wrong
+
+
 def long_comments() -> list[str]:
     comments = [
         (path, number, len(line))
@@ -127,6 +152,8 @@ def cut_tables() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + dispatches() + large_files() + long_functions() + long_comments() + cut_tables()
-    print("\n".join(problems) or "house: import table, protocols, sizes of files and functions, comments and tables hold")
+    problems = new_arrows() + dispatches() + large_files() + long_functions()
+    problems += mixed_modules() + crowded_folders() + long_comments() + cut_tables()
+    held = "import table, protocols, sizes of files, functions and folders, modules, comments and tables hold"
+    print("\n".join(problems) or f"house: {held}")
     sys.exit(bool(problems))

@@ -6,7 +6,7 @@ use hush_protocol::descriptor::BlobRef;
 
 use super::{
     CachedHint, CheckedHint, Event, Head, Hint, Need, PartialHint, SessionError,
-    link::{Link, Retries},
+    requests::link::{Link, Retries},
 };
 
 const PARTIAL_CONTENT: u16 = 206;

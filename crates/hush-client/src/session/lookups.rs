@@ -13,7 +13,7 @@ use super::{
     Answers, Event, KeyNote, SessionError, Stats, Task,
     answers::Answered,
     keys::{SessionKeys, limit},
-    link::{Context, Link, Retries},
+    requests::link::{Context, Link, Retries},
     server::{current, load, newer},
     task::Port,
 };

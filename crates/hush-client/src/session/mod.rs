@@ -29,17 +29,12 @@
 //! | `lookups.rs` | look-ups in an open table: chunks, keys that the server lacks, new epochs |
 //! | `answers.rs` | the answers of one request, until they are decoded |
 //! | `hint.rs` | the hint: downloaded, resumed, verified |
-//! | `link.rs` | requests, retries, bounded bodies |
-//! | `problem.rs` | what refusals mean |
-//! | `relay.rs` | Oblivious HTTP: requests through a relay |
-//! | `seal.rs` | the seal of these requests |
-//! | `pieces.rs` | a file through a relay, in pieces |
+//! | `keys/` | the evaluation keys of a session, and the records of keys, as hosts keep them |
+//! | `requests/` | requests and responses, retries, bounded bodies, the server's URL, what refusals mean |
+//! | `relay/` | Oblivious HTTP: requests through a relay, their seal, a file in pieces |
 //! | `task.rs` | the machine: what to do next, and what came of it |
-//! | `message.rs`, `url.rs` | requests and responses, the server's URL |
 //! | `host.rs` | what a session needs of the program around it |
-//! | `keys.rs` | the evaluation keys of a session |
-//! | `kept_keys.rs` | the records of keys, as hosts keep them |
-//! | `kind.rs` | what bindings of a language make of an error |
+//! | `error.rs`, `kind.rs` | errors, and what bindings of a language make of them |
 //! | `options.rs` | what can be chosen, and what is reported |
 //! | `stats.rs` | bytes and seconds |
 //!
@@ -51,36 +46,32 @@ mod answers;
 mod error;
 mod hint;
 mod host;
-pub mod kept_keys;
 mod keys;
 mod kind;
-mod link;
 mod lookups;
-mod message;
 mod options;
-mod pieces;
-mod problem;
 mod relay;
-mod seal;
+mod requests;
 mod server;
 mod stats;
 mod task;
-mod url;
 
 pub use answers::Answers;
 pub use error::{CacheError, SessionError, TransportFailure};
 pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
-pub use kept_keys::{KeptKeys, KeyNote, KeyRequest};
+pub use keys::kept_keys::{self, KeptKeys, KeyNote, KeyRequest};
 pub use kind::{ErrorKind, camel_case};
 pub use lookups::Session;
-pub use message::{Head, Method, Request};
 pub use options::{
     DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RelayOptions, RetryPolicy,
     SessionOptions,
 };
 #[cfg(feature = "http")]
-pub(crate) use problem::on_the_way;
+pub(crate) use requests::problem::on_the_way;
+pub use requests::{
+    message::{Head, Method, Request},
+    url::ServerUrl,
+};
 pub use server::{Server, TableInfo};
 pub use stats::{Seconds, Stats};
 pub use task::{Action, Task};
-pub use url::ServerUrl;

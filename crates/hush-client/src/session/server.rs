@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use super::{
     Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
-    link::{Context, Link},
     relay::Relay,
+    requests::link::{Context, Link},
 };
 use crate::{Acceptance, ClientError, Table, Trust};
 

@@ -2,10 +2,12 @@
 
 use super::{
     ModRing,
-    montgomery::Montgomery,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
+    arithmetic::{
+        montgomery::Montgomery,
+        residues::Residues,
+        vector_loop::{self, VectorLoop},
+        wide_lanes::WideLanes,
+    },
 };
 
 /// What dropping the last prime P needs.

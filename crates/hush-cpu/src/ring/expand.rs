@@ -10,9 +10,11 @@ use hush_ops::contract::{BatchWords, Expanded, RlweBatch};
 use rayon::prelude::*;
 
 use super::{
-    gadget_product,
+    gadget::{
+        gadget_product,
+        scratch::{self, Scratch},
+    },
     keys::CpuKeys,
-    scratch::{self, Scratch},
     tables::CpuRing,
 };
 use crate::{Cpu, buffer_pool::LentBuffer};

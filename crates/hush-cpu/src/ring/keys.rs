@@ -5,7 +5,7 @@ use std::ops::Range;
 use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext};
 
 use super::{
-    gadget_rows::{self, GadgetRows, RowShape},
+    gadget::gadget_rows::{self, GadgetRows, RowShape},
     tables::CpuRing,
 };
 use crate::buffer::AlignedBuffer;

@@ -1,10 +1,12 @@
 //! Symbols of a plaintext as residues: the centred lift.
 
 use super::{
+    arithmetic::{
+        residues::Residues,
+        vector_loop::{self, VectorLoop},
+        wide_lanes::WideLanes,
+    },
     mod_ring::Limb,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
 };
 use crate::Level;
 

@@ -5,7 +5,7 @@
 
 use hush_math::{modulus::Modulus, rns::Rns};
 
-use super::{
+use super::arithmetic::{
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},

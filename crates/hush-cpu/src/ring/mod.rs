@@ -15,45 +15,37 @@ use hush_ops::{
 
 use crate::{Cpu, rlwe_fold};
 
+mod arithmetic;
 mod automorphism;
-mod digits;
 mod drop_prime;
 mod expand;
-mod external_product;
-mod gadget_product;
-mod gadget_rows;
+mod gadget;
 mod keys;
 mod lift;
 mod lift_fractions;
 mod mod_ring;
 mod mod_switch;
 mod monomial;
-mod montgomery;
-mod narrow_switch;
 mod ntt_db;
 mod pack_pairs;
-mod residues;
 mod rgsw_fold;
-mod scratch;
 mod spectrum;
 mod tables;
-pub(crate) mod vector_loop;
-mod wide_lanes;
-mod words;
 
 pub(crate) use self::{
-    external_product::RgswRows,
+    arithmetic::{
+        montgomery::Montgomery,
+        residues::Residues,
+        vector_loop::{self, VectorLoop, run},
+        wide_lanes::WideLanes,
+        words::{add, add_scaled, centre_digits, montgomery_form, multiply},
+    },
+    gadget::{external_product::RgswRows, scratch::Scratch},
     lift::Lift,
     lift_fractions::LiftFractions,
     mod_ring::{Limb, ModRing},
     mod_switch::{PowerSwitch, switched},
-    montgomery::Montgomery,
-    residues::Residues,
-    scratch::Scratch,
     spectrum::{place, spectrum},
-    vector_loop::{VectorLoop, run},
-    wide_lanes::WideLanes,
-    words::{add, add_scaled, centre_digits, montgomery_form, multiply},
 };
 
 pub use self::{keys::CpuKeys, tables::CpuRing};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hush_math::ring::Ring;
 
-use super::montgomery::Montgomery;
+use super::arithmetic::montgomery::Montgomery;
 use crate::{Level, ntt::Ntt};
 
 /// One prime.

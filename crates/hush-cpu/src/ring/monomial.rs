@@ -1,6 +1,10 @@
 //! The two children of a node, and the monomial that one of them is multiplied by.
 
-use super::{ModRing, gadget_rows::Sink, residues::Residues, wide_lanes::WideLanes};
+use super::{
+    ModRing,
+    arithmetic::{residues::Residues, wide_lanes::WideLanes},
+    gadget::gadget_rows::Sink,
+};
 
 /// Slots that share a factor in the tables of level 4; those of lower levels have a factor a slot.
 const SHARED: usize = 16;

@@ -4,10 +4,8 @@ use hush_ops::contract::{BatchWords, RlweBatch};
 use rayon::prelude::*;
 
 use super::{
-    gadget_product,
-    gadget_rows::GadgetRows,
+    gadget::{gadget_product, gadget_rows::GadgetRows, scratch::Scratch},
     keys::CpuKeys,
-    scratch::Scratch,
     tables::{CpuRing, GadgetTables},
 };
 use crate::{Cpu, workspace::Workspace};

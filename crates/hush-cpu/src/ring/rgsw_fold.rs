@@ -8,7 +8,11 @@ use std::borrow::Cow;
 use hush_ops::contract::{EntryOrder, RlweBatch};
 use rayon::prelude::*;
 
-use super::{external_product::RgswRows, gadget_product, scratch::Scratch, tables::CpuRing, words};
+use super::{
+    arithmetic::words,
+    gadget::{external_product::RgswRows, gadget_product, scratch::Scratch},
+    tables::CpuRing,
+};
 use crate::Cpu;
 
 /// Units of work for each thread.

@@ -2,10 +2,12 @@
 
 use super::{
     ModRing,
-    montgomery::Montgomery,
-    residues::Residues,
-    vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
+    arithmetic::{
+        montgomery::Montgomery,
+        residues::Residues,
+        vector_loop::{self, VectorLoop},
+        wide_lanes::WideLanes,
+    },
 };
 
 /// Where [`spectrum`] wants polynomial `j` of `count`, a power of two: its number with the bits in reverse.

@@ -6,7 +6,7 @@ use hush_he::params::RingContext;
 use hush_math::{gadget::Gadget, ring::Ring};
 
 use super::{
-    automorphism::Automorphism, digits::Decomposer, drop_prime::DropPrime, mod_ring::ModRing,
+    automorphism::Automorphism, drop_prime::DropPrime, gadget::digits::Decomposer, mod_ring::ModRing,
     monomial::Monomial,
 };
 use crate::Level;

@@ -13,12 +13,10 @@ use cudarc::driver::{
 
 use super::{
     Arg, CudaError, Device, DeviceInfo, Launch,
-    downloads::Downloads,
+    copies::{downloads::Downloads, peers::Peers, uploads::Uploads},
     modules,
-    peers::Peers,
     runtime::Runtime,
     stream::{Event, Stream},
-    uploads::Uploads,
 };
 
 /// Earliest compute capability that the kernels run on.

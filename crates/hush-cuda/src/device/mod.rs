@@ -7,10 +7,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-mod buffer;
 mod copies;
-#[cfg(feature = "driver")]
-mod downloads;
 #[cfg(feature = "driver")]
 mod driver;
 #[cfg(feature = "emulator")]
@@ -20,21 +17,14 @@ mod health;
 mod id;
 mod info;
 mod launch;
+mod memory;
 #[cfg(feature = "driver")]
 mod modules;
-#[cfg(feature = "driver")]
-mod peers;
-#[cfg(feature = "driver")]
-mod pinned;
-mod pool;
 mod runtime;
 mod side;
 #[cfg(feature = "driver")]
 mod stream;
-#[cfg(feature = "driver")]
-mod uploads;
 
-pub use buffer::{Buffer, Slice, Word};
 #[cfg(feature = "driver")]
 pub use driver::Stopwatch;
 #[cfg(feature = "emulator")]
@@ -43,7 +33,8 @@ pub use error::CudaError;
 use health::Health;
 pub use info::{DeviceInfo, LEAST_SHARED};
 pub use launch::{Arg, Launch, MAX_GRID, Memory};
-use pool::Pool;
+pub use memory::buffer::{Buffer, Slice, Word};
+use memory::pool::Pool;
 use runtime::Runtime;
 pub(crate) use side::Side;
 

@@ -2,7 +2,7 @@
 
 use hush_ops::OpsError;
 
-use super::{CudaRing, addresses::addresses};
+use super::{CudaRing, tables::addresses::addresses};
 use crate::device::{Device, Slice};
 
 /// Rounds polynomials modulo Q_e to polynomials modulo Q_1, as [`hush_he::algorithms::drop_primes`]: all of `parts` in one

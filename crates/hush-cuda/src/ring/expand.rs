@@ -12,11 +12,10 @@ use hush_ops::{
 
 use super::{
     CudaRing,
-    addresses::addresses,
     drop_prime::drop_prime,
-    gadget::GadgetTables,
     keys::{CudaKeys, key_at},
     stages::{Stage, Stages},
+    tables::{addresses::addresses, gadget::GadgetTables},
 };
 use crate::{
     Cuda,

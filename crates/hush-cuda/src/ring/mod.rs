@@ -7,53 +7,50 @@ use hush_ops::OpsError;
 
 use crate::device::Device;
 
-mod addresses;
-mod arithmetic;
-mod degree;
+mod databases;
 mod drop_prime;
 mod expand;
-mod expand_tables;
 mod external_product;
-mod factors;
-mod gadget;
 mod keys;
 mod mod_switch;
 mod ntt;
 mod ntt_db;
-mod ntt_tiles;
 mod ops;
 mod pack_pairs;
 mod rgsw_fold;
 mod rlwe_fold;
 mod stages;
-mod symbols;
 mod tables;
 mod tfhe;
 mod turn;
 
-use self::expand_tables::ExpandTables;
+use self::tables::expand_tables::ExpandTables;
 
 pub use self::{
-    addresses::addresses,
-    degree::Degree,
+    databases::{
+        ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
+        symbols::CudaSymbols,
+    },
     expand::TREE_BYTES,
     external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
-    gadget::GadgetTables,
     keys::CudaKeys,
     ntt::{forward, inverse},
     ntt_db::{Lift, lift_plaintexts},
-    ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
     rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows},
     stages::Stages,
-    symbols::CudaSymbols,
-    tables::{MAX_LIMBS, MixedRadix, Prime, RingTables, RingView},
+    tables::{
+        MAX_LIMBS, MixedRadix, Prime, RingTables, RingView, addresses::addresses, degree::Degree,
+        gadget::GadgetTables,
+    },
 };
 
 pub(crate) use self::{
+    databases::{
+        ntt_tiles::MAX_POLY_COLUMNS,
+        symbols::{columns_at_once, rows_at_once},
+    },
     mod_switch::switch,
-    ntt_tiles::MAX_POLY_COLUMNS,
     rlwe_fold::QueryPointers,
-    symbols::{columns_at_once, rows_at_once},
     tables::montgomery_form,
 };
 

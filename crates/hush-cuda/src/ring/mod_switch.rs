@@ -2,7 +2,7 @@
 
 use hush_ops::{OpsError, contract};
 
-use super::{CudaRing, RingTables, addresses::addresses};
+use super::{CudaRing, RingTables, tables::addresses::addresses};
 use crate::{
     Cuda,
     device::{Arg, Buffer, CudaError, Device, Word},

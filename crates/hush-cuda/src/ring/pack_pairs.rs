@@ -4,8 +4,8 @@ use hush_ops::{OpsError, contract::RlweBatch};
 
 use super::{
     CudaRing,
-    addresses::addresses,
     keys::{CudaKeys, key_at},
+    tables::addresses::addresses,
 };
 use crate::{
     Cuda,

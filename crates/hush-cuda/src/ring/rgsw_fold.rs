@@ -7,8 +7,8 @@ use hush_ops::{
 
 use super::{
     CudaRing,
-    addresses::addresses,
     external_product::{Ciphertexts, ExternalProducts, external_products},
+    tables::addresses::addresses,
 };
 use crate::{
     Cuda,

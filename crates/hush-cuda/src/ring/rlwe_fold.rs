@@ -11,10 +11,12 @@ use hush_ops::{
 
 use super::{
     CudaRing, MAX_LIMBS, Prime,
-    arithmetic::{Arithmetic, check_limbs},
-    factors::montgomery_factor,
-    ntt_tiles::{CudaNttDb, TILE_ROWS},
-    tables::prime,
+    databases::ntt_tiles::{CudaNttDb, TILE_ROWS},
+    tables::{
+        arithmetic::{Arithmetic, check_limbs},
+        factors::montgomery_factor,
+        prime,
+    },
 };
 use crate::{
     Cuda, Thresholds,

@@ -1,5 +1,5 @@
-//! The steps of `tfhe`: a database of symbols is transformed as it is folded (`symbols.rs`), ciphertexts are turned as they are
-//! rotated (`turn.rs`).
+//! The steps of `tfhe`: a database of symbols is transformed as it is folded (`databases/symbols.rs`), ciphertexts are
+//! turned as they are rotated (`turn.rs`).
 
 use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
@@ -9,7 +9,7 @@ use hush_ops::{
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
-use super::{CudaKeys, CudaRing, CudaSymbols, symbols, turn};
+use super::{CudaKeys, CudaRing, CudaSymbols, databases::symbols, turn};
 use crate::{Cuda, device::Buffer};
 
 impl TfheOps for Cuda {

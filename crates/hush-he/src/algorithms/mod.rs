@@ -1,4 +1,4 @@
-//! The verbs of the scheme, one a file.
+//! The verbs of the scheme, one a file. The folder is flat with more than fifteen files, because a verb is found by its name.
 
 mod column_query;
 mod decompose;

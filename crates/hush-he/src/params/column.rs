@@ -7,8 +7,7 @@ use super::{
     lwe::{ErrorDistribution, MESSAGE_BITS, SecretDistribution},
     noise::{log2_erfc, quadrature},
     presets::{DEFAULT_LWE, INSECURE_PLAIN},
-    ring::ResponseBits,
-    ring_presets::INSECURE_RING_PLAIN,
+    ring::{ResponseBits, presets::INSECURE_RING_PLAIN},
 };
 use crate::{codec::packed_bytes, entities::MatrixStructure};
 

@@ -1,4 +1,4 @@
-//! Parameter sets, with their security and their noise.
+//! Parameter sets, with their security and their noise. `ring/` has what the sets over rings have in common.
 
 mod column;
 mod lwe;
@@ -7,10 +7,6 @@ mod pack;
 mod presets;
 mod problem;
 mod ring;
-mod ring_context;
-mod ring_noise;
-mod ring_presets;
-mod ring_switch;
 mod set;
 mod tfhe;
 mod tlwe;
@@ -33,14 +29,16 @@ pub use presets::{
     SIMPLEPIR_N1024_STD6_4_SEC121, preset_names,
 };
 pub use problem::LatticeProblem;
-pub use ring::{QUERY_SEED_BYTES, RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams};
-pub use ring_context::RingContext;
-pub use ring_noise::{RingNoise, RingNoiseInputs};
-pub use ring_presets::{
-    INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
-    ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS,
+pub use ring::{
+    QUERY_SEED_BYTES, RING_SEED_BYTES, RLWE_ERROR_STD, ResponseBits, RingParams,
+    context::RingContext,
+    noise::{RingNoise, RingNoiseInputs},
+    presets::{
+        INSECURE_RING_N256, INSECURE_RING_PLAIN, ONION_M31, ONION_S, ONIONPIRV2_N2048_2X30_SEC113,
+        ONIONPIRV2_N4096_4X27_SEC126, RING_PRESETS,
+    },
+    switch::RingSwitch,
 };
-pub use ring_switch::RingSwitch;
 pub use set::ParameterSet;
 pub use tfhe::{
     INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN,

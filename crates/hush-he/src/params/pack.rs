@@ -7,8 +7,10 @@ use super::{
     lwe::{ErrorDistribution, MESSAGE_BITS, SecretDistribution},
     noise::{log2_erfc, quadrature},
     presets::{DEFAULT_LWE, INSECURE_PLAIN},
-    ring::ResponseBits,
-    ring_presets::{INSECURE_RING_PLAIN, ONION_M31, levels},
+    ring::{
+        ResponseBits,
+        presets::{INSECURE_RING_PLAIN, ONION_M31, levels},
+    },
 };
 use crate::entities::MatrixStructure;
 

@@ -7,8 +7,7 @@ use hush_math::gadget::Gadget;
 
 use super::{
     RLWE_ERROR_STD, RingSwitch, SecretDistribution, Tlwe,
-    ring::{ResponseBits, RingParams},
-    ring_presets::levels,
+    ring::{ResponseBits, RingParams, presets::levels},
 };
 
 /// An RLWE set for `tfhe`: all levels of the tree, so that a leaf is one word; no packing of pairs.

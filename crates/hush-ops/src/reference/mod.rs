@@ -1,4 +1,5 @@
 //! The reference backend: slow and obvious, a file for each step. It is the oracle that every fast backend equals bit for bit.
+//! The folder is flat with more than fifteen files, because a step is found by its name.
 
 use std::{ops::Range, sync::Arc};
 

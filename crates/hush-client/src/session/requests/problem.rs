@@ -1,0 +1,114 @@
+//! What a response other than a success means.
+
+use std::time::Duration;
+
+use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::session::{Head, ServerUrl, SessionError};
+
+/// Longest problem document, its descriptor not counted.
+const MAX_PROBLEM_BYTES: usize = 64 << 10;
+/// Most bytes of a body that is read whatever the request was for.
+pub(in crate::session) const MAX_REFUSAL_BYTES: usize = MAX_DESCRIPTOR_BYTES + MAX_PROBLEM_BYTES;
+/// Characters of a server's own words that are shown.
+const MAX_DETAIL_CHARS: usize = 300;
+/// Longest wait that a header can ask for.
+const MAX_RETRY_AFTER: u64 = 24 * 3600;
+
+const UNAUTHORIZED: u16 = 401;
+const FORBIDDEN: u16 = 403;
+const GONE: u16 = 410;
+const TOO_MANY_REQUESTS: u16 = 429;
+const SERVICE_UNAVAILABLE: u16 = 503;
+
+/// A problem document (RFC 9457).
+#[derive(Deserialize)]
+struct Problem {
+    code: String,
+    detail: String,
+    descriptor: Option<Box<RawValue>>,
+}
+
+/// Returns the error of a response that is not of this API, if a proxy, or a server that has moved, answers so to a request of
+/// `path` with a body of `sent` bytes.
+#[cfg(feature = "http")]
+pub(crate) fn on_the_way(url: &ServerUrl, path: &str, sent: usize, head: &Head) -> Option<SessionError> {
+    moved(url, path, head).or_else(|| intermediary(url, sent, head))
+}
+
+/// Returns where the server at `url` sends its clients, if the response to a request of `path` says so: the base URL, which
+/// clients are given, if the location is that of the same path.
+pub(in crate::session) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Option<SessionError> {
+    let location = head.header("location").filter(|_| (300..400).contains(&head.status))?;
+    let is_path = location.starts_with('/') && !location.starts_with("//");
+    let location = if is_path { format!("{}{location}", url.root()) } else { location.to_owned() };
+    let base = location.split(['?', '#']).next().and_then(|location| location.strip_suffix(path));
+    Some(SessionError::Moved { location: shown(base.unwrap_or(&location)) })
+}
+
+/// Returns the error of a response that only a proxy gives, to a request with a body of `sent` bytes.
+fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionError> {
+    let is_of_proxies = matches!(head.status, 401 | 403 | 407 | 413 | 451 | 502 | 504 | 520..=527);
+    let name = head.header("server").filter(|name| !name.is_empty()).map(shown);
+    let url = url.shown().to_owned();
+    is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
+}
+
+/// The most bytes that the body of a response with this status has.
+pub(in crate::session) fn refusal_limit(status: u16) -> usize {
+    if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
+}
+
+/// Returns the error of a response whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
+/// `sent` are the bytes of the request.
+pub(in crate::session) fn refusal(
+    url: &ServerUrl,
+    sent: usize,
+    head: &Head,
+    body: Option<&[u8]>,
+    odd: impl FnOnce(String) -> SessionError,
+) -> SessionError {
+    let problem = body.and_then(|body| serde_json::from_slice::<Problem>(body).ok());
+    match (head.status, problem) {
+        (GONE, Some(Problem { descriptor: Some(text), .. })) => {
+            match Descriptor::from_json(text.get().as_bytes()) {
+                Ok(descriptor) => SessionError::EpochGone { descriptor: Box::new(descriptor) },
+                Err(error) => error.into(),
+            }
+        }
+        (SERVICE_UNAVAILABLE | TOO_MANY_REQUESTS, problem)
+            // Waiting does not help there.
+            if problem.as_ref().is_none_or(|problem| problem.code != "device_lost") =>
+        {
+            let warming = problem.as_ref().is_some_and(|problem| problem.code == "warming");
+            let detail = problem.map_or_else(|| unexplained(head.status), |problem| shown(&problem.detail));
+            SessionError::Busy { detail, warming, retry_after: retry_after(head) }
+        }
+        (UNAUTHORIZED | FORBIDDEN, Some(problem)) => SessionError::Token { detail: shown(&problem.detail) },
+        (status, Some(problem)) => {
+            SessionError::Refused { status, code: shown(&problem.code), detail: shown(&problem.detail) }
+        }
+        (status, None) => {
+            intermediary(url, sent, head).unwrap_or_else(|| odd(format!("status {status}")))
+        }
+    }
+}
+
+fn unexplained(status: u16) -> String {
+    let reason = if status == SERVICE_UNAVAILABLE { "Service Unavailable" } else { "Too Many Requests" };
+    format!("{status} {reason}")
+}
+
+/// `Retry-After` in seconds; its other form, a date, is left to the back-off.
+fn retry_after(head: &Head) -> Option<Duration> {
+    let seconds: u64 = head.header("retry-after")?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds.min(MAX_RETRY_AFTER)))
+}
+
+/// A server's own words, fit for one line of a terminal.
+pub(in crate::session) fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()
+}

@@ -1,0 +1,113 @@
+//! The URL of a server.
+
+use std::net::IpAddr;
+
+use ::http::Uri;
+use hush_protocol::shown_url;
+
+use crate::session::SessionError;
+
+/// The base URL of a server, `http://host:port` or `https://host`, maybe with a path.
+#[derive(Clone, Debug)]
+pub struct ServerUrl {
+    /// Without a slash at the end.
+    text: String,
+    /// The same without a password.
+    shown: String,
+    uri: Uri,
+}
+
+impl ServerUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`SessionError::Url`] if it is none, or none of a server.
+    pub fn parse(url: &str) -> Result<Self, SessionError> {
+        let invalid = |reason| SessionError::Url { url: shown_url(url), reason };
+        let uri: Uri = url.parse().map_err(|_| invalid("not a URL"))?;
+        match uri.scheme_str() {
+            Some("http" | "https") => {}
+            Some(_) => return Err(invalid("the scheme is not http or https")),
+            None => return Err(invalid("it does not begin with http:// or https://")),
+        }
+        if uri.query().is_some() || url.contains('#') {
+            return Err(invalid("it has a query or a fragment"));
+        }
+        let text = url.trim_end_matches('/').to_owned();
+        Ok(Self { shown: shown_url(&text), text, uri })
+    }
+
+    /// The URL for people: without a password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The URL without a slash at the end: what the path of a request is added to.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The host, and the port if it is named.
+    pub fn authority(&self) -> &str {
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+    }
+
+    /// The scheme and the authority: what a path from the root follows.
+    pub(in crate::session) fn root(&self) -> &str {
+        let path = self.uri.path().trim_end_matches('/');
+        self.shown.strip_suffix(path).unwrap_or(&self.shown)
+    }
+
+    /// Whether what is sent there is protected on the way.
+    pub fn is_https(&self) -> bool {
+        self.uri.scheme_str() == Some("https")
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.uri.host().unwrap_or("");
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
+    /// The same however the host is spelled: what keys of this server are kept under.
+    pub(in crate::session) fn origin(&self) -> String {
+        let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
+        let (scheme, host) = (lower(self.uri.scheme_str()), lower(self.uri.host()));
+        let port = self.uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
+        format!("{scheme}://{host}:{port}{}", self.uri.path().trim_end_matches('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let url = ServerUrl::parse("https://user:secret@hush.example:443/a/").unwrap();
+        assert_eq!(url.as_str(), "https://user:secret@hush.example:443/a");
+        assert_eq!((url.shown(), url.authority()), ("https://user@hush.example:443/a", "hush.example:443"));
+        let error = ServerUrl::parse("ftp://user:se/cret@hush.example").unwrap_err().to_string();
+        assert!(error.starts_with("'ftp://user@hush.example' is not the URL"), "{error}");
+    }
+
+    #[test]
+    fn the_root_has_no_path() {
+        let root = |url: &str| ServerUrl::parse(url).unwrap().root().to_owned();
+        assert_eq!(root("http://hush.example"), "http://hush.example");
+        assert_eq!(root("http://hush.example:80/"), "http://hush.example:80");
+        assert_eq!(root("https://hush.example/a/b/"), "https://hush.example");
+    }
+
+    #[test]
+    fn one_server_has_one_origin() {
+        let origin = |url: &str| ServerUrl::parse(url).unwrap().origin();
+        assert_eq!(origin("http://LocalHost"), "http://localhost:80");
+        assert_eq!(origin("HTTP://localhost:80/"), "http://localhost:80");
+        assert_eq!(origin("https://hush.example/Db/"), "https://hush.example:443/Db");
+        assert_eq!(origin("http://[::1]:7700"), "http://[::1]:7700");
+        assert_ne!(origin("http://localhost:7700"), origin("http://localhost:7701"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Copies from the host to the device, over the link while the device does other work.
+
+use cudarc::driver::result;
+
+use crate::device::{
+    CudaError, UPLOAD_BYTES, copies,
+    driver::{allocate, failed},
+    memory::pinned::PinnedBuffer,
+    stream::{Event, Stream},
+};
+
+/// Parts of uploads that are on the device before their turn comes: 16 MiB, the queries of a batch. As many again are in pinned
+/// memory. So a batch is on the device while the one before it is computed, and the host is done with it.
+const SLOTS: usize = 8;
+
+/// A stream for the link, and places on both sides of it that are used in turn. A part goes into a slot as soon as the slot is
+/// free, whatever the device computes, and from there to its target when its turn comes in the main stream. So a target is touched
+/// by the main stream alone, and memory that comes from the pool may still be in use by work that is queued there.
+///
+/// The context must be current in all calls, and when it is dropped; then the main stream must have no work.
+pub(in crate::device) struct Uploads {
+    /// The first to go: it waits for the copies.
+    stream: Stream,
+    slots: Vec<Slot>,
+    next: usize,
+    _staging: Staging,
+}
+
+/// A place for a part of an upload.
+struct Slot {
+    pinned: PinnedBuffer,
+    /// Its part of device memory.
+    address: u64,
+    /// When the part is on the device: the host may fill the pinned buffer again, and the main stream read the slot.
+    arrived: Event,
+    /// When the part is where it belongs: the link may fill the slot again.
+    drained: Event,
+}
+
+/// Device memory of the slots.
+struct Staging(u64);
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated in `Uploads::new`, and no work is queued. A failure is of no consequence.
+        let _ = unsafe { result::free_sync(self.0) };
+    }
+}
+
+impl Uploads {
+    pub(in crate::device) fn new() -> Result<Self, CudaError> {
+        let stream = Stream::beside()?;
+        let staging = Staging(allocate(SLOTS * UPLOAD_BYTES)?);
+        let slot = |index: usize| {
+            let (pinned, arrived, drained) = (PinnedBuffer::new()?, Event::new()?, Event::new()?);
+            Ok(Slot { pinned, address: staging.0 + (index * UPLOAD_BYTES) as u64, arrived, drained })
+        };
+        let slots = (0..SLOTS).map(slot).collect::<Result<_, _>>()?;
+        Ok(Self { stream, slots, next: 0, _staging: staging })
+    }
+
+    /// Copies at most [`UPLOAD_BYTES`] bytes to `address`, in the order of `main`; `host` may be changed afterwards.
+    pub(in crate::device) fn upload(
+        &mut self,
+        host: &[u8],
+        address: u64,
+        main: &Stream,
+    ) -> Result<(), CudaError> {
+        let slot = &self.slots[self.next];
+        self.next = (self.next + 1) % self.slots.len();
+        slot.arrived.synchronize()?;
+        // SAFETY: the device has read it, and reads it again only from here on.
+        let pinned = unsafe { slot.pinned.bytes(host.len()) };
+        copies::copy(pinned, host);
+        self.stream.wait_event(&slot.drained)?;
+        // SAFETY: the slot is as long as a part at least; the pinned buffer is not written before the event.
+        unsafe { result::memcpy_htod_async(slot.address, pinned, self.stream.handle()) }
+            .map_err(failed("cuMemcpyHtoDAsync"))?;
+        slot.arrived.record(&self.stream)?;
+        main.wait_event(&slot.arrived)?;
+        // SAFETY: the target lies within an allocation; the slot is not written before the event.
+        unsafe { result::memcpy_dtod_async(address, slot.address, host.len(), main.handle()) }
+            .map_err(failed("cuMemcpyDtoDAsync"))?;
+        slot.drained.record(main)
+    }
+}

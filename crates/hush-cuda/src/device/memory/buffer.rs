@@ -1,0 +1,155 @@
+//! Device memory that is owned.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+    sync::Arc,
+};
+
+use super::pool::Pool;
+use crate::device::id::DeviceId;
+
+/// A type that device memory holds: any bits are a value.
+///
+/// # Safety
+/// Every pattern of bits must be a valid value, and there must be no padding.
+pub unsafe trait Word: Copy + Send + Sync + 'static {}
+
+// SAFETY: integers.
+unsafe impl Word for u8 {}
+// SAFETY: integers.
+unsafe impl Word for i32 {}
+// SAFETY: integers.
+unsafe impl Word for u32 {}
+// SAFETY: integers.
+unsafe impl Word for u64 {}
+
+/// Device memory for `len` values. Dropping it gives it back to the device's pool: work that was queued before goes on with it,
+/// since all work of a device is done in order.
+pub struct Buffer<T: Word> {
+    pool: Arc<Pool>,
+    address: u64,
+    bytes: usize,
+    len: usize,
+    kind: PhantomData<T>,
+}
+
+impl<T: Word> Buffer<T> {
+    /// Memory of `bytes` bytes at `address`, of which `len` values are used.
+    pub(in crate::device) fn new(pool: Arc<Pool>, address: u64, bytes: usize, len: usize) -> Self {
+        Self { pool, address, bytes, len, kind: PhantomData }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A part of it.
+    ///
+    /// # Panics
+    /// If the range is not within it.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Slice<'_, T> {
+        let device = self.pool.device();
+        Slice { device, address: self.address, len: self.len, memory: PhantomData }.slice(range)
+    }
+}
+
+impl<T: Word> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        self.pool.give_back(self.address, self.bytes);
+    }
+}
+
+impl<T: Word> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} values)", self.len)
+    }
+}
+
+/// A part of a [`Buffer`]: kernels may read and write it, in the order in which they are launched.
+pub struct Slice<'a, T: Word> {
+    device: DeviceId,
+    address: u64,
+    len: usize,
+    memory: PhantomData<&'a T>,
+}
+
+impl<T: Word> Slice<'_, T> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that it is on.
+    pub(in crate::device) fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// Its address on the device. Whoever gives it to a kernel otherwise than as an argument asks [`Device::address`], which knows
+    /// whose it is.
+    ///
+    /// [`Device::address`]: crate::device::Device::address
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// A part of it.
+    ///
+    /// # Panics
+    /// If the range is not within it.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&start) => start + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&end) => end + 1,
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.len,
+        };
+        assert!(start <= end && end <= self.len, "{start}..{end} of {}", self.len);
+        Self {
+            device: self.device,
+            address: self.address + (start * size_of::<T>()) as u64,
+            len: end - start,
+            memory: PhantomData,
+        }
+    }
+
+    /// Number of bytes.
+    pub(in crate::device) fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+}
+
+impl<'a> Slice<'a, u8> {
+    /// The same bytes as words.
+    ///
+    /// # Panics
+    /// If they are not whole words.
+    pub fn words(&self) -> Slice<'a, u32> {
+        assert!(self.len.is_multiple_of(4) && self.address.is_multiple_of(4));
+        Slice { device: self.device, address: self.address, len: self.len / 4, memory: PhantomData }
+    }
+}
+
+impl<T: Word> Clone for Slice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Word> Copy for Slice<'_, T> {}

@@ -1,0 +1,35 @@
+//! Memory of the host that the device reads and writes by itself.
+
+use std::ffi::c_void;
+
+use cudarc::driver::result;
+
+use crate::device::{CudaError, UPLOAD_BYTES, driver::failed};
+
+/// A buffer of [`UPLOAD_BYTES`] bytes. The context must be current when it is made and when it is dropped; then the device must be
+/// done with it.
+pub(in crate::device) struct PinnedBuffer(*mut c_void);
+
+impl PinnedBuffer {
+    pub(in crate::device) fn new() -> Result<Self, CudaError> {
+        // SAFETY: the context is current. Not write-combined: downloads read it.
+        unsafe { result::malloc_host(UPLOAD_BYTES, 0) }.map(Self).map_err(failed("cuMemHostAlloc"))
+    }
+
+    /// Its first `bytes` bytes.
+    ///
+    /// # Safety
+    /// Neither the device nor anyone else may use them meanwhile, and they must be at most [`UPLOAD_BYTES`].
+    #[allow(clippy::mut_from_ref, reason = "the memory is not a part of the buffer")]
+    pub(in crate::device) unsafe fn bytes(&self, bytes: usize) -> &mut [u8] {
+        // SAFETY: the caller's word.
+        unsafe { std::slice::from_raw_parts_mut(self.0.cast(), bytes) }
+    }
+}
+
+impl Drop for PinnedBuffer {
+    fn drop(&mut self) {
+        // SAFETY: it was made here. A failure is of no consequence.
+        let _ = unsafe { result::free_host(self.0) };
+    }
+}

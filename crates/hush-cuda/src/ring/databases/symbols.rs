@@ -1,0 +1,158 @@
+//! A database of symbols: as long as it is stored, and transformed some columns at a time when it is folded, for all queries of
+//! a batch. It is on the device, or on the host: then its columns are copied for every batch, while those before are folded.
+//! Source: PPIR (algorithm 2, whose first dimension is transformed on the fly; algorithm 4, whose blocks come from the host).
+
+use std::ops::Range;
+
+use hush_ops::{
+    OpsError,
+    contract::{Memory, RingOps, RlweBatch},
+    symbol_tiling::{SymbolDb, SymbolTiling},
+};
+
+use super::ntt_tiles::MAX_POLY_COLUMNS;
+use crate::{
+    Cuda,
+    device::{Buffer, CudaError, Device, Launch},
+    ring::{CudaNttDb, CudaRing, Lift, TILE_ROWS, lift_plaintexts},
+};
+
+/// Bytes of columns in evaluation form that are on the device at once, for more than one column.
+const EVALUATED_BYTES: usize = 1 << 30;
+/// Symbols that are on the device at once beside their residues, for more than a tile of rows of one column.
+const CHUNK_SYMBOLS: usize = 1 << 22;
+
+/// A database of symbols.
+pub struct CudaSymbols {
+    tiling: SymbolTiling,
+    symbols: Symbols,
+}
+
+enum Symbols {
+    /// As [`SymbolTiling`] has it.
+    Device(Buffer<u8>),
+    Host(SymbolDb),
+}
+
+impl CudaSymbols {
+    /// A copy of a database of the host.
+    pub(in crate::ring) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
+        let tiling = db.tiling();
+        Ok(Self { tiling, symbols: Symbols::Device(upload_columns(device, db, 0..tiling.columns())?) })
+    }
+
+    /// A database that stays on the host.
+    pub(in crate::ring) fn on_host(db: SymbolDb) -> Self {
+        Self { tiling: db.tiling(), symbols: Symbols::Host(db) }
+    }
+
+    /// The shape.
+    pub(in crate::ring) fn tiling(&self) -> SymbolTiling {
+        self.tiling
+    }
+
+    /// Some columns in evaluation form.
+    fn evaluated(
+        &self,
+        device: &Device,
+        ring: &CudaRing,
+        columns: &Range<usize>,
+    ) -> Result<CudaNttDb, OpsError> {
+        let (kept, tiling) = (ring.kept(), self.tiling);
+        let lift = Lift::symbols(ring.context().params().plaintext_bits());
+        let evaluated = CudaNttDb::alloc(device, tiling.of_columns(columns.len()).evaluated(kept.limbs())?)?;
+        let at_once = rows_at_once(&tiling, columns.len());
+        let copied;
+        let packed = match &self.symbols {
+            Symbols::Device(bytes) => {
+                bytes.slice(tiling.offset(0, columns.start)..tiling.offset(0, columns.end))
+            }
+            Symbols::Host(db) => {
+                copied = upload_columns(device, db, columns.clone())?;
+                copied.slice(..)
+            }
+        };
+        for first in (0..tiling.rows()).step_by(at_once) {
+            let rows = at_once.min(tiling.rows() - first);
+            let plaintexts = rows * columns.len();
+            let symbols = device.alloc::<u32>(plaintexts * tiling.degree())?;
+            let numbers =
+                [tiling.plaintext_words(), tiling.bits() as usize, tiling.rows(), first, columns.len()];
+            let args = [(&symbols).into(), packed.into()];
+            let args: Vec<_> = args.into_iter().chain(numbers.map(|number| (number as u32).into())).collect();
+            device.launch("unpack_symbols", Launch::new(plaintexts as u32, 256), &args)?;
+            let polys = device.alloc(symbols.len() * kept.limbs())?;
+            lift_plaintexts(device, kept, lift, &symbols.slice(..), &polys.slice(..))?;
+            evaluated.write_rows(device, &polys, first, rows)?;
+        }
+        Ok(evaluated)
+    }
+}
+
+/// A copy of some columns.
+fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Result<Buffer<u8>, CudaError> {
+    let column_bytes = db.tiling().offset(0, 1);
+    let bytes = device.alloc(columns.len() * column_bytes)?;
+    for (index, column) in columns.enumerate().filter(|_| column_bytes > 0) {
+        let to = index * column_bytes..(index + 1) * column_bytes;
+        device.upload_into(db.column(column), &bytes.slice(to))?;
+    }
+    Ok(bytes)
+}
+
+/// As [`hush_ops::contract::TfheOps::symbol_fold`].
+pub(in crate::ring) fn symbol_fold(
+    cuda: &Cuda,
+    ring: &CudaRing,
+    db: &CudaSymbols,
+    selectors: &[&RlweBatch<Buffer<u32>>],
+) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
+    let (columns, ciphertext_words) = (db.tiling.columns(), 2 * ring.kept().poly_words());
+    let at_once = columns_at_once(&db.tiling, ring.kept().limbs());
+    let mut parts: Vec<Vec<RlweBatch<_>>> = Vec::new();
+    for first in (0..columns).step_by(at_once) {
+        let evaluated = db.evaluated(cuda.device(), ring, &(first..columns.min(first + at_once)))?;
+        parts.push(cuda.run_rlwe_fold(ring, &evaluated, selectors)?);
+    }
+    if parts.len() == 1 {
+        return Ok(parts.remove(0));
+    }
+    let join = |query: usize| {
+        let words: Vec<_> =
+            parts.iter().map(|part| (&part[query].words, 0..part[query].words.len())).collect();
+        Ok(RlweBatch { ciphertext_words, words: cuda.join(&words)? })
+    };
+    (0..selectors.len()).map(join).collect()
+}
+
+/// Columns that are in evaluation form at once.
+pub(crate) fn columns_at_once(tiling: &SymbolTiling, limbs: usize) -> usize {
+    let words = limbs * tiling.degree() * tiling.rows().next_multiple_of(TILE_ROWS);
+    let fits =
+        (EVALUATED_BYTES / size_of::<u32>() / words.max(1)).min(CHUNK_SYMBOLS / TILE_ROWS / tiling.degree());
+    fits.clamp(1, MAX_POLY_COLUMNS).min(tiling.columns().max(1))
+}
+
+/// Rows of so many columns whose symbols are there at once: whole tiles.
+pub(crate) fn rows_at_once(tiling: &SymbolTiling, columns: usize) -> usize {
+    let tile = TILE_ROWS * columns.max(1) * tiling.degree();
+    (CHUNK_SYMBOLS / tile).max(1) * TILE_ROWS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_at_once_is_bounded() {
+        // 1 GiB of symbols of 4 bits, N = 2048, 512 rows.
+        let tiling = SymbolTiling::new(2048, 4, 512, 2048).unwrap();
+        let columns = columns_at_once(&tiling, 2);
+        assert_eq!((columns, rows_at_once(&tiling, columns)), (64, 32));
+        // A column that is longer than what is set aside goes by itself.
+        let long = SymbolTiling::new(4096, 16, 1 << 18, 3).unwrap();
+        assert_eq!((columns_at_once(&long, 2), rows_at_once(&long, 1)), (1, 1024));
+        let few = SymbolTiling::new(64, 4, 5, 3).unwrap();
+        assert_eq!(columns_at_once(&few, 2), 3);
+    }
+}

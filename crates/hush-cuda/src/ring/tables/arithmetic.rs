@@ -1,0 +1,121 @@
+//! How kernels compute modulo the primes of a ring.
+
+use hush_math::modulus::Modulus;
+use hush_ops::OpsError;
+
+use super::{
+    MAX_LIMBS,
+    degree::Degree,
+    factors::{montgomery_factor, plantard_factor},
+};
+
+/// Primes from here on are wide: a sum of two residues does not fit a word, nor does `plantard_mul` their products.
+const WIDE_FROM: u32 = 1 << 31;
+/// Most primes of a ring with wide ones among them.
+const MAX_WIDE_LIMBS: usize = 2;
+
+/// The arithmetic of the kernels of a ring: that of all its primes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::ring) enum Arithmetic {
+    /// All primes are below 2^31 (`kernels/modular.cuh`).
+    Narrow,
+    /// Some are not (`kernels/wide_modular.cuh`).
+    Wide,
+}
+
+impl Arithmetic {
+    /// That of a base of primes.
+    pub(in crate::ring) fn of(moduli: &[Modulus]) -> Self {
+        if moduli.iter().all(|p| p.value() < WIDE_FROM) { Self::Narrow } else { Self::Wide }
+    }
+
+    /// Checks that there are kernels for polynomials of this degree modulo so many primes.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if not.
+    pub(in crate::ring) fn check_ring(self, degree: Degree, limbs: usize) -> Result<(), OpsError> {
+        check_limbs(limbs)?;
+        if self == Self::Narrow || (degree == Degree::N2048 && limbs <= MAX_WIDE_LIMBS) {
+            return Ok(());
+        }
+        let reason = "the kernels for primes above 2^31 are for degree 2048 and at most 2 primes".into();
+        Err(OpsError::Backend { reason })
+    }
+
+    /// Checks that all primes are below 2^31: for steps that have no other kernels.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if not.
+    pub(in crate::ring) fn check_narrow(self) -> Result<(), OpsError> {
+        match self {
+            Self::Narrow => Ok(()),
+            Self::Wide => {
+                Err(OpsError::Backend { reason: "this step has no kernels for primes above 2^31".into() })
+            }
+        }
+    }
+
+    /// That of two kernels, one for narrow primes and one for wide ones, which is for these.
+    pub(in crate::ring) fn pick(self, [narrow, wide]: [&'static str; 2]) -> &'static str {
+        match self {
+            Self::Narrow => narrow,
+            Self::Wide => wide,
+        }
+    }
+
+    /// The constant `w`, a residue, as kernels multiply words by it in transforms.
+    pub(in crate::ring) fn factor(self, modulus: Modulus, w: u32) -> [u32; 2] {
+        match self {
+            Self::Narrow => plantard_factor(modulus, w),
+            Self::Wide => montgomery_factor(modulus, w),
+        }
+    }
+
+    /// Whether a residue modulo `p` and `products` products of residues fit what kernels keep their sum in.
+    pub(in crate::ring) fn holds(self, p: u32, products: usize) -> bool {
+        let largest = u128::from(p - 1);
+        match self {
+            Self::Narrow => u128::from(p) + products as u128 * largest * largest < 1 << 64,
+            Self::Wide => true,
+        }
+    }
+}
+
+/// Checks that kernels take so many primes.
+///
+/// # Errors
+/// [`OpsError::Backend`] if not.
+pub(in crate::ring) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
+    if limbs <= MAX_LIMBS {
+        return Ok(());
+    }
+    Err(OpsError::Backend { reason: format!("the kernels of rings take at most {MAX_LIMBS} primes") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_wide_prime_makes_a_ring_wide() {
+        let [narrow, wide] = [2_147_483_647, 4_293_849_089].map(Modulus::new);
+        assert_eq!(Arithmetic::of(&[narrow; 4]), Arithmetic::Narrow);
+        assert_eq!(Arithmetic::of(&[narrow, wide]), Arithmetic::Wide);
+        assert!(Arithmetic::Narrow.check_ring(Degree::N4096, 4).is_ok());
+        assert!(Arithmetic::Wide.check_ring(Degree::N2048, 2).is_ok());
+        for (arithmetic, degree, limbs) in [
+            (Arithmetic::Narrow, Degree::N4096, 5),
+            (Arithmetic::Wide, Degree::N2048, 3),
+            (Arithmetic::Wide, Degree::N4096, 1),
+        ] {
+            assert!(matches!(arithmetic.check_ring(degree, limbs), Err(OpsError::Backend { .. })));
+        }
+    }
+
+    #[test]
+    fn sums_of_narrow_products_are_bounded() {
+        assert!(Arithmetic::Narrow.holds(2_147_483_647, 4));
+        assert!(!Arithmetic::Narrow.holds(2_147_483_647, 5));
+        assert!(Arithmetic::Wide.holds(4_293_849_089, 6));
+    }
+}

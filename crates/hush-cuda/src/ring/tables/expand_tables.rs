@@ -1,0 +1,59 @@
+//! What the steps with evaluation keys need of a parameter set beside its rings.
+
+use hush_he::params::RingContext;
+use hush_math::{gadget::Gadget, ring::Ring};
+use hush_ops::OpsError;
+
+use super::{gadget::GadgetTables, montgomery_form};
+use crate::device::{Buffer, Device};
+
+/// The gadgets of a parameter set, and the tables of the expansion on the device.
+pub(in crate::ring) struct ExpandTables {
+    /// The levels of the expansion tree, the first one first, modulo Q_e.
+    pub(in crate::ring) levels: Vec<GadgetTables>,
+    /// That of the key for s^2, modulo Q_e; `None` if queries are not expanded.
+    pub(in crate::ring) square: Option<GadgetTables>,
+    /// That of external products, modulo Q_1.
+    pub(in crate::ring) fold: GadgetTables,
+    /// That of the packing of pairs, modulo Q_1; `None` if pairs are not packed.
+    pub(in crate::ring) pack: Option<GadgetTables>,
+    /// `[limb][N]` modulo Q_e: psi^-t at place reverse(t), in Montgomery form.
+    pub(in crate::ring) powers: Buffer<u32>,
+    /// 1/P modulo each prime of Q_1, in Montgomery form; `None` if no prime is dropped.
+    pub(in crate::ring) inverses: Option<Buffer<u32>>,
+}
+
+impl ExpandTables {
+    /// # Errors
+    /// [`OpsError::Backend`] if the kernels do not take a gadget or the dropped prime of the set, or the device has no memory.
+    pub(in crate::ring) fn new(device: &Device, context: &RingContext) -> Result<Self, OpsError> {
+        let (params, full, kept) = (context.params(), context.full(), context.kept());
+        let switch = |gadget: Gadget| GadgetTables::new(full, gadget, gadget.digits);
+        let double = |gadget: Gadget| GadgetTables::new(kept, gadget, 2 * gadget.digits);
+        let some = |gadget: Gadget| (gadget != Gadget::NONE).then_some(gadget);
+        let powers = full.plans().iter().flat_map(|plan| {
+            let powers = plan.inverse_twiddles().factors.iter();
+            powers.map(|&power| montgomery_form(plan.modulus(), power))
+        });
+        Ok(Self {
+            levels: params.levels().iter().map(|&gadget| switch(gadget)).collect::<Result<_, _>>()?,
+            square: some(params.square_gadget()).map(switch).transpose()?,
+            fold: double(params.fold_gadget())?,
+            pack: some(params.pack_gadget()).map(double).transpose()?,
+            powers: device.upload(&powers.collect::<Vec<_>>())?,
+            inverses: (full.limbs() > kept.limbs()).then(|| inverses(device, full, kept)).transpose()?,
+        })
+    }
+}
+
+/// 1/P modulo each prime of `kept`.
+fn inverses(device: &Device, full: &Ring, kept: &Ring) -> Result<Buffer<u32>, OpsError> {
+    let dropped = full.moduli()[kept.limbs()].value();
+    if full.limbs() != kept.limbs() + 1 || kept.moduli().iter().any(|p| p.value() <= dropped) {
+        return Err(OpsError::Backend {
+            reason: "there are kernels for one dropped prime, the smallest".into(),
+        });
+    }
+    let inverses = kept.moduli().iter().map(|&p| montgomery_form(p, p.inverse(dropped)));
+    Ok(device.upload(&inverses.collect::<Vec<_>>())?)
+}

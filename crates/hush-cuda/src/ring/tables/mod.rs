@@ -1,0 +1,200 @@
+//! The tables of a ring on the device, and the structures by which kernels see them.
+//!
+//! * [`arithmetic`]: how kernels compute modulo the primes of a ring. [`factors`]: the multipliers of transforms.
+//! * [`degree`]: the degrees that there are kernels for. [`gadget`]: gadgets as kernels see them.
+//! * [`expand_tables`]: what the steps with evaluation keys need of a set. [`addresses`]: where queries have their operands.
+
+pub(super) mod addresses;
+pub(super) mod arithmetic;
+pub(super) mod degree;
+pub(super) mod expand_tables;
+pub(super) mod factors;
+pub(super) mod gadget;
+
+use std::{mem::offset_of, sync::Arc};
+
+use hush_math::{modulus::Modulus, ring::Ring};
+use hush_ops::OpsError;
+
+use self::{
+    arithmetic::Arithmetic,
+    degree::Degree,
+    factors::{forward_table, inverse_of_odd, inverse_table, table_words},
+};
+use crate::device::{Arg, Buffer, Device};
+
+/// Most primes of a base.
+pub const MAX_LIMBS: usize = 4;
+
+/// As `Prime` in `kernels/modular.cuh`, and `WidePrime` in `kernels/wide_modular.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prime {
+    /// The prime.
+    pub p: u32,
+    /// `p^-1 mod 2^32`.
+    pub inv: u32,
+    /// `2^32 mod p`.
+    pub r1: u32,
+    /// `2^64 mod p`.
+    pub r2: u32,
+}
+
+/// As `RingView` and `WideRingView` in `kernels/ring.cuh`: a kernel argument by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RingView {
+    degree: u32,
+    log_degree: u32,
+    limbs: u32,
+    reserved: u32,
+    primes: [Prime; MAX_LIMBS],
+    /// Addresses on the device.
+    forward: [u64; MAX_LIMBS],
+    inverse: [u64; MAX_LIMBS],
+    inverse_degree: [[u32; 2]; MAX_LIMBS],
+}
+
+const _: () = assert!(size_of::<RingView>() == 176 && offset_of!(RingView, primes) == 16);
+const _: () = assert!(offset_of!(RingView, forward) == 80 && offset_of!(RingView, inverse) == 112);
+const _: () = assert!(offset_of!(RingView, inverse_degree) == 144);
+
+/// As `MixedRadix` in `kernels/switch.cuh`: a kernel argument by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MixedRadix {
+    factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
+    inverse: [u64; MAX_LIMBS],
+}
+
+const _: () = assert!(size_of::<MixedRadix>() == 96 && offset_of!(MixedRadix, inverse) == 64);
+
+/// R modulo a product of primes, with its tables on the device.
+#[derive(Clone)]
+pub struct RingTables {
+    degree: Degree,
+    arithmetic: Arithmetic,
+    view: RingView,
+    radix: MixedRadix,
+    /// What the view points to.
+    factors: Arc<Buffer<u32>>,
+}
+
+impl RingTables {
+    /// Makes and uploads the tables of `ring`.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if the kernels do not take the degree or a prime, or the device has no memory for the tables.
+    pub fn new(device: &Device, ring: &Ring) -> Result<Self, OpsError> {
+        let degree = Degree::new(ring.degree())?;
+        let arithmetic = Arithmetic::of(ring.moduli());
+        arithmetic.check_ring(degree, ring.limbs())?;
+        let tables = ring.plans().iter();
+        let tables =
+            tables.flat_map(|plan| [forward_table(arithmetic, plan), inverse_table(arithmetic, plan)]);
+        let factors = device.upload(&tables.flatten().collect::<Vec<_>>())?;
+        let words = table_words(ring.degree());
+        let address = |index: usize| factors.slice(index * words..(index + 1) * words).address();
+        let mut view = RingView {
+            degree: degree.words() as u32,
+            log_degree: degree.log2(),
+            limbs: ring.limbs() as u32,
+            reserved: 0,
+            primes: [Prime::default(); MAX_LIMBS],
+            forward: [0; MAX_LIMBS],
+            inverse: [0; MAX_LIMBS],
+            inverse_degree: [[0; 2]; MAX_LIMBS],
+        };
+        for (limb, plan) in ring.plans().iter().enumerate() {
+            view.primes[limb] = prime(plan.modulus());
+            view.forward[limb] = address(2 * limb);
+            view.inverse[limb] = address(2 * limb + 1);
+            view.inverse_degree[limb] = arithmetic.factor(plan.modulus(), plan.inverse_scale().0);
+        }
+        Ok(Self { degree, arithmetic, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
+    }
+
+    /// The ring modulo the first primes of this one: the same tables.
+    pub(super) fn first_limbs(&self, ring: &Ring) -> Self {
+        let view = RingView { limbs: ring.limbs() as u32, ..self.view };
+        Self { view, radix: mixed_radix(ring.moduli()), ..self.clone() }
+    }
+
+    /// The degree N.
+    pub fn degree(&self) -> Degree {
+        self.degree
+    }
+
+    /// That of five kernels which is for this ring: one a degree from the smallest to the largest for primes below 2^31, or the
+    /// one for others.
+    pub(super) fn pick(&self, narrow: [&'static str; 4], wide: &'static str) -> &'static str {
+        self.arithmetic.pick([self.degree.pick(narrow), wide])
+    }
+
+    /// Checks that all primes are below 2^31: for steps that have no other kernels.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if not.
+    pub(crate) fn check_narrow(&self) -> Result<(), OpsError> {
+        self.arithmetic.check_narrow()
+    }
+
+    /// Number of primes.
+    pub fn limbs(&self) -> usize {
+        self.view.limbs as usize
+    }
+
+    /// Words of a polynomial: `limbs * N`.
+    pub fn poly_words(&self) -> usize {
+        self.limbs() * self.degree.words()
+    }
+
+    /// The ring as an argument of a kernel (`RingView`).
+    pub fn view(&self) -> Arg<'_> {
+        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
+        unsafe { Arg::of(&self.view) }.pointing_into(&self.factors.slice(..))
+    }
+
+    /// The constants of the mixed radix as an argument of a kernel (`MixedRadix`).
+    pub fn radix(&self) -> Arg<'_> {
+        // SAFETY: as above.
+        unsafe { Arg::of(&self.radix) }
+    }
+
+    /// Bytes of the tables on the device, which rings that come from each other share.
+    pub fn bytes(&self) -> usize {
+        self.factors.len() * size_of::<u32>()
+    }
+}
+
+/// `x 2^32 mod p`.
+pub(crate) fn montgomery_form(modulus: Modulus, x: u32) -> u32 {
+    modulus.mul(x, modulus.reduce(1 << 32))
+}
+
+/// A prime as kernels see it.
+pub(super) fn prime(modulus: Modulus) -> Prime {
+    let r1 = modulus.reduce(1 << 32);
+    let inv = inverse_of_odd(u64::from(modulus.value())) as u32;
+    Prime { p: modulus.value(), inv, r1, r2: modulus.mul(r1, r1) }
+}
+
+/// Digit j of the mixed radix is `(x_j - sum of v_i p_0 .. p_(i-1)) / (p_0 .. p_(j-1))` modulo p_j; the sum is over i < j.
+fn mixed_radix(moduli: &[Modulus]) -> MixedRadix {
+    let mut radix = MixedRadix::default();
+    for (j, &modulus) in moduli.iter().enumerate() {
+        let mut weight = 1;
+        let mut weights = Vec::with_capacity(j);
+        for p in &moduli[..j] {
+            weights.push(weight);
+            weight = modulus.mul(weight, modulus.reduce(u64::from(p.value())));
+        }
+        let inverse = modulus.inverse(weight);
+        for (factor, weight) in radix.factors[j].iter_mut().zip(weights) {
+            *factor = montgomery_form(modulus, modulus.neg(modulus.mul(weight, inverse)));
+        }
+        radix.factors[j][j] = montgomery_form(modulus, inverse);
+        radix.inverse[j] = inverse_of_odd(u64::from(modulus.value()));
+    }
+    radix
+}

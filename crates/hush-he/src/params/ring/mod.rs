@@ -1,0 +1,321 @@
+//! An RLWE parameter set of the protocols over rings.
+//!
+//! * [`context`]: a set with its rings. [`presets`]: the sets by name.
+//! * [`noise`]: the noise of an answer. [`switch`]: how an answer leaves a large ring for a small one.
+
+pub(super) mod context;
+pub(super) mod noise;
+pub(super) mod presets;
+pub(super) mod switch;
+
+use std::ops::Range;
+
+use hush_math::{gadget::Gadget, ring::Ring};
+
+use super::{RingNoiseInputs, RingSwitch, SecretDistribution, Tlwe};
+use crate::codec::packed_bytes;
+
+/// Bytes of the seed of a query's mask: so many that no two queries of a client ever share a mask.
+pub const QUERY_SEED_BYTES: usize = 16;
+
+/// Bytes of the seed of all masks of evaluation keys.
+pub const RING_SEED_BYTES: usize = 32;
+
+/// Most TLWE words of a query.
+const MAX_TLWE_LEAVES: usize = 1 << 12;
+
+/// Standard deviation of the RLWE errors of all sets but a paper's own.
+pub const RLWE_ERROR_STD: f64 = 3.2;
+
+/// Widths to which an answer is switched, in bits of a coefficient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseBits {
+    /// Of the half that is multiplied by the secret.
+    pub a: u32,
+    /// Of the half that carries the message.
+    pub b: u32,
+}
+
+/// An RLWE set: ring degree N, small secrets and errors.
+///
+/// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
+/// else happens modulo Q_1, the product of the kept primes (`docs/protocols/onion.md`).
+///
+/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is always
+/// one that this program knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RingParams {
+    pub(super) name: &'static str,
+    pub(super) security_bits: f64,
+    pub(super) degree: usize,
+    pub(super) kept: &'static [u32],
+    pub(super) dropped: Option<u32>,
+    pub(super) plaintext_bits: u32,
+    /// The gadget of each level of the expansion, the first level first.
+    pub(super) levels: &'static [Gadget],
+    pub(super) square: Gadget,
+    pub(super) fold: Gadget,
+    pub(super) pack: Gadget,
+    pub(super) key_dropped_bits: u32,
+    pub(super) selector_dropped_bits: u32,
+    pub(super) query_dropped_bits: u32,
+    pub(super) response: ResponseBits,
+    /// How answers of short records leave the ring; `None` if they do not.
+    pub(super) switch: Option<RingSwitch>,
+    /// Queries are TLWE words, for private key switching; `None` if they are packed.
+    pub(super) tlwe: Option<Tlwe>,
+    /// Queries travel as both halves in whole words, as in a paper, instead of a seed and the coefficients that matter.
+    pub(super) whole_query: bool,
+    /// Distribution of the secrets; [`SecretDistribution::Zero`]: no errors either, only for tests without encryption.
+    pub(super) secret: SecretDistribution,
+    /// Standard deviation of errors.
+    pub(super) error_std: f64,
+}
+
+impl RingParams {
+    /// Name of the preset.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
+    pub fn security_bits(&self) -> f64 {
+        self.security_bits
+    }
+
+    /// Whether secrets and errors are zero: only for tests without encryption.
+    pub fn is_plain(&self) -> bool {
+        self.secret == SecretDistribution::Zero
+    }
+
+    /// Distribution of the secrets.
+    pub fn secret(&self) -> SecretDistribution {
+        self.secret
+    }
+
+    /// Standard deviation of the errors of queries and evaluation keys.
+    pub fn error_std(&self) -> f64 {
+        self.error_std
+    }
+
+    /// Ring degree N.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Number of kept primes.
+    pub fn kept_limbs(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The kept primes.
+    pub fn kept_primes(&self) -> &'static [u32] {
+        self.kept
+    }
+
+    /// The dropped prime P, or 1.
+    pub fn dropped_factor(&self) -> u32 {
+        self.dropped.unwrap_or(1)
+    }
+
+    /// R modulo Q_e: the kept primes, then the dropped one.
+    pub fn full_ring(&self) -> Ring {
+        Ring::new(self.degree, &[self.kept, self.dropped.as_slice()].concat())
+    }
+
+    /// R modulo Q_1.
+    pub fn kept_ring(&self) -> Ring {
+        Ring::new(self.degree, self.kept)
+    }
+
+    /// log2 of the plaintext modulus t = 2^k: bits of a symbol.
+    pub fn plaintext_bits(&self) -> u32 {
+        self.plaintext_bits
+    }
+
+    /// Bytes of a plaintext: N symbols.
+    pub fn plaintext_bytes(&self) -> usize {
+        self.degree * self.plaintext_bits as usize / 8
+    }
+
+    /// The gadget of each level of the expansion tree. At most log2 N.
+    pub fn levels(&self) -> &'static [Gadget] {
+        self.levels
+    }
+
+    /// Leaves that the expansion tree can have; of TLWE words, how many a query can have.
+    pub fn max_leaves(&self) -> usize {
+        if self.tlwe.is_some() { MAX_TLWE_LEAVES } else { 1 << self.levels.len() }
+    }
+
+    /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for fewer leaves
+    /// than N (`docs/protocols/onion.md`).
+    pub fn level_exponent(&self, level: usize) -> usize {
+        (self.degree >> level) + 1
+    }
+
+    /// The gadget of the key for s^2.
+    pub fn square_gadget(&self) -> Gadget {
+        self.square
+    }
+
+    /// The gadget of external products, modulo Q_1.
+    pub fn fold_gadget(&self) -> Gadget {
+        self.fold
+    }
+
+    /// Whether two plaintexts share an answer of three polynomials.
+    pub fn packs_pairs(&self) -> bool {
+        self.pack.digits > 0
+    }
+
+    /// The gadget of the pair packing, modulo Q_1; [`Gadget::NONE`] if there is none.
+    pub fn pack_gadget(&self) -> Gadget {
+        self.pack
+    }
+
+    /// Low bits that evaluation keys are sent without.
+    pub fn key_dropped_bits(&self) -> u32 {
+        self.key_dropped_bits
+    }
+
+    /// Low bits that the selectors of a query are sent without.
+    pub fn selector_dropped_bits(&self) -> u32 {
+        self.selector_dropped_bits
+    }
+
+    /// Low bits that the fold bits of a query are sent without.
+    pub fn query_dropped_bits(&self) -> u32 {
+        self.query_dropped_bits
+    }
+
+    /// How answers of short records leave the ring; `None` if they do not.
+    pub fn switch(&self) -> Option<&RingSwitch> {
+        self.switch.as_ref()
+    }
+
+    /// Bits of the coefficients of an answer.
+    pub fn response_bits(&self) -> ResponseBits {
+        self.response
+    }
+
+    /// The words of queries, if they are not packed.
+    pub fn tlwe(&self) -> Option<&Tlwe> {
+        self.tlwe.as_ref()
+    }
+
+    /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on, and nothing else. A
+    /// set that is changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
+    pub fn key_context(&self) -> String {
+        const ROWS: u32 = 1;
+        let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
+        let levels: Vec<String> = self.levels.iter().map(gadget).collect();
+        let switch = self.switch.map_or_else(String::new, |switch| format!("; {}", switch.key_context()));
+        let tlwe = self.tlwe.map_or_else(String::new, |tlwe| format!("; {}", tlwe.key_context()));
+        format!(
+            "{}; degree {}; kept {:?}; dropped {}; levels {}; square {}; pack {}; key bits dropped {}; error {}; {} secrets; \
+             order of rows {ROWS}{switch}{tlwe}",
+            self.name,
+            self.degree,
+            self.kept,
+            self.dropped_factor(),
+            levels.join(" "),
+            gadget(&self.square),
+            gadget(&self.pack),
+            self.key_dropped_bits,
+            self.error_std,
+            self.secret.name(),
+        )
+    }
+
+    /// Bits of Q_e.
+    pub fn full_bits(&self) -> u32 {
+        product_bits(self.kept.iter().chain(&self.dropped))
+    }
+
+    /// Bits of Q_1.
+    pub fn kept_bits(&self) -> u32 {
+        product_bits(self.kept)
+    }
+
+    /// What the noise depends on.
+    pub fn noise_inputs(&self) -> RingNoiseInputs<'_> {
+        RingNoiseInputs {
+            degree: self.degree,
+            kept_product: self.kept.iter().map(|&p| f64::from(p)).product(),
+            dropped_factor: self.dropped_factor(),
+            plaintext_bits: self.plaintext_bits,
+            levels: self.levels,
+            square: self.square,
+            fold: self.fold,
+            pack: self.pack,
+            key_dropped_bits: self.key_dropped_bits,
+            selector_dropped_bits: self.selector_dropped_bits,
+            query_dropped_bits: self.query_dropped_bits,
+            response: self.response,
+            tlwe: self.tlwe,
+            secret: self.secret,
+            error_std: self.error_std,
+        }
+    }
+
+    /// Whether queries travel as both halves in whole words, as in the paper that the set is from.
+    pub fn whole_query(&self) -> bool {
+        self.whole_query
+    }
+
+    /// Exact bytes of a query over `rows` rows and `folds` folds: its seed and the packed words, those of the selectors first, or
+    /// both halves.
+    pub fn query_bytes(&self, rows: usize, folds: usize) -> usize {
+        if let Some(tlwe) = self.tlwe {
+            return QUERY_SEED_BYTES + packed_bytes(self.leaves(rows, folds), tlwe.bits);
+        }
+        if self.whole_query {
+            return 2 * size_of::<u32>() * self.degree * (self.kept.len() + self.dropped.iter().len());
+        }
+        let words = |leaves, dropped| packed_bytes(self.query_words(leaves), self.full_bits() - dropped);
+        let bits = words(folds * self.fold.digits, self.query_dropped_bits);
+        QUERY_SEED_BYTES + words(rows, self.selector_dropped_bits) + bits
+    }
+
+    /// Exact bytes of all second halves of the evaluation keys.
+    pub fn key_words_bytes(&self) -> usize {
+        let poly = |bits: u32| packed_bytes(self.degree, bits - self.key_dropped_bits);
+        let private = self.tlwe.map_or(0, |tlwe| 2 * tlwe.key_rows());
+        let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
+        let switched = switched + private;
+        let packed = 4 * self.pack.digits * poly(self.kept_bits());
+        switched * poly(self.full_bits())
+            + packed
+            + self.switch.map_or(0, |switch| switch.key_words_bytes(self.degree))
+    }
+
+    /// Leaves of a query over `rows` rows and `folds` folds: a selector a row, a word a fold digit.
+    pub fn leaves(&self, rows: usize, folds: usize) -> usize {
+        rows + folds * self.fold.digits
+    }
+
+    /// Number of coefficients of b that a query of `leaves` leaves is sent with.
+    ///
+    /// Leaf v ends up in the coefficients reverse(v) + m 2^h of the query (h levels): the first carries the message,
+    /// the others must be known to be zero. All other coefficients are separated from these by the tree, whatever they
+    /// are, so they are not sent.
+    pub fn query_words(&self, leaves: usize) -> usize {
+        leaves * (self.degree >> self.levels.len())
+    }
+
+    /// The coefficients of b that some leaves of a query are sent with, those of the first leaf first. Source: OnionPIRv2 sections
+    /// 3.3 and 3.5 (bit-reversed packing).
+    pub fn query_positions(&self, leaves: Range<usize>) -> impl Iterator<Item = usize> {
+        let (levels, degree) = (self.levels.len() as u32, self.degree);
+        leaves.flat_map(move |leaf| {
+            let first = if levels == 0 { 0 } else { leaf.reverse_bits() >> (usize::BITS - levels) };
+            (first..degree).step_by(1 << levels)
+        })
+    }
+}
+
+fn product_bits<'a>(primes: impl IntoIterator<Item = &'a u32>) -> u32 {
+    let product: u128 = primes.into_iter().map(|&p| u128::from(p)).product();
+    u128::BITS - product.leading_zeros()
+}

@@ -1,0 +1,88 @@
+//! How an answer leaves a large ring for a small one.
+
+use hush_math::{gadget::Gadget, ring::Ring};
+
+use crate::{
+    codec::packed_bytes,
+    entities::MatrixStructure,
+    params::{ErrorDistribution, LatticeProblem, ResponseBits, SecretDistribution},
+};
+
+/// From a ciphertext over R of degree N to one over the subring of `degree` coefficients, of module rank `rank`: the coefficients
+/// `j N / degree` of the message, and no others. Secrets and errors are distributed as the set's.
+///
+/// Source: PPIR has answers of whole polynomials; ring switching is by Gentry, Halevi, Peikert, Smart (2012), to a module here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RingSwitch {
+    pub(in crate::params) degree: usize,
+    pub(in crate::params) rank: usize,
+    pub(in crate::params) primes: &'static [u32],
+    pub(in crate::params) gadget: Gadget,
+    pub(in crate::params) response: ResponseBits,
+}
+
+impl RingSwitch {
+    /// Degree of the small ring, which divides N.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Polynomials of a mask, and of a secret.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The small ring modulo Q_s.
+    pub fn ring(&self) -> Ring {
+        Ring::new(self.degree, self.primes)
+    }
+
+    /// Primes of Q_s.
+    pub fn limbs(&self) -> usize {
+        self.primes.len()
+    }
+
+    /// The gadget of the switch, modulo Q_s.
+    pub fn gadget(&self) -> Gadget {
+        self.gadget
+    }
+
+    /// Bits of the coefficients of an answer.
+    pub fn response_bits(&self) -> ResponseBits {
+        self.response
+    }
+
+    /// Q_s.
+    pub fn modulus(&self) -> u128 {
+        self.primes.iter().map(|&prime| u128::from(prime)).product()
+    }
+
+    /// Words of the key for a ring of degree `from`, masks and bodies.
+    pub fn key_words(&self, from: usize) -> usize {
+        from / self.degree * self.gadget.digits * (self.rank + 1) * self.limbs() * self.degree
+    }
+
+    /// Bytes of all second halves of the key for a ring of degree `from`.
+    pub(in crate::params) fn key_words_bytes(&self, from: usize) -> usize {
+        let bits = u128::BITS - self.modulus().leading_zeros();
+        from / self.degree * self.gadget.digits * packed_bytes(self.degree, bits)
+    }
+
+    /// What the key depends on.
+    pub(in crate::params) fn key_context(&self) -> String {
+        let Self { degree, rank, primes, gadget: Gadget { width, digits, dropped }, .. } = self;
+        format!("switched to {rank} of degree {degree}; primes {primes:?}; by {width},{digits},{dropped}")
+    }
+
+    /// The lattice problem of the key, and of answers.
+    pub(in crate::params) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
+        LatticeProblem {
+            n: self.rank * self.degree,
+            modulus: self.modulus(),
+            secret,
+            error: ErrorDistribution::Gaussian(error_std),
+            structure: MatrixStructure::Ring { degree: self.degree },
+            max_samples: None,
+        }
+    }
+}
