@@ -8,11 +8,12 @@ use thiserror::Error;
 
 use crate::{
     Progress,
-    gpu::Gpu,
-    memory_choice::MemoryChoice,
-    memory_plan::{DoesNotFit, MemoryPlan},
+    gpus::{gpu::Gpu, spread::shares},
+    memory::{
+        choice::MemoryChoice,
+        plan::{DoesNotFit, MemoryPlan},
+    },
     place::GpuSet,
-    spread::shares,
 };
 
 /// What a user asks for.

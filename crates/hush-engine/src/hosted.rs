@@ -25,7 +25,8 @@ use thiserror::Error;
 
 use crate::{
     Backends, Blob, ClientKeys, DoesNotFit, Engine, EngineError, KeySpec, MemoryChoice, Place, Progress,
-    Served, Silent, backend::Seating, gpu::host_parts, mapped_files::MappedFiles, place::Hosting,
+    Served, Silent, backend::Seating, gpus::gpu::host_parts, memory::mapped_files::MappedFiles,
+    place::Hosting,
 };
 
 /// What the queries and answers of a batch may always take.

@@ -7,41 +7,30 @@
 
 mod backend;
 pub mod engine;
-#[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
-mod gpu;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-mod gpu_thresholds;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
 mod gpus;
 mod hosted;
 mod machine;
-mod mapped_files;
-mod memory_choice;
-mod memory_plan;
+mod memory;
 pub mod parts;
 mod place;
 mod progress;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-mod promises;
 mod public_reason;
-mod server_memory;
-mod spread;
 mod units;
 
 pub use backend::{BackendChoice, BackendError, Backends, CUDA_VARIABLE, Seat};
 pub use engine::*;
-pub use gpu::Gpu;
+pub use gpus::gpu::Gpu;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
-pub use gpu::{open_devices, room_for_tables};
+pub use gpus::gpu::{open_devices, room_for_tables};
 #[cfg(any(feature = "cuda", feature = "emulator"))]
-pub use gpu_thresholds::{keep_thresholds, measured_thresholds, suited_backend};
+pub use gpus::thresholds::{keep_thresholds, measured_thresholds, suited_backend};
 pub use hosted::{OpenError, check, host_batch, open, open_after};
 pub use hush_store::cancel::{Cancel, Cancelled};
 pub use machine::{Memory, cpu_model, free_disk, memory};
-pub use memory_choice::{MemoryChoice, UnknownMemory};
-pub use memory_plan::{DoesNotFit, MemoryPlan, Part};
+pub use memory::choice::{MemoryChoice, UnknownMemory};
+pub use memory::plan::{DoesNotFit, MemoryPlan, Part};
+pub use memory::server::server_bytes;
 pub use place::{GpuSet, Place};
 pub use progress::{Progress, Quiet, Silent};
 pub use public_reason::FILES_CHANGED;
-pub use server_memory::server_bytes;
 pub use units::{Bytes, Seconds};

@@ -9,7 +9,7 @@ use hush_store::snapshot::{
     CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of,
 };
 
-use super::{BuildError, Computers, Signing, WRITTEN_BY, delta::Delta, hints, sign::seal};
+use crate::builder::{BuildError, Computers, Signing, WRITTEN_BY, hints, layout::delta::Delta, sign::seal};
 
 /// Makes a new epoch of the table in `dir`, of which `snapshot` is open. `changes` are all since the base was made, those of the
 /// last epoch included. `writer` puts it in the place of the old one.

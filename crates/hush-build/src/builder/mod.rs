@@ -1,44 +1,18 @@
-//! From records to a snapshot: choose a shape, lay the records out, compute the hint.
+//! From records to a snapshot: choose a shape (`shape/`), lay the records out (`layout/`), compute what is made of the hint
+//! (`hints/`).
 
 mod apply;
-mod beside;
-mod blocks;
-mod chained;
 mod compress;
-mod computers;
-mod crew;
-mod delta;
-mod download;
 mod error;
-mod filter_block;
-mod hint;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-mod hint_memory;
-mod index;
-mod keyed;
-mod laid;
-mod lengths;
-mod lifted;
-mod members;
+mod hints;
+mod layout;
 mod options;
-mod pack_noise;
-mod pieces;
-mod plain_slots;
-mod plaintext_files;
-mod plan;
-mod product;
 mod resume;
-mod ring;
-mod segment_shapes;
+mod shape;
 mod sign;
-mod size;
-mod task;
-mod tier_search;
-mod tile;
-mod word_slots;
-mod words;
 
 use hush_cpu::Cpu;
+use hush_engine::Progress;
 use hush_ingest::SpooledRecords;
 use hush_protocol::{
     descriptor::{BlobRef, Descriptor},
@@ -52,22 +26,24 @@ use hush_store::snapshot::{
 pub use apply::apply;
 pub(crate) use apply::shown_change;
 use compress::Stored;
-pub use computers::Computers;
-use computers::{compute_on, gpus_to_build};
-pub use crew::Crew;
-pub use delta::ChangeRoom;
 pub use error::BuildError;
-use laid::{Laid, Written};
-pub(crate) use lengths::Lengths;
+pub use hints::computers::Computers;
+use hints::computers::{compute_on, gpus_to_build};
+pub use hints::crew::Crew;
+use hints::pieces::StageContext;
+pub(crate) use hints::product::HintStage;
+pub use hints::task::work;
+pub use layout::delta::ChangeRoom;
+use layout::{
+    index, keyed,
+    laid::{Laid, Written},
+    plain_slots,
+};
 pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
-use pieces::StageContext;
-pub(crate) use plan::Plan;
-pub(crate) use product::HintStage;
+pub(crate) use shape::lengths::Lengths;
+pub(crate) use shape::plan::Plan;
+use shape::size::{Room, TableSize};
 pub use sign::Signing;
-use size::{Room, TableSize};
-pub use task::work;
-
-use hush_engine::Progress;
 
 /// The program, for who looks at a table.
 const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     ClientKeys, Engine, EngineError, MemoryChoice, OpenError, Place, Served, hosted::host_batch,
-    mapped_files::MappedFiles, place::Hosting,
+    memory::mapped_files::MappedFiles, place::Hosting,
 };
 
 /// How often a batch is handed to the parts: the second time with the keys that one of them does not have.

@@ -23,7 +23,7 @@ use super::{
     source::{SegmentFiles, Source},
 };
 use crate::{
-    Backends, MemoryChoice, OpenError, Place, Progress, hosted::Berth, mapped_files::MappedFiles,
+    Backends, MemoryChoice, OpenError, Place, Progress, hosted::Berth, memory::mapped_files::MappedFiles,
     place::Hosting,
 };
 

@@ -18,7 +18,7 @@ use hush_store::snapshot::{
     Checksums, FileEntry, MappedFile, ResidentFile, Snapshot, StoredFile, Verified, Verify, segment_file,
 };
 
-use crate::{MemoryChoice, OpenError, Silent, hosted::Stored, mapped_files::MappedFiles};
+use crate::{MemoryChoice, OpenError, Silent, hosted::Stored, memory::mapped_files::MappedFiles};
 
 /// Where a table is.
 #[derive(Clone)]

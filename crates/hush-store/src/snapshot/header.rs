@@ -9,8 +9,8 @@ use std::{
 use hush_protocol::{Name, descriptor::Descriptor};
 use serde::{Deserialize, Serialize};
 
-use super::{CHUNK_BYTES, ChangeCount, SnapshotError, envelope, regular};
 use crate::cancel::{Cancel, Cancelled};
+use crate::snapshot::{CHUNK_BYTES, ChangeCount, SnapshotError, envelope, reading::regular};
 
 /// Name of the header file.
 pub const HEADER_FILE: &str = "header.json";

@@ -1,4 +1,4 @@
-//! One command a file.
+//! The commands, and what they share. The folder has more than fifteen files because each command is a file.
 
 pub(crate) mod admin;
 pub(crate) mod apply;

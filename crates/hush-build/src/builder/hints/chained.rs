@@ -1,0 +1,81 @@
+//! The pack columns of a table of column packing: the hint of each plaintext, switched to one ciphertext.
+
+use std::{ops::Range, sync::Arc};
+
+use hush_cpu::Cpu;
+use hush_engine::{Progress, Quiet};
+use hush_he::{
+    entities::{ColumnMasks, PublicSeed},
+    params::{ColumnParams, RingContext},
+};
+use hush_ops::{
+    contract::{ChainedHint, ColumnOps},
+    pack_shape::PackShape,
+};
+use prost::bytes::Bytes;
+use rayon::prelude::*;
+
+use super::{hint::Source, pack_noise, pieces::Worker, plaintext_files::content};
+use crate::builder::BuildError;
+
+/// Computes plaintexts of one database.
+///
+/// Memory: some 150 MiB for each plaintext that the backend takes at once; on the CPU that is one for each thread.
+pub(in crate::builder) struct ChainedWorker<'a, B: ColumnOps> {
+    params: ColumnParams,
+    shape: PackShape,
+    source: Source<'a, B>,
+    ring: B::Ring,
+    plan: B::ChainPlan,
+    /// For what is done on the host.
+    cpu: &'a Cpu,
+}
+
+impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
+    pub(in crate::builder) fn open(
+        source: Source<'a, B>,
+        params: &ColumnParams,
+        shape: &PackShape,
+        seed: PublicSeed,
+        cpu: &'a Cpu,
+    ) -> Result<Self, BuildError> {
+        let context = Arc::new(RingContext::new(*params.ring()));
+        let masks = ColumnMasks::new(&context, &seed);
+        let ring = source.backend.open_ring(context)?;
+        let plan = source.backend.open_masks(&ring, &masks)?;
+        Ok(Self { params: *params, shape: *shape, source, ring, plan, cpu })
+    }
+
+    /// The hint of each of some plaintexts. Their rows are neighbours, and computed together.
+    fn hints(&self, plaintexts: Range<usize>, progress: &dyn Progress) -> Result<Vec<B::Words>, BuildError> {
+        let (shape, n) = (&self.shape, self.params.lwe().n());
+        let rows = shape.rows_of(plaintexts.clone());
+        let all = self.source.hint(rows.clone(), &Quiet(progress))?;
+        let hint = |plaintext| {
+            let own = shape.plaintext_rows(plaintext);
+            let words = (own.start - rows.start) * n..(own.end - rows.start) * n;
+            Ok(self.source.backend.join(&[(&all, words)])?)
+        };
+        plaintexts.map(hint).collect()
+    }
+}
+
+impl<B: ColumnOps> Worker for ChainedWorker<'_, B> {
+    fn at_once(&self) -> usize {
+        self.source.backend.chain_batch()
+    }
+
+    fn contents(&self, plaintexts: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError> {
+        let backend = self.source.backend;
+        let hints = self.hints(plaintexts.clone(), progress)?;
+        let chained = backend.chain_hint(&self.ring, &self.plan, &hints.iter().collect::<Vec<_>>())?;
+        let content = |(plaintext, chained): (usize, ChainedHint)| {
+            if !pack_noise::is_bounded(self.params.ring(), &chained.columns) {
+                return Err(BuildError::PackColumns { plaintext });
+            }
+            Ok(content(chained).into())
+        };
+        let numbered: Vec<_> = plaintexts.zip(chained).collect();
+        self.cpu.install(|| numbered.into_par_iter().with_max_len(1).map(content).collect())
+    }
+}

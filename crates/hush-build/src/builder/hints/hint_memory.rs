@@ -1,0 +1,50 @@
+//! The memory of tables whose hint is computed on a GPU.
+
+use hush_cuda::{
+    Cuda, CudaDb,
+    footprint::{lift_tile, matrix},
+};
+use hush_engine::{MemoryPlan, Part};
+use hush_he::entities::MatrixShape;
+use hush_ops::{
+    path::{Content, Footprint},
+    tiling::{GROUP_ROWS, Tiling},
+};
+use hush_protocol::facts::{HintPlan, HintProduct};
+
+use super::hint::STEP_ROWS;
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u32>();
+
+/// What is taken while a hint is computed, and what comes of it.
+pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
+    let db = Tiling::new(hint.rows, hint.matrix.cols());
+    let mut parts = vec![
+        Part { name: "database", bytes: CudaDb::bytes_for(db) },
+        Part { name: "matrix", bytes: matrix(&hint.matrix) },
+    ];
+    if let Some(second) = &hint.second {
+        parts.push(Part { name: "second database", bytes: CudaDb::bytes_for(second.tiling) });
+        parts.push(Part { name: "second matrix", bytes: matrix(&second.matrix) });
+    }
+    let rows = |rows| hint_rows(&hint.matrix, db, rows);
+    let working = match hint.product {
+        HintProduct::Download { .. } => rows(STEP_ROWS),
+        HintProduct::Lifted { ring, shape } => lift_tile(&ring, hint.matrix.n(), &shape) + rows(STEP_ROWS),
+        HintProduct::Chained { params, .. } => {
+            // As many at once as there is room for, but at least one: its hint, two matrices of residues, its columns.
+            let ring = params.ring();
+            let chain = (2 + 2 * ring.kept_limbs()) * WORD * ring.degree() * ring.degree();
+            chain + 2 * rows(ring.degree())
+        }
+    };
+    let (staging, upload) = (Cuda::staging(&Content::Bytes(db)), db.bytes());
+    MemoryPlan::of_work(parts, staging, upload, working)
+}
+
+/// Some rows of the hint of `db`: those that a step makes, and those of them that are kept.
+fn hint_rows(matrix: &MatrixShape, db: Tiling, rows: usize) -> usize {
+    let whole = rows.next_multiple_of(GROUP_ROWS) + 2 * GROUP_ROWS;
+    WORD * matrix.n() * (whole + rows + STEP_ROWS).min(3 * db.rows().max(rows))
+}

@@ -1,0 +1,16 @@
+//! What is made of a hint, in pieces, by devices here or a crew elsewhere.
+
+pub(super) mod chained;
+pub(super) mod computers;
+pub(super) mod crew;
+pub(super) mod download;
+pub(super) mod hint;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
+pub(super) mod hint_memory;
+pub(super) mod lifted;
+pub(super) mod pack_noise;
+pub(super) mod pieces;
+pub(super) mod plaintext_files;
+pub(super) mod product;
+pub(super) mod task;
+pub(super) mod words;

@@ -1,0 +1,198 @@
+//! A stage of a build that is done piece by piece: by one device, by several, or by a crew. Whoever computes a piece, it is written
+//! here, and noted in the journal, so that a killed build goes on behind it.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    ops::Range,
+    panic::resume_unwind,
+    sync::Mutex,
+    thread,
+};
+
+use hush_cpu::Cpu;
+use hush_engine::Progress;
+use hush_store::snapshot::{Journal, SegmentWriter};
+use prost::bytes::Bytes;
+use rayon::prelude::*;
+
+use super::{crew::have_done, task::Task};
+use crate::builder::{BuildError, Crew};
+
+/// Pieces of a task, so that the last places end together.
+const TASKS: usize = 4;
+/// Bytes that a task brings at most, unless one piece is longer.
+const TASK_BYTES: usize = 64 << 20;
+
+/// What comes of a stage, and where it goes. From any thread.
+pub(in crate::builder) trait Pieces: Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Units of progress in a piece.
+    fn units(&self, piece: usize) -> u64;
+    /// Bytes of the content of a piece.
+    fn bytes(&self, piece: usize) -> usize;
+    /// Writes the content of a piece.
+    fn write(&self, piece: usize, content: &[u8]) -> Result<(), BuildError>;
+    /// Gives the content of a piece, as it was written, to `take`: some bytes after another.
+    fn read(&self, piece: usize, take: &mut dyn FnMut(&[u8]));
+}
+
+/// What computes pieces.
+pub(in crate::builder) trait Worker: Sync {
+    /// Pieces that are computed at once.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// Whether it tells of the units of a piece while it computes it: where a piece takes long.
+    fn tells(&self) -> bool {
+        false
+    }
+
+    /// The contents of neighbours, computed at once.
+    fn contents(&self, pieces: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError>;
+}
+
+/// What a stage is given: where it writes, the threads for what is done on the host, and who else computes.
+#[derive(Clone, Copy)]
+pub(in crate::builder) struct StageContext<'a> {
+    pub(in crate::builder) writer: &'a SegmentWriter<'a>,
+    pub(in crate::builder) cpu: &'a Cpu,
+    pub(in crate::builder) crew: Option<&'a dyn Crew>,
+    pub(in crate::builder) progress: &'a dyn Progress,
+}
+
+/// All pieces of what is made of a hint.
+pub(in crate::builder) struct Stage<'a> {
+    /// What is done, and the units of its progress.
+    pub(in crate::builder) name: (&'static str, &'static str),
+    pub(in crate::builder) context: StageContext<'a>,
+    pub(in crate::builder) pieces: &'a dyn Pieces,
+    /// None if a build that is killed does all of it again.
+    pub(in crate::builder) journal: Option<Journal>,
+    /// Whether it is the hint of which a second database is made.
+    pub(in crate::builder) is_first: bool,
+}
+
+impl Stage<'_> {
+    /// Has all pieces computed that an earlier build has not done: by the crew if there is one, or by `workers`, of which no more
+    /// are made than pieces are left.
+    pub(in crate::builder) fn run<'w>(
+        &self,
+        workers: impl FnOnce(usize) -> Result<Vec<Box<dyn Worker + 'w>>, BuildError>,
+    ) -> Result<(), BuildError> {
+        let (progress, all) = (self.context.progress, 0..self.pieces.count());
+        let done = self.intact()?;
+        let (name, unit) = self.name;
+        progress.start(name, all.clone().map(|piece| self.pieces.units(piece)).sum(), unit);
+        if !done.is_empty() {
+            progress.resume(done.iter().map(|&piece| self.pieces.units(piece)).sum());
+        }
+        let left: Vec<usize> = all.filter(|piece| done.binary_search(piece).is_err()).collect();
+        // Neighbours go together: what they are made of is computed together.
+        let neighbours = left.chunk_by(|one, next| one + 1 == *next);
+        let ranges: Vec<_> = neighbours.map(|group| group[0]..group[0] + group.len()).collect();
+        match self.context.crew {
+            Some(crew) => self.elsewhere(crew, &ranges, left),
+            None if left.is_empty() => Ok(()),
+            None => self.here(&workers(left.len())?, ranges),
+        }
+    }
+
+    /// The pieces that an earlier build has done, as it left them.
+    fn intact(&self) -> Result<Vec<usize>, BuildError> {
+        let Some(journal) = &self.journal else { return Ok(Vec::new()) };
+        let progress = self.context.progress;
+        if journal.recorded() > 0 {
+            progress.start("check", journal.recorded() as u64, "pieces");
+        }
+        let read = |piece, take: &mut dyn FnMut(&[u8])| {
+            progress.advance(1);
+            self.pieces.read(piece, take);
+        };
+        Ok(self.context.cpu.install(|| journal.intact(read))?)
+    }
+
+    /// By the workers, each of which takes the next pieces when it has done its own.
+    fn here(&self, workers: &[Box<dyn Worker + '_>], ranges: Vec<Range<usize>>) -> Result<(), BuildError> {
+        let left = Mutex::new(VecDeque::from(ranges));
+        let next = |most: usize| {
+            let mut left = left.lock().expect("no worker panics with it");
+            let range = left.front_mut()?;
+            let own = range.start..range.end.min(range.start + most);
+            range.start = own.end;
+            if range.start == range.end {
+                left.pop_front();
+            }
+            Some(own)
+        };
+        let compute = |worker: &dyn Worker, pieces: Range<usize>| {
+            let contents = worker.contents(pieces.clone(), self.context.progress)?;
+            let (numbered, tells): (Vec<_>, _) = (pieces.zip(contents).collect(), worker.tells());
+            let write = |(piece, content): (usize, Bytes)| self.write(piece, &content, tells);
+            self.context.cpu.install(|| numbered.into_par_iter().with_max_len(1).try_for_each(write))
+        };
+        let work = |worker: &dyn Worker| {
+            while let Some(pieces) = next(worker.at_once().max(1)) {
+                // After an error the others end, too.
+                let end = |_: &BuildError| left.lock().expect("as above").clear();
+                compute(worker, pieces).inspect_err(end)?;
+            }
+            Ok(())
+        };
+        let (first, others) = workers.split_first().expect("there is a backend");
+        thread::scope(|scope| {
+            let working: Vec<_> = others.iter().map(|worker| scope.spawn(|| work(&**worker))).collect();
+            let own = work(&**first);
+            let joined =
+                working.into_iter().map(|work| work.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            joined.fold(own, Result::and)
+        })
+    }
+
+    /// By others, of whom each piece has to come once, as long as it is.
+    fn elsewhere(
+        &self,
+        crew: &dyn Crew,
+        ranges: &[Range<usize>],
+        left: Vec<usize>,
+    ) -> Result<(), BuildError> {
+        let longest = left.iter().map(|&piece| self.pieces.bytes(piece)).max().unwrap_or(1);
+        let even = left.len() / (TASKS * crew.places().max(1));
+        let most = even.min(TASK_BYTES / longest.max(1)).max(1);
+        let starts = |range: &Range<usize>| {
+            let end = range.end;
+            range.clone().step_by(most).map(move |start| start..end.min(start + most))
+        };
+        let (writer, is_first) = (self.context.writer, self.is_first);
+        let tasks = ranges.iter().flat_map(starts).map(|pieces| {
+            let task = Task::hint(writer.folder(), writer.segment(), is_first, &pieces);
+            Ok((pieces, task))
+        });
+        let mut left: BTreeSet<usize> = left.into_iter().collect();
+        have_done(crew, self.context.progress, tasks, |pieces, contents| {
+            if pieces.len() != contents.len() {
+                return Err(BuildError::Crew(format!("not all of the pieces {pieces:?} came")));
+            }
+            for (piece, content) in pieces.zip(contents) {
+                if !left.remove(&piece) || content.len() != self.pieces.bytes(piece) {
+                    return Err(BuildError::Crew(format!("what came is not the piece {piece}")));
+                }
+                self.write(piece, &content, false)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the content of a piece, notes it, and tells of it unless that `is_told`.
+    fn write(&self, piece: usize, content: &[u8], is_told: bool) -> Result<(), BuildError> {
+        self.pieces.write(piece, content)?;
+        if let Some(journal) = &self.journal {
+            journal.record(piece, content)?;
+        }
+        if !is_told {
+            self.context.progress.advance(self.pieces.units(piece));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! What is made of the hint of a segment, whose database is written: files that the server keeps beside it, or clients download.
+
+use hush_cpu::Cpu;
+use hush_he::{
+    codec::packed_bytes,
+    entities::{PublicMatrix, PublicSeed},
+};
+use hush_ops::{
+    contract::{LweOps, Steps},
+    reference::Reference,
+};
+use hush_protocol::{
+    descriptor::BlobRef,
+    facts::{HintPlan, HintProduct, SecondDb},
+};
+use hush_store::snapshot::{
+    DB_FILE, FileEntry, HINT_FILE, Journal, LIFTED_FILE, MappedOutput, SECOND_DB_FILE,
+};
+
+use super::{
+    chained::ChainedWorker,
+    download::{DownloadWorker, HintFile},
+    hint::{Source, steps},
+    lifted::{LiftedFile, LiftedWorker},
+    pieces::{Pieces, Stage, StageContext, Worker},
+    plaintext_files::PlaintextFiles,
+    words::{WHOLE, Words},
+};
+use crate::builder::BuildError;
+
+/// What computes pieces of a product from the database of `source`.
+pub(in crate::builder) fn worker<'a, B: Steps>(
+    product: &HintProduct,
+    source: Source<'a, B>,
+    seed: PublicSeed,
+    cpu: &'a Cpu,
+) -> Result<Box<dyn Worker + 'a>, BuildError> {
+    Ok(match product {
+        HintProduct::Download { bits } => Box::new(DownloadWorker { source, bits: *bits }),
+        HintProduct::Lifted { ring, shape } => Box::new(LiftedWorker::open(source, ring, shape)?),
+        HintProduct::Chained { params, shape } => {
+            Box::new(ChainedWorker::open(source, params, shape, seed, cpu)?)
+        }
+    })
+}
+
+/// A product that is to be made.
+pub(crate) struct HintStage<'a> {
+    pub(in crate::builder) plan: &'a HintPlan,
+    /// The seed of the table's public values.
+    pub(in crate::builder) seed: PublicSeed,
+    /// The hash of the segment's database.
+    pub(in crate::builder) database: [u8; 32],
+    /// What clients download.
+    pub(in crate::builder) hint: &'a mut Option<BlobRef>,
+    pub(in crate::builder) context: StageContext<'a>,
+    pub(in crate::builder) files: &'a mut Vec<FileEntry>,
+}
+
+impl<'a> HintStage<'a> {
+    /// Computes it on some backends, which share the work, and writes it.
+    pub(crate) fn run<'b, B: Steps>(mut self, backends: &[&'b B]) -> Result<(), BuildError>
+    where
+        'a: 'b,
+    {
+        let plan = self.plan;
+        let (seed, mut rows, mut shape, mut name) = (self.seed, plan.rows, plan.matrix, DB_FILE);
+        if let Some(second) = &plan.second {
+            self.write_second(second, backends)?;
+            (rows, shape, name) = (second.tiling.rows(), second.matrix, SECOND_DB_FILE);
+        }
+        let matrix = PublicMatrix::new(seed, shape);
+        let (cpu, path) = (self.context.cpu, self.context.writer.path(name));
+        let open =
+            |backend: &&'b B| worker(&plan.product, Source::open(*backend, matrix, rows, &path)?, seed, cpu);
+        let workers = |most| backends.iter().take(most).map(open).collect();
+        match &plan.product {
+            HintProduct::Download { bits } => {
+                let row_bytes = packed_bytes(matrix.n(), *bits);
+                let (journal, [file]) = self.opened([(HINT_FILE, rows * row_bytes)], steps(rows))?;
+                let pieces = HintFile { file: &file, rows, row_bytes };
+                self.stage(("hint", "rows"), &pieces, journal).run(workers)?;
+                *self.hint = Some(BlobRef { blake3: file.blob_hash()?, bytes: file.as_bytes().len() as u64 });
+                self.finish([file])
+            }
+            HintProduct::Lifted { ring, shape } => {
+                let tiling = LiftedFile::tiling(ring, shape, matrix.n())?;
+                let (journal, [file]) = self.opened([(LIFTED_FILE, tiling.bytes())], tiling.tiles())?;
+                let pieces = LiftedFile { file: &file, tiling, shape: *shape, rows };
+                self.stage(("hint", "rows"), &pieces, journal).run(workers)?;
+                self.finish([file])
+            }
+            HintProduct::Chained { params, shape } => {
+                let sizes = PlaintextFiles::sizes(params.ring(), shape);
+                let (journal, [mut columns, chain]) = self.opened(sizes, shape.plaintexts())?;
+                let pieces = PlaintextFiles::new(params.ring(), shape, &mut columns, &chain);
+                self.stage(("pack columns", "plaintexts"), &pieces, journal).run(workers)?;
+                self.finish([columns, chain])
+            }
+        }
+    }
+
+    /// Writes the database that is made of the whole hint of the first one. A build that is killed does it again.
+    fn write_second<'b, B: LweOps>(
+        &mut self,
+        second: &SecondDb,
+        backends: &[&'b B],
+    ) -> Result<(), BuildError> {
+        let (matrix, rows) = (PublicMatrix::new(self.seed, self.plan.matrix), self.plan.rows);
+        let (writer, words) = (self.context.writer, Words::new(rows, matrix.n()));
+        let open = |backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
+            let source = Source::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
+            Ok(Box::new(DownloadWorker { source, bits: WHOLE }))
+        };
+        let name = ("hint", "rows");
+        let stage = Stage { name, context: self.context, pieces: &words, journal: None, is_first: true };
+        stage.run(|most| backends.iter().take(most).map(open).collect())?;
+        let words = words.into_words().into();
+        let db = Reference.reinterpret_lwe(&words, 1, second.items, second.digits)?;
+        let mut file = writer.create_mapped(SECOND_DB_FILE, db.bytes().len())?;
+        file.bytes().copy_from_slice(db.bytes());
+        self.files.push(file.finish()?);
+        Ok(())
+    }
+
+    /// Some files, by name and length, and the journal of their pieces. Pieces that are in the journal of a killed build, as they
+    /// were written, are not done again.
+    fn opened<const FILES: usize>(
+        &self,
+        files: [(&'static str, usize); FILES],
+        pieces: usize,
+    ) -> Result<(Journal, [MappedOutput; FILES]), BuildError> {
+        let writer = self.context.writer;
+        let journal = writer.open_journal(&files, pieces, self.database)?;
+        let opened = files.map(|(name, bytes)| writer.open_mapped(name, bytes));
+        let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok((journal, opened.try_into().ok().expect("as many as there are names")))
+    }
+
+    fn stage<'s>(
+        &self,
+        name: (&'static str, &'static str),
+        pieces: &'s dyn Pieces,
+        journal: Journal,
+    ) -> Stage<'s>
+    where
+        Self: 's,
+    {
+        Stage { name, context: self.context, pieces, journal: Some(journal), is_first: false }
+    }
+
+    /// Makes the files durable.
+    fn finish<const FILES: usize>(self, files: [MappedOutput; FILES]) -> Result<(), BuildError> {
+        let bytes = files.iter().map(|file| file.as_bytes().len() as u64).sum();
+        self.context.progress.start("sync", bytes, "bytes");
+        for file in files {
+            self.files.push(file.finish()?);
+        }
+        self.context.progress.advance(bytes);
+        Ok(())
+    }
+}

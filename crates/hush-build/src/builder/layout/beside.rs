@@ -1,0 +1,164 @@
+//! Layout of segments beside a base, with whose queries they are asked.
+
+use hush_cpu::Cpu;
+use hush_engine::Progress;
+use hush_protocol::{
+    any_page::SegmentParams,
+    descriptor::{Role, Segment},
+    facts::Facts,
+    keyword::{BlockMap, FilterKind, KeyDigest, LaneMap, WrappedFilter},
+    table::{SegmentShape, TableShape},
+};
+use hush_store::snapshot::SegmentWriter;
+use rayon::prelude::*;
+
+use super::{
+    blocks::{Blocks, Digest, Encode, Solver},
+    members::Members,
+};
+use crate::builder::{BuildError, Crew, Written};
+
+/// Seeds under which the keys of an entry are spread over its lanes, before its segment gets another shape.
+const LANE_SEEDS: u8 = 24;
+
+/// Keys as those of a base.
+pub(in crate::builder) struct Beside<'a> {
+    /// Of all keys that may be in a segment.
+    pub(in crate::builder) digest: &'a Digest<'a>,
+    /// Of the base.
+    pub(in crate::builder) block_map: &'a BlockMap,
+    /// Of the base.
+    pub(in crate::builder) filter: FilterKind,
+    /// The base.
+    pub(in crate::builder) base: &'a Facts,
+    pub(in crate::builder) cpu: &'a Cpu,
+    pub(in crate::builder) crew: Option<&'a dyn Crew>,
+    pub(in crate::builder) progress: &'a dyn Progress,
+}
+
+/// Keys that have found their blocks in a segment.
+pub(in crate::builder) struct Placed {
+    pub(in crate::builder) shape: SegmentShape,
+    /// The keys of every entry.
+    by_entry: Vec<Vec<u32>>,
+    lanes: LaneMap,
+}
+
+impl Placed {
+    /// How many keys they are.
+    pub(in crate::builder) fn keys(&self) -> usize {
+        self.by_entry.iter().map(Vec::len).sum()
+    }
+
+    /// What a descriptor says of the segment; its database and what comes of it are to come.
+    pub(in crate::builder) fn segment(self, role: Role, records: u64) -> Segment {
+        let SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries } = self.shape;
+        Segment {
+            role,
+            records,
+            columns,
+            blocks,
+            entries,
+            slot_bytes,
+            lanes: self.lanes,
+            hint: None,
+            whitening: None,
+            database: [0; 32],
+        }
+    }
+}
+
+impl Beside<'_> {
+    /// How many of `keys` are in the fullest of `entries` entries.
+    pub(in crate::builder) fn fullest(&self, keys: &[u32], entries: usize) -> usize {
+        self.by_entry(keys, entries).iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The keys of each of `entries` entries: their entry in the base, modulo these.
+    fn by_entry(&self, keys: &[u32], entries: usize) -> Vec<Vec<u32>> {
+        let mut by_entry = vec![Vec::new(); entries];
+        for &key in keys {
+            let block = self.block_map.block_of(&(self.digest)(key));
+            by_entry[block / self.base.lanes % entries].push(key);
+        }
+        by_entry
+    }
+
+    /// A key with the seed of its block in the base.
+    fn seeded(&self, key: u32) -> (KeyDigest, u8) {
+        let digest = (self.digest)(key);
+        let seed = self.block_map.seed_of(&digest);
+        (digest, seed)
+    }
+
+    fn filter(&self, shape: SegmentShape) -> WrappedFilter {
+        let base_columns = self.base.shape.columns;
+        WrappedFilter { kind: self.filter, base_columns, columns: shape.shape.columns }
+    }
+
+    /// Finds lanes in which every block can be solved; `None` if there are none in a segment of this shape.
+    pub(in crate::builder) fn place(
+        &self,
+        keys: &[u32],
+        shape: SegmentShape,
+    ) -> Result<Option<Placed>, BuildError> {
+        let (lanes, filter, by_entry) =
+            (shape.lanes(), self.filter(shape), self.by_entry(keys, shape.entries));
+        let capacity = WrappedFilter::capacity(self.filter, shape.shape.columns);
+        let entry = |keys: &Vec<u32>| -> Result<Option<(u8, Vec<u8>)>, BuildError> {
+            let seeded: Vec<_> = keys.iter().map(|&key| self.seeded(key)).collect();
+            let digests = || seeded.iter().map(|(digest, _)| digest);
+            for seed in 0..if lanes > 1 { LANE_SEEDS } else { 1 } {
+                self.progress.check()?;
+                let Ok(thresholds) = LaneMap::thresholds(digests(), lanes, capacity, seed) else { continue };
+                let mut blocks = vec![Vec::new(); lanes];
+                for (digest, own) in &seeded {
+                    blocks[LaneMap::lane_of(digest, seed, &thresholds)].push((digest, *own));
+                }
+                let solves = |keys: &Vec<_>| filter.build::<u8>(keys, &[], 0, self.cpu, &mut []);
+                let solved = blocks.par_iter().map(solves).collect::<Result<Vec<_>, _>>()?;
+                if solved.into_iter().all(|solved| solved) {
+                    return Ok(Some((seed, thresholds)));
+                }
+            }
+            Ok(None)
+        };
+        let found = self.cpu.install(|| by_entry.par_iter().map(entry).collect::<Result<Vec<_>, _>>())?;
+        let found: Option<Vec<_>> = found.into_iter().collect();
+        Ok(found.map(|found| {
+            let (seeds, thresholds): (Vec<u8>, Vec<Vec<u8>>) = found.into_iter().unzip();
+            Placed { shape, by_entry, lanes: LaneMap { seeds, thresholds: thresholds.concat() } }
+        }))
+    }
+
+    /// Writes the database of a segment, the slot of a key as `encode` does.
+    pub(in crate::builder) fn write(
+        &self,
+        segment: &SegmentParams,
+        placed: &Placed,
+        encode: &Encode<'_>,
+        writer: &SegmentWriter<'_>,
+    ) -> Result<Written, BuildError> {
+        let Placed { shape, by_entry, lanes } = placed;
+        let keys =
+            by_entry.iter().enumerate().flat_map(|(entry, keys)| keys.iter().map(move |&key| (entry, key)));
+        let block = |(entry, key)| (lanes.block_of(&(self.digest)(key), entry, shape.lanes()) as u32, key);
+        // Every key is hashed once.
+        let blocks: Vec<_> = keys.map(block).collect();
+        let pairs = blocks.iter().map(|&(block, key)| (block as usize, key));
+        let members = Members::new(shape.shape.blocks, pairs);
+        let solver = Solver::Beside { filter: self.filter(*shape), block_map: self.block_map };
+        let &Self { digest, cpu, crew, progress, .. } = self;
+        let release = &|| ();
+        let (members, shape) = (&members, shape.shape);
+        let blocks = Blocks { members, shape, digest, encode, solver, release, cpu, crew, progress };
+        Ok(blocks.write(segment, writer)?.0)
+    }
+}
+
+/// Writes the bytes `part` of a value into a slot, and zeros behind them.
+pub(in crate::builder) fn encode_part(value: &[u8], part: std::ops::Range<usize>, slot: &mut [u8]) {
+    let bytes = value.get(part.start..value.len().min(part.end)).unwrap_or_default();
+    slot[..bytes.len()].copy_from_slice(bytes);
+    slot[bytes.len()..].fill(0);
+}

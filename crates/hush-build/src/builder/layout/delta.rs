@@ -1,0 +1,143 @@
+//! The segments of changes: what has changed since the base was made, asked with its queries and rebuilt as a whole.
+//!
+//! Their shapes are reserved when the base is made, so that nothing tells how much has changed. They are tiers as those of the base
+//! are, which end where some of these do.
+
+use hush_cpu::Cpu;
+use hush_engine::Progress;
+use hush_protocol::{
+    any_page::TableParams,
+    changes::{CHANGE_FINGERPRINT_BYTES, ChangeFormat},
+    descriptor::{Role, Segment},
+    keyword::{BlockMap, FilterKind, KeyDigest},
+    table::SegmentShape,
+};
+use hush_store::snapshot::{Changes, SnapshotWriter};
+
+use super::beside::{Beside, encode_part};
+use crate::builder::{
+    BuildError, Crew, Lengths, Written,
+    shape::segment_shapes::{Candidate, SegmentShapes, fullest},
+};
+
+/// Of a table that says nothing of it: one change for so many records, and at least so many.
+const RECORDS_A_CHANGE: usize = 100;
+const LEAST_ROOM: usize = 1000;
+/// Long values that there is room for beyond what is to be expected.
+const SPARE: usize = 16;
+
+/// Room for changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeRoom {
+    /// For a hundredth of the records, and at least a thousand.
+    Auto,
+    /// For so many.
+    For(usize),
+}
+
+impl ChangeRoom {
+    /// How many changes of so many records.
+    pub(in crate::builder) fn changes(self, records: usize) -> usize {
+        match self {
+            Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
+            Self::For(changes) => changes,
+        }
+    }
+}
+
+/// The cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end at `ends`.
+pub(in crate::builder) fn shapes(
+    table: &TableParams,
+    filter: FilterKind,
+    ends: &[usize],
+    room: usize,
+    lengths: &Lengths,
+) -> Result<Vec<SegmentShape>, BuildError> {
+    let (longest, beside) = (ends[ends.len() - 1], SegmentShapes::beside(table, filter));
+    // The changes that go on beyond a length, with four standard deviations, as far as they are like the records.
+    let beyond = |length: usize| {
+        let mean = room as f64 * lengths.longer_than(length) as f64 / lengths.records() as f64;
+        room.min((mean + 4.0 * mean.sqrt()).ceil() as usize + SPARE)
+    };
+    let cheapest = |from: Option<usize>, to: usize| -> Option<Candidate> {
+        let (changes, slot_bytes) = match from {
+            None => (room, ChangeFormat::new(longest, to).slot_bytes()),
+            Some(from) => (beyond(from), to - from),
+        };
+        beside.of_slots(slot_bytes, |entries| fullest(changes, entries)).into_iter().next()
+    };
+    // Up to each end: what it costs, and the shapes.
+    let mut up_to: Vec<Option<(f64, Vec<SegmentShape>)>> = Vec::new();
+    for (at, &to) in ends.iter().enumerate() {
+        let mut best: Option<(f64, Vec<SegmentShape>)> =
+            cheapest(None, to).map(|Candidate { shape, cost, .. }| (cost, vec![shape]));
+        for (before, &from) in up_to.iter().zip(&ends[..at]) {
+            let (Some((cost, shapes)), Some(next)) = (before, cheapest(Some(from), to)) else { continue };
+            if best.as_ref().is_none_or(|(known, _)| cost + next.cost < *known) {
+                best = Some((cost + next.cost, [&shapes[..], &[next.shape]].concat()));
+            }
+        }
+        up_to.push(best);
+    }
+    let cheapest = up_to.pop().flatten();
+    cheapest.map(|(_, shapes)| shapes).ok_or(BuildError::NoChangeRoom { changes: room })
+}
+
+/// Changes beside a base, of which `seed`, `block_map` and `filter` are.
+pub(in crate::builder) struct Delta<'a> {
+    /// Their values as they are in slots.
+    pub(in crate::builder) changes: &'a Changes,
+    pub(in crate::builder) room: usize,
+    pub(in crate::builder) seed: &'a [u8; 32],
+    pub(in crate::builder) block_map: &'a BlockMap,
+    pub(in crate::builder) filter: FilterKind,
+    pub(in crate::builder) cpu: &'a Cpu,
+    pub(in crate::builder) crew: Option<&'a dyn Crew>,
+    pub(in crate::builder) progress: &'a dyn Progress,
+}
+
+impl Delta<'_> {
+    /// Writes segment `first` of `table` and those behind it, which are those of changes.
+    ///
+    /// # Errors
+    /// [`BuildError::ChangesFull`] if a change has no place.
+    pub(in crate::builder) fn lay_out(
+        &self,
+        table: &TableParams,
+        first: usize,
+        shapes: &[SegmentShape],
+        longest: usize,
+        writer: &SnapshotWriter,
+    ) -> Result<Vec<(Segment, Written)>, BuildError> {
+        let &Self { changes: Changes(changes), room, seed, block_map, filter, cpu, crew, progress } = self;
+        let full = || BuildError::ChangesFull { changes: changes.len(), room };
+        if changes.len() > room {
+            return Err(full());
+        }
+        let digests = changes.keys().map(|key| KeyDigest::new(seed, key)).collect::<Result<Vec<_>, _>>()?;
+        let values: Vec<Option<&[u8]>> = changes.values().map(Option::as_deref).collect();
+        let (digest, base) = (&|key: u32| digests[key as usize].clone(), table.base().facts());
+        let beside = Beside { digest, block_map, filter, base, cpu, crew, progress };
+        let format = ChangeFormat::of_slots(longest, shapes[0].shape.slot_bytes).expect("it was made of one");
+        let (mut end, mut laid) = (0, Vec::new());
+        for (index, &shape) in shapes.iter().enumerate() {
+            let (start, slot_bytes) = (end, shape.shape.slot_bytes);
+            end = if index == 0 { format.head_bytes() } else { start + slot_bytes };
+            let value = |key: u32| values[key as usize];
+            let is_here = |key: &u32| index == 0 || value(*key).is_some_and(|value| value.len() > start);
+            let keys: Vec<u32> = (0..values.len() as u32).filter(is_here).collect();
+            let placed = beside.place(&keys, shape)?.ok_or_else(full)?;
+            let encode = |key: u32, digest: &KeyDigest, slot: &mut [u8]| match index {
+                0 => {
+                    format.encode_into(digest.fingerprint(CHANGE_FINGERPRINT_BYTES), value(key), slot);
+                }
+                _ => encode_part(value(key).unwrap_or_default(), start..end, slot),
+            };
+            progress.start("filter", keys.len() as u64, "changes");
+            let (segment, writer) = (&table.segments()[first + index], writer.segment(first + index));
+            let written = beside.write(segment, &placed, &encode, &writer)?;
+            laid.push((placed.segment(Role::Delta, room as u64), written));
+        }
+        Ok(laid)
+    }
+}

@@ -1,0 +1,104 @@
+//! The filter of one block, or of a stripe of its slots: all that it depends on.
+
+use std::sync::Arc;
+
+use hush_cpu::Cpu;
+use hush_ops::symbol::Symbol;
+use hush_protocol::keyword::{FilterKind, FilterParams, KeyDigest, WrappedFilter};
+
+use crate::builder::BuildError;
+
+/// A filter of one size: the same for all blocks of a segment.
+#[derive(Clone, Copy)]
+pub(in crate::builder) struct FilterSize {
+    pub(in crate::builder) kind: FilterKind,
+    /// Slots of a block, its columns.
+    pub(in crate::builder) slots: usize,
+    /// Columns of the base, of a segment beside one.
+    pub(in crate::builder) base_columns: Option<usize>,
+}
+
+/// The seeds under which a filter is built.
+pub(in crate::builder) enum Seeds {
+    /// One is found for the block.
+    Any,
+    /// That of the block is given.
+    OfBlock(u8),
+    /// Beside a base: each key has that of its block there.
+    OfKeys(Vec<u8>),
+}
+
+/// A block.
+pub(in crate::builder) struct FilterBlock<S> {
+    /// Of its keys; stripes of one block share them.
+    pub(in crate::builder) digests: Arc<Vec<KeyDigest>>,
+    pub(in crate::builder) seeds: Seeds,
+    /// `size` symbols of every key.
+    pub(in crate::builder) values: Vec<S>,
+    /// Symbols of a slot.
+    pub(in crate::builder) size: usize,
+}
+
+impl<S: Symbol> FilterBlock<S> {
+    /// The seed of the block (0 beside a base), and its slots, one after another. The seed depends on the keys alone, so that every
+    /// stripe has the same one.
+    ///
+    /// # Errors
+    /// [`BuildError::Filter`], [`BuildError::Ops`].
+    ///
+    /// # Panics
+    /// If seeds are given that do not solve it.
+    pub(in crate::builder) fn solve(
+        &self,
+        filter: FilterSize,
+        cpu: &Cpu,
+    ) -> Result<(u8, Vec<S>), BuildError> {
+        let FilterSize { kind, slots, base_columns } = filter;
+        let Self { digests, values, size, .. } = self;
+        let mut out = vec![S::default(); slots * size];
+        let base = FilterParams { kind, slots };
+        let seed = match &self.seeds {
+            Seeds::Any => base.build(digests, values, *size, cpu, &mut out)?,
+            Seeds::OfBlock(seed) => {
+                let is_solved = base.build_under(*seed, digests, values, *size, cpu, &mut out)?;
+                assert!(is_solved, "it was solved when the seeds were taken over");
+                *seed
+            }
+            Seeds::OfKeys(seeds) => {
+                let base_columns = base_columns.expect("seeds of keys are those of a base");
+                let filter = WrappedFilter { kind, base_columns, columns: slots };
+                let keys: Vec<_> = digests.iter().zip(seeds.iter().copied()).collect();
+                let is_solved = filter.build(&keys, values, *size, cpu, &mut out)?;
+                assert!(is_solved, "it was solved when the lanes were chosen");
+                0
+            }
+        };
+        Ok((seed, out))
+    }
+}
+
+/// A symbol of slots, as it goes to others.
+pub(in crate::builder) trait SlotSymbol: Symbol {
+    fn to_bytes(symbols: &[Self]) -> Vec<u8>;
+    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+}
+
+impl SlotSymbol for u8 {
+    fn to_bytes(symbols: &[Self]) -> Vec<u8> {
+        symbols.to_vec()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes.to_vec()
+    }
+}
+
+impl SlotSymbol for u32 {
+    fn to_bytes(symbols: &[Self]) -> Vec<u8> {
+        symbols.iter().flat_map(|symbol| symbol.to_le_bytes()).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes.as_chunks().0.iter().map(|symbol| Self::from_le_bytes(*symbol)).collect()
+    }
+}

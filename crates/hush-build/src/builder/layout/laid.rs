@@ -1,0 +1,81 @@
+//! A table laid out: what is known before anything is computed from its database.
+
+use hush_engine::Progress;
+use hush_ingest::SpooledRecords;
+use hush_protocol::{
+    any_page::TableParams,
+    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup, Segment, WhiteningSeed},
+    slot::SlotFormat,
+};
+use hush_store::snapshot::{FileEntry, Identity, MappedOutput, State};
+
+use crate::builder::BuildError;
+
+/// A table laid out, before the hint.
+pub(in crate::builder) struct Laid {
+    pub(in crate::builder) params: TableParams,
+    pub(in crate::builder) slot: SlotFormat,
+    pub(in crate::builder) lookup: Lookup,
+    pub(in crate::builder) base: Written,
+    /// The segments beside the base, with their databases to come.
+    pub(in crate::builder) beside: Vec<(Segment, Written)>,
+}
+
+/// The database of a segment.
+pub(in crate::builder) struct Written {
+    pub(in crate::builder) db: MappedOutput,
+    /// Over rings.
+    pub(in crate::builder) whitening: Option<WhiteningSeed>,
+}
+
+impl Written {
+    /// Makes the database of a segment beside the base durable.
+    pub(in crate::builder) fn finish(self, segment: Segment) -> Result<(Segment, FileEntry), BuildError> {
+        let database = self.db.finish()?;
+        let segment = Segment { whitening: self.whitening, database: database.digest(), ..segment };
+        Ok((segment, database))
+    }
+}
+
+impl Laid {
+    /// Makes the databases durable, and a state of it all.
+    pub(in crate::builder) fn finish(
+        self,
+        identity: Identity,
+        records: &SpooledRecords,
+        progress: &dyn Progress,
+    ) -> Result<State, BuildError> {
+        let facts = self.params.facts().clone();
+        progress.start("sync", facts.encoded_bytes, "bytes");
+        let whitening = self.base.whitening;
+        let database = self.base.db.finish()?;
+        let (mut databases, mut segments) = (vec![database.clone()], Vec::new());
+        for (segment, written) in self.beside {
+            let (segment, database) = written.finish(segment)?;
+            segments.push(segment);
+            databases.push(database);
+        }
+        progress.advance(facts.encoded_bytes);
+        let descriptor = Descriptor {
+            version: DESCRIPTOR_VERSION,
+            epoch: [0; 32],
+            protocol: facts.protocol,
+            preset: facts.preset.into(),
+            records: records.len() as u64,
+            columns: facts.shape.columns,
+            blocks: facts.shape.blocks,
+            word_bits: facts.word_bits,
+            form: self.params.database().form(),
+            slot: self.slot,
+            schema: records.columns().cloned(),
+            compression: None,
+            lookup: self.lookup,
+            hint: None,
+            whitening,
+            database: database.digest(),
+            segments,
+            signature: None,
+        };
+        Ok(State { identity, descriptor, choice: None, changes: None, files: databases })
+    }
+}

@@ -1,0 +1,49 @@
+//! Which keys are in which block.
+
+/// The keys of every block, 4 bytes each.
+pub(in crate::builder) struct Members {
+    /// Where the keys of each block start, and where the last ones end.
+    starts: Vec<usize>,
+    keys: Vec<u32>,
+}
+
+impl Members {
+    /// Of pairs of a block and a key, in the order of which the keys of each block stay.
+    pub(in crate::builder) fn new(blocks: usize, pairs: impl Iterator<Item = (usize, u32)> + Clone) -> Self {
+        let mut starts = vec![0; blocks + 1];
+        pairs.clone().for_each(|(block, _)| starts[block + 1] += 1);
+        for block in 0..blocks {
+            starts[block + 1] += starts[block];
+        }
+        let (mut next, mut keys) = (starts.clone(), vec![0; starts[blocks]]);
+        for (block, key) in pairs {
+            keys[next[block]] = key;
+            next[block] += 1;
+        }
+        Self { starts, keys }
+    }
+
+    /// Number of blocks.
+    pub(in crate::builder) fn blocks(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The keys of a block.
+    pub(in crate::builder) fn of(&self, block: usize) -> &[u32] {
+        &self.keys[self.starts[block]..self.starts[block + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_stay_in_order() {
+        let members = Members::new(4, [(2, 7), (0, 1), (2, 3), (2, 5)].into_iter());
+        assert_eq!(
+            (0..members.blocks()).map(|block| members.of(block)).collect::<Vec<_>>(),
+            [&[1][..], &[], &[7, 3, 5], &[]]
+        );
+    }
+}

@@ -1,0 +1,298 @@
+//! What a table of some records is to be: its length tiers, and the shapes of their segments.
+//!
+//! ```text
+//!               ├── base ──┤├─── tier 2 ───┤├──────── tier 3 ────────┤
+//!   value 0     ████████
+//!   value 1     ██████████████████
+//!   value 2     ███████████████████████████████████████
+//! ```
+//!
+//! The base has a slot for every record, with the first bytes of its value; a tier has one for each that goes on. What a tier saves
+//! is padding; what it costs is an answer.
+
+use std::ops::Range;
+
+use hush_engine::{Bytes, Progress};
+use hush_protocol::{
+    any_page::{SegmentParams, Slots, TableParams},
+    descriptor::{Descriptor, KeyLookup, MAX_TIERS, Segment},
+    keyword::{FilterKind, WrappedFilter},
+    slot::SlotFormat,
+    table::SegmentShape,
+};
+use hush_store::snapshot::Choice;
+
+use super::{
+    segment_shapes::{SegmentShapes, cost, fullest, wide_bases},
+    tier_search::TierSearch,
+};
+use crate::builder::{BuildError, BuildOptions, Lengths, Tiers, layout::delta, options::Scheme};
+use crate::planner;
+
+/// What tiers have to save of the cost of one, to be worth another filter and more files.
+const WORTH: f64 = 0.9;
+
+/// What a table is to be.
+pub(crate) struct Plan {
+    /// Whether records have keys of their own.
+    pub(in crate::builder) by_key: bool,
+    /// The filter, if records are found by it.
+    pub(in crate::builder) filter: FilterKind,
+    /// What is in a slot of the base.
+    pub(in crate::builder) slot: SlotFormat,
+    /// Protocol and parameter set.
+    pub(in crate::builder) scheme: Scheme,
+    /// Where tiers end; the last is the longest value.
+    pub(crate) ends: Vec<usize>,
+    /// How many changes there is to be room for, if any.
+    pub(in crate::builder) room: Option<usize>,
+    /// The geometry that is to stay, if one is.
+    pub(in crate::builder) kept: Option<Kept>,
+    /// The table, as far as it is known before keys are hashed.
+    pub(crate) params: TableParams,
+    /// Why it is this one, if there was a choice.
+    pub(crate) choice: Option<Choice>,
+}
+
+/// What is to stay of a table, so that queries of it can be answered.
+pub(in crate::builder) struct Kept {
+    /// The base alone.
+    pub(in crate::builder) base: TableParams,
+    pub(in crate::builder) keys: KeyLookup,
+    pub(in crate::builder) tiers: Vec<SegmentShape>,
+    changes: Vec<SegmentShape>,
+}
+
+impl Plan {
+    /// A table of the geometry of `previous`, if its slots hold values of these lengths.
+    pub(in crate::builder) fn keeping(
+        previous: &Descriptor,
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Option<Self> {
+        let (slot, (shortest, longest)) = (previous.slot, lengths.ends());
+        let max = slot.max_value_bytes as usize;
+        let keys = previous.lookup.keys().cloned()?;
+        if longest > max || (slot.length_bytes == 0 && shortest < max) {
+            return None;
+        }
+        let (tiers, changes) = previous.segments.split_at(previous.tiers());
+        let base = Descriptor { segments: Vec::new(), ..previous.clone() }.params().ok()?;
+        let shapes = |segments: &[Segment]| segments.iter().map(Segment::shape).collect();
+        Some(Self {
+            by_key,
+            filter: keys.filter,
+            slot,
+            scheme: Scheme::of(previous),
+            ends: previous.tier_ends(),
+            room: options.room(lengths.records()),
+            kept: Some(Kept { base, keys, tiers: shapes(tiers), changes: shapes(changes) }),
+            params: previous.params().ok()?,
+            choice: None,
+        })
+    }
+
+    /// The best table ([`planner::choose`]), or that of the protocol that is asked for, if nothing is wished of it.
+    ///
+    /// # Errors
+    /// [`BuildError`] if there is no such table.
+    pub(crate) fn choose(
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self, BuildError> {
+        match options.is_settled() {
+            true => Self::of_protocol(lengths, by_key, options),
+            false => planner::choose(lengths, by_key, options, progress),
+        }
+    }
+
+    /// The same of a protocol that is asked for, with the tiers that are asked for, or those that are cheapest.
+    ///
+    /// # Errors
+    /// As [`Plan::choose`].
+    pub(crate) fn of_protocol(
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Result<Self, BuildError> {
+        let (_, longest) = lengths.ends();
+        match &options.tiers {
+            Tiers::Ends(ends) => {
+                let is_ordered = ends.windows(2).all(|pair| pair[0] < pair[1]);
+                if !is_ordered || !(1..=MAX_TIERS).contains(&ends.len()) || ends[0] == 0 {
+                    return Err(BuildError::TierOrder { max: MAX_TIERS });
+                }
+                if ends[ends.len() - 1] < longest {
+                    return Err(BuildError::TiersTooShort { longest });
+                }
+                Self::with_ends(lengths, by_key, options, ends)
+            }
+            Tiers::AtMost(most) => {
+                let one = Self::with_ends(lengths, by_key, options, &[longest]);
+                let is_free = options.filter.is_none_or(WrappedFilter::suits);
+                if *most < 2 || !is_free {
+                    return one;
+                }
+                let limit = one.as_ref().map_or(f64::INFINITY, |one| WORTH * one.cost());
+                match TierSearch::new(lengths, by_key, options).run(*most, limit) {
+                    Some(ends) => Self::with_ends(lengths, by_key, options, &ends),
+                    None => one,
+                }
+            }
+        }
+    }
+
+    /// The cheapest table whose tiers end at `ends`.
+    pub(in crate::builder) fn with_ends(
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+        ends: &[usize],
+    ) -> Result<Self, BuildError> {
+        let several = options.has_segments(ends);
+        let filter = options.filter_for(several);
+        if several && !WrappedFilter::suits(filter) {
+            return Err(BuildError::TierFilter { filter });
+        }
+        let bases = Self::bases(lengths, by_key, options, ends)?;
+        let plans = bases.into_iter().map(|base| base.with_tiers(lengths)?.with_changes(lengths));
+        plans.reduce(cheaper).expect("a base, or an error")
+    }
+
+    /// The base alone, in the shapes that may be the cheapest, if it has segments beside it.
+    pub(in crate::builder) fn bases(
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+        ends: &[usize],
+    ) -> Result<Vec<Self>, BuildError> {
+        let several = options.has_segments(ends);
+        let filter = options.filter_for(several);
+        let slot = options.slot_format(by_key, lengths.ends(), ends);
+        let is_keyed = by_key || several;
+        let count = if is_keyed { filter.slots_for(lengths.records()) } else { lengths.records() };
+        let slots = Slots { count, slot_bytes: slot.slot_bytes(), by_key: is_keyed };
+        let scheme = options.scheme_for(slots);
+        let params = scheme.params(scheme.shape(slots)?)?;
+        let all = match several {
+            true => wide_bases(&scheme, &params, lengths.records(), filter)?,
+            false => vec![params],
+        };
+        let plan = |params| Self {
+            by_key,
+            filter,
+            slot,
+            scheme: scheme.clone(),
+            ends: ends.to_vec(),
+            room: options.room(lengths.records()),
+            kept: None,
+            params,
+            choice: None,
+        };
+        Ok(all.into_iter().map(plan).collect())
+    }
+
+    /// The base with all tiers.
+    fn with_tiers(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
+        for pair in self.ends.windows(2) {
+            let (records, slot_bytes) = (lengths.longer_than(pair[0]), pair[1] - pair[0]);
+            let fullest = |entries| fullest(records, entries);
+            let shapes = SegmentShapes::beside(&self.params, self.filter).of_slots(slot_bytes, fullest);
+            let cheapest = shapes.first().ok_or(BuildError::NoTier { records, from: pair[0] })?;
+            self.params = self.params.with_segment(cheapest.shape)?;
+        }
+        Ok(self)
+    }
+
+    /// The table with room for changes, if there is to be some.
+    fn with_changes(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
+        if self.room.is_some() {
+            let shapes = self.change_shapes(&self.params, lengths)?;
+            self.params =
+                shapes.into_iter().try_fold(self.params, |params, shape| params.with_segment(shape))?;
+        }
+        Ok(self)
+    }
+
+    /// The shapes of the segments of changes beside the base of `table`.
+    pub(in crate::builder) fn change_shapes(
+        &self,
+        table: &TableParams,
+        lengths: &Lengths,
+    ) -> Result<Vec<SegmentShape>, BuildError> {
+        match (&self.kept, self.room) {
+            (Some(kept), _) => Ok(kept.changes.clone()),
+            (None, None) => Ok(Vec::new()),
+            (None, Some(room)) => delta::shapes(table, self.filter, &self.ends, room, lengths),
+        }
+    }
+
+    /// The bytes of values that are in each tier beside the base.
+    pub(in crate::builder) fn tiers(&self) -> impl Iterator<Item = Range<usize>> {
+        self.ends.windows(2).map(|pair| pair[0]..pair[1])
+    }
+
+    /// Bytes of the longest value that the table takes.
+    pub(in crate::builder) fn longest(&self) -> usize {
+        self.slot.max_value_bytes as usize
+    }
+
+    /// Whether there are segments beside the base.
+    pub(in crate::builder) fn has_segments(&self) -> bool {
+        self.ends.len() > 1 || self.room.is_some()
+    }
+
+    /// Whether records are found by a filter: by key, or in several segments.
+    pub(in crate::builder) fn is_keyed(&self) -> bool {
+        self.by_key || self.has_segments()
+    }
+
+    /// What a look-up of all segments costs.
+    pub(in crate::builder) fn cost(&self) -> f64 {
+        self.params.segments().iter().map(cost).sum()
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.params.segments().iter().map(SegmentParams::file_bytes).sum()
+    }
+
+    /// Tells of every tier how many records are in it, and what it takes; and of the changes.
+    pub(in crate::builder) fn tell_segments(&self, lengths: &Lengths, note: impl Fn(&str)) {
+        if let Some(room) = self.room {
+            let segments = &self.params.segments()[self.ends.len()..];
+            let bytes = segments.iter().map(SegmentParams::file_bytes).sum::<u64>();
+            let answers = segments.iter().map(|segment| segment.facts().answer_bytes).sum();
+            note(&format!(
+                "room for {room} changes: {}; answers of {}",
+                Bytes(bytes as usize),
+                Bytes(answers)
+            ));
+        }
+        if self.ends.len() < 2 {
+            return;
+        }
+        let mut from = 0;
+        for (index, (segment, &end)) in self.params.segments().iter().zip(&self.ends).enumerate() {
+            let records = if index == 0 { lengths.records() } else { lengths.longer_than(from) };
+            note(&format!(
+                "tier {}: bytes {from} to {end} of {records} values, {}; answers of {}",
+                index + 1,
+                Bytes(segment.file_bytes() as usize),
+                Bytes(segment.facts().answer_bytes)
+            ));
+            from = end;
+        }
+    }
+}
+
+/// The cheaper of two tables, if there are any.
+fn cheaper(one: Result<Plan, BuildError>, other: Result<Plan, BuildError>) -> Result<Plan, BuildError> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(if other.cost() < one.cost() { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,146 @@
+//! At which lengths tiers should end: dynamic programming over some of them.
+
+use std::{collections::HashMap, ops::Range};
+
+use hush_protocol::descriptor::MAX_TIERS;
+
+use super::segment_shapes::{SegmentShapes, fullest};
+use crate::builder::{BuildOptions, Lengths, Plan};
+
+/// Shares of the records that may be longer than a cut: one in the square root of two to these powers.
+const CUTS: Range<i32> = 1..40;
+/// So many of the best ends of the base are looked at with all shapes of it, and with ends of tiers that fill their blocks.
+const FINE: usize = 4;
+/// Lanes of such blocks, at most.
+const LANES: usize = 4;
+/// Slack of blocks that are filled evenly.
+const EVEN: f64 = 1.02;
+/// Coefficients of a plaintext, of which slots that fill it leave none: a multiple of every ring's degree or a fraction of it.
+const PLANE: usize = 2048;
+
+/// The search for the cheapest tiers.
+pub(in crate::builder) struct TierSearch<'a> {
+    lengths: &'a Lengths,
+    by_key: bool,
+    options: &'a BuildOptions,
+    /// Where tiers may end, the longest value last.
+    cuts: Vec<usize>,
+}
+
+/// The cheapest tiers up to a cut: what they cost, and where they end.
+type Best = Option<(f64, Vec<usize>)>;
+
+impl<'a> TierSearch<'a> {
+    pub(in crate::builder) fn new(lengths: &'a Lengths, by_key: bool, options: &'a BuildOptions) -> Self {
+        let (_, longest) = lengths.ends();
+        let share = |power: i32| (lengths.records() as f64 / 2f64.powf(f64::from(power) / 2.0)) as usize;
+        let mut cuts: Vec<usize> = CUTS.map(|power| lengths.beyond(share(power))).collect();
+        cuts.extend([lengths.beyond(0), longest]);
+        cuts.retain(|&cut| cut > 0);
+        cuts.sort_unstable();
+        cuts.dedup();
+        Self { lengths, by_key, options, cuts }
+    }
+
+    /// Where the cheapest tiers end, if they are two or more and cost less than `limit`.
+    pub(in crate::builder) fn run(&self, most: usize, limit: f64) -> Option<Vec<usize>> {
+        let firsts = &self.cuts[..self.cuts.len().saturating_sub(1)];
+        let bases = |first: usize| {
+            let (_, longest) = self.lengths.ends();
+            Plan::bases(self.lengths, self.by_key, self.options, &[first, longest]).unwrap_or_default()
+        };
+        let coarse =
+            firsts.iter().filter_map(|&first| self.behind(first, bases(first).first()?, most, false));
+        let mut coarse: Vec<_> = coarse.collect();
+        coarse.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let fine = coarse.iter().take(FINE).flat_map(|(_, ends)| {
+            bases(ends[0])
+                .into_iter()
+                .filter_map(|base| self.behind(ends[0], &base, most, true))
+                .collect::<Vec<_>>()
+        });
+        let (cost, ends) = fine.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (cost, ends) = self.refined(cost, ends);
+        (cost < limit).then_some(ends)
+    }
+
+    /// The lengths at which exactly as many values go on as some blocks of a segment hold.
+    fn filling(&self, base: &Plan, beside: &SegmentShapes<'_>) -> Vec<usize> {
+        let entries = &base.params.base().facts().segments.entries;
+        let mut cuts = Vec::new();
+        for capacity in beside.capacities() {
+            for &entries in entries {
+                for lanes in 1..=LANES {
+                    let slack = if lanes > 1 || entries > 1 { EVEN } else { 1.0 };
+                    cuts.push(self.lengths.beyond(((capacity * lanes * entries) as f64 / slack) as usize));
+                }
+            }
+        }
+        cuts
+    }
+
+    /// The cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
+    fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> Best {
+        let (mut cuts, beside) = (self.cuts.clone(), SegmentShapes::beside(&base.params, base.filter));
+        if fine {
+            cuts.extend(self.filling(base, &beside));
+            cuts.sort_unstable();
+            cuts.dedup();
+        }
+        cuts.retain(|&cut| cut >= first);
+        let mut up_to: Vec<Best> = vec![None; cuts.len()];
+        up_to[0] = Some((base.cost(), vec![first]));
+        let mut best: Best = None;
+        let mut known: HashMap<(usize, usize), Option<f64>> = HashMap::new();
+        for _ in 1..most.min(MAX_TIERS) {
+            let mut next: Vec<Best> = vec![None; cuts.len()];
+            for (from, so_far) in up_to.iter().enumerate() {
+                let Some((cost, ends)) = so_far else { continue };
+                for to in from + 1..cuts.len() {
+                    let tier = known.entry((from, to));
+                    let Some(more) = *tier.or_insert_with(|| self.tier(&beside, cuts[from], cuts[to])) else {
+                        continue;
+                    };
+                    if next[to].as_ref().is_none_or(|(known, _)| cost + more < *known) {
+                        next[to] = Some((cost + more, [&ends[..], &[cuts[to]]].concat()));
+                    }
+                }
+            }
+            best =
+                [best, next[cuts.len() - 1].clone()].into_iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0));
+            up_to = next;
+        }
+        best
+    }
+
+    /// What a tier costs.
+    fn tier(&self, beside: &SegmentShapes<'_>, from: usize, to: usize) -> Option<f64> {
+        let records = self.lengths.longer_than(from);
+        let fullest = |entries| fullest(records, entries);
+        Some(beside.of_slots(to - from, fullest).first()?.cost)
+    }
+
+    /// Moves the ends so that plaintexts are full, as long as that makes the table cheaper.
+    fn refined(&self, mut cost: f64, mut ends: Vec<usize>) -> (f64, Vec<usize>) {
+        for at in 0..ends.len() - 1 {
+            let head = self.options.slot_format(self.by_key, self.lengths.ends(), &[1, 2]).slot_bytes() - 1;
+            let (from, head) = if at == 0 { (0, head) } else { (ends[at - 1], 0) };
+            let slot = ends[at] - from + head;
+            let lanes = PLANE / slot.min(PLANE);
+            let full =
+                [slot / PLANE * PLANE, slot.next_multiple_of(PLANE), PLANE / lanes, PLANE / (lanes + 1)];
+            for slot in full {
+                let mut moved = ends.clone();
+                moved[at] = (from + slot).saturating_sub(head);
+                let is_ordered = moved.windows(2).all(|pair| pair[0] < pair[1]) && moved[at] > from;
+                let plan = is_ordered
+                    .then(|| Plan::with_ends(self.lengths, self.by_key, self.options, &moved).ok())
+                    .flatten();
+                if let Some(plan) = plan.filter(|plan| plan.cost() < cost) {
+                    (cost, ends) = (plan.cost(), moved);
+                }
+            }
+        }
+        (cost, ends)
+    }
+}

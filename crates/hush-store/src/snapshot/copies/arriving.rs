@@ -1,0 +1,210 @@
+//! A table that comes from elsewhere in chunks, and takes the place of the folder that is there once all of it is here. Whatever
+//! has come stays when the process ends early, and is not asked for again.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    ops::Range,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use crate::cancel::Cancel;
+use crate::snapshot::{
+    CHUNK_BYTES, FileEntry, Header, MappedFile, SnapshotError, SnapshotWriter,
+    checksum::{differing, verify_chunks},
+    writing::{
+        partial, resume, target,
+        writer::{remove_if_there, sibling},
+    },
+};
+
+/// What of a copy is taken to be whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Files of the copy that is there, if their lengths are right.
+    Copy,
+    /// Nothing: every byte is read.
+    Nothing,
+}
+
+/// A chunk of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The number of the file in the header.
+    pub file: usize,
+    /// The number of the chunk in the file.
+    pub chunk: usize,
+}
+
+impl Piece {
+    /// Returns the bytes of the file that the chunk has.
+    pub fn range(self, entry: &FileEntry) -> Range<u64> {
+        let start = (self.chunk * CHUNK_BYTES) as u64;
+        start..entry.bytes.min(start + CHUNK_BYTES as u64)
+    }
+    /// Whether `bytes` are those that the header promises.
+    pub fn is_intact(self, entry: &FileEntry, bytes: &[u8]) -> bool {
+        entry
+            .hashes()
+            .get(self.chunk)
+            .is_some_and(|expected| blake3::hash(bytes) == blake3::Hash::from_bytes(*expected))
+    }
+}
+
+/// Returns the number of bytes of some pieces.
+pub(in crate::snapshot) fn bytes_of(header: &Header, pieces: &[Piece]) -> u64 {
+    let ranges = pieces.iter().map(|piece| piece.range(&header.files[piece.file]));
+    ranges.map(|range| range.end - range.start).sum()
+}
+
+/// A copy that is being made, beside the one that is there. What has come is in the hidden folder `.NAME.hush-fetched`.
+pub struct ArrivingSnapshot {
+    target: PathBuf,
+    folder: PathBuf,
+    writer: SnapshotWriter,
+    header: Header,
+    /// For every file of the header: the file itself, if anything of it has to come.
+    files: Vec<Option<File>>,
+    missing: Vec<Piece>,
+}
+
+/// Returns the folder that keeps what has come of a table until all of it has.
+fn fetched_folder(target: &Path) -> PathBuf {
+    sibling(target, ".hush-fetched")
+}
+
+impl ArrivingSnapshot {
+    /// Whether what is in the folder `target` is what `header` says.
+    pub fn is_current(header: &Header, target: &Path) -> bool {
+        let own = Header::read(target);
+        own.is_ok_and(|own| {
+            own.descriptor.epoch == header.descriptor.epoch
+                && own.files == header.files
+                && own.files.iter().all(|file| has_length(target, file))
+        })
+    }
+
+    /// Removes what has come of a copy that nobody wants any more.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn forget(target: &Path) -> Result<(), SnapshotError> {
+        let target = target::resolved(target)?;
+        remove_if_there(&fetched_folder(&target))
+    }
+
+    /// Begins to copy the table of `header` to the folder `target`: finds what is here already.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::create`], whose lock it holds.
+    pub fn begin(
+        header: Header,
+        target: &Path,
+        trust: Trust,
+        cancel: &Cancel,
+    ) -> Result<Self, SnapshotError> {
+        let writer = SnapshotWriter::create(target, true)?.cancelled_by(cancel);
+        let target = writer.target().to_owned();
+        let folder = fetched_folder(&target);
+        partial::check(&folder)?;
+        if !folder.exists() {
+            partial::create(&folder)?;
+        }
+        resume::sweep(&folder, |name| header.files.iter().any(|file| file.name == name))?;
+        let own = Header::read(&target).map(|own| own.files).unwrap_or_default();
+        let (mut files, mut missing) = (Vec::new(), Vec::new());
+        for (file, entry) in header.files.iter().enumerate() {
+            cancel.check()?;
+            if own.contains(entry) && is_whole(&target, entry, trust) {
+                files.push(None);
+                continue;
+            }
+            let (opened, chunks) = begun(&folder.join(&entry.name), entry)?;
+            files.push(Some(opened));
+            missing.extend(chunks.into_iter().map(|chunk| Piece { file, chunk }));
+        }
+        Ok(Self { target, folder, writer, header, files, missing })
+    }
+
+    /// Returns what has to come.
+    pub fn missing(&self) -> &[Piece] {
+        &self.missing
+    }
+
+    /// Returns the number of bytes that have to come.
+    pub fn missing_bytes(&self) -> u64 {
+        bytes_of(&self.header, &self.missing)
+    }
+
+    /// Returns the header of the table.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns the folder that keeps what has come.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
+        let entry = &self.header.files[piece.file];
+        let Some(file) = &self.files[piece.file] else { return Ok(()) };
+        let path = self.folder.join(&entry.name);
+        file.write_all_at(bytes, piece.range(entry).start).map_err(SnapshotError::io(path, "write"))
+    }
+
+    /// Puts the copy in place, once all is here.
+    ///
+    /// # Errors
+    /// What the system says, with the path. The target is then as it was.
+    pub fn finish(self) -> Result<(), SnapshotError> {
+        for (entry, file) in self.header.files.iter().zip(&self.files) {
+            if let Some(file) = file {
+                file.sync_all().map_err(SnapshotError::io(self.folder.join(&entry.name), "sync"))?;
+            }
+            let from = if file.is_some() { &self.folder } else { &self.target };
+            self.writer.take_file(from, entry)?;
+        }
+        self.writer.commit(&self.header)?;
+        remove_if_there(&self.folder)
+    }
+}
+
+/// Whether a file is there, as long as it should be.
+fn has_length(dir: &Path, entry: &FileEntry) -> bool {
+    // Without following a link: that would be refused later.
+    let found = fs::symlink_metadata(dir.join(&entry.name));
+    found.is_ok_and(|found| found.is_file() && found.len() == entry.bytes)
+}
+
+fn is_whole(dir: &Path, entry: &FileEntry, trust: Trust) -> bool {
+    let is_intact = || {
+        let file = MappedFile::open(&dir.join(&entry.name));
+        file.and_then(|file| verify_chunks(&dir.join(&entry.name), file.as_ref(), entry.hashes())).is_ok()
+    };
+    has_length(dir, entry) && (trust == Trust::Copy || is_intact())
+}
+
+/// Opens a file to be filled, and makes it if it is not there.
+pub(in crate::snapshot) fn opened(path: &Path) -> Result<File, SnapshotError> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true).custom_flags(libc::O_NOFOLLOW);
+    options.open(path).map_err(SnapshotError::io(path, "create"))
+}
+
+/// Opens a file of which some may have come, and says which chunks have not.
+fn begun(path: &Path, entry: &FileEntry) -> Result<(File, Vec<usize>), SnapshotError> {
+    let file = opened(path)?;
+    let length = file.metadata().map_err(SnapshotError::io(path, "read"))?.len();
+    if length > entry.bytes {
+        file.set_len(entry.bytes).map_err(SnapshotError::io(path, "size"))?;
+    }
+    let here = MappedFile::open(path)?;
+    let all: Vec<usize> = (0..entry.hashes().len()).collect();
+    let missing = differing(here.as_ref(), entry.hashes(), &all);
+    Ok((file, missing))
+}

@@ -1,0 +1,92 @@
+//! A file that is read where it is on disk.
+
+use std::{fs::File, ops::Range, path::Path};
+
+use memmap2::{Advice, Mmap};
+
+use super::{guard::Guard, stored::StoredFile};
+use crate::snapshot::SnapshotError;
+
+/// A file mapped read-only. Where the file loses its bytes under it, it reads as zeros, and [`MappedFile::check`] says so.
+pub struct MappedFile {
+    /// Dropped before the map.
+    guard: Guard,
+    map: Mmap,
+    file: StoredFile,
+    /// Whether others may write what is not here yet.
+    is_filled_by_others: bool,
+}
+
+impl MappedFile {
+    /// Maps the file at `path`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; what the system says, with the path.
+    pub fn open(path: &Path) -> Result<Self, SnapshotError> {
+        StoredFile::open(path)?.map()
+    }
+
+    pub(in crate::snapshot) fn new(file: StoredFile) -> Result<Self, SnapshotError> {
+        // SAFETY: snapshots are immutable by design (replaced by rename, never written in place). Someone who writes into one under
+        // a running server changes bytes that are only ever read as bytes, and someone who truncates one meets the guard.
+        let map = unsafe { Mmap::map(file.file()) }.map_err(SnapshotError::io(file.path(), "map"))?;
+        // SAFETY: fields are dropped in order: the guard before the map.
+        let guard = unsafe { Guard::new(&map) }.map_err(SnapshotError::io(file.path(), "guard"))?;
+        Ok(Self { guard, map, file, is_filled_by_others: false })
+    }
+
+    /// A file of which others write what is not here yet: it changes, and what was read of it does not.
+    pub fn filled_by_others(self) -> Self {
+        Self { is_filled_by_others: true, ..self }
+    }
+
+    /// Looks whether the file is what it was when it was opened. Who has read of the map asks before the result is used.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Changed`] if it was cut, written to, or cannot be read.
+    pub fn check(&self) -> Result<(), SnapshotError> {
+        let is_same = || self.is_filled_by_others || self.file.is_unchanged();
+        if !self.guard.is_torn() && is_same() { Ok(()) } else { Err(self.file.changed()) }
+    }
+
+    /// Reads all of it into the system's cache, so that the first query is as fast as the next.
+    ///
+    /// # Errors
+    /// What the system says, with the path; [`SnapshotError::Changed`].
+    pub fn make_resident(&self) -> Result<(), SnapshotError> {
+        self.make_part_resident(0..self.map.len())
+    }
+
+    /// Reads a range of it into the system's cache.
+    ///
+    /// # Errors
+    /// As [`MappedFile::make_resident`].
+    ///
+    /// # Panics
+    /// If the file ends before the range does.
+    pub fn make_part_resident(&self, range: Range<usize>) -> Result<(), SnapshotError> {
+        let advised = self.map.advise_range(Advice::PopulateRead, range.start, range.len());
+        advised.or_else(|error| match error.raw_os_error() {
+            // Kernels before 5.14: touching every page does the same.
+            Some(libc::EINVAL) => {
+                let bytes = self.map[range].iter().step_by(4096);
+                std::hint::black_box(bytes.fold(0, |sum: u8, byte| sum ^ byte));
+                Ok(())
+            }
+            // A page that is not there.
+            Some(libc::EFAULT) => Err(self.file.changed()),
+            _ => Err(SnapshotError::io(self.file.path(), "read")(error)),
+        })
+    }
+
+    /// The file, without its map.
+    pub fn into_file(self) -> File {
+        self.file.into_file()
+    }
+}
+
+impl AsRef<[u8]> for MappedFile {
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
+}

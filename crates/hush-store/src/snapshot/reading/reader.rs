@@ -1,0 +1,172 @@
+//! Opening a snapshot.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use crate::snapshot::{
+    Checksums, FileEntry, HEADER_FILE, Header, MappedFile, SnapshotError, Stamp, StoredFile,
+    checksum::verify_chunks,
+};
+
+/// How much of a snapshot is checked when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// The header's checksum and the length of every file: instant.
+    Header,
+    /// The checksum of every byte: reads everything once.
+    Full,
+}
+
+/// A checked snapshot. It holds its files open: a snapshot that is replaced on disk stays whole for who opened it.
+pub struct Snapshot {
+    dir: PathBuf,
+    header: Header,
+    files: Vec<StoredFile>,
+}
+
+/// Files whose every byte was checked when an earlier epoch of a table was opened: those that the next one has too are not read
+/// again.
+#[derive(Clone, Debug, Default)]
+pub struct Verified(HashMap<Stamp, [u8; 32]>);
+
+impl Verified {
+    /// What is left to be done about the checksums of a file, where so much is to be checked.
+    pub fn checksums(&self, verify: Verify, file: &StoredFile, entry: &FileEntry) -> Checksums {
+        match verify {
+            _ if self.0.get(&file.stamp()) == Some(&entry.digest()) => Checksums::Known,
+            Verify::Header => Checksums::Skip,
+            Verify::Full => Checksums::Compare,
+        }
+    }
+}
+
+/// A table may take another's place so many times while it is opened.
+const REPLACED: usize = 100;
+
+impl Snapshot {
+    /// Opens the snapshot in `dir`.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] names the file that is missing, of another version, or damaged.
+    pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
+        let snapshot = Self::opened(dir)?;
+        if verify == Verify::Full {
+            snapshot.verify(&Verified::default(), |_| true)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Opens the files of one table: a new one may take its place meanwhile.
+    fn opened(dir: &Path) -> Result<Self, SnapshotError> {
+        for _ in 1..REPLACED {
+            let before = Stamp::of(dir);
+            let snapshot = Self::with_files(dir);
+            // Files of two tables are none.
+            if before == Stamp::of(dir) {
+                return snapshot;
+            }
+        }
+        Self::with_files(dir)
+    }
+
+    /// Opens all files.
+    fn with_files(dir: &Path) -> Result<Self, SnapshotError> {
+        let mut snapshot = Self { dir: dir.to_owned(), header: Header::read(dir)?, files: Vec::new() };
+        for entry in &snapshot.header.files {
+            let file = snapshot.open_entry(entry)?;
+            snapshot.files.push(file);
+        }
+        Ok(snapshot)
+    }
+
+    /// Checks every byte of the files that are `wanted`, but for those that have been `verified`.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] names the file that is damaged.
+    pub fn verify(
+        &self,
+        verified: &Verified,
+        wanted: impl Fn(&FileEntry) -> bool,
+    ) -> Result<(), SnapshotError> {
+        for (entry, file) in self.entries().filter(|(entry, _)| wanted(entry)) {
+            if verified.checksums(Verify::Full, file, entry) == Checksums::Compare {
+                file.verify(entry, &[0..entry.bytes as usize])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All files, as those whose every byte was checked.
+    pub fn as_verified(&self) -> Verified {
+        Verified(self.entries().map(|(entry, file)| (file.stamp(), entry.digest())).collect())
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The files that have not been taken out.
+    fn entries(&self) -> impl Iterator<Item = (&FileEntry, &StoredFile)> {
+        self.header.files.iter().filter_map(|entry| {
+            let is_it = |file: &&StoredFile| file.path().file_name().is_some_and(|own| *own == *entry.name);
+            Some((entry, self.files.iter().find(is_it)?))
+        })
+    }
+
+    /// The file called `name`, unless there is none or it has been taken out.
+    pub fn file(&self, name: &str) -> Option<(&FileEntry, &StoredFile)> {
+        self.entries().find(|(entry, _)| entry.name == *name)
+    }
+
+    /// Takes the file called `name` out.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Header`] if the header does not list it.
+    pub fn take_file(&mut self, name: &str) -> Result<StoredFile, SnapshotError> {
+        match self.files.iter().position(|file| file.path().file_name().is_some_and(|own| own == name)) {
+            Some(index) => Ok(self.files.swap_remove(index)),
+            None => Err(self.damaged(format!("it does not list {name}"))),
+        }
+    }
+
+    /// The same, mapped.
+    ///
+    /// # Errors
+    /// Also what the system says.
+    pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
+        self.take_file(name)?.map()
+    }
+
+    /// The same, once its checksums have been checked.
+    ///
+    /// # Errors
+    /// Also [`SnapshotError::Corrupt`].
+    pub fn take_checked(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
+        let file = self.take(name)?;
+        if let Some(entry) = self.header.files.iter().find(|entry| entry.name == name) {
+            verify_chunks(&self.path(name), file.as_ref(), entry.hashes())?;
+        }
+        Ok(file)
+    }
+
+    /// Where the file called `name` is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn open_entry(&self, entry: &FileEntry) -> Result<StoredFile, SnapshotError> {
+        let file = StoredFile::open(&self.dir.join(&entry.name))?;
+        if file.bytes() != entry.bytes {
+            let (path, actual) = (file.path().to_owned(), file.bytes());
+            return Err(SnapshotError::Length { path, expected: entry.bytes, actual });
+        }
+        Ok(file)
+    }
+
+    fn damaged(&self, reason: String) -> SnapshotError {
+        SnapshotError::Header { path: self.dir.join(HEADER_FILE), reason }
+    }
+}

@@ -1,0 +1,202 @@
+//! Files in memory of this process's own: read once, checked on the way, and shared by all who read the same content.
+//!
+//! A scan reads all of a database for every batch. Anonymous memory on huge pages is faster to scan than the system's cache of a
+//! file, and whoever cuts the file or writes into it does no harm. The cache is told that it need not keep what was read, so that
+//! the content is not in memory twice.
+
+use std::{
+    fs::File,
+    io,
+    ops::Range,
+    os::fd::AsRawFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use memmap2::{Mmap, MmapMut, MmapOptions};
+
+use super::stored::{Stamp, StoredFile};
+use crate::snapshot::{
+    CHUNK_BYTES, FileEntry, SnapshotError,
+    checksum::{self, Buffer},
+};
+
+/// A huge page of x86-64.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// The treatment of checksums while a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksums {
+    /// Nothing: the content may be anything.
+    Skip,
+    /// They are compared.
+    Compare,
+    /// Nothing: they have been compared before, and the file has not changed since.
+    Known,
+}
+
+/// The content of a file, or some ranges of it, in memory.
+pub struct ResidentFile {
+    map: Mmap,
+    digest: [u8; 32],
+    ranges: Vec<Range<usize>>,
+    /// The file that was read, where its content may be another than the digest says.
+    unchecked: Option<Stamp>,
+}
+
+/// The files in memory. Memory is freed with its last user.
+static RESIDENT: Mutex<Vec<Weak<ResidentFile>>> = Mutex::new(Vec::new());
+
+impl ResidentFile {
+    /// Shares the memory that has this content, or reads it.
+    pub(in crate::snapshot) fn shared(
+        file: &StoredFile,
+        entry: &FileEntry,
+        ranges: &[Range<usize>],
+        checksums: Checksums,
+    ) -> Result<Arc<Self>, SnapshotError> {
+        if let Some(found) = Self::find(file, entry, ranges, checksums) {
+            return Ok(found);
+        }
+        let map = read(file, entry, ranges, checksums)?;
+        let unchecked = (checksums == Checksums::Skip).then(|| file.stamp());
+        let read = Arc::new(Self { map, digest: entry.digest(), ranges: ranges.to_vec(), unchecked });
+        let mut all = resident();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&read));
+        Ok(read)
+    }
+
+    /// The memory that has this content, if there is any. Content that was not checked is that of the same file alone, for who
+    /// does not want it checked.
+    pub(in crate::snapshot) fn find(
+        file: &StoredFile,
+        entry: &FileEntry,
+        ranges: &[Range<usize>],
+        checksums: Checksums,
+    ) -> Option<Arc<Self>> {
+        let digest = entry.digest();
+        let is_it = |found: &Arc<Self>| {
+            let is_right = match found.unchecked {
+                None => true,
+                Some(stamp) => checksums != Checksums::Compare && stamp == file.stamp(),
+            };
+            is_right
+                && found.digest == digest
+                && found.map.len() as u64 == entry.bytes
+                && found.ranges == ranges
+        };
+        resident().iter().filter_map(Weak::upgrade).find(is_it)
+    }
+}
+
+impl AsRef<[u8]> for ResidentFile {
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+fn resident() -> MutexGuard<'static, Vec<Weak<ResidentFile>>> {
+    RESIDENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads some ranges of a file from several threads, a chunk at a time.
+fn read(
+    file: &StoredFile,
+    entry: &FileEntry,
+    ranges: &[Range<usize>],
+    checksums: Checksums,
+) -> Result<Mmap, SnapshotError> {
+    let refused = |error: io::Error| SnapshotError::io(file.path(), "find memory for")(error);
+    let length = entry.bytes as usize;
+    let mut options = MmapOptions::new();
+    options.len(length);
+    if *ranges != [0..length] {
+        // Holes take no memory.
+        options.no_reserve_swap();
+    }
+    let mut map = options.map_anon().map_err(refused)?;
+    ranges.iter().for_each(|range| advise_huge(&map, range));
+    let wanted = |(chunk, to)| {
+        let parts = within(ranges, &entry.chunk(chunk));
+        (!parts.is_empty()).then_some((chunk, to, parts))
+    };
+    let chunks: Vec<_> = map.chunks_mut(CHUNK_BYTES).enumerate().filter_map(wanted).collect();
+    checksum::in_parallel(chunks, |(chunk, to, parts), buffer| {
+        read_chunk(file, entry, chunk, to, &parts, checksums, buffer)
+    })?;
+    // Bytes without a checksum may have been written to meanwhile.
+    if checksums == Checksums::Skip && !file.is_unchanged() {
+        return Err(file.changed());
+    }
+    map.make_read_only().map_err(refused)
+}
+
+/// Reads some parts of one chunk, which `to` is to have.
+fn read_chunk(
+    file: &StoredFile,
+    entry: &FileEntry,
+    chunk: usize,
+    to: &mut [u8],
+    parts: &[Range<usize>],
+    checksums: Checksums,
+    buffer: &mut Buffer,
+) -> Result<(), SnapshotError> {
+    let start = chunk * CHUNK_BYTES;
+    advise(file.file(), start..start + to.len(), libc::POSIX_FADV_WILLNEED);
+    if *parts == [0..to.len()] {
+        file.read_at(to, start)?;
+        if checksums == Checksums::Compare {
+            file.compare(entry, chunk, to)?;
+        }
+    } else if checksums == Checksums::Compare {
+        let content = buffer.of(to.len());
+        file.read_at(content, start)?;
+        file.compare(entry, chunk, content)?;
+        parts.iter().for_each(|part| to[part.clone()].copy_from_slice(&content[part.clone()]));
+    } else {
+        parts.iter().try_for_each(|part| file.read_at(&mut to[part.clone()], start + part.start))?;
+    }
+    advise(file.file(), start..start + to.len(), libc::POSIX_FADV_DONTNEED);
+    Ok(())
+}
+
+/// What `ranges` have of a chunk, from its start on.
+fn within(ranges: &[Range<usize>], chunk: &Range<usize>) -> Vec<Range<usize>> {
+    let part = |range: &Range<usize>| {
+        let (start, end) = (range.start.max(chunk.start), range.end.min(chunk.end));
+        (start < end).then(|| start - chunk.start..end - chunk.start)
+    };
+    ranges.iter().filter_map(part).collect()
+}
+
+/// Tells the system's cache what will be read, or need not be kept.
+fn advise(file: &File, range: Range<usize>, advice: libc::c_int) {
+    // SAFETY: the descriptor is open. It is advice: its failure changes nothing but speed.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), range.start as i64, range.len() as i64, advice) };
+}
+
+/// Asks for huge pages where they lie within a range as a whole: what is not read takes no memory.
+fn advise_huge(map: &MmapMut, range: &Range<usize>) {
+    let base = map.as_ptr().addr();
+    let is_all = *range == (0..map.len());
+    let start = (base + range.start).next_multiple_of(HUGE_PAGE);
+    let end = if is_all { base + range.end } else { (base + range.end) / HUGE_PAGE * HUGE_PAGE };
+    if start < end {
+        // SAFETY: the range lies within the map. It is advice: its failure changes nothing but speed.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_chunks_are_what_ranges_have_of_them() {
+        let ranges = [0..5, 8..20, 30..31];
+        assert_eq!(within(&ranges, &(0..10)), [0..5, 8..10]);
+        assert_eq!(within(&ranges, &(10..20)), [0..10]);
+        assert!(within(&ranges, &(20..30)).is_empty());
+        assert_eq!(within(&ranges, &(30..31)), [0..1]);
+    }
+}

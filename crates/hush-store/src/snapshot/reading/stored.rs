@@ -1,0 +1,174 @@
+//! A file of a snapshot that is open, and of which nothing has been read.
+
+use std::{
+    fs::{self, File},
+    io::ErrorKind,
+    ops::Range,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    regular,
+    resident::{Checksums, ResidentFile},
+};
+use crate::snapshot::{
+    CHUNK_BYTES, FileEntry, HEADER_FILE, MappedFile, SnapshotError,
+    checksum::{self, Buffer, chunks_of},
+};
+
+/// Tells a file from another one that takes its place, without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// That of the snapshot in `dir`, by its header; `None` if there is none.
+    pub fn of(dir: &Path) -> Option<Self> {
+        fs::metadata(dir.join(HEADER_FILE)).ok().as_ref().map(Self::new)
+    }
+
+    fn new(file: &fs::Metadata) -> Self {
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.len(),
+            modified: (file.mtime(), file.mtime_nsec()),
+        }
+    }
+}
+
+/// An open file. A file that takes its place on disk does not change it.
+pub struct StoredFile {
+    path: PathBuf,
+    file: File,
+    /// As it was opened.
+    stamp: Stamp,
+}
+
+impl StoredFile {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; what the system says, with the path.
+    pub(in crate::snapshot) fn open(path: &Path) -> Result<Self, SnapshotError> {
+        let file = regular::open(path)?;
+        let metadata = file.metadata().map_err(SnapshotError::io(path, "read"))?;
+        Ok(Self { path: path.to_owned(), file, stamp: Stamp::new(&metadata) })
+    }
+
+    /// Where it was when it was opened.
+    pub(in crate::snapshot) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(in crate::snapshot) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// As it was opened.
+    pub(in crate::snapshot) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Its length when it was opened, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.stamp.bytes
+    }
+
+    /// Whether length and time are what they were. A file that cannot be asked has changed.
+    pub(in crate::snapshot) fn is_unchanged(&self) -> bool {
+        self.file.metadata().is_ok_and(|now| Stamp::new(&now) == self.stamp)
+    }
+
+    pub(in crate::snapshot) fn changed(&self) -> SnapshotError {
+        SnapshotError::Changed { path: self.path.clone() }
+    }
+
+    /// The same file, open once more.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn again(&self) -> Result<Self, SnapshotError> {
+        let file = self.file.try_clone().map_err(SnapshotError::io(&self.path, "open"))?;
+        Ok(Self { path: self.path.clone(), file, stamp: self.stamp })
+    }
+
+    /// Maps it.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn map(self) -> Result<MappedFile, SnapshotError> {
+        MappedFile::new(self)
+    }
+
+    /// Reads some ranges of it into memory of this process's own; all other bytes are zeros, and take none. `entry` is its own.
+    /// Memory that already has them is shared.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Corrupt`], [`SnapshotError::Length`] or [`SnapshotError::Changed`] if it is not what its header says; what
+    /// the system says, with the path.
+    pub fn read(
+        &self,
+        entry: &FileEntry,
+        ranges: &[Range<usize>],
+        checksums: Checksums,
+    ) -> Result<Arc<ResidentFile>, SnapshotError> {
+        ResidentFile::shared(self, entry, ranges, checksums)
+    }
+
+    /// Whether [`StoredFile::read`] of all of it would share memory that is there.
+    pub fn is_resident(&self, entry: &FileEntry, checksums: Checksums) -> bool {
+        ResidentFile::find(self, entry, &[0..entry.bytes as usize], checksums).is_some()
+    }
+
+    /// Checks the checksums of those chunks that have a byte of some ranges; `entry` is its own.
+    ///
+    /// # Errors
+    /// As [`StoredFile::read`].
+    pub fn verify(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), SnapshotError> {
+        checksum::in_parallel(chunks_of(ranges), |chunk, buffer: &mut Buffer| {
+            let range = entry.chunk(chunk);
+            let content = buffer.of(range.len());
+            self.read_at(content, range.start)?;
+            self.compare(entry, chunk, content)
+        })
+    }
+
+    /// Fills `to` with the bytes from `start` on.
+    pub(in crate::snapshot) fn read_at(&self, to: &mut [u8], start: usize) -> Result<(), SnapshotError> {
+        self.file.read_exact_at(to, start as u64).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => SnapshotError::Length {
+                path: self.path.clone(),
+                expected: self.stamp.bytes,
+                actual: self.file.metadata().map_or(0, |now| now.len()),
+            },
+            _ => SnapshotError::io(&self.path, "read")(error),
+        })
+    }
+
+    /// Compares the content of chunk number `chunk` with its checksum.
+    pub(in crate::snapshot) fn compare(
+        &self,
+        entry: &FileEntry,
+        chunk: usize,
+        content: &[u8],
+    ) -> Result<(), SnapshotError> {
+        let expected = entry.hashes().get(chunk).copied().map(blake3::Hash::from_bytes);
+        if expected == Some(blake3::hash(content)) {
+            return Ok(());
+        }
+        let start = (chunk * CHUNK_BYTES) as u64;
+        Err(SnapshotError::Corrupt { path: self.path.clone(), start, end: start + content.len() as u64 })
+    }
+
+    /// The file itself.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+}

@@ -1,0 +1,131 @@
+//! The units of a long stage that are done, so that a killed build goes on behind them.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use rayon::prelude::*;
+
+use super::resume::{JOURNAL_FILE, remove_file};
+use crate::cancel::{Cancel, Cancelled};
+use crate::snapshot::{Phase, SharedPhase, SnapshotError, SnapshotWriter, segment_file};
+
+/// Bytes of an entry: the unit's number and its checksum.
+const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<Checksum>();
+
+/// Bytes from which on all threads hash them.
+const ON_ALL_THREADS: usize = 1 << 20;
+
+type Checksum = [u8; blake3::OUT_LEN];
+
+/// An append-only file of the units that are done, each with the checksum of its content. It is not synced: whatever a power
+/// loss took, of it or of the content, does not match and is done again.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    key: [u8; blake3::KEY_LEN],
+    /// The checksum of every unit that an earlier build recorded.
+    recorded: Vec<Option<Checksum>>,
+    phase: SharedPhase,
+    cancel: Cancel,
+}
+
+impl SnapshotWriter {
+    /// As [`crate::snapshot::SegmentWriter::open_journal`], for segment `segment`.
+    pub(in crate::snapshot) fn open_journal(
+        &self,
+        segment: usize,
+        files: &[(&str, usize)],
+        units: usize,
+        key: [u8; blake3::KEY_LEN],
+    ) -> Result<Journal, SnapshotError> {
+        let path = self.partial_dir().join(segment_file(segment, JOURNAL_FILE));
+        let is_there = |(name, bytes): &(&str, usize)| {
+            fs::metadata(self.partial_dir().join(name)).is_ok_and(|meta| meta.len() == *bytes as u64)
+        };
+        if !files.iter().all(is_there) {
+            remove_file(&path)?;
+            files.iter().try_for_each(|(name, _)| remove_file(&self.partial_dir().join(name)))?;
+        }
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let file = file.map_err(SnapshotError::io(&path, "open"))?;
+        let recorded = read_entries(&file, &path, units).map_err(SnapshotError::io(&path, "read"))?;
+        *self.phase.lock() = Phase::LaidOut { done: 0, units };
+        let (phase, cancel) = (self.phase.clone(), self.cancel.clone());
+        Ok(Journal { path, file, key, recorded, phase, cancel })
+    }
+}
+
+/// The last checksum of each unit. Half an entry at the end is cut off, so that the next one starts where one should.
+fn read_entries(file: &File, path: &Path, units: usize) -> io::Result<Vec<Option<Checksum>>> {
+    let bytes = fs::read(path)?;
+    let (entries, torn) = bytes.as_chunks::<ENTRY_BYTES>();
+    file.set_len((bytes.len() - torn.len()) as u64)?;
+    let mut recorded = vec![None; units];
+    for entry in entries {
+        let unit = u64::from_le_bytes(std::array::from_fn(|i| entry[i]));
+        if let Some(slot) = usize::try_from(unit).ok().and_then(|unit| recorded.get_mut(unit)) {
+            *slot = Some(std::array::from_fn(|i| entry[size_of::<u64>() + i]));
+        }
+    }
+    Ok(recorded)
+}
+
+impl Journal {
+    /// Number of units that an earlier build recorded.
+    pub fn recorded(&self) -> usize {
+        self.recorded.iter().flatten().count()
+    }
+
+    /// The units that an earlier build recorded and whose content still is what it was, in order. On all threads. `content` gives
+    /// it to a function, some bytes after another.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if nobody wants to know any more.
+    pub fn intact(
+        &self,
+        content: impl Fn(usize, &mut dyn FnMut(&[u8])) + Sync,
+    ) -> Result<Vec<usize>, Cancelled> {
+        let if_intact = |unit: usize| {
+            let is_intact = |recorded| self.checksum(unit, |take| content(unit, take)) == recorded;
+            self.cancel
+                .check()
+                .map(|()| self.recorded[unit].is_some_and(is_intact).then_some(unit))
+                .transpose()
+        };
+        let intact: Vec<usize> =
+            (0..self.recorded.len()).into_par_iter().filter_map(if_intact).collect::<Result<_, _>>()?;
+        *self.phase.lock() = Phase::LaidOut { done: intact.len(), units: self.recorded.len() };
+        Ok(intact)
+    }
+
+    /// Records that a unit is written: it has this content. From any thread.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn record(&self, unit: usize, content: &[u8]) -> Result<(), SnapshotError> {
+        let mut entry = (unit as u64).to_le_bytes().to_vec();
+        entry.extend(self.checksum(unit, |take| take(content)));
+        let mut phase = self.phase.lock();
+        (&self.file).write_all(&entry).map_err(SnapshotError::io(&self.path, "write"))?;
+        if let Phase::LaidOut { done, .. } = &mut *phase {
+            *done += 1;
+        }
+        Ok(())
+    }
+
+    fn checksum(&self, unit: usize, content: impl FnOnce(&mut dyn FnMut(&[u8]))) -> Checksum {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(unit as u64).to_le_bytes());
+        content(&mut |bytes| {
+            if bytes.len() < ON_ALL_THREADS {
+                hasher.update(bytes)
+            } else {
+                hasher.update_rayon(bytes)
+            };
+        });
+        *hasher.finalize().as_bytes()
+    }
+}

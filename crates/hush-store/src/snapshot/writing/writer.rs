@@ -1,0 +1,379 @@
+//! Writing a snapshot: everything into a partial folder beside the target, then one rename.
+
+use std::{
+    ffi::{CString, OsString},
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    marker::PhantomData,
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::FileExt},
+    },
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use memmap2::{MmapMut, MmapOptions};
+
+use super::{lock::BuildLock, partial, resume, target};
+use crate::cancel::{Cancel, Cancelled};
+use crate::snapshot::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError};
+
+/// Suffix of a snapshot that is being replaced.
+const OLD: &str = ".hush-old";
+/// Bytes that are hashed, or written to disk, between two looks at whether somebody has cancelled.
+const PIECE_BYTES: usize = 64 << 20;
+
+/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing of its own behind; if it was
+/// cancelled or is to be kept ([`SnapshotWriter::keep`]), what the next build can go on from.
+///
+/// The files go to the hidden folder `.NAME.hush-partial` beside the target, under an exclusive lock on
+/// `.NAME.hush-lock`, which goes with the writer; what a killed build left there the next one takes over or removes
+/// ([`SnapshotWriter::take_over`]).
+pub struct SnapshotWriter {
+    target: PathBuf,
+    partial: PathBuf,
+    force: bool,
+    /// Holds the lock as long as it lives.
+    _lock: BuildLock,
+    pub(in crate::snapshot) phase: SharedPhase,
+    pub(in crate::snapshot) cancel: Cancel,
+    is_kept: AtomicBool,
+}
+
+impl SnapshotWriter {
+    /// Looks whether a snapshot can be put at `target`, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`SnapshotWriter::create`].
+    pub fn check(target: &Path, force: bool) -> Result<(), SnapshotError> {
+        target::check(&target::resolved(target)?, target, force)
+    }
+
+    /// Starts a snapshot at `target`. A link to a folder is followed: the snapshot takes the place of the folder.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Exists`] unless `force`; [`SnapshotError::NotASnapshot`] if something else is there;
+    /// [`SnapshotError::DanglingLink`], [`SnapshotError::MountPoint`] or [`SnapshotError::Unwritable`] if nothing can be put
+    /// there; [`SnapshotError::Busy`] if another build writes it; [`SnapshotError::NotOurs`] if the partial folder that is there is
+    /// another user's, or others can write to it.
+    pub fn create(target: &Path, force: bool) -> Result<Self, SnapshotError> {
+        let absolute = target::resolved(target)?;
+        target::check(&absolute, target, force)?;
+        let parent = absolute.parent().unwrap_or(&absolute).to_owned();
+        fs::create_dir_all(&parent).map_err(SnapshotError::io(&parent, "create the folder"))?;
+        let lock = BuildLock::acquire(sibling(&absolute, ".hush-lock"), target)?;
+        recover(&absolute)?;
+        target::check(&absolute, target, force)?;
+        let folder = sibling(&absolute, ".hush-partial");
+        partial::check(&folder)?;
+        let phase = if resume::is_left_in(&folder) { Phase::LeftOver } else { Phase::Fresh };
+        if phase == Phase::Fresh {
+            remove_if_there(&folder)?;
+            partial::create(&folder)?;
+        }
+        let phase = SharedPhase::new(phase);
+        let is_kept = AtomicBool::new(false);
+        Ok(Self {
+            target: absolute,
+            partial: folder,
+            force,
+            _lock: lock,
+            phase,
+            cancel: Cancel::new(),
+            is_kept,
+        })
+    }
+
+    /// The same, given up when `cancel` says so: long work of its own, and of the files that it creates from now on, then ends
+    /// with [`SnapshotError::Cancelled`].
+    pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
+    /// What is laid out is left to the next build, although this one fails: for errors that are not of what was written.
+    pub fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
+    }
+
+    /// How far the build is, for who watches it.
+    pub fn phase(&self) -> SharedPhase {
+        self.phase.clone()
+    }
+
+    /// The folder that the snapshot takes the place of: absolute, with links followed.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The folder that the files go to, on the target's disk: also good for scratch files.
+    pub fn partial_dir(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Creates the file `name` of `bytes` bytes, mapped for writing. The space is reserved first, so that a full
+    /// disk is an error here and not a bus error later.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
+        self.map_output(name, bytes, OpenOptions::new().create_new(true))
+    }
+
+    /// As [`SnapshotWriter::create_mapped`], but if a file of this name is there, with its content.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
+        self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
+    }
+
+    fn map_output(
+        &self,
+        name: &str,
+        bytes: usize,
+        options: &mut OpenOptions,
+    ) -> Result<MappedOutput, SnapshotError> {
+        let path = self.partial.join(name);
+        let file = options.read(true).write(true).open(&path);
+        let file = file.map_err(SnapshotError::io(&path, "create"))?;
+        // SAFETY: plain system call on an open descriptor.
+        let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes.max(1) as libc::off_t) };
+        if code != 0 {
+            return Err(SnapshotError::io(path, "reserve space for")(io::Error::from_raw_os_error(code)));
+        }
+        file.set_len(bytes as u64).map_err(SnapshotError::io(&path, "size"))?;
+        // SAFETY: the file is ours alone: it is in a folder under our lock.
+        let map = unsafe { MmapOptions::new().len(bytes).map_mut(&file) };
+        let map = map.map_err(SnapshotError::io(&path, "map"))?;
+        Ok(MappedOutput { path, name: name.into(), file, map, cancel: self.cancel.clone() })
+    }
+
+    /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. It has no name any more, so that
+    /// nothing is left of it, whatever happens.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
+        let output = self.create_mapped(".scratch", bytes)?;
+        fs::remove_file(&output.path).map_err(SnapshotError::io(&output.path, "clear"))?;
+        Ok(Scratch(output))
+    }
+
+    /// Writes the header, makes everything durable and puts the snapshot in place in one rename.
+    ///
+    /// # Errors
+    /// What the system says, with the path; [`SnapshotError::Cancelled`]. The target is then as it was.
+    pub fn commit(self, header: &Header) -> Result<(), SnapshotError> {
+        let path = self.partial.join(HEADER_FILE);
+        let mut file = File::create_new(&path).map_err(SnapshotError::io(&path, "create"))?;
+        file.write_all(header.to_text().as_bytes()).map_err(SnapshotError::io(&path, "write"))?;
+        file.sync_all().map_err(SnapshotError::io(&path, "sync"))?;
+        target::check(&self.target, &self.target, self.force)?;
+        let mut phase = self.phase.lock();
+        self.cancel.check()?;
+        resume::forget(&self.partial)?;
+        partial::open_to_readers(&self.partial)?;
+        sync_dir(&self.partial)?;
+        let old = put_in_place(&self.partial, &self.target)?;
+        *phase = Phase::Committed;
+        sync_dir(self.target.parent().unwrap_or(&self.target))?;
+        old.map_or(Ok(()), |old| remove_if_there(&old))
+    }
+}
+
+/// Makes `partial` the snapshot at `target`, in one step where the file system can exchange two names. Returns where
+/// the snapshot is that was there before.
+fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, SnapshotError> {
+    let failed = SnapshotError::io(target, "put in place");
+    if !target.exists() {
+        return fs::rename(partial, target).map(|()| None).map_err(failed);
+    }
+    if exchange(partial, target).is_ok() {
+        return Ok(Some(partial.to_owned()));
+    }
+    // Without an exchange there is a moment without a target: `recover` knows what to do if it is the last.
+    let old = sibling(target, OLD);
+    remove_if_there(&old)?;
+    fs::rename(target, &old).map_err(SnapshotError::io(target, "move aside"))?;
+    if let Err(error) = fs::rename(partial, target) {
+        // The first error is the one to tell.
+        let _ = fs::rename(&old, target);
+        return Err(failed(error));
+    }
+    Ok(Some(old))
+}
+
+/// Exchanges two names atomically.
+fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+    let (a, b) = (name(a)?, name(b)?);
+    // SAFETY: both names are terminated strings that live through the call.
+    let code = unsafe {
+        libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE)
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Puts a snapshot back that a crash left moved aside.
+fn recover(target: &Path) -> Result<(), SnapshotError> {
+    let old = sibling(target, OLD);
+    if target.exists() || !old.join(HEADER_FILE).is_file() {
+        return Ok(());
+    }
+    fs::rename(&old, target).map_err(SnapshotError::io(old, "put back"))
+}
+
+impl Drop for SnapshotWriter {
+    fn drop(&mut self) {
+        let is_removed = match *self.phase.lock() {
+            Phase::Fresh => true,
+            Phase::LaidOut { .. } => !self.cancel.is_cancelled() && !self.is_kept.load(Ordering::Relaxed),
+            // What an earlier build left is not this one's to remove, unless it was taken over.
+            Phase::LeftOver | Phase::Committed => false,
+        };
+        if is_removed {
+            // Nothing more can be done about a failure here; the next build clears the folder.
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}
+
+/// A file without a name, mapped.
+pub struct Scratch(MappedOutput);
+
+impl Scratch {
+    /// The content, zero at first.
+    pub fn words(&mut self) -> &mut [u32] {
+        self.shared().0
+    }
+
+    /// The same, and what takes it out of the memory of this process once it is written.
+    pub fn shared(&mut self) -> (&mut [u32], Release<'_>) {
+        let (bytes, release) = self.0.shared();
+        // SAFETY: all bit patterns are words; a map is aligned to pages.
+        let (head, words, tail) = unsafe { bytes.align_to_mut() };
+        assert!(head.is_empty() && tail.is_empty(), "a map of whole words");
+        (words, release)
+    }
+}
+
+/// A file of a snapshot, mapped for writing.
+pub struct MappedOutput {
+    path: PathBuf,
+    name: String,
+    file: File,
+    map: MmapMut,
+    cancel: Cancel,
+}
+
+impl MappedOutput {
+    /// The content.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.map
+    }
+
+    /// The content, and what takes it out of the memory of this process once it is written.
+    pub fn shared(&mut self) -> (&mut [u8], Release<'_>) {
+        let release = Release { start: self.map.as_ptr() as usize, bytes: self.map.len(), of: PhantomData };
+        (&mut self.map, release)
+    }
+
+    /// Writes `bytes` at `offset`, which is faster than through the map where whole pages are new. From any thread.
+    ///
+    /// # Errors
+    /// What the system says, with the path.
+    pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.file.write_all_at(bytes, offset as u64).map_err(SnapshotError::io(&self.path, "write"))
+    }
+
+    /// The content, to read.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// BLAKE3 of the whole content, the name of a blob.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn blob_hash(&self) -> Result<[u8; 32], Cancelled> {
+        let mut hasher = blake3::Hasher::new();
+        for piece in self.map.chunks(PIECE_BYTES) {
+            self.cancel.check()?;
+            hasher.update_rayon(piece);
+        }
+        Ok(*hasher.finalize().as_bytes())
+    }
+
+    /// Makes the file durable and computes its entry.
+    ///
+    /// # Errors
+    /// What the system says, with the path; [`SnapshotError::Cancelled`].
+    pub fn finish(self) -> Result<FileEntry, SnapshotError> {
+        let name =
+            self.name.parse().map_err(io::Error::other).map_err(SnapshotError::io(&self.path, "list"))?;
+        let entry = FileEntry::new(&name, &self.map, &self.cancel)?;
+        self.write_out()?;
+        self.map.flush().map_err(SnapshotError::io(&self.path, "write"))?;
+        self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))?;
+        Ok(entry)
+    }
+
+    /// Has the content written to disk piece by piece. A sync of all of it takes as long, and nothing ends one.
+    fn write_out(&self) -> Result<(), SnapshotError> {
+        const ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        for first in (0..self.map.len()).step_by(PIECE_BYTES) {
+            self.cancel.check()?;
+            let (first, length) = (first as libc::off64_t, PIECE_BYTES as libc::off64_t);
+            // SAFETY: plain system call on an open descriptor.
+            if unsafe { libc::sync_file_range(self.file.as_raw_fd(), first, length, ALL) } != 0 {
+                let error = io::Error::last_os_error();
+                // Where there is no such call, the sync that follows does it all. What went wrong with the disk is told once.
+                if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) {
+                    return Err(SnapshotError::io(&self.path, "write")(error));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the content of a file that is mapped out of the memory of this process.
+#[derive(Clone, Copy)]
+pub struct Release<'a> {
+    start: usize,
+    bytes: usize,
+    of: PhantomData<&'a ()>,
+}
+
+impl Release<'_> {
+    /// What was written is the system's to write to disk, and what is touched again comes back.
+    pub fn release(&self) {
+        // SAFETY: the range is that of a shared map of a file, which lives as long as this; its pages stay in the system's cache.
+        // It is advice; nothing is lost if it is not taken.
+        unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+/// `.NAME<suffix>` beside `path`.
+pub(in crate::snapshot) fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+pub(in crate::snapshot) fn remove_if_there(path: &Path) -> Result<(), SnapshotError> {
+    match fs::remove_dir_all(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(SnapshotError::io(path, "clear")(e)),
+        _ => Ok(()),
+    }
+}
+
+pub(in crate::snapshot) fn sync_dir(path: &Path) -> Result<(), SnapshotError> {
+    let dir = File::open(path).map_err(SnapshotError::io(path, "open"))?;
+    dir.sync_all().map_err(SnapshotError::io(path, "sync"))
+}

@@ -1,0 +1,321 @@
+//! `hushdb serve`.
+
+use std::{convert::Infallible, error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+
+use clap::{Args, ValueEnum};
+use hush_engine::{BackendChoice, MemoryChoice};
+use hush_operator::{Compaction, Folders};
+use hush_protocol::Name;
+use hush_server::{Background, Gateway, Tls, Tokens, host_name, origin};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{Mutex, oneshot},
+};
+
+use super::{environment::warn_of_unknown, inspect::VerifyArg, tell_unused_gpu};
+use crate::{
+    logs::{self, LogFormat},
+    report,
+};
+pub(crate) use check::check;
+use open_files::Needs;
+pub(crate) use prepare::Front;
+pub use prepare::tables_cache;
+use prepare::{Prepared, front, prepare};
+pub(super) use prepare::{listen, listen_health, tell_health, tls};
+
+mod check;
+mod frontend;
+pub(super) mod open_files;
+#[cfg_attr(not(feature = "page"), path = "no_page.rs")]
+mod page;
+mod prepare;
+
+/// How often the folders of tables are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Whether there is a page for browsers.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PageArg {
+    /// Where only this machine reaches it.
+    Auto,
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+/// Serve tables over HTTP.
+#[derive(Args)]
+#[command(after_help = "\
+Every option is also a key of --config FILE, by its name without dashes, and an environment variable, as HUSHDB_MAX_QUEUE; lists \
+have commas there. The command line comes first, then the environment, then the file.")]
+pub(crate) struct ServeArgs {
+    /// Folders of tables; also s3://, gs://, az:// and https://, of which a copy is served (--cache).
+    #[arg(id = "tables", value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Where copies of tables are kept that are fetched; by default `hushdb/tables` in $XDG_CACHE_HOME or ~/.cache.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// File of settings in TOML: every option here, by its name without dashes, and `tables`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on.
+    #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDRESS")]
+    listen: String,
+    /// Speak TLS on --listen, with the certificate in FILE (PEM, and after it those that lead to one that clients trust). The files
+    /// are read again when they change, and on SIGHUP.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, in PEM.
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Answer only clients with a certificate that one of those in FILE (PEM) has signed.
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
+    /// File of the tokens with which clients may ask (`hushdb token`). It is read again when it changes, and on SIGHUP.
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Anyone who reaches the server may ask. Where others than this machine do, there are either --tokens or this.
+    #[arg(long, conflicts_with = "tokens")]
+    open: bool,
+    /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_health: Option<String>,
+    /// Address to listen on for the admin endpoints, which take tables up, compact them and do tasks. Whoever reaches it may ask;
+    /// with --tokens, whose token has the scope admin. Where others than this machine reach it, it needs both --tokens and
+    /// --tls-cert.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_admin: Option<String>,
+    /// Folder in which the server keeps tables of its own: tasks of the admin endpoints build, change and remove them (`hushdb
+    /// admin`).
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Source that tasks may fetch from; may be repeated: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix,
+    /// https://host/prefix, http://host/prefix or postgres://host/database, with the credentials of the server's environment;
+    /// https:// for all web servers at public addresses, without them; or none. If not given https://. Uploads are always taken.
+    #[arg(long, value_name = "URL")]
+    task_source: Vec<String>,
+    /// Hours after which an upload is removed that no task has used and to which nothing is added any more.
+    #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
+    upload_lifetime: u32,
+    /// Names by which this server is reached, beside localhost and its loopback addresses. A proxy that passes on the names that
+    /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
+    allowed_hosts: Vec<String>,
+    /// Origins whose pages may look records up here from a browser (CORS), as `https://app.example`; or `*`, every page, without
+    /// --tokens. Admin endpoints, health and metrics are never for pages.
+    #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
+    allow_origin: Vec<String>,
+    /// Whether --listen shows people with a browser a page, where they look records up and see what the server sees of it: on, off,
+    /// or, as auto, where only this machine reaches it.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, default_missing_value = "on")]
+    page: PageArg,
+    /// Name of a table, in the order of the folders; a folder's own name if not given.
+    #[arg(long, value_name = "NAME")]
+    name: Vec<Name>,
+    /// Answer what comes through a relay too (Oblivious HTTP): the keys that `hushdb gateway-key` makes. Such look-ups have the
+    /// relay's address, and so share what one address may have.
+    #[arg(long, value_name = "FILE")]
+    gateway_keys: Option<PathBuf>,
+    /// How the log looks, on standard error.
+    #[arg(long, value_enum, default_value = "text")]
+    log_format: LogFormat,
+    /// URL of a collector of OpenTelemetry, as http://127.0.0.1:4318, which gets the log, and a trace of every request (OTLP over
+    /// HTTP). In programs with the feature otlp.
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+    /// Be ready (/readyz) only while no table has failed. Otherwise a server is ready while one of its tables answers, and /readyz
+    /// names those that failed.
+    #[arg(long)]
+    require_tables: bool,
+    /// How much of a table to check before it is served.
+    #[arg(long, value_enum, default_value = "full")]
+    verify: VerifyArg,
+    /// Take up a table when another one, or its next epoch, is put in its folder. Without it, on SIGHUP alone.
+    #[arg(long)]
+    watch: bool,
+    /// Fold the changes of a table into a new base, in the background, when so many percent of the room for them are taken.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
+    compact_at: Option<u64>,
+    /// Threads to scan with; one for every core if not given.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// What computes the answers: auto, cpu or cuda. auto is the GPU, if there is one, for tables that fit into its memory.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    backend: BackendChoice,
+    /// How the scanned files of a table are in memory: auto, resident or mapped. resident is the server's own memory, which nobody
+    /// else changes and which is faster to scan. mapped is the system's cache of files, for tables beyond memory and for quick
+    /// starts. auto is resident where there is room.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    memory: MemoryChoice,
+    /// How long a batch stays open for more queries when some had to wait, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 2)]
+    window: u64,
+    /// Queries that may wait for a scan of one table.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    max_queue: usize,
+    /// How long a query may wait for its scan, in milliseconds, by what the last scans took: one that would wait longer is refused
+    /// at once, and told when to come again. A full batch may wait in any case.
+    #[arg(long, value_name = "MS", default_value_t = 100)]
+    max_wait: u64,
+    /// Connections at once, at most. Beyond that, the one that has been idle for longest makes room. Where the process may have
+    /// fewer files open, there are fewer, and the server says so.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    max_connections: usize,
+    /// What one client address may have of connections, of waiting queries, of memory for requests and of the room for keys, in
+    /// percent. Behind a proxy, where all clients have one address: 100.
+    #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
+    client_share: u32,
+    /// File for the evaluation keys that clients upload, if a table needs any; by default
+    /// `hushdb/hushdb-keys.redb` in $XDG_STATE_HOME or ~/.local/state.
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Days after which keys that nobody uses are deleted.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    key_lifetime: u32,
+    /// Bytes of keys to keep; those that were used longest ago go first.
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    max_key_bytes: u64,
+    /// Clients whose keys are ready in memory at most: about 2.8 MB each (PACK_M31), 4.5 MB (ONION_M31) or 1.9 MB (ONION_S).
+    #[arg(long, value_name = "N", default_value = "256")]
+    open_keys: NonZeroUsize,
+    /// Queries a second that one client address may make; no limit if not given.
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<u32>,
+}
+
+pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
+    let _logs = logs::start(args.log_format, args.otlp.as_deref())?;
+    warn_of_unknown();
+    let runtime = tokio::runtime::Runtime::new()?;
+    let outcome = runtime.block_on(serve(args));
+    // A table that is still loading does not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Opens what a server needs whose tables the program around it has ([`crate::embed`]). Settings that are about folders of tables
+/// are refused.
+///
+/// # Errors
+/// What is wrong with a setting, or an address that cannot be listened on.
+pub(crate) async fn prepare_embedded(args: &ServeArgs) -> Result<Front, Box<dyn Error>> {
+    let of_folders = [
+        ("config", args.config.is_some()),
+        ("listen-admin", args.listen_admin.is_some()),
+        ("data", args.data.is_some()),
+        ("task-source", !args.task_source.is_empty()),
+        ("cache", args.cache.is_some()),
+        ("compact-at", args.compact_at.is_some()),
+        ("name", !args.name.is_empty()),
+        ("watch", args.watch),
+        // The program says how many, and where.
+        ("threads", args.threads.is_some()),
+    ];
+    if let Some((name, _)) = of_folders.iter().find(|(_, is_said)| *is_said) {
+        return Err(format!("{name} is for servers of folders: leave it out here").into());
+    }
+    front(args, Needs::default(), None).await
+}
+
+async fn serve(args: ServeArgs) -> Result<(), Box<dyn Error>> {
+    let Prepared { front, tables, folders, compaction } = prepare(&args, None).await?;
+    let Front { listeners, config, url, fewer_connections } = front;
+    let cpu = folders.backends().cpu();
+    let most = config.max_connections;
+    say!("listening on {url} ({} threads, {}, up to {most} connections)", cpu.threads(), cpu.level());
+    if let Some(line) = fewer_connections {
+        say!("{line}");
+    }
+    if listeners.page.is_some() {
+        say!("a page for browsers at {url}/");
+    }
+    tell_health(listeners.health.as_ref())?;
+    if let Some((admin, operator)) = &listeners.admin {
+        let address = admin.local_addr()?;
+        let scheme = if address.ip().is_loopback() { "http" } else { "https" };
+        say!("admin endpoints on {scheme}://{address}");
+        operator.clone().start()?;
+    }
+    tell_unused_gpu(folders.backends());
+    if let Some(path) = &config.keys_path
+        && let Ok(file) = path.metadata()
+    {
+        say!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
+    }
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (failed, failure) = oneshot::channel();
+    let watch = Watch {
+        folders,
+        compaction,
+        looks: args.watch,
+        hang_up: Mutex::new(signal(SignalKind::hangup())?),
+        files: (listeners.tls.clone(), listeners.tokens.clone(), listeners.gateway.clone()),
+    };
+    if args.watch {
+        tables.upkeep().watch();
+    }
+    let upkeep = tables.upkeep().clone();
+    tokio::spawn(async move {
+        if let Err(error) = upkeep.keep(Background::Folders, || watch.folders.clone().load_all()).await {
+            // The receiver is gone only if the server has stopped already.
+            let _ = failed.send(error);
+            return;
+        }
+        match upkeep.keep(Background::Folders, || watch.take_up_all()).await {}
+    });
+    let mut load_error = None;
+    let shutdown = async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            Ok(error) = failure => load_error = Some(error),
+        }
+        say!("stopping: answering what is in flight");
+    };
+    hush_server::run(listeners, tables, config, shutdown).await?;
+    load_error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Files that are read again: certificates, tokens and keys of the gateway.
+type Renewed = (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>);
+
+/// Everything that is taken up while a server runs.
+struct Watch {
+    folders: Arc<Folders>,
+    compaction: Arc<Compaction>,
+    /// Whether folders are looked at by themselves.
+    looks: bool,
+    hang_up: Mutex<Signal>,
+    files: Renewed,
+}
+
+impl Watch {
+    /// Takes up new content of folders and files, for ever.
+    async fn take_up_all(&self) -> Infallible {
+        let mut hang_up = self.hang_up.lock().await;
+        loop {
+            self.folders.compact_full();
+            let look = async {
+                match self.looks {
+                    true => tokio::time::sleep(LOOK).await,
+                    false => std::future::pending().await,
+                }
+            };
+            let mut asked = false;
+            tokio::select! {
+                () = look => {}
+                _ = hang_up.recv() => {
+                    asked = true;
+                    let (certificates, granted, sealed) = &self.files;
+                    certificates.iter().for_each(|tls| tls.take_up());
+                    granted.iter().for_each(|tokens| tokens.take_up());
+                    sealed.iter().for_each(|gateway| gateway.take_up());
+                }
+                () = self.compaction.done() => {}
+            }
+            self.folders.clone().take_up(asked).await;
+        }
+    }
+}
