@@ -266,7 +266,7 @@ pub(crate) fn host_parts(
         (share.clone(), Berth { backend: seat.gpu.cuda.clone(), place, room })
     });
     let berths = berths.collect();
-    let engine = watched(&devices, total, progress, || gpus::host(berths, place, stored, batch))?;
+    let engine = watched(&devices, total, progress, || several::host(berths, place, stored, batch))?;
     devices.iter().for_each(|device| device.release_unused());
     Ok(engine)
 }

@@ -1,8 +1,9 @@
 //! Others that compute what takes a build longest: processes that see the folder of the unfinished table.
 //!
-//! A build cuts its work into [tasks](super::task), bytes that say all there is to do. A [`Crew`] has [`work`](crate::builder::work)
-//! do them, wherever it is, and brings what comes of them. The build writes it, and notes it in its journal like its own work. So a
-//! build that is killed goes on behind what its crew has done, and the table is the same whoever computed it.
+//! A build cuts its work into [tasks](super::task), bytes that say all there is to do. A [`Crew`] has
+//! [`work`](crate::builder::work) do them, wherever it is, and brings what comes of them. The build writes it, and notes it in its
+//! journal like its own work. So a build that is killed goes on behind what its crew has done, and the table is the same whoever
+//! computed it.
 
 use std::collections::BTreeMap;
 
