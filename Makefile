@@ -16,7 +16,7 @@ S3S_FS_VERSION := 0.14.1
 .PHONY: demo build build-cuda test check quick unit vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
-	$(CARGO) build --profile demo --locked -p hushdb
+	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
 	python3 scripts/demo.py target/demo/hushdb
 
 build: page ## The release binary, target/release/hushdb. Without the page for browsers, it is `cargo build --release -p hushdb`.
@@ -37,6 +37,7 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy -p hushdb --no-default-features --locked -- -D warnings # without optional readers
 	python3 scripts/check_house.py
 	python3 scripts/draw_figures.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests

@@ -47,6 +47,16 @@ pub enum IngestError {
         /// The input.
         path: PathBuf,
     },
+    /// The program has no reader of the format.
+    #[error(
+        "{}: this program was built without the reader of its format: build hushdb with the feature {feature}", path.display()
+    )]
+    NoReader {
+        /// The input.
+        path: PathBuf,
+        /// The feature that the reader comes with.
+        feature: &'static str,
+    },
     /// A file is compressed as a whole whose format has to be read here and there.
     #[error("{}: of compressed files only CSV, JSONL and Arrow are read; decompress it first", path.display())]
     CompressedFormat {

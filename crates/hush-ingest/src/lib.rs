@@ -2,7 +2,7 @@
 //! and a [`Spool`] keeps a stream for the several passes of a build.
 //!
 //! * `input/`: an input, wherever it is: a file, standard input, a URL, several of them; its format and its options.
-//! * `formats/`: a reader for each format. `record/`: the fields of a row become a [`Record`].
+//! * `formats/`: a reader for each format; those of Parquet, Arrow and SQLite are features, on by default. `record/`: the fields of a row become a [`Record`].
 //! * `spool/`: records on disk, by partitions of their keys, and the compression of their values.
 //! * [`remote`]: object stores and web servers. [`mirror`]: a table that is elsewhere, and its copy here.
 //!
@@ -18,20 +18,23 @@ mod error;
 mod formats;
 mod input;
 pub mod mirror;
+#[cfg_attr(
+    not(all(feature = "arrow", feature = "sqlite")),
+    allow(dead_code, reason = "only the readers that are left out use some of it")
+)]
 mod record;
 pub mod remote;
 mod source;
 mod spool;
 
 pub use error::{IngestError, Place};
-pub use formats::{
-    arrow::{
-        batches::Batches,
-        types::{arrow_field, column_type},
-        value::key_field,
-    },
-    folder::walk::Skipped,
+#[cfg(feature = "arrow")]
+pub use formats::arrow::{
+    batches::Batches,
+    types::{arrow_field, column_type},
+    value::key_field,
 };
+pub use formats::folder::walk::Skipped;
 pub use input::{
     fetch::{Fetch, Fetched},
     format::{Format, UnknownFormat},

@@ -10,24 +10,15 @@ use std::{
 use hush_protocol::schema::Schema;
 use serde_json::Value;
 
+#[cfg(feature = "arrow")]
+use crate::formats::arrow;
 use crate::{
     IngestError, IngestOptions, Input, Record, RowMap, Skipped,
-    formats::{
-        arrow::{
-            ArrowReader,
-            messages::{self, Messages},
-        },
-        csv::CsvReader,
-        folder::FolderReader,
-        json::JsonlReader,
-        parquet::ParquetReader,
-        postgres::PostgresReader,
-        sqlite::SqliteReader,
-    },
+    formats::{self, csv::CsvReader, folder::FolderReader, json::JsonlReader, postgres::PostgresReader},
     input::{
         bad_rows::{BadRows, check_apart},
         compression::{Compression, peek},
-        format::Format,
+        format::{Format, is_arrow_file},
         several::{Files, SeveralReader},
         stdin::StdinReader,
         text::{HEAD_BYTES, Text},
@@ -262,10 +253,11 @@ pub(crate) fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn
             Box::new(PostgresReader::open(url, options)?)
         }
         Input::Fetched(fetched) => fetched.open(options)?,
+        #[cfg(feature = "arrow")]
         Input::Batches(batches) => {
             let name = batches.name();
             options.check(name, Format::Arrow)?;
-            Box::new(ArrowReader::of_batches(name, batches.take()?, options)?)
+            Box::new(arrow::ArrowReader::of_batches(name, batches.take()?, options)?)
         }
         Input::Path(path) => {
             let (format, compression) = Format::of(path, options)?;
@@ -301,20 +293,18 @@ pub(crate) fn open_file(
     let text = |file| Text::new(file, Some(bytes), compression).map_err(unreadable);
     Ok(match format {
         Format::Csv => Box::new(CsvReader::new(path, text(file)?, options)?),
-        Format::Parquet => Box::new(ParquetReader::new(path, (file, bytes), options)?),
+        Format::Parquet => formats::open_parquet(path, (file, bytes), options)?,
         Format::Arrow => {
             let (head, _) = peek(&file, HEAD_BYTES).map_err(unreadable)?;
-            let messages = if compression.is_none() && messages::is_file(&head) {
-                Messages::of_file(file, bytes)
-            } else {
-                (&file).rewind().map_err(unreadable)?;
-                Messages::of_stream(text(file)?)
-            };
-            Box::new(ArrowReader::new(path, messages, options)?)
+            if compression.is_none() && is_arrow_file(&head) {
+                return formats::open_arrow_file(path, (file, bytes), options);
+            }
+            (&file).rewind().map_err(unreadable)?;
+            formats::open_arrow_stream(path, text(file)?, options)?
         }
         Format::Jsonl => Box::new(JsonlReader::new(path, text(file)?, options)),
         // It opens the file itself, and would say less about why it cannot.
-        Format::Sqlite => Box::new(SqliteReader::open(at, path, options)?),
+        Format::Sqlite => formats::open_sqlite(path, at, options)?,
         Format::Folder | Format::Postgres => return Err(IngestError::UnknownFormat { path: path.into() }),
     })
 }

@@ -7,12 +7,16 @@ use thiserror::Error;
 use crate::input::key_list::without_mark;
 use crate::{
     IngestError, IngestOptions,
-    formats::arrow::messages::is_arrow,
     input::{
         compression::{Compression, peek},
         text::HEAD_BYTES,
     },
 };
+
+/// The bytes in front of the length of a message of Arrow.
+pub(crate) const ARROW_CONTINUATION: [u8; 4] = [0xff; 4];
+/// The mark that a file of Arrow begins with, padded to eight bytes or more, and ends with.
+pub(crate) const ARROW_FILE_MARK: &[u8; 6] = b"ARROW1";
 
 /// The formats of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +148,16 @@ impl Format {
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
     }
+}
+
+/// Whether an input with these first bytes is Arrow IPC.
+pub(crate) fn is_arrow(head: &[u8]) -> bool {
+    head.starts_with(&ARROW_CONTINUATION) || is_arrow_file(head)
+}
+
+/// Whether an input with these first bytes is a file of Arrow, which may have to be read from its end.
+pub(crate) fn is_arrow_file(head: &[u8]) -> bool {
+    head.starts_with(ARROW_FILE_MARK)
 }
 
 /// Whether a name says no more of a file than that it is a text.

@@ -11,7 +11,7 @@ use hush_protocol::normal_form::NormalForm;
 
 use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
 use crate::{
-    Batches, Fetched, Format, IngestError,
+    Fetched, Format, IngestError,
     formats::postgres,
     input::{fetch, several::Several},
     record::projection::FirstColumns,
@@ -34,7 +34,8 @@ pub enum Input {
     /// What was fetched.
     Fetched(Fetched),
     /// Batches of Arrow within this program.
-    Batches(Batches),
+    #[cfg(feature = "arrow")]
+    Batches(crate::Batches),
     /// Files of the same columns, which are read one after another.
     Several(Several),
 }
@@ -52,6 +53,7 @@ impl Input {
             Self::Stdin => Path::new("-"),
             Self::Url(url) => url.shown(),
             Self::Fetched(fetched) => fetched.shown(),
+            #[cfg(feature = "arrow")]
             Self::Batches(batches) => batches.name(),
             Self::Several(several) => several.name(),
         }

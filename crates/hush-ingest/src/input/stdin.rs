@@ -8,15 +8,8 @@ use serde_json::Value;
 use crate::input::key_list::without_mark;
 use crate::{
     Format, IngestError, IngestOptions, LongField, Progress, ProgressUnit, Reader, Record,
-    formats::{
-        arrow::{
-            ArrowReader,
-            messages::{Messages, is_arrow},
-        },
-        csv::CsvReader,
-        json::JsonlReader,
-    },
-    input::text::Text,
+    formats::{csv::CsvReader, json::JsonlReader, open_arrow_stream},
+    input::{format::is_arrow, text::Text},
     record::projection::Projection,
 };
 
@@ -58,8 +51,8 @@ fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     }
     Ok(match options.stated_format() {
         Some(Format::Csv) => Box::new(CsvReader::new(path, text, options)?),
-        Some(Format::Arrow) => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),
-        None if is_arrow => Box::new(ArrowReader::new(path, Messages::of_stream(text), options)?),
+        Some(Format::Arrow) => open_arrow_stream(path, text, options)?,
+        None if is_arrow => open_arrow_stream(path, text, options)?,
         _ => Box::new(JsonlReader::new(path, text, options)),
     })
 }

@@ -10,27 +10,19 @@ use std::{
 use arrow_ipc::{Block, Message, convert::try_fb_to_schema, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use crate::{Progress, ProgressUnit, input::text::Text};
+use crate::{
+    Progress, ProgressUnit,
+    input::{
+        format::{ARROW_CONTINUATION, ARROW_FILE_MARK},
+        text::Text,
+    },
+};
 
 /// The most bytes of what describes a batch or a file, and of a batch, compressed or not.
 const MAX_METADATA: u64 = 64 << 20;
 pub(crate) const MAX_BATCH: u64 = 2 << 30;
-/// In front of the length of a message.
-const CONTINUATION: [u8; 4] = [0xff; 4];
-/// What a file begins with, padded to eight bytes or more, and ends with.
-const FILE_MARK: &[u8; 6] = b"ARROW1";
 const FILE_MARK_WORDS: usize = 2;
 const MAX_FILE_HEAD_WORDS: usize = 16;
-
-/// Whether an input with these first bytes is Arrow IPC.
-pub(crate) fn is_arrow(head: &[u8]) -> bool {
-    head.starts_with(&CONTINUATION) || is_file(head)
-}
-
-/// Whether it is a file, which may have to be read from its end.
-pub(crate) fn is_file(head: &[u8]) -> bool {
-    head.starts_with(FILE_MARK)
-}
 
 /// A message: its metadata, and its body.
 type Parts = (Vec<u8>, Vec<u8>);
@@ -105,7 +97,7 @@ impl Stream {
 
     /// Skips what a file has in front of its stream: the mark, and zeros up to where its writer aligns what follows.
     fn begin(&mut self) -> Result<(), ArrowError> {
-        self.is_file = self.text.head()?.starts_with(FILE_MARK);
+        self.is_file = self.text.head()?.starts_with(ARROW_FILE_MARK);
         if self.is_file {
             let mut words = 0;
             self.ahead = loop {
@@ -133,7 +125,7 @@ impl Stream {
     fn message(&mut self) -> Result<Option<Parts>, ArrowError> {
         // Writers before 2019 leave the mark out.
         let length = match self.word()? {
-            CONTINUATION => self.word()?,
+            ARROW_CONTINUATION => self.word()?,
             length => length,
         };
         let length = u64::try_from(i32::from_le_bytes(length)).ok();
@@ -177,11 +169,12 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
-        const TAIL: u64 = 4 + FILE_MARK.len() as u64;
+        const TAIL: u64 = 4 + ARROW_FILE_MARK.len() as u64;
         let start = self.bytes.checked_sub(TAIL).ok_or_else(|| damaged(NO_FOOTER))?;
         let tail = self.at(start, TAIL)?;
         let length = tail.first_chunk().map(|&length| u64::from(u32::from_le_bytes(length)));
-        let length = length.filter(|&length| tail.ends_with(FILE_MARK) && length <= start.min(MAX_METADATA));
+        let length =
+            length.filter(|&length| tail.ends_with(ARROW_FILE_MARK) && length <= start.min(MAX_METADATA));
         let length = length.ok_or_else(|| damaged(NO_FOOTER))?;
         let footer = self.at(start - length, length)?;
         let footer = root_as_footer(&footer).map_err(|error| damaged(&error.to_string()))?;
@@ -208,7 +201,7 @@ impl Blocks {
             return Err(too_long());
         }
         let mut metadata = self.at(offset, length)?;
-        let prefix = if metadata.starts_with(&CONTINUATION) { 8 } else { 4 };
+        let prefix = if metadata.starts_with(&ARROW_CONTINUATION) { 8 } else { 4 };
         metadata.drain(..prefix.min(metadata.len()));
         let body = self.at(offset.saturating_add(length), body)?;
         self.read += length + body.len() as u64;

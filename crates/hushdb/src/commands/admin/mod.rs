@@ -217,9 +217,7 @@ impl Uploads<'_> {
             Input::Stdin => {
                 Err("a task reads a file or a URL: write what comes from standard input to a file".into())
             }
-            Input::Url(_) | Input::Fetched(_) | Input::Batches(_) | Input::Several(_) => {
-                Ok(json!({ "url": input }))
-            }
+            _ => Ok(json!({ "url": input })),
         }
     }
 }
