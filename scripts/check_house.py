@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the import table, as docs/architecture.md states it, what a program that only serves links, who tells protocols apart, the
-sizes of files and functions, the lengths of comments, and that no table of the docs is cut in two."""
+sizes of files and functions, the lengths of comments, that libraries name no flags, and that no table of the docs is cut in two."""
 
 import json
 import pathlib
@@ -41,6 +41,12 @@ REGISTRY = pathlib.Path("crates/hush-protocol/src/registry.rs")
 A_PROTOCOL = r"(?:Some\(|Ok\()?(?:hush_protocol::)?(?:registry::)?Protocol::[A-Z][a-z]\w*"
 DISPATCH = re.compile(rf"{A_PROTOCOL}\)?\s*(?:=>|\||if\b)|[!=]=\s*{A_PROTOCOL}|{A_PROTOCOL}\)?\s*[!=]=|matches!\([^;]*?{A_PROTOCOL}")
 IMPORTED = re.compile(r"use [^;]*Protocol::(?:\*|\{|[A-Z][a-z])")
+
+# A string, behind comments and characters; a flag of the command line. Commands to run have some, and so have tests that run tests.
+LITERAL = re.compile(r"""//[^\n]*|b?'(?:\\.|[^'\\])'|r#"(.*?)"#|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
+FLAG = re.compile(r"(?:^|[^\w-])--[a-z]")
+COMMANDS = "planner/cluster/*.rs"
+HARNESS = {"--exact", "--nocapture", "--skip"}
 
 
 def new_arrows() -> list[str]:
@@ -83,6 +89,22 @@ def dispatches() -> list[str]:
         for found in [*DISPATCH.finditer(program), *IMPORTED.finditer(program)]:
             number = program.count("\n", 0, found.start()) + 1
             wrong.append(f"{path}:{number}: tells protocols apart: let the page say it (hush_protocol::page)")
+    return wrong
+
+
+def flags_in_libraries() -> list[str]:
+    """Strings of libraries that name a flag, which only the command line has."""
+    wrong = []
+    for path, lines in sources():
+        is_library = path.parts[0] == "crates" and path.parts[1] not in TOP and path.name != "build.rs"
+        if path.suffix != ".rs" or not is_library or path.match(COMMANDS):
+            continue
+        text = "\n".join(lines)
+        for found in LITERAL.finditer(text):
+            said = (found[1] or found[2] or "").replace("zstd --long", "")
+            if FLAG.search(said) and said not in HARNESS:
+                number = text.count("\n", 0, found.start()) + 1
+                wrong.append(f"{path}:{number}: names a flag: let the door word it (hush_protocol::wording)")
     return wrong
 
 
@@ -134,6 +156,6 @@ def cut_tables() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + not_only_served() + dispatches() + large_files() + long_functions() + long_comments() + cut_tables()
-    print("\n".join(problems) or "house: import table, links, protocols, sizes of files and functions, comments and tables hold")
+    problems = new_arrows() + not_only_served() + dispatches() + flags_in_libraries() + large_files() + long_functions() + long_comments() + cut_tables()
+    print("\n".join(problems) or "house: import table, links, protocols, flags, sizes of files and functions, comments and tables hold")
     sys.exit(bool(problems))

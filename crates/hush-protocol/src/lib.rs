@@ -13,6 +13,7 @@
 //! * [`symbols`]: k-bit symbols.
 //! * [`mod@name`]: names of tables and of their files.
 //! * [`descriptor`]: what a client must know. [`wire`]: messages. [`ohttp`]: how they go through a relay.
+//! * [`wording`]: texts that name options, as each door words them.
 
 pub mod any_page;
 pub mod changes;
@@ -74,6 +75,7 @@ mod tournament;
 mod toy;
 pub mod whitening;
 pub mod wire;
+pub mod wording;
 
 pub use error::ProtocolError;
 pub use name::{InvalidName, Name};

@@ -5,6 +5,7 @@ use hush_engine::{
     planner::{Linkable, Machine, Offer, Records, Wishes},
 };
 
+use super::command_line;
 use crate::{commands::gpus::Gpu, report::bytes};
 
 /// Offers that are listed for people at most.
@@ -57,7 +58,7 @@ pub(super) fn text(all: &Shown<'_>) -> String {
         lines.push(format!("!: queries name the client's keys, {linked}"));
     }
     lines.push(match chosen {
-        Some(offer) => format!("*: hushdb build .. {}", offer.options()),
+        Some(offer) => format!("*: hushdb build .. {}", command_line(offer)),
         None => "without --linkable there is none of these that a build takes".into(),
     });
     lines.join("\n") + "\n"
