@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the import table, as docs/architecture.md states it, who tells protocols apart, the sizes of files,
-functions and folders, how modules are named, the lengths of comments, and that no table of the docs is cut in two."""
+functions and folders, how modules are named, the lengths of comments, that libraries name no flags, and that no table of the
+docs is cut in two."""
 
 import json
 import pathlib
@@ -43,6 +44,12 @@ A_PROTOCOL = r"(?:Some\(|Ok\()?(?:hush_protocol::)?(?:registry::)?Protocol::[A-Z
 DISPATCH = re.compile(rf"{A_PROTOCOL}\)?\s*(?:=>|\||if\b)|[!=]=\s*{A_PROTOCOL}|{A_PROTOCOL}\)?\s*[!=]=|matches!\([^;]*?{A_PROTOCOL}")
 IMPORTED = re.compile(r"use [^;]*Protocol::(?:\*|\{|[A-Z][a-z])")
 
+# A string, behind comments and characters; a flag of the command line. Commands to run have some, and so have tests that run tests.
+LITERAL = re.compile(r"""//[^\n]*|b?'(?:\\.|[^'\\])'|r#"(.*?)"#|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
+FLAG = re.compile(r"(?:^|[^\w-])--[a-z]")
+COMMANDS = "planner/cluster/*.rs"
+HARNESS = {"--exact", "--nocapture", "--skip"}
+
 
 def new_arrows() -> list[str]:
     metadata = json.loads(subprocess.check_output(["cargo", "metadata", "--no-deps", "--format-version", "1"]))
@@ -77,6 +84,22 @@ def dispatches() -> list[str]:
         for found in [*DISPATCH.finditer(program), *IMPORTED.finditer(program)]:
             number = program.count("\n", 0, found.start()) + 1
             wrong.append(f"{path}:{number}: tells protocols apart: let the page say it (hush_protocol::page)")
+    return wrong
+
+
+def flags_in_libraries() -> list[str]:
+    """Strings of libraries that name a flag, which only the command line has."""
+    wrong = []
+    for path, lines in sources():
+        is_library = path.parts[0] == "crates" and path.parts[1] not in TOP and path.name != "build.rs"
+        if path.suffix != ".rs" or not is_library or path.match(COMMANDS):
+            continue
+        text = "\n".join(lines)
+        for found in LITERAL.finditer(text):
+            said = (found[1] or found[2] or "").replace("zstd --long", "")
+            if FLAG.search(said) and said not in HARNESS:
+                number = text.count("\n", 0, found.start()) + 1
+                wrong.append(f"{path}:{number}: names a flag: let the door word it (hush_protocol::wording)")
     return wrong
 
 
@@ -152,8 +175,8 @@ def cut_tables() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + dispatches() + large_files() + long_functions()
+    problems = new_arrows() + dispatches() + flags_in_libraries() + large_files() + long_functions()
     problems += mixed_modules() + crowded_folders() + long_comments() + cut_tables()
-    held = "import table, protocols, sizes of files, functions and folders, modules, comments and tables hold"
+    held = "import table, protocols, flags, sizes of files, functions and folders, modules, comments and tables hold"
     print("\n".join(problems) or f"house: {held}")
     sys.exit(bool(problems))

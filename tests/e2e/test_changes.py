@@ -271,7 +271,7 @@ class ChangeTest(KeyedTest):
             self.assertEqual(self.ask(url, "k2")[0], [RECORDS["k2"]])
         fixed = self.build(self.changes({"k1": "v"}, "fixed.jsonl"), "--key", "k", name="fixed")
         with self.serve(fixed, args=["--listen-admin", f"127.0.0.1:{port}"]):
-            self.assertIn("build it again with --updatable", tell("fixed/compact", 409)["detail"])
+            self.assertIn("build it again with 'updatable: true'", tell("fixed/compact", 409)["detail"])
         line = self.fails("serve", table, "--listen", "127.0.0.1:0", "--listen-admin", "0.0.0.0:0")
         self.assertIn("choose a loopback --listen-admin", line)
 

@@ -15,7 +15,10 @@ use hush_ingest::{
     Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, Place, ProgressUnit, Record, Source,
     Spool, SpooledRecords, Summary,
 };
-use hush_protocol::schema::{Column, Schema};
+use hush_protocol::{
+    schema::{Column, Schema},
+    wording::Wording,
+};
 use hush_store::{
     cancel::{Cancel, Cancelled},
     snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
@@ -83,9 +86,10 @@ pub enum JobError {
     },
     /// Two records of several files have one key, and no choice was made between them.
     #[error(
-        "{} and {} both have the key \"{key}\"; keep one with --on-duplicate first or --on-duplicate last",
+        "{} and {} both have the key \"{key}\"; {}",
         places[0],
-        places[1]
+        places[1],
+        Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
     )]
     DuplicateKeyOfFiles {
         /// The key, as a message shows it.

@@ -20,6 +20,7 @@ use hush_protocol::{
     keyword::position_key,
     schema::{Column, KEY_SEPARATOR, Schema},
     signature::PublicKey,
+    wording::{Slot, Wording},
 };
 use hush_store::{
     cancel::Cancel,
@@ -78,17 +79,24 @@ pub struct Updated {
 #[derive(Debug, Error)]
 pub enum UpdateError {
     /// Nothing to change is given.
-    #[error("there is nothing to change: name a file of changes, or one of keys to delete with --delete")]
+    #[error(
+        "there is nothing to change: {}",
+        Wording("name a file of changes, or one of keys to delete with {delete}")
+    )]
     Nothing,
     /// The changes have no key.
-    #[error("which record a change is of is not said: name its column, or that of the position, with --key")]
+    #[error(
+        "which record a change is of is not said: {}",
+        Wording("name its column, or that of the position, with {key}")
+    )]
     NoKey,
     /// The changes have other columns than the table.
     #[error(
         "the table has {part}s of the columns {}, and the changes have {part}s of the columns {}: choose the table's columns \
-         with the option {part}, or rename the columns of the changes",
+         with {}, or rename the columns of the changes",
         columns(table),
-        columns(changes)
+        columns(changes),
+        Slot::Option(part)
     )]
     OtherColumns {
         /// The part of a record that differs: `key` or `value`.
@@ -127,7 +135,8 @@ pub enum UpdateError {
     },
     /// A record is to be changed twice, by keys that are one in the table.
     #[error(
-        "the record of the key '{key}' is to be changed twice: leave one out, or keep one with --on-duplicate first or --on-duplicate last"
+        "the record of the key '{key}' is to be changed twice: {}",
+        Wording("leave one out, or keep one with {on-duplicate=first} or {on-duplicate=last}")
     )]
     ChangedTwice {
         /// The key.
@@ -149,7 +158,8 @@ pub enum UpdateError {
     },
     /// The table is signed, and its next epoch would not be.
     #[error(
-        "the table is signed by {publisher}, and clients that trust it take no other: sign the new epoch too (--sign)"
+        "the table is signed by {publisher}, and clients that trust it take no other: {}",
+        Wording("sign the new epoch too ({sign})")
     )]
     Unsigned {
         /// Who signed it.

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, fmt, str::FromStr, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share};
+use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share, wording::Slot};
 use thiserror::Error;
 
 use crate::{
@@ -83,7 +83,7 @@ pub enum BackendError {
     #[error("{0}")]
     Device(String),
     /// The GPU was asked for, and there is none.
-    #[error("--backend cuda cannot be had: {0}")]
+    #[error("{backend} cannot be had: {0}", backend = Slot::Setting("backend", &"cuda"))]
     Unavailable(String),
 }
 

@@ -1,39 +1,18 @@
 //! Why an input was refused: each message names the file, the row, the column and what to do about it.
 
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
-use hush_protocol::slot::MAX_VALUE_BYTES;
+use hush_protocol::{slot::MAX_VALUE_BYTES, wording::Wording};
 use hush_store::cancel::Cancelled;
 use thiserror::Error;
 
-use crate::input::key_list::Utf16;
-
-/// Where in an input something is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The input file.
-    pub path: PathBuf,
-    /// The record, counted from 1; a CSV header is not a record.
-    pub row: u64,
-    /// The line on which the record starts, counted from 1, for formats that have lines.
-    pub line: Option<u64>,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, row {}", self.path.display(), self.row)?;
-        match self.line {
-            Some(line) => write!(f, " (line {line})"),
-            None => Ok(()),
-        }
-    }
-}
+use crate::{Place, input::key_list::Utf16};
 
 /// Why an input could not be read, or its records not be kept.
 #[derive(Debug, Error)]
 pub enum IngestError {
     /// Values cannot be compressed.
-    #[error("the values cannot be compressed: {0}: leave --compress out")]
+    #[error("the values cannot be compressed: {}: {}", .0, Wording("leave {compress} out"))]
     Compress(io::Error),
     /// It was given up.
     #[error(transparent)]
@@ -41,7 +20,7 @@ pub enum IngestError {
     /// The extension of a file names no supported format.
     #[error(
         "{}: cannot tell the format from the file name; supported are .csv, .tsv, .txt, .parquet, .jsonl, .ndjson, .json, \
-         .sqlite, .sqlite3, .db, .db3, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, --format says it", path.display()
+         .sqlite, .sqlite3, .db, .db3, .arrow, .arrows, .feather, a folder of files, and - for standard input; of other names, {}", path.display(), Wording("{format} says it")
     )]
     UnknownFormat {
         /// The input.
@@ -78,26 +57,24 @@ pub enum IngestError {
         path: PathBuf,
     },
     /// A link leads to a folder that it is in.
-    #[error("{}: this link leads back to a folder that it is in; remove it, or leave --follow-links out", path.display())]
+    #[error("{}: this link leads back to a folder that it is in; {}", path.display(), Wording("remove it, or leave {follow-links} out"))]
     LinkLoop {
         /// The link.
         path: PathBuf,
     },
     /// An option does not fit the input, or contradicts another one.
-    #[error("{}: {option} {reason}", path.display())]
+    #[error("{}: {reason}", path.display())]
     Option {
         /// The input.
         path: PathBuf,
-        /// The option.
-        option: &'static str,
-        /// What is wrong with it.
-        reason: &'static str,
+        /// Which option, and what is wrong with it.
+        reason: Wording,
     },
     /// `--key` or `--value` names a column twice.
     #[error("{option} names the column {column:?} twice; name it once")]
     RepeatedOption {
         /// The option.
-        option: &'static str,
+        option: Wording,
         /// The column.
         column: String,
     },
@@ -128,7 +105,10 @@ pub enum IngestError {
         available: Vec<String>,
     },
     /// An object of a JSONL file lacks a key field.
-    #[error("{place}: the object has no field {column:?}, which --key names; add it or remove the line")]
+    #[error(
+        "{place}: the object has no field {column:?}, {}",
+        Wording("which {key} names; add it or remove the line")
+    )]
     MissingKeyField {
         /// The object.
         place: Place,
@@ -137,8 +117,8 @@ pub enum IngestError {
     },
     /// An object of a JSONL file has a field that the first object did not have.
     #[error(
-        "{place}: the field {column:?} is not in the first object, which set the columns; \
-         name the columns to keep with --value"
+        "{place}: the field {column:?} is not in the first object, which set the columns; {}",
+        Wording("name the columns to keep with {value}")
     )]
     UnexpectedField {
         /// The object.
@@ -148,8 +128,9 @@ pub enum IngestError {
     },
     /// A later input has a column that the first one has not.
     #[error(
-        "{}: the first input has no column \"{column}\", and sets the columns of all; name the columns to keep with --value",
-        path.display()
+        "{}: the first input has no column \"{column}\", and sets the columns of all; {}",
+        path.display(),
+        Wording("name the columns to keep with {value}")
     )]
     UnexpectedColumn {
         /// The input.
@@ -173,15 +154,17 @@ pub enum IngestError {
         first: Box<str>,
     },
     /// Something that is no file is among several inputs.
-    #[error("{}: can only be read alone; of several inputs each is a file, or with --as rows a folder of files", path.display())]
+    #[error("{}: can only be read alone; {}", path.display(), Wording("of several inputs each is a file, or with {as=rows} a folder of files"))]
     NotAmongSeveral {
         /// The input.
         path: PathBuf,
     },
     /// A folder has a file whose format has rows, and nothing says what its files are.
     #[error(
-        "{}: a folder that has {}: --as rows takes the rows of its files as records, --as files takes each file as a value, under its \
-         name", path.display(), file.strip_prefix(path).unwrap_or(file).display()
+        "{}: a folder that has {}: {}",
+        path.display(),
+        file.strip_prefix(path).unwrap_or(file).display(),
+        Wording("{as=rows} takes the rows of its files as records, {as=files} takes each file as a value, under its name")
     )]
     FolderOfRows {
         /// The folder.
@@ -190,7 +173,7 @@ pub enum IngestError {
         file: PathBuf,
     },
     /// An input has another number of rows than it is to have.
-    #[error("{}: {actual} rows, where {expected} are expected; fetch the input again, or correct --expect-rows", path.display())]
+    #[error("{}: {actual} rows, where {expected} are expected; {}", path.display(), Wording("fetch the input again, or correct {expect-rows}"))]
     RowCount {
         /// The input.
         path: PathBuf,
@@ -247,8 +230,9 @@ pub enum IngestError {
     },
     /// The first row of a CSV file, which is to name the columns, has a field that no column is called.
     #[error(
-        "{}: the first row looks like a record, not like names of columns: {field:?} is {kind}; if it is a record, set the option \
-         no-header; if it names the columns, set the option header", path.display()
+        "{}: the first row looks like a record, not like names of columns: {field:?} is {kind}; {}",
+        path.display(),
+        Wording("if it is a record, set {no-header=true}; if it names the columns, set {header=true}")
     )]
     HeaderLikeRecord {
         /// The input.
@@ -260,8 +244,9 @@ pub enum IngestError {
     },
     /// The first row of a CSV file has one field, in which there is the separator of other files.
     #[error(
-        "{}: the first row has no comma, but {found:?}; if that separates fields, set the option separator to it; if the file has \
-         one column, set the option separator to a comma", path.display()
+        "{}: the first row has no comma, but {found:?}; {}",
+        path.display(),
+        Wording("if that separates fields, set {separator} to it; if the file has one column, set {separator} to a comma")
     )]
     OtherSeparator {
         /// The input.
@@ -282,7 +267,8 @@ pub enum IngestError {
     /// The last field of a CSV file opens a quote that nothing closes.
     #[error(
         "{place}: the file ends within the quoted field that begins on line {line}; close the quote, or fetch the rest of the \
-         file; if quotes are data in this file, set the option quote to none"
+         file; {}",
+        Wording("if quotes are data in this file, set {quote=none}")
     )]
     UnclosedQuote {
         /// The last row.
@@ -343,7 +329,10 @@ pub enum IngestError {
         problem: &'static str,
     },
     /// A key column has no value.
-    #[error("{place}, column {column:?}: a key cannot be null; remove the row or choose another --key")]
+    #[error(
+        "{place}, column {column:?}: a key cannot be null; {}",
+        Wording("remove the row or choose another {key}")
+    )]
     NullKey {
         /// The record.
         place: Place,
@@ -352,8 +341,9 @@ pub enum IngestError {
     },
     /// A key that is to be normalized has other things than text.
     #[error(
-        "{}: the key column \"{column}\" is not all text, and nothing else is normalized; leave --normalize out, or make it text",
-        path.display()
+        "{}: the key column \"{column}\" is not all text, and nothing else is normalized; {}",
+        path.display(),
+        Wording("leave {normalize} out, or make it text")
     )]
     KeyNotText {
         /// The input.
@@ -373,7 +363,10 @@ pub enum IngestError {
         column: String,
     },
     /// A key is too long.
-    #[error("{place}: the key has {actual} bytes, at most {limit} are possible; choose a shorter --key")]
+    #[error(
+        "{place}: the key has {actual} bytes, at most {limit} are possible; {}",
+        Wording("choose a shorter {key}")
+    )]
     KeyTooLong {
         /// The record.
         place: Place,
@@ -384,9 +377,9 @@ pub enum IngestError {
     },
     /// A value is longer than `--max-value-size`.
     #[error(
-        "{place}: the value has {actual} bytes, the limit is {limit}; keep fewer columns with --value, \
-         or raise --max-value-size, up to {max} (every record then costs as much as the longest)",
-        max = MAX_VALUE_BYTES
+        "{place}: the value has {actual} bytes, the limit is {limit}; {}, up to {MAX_VALUE_BYTES} (every record then costs as much \
+         as the longest)",
+        Wording("keep fewer columns with {value}, or raise {max-value-size}")
     )]
     ValueTooLong {
         /// The record.
@@ -398,8 +391,9 @@ pub enum IngestError {
     },
     /// A column has a type that has no form as a value.
     #[error(
-        "{}: the column {column:?} is {kind}, which cannot be looked up; \
-         name the columns to keep with --key and --value", path.display()
+        "{}: the column {column:?} is {kind}, which cannot be looked up; {}",
+        path.display(),
+        Wording("name the columns to keep with {key} and {value}")
     )]
     UnsupportedColumn {
         /// The input.
@@ -450,7 +444,7 @@ pub enum IngestError {
         /// What the server or the way to it said.
         message: String,
         /// What to do.
-        advice: &'static str,
+        advice: Wording,
     },
     /// An input was to be read that is elsewhere.
     #[error("{}: not fetched yet; fetch it, or give a file", path.display())]
@@ -487,7 +481,8 @@ pub enum IngestError {
     /// Two records have one key.
     #[error(
         "rows {first_row} and {second_row} both have the key \"{key}\"; \
-         keep one with --on-duplicate first or --on-duplicate last"
+         {}",
+        Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
     )]
     DuplicateKey {
         /// The key, shortened, with what is not UTF-8 replaced.
@@ -553,7 +548,8 @@ fn no_table(tables: &[String]) -> String {
     if tables.is_empty() {
         return "the database has no table; one in WAL mode may have all of them in the file NAME-wal: copy that with it".into();
     }
-    format!("choose a table with --table (there is {}) or a query with --sql", quoted(tables))
+    let (table, sql) = (Wording("{table}"), Wording("{sql}"));
+    format!("choose a table with {table} (there is {}) or a query with {sql}", quoted(tables))
 }
 
 /// `names` as a list for people, the first 50 of them.
@@ -569,20 +565,22 @@ fn quoted(names: &[String]) -> String {
     list.join(", ")
 }
 
-fn quote_advice(is_escape: bool) -> &'static str {
+fn quote_advice(is_escape: bool) -> Wording {
     if is_escape {
-        "that looks like a quote escaped by a backslash: set the option escape to backslash"
+        Wording("that looks like a quote escaped by a backslash: set {escape=backslash}")
     } else {
-        "write a quote within a quoted field twice, or, if quotes are data in this file, set the option quote to none"
+        Wording("write a quote within a quoted field twice, or, if quotes are data here, set {quote=none}")
     }
 }
 
 /// What to do about a text that is not UTF-8: only files of lines are in an encoding as a whole.
-fn utf8_advice(place: &Place) -> &'static str {
+fn utf8_advice(place: &Place) -> Wording {
     if place.line.is_some() {
-        "convert the file to UTF-8"
+        Wording("convert the file to UTF-8")
     } else {
-        "correct this text, or leave the column out with --value; --sql can read it as bytes: CAST(column AS BLOB)"
+        Wording(
+            "correct this text, or leave the column out with {value}; {sql} can read it as bytes: CAST(column AS BLOB)",
+        )
     }
 }
 

@@ -2,7 +2,8 @@
 //! and a [`Spool`] keeps a stream for the several passes of a build.
 //!
 //! * `input/`: an input, wherever it is: a file, standard input, a URL, several of them; its format and its options.
-//! * `formats/`: a reader for each format; those of Parquet, Arrow and SQLite are features, on by default. `record/`: the fields of a row become a [`Record`].
+//! * `formats/`: a reader for each format; those of Parquet, Arrow and SQLite are features, on by default.
+//! * `record/`: the fields of a row become a [`Record`].
 //! * `spool/`: records on disk, by partitions of their keys, and the compression of their values.
 //! * [`remote`]: object stores and web servers. [`mirror`]: a table that is elsewhere, and its copy here.
 //!
@@ -18,6 +19,7 @@ mod error;
 mod formats;
 mod input;
 pub mod mirror;
+mod place;
 #[cfg_attr(
     not(all(feature = "arrow", feature = "sqlite")),
     allow(dead_code, reason = "only the readers that are left out use some of it")
@@ -27,7 +29,7 @@ pub mod remote;
 mod source;
 mod spool;
 
-pub use error::{IngestError, Place};
+pub use error::IngestError;
 #[cfg(feature = "arrow")]
 pub use formats::arrow::{
     batches::Batches,
@@ -42,6 +44,7 @@ pub use input::{
     options::{CsvDialect, DEFAULT_MAX_VALUE_SIZE, FolderAs, IngestOptions, Input},
     several::Several,
 };
+pub use place::Place;
 pub use record::{
     calendar::{days_of, nanos_of, nanos_of_day},
     cast::{NotCast, cast_value},

@@ -1,9 +1,10 @@
 //! What can go wrong.
 
 use hush_client::{
-    http::{ErrorKind, FileCacheError, HttpError},
+    http::{ErrorKind, HttpError},
     session::camel_case,
 };
+use hush_protocol::wording::Slot;
 
 /// What can go wrong. Every message says what to do.
 #[derive(Clone, Debug, thiserror::Error, uniffi::Error)]
@@ -37,7 +38,7 @@ pub enum HushError {
 
 impl From<HttpError> for HushError {
     fn from(error: HttpError) -> Self {
-        let message = message(&error);
+        let message = error.to_string();
         match error.kind() {
             ErrorKind::Option => Self::OptionError(message),
             ErrorKind::Connection => Self::ConnectionFailed(message),
@@ -51,35 +52,31 @@ impl From<HttpError> for HushError {
     }
 }
 
-/// Where the session's own words are those of a command line, the ones of this client.
-fn message(error: &HttpError) -> String {
-    match error {
-        HttpError::Token { detail } => format!("{detail}: give one as the option token"),
-        HttpError::ChooseTable { tables } => {
-            format!("the server has several tables, name one: {}", tables.join(", "))
+/// Words what texts of libraries name, as Swift and Kotlin have it.
+pub(crate) fn named(slot: &Slot<'_>) -> String {
+    match slot {
+        Slot::Switch("no-cache") => "another folder as the option cache".into(),
+        Slot::Option(name) | Slot::Switch(name) | Slot::Command(name, _) => {
+            format!("the option {}", camel_case(name))
         }
-        HttpError::Cache(error) => match error.downcast_ref() {
-            Some(FileCacheError::File { path, source }) => {
-                let path = path.display();
-                format!("cannot use the cache at {path}: {source} (give another folder as the option cache)")
-            }
-            _ => error.to_string(),
-        },
-        error => error.message(camel_case),
+        Slot::Setting(name, value) => format!("the option {} {value}", camel_case(name)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hush_protocol::wording;
+
     use super::*;
 
     #[test]
     fn messages_name_options_as_they_are_called_here() {
+        wording::speak(named);
         let error = HushError::from(HttpError::HintTooLong { bytes: 9, limit: 8 });
         assert!(matches!(error, HushError::Other(_)), "{error:?}");
-        assert!(error.to_string().ends_with("allow it with maxHint 9"), "{error}");
+        assert!(error.to_string().ends_with("allow it with the option maxHint 9"), "{error}");
         let error = HushError::from(HttpError::Token { detail: "no token".into() });
         assert!(matches!(error, HushError::NotAllowed(_)), "{error:?}");
-        assert_eq!(error.to_string(), "no token: give one as the option token");
+        assert_eq!(error.to_string(), "no token: give one with the option token");
     }
 }

@@ -7,11 +7,13 @@ use std::{
 
 use futures_channel::oneshot;
 use hush_client::http::Cancel;
+use hush_protocol::wording;
 
-use crate::HushError;
+use crate::{HushError, error::named};
 
-/// Does `work`. A panic is an error here: none crosses into another language.
+/// Does `work`, with messages in words of this library. A panic is an error here: none crosses into another language.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, HushError>) -> Result<T, HushError> {
+    wording::speak(named);
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failed()))
 }
 

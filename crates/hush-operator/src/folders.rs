@@ -7,7 +7,7 @@ use std::{
 };
 
 use hush_engine::{Backends, Bytes, OpenError, Progress, open_after};
-use hush_protocol::Name;
+use hush_protocol::{Name, wording::neutrally};
 use hush_server::{Background, Operator, OperatorError, Tables, Upkeep};
 use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
 
@@ -417,7 +417,7 @@ impl Operator for Folders {
 
     fn compact(&self, table: &Name) -> Result<(), OperatorError> {
         let dir = self.own_dir(table)?;
-        self.compaction.begin(&dir, table).map_err(OperatorError::Refused)
+        neutrally(|| self.compaction.begin(&dir, table)).map_err(OperatorError::Refused)
     }
 }
 

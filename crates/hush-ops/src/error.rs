@@ -22,7 +22,7 @@ pub enum OpsError {
     Singular,
     /// An entry of a pack column does not fit into its balanced digits: the table needs another shape.
     #[error(
-        "an entry of a pack column does not fit into four balanced bytes: build the table with another number of columns (--columns)"
+        "an entry of a pack column does not fit into four balanced bytes: build the table with another number of columns"
     )]
     PackColumns,
     /// The device of a backend failed: it has no memory left, or it is gone.

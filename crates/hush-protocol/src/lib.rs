@@ -9,6 +9,7 @@
 //! * [`keyword`]: look-ups by key, over every protocol.
 //! * [`wire`]: messages and their checks.
 //! * `trust/`: who published a table ([`signature`]), and how messages go through a relay ([`ohttp`]).
+//! * [`wording`]: texts that name options, as each door words them.
 //!
 //! The folders are private. Their modules are public here, each under one path.
 
@@ -25,6 +26,7 @@ mod slots;
 mod tables;
 mod trust;
 pub mod wire;
+pub mod wording;
 
 pub use error::ProtocolError;
 pub use families::{

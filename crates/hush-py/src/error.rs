@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use hush_client::http::{ErrorKind, HttpError};
+use hush_protocol::wording::Slot;
 use pyo3::{prelude::*, types::PyString};
 
 /// The class of an exception.
@@ -58,6 +59,27 @@ impl Kind {
             .import("hushdb._errors")
             .and_then(|errors| errors.getattr("raised")?.call1((errors.getattr(self.class())?, text)));
         raised.map_or_else(|error| error, PyErr::from_value)
+    }
+}
+
+/// Words what texts of libraries name, as a call in Python has it.
+pub(crate) fn named(slot: &Slot<'_>) -> String {
+    // A word of Python.
+    let keyword = |name: &str| if name == "as" { "as_".to_owned() } else { name.replace('-', "_") };
+    match slot {
+        Slot::Option(name) => keyword(name),
+        Slot::Switch(name) => format!("{}=True", keyword(name)),
+        Slot::Setting(name, value) => {
+            let value = value.to_string();
+            // A number, or what stands for a value.
+            let is_bare = value.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+            let quote = if is_bare { "" } else { "\"" };
+            format!("{}={quote}{value}{quote}", keyword(name))
+        }
+        Slot::Command(name, options) => {
+            let options: String = options.iter().map(|option| format!(", {}", named(option))).collect();
+            format!("hushdb.{name}(..{options})")
+        }
     }
 }
 

@@ -29,6 +29,10 @@ fn run(py: Python<'_>, line: Vec<std::ffi::OsString>) -> u8 {
 #[pymodule]
 #[pyo3(name = "_native")]
 mod native {
+    use hush_protocol::wording;
+    use pyo3::prelude::*;
+
+    use super::error;
     #[pymodule_export]
     use super::run;
     #[pymodule_export]
@@ -43,6 +47,13 @@ mod native {
         serve::{Server, table_name},
         snapshot::{Snapshot, apply, compact, inspect, push},
     };
+
+    /// Texts of the libraries are in words of Python from now on.
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        wording::speak(error::named);
+        Ok(())
+    }
 
     /// The version of the package.
     #[pymodule_export]

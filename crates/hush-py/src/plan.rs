@@ -79,7 +79,7 @@ impl Plan {
             ("security_bits", numbers(&|offer| offer.security_bits)),
             ("failure_log2", numbers(&|offer| offer.failure_log2)),
             ("linkable", flags(&|offer| offer.linkable == Linkable::Lookups)),
-            ("options", texts(&|offer| offer.options())),
+            ("options", texts(&embed::command_line)),
         ]);
         batch.map(ArrowStream::of).map_err(|error| Kind::Hush.raised(py, error))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hush_protocol::Name;
+use hush_protocol::{Name, wording::Wording};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -238,5 +238,6 @@ pub trait Operator: Send + Sync {
 }
 
 fn no_data() -> OperatorError {
-    OperatorError::Refused("this server keeps no tables of its own: start it with --data DIR".into())
+    let advice = Wording("start it with {data=DIR}");
+    OperatorError::Refused(format!("this server keeps no tables of its own: {advice}"))
 }

@@ -1,10 +1,10 @@
-//! Errors: a code for programs, and a message that says what to do in JavaScript where the session's says it for a terminal.
+//! Errors: a code for programs, and a message in words of JavaScript.
 
 use hush_client::{
     ClientError,
     session::{SessionError, TransportFailure, camel_case},
 };
-use hush_protocol::ProtocolError;
+use hush_protocol::{ProtocolError, wording::Slot};
 use wasm_bindgen::JsValue;
 
 use crate::object::{object, set};
@@ -91,20 +91,20 @@ fn code(error: &SessionError) -> &'static str {
     }
 }
 
-/// Where the session's own words name an option of the command line, those of the package.
+/// Words what texts of libraries name, as the package has it.
+pub(crate) fn named(slot: &Slot<'_>) -> String {
+    match slot {
+        Slot::Option("table") => "open(name)".into(),
+        Slot::Setting("max-hint", bytes) => format!("connect(url, {{ maxHintBytes: {bytes} }})"),
+        Slot::Setting(name, value) => format!("connect(url, {{ {}: {value} }})", camel_case(name)),
+        Slot::Switch(name) => format!("connect(url, {{ {}: true }})", camel_case(name)),
+        Slot::Option(name) | Slot::Command(name, _) => format!("connect(url, {{ {} }})", camel_case(name)),
+    }
+}
+
+/// What JavaScript says otherwise: keys of other types, and a server that is asked without a terminal.
 fn message(error: &SessionError) -> String {
     match error {
-        SessionError::Token { detail } => format!("{detail}: give one with connect(url, {{ token }})"),
-        SessionError::ChooseTable { tables } => {
-            format!("the server has several tables, choose one with open(name): {}", tables.join(", "))
-        }
-        SessionError::HintTooLong { bytes, limit } => format!(
-            "the table's hint is {bytes} bytes, more than the {limit} allowed: if you trust the server and have the memory, allow \
-             it with connect(url, {{ maxHintBytes: {bytes} }})"
-        ),
-        SessionError::Interrupted { present, bytes, reason } => format!(
-            "the download broke off after {present} of {bytes} bytes ({reason}): open the table again to go on from there"
-        ),
         SessionError::Client(ClientError::Protocol(ProtocolError::WrongLookup { actual: "key", .. })) => {
             "the table is looked up by key, not by position: give a string or bytes".into()
         }
@@ -116,7 +116,9 @@ fn message(error: &SessionError) -> String {
              /.well-known/ohttp-gateway, and give them with connect(url, { ohttpKeys })"
                 .into()
         }
-        SessionError::Relay { .. } => error.message(camel_case),
+        SessionError::Interrupted { present, bytes, reason } => format!(
+            "the download broke off after {present} of {bytes} bytes ({reason}): open the table again to go on from there"
+        ),
         error => error.to_string(),
     }
 }

@@ -23,10 +23,12 @@ mod work;
 
 use std::panic;
 
+use hush_protocol::wording;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Makes a panic an exception with its message. The module is of no use after one: the driver drops it.
 #[wasm_bindgen(start)]
 pub fn start() {
+    wording::speak(error::named);
     panic::set_hook(Box::new(|panic| wasm_bindgen::throw_str(&panic.to_string())));
 }

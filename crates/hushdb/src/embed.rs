@@ -24,7 +24,10 @@ use crate::commands::{
     plan::{self, PlanArgs},
     serve::{self, Front, ServeArgs},
 };
-pub use crate::commands::{plan::Planned, serve::tables_cache};
+pub use crate::commands::{
+    plan::{Planned, command_line},
+    serve::tables_cache,
+};
 
 /// Puts the table in a folder at a URL of an object store. Returns its epoch, and where it is.
 ///

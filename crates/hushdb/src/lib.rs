@@ -11,6 +11,7 @@ mod process;
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use hush_protocol::wording;
 
 /// A private lookup server: clients look records up, the server does not learn which.
 #[derive(Parser)]
@@ -59,6 +60,7 @@ enum Command {
 /// Runs the command of a command line, whose first word is the name of the program.
 pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     process::keep_memory_private();
+    wording::speak(report::named);
     let matches = match commands::config::matches(Cli::command(), line.into_iter().collect()) {
         Ok(matches) => matches,
         Err(error) => return report::exit(Err(error.into())),
@@ -85,5 +87,58 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
         Command::Keygen(args) => report::exit(commands::signing_key::run(&args)),
         Command::Presets(args) => report::exit(commands::presets::run(&args)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    /// Adds the names of a command's options, and of its commands, to `names`.
+    fn add_names(command: &clap::Command, names: &mut BTreeSet<String>) {
+        names.extend(command.get_arguments().filter_map(|arg| arg.get_long()).map(String::from));
+        for command in command.get_subcommands() {
+            names.insert(command.get_name().into());
+            add_names(command, names);
+        }
+    }
+
+    /// Calls `found` with each name in the slots of texts in the sources below `folder`.
+    fn each_slot(folder: &Path, found: &mut impl FnMut(&str)) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                each_slot(&path, found);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                for part in
+                    text.split("Wording(").skip(1).filter_map(|part| part.trim_start().strip_prefix('"'))
+                {
+                    let template = part.split('"').next().unwrap_or_default();
+                    let slots = template.split('{').skip(1).map(|part| part.split(['}', '=', '(']).next());
+                    slots.flatten().for_each(&mut *found);
+                }
+                for part in text.split("Slot::").skip(1) {
+                    if let Some((kind, rest)) = part.split_once('"')
+                        && kind.ends_with('(')
+                    {
+                        rest.split('"').take(1).for_each(&mut *found);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_libraries_name_options_that_there_are() {
+        let (mut names, mut count) = (BTreeSet::new(), 0);
+        add_names(&Cli::command(), &mut names);
+        each_slot(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut |name| {
+            count += 1;
+            assert!(names.contains(name), "no command has the option {name:?}");
+        });
+        assert!(count > 50, "{count}");
     }
 }

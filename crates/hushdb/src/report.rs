@@ -11,6 +11,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use hush_protocol::wording::Slot;
 use tracing::Level;
 
 /// The target of lines that are said, among the events of a log in JSON.
@@ -86,6 +87,19 @@ pub(crate) fn written(written: io::Result<()>) -> Result<(), String> {
     match written.and_then(|()| stdout().flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome.map_err(|error| format!("cannot write the output: {error}")),
+    }
+}
+
+/// Words what texts of libraries name, as a command line has it.
+pub(crate) fn named(slot: &Slot<'_>) -> String {
+    match slot {
+        Slot::Option("token") => "HUSHDB_TOKEN or --token".into(),
+        Slot::Option(name) | Slot::Switch(name) => format!("--{name}"),
+        Slot::Setting(name, value) => format!("--{name} {value}"),
+        Slot::Command(name, options) => {
+            let options: String = options.iter().map(|option| format!(" {}", named(option))).collect();
+            format!("'hushdb {name}{options}'")
+        }
     }
 }
 

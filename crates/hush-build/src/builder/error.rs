@@ -6,6 +6,7 @@ use hush_ops::OpsError;
 use hush_protocol::{
     InvalidName, Name, Protocol, ProtocolError,
     keyword::{FilterError, FilterKind},
+    wording::{Slot, Wording},
 };
 use hush_store::{cancel::Cancelled, snapshot::SnapshotError};
 use thiserror::Error;
@@ -22,19 +23,29 @@ pub enum BuildError {
     #[error("no table is within the budgets: {0}")]
     OutOfBudget(#[from] OutOfBudget),
     /// A number of columns was asked for that the protocol does not have.
-    #[error("{protocol} has a column for every slot: leave --columns out, or use --protocol simple")]
+    #[error(
+        "{protocol} has a column for every slot: {}",
+        Wording("leave {columns} out, or use {protocol=simple}")
+    )]
     NoColumns {
         /// The protocol.
         protocol: Protocol,
     },
     /// A form was asked for that tables of the protocol do not have.
-    #[error("{protocol} does not keep plaintexts as symbols: leave --form out, or use --protocol tfhe")]
+    #[error(
+        "{protocol} does not keep plaintexts as symbols: {}",
+        Wording("leave {form} out, or use {protocol=tfhe}")
+    )]
     NoForm {
         /// The protocol.
         protocol: Protocol,
     },
     /// The number of columns that was asked for makes a shape that cannot be.
-    #[error("--columns {columns} makes no table: {source}: choose another number, or leave --columns out")]
+    #[error(
+        "{} makes no table: {source}: {}",
+        Slot::Setting("columns", columns),
+        Wording("choose another number, or leave {columns} out")
+    )]
     Columns {
         /// What was asked for.
         columns: usize,
@@ -43,8 +54,8 @@ pub enum BuildError {
     },
     /// The pack columns of a plaintext would make more noise than is reckoned with.
     #[error(
-        "the pack columns of plaintext {plaintext} are larger than the noise of an answer allows: build the table with \
-         another number of columns (--columns)"
+        "the pack columns of plaintext {plaintext} are larger than the noise of an answer allows: {}",
+        Wording("build the table with another number of columns ({columns})")
     )]
     PackColumns {
         /// Which one.
@@ -52,28 +63,33 @@ pub enum BuildError {
     },
     /// The filter is none of a table of several tiers.
     #[error(
-        "a table of several tiers, or with room for changes, cannot have --filter {filter}: use band128 or band64, or --max-tiers 1 \
-         and no --updatable"
+        "a table of several tiers, or with room for changes, cannot have {}: {}",
+        Slot::Setting("filter", filter),
+        Wording("use band128 or band64, or {max-tiers=1} and no {updatable}")
     )]
     TierFilter {
         /// The filter.
         filter: FilterKind,
     },
     /// The tiers do not go up to the longest value.
-    #[error("the longest value has {longest} bytes: let the last of --tiers be as long")]
+    #[error("the longest value has {longest} bytes: {}", Wording("let the last of {tiers} be as long"))]
     TiersTooShort {
         /// The longest.
         longest: usize,
     },
     /// The tiers are not in order.
-    #[error("--tiers are lengths in bytes, each longer than the one before, at most {max} of them")]
+    #[error(
+        "{} are lengths in bytes, each longer than the one before, at most {max} of them",
+        Slot::Option("tiers")
+    )]
     TierOrder {
         /// The most there are.
         max: usize,
     },
     /// The keys of a tier can be put into no shape that the base's queries ask.
     #[error(
-        "the {records} values beyond {from} bytes fit no tier of this table: use other --tiers, or --max-tiers 1"
+        "the {records} values beyond {from} bytes fit no tier of this table: {}",
+        Wording("use other {tiers}, or {max-tiers=1}")
     )]
     NoTier {
         /// Values that are longer.
@@ -83,19 +99,24 @@ pub enum BuildError {
     },
     /// No segment beside the base holds so many changes.
     #[error(
-        "there is no room for {changes} changes beside this table, whose values fill plaintexts of their own: ask for room for fewer          (--changes)"
+        "there is no room for {changes} changes beside this table, whose values fill plaintexts of their own: {}",
+        Wording("ask for room for fewer ({changes})")
     )]
     NoChangeRoom {
         /// How many there was to be room for.
         changes: usize,
     },
     /// The table has no room for changes.
-    #[error("the table was built without room for changes: build it again with --updatable")]
+    #[error(
+        "the table was built without room for changes: {}",
+        Wording("build it again with {updatable=true}")
+    )]
     NotUpdatable,
     /// A changed value is longer than any slot holds.
     #[error(
         "the value of the key '{key}' has {bytes} bytes, and the longest that the table takes {longest}: make room for it with \
-         'hushdb compact --longest {bytes}', and apply the change then"
+         {}, and apply the change then",
+        Slot::Command("compact", &[Slot::Setting("longest", bytes)])
     )]
     ChangeTooLong {
         /// The key.
@@ -107,8 +128,11 @@ pub enum BuildError {
     },
     /// There are more changes than there is room for.
     #[error(
-        "the table has room for {room} changes, or for fewer of long values, and would have {changes}: fold those that are there \
-         into a new base with 'hushdb compact', which makes room for more with --changes N, and apply the others then"
+        "the table has room for {room} changes, or for fewer of long values, and would have {changes}: {}",
+        Wording(
+            "fold those that are there into a new base with {compact()}, which makes room for more with {changes=N}, and apply \
+                 the others then"
+        )
     )]
     ChangesFull {
         /// How many there would be.
@@ -166,9 +190,10 @@ pub enum BuildError {
 /// What a table needs and the machine does not have.
 #[derive(Debug, Error)]
 #[error(
-    "the table takes {} of {what}, {} are free: {why}; --force-size goes on all the same",
+    "the table takes {} of {what}, {} are free: {why}; {}",
     Bytes(*needed),
-    Bytes(*free)
+    Bytes(*free),
+    Wording("{force-size=true} goes on all the same")
 )]
 pub struct NoRoom {
     /// Disk or memory.

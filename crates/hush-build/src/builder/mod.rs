@@ -17,6 +17,7 @@ use hush_ingest::SpooledRecords;
 use hush_protocol::{
     descriptor::{BlobRef, Descriptor},
     facts::Database,
+    wording::Wording,
 };
 use hush_store::snapshot::{
     Changes, DB_FILE, DICTIONARY_FILE, FORMAT_VERSION, FileEntry, Header, Identity, SnapshotWriter, State,
@@ -190,9 +191,8 @@ fn hints(
                 // Not a full disk, nor what the data turned out to be.
                 BuildError::Ops(_) if !seats.is_empty() => {
                     writer.keep();
-                    progress.note(
-                        "the GPU did not do it: with --backend cpu, the build goes on from what is laid out",
-                    );
+                    let advice = Wording("with {backend=cpu}, the build goes on from what is laid out");
+                    progress.note(&format!("the GPU did not do it: {advice}"));
                 }
                 BuildError::Crew(_) => writer.keep(),
                 _ => {}

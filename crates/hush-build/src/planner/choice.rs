@@ -147,7 +147,7 @@ mod tests {
         let refused = within(Budgets { upload: Some(1000), ..Budgets::default() });
         let error = chosen(1 << 20, 1024, refused).err().expect("no such table").to_string();
         assert!(
-            error.contains("--max-upload allows 1000 B") && error.contains("the nearest is --protocol"),
+            error.contains("'max-upload' allows 1000 B") && error.contains("the nearest is 'protocol: "),
             "{error}"
         );
         // With keys there is one.

@@ -92,7 +92,7 @@ impl Machine {
     pub fn reference() -> &'static Self {
         static REFERENCE: LazyLock<Machine> = LazyLock::new(|| {
             serde_json::from_str(include_str!("reference_machine.json"))
-                .expect("written by plan --save-machine")
+                .expect("a profile that a planner has written")
         });
         &REFERENCE
     }

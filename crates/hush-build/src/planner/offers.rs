@@ -9,6 +9,7 @@ use hush_protocol::{
     facts::DbForm,
     presets::presets_of,
     ring_keys::LOOKUPS_PER_KEY,
+    wording::Slot,
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -154,23 +155,29 @@ impl Offer {
         self.setup_bytes_up + self.setup_bytes_down
     }
 
-    /// The options of `build` that make this table.
-    pub fn options(&self) -> String {
-        let mut text = format!("--protocol {} --preset {}", self.protocol, self.preset);
+    /// The options of `build` that make this table, with their values.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![("protocol", self.protocol.to_string()), ("preset", self.preset.to_owned())];
         // Columns change nothing of what is downloaded as it is.
         if self.protocol.page().has_columns() && self.bytes_up > 0 {
-            text += &format!(" --columns {}", self.geometry.columns);
+            options.push(("columns", self.geometry.columns.to_string()));
         }
-        if let Some(form) = self.form {
-            text += &format!(" --form {form}");
-        }
-        match &self.tiers[..] {
-            [_] => text + " --max-tiers 1",
+        options.extend(self.form.map(|form| ("form", form.to_string())));
+        options.push(match &self.tiers[..] {
+            [_] => ("max-tiers", "1".into()),
             ends => {
                 let ends: Vec<String> = ends.iter().map(usize::to_string).collect();
-                text + " --tiers " + &ends.join(",")
+                ("tiers", ends.join(","))
             }
-        }
+        });
+        options
+    }
+
+    /// These options in a message.
+    pub(super) fn told_options(&self) -> String {
+        let options = self.options();
+        let options = options.iter().map(|(name, value)| Slot::Setting(name, value).to_string());
+        options.collect::<Vec<_>>().join(" ")
     }
 
     /// What is to be small, of everything that counts.

@@ -3,6 +3,7 @@
 use std::{cmp::Ordering, fmt, str::FromStr};
 
 use hush_engine::{Bytes, Seconds};
+use hush_protocol::wording::Slot;
 use thiserror::Error;
 
 use super::{Clients, Offer};
@@ -190,10 +191,10 @@ impl Wishes {
         });
         let of_bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
         let bytes = [
-            ("a query", "--max-upload", offer.bytes_up, of_bytes(upload)),
-            ("an answer", "--max-download", offer.bytes_down, of_bytes(download)),
-            ("what a client sends and gets once", "--max-setup", offer.setup_bytes(), of_bytes(setup)),
-            ("a server's memory", "--max-memory", offer.server_bytes, memory),
+            ("a query", "max-upload", offer.bytes_up, of_bytes(upload)),
+            ("an answer", "max-download", offer.bytes_down, of_bytes(download)),
+            ("what a client sends and gets once", "max-setup", offer.setup_bytes(), of_bytes(setup)),
+            ("a server's memory", "max-memory", offer.server_bytes, memory),
         ];
         let bytes = bytes.into_iter().filter_map(|(name, option, needed, limit)| {
             let text = |bytes: f64| Bytes(bytes as usize).to_string();
@@ -201,7 +202,7 @@ impl Wishes {
         });
         let time = latency.map(|limit| Need {
             name: "a look-up",
-            option: "--max-latency",
+            option: "max-latency",
             needed: self.latency(offer),
             limit,
             text: |seconds| Seconds(seconds).to_string(),
@@ -233,13 +234,14 @@ impl Wishes {
             let least = needed.fold(f64::INFINITY, f64::min);
             let Need { name, option, limit, text, .. } = need;
             (least > *limit).then(|| {
+                let option = Slot::Option(option);
                 format!("{name} takes at least {}, and {option} allows {}", text(least), text(*limit))
             })
         });
         let binding: Vec<String> = binding.collect();
         let exceeded = needs.iter().filter(|need| !need.is_met()).map(|need| {
             let Need { name, option, limit, text, needed } = need;
-            format!("{name} of {} ({option} allows {})", text(*needed), text(*limit))
+            format!("{name} of {} ({} allows {})", text(*needed), Slot::Option(option), text(*limit))
         });
         let exceeded: Vec<String> = exceeded.collect();
         let binding = match binding.is_empty() {
@@ -252,7 +254,7 @@ impl Wishes {
 
 /// No table is within the budgets.
 #[derive(Clone, Debug, Error)]
-#[error("{binding}: the nearest is {} with {exceeded}", nearest.options())]
+#[error("{binding}: the nearest is {} with {exceeded}", nearest.told_options())]
 pub struct OutOfBudget {
     binding: String,
     /// The table that exceeds its budgets least.

@@ -149,7 +149,7 @@ fn changes_that_do_not_fit_are_refused_and_nothing_is_lost() {
     assert!(error.to_string().contains("'hushdb compact'"), "{error}");
     let error = folder.apply(&cpu, [(5, value(51, 5))].into()).unwrap_err();
     assert!(matches!(error, BuildError::ChangeTooLong { bytes: 51, longest: 50, .. }), "{error}");
-    assert!(error.to_string().contains("'hushdb compact --longest 51'"), "{error}");
+    assert!(error.to_string().contains("'compact' with 'longest: 51'"), "{error}");
     assert_eq!(folder.descriptor().epoch, epoch);
     check(&folder, &*folder.open(&cpu).unwrap());
 

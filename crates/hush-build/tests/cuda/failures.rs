@@ -178,7 +178,7 @@ fn the_cpu_goes_on_where_a_device_failed() {
     let error = folder.build("failed", &gpu, &failing).unwrap_err();
     assert!(error.to_string().contains("told to fail"), "{error}");
     let notes = failing.told.notes.into_inner().unwrap();
-    assert!(notes.last().unwrap().contains("with --backend cpu, the build goes on"), "{notes:?}");
+    assert!(notes.last().unwrap().contains("with 'backend: cpu', the build goes on"), "{notes:?}");
     let resumed = Resumed::default();
     let target = folder.build("failed", &on_cpu(), &resumed).unwrap();
     assert_eq!(resumed.0.into_inner().unwrap()[0], 75, "all records are laid out");

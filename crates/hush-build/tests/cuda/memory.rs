@@ -27,7 +27,7 @@ fn fits(
             let text = refused.to_string();
             assert!(text.starts_with("the table needs ") && text.contains("(database "), "{text}");
             assert!(
-                text.contains(" are free on emulator: use --backend cpu, or a table of at most"),
+                text.contains(" are free on emulator: use 'backend: cpu', or a table of at most"),
                 "{text}"
             );
             None

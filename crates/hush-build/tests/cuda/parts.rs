@@ -163,7 +163,7 @@ fn a_table_that_all_of_them_do_not_hold_is_refused_with_figures() {
     let Some(OpenError::Memory(refused)) = refused else { panic!("{refused:?}") };
     let text = refused.to_string();
     assert!(text.starts_with("the table needs ") && text.contains(" of device memory (database "), "{text}");
-    let told = " are free on emulator and emulator: use --backend cpu, or a table of at most about ";
+    let told = " are free on emulator and emulator: use 'backend: cpu', or a table of at most about ";
     assert!(text.contains(told), "{text}");
     let told = Told::default();
     let engine = open(&folder.table(), Verify::Header, &backends(BackendChoice::Auto, few()), &told).unwrap();

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use hush_protocol::descriptor::BlobRef;
+use hush_protocol::{descriptor::BlobRef, wording::Wording};
 use thiserror::Error;
 
 use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore, serials::SerialStore};
@@ -17,7 +17,10 @@ use crate::session::{CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, Key
 #[non_exhaustive]
 pub enum FileCacheError {
     /// A file or directory cannot be used.
-    #[error("cannot use the cache at {path}: {source} (set XDG_CACHE_HOME, or use --no-cache)")]
+    #[error(
+        "cannot use the cache at {path}: {source} ({})",
+        Wording("set XDG_CACHE_HOME, or use {no-cache=true}")
+    )]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -25,7 +28,10 @@ pub enum FileCacheError {
         source: io::Error,
     },
     /// No cache directory is known.
-    #[error("no home directory is known to keep the hint in: set XDG_CACHE_HOME, or use --no-cache")]
+    #[error(
+        "no home directory is known to keep the hint in: {}",
+        Wording("set XDG_CACHE_HOME, or use {no-cache=true}")
+    )]
     NoDirectory,
 }
 

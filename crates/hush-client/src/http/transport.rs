@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use hush_protocol::wording::Wording;
 use ureq::{
     Agent, Body, Proxy, Timeout,
     http::{Response, Uri},
@@ -19,18 +20,20 @@ use super::{
 use crate::session::{self, Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
 /// Words of the TLS library, and what they mean.
-const TLS_FAILURES: [(&str, &str); 4] = [
+const TLS_FAILURES: [(&str, Wording); 4] = [
     (
         "InvalidContentType",
-        "what answers there speaks http, not https: the URL may have to begin with http://",
+        Wording("what answers there speaks http, not https: the URL may have to begin with http://"),
     ),
-    ("CertificateRequired", "the server asks clients for a certificate: --client-cert"),
+    ("CertificateRequired", Wording("the server asks clients for a certificate: {client-cert}")),
     (
         "CaUsedAsEndEntity",
-        "the server's own certificate is that of an authority, which signs others and is no server's: its operator must make one \
+        Wording(
+            "the server's own certificate is that of an authority, which signs others and is no server's: its operator must make one \
          with basicConstraints=critical,CA:FALSE, or have the authority sign one",
+        ),
     ),
-    ("UnknownIssuer", "nobody that is trusted has signed the server's certificate"),
+    ("UnknownIssuer", Wording("nobody that is trusted has signed the server's certificate")),
 ];
 
 /// The header that ends a connection with its response.
@@ -181,9 +184,11 @@ fn proxy(url: &ServerUrl) -> Option<Proxy> {
 fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
     let refused = |reason: String| HttpError::Certificates { reason };
     if options.is_insecure && !url.is_loopback() {
-        let reason = "without a check of its certificate, anyone on the way could be the server: --insecure is for \
-                      this machine's loopback alone, and --ca-cert for a certificate of your own";
-        return Err(refused(reason.into()));
+        let reason = Wording(
+            "without a check of its certificate, anyone on the way could be the server: {insecure=true} is for \
+                      this machine's loopback alone, and {ca-cert} for a certificate of your own",
+        );
+        return Err(refused(reason.to_string()));
     }
     let roots = match &options.ca_cert {
         // Android's own are behind its JVM, and a verifier that was not given that panics: Mozilla's, as of the build.
@@ -269,5 +274,5 @@ fn proxy_advice(said: &str) -> &'static str {
 /// What the TLS library says, or in its place what to do.
 fn no_tls(said: &str) -> TransportFailure {
     let explained = TLS_FAILURES.iter().find(|(name, _)| said.contains(name));
-    TransportFailure::Tls { reason: explained.map_or(said, |(_, reason)| reason).into() }
+    TransportFailure::Tls { reason: explained.map_or_else(|| said.into(), |(_, reason)| reason.to_string()) }
 }

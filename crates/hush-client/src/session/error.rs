@@ -2,7 +2,12 @@
 
 use std::{error::Error, time::Duration};
 
-use hush_protocol::{ProtocolError, descriptor::Descriptor, wire::WireError};
+use hush_protocol::{
+    ProtocolError,
+    descriptor::Descriptor,
+    wire::WireError,
+    wording::{Slot, Wording},
+};
 use thiserror::Error;
 
 use crate::ClientError;
@@ -93,8 +98,10 @@ pub enum SessionError {
     },
     /// The secure connection could not be made.
     #[error(
-        "no secure connection to {url} ({reason}): check that its certificate is valid for this name and trusted \
-         by this system, or by --ca-cert"
+        "no secure connection to {url} ({reason}): {}",
+        Wording(
+            "check that its certificate is valid for this name and trusted by this system, or by {ca-cert}"
+        )
     )]
     Tls {
         /// Base URL of the server.
@@ -113,8 +120,11 @@ pub enum SessionError {
     TokenInTheOpen,
     /// A relay could make up keys of the server, and read a token that is sealed for them.
     #[error(
-        "a token goes through a relay only if it is sealed for keys that are surely the server's: fetch them from the server, with \
-         curl -o FILE https://SERVER/.well-known/ohttp-gateway, and name the file with --ohttp-keys"
+        "a token goes through a relay only if it is sealed for keys that are surely the server's: {}",
+        Wording(
+            "fetch them from the server, with curl -o FILE https://SERVER/.well-known/ohttp-gateway, and name the file with \
+                 {ohttp-keys}"
+        )
     )]
     TokenToRelay,
     /// The way through a relay is of no use.
@@ -124,7 +134,7 @@ pub enum SessionError {
         reason: String,
     },
     /// The server asks for a token, or for another one.
-    #[error("{detail}: give one with HUSHDB_TOKEN or --token")]
+    #[error("{detail}: {}", Wording("give one with {token}"))]
     Token {
         /// What the server says.
         detail: String,
@@ -159,7 +169,7 @@ pub enum SessionError {
     #[error("the server has no tables")]
     NoTables,
     /// The server has several tables and none was named.
-    #[error("the server has several tables, choose one with --table: {}", tables.join(", "))]
+    #[error("the server has several tables, choose one with {}: {}", Slot::Option("table"), tables.join(", "))]
     ChooseTable {
         /// Their names.
         tables: Vec<String>,
@@ -221,7 +231,8 @@ pub enum SessionError {
     /// The table's hint is longer than this client accepts.
     #[error(
         "the table's hint is {bytes} bytes, more than the {limit} allowed: if you trust the server and have the \
-         space, allow it with --max-hint {bytes}"
+         space, allow it with {}",
+        Slot::Setting("max-hint", bytes)
     )]
     HintTooLong {
         /// Its length in bytes.

@@ -1,4 +1,4 @@
-//! What bindings of a language make of an error: its kind, and its message in their terms.
+//! What bindings of a language make of an error: its kind, and how they call options.
 
 use super::SessionError;
 use crate::ClientError;
@@ -42,16 +42,6 @@ impl SessionError {
             _ => ErrorKind::Other,
         }
     }
-
-    /// The message with options of the command line, such as `--ca-cert`, as `named` calls them: it is given `ca-cert`.
-    pub fn message(&self, named: impl Fn(&str) -> String) -> String {
-        let word = |word: &str| {
-            let name =
-                word.strip_prefix("--").filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase()));
-            name.map_or_else(|| word.to_owned(), &named)
-        };
-        self.to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
-    }
 }
 
 impl ClientError {
@@ -87,12 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_named_as_the_caller_does() {
-        let error = SessionError::Tls { url: "https://hush.example".into(), reason: "a -- b --1".into() };
-        let message = error.message(|name| format!("<{name}>"));
-        assert!(message.contains("(a -- b --1)"), "{message}");
-        assert!(message.ends_with("trusted by this system, or by <ca-cert>"), "{message}");
-        let error = SessionError::Token { detail: "none".into() };
-        assert_eq!(error.message(str::to_uppercase), "none: give one with HUSHDB_TOKEN or TOKEN");
+    fn options_are_named_as_languages_do() {
+        assert_eq!(["ca-cert", "key", "lookups-per-key"].map(camel_case), ["caCert", "key", "lookupsPerKey"]);
     }
 }

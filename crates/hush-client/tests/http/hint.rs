@@ -151,7 +151,7 @@ fn a_hint_that_is_too_long_is_not_downloaded() {
         HttpClient::connect(&server.url(), options).unwrap().open(None)
     };
     let error = open(bytes - 1).err().unwrap();
-    assert!(error.to_string().ends_with(&format!("--max-hint {bytes}")), "{error}");
+    assert!(error.to_string().ends_with(&format!("'max-hint: {bytes}'")), "{error}");
     assert!(server.requests("/v1/blobs/").is_empty());
     open(bytes).unwrap();
 }

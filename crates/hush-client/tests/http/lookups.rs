@@ -264,7 +264,7 @@ fn a_table_is_chosen_by_name_or_is_the_only_one() {
         opened.err().unwrap()
     };
     assert!(matches!(error(&[], None), HttpError::NoTables));
-    assert!(error(&["a", "b"], None).to_string().contains("--table: a, b"));
+    assert!(error(&["a", "b"], None).to_string().contains("'table': a, b"));
     assert_eq!(error(&["a", "b"], Some("c")).to_string(), "the server has no table 'c': it has a, b");
     assert!(matches!(error(&["a/../b"], None), HttpError::NotHushDb { .. }));
 }

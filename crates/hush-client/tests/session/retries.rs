@@ -180,7 +180,7 @@ fn failures_that_stay_are_told_at_once() {
         (
             TransportFailure::Tls { reason: "expired".into() },
             "no secure connection to http://Localhost:7700 (expired): check that its certificate is valid for this \
-             name and trusted by this system, or by --ca-cert",
+             name and trusted by this system, or by 'ca-cert'",
         ),
         (
             TransportFailure::Odd { reason: "no status line".into() },

@@ -7,6 +7,7 @@ use hush_protocol::{
     any_page::{SegmentParams, TableParams},
     facts::FileSpec,
     hosted_parts::{Share, shares},
+    wording::Wording,
 };
 use thiserror::Error;
 
@@ -288,10 +289,8 @@ impl DoesNotFit {
         if self.is_part {
             return "have more parts, or no GPUs for them".into();
         }
-        format!(
-            "use --backend cpu, or a table of at most about {} of records of this shape",
-            Bytes(self.fits)
-        )
+        let use_cpu = Wording("use {backend=cpu}");
+        format!("{use_cpu}, or a table of at most about {} of records of this shape", Bytes(self.fits))
     }
 }
 
@@ -339,7 +338,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "the table needs 72.50 GiB of device memory (database 64.00 GiB, pack columns 8.00 GiB, a batch of one query \
-             64.00 MiB), 36.25 GiB are free on GPU: use --backend cpu, or a table of at most about 32.00 GiB of records of this \
+             64.00 MiB), 36.25 GiB are free on GPU: use 'backend: cpu', or a table of at most about 32.00 GiB of records of this \
              shape"
         );
         let refused =

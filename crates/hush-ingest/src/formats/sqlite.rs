@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use hush_protocol::wording::Wording;
 use rusqlite::{
     Connection, ErrorCode, InterruptHandle, OpenFlags, Row, config::DbConfig, limits::Limit, types::ValueRef,
 };
@@ -46,8 +47,8 @@ impl SqliteReader {
         };
         let names = query.column_names(&connection).map_err(refused)?;
         if names.is_empty() {
-            let reason = "returns no columns; write a SELECT";
-            return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
+            let reason = Wording("{sql} returns no columns; write a SELECT");
+            return Err(IngestError::Option { path: path.into(), reason });
         }
         let projection = Projection::new(path, &names, options)?.untyped();
         let scan = Scan { projection: projection.clone(), path: path.into(), sql: query.sql };

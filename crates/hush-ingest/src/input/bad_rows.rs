@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::wording::Wording;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,8 +17,8 @@ pub(crate) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), Inges
     let Ok(own) = bad_rows.metadata().as_ref().map(id) else { return Ok(()) };
     let is_own = |input: &&Input| matches!(input, Input::Path(path) if path.metadata().is_ok_and(|file| id(&file) == own));
     inputs.iter().find(is_own).map_or(Ok(()), |input| {
-        let reason = "names the input itself: choose another file";
-        Err(IngestError::Option { path: input.path().into(), option: "--skip-bad-rows", reason })
+        let reason = Wording("{skip-bad-rows} names the input itself: choose another file");
+        Err(IngestError::Option { path: input.path().into(), reason })
     })
 }
 

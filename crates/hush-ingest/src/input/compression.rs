@@ -120,7 +120,7 @@ enum BadCompression {
     #[error("damaged, or not {name} data: {message}; fetch the file again")]
     Damaged { name: &'static str, message: String },
     #[error(
-        "its Zstandard window is longer than {} MiB; compress it again with --long={MAX_WINDOW_LOG} at most",
+        "its Zstandard window is longer than {} MiB; compress it again with zstd --long={MAX_WINDOW_LOG} at most",
         1 << (MAX_WINDOW_LOG - 20)
     )]
     Window,

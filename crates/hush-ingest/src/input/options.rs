@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use hush_protocol::normal_form::NormalForm;
+use hush_protocol::{normal_form::NormalForm, wording::Wording};
 
 use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
 use crate::{
@@ -202,62 +202,61 @@ impl IngestOptions {
 
     /// Refuses options that contradict each other or do not fit `format`.
     pub(crate) fn check(&self, path: &Path, format: Format) -> Result<(), IngestError> {
-        let refuse = |option, reason| Err(IngestError::Option { path: path.into(), option, reason });
-        for (option, columns) in [("--key", &self.key), ("--value", &self.value)] {
+        let refuse = |reason| Err(IngestError::Option { path: path.into(), reason });
+        for (option, columns) in [(Wording("{key}"), &self.key), (Wording("{value}"), &self.value)] {
             if let Some(at) = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at])) {
                 return Err(IngestError::RepeatedOption { option, column: columns[at].clone() });
             }
             if format == Format::Folder && !columns.is_empty() {
-                return refuse(
-                    option,
-                    "does not apply to a folder of files: the key is the file name, the value its content",
-                );
+                return refuse(Wording(
+                    "{key} and {value} do not apply to a folder of files: the key is the file name, the value its content",
+                ));
             }
         }
         if !self.normalize.is_empty() && self.key.is_empty() {
-            return refuse("--normalize", "applies to keys: name the columns of the key");
+            return refuse(Wording("{normalize} applies to keys: name the columns of the key"));
         }
         if matches!(format, Format::Folder | Format::Postgres) && self.format.is_some() {
-            return refuse("--format", "applies to files and standard input only");
+            return refuse(Wording("{format} applies to files and standard input only"));
         }
         if format != Format::Folder {
             if self.folder == Some(FolderAs::Files) {
-                return refuse("--as files", "applies to folders only");
+                return refuse(Wording("{as=files} applies to folders only"));
             }
             if self.hidden {
-                return refuse("--hidden", "applies to folders only");
+                return refuse(Wording("{hidden=true} applies to folders only"));
             }
             if self.follow_links {
-                return refuse("--follow-links", "applies to folders only");
+                return refuse(Wording("{follow-links=true} applies to folders only"));
             }
         }
         let CsvDialect { separator, header, quote, backslash } = self.csv;
         let of_csv = [
-            ("separator", separator.is_some()),
-            ("header", header == Some(true)),
-            ("no-header", header == Some(false)),
-            ("quote", quote != CsvDialect::default().quote),
-            ("escape", backslash),
+            (Wording("{separator} applies to CSV only"), separator.is_some()),
+            (Wording("{header=true} applies to CSV only"), header == Some(true)),
+            (Wording("{no-header=true} applies to CSV only"), header == Some(false)),
+            (Wording("{quote} applies to CSV only"), quote != CsvDialect::default().quote),
+            (Wording("{escape} applies to CSV only"), backslash),
         ];
-        if let Some((option, _)) = of_csv.into_iter().find(|(_, given)| *given && format != Format::Csv) {
-            return refuse(option, "applies to CSV only");
+        if let Some((reason, _)) = of_csv.into_iter().find(|(_, given)| *given && format != Format::Csv) {
+            return refuse(reason);
         }
         if backslash && quote.is_none() {
-            return refuse("escape", "applies within quotes, and the option quote says that there are none");
+            return refuse(Wording("{escape} applies within quotes, and {quote} says that there are none"));
         }
         if separator.is_some() && separator == quote {
-            return refuse("separator", "is the quote: choose another one of both");
+            return refuse(Wording("{separator} is the quote: choose another one of both"));
         }
         if !matches!(format, Format::Sqlite | Format::Postgres) {
             if self.sql.is_some() {
-                return refuse("--sql", "applies to SQLite files and PostgreSQL only");
+                return refuse(Wording("{sql} applies to SQLite files and PostgreSQL only"));
             }
             if self.table.is_some() {
-                return refuse("--table", "applies to SQLite files and PostgreSQL only");
+                return refuse(Wording("{table} applies to SQLite files and PostgreSQL only"));
             }
         }
         if self.sql.is_some() && self.table.is_some() {
-            return refuse("--sql", "and --table exclude each other; use one");
+            return refuse(Wording("{sql} and {table} exclude each other; use one"));
         }
         Ok(())
     }

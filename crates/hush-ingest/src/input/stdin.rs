@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use hush_protocol::schema::Schema;
+use hush_protocol::{schema::Schema, wording::Wording};
 use serde_json::Value;
 
 use crate::input::key_list::without_mark;
@@ -29,8 +29,9 @@ impl StdinReader {
         let format = options.stated_format().unwrap_or(Format::Jsonl);
         options.check(path, format)?;
         if !format.is_stream() {
-            let reason = "of standard input is csv, jsonl or arrow; write the input to a file first";
-            return Err(IngestError::Option { path: path.into(), option: "--format", reason });
+            let reason =
+                Wording("{format} of standard input is csv, jsonl or arrow; write the input to a file first");
+            return Err(IngestError::Option { path: path.into(), reason });
         }
         Ok(Self::Waiting(options.clone().into()))
     }
@@ -46,8 +47,10 @@ fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     let is_arrow = is_arrow(&head);
     let first = without_mark(&head).unwrap_or(&head).trim_ascii_start().first();
     if options.stated_format().is_none() && !is_arrow && first.is_some_and(|byte| !b"{[".contains(byte)) {
-        let reason = "says what standard input is, csv, jsonl or arrow: it begins like no JSON and no Arrow";
-        return Err(IngestError::Option { path: path.into(), option: "--format", reason });
+        let reason = Wording(
+            "{format} says what standard input is, csv, jsonl or arrow: it begins like no JSON and no Arrow",
+        );
+        return Err(IngestError::Option { path: path.into(), reason });
     }
     Ok(match options.stated_format() {
         Some(Format::Csv) => Box::new(CsvReader::new(path, text, options)?),

@@ -62,7 +62,7 @@ fn bad_rows_are_not_written_over_the_input() {
     for bad_rows in [file.path.clone(), link] {
         let options = IngestOptions { bad_rows: Some(bad_rows), ..options("k", "v") };
         let message = file.error(&options);
-        assert_eq!(message, "t.csv: --skip-bad-rows names the input itself: choose another file");
+        assert_eq!(message, "t.csv: 'skip-bad-rows' names the input itself: choose another file");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "k,v\n1,a\n2\n");
     }
 }

@@ -97,7 +97,7 @@ fn long_windows_are_refused() {
     assert_eq!(Fixture::new("t.jsonl.zst", compressed(27)).read(&options("id", "")).unwrap().len(), 2);
     assert_eq!(
         Fixture::new("t.jsonl.zst", compressed(28)).error(&options("id", "")),
-        "t.jsonl.zst: cannot read: its Zstandard window is longer than 128 MiB; compress it again with --long=27 at most"
+        "t.jsonl.zst: cannot read: its Zstandard window is longer than 128 MiB; compress it again with zstd --long=27 at most"
     );
 }
 

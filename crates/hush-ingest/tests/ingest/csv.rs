@@ -123,7 +123,7 @@ fn quotes_that_never_close_are_refused() {
 #[test]
 fn text_behind_a_closing_quote_is_refused() {
     for (content, place, [line, last_line], shown, advice) in [
-        ("k,v\n1,\"a\\\"b\"\n", "row 1 (line 2)", [2, 2], r#"a\"b""#, "set the option escape to backslash"),
+        ("k,v\n1,\"a\\\"b\"\n", "row 1 (line 2)", [2, 2], r#"a\"b""#, "set 'escape: backslash'"),
         (
             "key,value\n\"a\"x,1\n",
             "row 1 (line 2)",
@@ -131,7 +131,7 @@ fn text_behind_a_closing_quote_is_refused() {
             r#"a"x,1"#,
             "write a quote within a quoted field twice",
         ),
-        ("k,v\n1,a\n2,\"b\n\n3,\"c\n", "row 2 (line 3)", [3, 5], r#"3,"c"#, "set the option quote to none"),
+        ("k,v\n1,a\n2,\"b\n\n3,\"c\n", "row 2 (line 3)", [3, 5], r#"3,"c"#, "set 'quote: none'"),
         ("k,v\n1,\"a\" \n", "row 1 (line 2)", [2, 2], r#"a" "#, "twice"),
         ("\"k\"x,v\n1,a\n", "row 0 (line 1)", [1, 1], r#"k"x,v"#, "twice"),
     ] {

@@ -67,7 +67,7 @@ fn without_named_values_the_first_object_sets_the_columns() {
     let file = lines("{\"k\":1,\"v\":\"a\"}\n\n{\"k\":2,\"v\":\"b\",\"extra\":1}\n");
     let message = file.error(&options("k", ""));
     assert!(message.starts_with("t.jsonl, row 2 (line 3): the field \"extra\" is not in the first object"));
-    assert!(message.ends_with("name the columns to keep with --value"));
+    assert!(message.ends_with("name the columns to keep with 'value'"));
 }
 
 #[test]

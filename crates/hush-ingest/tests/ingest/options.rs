@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use hush_ingest::{CsvDialect, Format, IngestError, IngestOptions, Input, open};
-use hush_protocol::{normal_form::Normalization, schema::Column};
+use hush_protocol::{normal_form::Normalization, schema::Column, wording::Wording};
 
 use crate::{Fixture, one_of_each_format, options, pairs, read};
 
@@ -74,7 +74,7 @@ fn long_values_name_the_row_and_the_option() {
         let message = file.error(&limited(size - 1));
         assert!(message.contains(", row 1"), "{message}");
         assert!(message.contains(&format!("the value has {size} bytes, the limit is {}", size - 1)));
-        assert!(message.contains("--max-value-size"));
+        assert!(message.contains("'max-value-size'"));
     }
 }
 
@@ -82,24 +82,24 @@ fn long_values_name_the_row_and_the_option() {
 fn repeated_and_foreign_options_are_refused() {
     for file in one_of_each_format() {
         let repeated = file.read(&options("id,name,id", "")).unwrap_err();
-        assert_eq!(repeated.to_string(), "--key names the column \"id\" twice; name it once");
+        assert_eq!(repeated.to_string(), "'key' names the column \"id\" twice; name it once");
         assert!(matches!(
             file.read(&options("", "id,id")),
-            Err(IngestError::RepeatedOption { option: "--value", .. })
+            Err(IngestError::RepeatedOption { option: Wording("{value}"), .. })
         ));
         if !file.path.ends_with("t.db") {
             let sql = IngestOptions { sql: Some("select 1".into()), ..IngestOptions::default() };
-            assert!(file.error(&sql).ends_with(": --sql applies to SQLite files and PostgreSQL only"));
+            assert!(file.error(&sql).ends_with(": 'sql' applies to SQLite files and PostgreSQL only"));
             let table = IngestOptions { table: Some("t".into()), ..IngestOptions::default() };
-            assert!(file.error(&table).ends_with(": --table applies to SQLite files and PostgreSQL only"));
+            assert!(file.error(&table).ends_with(": 'table' applies to SQLite files and PostgreSQL only"));
         }
         let hidden = IngestOptions { hidden: true, ..IngestOptions::default() };
-        assert!(file.error(&hidden).ends_with(": --hidden applies to folders only"));
+        assert!(file.error(&hidden).ends_with(": 'hidden: true' applies to folders only"));
         let follow_links = IngestOptions { follow_links: true, ..IngestOptions::default() };
-        assert!(file.error(&follow_links).ends_with(": --follow-links applies to folders only"));
+        assert!(file.error(&follow_links).ends_with(": 'follow-links: true' applies to folders only"));
     }
     let sql = IngestOptions { sql: Some("select 1".into()), ..IngestOptions::default() };
-    assert!(matches!(open(&Input::Stdin, &sql), Err(IngestError::Option { option: "--sql", .. })));
+    assert!(matches!(open(&Input::Stdin, &sql), Err(IngestError::Option { .. })));
 }
 
 #[test]
@@ -193,21 +193,21 @@ fn quotes_and_escapes_are_of_csv_alone() {
         file.error(&IngestOptions { csv, ..options("k", "") })
     };
     let jsonl = Fixture::new("t.jsonl", "{\"k\":1}\n");
-    assert_eq!(refused(&jsonl, None, false), "t.jsonl: quote applies to CSV only");
-    assert_eq!(refused(&jsonl, Some(b'"'), true), "t.jsonl: escape applies to CSV only");
+    assert_eq!(refused(&jsonl, None, false), "t.jsonl: 'quote' applies to CSV only");
+    assert_eq!(refused(&jsonl, Some(b'"'), true), "t.jsonl: 'escape' applies to CSV only");
     let csv = Fixture::new("t.csv", "k\n1\n");
-    assert!(refused(&csv, None, true).starts_with("t.csv: escape applies within quotes"));
+    assert!(refused(&csv, None, true).starts_with("t.csv: 'escape' applies within quotes"));
     for (option, dialect) in [
-        ("separator", CsvDialect { separator: Some(b';'), ..CsvDialect::default() }),
-        ("header", CsvDialect { header: Some(true), ..CsvDialect::default() }),
-        ("no-header", CsvDialect { header: Some(false), ..CsvDialect::default() }),
+        ("'separator'", CsvDialect { separator: Some(b';'), ..CsvDialect::default() }),
+        ("'header: true'", CsvDialect { header: Some(true), ..CsvDialect::default() }),
+        ("'no-header: true'", CsvDialect { header: Some(false), ..CsvDialect::default() }),
     ] {
         let message = jsonl.error(&IngestOptions { csv: dialect, ..options("k", "") });
         assert_eq!(message, format!("t.jsonl: {option} applies to CSV only"));
     }
     let quote = CsvDialect { separator: Some(b'"'), ..CsvDialect::default() };
     let message = csv.error(&IngestOptions { csv: quote, ..options("k", "") });
-    assert!(message.starts_with("t.csv: separator is the quote"), "{message}");
+    assert!(message.starts_with("t.csv: 'separator' is the quote"), "{message}");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn keys_have_their_normal_form_and_values_do_not() {
         let mut source = open(&Input::Path(file.path.clone()), &normal("k", "v")).unwrap();
         assert_eq!(source.by_ref().filter(Result::is_ok).count(), 2);
         assert_eq!(source.columns().unwrap().normalize, normalize);
-        assert_eq!(file.error(&normal("", "v")).split(": ").nth(1), Some("--normalize applies to keys"));
+        assert_eq!(file.error(&normal("", "v")).split(": ").nth(1), Some("'normalize' applies to keys"));
     }
     // Numbers beside text stay as they are. Clients could not tell the text of a column that has both.
     let numbers =
@@ -252,5 +252,5 @@ fn keys_have_their_normal_form_and_values_do_not() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("A"), "a").unwrap();
     let error = read(folder.path(), &normal("", "")).unwrap_err().to_string();
-    assert!(error.contains("--normalize applies to keys"), "{error}");
+    assert!(error.contains("'normalize' applies to keys"), "{error}");
 }

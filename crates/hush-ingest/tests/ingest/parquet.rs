@@ -313,8 +313,8 @@ fn bad_utf8_and_empty_files_are_refused() {
     let bad = file("REQUIRED BYTE_ARRAY v (UTF8);", vec![bytes(&[Some(b"ok"), Some(b"\xff")])]);
     assert_eq!(
         bad.error(&IngestOptions::default()),
-        "t.parquet, row 2, column \"v\": not valid UTF-8; correct this text, or leave the column out with --value; \
-         --sql can read it as bytes: CAST(column AS BLOB)"
+        "t.parquet, row 2, column \"v\": not valid UTF-8; correct this text, or leave the column out with 'value'; \
+         'sql' can read it as bytes: CAST(column AS BLOB)"
     );
     for groups in [vec![], vec![vec![Values::I32(vec![])]]] {
         let empty = file_bytes("REQUIRED INT32 v;", WriterProperties::default(), groups);

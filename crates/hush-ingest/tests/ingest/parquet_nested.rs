@@ -36,7 +36,7 @@ fn a_list_may_be_null_or_empty_and_so_may_its_elements() {
     // As a key, a list is its text.
     assert_eq!(
         file.error(&options("v", "k")),
-        "t.parquet, row 1, column \"v\": a key cannot be null; remove the row or choose another --key"
+        "t.parquet, row 1, column \"v\": a key cannot be null; remove the row or choose another 'key'"
     );
 }
 

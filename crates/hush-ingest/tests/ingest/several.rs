@@ -43,7 +43,7 @@ fn a_folder_of_tables_is_asked_about() {
     let folder = folder(&files);
     for asked in [options("", ""), options("k", "v")] {
         let message = read(folder.path(), &asked).unwrap_err().to_string();
-        assert!(message.contains(": a folder that has a.csv: --as rows takes"), "{message}");
+        assert!(message.contains(": a folder that has a.csv: 'as: rows' takes"), "{message}");
     }
     // By name, whatever the order of the columns.
     let expected = pairs(&[("1", "a"), ("2", "b"), ("3", "c")]);
@@ -56,7 +56,7 @@ fn a_folder_of_tables_is_asked_about() {
     // A file is no folder of values.
     let message =
         Fixture::new("t.csv", "k\n1\n").error(&IngestOptions { folder: files.folder, ..options("", "") });
-    assert_eq!(message, "t.csv: --as files applies to folders only");
+    assert_eq!(message, "t.csv: 'as: files' applies to folders only");
 }
 
 #[test]

@@ -77,13 +77,13 @@ fn a_table_must_be_chosen_among_several() {
     for options in [IngestOptions::default(), table("c", "", "")] {
         assert_eq!(
             file.error(&options),
-            "t.db: choose a table with --table (there is \"a\", \"b\") or a query with --sql"
+            "t.db: choose a table with 'table' (there is \"a\", \"b\") or a query with 'sql'"
         );
     }
     let none = database("PRAGMA user_version = 1");
     assert!(none.error(&IngestOptions::default()).contains("the database has no table; one in WAL mode"));
     let both = IngestOptions { sql: Some("SELECT 1".into()), ..table("a", "", "") };
-    assert_eq!(file.error(&both), "t.db: --sql and --table exclude each other; use one");
+    assert_eq!(file.error(&both), "t.db: 'sql' and 'table' exclude each other; use one");
     assert_eq!(file.error(&table("a", "", "")), "t.db: no records; a table needs at least one");
 }
 
@@ -119,8 +119,8 @@ fn damaged_files_and_text_are_refused() {
     let file = database("CREATE TABLE t (k, v); INSERT INTO t VALUES ('a', 'b'), ('c', CAST(X'ff' AS TEXT))");
     assert_eq!(
         file.error(&options("k", "v")),
-        "t.db, row 2, column \"v\": not valid UTF-8; correct this text, or leave the column out with --value; \
-         --sql can read it as bytes: CAST(column AS BLOB)"
+        "t.db, row 2, column \"v\": not valid UTF-8; correct this text, or leave the column out with 'value'; \
+         'sql' can read it as bytes: CAST(column AS BLOB)"
     );
 }
 

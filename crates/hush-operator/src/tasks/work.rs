@@ -13,7 +13,7 @@ use hush_build::{Job, Update, mirror};
 use hush_cpu::Cpu;
 use hush_engine::{Backends, Cancel, Progress};
 use hush_ingest::{Input, mirror::RemoteTable};
-use hush_protocol::Name;
+use hush_protocol::{Name, wording::neutrally};
 use hush_server::{OperatorError, Task, TaskStatus};
 use hush_store::snapshot::{ArrivingSnapshot, Snapshot, Trust, Verify};
 use rustix::process::setpriority_process;
@@ -112,7 +112,7 @@ pub(super) fn run(
 ) -> Result<Option<[u8; 32]>, String> {
     // On Linux it is that of this thread alone, and of those that it starts. If it fails, tasks have the priority of look-ups.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
-    let done = catch_unwind(AssertUnwindSafe(|| done(tasks, task, cancel, progress)));
+    let done = neutrally(|| catch_unwind(AssertUnwindSafe(|| done(tasks, task, cancel, progress))));
     let done = done.unwrap_or_else(|_| Err("the program failed; its log has the cause".into()));
     if done.is_err()
         && let Ok(request) = Request::of(&task.request)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{KeyDigest, band, fuse};
+use crate::wording::Wording;
 
 /// The filters. Names are as in a descriptor: `fuse3`, `band256`, ...
 ///
@@ -61,7 +62,8 @@ pub enum FilterError {
     DuplicateKey,
     /// No seed works: the block is too full.
     #[error(
-        "{keys} keys do not fit into {slots} slots under any of the 256 seeds: use --filter band256, or another --columns"
+        "{keys} keys do not fit into {slots} slots under any of the 256 seeds: {}",
+        Wording("use {filter=band256}, or another {columns}")
     )]
     NoSeed {
         /// Number of keys.

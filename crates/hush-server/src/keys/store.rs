@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use hush_protocol::wire::KEY_ID_BYTES;
+use hush_protocol::{wire::KEY_ID_BYTES, wording::Wording};
 use redb::{
     ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction,
 };
@@ -407,9 +407,9 @@ fn is_in_use(error: &redb::Error) -> bool {
 /// What is wrong with the file, and what to do.
 fn advice(error: &redb::Error) -> String {
     match error {
-        error if is_in_use(error) => "another server uses it: give each its own with --keys".into(),
+        error if is_in_use(error) => Wording("another server uses it: give each its own {keys}").to_string(),
         redb::Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
-            format!("{error}: choose another file with --keys")
+            format!("{error}: {}", Wording("choose another file with {keys}"))
         }
         error => damaged(error),
     }

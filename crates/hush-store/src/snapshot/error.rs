@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hush_protocol::shown_url;
+use hush_protocol::{
+    shown_url,
+    wording::{Slot, Wording},
+};
 use thiserror::Error;
 
 use super::HEADER_FILE;
@@ -25,10 +28,10 @@ pub enum SnapshotError {
         source: io::Error,
     },
     /// The output folder exists.
-    #[error("{path} exists already: choose another --out, or replace it with --force", path = .0.display())]
+    #[error("{} exists already: {}", .0.display(), Wording("choose another {out}, or replace it with {force=true}"))]
     Exists(PathBuf),
     /// The output folder exists and is not a snapshot, so it is not replaced.
-    #[error("{path} is not a hushdb snapshot and is not replaced: choose another --out", path = .0.display())]
+    #[error("{} is not a hushdb snapshot and is not replaced: {}", .0.display(), Wording("choose another {out}"))]
     NotASnapshot(PathBuf),
     /// The output folder is a link that leads nowhere.
     #[error("{} is a link to {}, and nothing is there: create that folder, or remove the link", path.display(), to.display())]
@@ -50,10 +53,10 @@ pub enum SnapshotError {
         source: io::Error,
     },
     /// Another build, or change, of the same snapshot is under way.
-    #[error("another build or change of {path} is under way: wait for it, or choose another --out", path = .0.display())]
+    #[error("another build or change of {} is under way: {}", .0.display(), Wording("wait for it, or choose another {out}"))]
     Busy(PathBuf),
     /// The folder of an unfinished build is not this user's alone.
-    #[error("{path} is to hold the unfinished table, but {reason}: remove it, or choose another --out", path = path.display())]
+    #[error("{} is to hold the unfinished table, but {reason}: {}", path.display(), Wording("remove it, or choose another {out}"))]
     NotOurs {
         /// The folder.
         path: PathBuf,
@@ -139,8 +142,9 @@ fn missing(path: &Path) -> String {
         Some(url) => format!("{} is a URL, and the folder of a table is needed", shown_url(url)),
         None => {
             format!(
-                "{} is not a hushdb snapshot (no {HEADER_FILE}): build one with 'hushdb build'",
-                path.display()
+                "{} is not a hushdb snapshot (no {HEADER_FILE}): build one with {}",
+                path.display(),
+                Slot::Command("build", &[])
             )
         }
     }
@@ -154,11 +158,11 @@ impl SnapshotError {
     }
 }
 
-fn full_disk_hint(error: &io::Error) -> &'static str {
+fn full_disk_hint(error: &io::Error) -> Wording {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; nothing was kept: free some space, or choose an --out on a larger disk"
+            Wording("; nothing was kept: free some space, or choose an {out} on a larger disk")
         }
-        _ => "",
+        _ => Wording(""),
     }
 }

@@ -9,6 +9,7 @@ use hush_protocol::{
     facts::{Content, Database, Facts},
     keyword::BlockKey,
     slot::SlotFormat,
+    wording::Wording,
 };
 
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers, error::NoRoom};
@@ -113,7 +114,8 @@ impl TableSize {
         if keeping > padding {
             let protocol = self.protocol;
             return format!(
-                "{protocol} keeps {keeping:.1} bytes for every byte of a slot; a long table of --protocol colpack keeps 1.25"
+                "{protocol} keeps {keeping:.1} bytes for every byte of a slot; {}",
+                Wording("a long table of {protocol=colpack} keeps 1.25")
             );
         }
         let average = self.payload / self.records.max(1);
@@ -139,9 +141,14 @@ impl TableSize {
             );
         }
         let may_have_tiers = matches!(options.tiers, Tiers::AtMost(1));
-        let tiers =
-            if self.tiers == 1 && may_have_tiers { "Allow tiers (--max-tiers 4), leave" } else { "Leave" };
-        text + &format!(". {tiers} the longest values out of the input, or store fewer columns (--value)")
+        let advice = if self.tiers == 1 && may_have_tiers {
+            Wording(
+                "Allow tiers ({max-tiers=4}), leave the longest values out of the input, or store fewer columns ({value})",
+            )
+        } else {
+            Wording("Leave the longest values out of the input, or store fewer columns ({value})")
+        };
+        format!("{text}. {advice}")
     }
 
     /// Refuses a table that there is no room for; says why one that there is room for takes far more than its records.
@@ -338,7 +345,7 @@ mod tests {
             "{why}"
         );
         assert!(
-            why.ends_with(". Allow tiers (--max-tiers 4), leave the longest values out of the input, or store fewer columns (--value)"),
+            why.ends_with(". Allow tiers ('max-tiers: 4'), leave the longest values out of the input, or store fewer columns ('value')"),
             "{why}"
         );
         let told = size.to_string();
@@ -385,7 +392,8 @@ mod tests {
         assert!(!size.is_surprising());
         let why = size.why(&Lengths::of(&records), &options);
         assert!(
-            why.starts_with("onion keeps ") && why.ends_with("a long table of --protocol colpack keeps 1.25"),
+            why.starts_with("onion keeps ")
+                && why.ends_with("a long table of 'protocol: colpack' keeps 1.25"),
             "{why}"
         );
     }
@@ -404,7 +412,10 @@ mod tests {
         {
             let error = check(disk, memory).unwrap_err().to_string();
             assert!(error.contains(&format!(" of {what}, ")), "{error}");
-            assert!(error.ends_with(" are free: because; --force-size goes on all the same"), "{error}");
+            assert!(
+                error.ends_with(" are free: because; 'force-size: true' goes on all the same"),
+                "{error}"
+            );
         }
     }
 

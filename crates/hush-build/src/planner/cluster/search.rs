@@ -196,7 +196,7 @@ impl Search<'_> {
         if layouts.is_empty() {
             let bytes = parts.lacking(1, self.most_bytes);
             if found.lacking.as_ref().is_none_or(|lacking| bytes < lacking.bytes) {
-                found.lacking = Some(Lacking { options: self.offer.options(), parts: count, bytes });
+                found.lacking = Some(Lacking { options: self.offer.told_options(), parts: count, bytes });
             }
         }
         for layout in layouts {
@@ -292,17 +292,17 @@ mod tests {
         };
         let large = refused(256, &Wishes::default(), &two);
         assert!(
-            large.contains("the machines have no room: --protocol colpack") && large.contains("in 2 parts"),
+            large.contains("the machines have no room: 'protocol: colpack'") && large.contains("in 2 parts"),
             "{large}"
         );
         let latency = Some(1e-3);
         let soon = Wishes { budgets: Budgets { latency, ..Budgets::default() }, ..Wishes::default() };
-        assert!(refused(16, &soon, &two).contains("--max-latency"), "{}", refused(16, &soon, &two));
+        assert!(refused(16, &soon, &two).contains("'max-latency'"), "{}", refused(16, &soon, &two));
         let counts = refused(16, &Wishes::default(), &ClusterWishes { parts: Some(5), ..two.clone() });
         assert!(counts.contains("differ"), "{counts}");
         let upload = Some(9);
         let upload = Wishes { budgets: Budgets { upload, ..Budgets::default() }, ..Wishes::default() };
-        assert!(refused(16, &upload, &two).contains("--max-upload allows 9 B"));
+        assert!(refused(16, &upload, &two).contains("'max-upload' allows 9 B"));
         let tiny = Records::new([(1, 9)], true).unwrap();
         let options = BuildOptions { protocol: Some(Protocol::Colpack), ..BuildOptions::default() };
         let asked = ClusterWishes { parts: Some(20), ..wanted(vec![node(8, 16)]) };

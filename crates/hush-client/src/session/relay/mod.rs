@@ -18,6 +18,7 @@ use hush_protocol::{
         check_message, padded,
     },
     shown_url,
+    wording::Wording,
 };
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -127,9 +128,9 @@ impl Relay {
             let said = self.exchange(link, outer, RESPONSE_TYPE).await?;
             let is_key = said.head.status == 400 && String::from_utf8_lossy(&said.body).contains(KEY_PROBLEM);
             if is_key && self.are_pinned {
-                return Err(unusable(
-                    "the server has other keys by now: fetch them from it again, for --ohttp-keys",
-                ));
+                let reason =
+                    Wording("the server has other keys by now: fetch them from it again, for {ohttp-keys}");
+                return Err(unusable(&reason.to_string()));
             }
             if is_key && !is_second {
                 *lock(&self.keys) = None;
@@ -170,9 +171,9 @@ impl Relay {
         }
         if !said.is(KEYS_TYPE) {
             let reason = format!(
-                "the relay has no keys of the server (status {}): fetch them from the server, and name the file with \
-                 --ohttp-keys",
-                said.head.status
+                "the relay has no keys of the server (status {}): {}",
+                said.head.status,
+                Wording("fetch them from the server, for {ohttp-keys}")
             );
             return Err(TransportFailure::Relay { reason });
         }

@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hush_protocol::wording::Wording;
+
 use crate::{FolderAs, IngestError, IngestOptions};
 
 /// What is in a folder of files and not among its records. Its text is a line for who builds the table.
@@ -54,9 +56,9 @@ impl fmt::Display for Skipped {
             _ => counts.concat(),
         };
         let switches = match (self.hidden_files + self.hidden_folders, self.links) {
-            (_, 0) => "--hidden takes",
-            (0, _) => "--follow-links takes",
-            _ => "--hidden and --follow-links take",
+            (_, 0) => Wording("{hidden=true} takes"),
+            (0, _) => Wording("{follow-links=true} takes"),
+            _ => Wording("{hidden=true} and {follow-links=true} take"),
         };
         let them = if self.hidden_files + self.hidden_folders + self.links == 1 { "it" } else { "them" };
         write!(f, "skipped {counts}: {switches} {them}")

@@ -14,7 +14,10 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::ReadyChunks};
-use hush_protocol::schema::{ColumnType, Schema};
+use hush_protocol::{
+    schema::{ColumnType, Schema},
+    wording::Wording,
+};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinHandle,
@@ -111,7 +114,7 @@ impl PostgresReader {
         };
         if line.len() as u64 > MAX_ROW_SIZE {
             let what = format!(" is longer than {MAX_ROW_SIZE} bytes");
-            return Err(refused(self.number, &what, "leave its long columns out with --value"));
+            return Err(refused(self.number, &what, Wording("leave its long columns out with {value}")));
         }
         if !self.row.read(line, self.columns.iter().flatten().count()) {
             return Err(refused(self.number, " does not have the columns of the others", AGAIN));
@@ -134,7 +137,7 @@ impl PostgresReader {
                     NoCell::Form => refused(
                         self.number,
                         &format!(", column {:?}: the server writes it in another form", column.name),
-                        "convert it to text with --sql",
+                        Wording("convert it to text with {sql}"),
                     ),
                 })
             },
@@ -188,7 +191,7 @@ impl Reader for PostgresReader {
 /// What is wrong with the URL, or that its policy does not allow it.
 pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
     Settings::of(url).map_err(|Refused { message, advice }| {
-        let advice = advice.unwrap_or(AGAIN);
+        let advice = advice.map_or(AGAIN, Wording);
         IngestError::Postgres { path: url.shown().into(), message, advice }
     })
 }
@@ -248,8 +251,8 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
     let statement = client.prepare(&query).await.map_err(failed)?;
     let names: Vec<String> = statement.columns().iter().map(|column| column.name().to_owned()).collect();
     if names.is_empty() {
-        let reason = "returns no columns; write a SELECT";
-        return Err(IngestError::Option { path: path.into(), option: "--sql", reason });
+        let reason = Wording("{sql} returns no columns; write a SELECT");
+        return Err(IngestError::Option { path: path.into(), reason });
     }
     let types: Vec<ColumnType> = statement
         .columns()
@@ -309,7 +312,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-const AGAIN: &str = "run the build again";
+const AGAIN: Wording = Wording("run the build again");
 
 /// What the server, or the way to it, refused. `left_out` says which passwords were not looked at.
 fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
@@ -319,20 +322,20 @@ fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
             (format!("{}{hint}", refusal.message()), advice(refusal.code()))
         }
         None if chain(error).contains("CaUsedAsEndEntity") => {
-            (AUTHORITY_AS_SERVER.0.to_owned(), AUTHORITY_AS_SERVER.1)
+            (AUTHORITY_AS_SERVER.0.to_owned(), Wording(AUTHORITY_AS_SERVER.1))
         }
         None => {
             let message = chain(error);
             let advice = match &message {
                 text if text.contains("password missing") => PASSWORD,
                 text if text.contains("TLS") => {
-                    "sslmode says what is checked, sslrootcert which authority may sign"
+                    Wording("sslmode says what is checked, sslrootcert which authority may sign")
                 }
                 text if text.contains("connecting") || text.contains("timeout") => {
-                    "check the host and the port, and that the server runs and lets this machine in"
+                    Wording("check the host and the port, and that the server runs and lets this machine in")
                 }
                 text if error.is_closed() || text.contains("communicating") => AGAIN,
-                _ => "check the URL",
+                _ => Wording("check the URL"),
             };
             (message, advice)
         }
@@ -343,19 +346,19 @@ fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
     IngestError::Postgres { path: path.into(), message, advice }
 }
 
-const PASSWORD: &str = "give the password in PGPASSWORD, in ~/.pgpass or in the URL";
+const PASSWORD: Wording = Wording("give the password in PGPASSWORD, in ~/.pgpass or in the URL");
 
-fn advice(code: &SqlState) -> &'static str {
+fn advice(code: &SqlState) -> Wording {
     match *code {
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => PASSWORD,
-        SqlState::INVALID_CATALOG_NAME => "the last part of the URL names the database",
+        SqlState::INVALID_CATALOG_NAME => Wording("the last part of the URL names the database"),
         SqlState::INSUFFICIENT_PRIVILEGE => {
-            "let a user who may read it build, or ask its owner for GRANT SELECT"
+            Wording("let a user who may read it build, or ask its owner for GRANT SELECT")
         }
-        SqlState::READ_ONLY_SQL_TRANSACTION => "write a SELECT: nothing is changed",
+        SqlState::READ_ONLY_SQL_TRANSACTION => Wording("write a SELECT: nothing is changed"),
         SqlState::TOO_MANY_CONNECTIONS | SqlState::CANNOT_CONNECT_NOW | SqlState::ADMIN_SHUTDOWN => AGAIN,
         SqlState::T_R_SERIALIZATION_FAILURE => AGAIN,
-        _ => "correct --sql or --table",
+        _ => Wording("correct {sql} or {table}"),
     }
 }
 

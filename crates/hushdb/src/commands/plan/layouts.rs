@@ -3,6 +3,7 @@
 use hush_build::planner::{Layout, Linkable, Node, Placed, Records, Stages, Wishes};
 use hush_engine::Seconds;
 
+use super::command_line;
 use crate::{
     commands::wishes::{parse_bytes, parse_positive},
     report::bytes,
@@ -66,7 +67,7 @@ pub(super) fn text(all: &Laid<'_>) -> String {
     lines.push(String::new());
     lines.extend(times(layout));
     lines.push(String::new());
-    lines.push(format!("*: hushdb build .. {} --out TABLE", layout.table.options()));
+    lines.push(format!("*: hushdb build .. {} --out TABLE", command_line(&layout.table)));
     let kinds: Vec<&str> = layout.parts.iter().map(|part| &part.kind[..]).collect();
     if kinds.iter().any(|kind| *kind != kinds[0]) {
         lines.push("   ray start --address FIRST:6379 --resources '{\"KIND\": 1}'    on every machine, with its kind".into());

@@ -90,6 +90,13 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
     }
 }
 
+/// The options of `hushdb build` that make this table, as a command line has them.
+pub fn command_line(offer: &Offer) -> String {
+    let options = offer.options();
+    let words = options.iter().map(|(name, value)| format!("--{name} {value}"));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     let (all, json, plot) = (args.all, args.json, args.plot.clone());
     let progress = bar::Bar::new();

@@ -3,6 +3,7 @@
 use hush_build::planner::{Linkable, Machine, Offer, Records, Wishes};
 use hush_engine::Seconds;
 
+use super::command_line;
 use crate::{commands::gpus::Gpu, report::bytes};
 
 /// Offers that are listed for people at most.
@@ -55,7 +56,7 @@ pub(super) fn text(all: &Shown<'_>) -> String {
         lines.push(format!("!: queries name the client's keys, {linked}"));
     }
     lines.push(match chosen {
-        Some(offer) => format!("*: hushdb build .. {}", offer.options()),
+        Some(offer) => format!("*: hushdb build .. {}", command_line(offer)),
         None => "without --linkable there is none of these that a build takes".into(),
     });
     lines.join("\n") + "\n"

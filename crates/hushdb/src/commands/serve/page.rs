@@ -56,7 +56,7 @@ fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
     use hush_protocol::descriptor::Descriptor;
     use serde_json::{Value, json};
 
-    use crate::commands::wishes;
+    use crate::commands::{plan::command_line, wishes};
 
     let descriptor = Descriptor::from_json(&served.descriptor_json).map_err(|error| error.to_string())?;
     let kept = wishes::kept_machine(threads);
@@ -69,7 +69,7 @@ fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
     let own = Offer::of(&descriptor, machine, wanted.clients).map_err(|error| error.to_string())?;
     let shown = |offer: &Offer| {
         let mut value = json!(offer);
-        value["options"] = offer.options().into();
+        value["options"] = command_line(offer).into();
         value
     };
     let document = json!({

@@ -1,0 +1,117 @@
+//! Texts that name options. What is wrong and what to do about it is the same at every door, a command line or a language; how an
+//! option is called there is not. A text has slots for options, and a door says once how it words them ([`speak`]).
+
+use std::{
+    cell::Cell,
+    fmt::{self, Display, Formatter},
+    sync::RwLock,
+};
+
+/// How a door words a slot.
+pub type Naming = fn(&Slot<'_>) -> String;
+
+/// Words of this process's door.
+static NAMING: RwLock<Naming> = RwLock::new(neutral);
+
+thread_local! {
+    /// Whether this thread works for somebody who came in by another door.
+    static IS_NEUTRAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a text names and doors word. Names are those of the command line, without dashes.
+#[derive(Clone, Copy)]
+pub enum Slot<'a> {
+    /// An option.
+    Option(&'a str),
+    /// An option without a value, given.
+    Switch(&'a str),
+    /// An option with a value.
+    Setting(&'a str, &'a dyn Display),
+    /// A command, with options.
+    Command(&'a str, &'a [Slot<'a>]),
+}
+
+/// A text with slots: `{out}` is an option, `{force=true}` a switch, `{on-duplicate=last}` a setting, `{compact()}` a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wording(pub &'static str);
+
+/// From now on, texts of this process are in words of this door. Before, they are those of [`neutrally`].
+pub fn speak(naming: Naming) {
+    *NAMING.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = naming;
+}
+
+/// Does `work`, in which this thread's texts have options as JSON has them, in quotes.
+pub fn neutrally<T>(work: impl FnOnce() -> T) -> T {
+    let before = IS_NEUTRAL.replace(true);
+    let done = work();
+    IS_NEUTRAL.set(before);
+    done
+}
+
+fn neutral(slot: &Slot<'_>) -> String {
+    match slot {
+        Slot::Option(name) => format!("'{name}'"),
+        Slot::Switch(name) => format!("'{name}: true'"),
+        Slot::Setting(name, value) => format!("'{name}: {value}'"),
+        Slot::Command(name, options) => {
+            options.iter().fold(format!("'{name}'"), |text, option| format!("{text} with {option}"))
+        }
+    }
+}
+
+impl Display for Slot<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let own = if IS_NEUTRAL.get() {
+            neutral
+        } else {
+            *NAMING.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+        };
+        f.write_str(&own(self))
+    }
+}
+
+impl Display for Wording {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut parts = self.0.split('{');
+        f.write_str(parts.next().unwrap_or_default())?;
+        parts.try_for_each(|part| {
+            let (slot, text) = part.split_once('}').unwrap_or((part, ""));
+            let slot = match (slot.split_once('='), slot.strip_suffix("()")) {
+                (Some((name, "true")), _) => Slot::Switch(name),
+                (Some((name, value)), _) => return write!(f, "{}{text}", Slot::Setting(name, &value)),
+                (_, Some(command)) => Slot::Command(command, &[]),
+                _ => Slot::Option(slot),
+            };
+            write!(f, "{slot}{text}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shouted(slot: &Slot<'_>) -> String {
+        neutral(slot).to_uppercase()
+    }
+
+    #[test]
+    fn texts_are_in_words_of_the_door() {
+        let text = Wording("{sign} it, {force=true} {on-duplicate=last}, or {compact()}");
+        let command = Slot::Command("compact", &[Slot::Setting("longest", &51)]);
+        let said = || format!("{text}; {command}");
+        let neutral =
+            "'sign' it, 'force: true' 'on-duplicate: last', or 'compact'; 'compact' with 'longest: 51'";
+        assert_eq!(said(), neutral);
+        speak(shouted);
+        assert_eq!(
+            (said(), neutrally(said)),
+            (
+                "'SIGN' it, 'FORCE: TRUE' 'ON-DUPLICATE: LAST', or 'COMPACT'; 'COMPACT' WITH 'LONGEST: 51'"
+                    .into(),
+                neutral.into()
+            )
+        );
+        speak(super::neutral);
+    }
+}
