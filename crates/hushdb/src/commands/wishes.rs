@@ -14,6 +14,7 @@ use hush_engine::{
     Progress,
     planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network, Prices, Wishes},
 };
+use hush_protocol::wording::Slot;
 
 use crate::whole_file;
 
@@ -96,7 +97,10 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
     let machine = Machine::from_profile(&text).map_err(|error| {
-        format!("{shown} is no profile of a machine ({error}): make one with 'hushdb plan --save-machine {shown}' there")
+        format!(
+            "{shown} is no profile of a machine ({error}): make one with {} there",
+            Slot::Command("plan", &[Slot::Setting("save-machine", &shown)])
+        )
     })?;
     Ok(Arc::new(machine))
 }

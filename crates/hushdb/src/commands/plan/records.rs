@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, env, error::Error, path::PathBuf};
 
 use clap::Args;
 use hush_engine::{Progress, fetched, planner::Records};
-use hush_protocol::slot::MAX_VALUE_BYTES;
+use hush_protocol::{slot::MAX_VALUE_BYTES, wording::Slot};
 use hush_store::ingest::{self, IngestOptions, Input, ProgressUnit};
 
 use crate::commands::rows::{self, RowArgs};
@@ -65,7 +65,8 @@ impl RecordsArgs {
                 (&[], Some(size)) => vec![(size as usize, count)],
                 _ => {
                     return Err(format!(
-                        "--lengths is three lengths, ascending, at most {MAX_VALUE_BYTES}: 142,4000,15680"
+                        "{} is three lengths, ascending, at most {MAX_VALUE_BYTES}: 142,4000,15680",
+                        Slot::Option("lengths")
                     )
                     .into());
                 }
