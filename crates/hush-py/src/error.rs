@@ -55,9 +55,8 @@ impl Kind {
     /// An exception with what `error` says.
     pub(crate) fn raised(self, py: Python<'_>, error: impl Display) -> PyErr {
         let text = PyString::new(py, &error.to_string());
-        let raised = py
-            .import("hushdb._errors")
-            .and_then(|errors| errors.getattr("raised")?.call1((errors.getattr(self.class())?, text)));
+        let raised =
+            py.import("hushdb._errors").and_then(|errors| errors.getattr(self.class())?.call1((text,)));
         raised.map_or_else(|error| error, PyErr::from_value)
     }
 }

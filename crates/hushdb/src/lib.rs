@@ -113,18 +113,12 @@ mod tests {
                 each_slot(&path, found);
             } else if path.extension().is_some_and(|kind| kind == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
-                for part in
-                    text.split("Wording(").skip(1).filter_map(|part| part.trim_start().strip_prefix('"'))
-                {
-                    let template = part.split('"').next().unwrap_or_default();
-                    let slots = template.split('{').skip(1).map(|part| part.split(['}', '=', '(']).next());
-                    slots.flatten().for_each(&mut *found);
-                }
-                for part in text.split("Slot::").skip(1) {
-                    if let Some((kind, rest)) = part.split_once('"')
-                        && kind.ends_with('(')
-                    {
-                        rest.split('"').take(1).for_each(&mut *found);
+                for marker in ["Wording", "Slot::Option", "Slot::Switch", "Slot::Setting", "Slot::Command"] {
+                    for part in text.split(marker).skip(1).filter_map(|part| part.strip_prefix('(')) {
+                        let Some(part) = part.trim_start().strip_prefix('"') else { continue };
+                        let literal = part.split('"').next().unwrap_or_default();
+                        let slots = literal.split('{').skip(usize::from(marker == "Wording"));
+                        slots.filter_map(|slot| slot.split(['}', '=', '(']).next()).for_each(&mut *found);
                     }
                 }
             }

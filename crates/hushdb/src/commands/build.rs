@@ -12,7 +12,7 @@ use hush_he::HeError;
 use hush_ingest::{IngestOptions, OnDuplicate};
 use hush_protocol::{
     Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, normal_form::Normalization,
-    slot::MAX_VALUE_BYTES,
+    slot::MAX_VALUE_BYTES, wording::Wording,
 };
 use hush_store::snapshot::{Phase, SnapshotWriter};
 
@@ -241,12 +241,14 @@ fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
     let takers: Vec<_> = all.filter(|protocol| protocol.page().has_set(preset)).collect();
     match protocol {
         _ if preset.starts_with("INSECURE") && !cfg!(feature = "insecure-presets") => Err(format!(
-            "{preset} is for tests and has no security: choose another --preset (hushdb presets lists them)"
+            "{preset} is for tests and has no security: {}",
+            Wording("choose another {preset} (hushdb presets lists them)")
         )),
         _ if takers.is_empty() => Err(HeError::UnknownPreset(preset.into()).to_string()),
         Some(asked) if !takers.contains(&asked) => Err(format!(
-            "{preset} is a parameter set of {}, not of {asked}: choose another --preset or --protocol",
-            listed(&takers, "and")
+            "{preset} is a parameter set of {}, not of {asked}: {}",
+            listed(&takers, "and"),
+            Wording("choose another {preset} or {protocol}")
         )),
         _ => Ok(()),
     }

@@ -1,8 +1,12 @@
 //! The options of a command as data, by the names that they have on its command line: one definition for whoever asks.
 
-use std::{ffi::OsString, path::Path};
+use std::{error::Error as _, ffi::OsString, path::Path};
 
-use clap::{Args, Parser};
+use clap::{
+    Args, Error, Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use hush_protocol::wording::Slot;
 use serde_json::{Map, Value};
 
 /// A command line of which only the options are given.
@@ -52,10 +56,37 @@ pub(crate) fn arguments<A: Args>(
     }
     line.push("--".into());
     line.extend_from_slice(places);
-    Line::try_parse_from(line).map(|line: Line<A>| line.args).map_err(|error| {
-        let text = error.to_string();
-        let said = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-        let said = said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-        said.trim_start_matches("error: ").to_owned()
-    })
+    Line::try_parse_from(line).map(|line: Line<A>| line.args).map_err(|error| told(&error))
+}
+
+/// What is wrong with options, whose names are those that the door has.
+fn told(error: &Error) -> String {
+    let all = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.as_str()],
+        Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    // As `--columns <N>`.
+    let option = |arg: &str| match arg.strip_prefix("--").and_then(|arg| arg.split([' ', '=']).next()) {
+        Some(name) => Slot::Option(name).to_string(),
+        None => arg.to_owned(),
+    };
+    let options = |kind| all(kind).into_iter().map(option).collect::<Vec<_>>().join(", ");
+    let (given, value) = (options(ContextKind::InvalidArg), all(ContextKind::InvalidValue).concat());
+    match (error.kind(), error.source()) {
+        (ErrorKind::UnknownArgument, _) => match options(ContextKind::SuggestedArg) {
+            nearest if nearest.is_empty() => format!("there is no option {given}"),
+            nearest => format!("there is no option {given}; the nearest is {nearest}"),
+        },
+        (ErrorKind::MissingRequiredArgument, _) => format!("required, and not given: {given}"),
+        (ErrorKind::ArgumentConflict, _) => match options(ContextKind::PriorArg) {
+            other if other == given => format!("{given} is given more than once"),
+            other => format!("{given} and {other} exclude each other"),
+        },
+        (ErrorKind::ValueValidation, Some(reason)) => format!("{given} cannot be '{value}': {reason}"),
+        (ErrorKind::InvalidValue, _) => {
+            format!("{given} cannot be '{value}': use one of {}", all(ContextKind::ValidValue).join(", "))
+        }
+        (kind, _) => format!("{given}: {kind}"),
+    }
 }

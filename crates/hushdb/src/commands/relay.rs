@@ -102,7 +102,7 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
             .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
         ..ServerConfig::default()
     };
-    let public = listen(&args.listen, "--listen", None).await?;
+    let public = listen(&args.listen, "listen", None).await?;
     let health = listen_health(args.listen_health.as_deref(), None).await?;
     // Each request that is passed on has a connection, and some are kept for the next.
     let needs = Needs { files: 2 * RELAYED_AT_ONCE, other_listeners: usize::from(health.is_some()) };

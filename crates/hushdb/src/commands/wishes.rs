@@ -13,6 +13,7 @@ use hush_build::planner::{Budgets, Clients, Goal, Machine, MemoryBudget, Network
 use hush_cpu::Cpu;
 use hush_engine::Progress;
 use hush_operator::whole_file;
+use hush_protocol::wording::Slot;
 
 /// Goal and budgets.
 #[derive(Args, Clone)]
@@ -93,7 +94,10 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
     let machine = Machine::from_profile(&text).map_err(|error| {
-        format!("{shown} is no profile of a machine ({error}): make one with 'hushdb plan --save-machine {shown}' there")
+        format!(
+            "{shown} is no profile of a machine ({error}): make one with {} there",
+            Slot::Command("plan", &[Slot::Setting("save-machine", &shown)])
+        )
     })?;
     Ok(Arc::new(machine))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use hush_build::{fetched, planner::Records};
 use hush_engine::Progress;
 use hush_ingest::{IngestOptions, Input, ProgressUnit};
-use hush_protocol::slot::MAX_VALUE_BYTES;
+use hush_protocol::{slot::MAX_VALUE_BYTES, wording::Slot};
 
 use crate::commands::rows::{self, RowArgs};
 
@@ -66,7 +66,8 @@ impl RecordsArgs {
                 (&[], Some(size)) => vec![(size as usize, count)],
                 _ => {
                     return Err(format!(
-                        "--lengths is three lengths, ascending, at most {MAX_VALUE_BYTES}: 142,4000,15680"
+                        "{} is three lengths, ascending, at most {MAX_VALUE_BYTES}: 142,4000,15680",
+                        Slot::Option("lengths")
                     )
                     .into());
                 }

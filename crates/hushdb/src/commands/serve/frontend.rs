@@ -76,11 +76,11 @@ mod tests {
         );
         for (options, said) in [
             (json!({"protocol": "fast"}), "unknown protocol 'fast'"),
-            (json!({"colums": 7}), "unexpected argument '--colums'"),
+            (json!({"colums": 7}), "there is no option 'colums'; the nearest is 'columns'"),
             (json!({"key=a --out": "/etc"}), "there is no option"),
-            (json!({"help": true}), "unexpected argument '--help'"),
+            (json!({"help": true}), "there is no option 'help'"),
             (json!({"key": {"a": 1}}), "a string, a number"),
-            (json!({"changes": 7}), "required arguments were not provided"),
+            (json!({"changes": 7}), "required, and not given: 'updatable'"),
         ] {
             let error = build(options).err().unwrap();
             assert!(error.contains(said) && !error.contains("Usage") && !error.contains('\n'), "{error}");

@@ -11,7 +11,10 @@ use std::{
 
 use etcetera::BaseStrategy;
 use hush_operator::{Compaction, Folders, Frontend, Source, Tasks, is_in_use, task_sources};
-use hush_protocol::Name;
+use hush_protocol::{
+    Name,
+    wording::{Slot, Wording},
+};
 use hush_server::{
     Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
 };
@@ -68,7 +71,7 @@ pub(super) async fn prepare(
     }
     let mut front = front(args, needs, unchecked.as_deref_mut()).await?;
     let admin = match admin {
-        Some(address) => Some(listen(address, "--listen-admin", unchecked.as_deref_mut()).await?),
+        Some(address) => Some(listen(address, "listen-admin", unchecked.as_deref_mut()).await?),
         None => None,
     };
     let tables = Tables::new();
@@ -103,7 +106,7 @@ pub(super) async fn front(
     check_origins(args)?;
     let tls = tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), args.tls_client_ca.as_ref())?;
     let (tokens, gateway, page) = (tokens(args)?, gateway(args)?, shown(args)?);
-    let public = listen(&args.listen, "--listen", unchecked.as_deref_mut()).await?;
+    let public = listen(&args.listen, "listen", unchecked.as_deref_mut()).await?;
     let health = listen_health(args.listen_health.as_deref(), unchecked).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", public.local_addr()?);
@@ -152,8 +155,10 @@ pub(in crate::commands) fn tls(
     let (cert, key) = match (cert, key) {
         (Some(cert), Some(key)) => (cert, key),
         (None, None) if client_ca.is_none() => return Ok(None),
-        (Some(_), None) => return Err("--tls-cert needs the private key too: --tls-key".into()),
-        (None, _) => return Err("a TLS server shows a certificate: --tls-cert and --tls-key".into()),
+        (Some(_), None) => return Err(Wording("{tls-cert} needs the private key too: {tls-key}").to_string()),
+        (None, _) => {
+            return Err(Wording("a TLS server shows a certificate: {tls-cert} and {tls-key}").to_string());
+        }
     };
     let files = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: client_ca.cloned() };
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
@@ -230,9 +235,9 @@ fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
 /// Refuses two listeners at one address, of which a server could have the first alone.
 fn check_distinct(args: &ServeArgs) -> Result<(), String> {
     let options = [
-        ("--listen", Some(&args.listen)),
-        ("--listen-health", args.listen_health.as_ref()),
-        ("--listen-admin", args.listen_admin.as_ref()),
+        ("listen", Some(&args.listen)),
+        ("listen-health", args.listen_health.as_ref()),
+        ("listen-admin", args.listen_admin.as_ref()),
     ];
     let mut taken: Vec<(&str, SocketAddr)> = Vec::new();
     for (option, address) in options {
@@ -244,6 +249,7 @@ fn check_distinct(args: &ServeArgs) -> Result<(), String> {
                     && (is_any || address.ip() == other.ip())
             };
             if let Some((first, _)) = taken.iter().find(|(first, other)| *first != option && meets(other)) {
+                let (first, option) = (Slot::Option(first), Slot::Option(option));
                 return Err(format!(
                     "{first} and {option} are both at {address}: choose another port for one of them"
                 ));
@@ -257,11 +263,11 @@ fn check_distinct(args: &ServeArgs) -> Result<(), String> {
 /// Refuses every origin where clients have tokens: a page that has got hold of a token could use it from anywhere.
 fn check_origins(args: &ServeArgs) -> Result<(), String> {
     if args.tokens.is_some() && args.allow_origin.iter().any(|origin| origin == "*") {
-        return Err(
-            "--allow-origin '*' lets every page ask, and --tokens only some clients: list the origins of \
-                    your pages, as https://app.example"
-                .into(),
+        let reason = Wording(
+            "{allow-origin} '*' lets every page ask, and {tokens} only some clients: list the origins of your pages, as \
+             https://app.example",
         );
+        return Err(reason.to_string());
     }
     Ok(())
 }
@@ -272,7 +278,7 @@ pub(in crate::commands) async fn listen_health(
     unchecked: Unchecked<'_>,
 ) -> Result<Option<TcpListener>, String> {
     match address {
-        Some(address) => listen(address, "--listen-health", unchecked).await.map(Some),
+        Some(address) => listen(address, "listen-health", unchecked).await.map(Some),
         None => Ok(None),
     }
 }
@@ -291,6 +297,7 @@ pub(in crate::commands) async fn listen(
     option: &str,
     unchecked: Unchecked<'_>,
 ) -> Result<TcpListener, String> {
+    let option = Slot::Option(option);
     let error = match TcpListener::bind(address).await {
         Ok(listener) => return Ok(listener),
         Err(error) => error,
