@@ -11,7 +11,9 @@ use std::{
     sync::Once,
 };
 
-use hush_ingest::{CsvDialect, FolderAs, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open};
+use hush_ingest::{
+    CsvDialect, FolderAs, IngestError, IngestOptions, Input as Source, MAX_KEY_SIZE, Record, open,
+};
 use serde_json::value::RawValue;
 
 use crate::{

@@ -2,7 +2,7 @@
 //!
 //! * [`Job`]: a file of records to a table. [`Update`]: changes to a table.
 //! * [`builder`]: records to a snapshot. [`planner`]: every table that the records could have, and what each costs.
-//! * [`mod@mirror`], [`mod@push`], [`RemoteSource`]: tables that are elsewhere.
+//! * [`mirror()`], [`push()`], [`RemoteSource`]: tables that are elsewhere.
 //!
 //! ```
 //! use std::{fs, sync::Arc};

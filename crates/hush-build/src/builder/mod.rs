@@ -33,7 +33,7 @@ use hints::computers::{compute_on, gpus_to_build};
 pub use hints::crew::Crew;
 use hints::pieces::StageContext;
 pub(crate) use hints::product::HintStage;
-pub use hints::task::work;
+pub use hints::work::work;
 pub use layout::delta::ChangeRoom;
 use layout::{
     index, keyed,

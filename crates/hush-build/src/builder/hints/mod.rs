@@ -14,3 +14,4 @@ pub(super) mod plaintext_files;
 pub(super) mod product;
 pub(super) mod task;
 pub(super) mod words;
+pub(super) mod work;

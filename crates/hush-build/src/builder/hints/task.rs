@@ -1,38 +1,21 @@
-//! What a build has others do: all that there is to know, as bytes.
+//! Tasks that a build has others do: all that there is to know, as bytes.
 
-use std::{
-    ffi::OsStr,
-    ops::Range,
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{ops::Range, os::unix::ffi::OsStrExt, path::Path};
 
-use hush_cpu::Cpu;
-use hush_engine::Silent;
-use hush_he::entities::PublicMatrix;
-use hush_protocol::{
-    facts::DB_FILE,
-    keyword::{FilterKind, KeyDigest},
-};
-use hush_store::snapshot::{SECOND_DB_FILE, State, segment_file};
+use hush_protocol::keyword::KeyDigest;
 use prost::{Message, Oneof, bytes::Bytes};
 
-use super::{download::DownloadWorker, hint::Source, product::worker, words::WHOLE};
-use crate::builder::{
-    BuildError,
-    layout::filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol},
-};
+use crate::builder::layout::filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol};
 
 /// A task.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::builder) struct Task {
     #[prost(oneof = "What", tags = "1, 2")]
-    what: Option<What>,
+    pub(super) what: Option<What>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
-enum What {
+pub(super) enum What {
     #[prost(message, tag = "1")]
     Hint(HintTask),
     #[prost(message, tag = "2")]
@@ -41,52 +24,52 @@ enum What {
 
 /// Pieces of what is made of a hint, from the databases of an unfinished table.
 #[derive(Clone, PartialEq, Message)]
-struct HintTask {
+pub(super) struct HintTask {
     /// Where the table is, as the system has it.
     #[prost(bytes = "bytes", tag = "1")]
-    folder: Bytes,
+    pub(super) folder: Bytes,
     #[prost(uint64, tag = "2")]
-    segment: u64,
+    pub(super) segment: u64,
     /// Words of the hint of which a second database is made, not what comes of the hint in the end.
     #[prost(bool, tag = "3")]
-    is_first: bool,
+    pub(super) is_first: bool,
     #[prost(uint64, tag = "4")]
-    start: u64,
+    pub(super) start: u64,
     #[prost(uint64, tag = "5")]
-    end: u64,
+    pub(super) end: u64,
 }
 
 /// Filters of blocks of one size.
 #[derive(Clone, PartialEq, Message)]
-struct FilterTask {
+pub(super) struct FilterTask {
     #[prost(string, tag = "1")]
-    kind: String,
+    pub(super) kind: String,
     #[prost(uint64, tag = "2")]
-    slots: u64,
+    pub(super) slots: u64,
     /// Columns of the base, of a segment beside one.
     #[prost(uint64, optional, tag = "3")]
-    base_columns: Option<u64>,
+    pub(super) base_columns: Option<u64>,
     /// Bytes of a symbol: 1 or 4.
     #[prost(uint64, tag = "4")]
-    symbol_bytes: u64,
+    pub(super) symbol_bytes: u64,
     #[prost(message, repeated, tag = "5")]
-    blocks: Vec<BlockTask>,
+    pub(super) blocks: Vec<BlockTask>,
 }
 
 /// The keys of a block.
 #[derive(Clone, PartialEq, Message)]
-struct BlockTask {
+pub(super) struct BlockTask {
     #[prost(bytes = "bytes", tag = "1")]
-    digests: Bytes,
+    pub(super) digests: Bytes,
     /// Of each key; or one, of the block; or none: it is to be found.
     #[prost(bytes = "bytes", tag = "2")]
-    seeds: Bytes,
+    pub(super) seeds: Bytes,
     /// Symbols of a slot.
     #[prost(uint64, tag = "3")]
-    size: u64,
+    pub(super) size: u64,
     /// Symbols of all keys, little-endian.
     #[prost(bytes = "bytes", tag = "4")]
-    values: Bytes,
+    pub(super) values: Bytes,
 }
 
 impl Task {
@@ -127,143 +110,5 @@ impl Task {
 
     pub(in crate::builder) fn to_bytes(&self) -> Bytes {
         self.encode_to_vec().into()
-    }
-}
-
-/// For a [`Crew`](crate::builder::Crew): does a task. It is of a build that is trusted, and says how much memory it takes.
-///
-/// # Errors
-/// [`BuildError::Crew`] if it is none, or its table is not to be seen here; those of what is computed.
-pub fn work(task: Bytes, cpu: &Cpu) -> Result<Vec<Bytes>, BuildError> {
-    match Task::decode(task).ok().and_then(|task| task.what) {
-        Some(What::Hint(task)) => task.done(cpu),
-        Some(What::Filters(task)) if task.symbol_bytes == 1 => task.done::<u8>(cpu),
-        Some(What::Filters(task)) => task.done::<u32>(cpu),
-        None => Err(BuildError::Crew("this is no task of a build".into())),
-    }
-}
-
-impl HintTask {
-    fn done(self, cpu: &Cpu) -> Result<Vec<Bytes>, BuildError> {
-        let dir = PathBuf::from(OsStr::from_bytes(&self.folder));
-        let none = || {
-            let shown = dir.display();
-            BuildError::Crew(format!(
-                "{shown} has no table of which this is to be computed: every node has to see it there"
-            ))
-        };
-        let state = State::read(&dir).ok_or_else(none)?;
-        let (params, segment) = (state.descriptor.params()?, self.segment as usize);
-        let seed = state.descriptor.public_seed();
-        let matrix = |shape| PublicMatrix::new(seed, shape);
-        let plan = params.segments().get(segment).and_then(|segment| segment.hint()).ok_or_else(none)?;
-        let path = |name| dir.join(segment_file(segment, name));
-        let first = || Source::open(cpu, matrix(plan.matrix), plan.rows, &path(DB_FILE));
-        let source = match &plan.second {
-            Some(second) if !self.is_first => {
-                Source::open(cpu, matrix(second.matrix), second.tiling.rows(), &path(SECOND_DB_FILE))?
-            }
-            _ => first()?,
-        };
-        let worker = match self.is_first {
-            true => Box::new(DownloadWorker { source, bits: WHOLE }),
-            false => worker(&plan.product, source, seed, cpu)?,
-        };
-        worker.contents(self.start as usize..self.end as usize, &Silent)
-    }
-}
-
-impl FilterTask {
-    fn done<S: SlotSymbol>(self, cpu: &Cpu) -> Result<Vec<Bytes>, BuildError> {
-        let none = || BuildError::Crew("these are no filters".into());
-        let kind: FilterKind = self.kind.parse().map_err(|_| none())?;
-        let size = FilterSize {
-            kind,
-            slots: self.slots as usize,
-            base_columns: self.base_columns.map(|columns| columns as usize),
-        };
-        let block = |block: BlockTask| {
-            let (digests, rest) = block.digests.as_chunks();
-            let seeds = match (size.base_columns, block.seeds[..].first()) {
-                (Some(_), _) => Seeds::OfKeys(block.seeds.to_vec()),
-                (None, Some(seed)) => Seeds::OfBlock(*seed),
-                (None, None) => Seeds::Any,
-            };
-            if !rest.is_empty() || size.base_columns.is_some() && block.seeds.len() != digests.len() {
-                return Err(none());
-            }
-            let digests = Arc::new(digests.iter().map(KeyDigest::from_bytes).collect());
-            let values = S::from_bytes(&block.values);
-            let block = FilterBlock { digests, seeds, values, size: block.size as usize };
-            let (seed, slots) = cpu.install(|| block.solve(size, cpu))?;
-            Ok([Bytes::copy_from_slice(&[seed]), S::to_bytes(&slots).into()])
-        };
-        let solved = self.blocks.into_iter().map(block).collect::<Result<Vec<_>, BuildError>>()?;
-        Ok(solved.into_iter().flatten().collect())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What comes of blocks is the same here and as a task.
-    fn check<S: SlotSymbol + PartialEq>(
-        size: FilterSize,
-        cpu: &Cpu,
-        seeds: impl Fn(usize) -> Seeds,
-        symbol: fn(usize) -> S,
-    ) {
-        let key = |key: usize| KeyDigest::new(&[7; 32], &key.to_le_bytes()).unwrap();
-        let block = |number: usize| {
-            let keys = size.slots * 3 / 4 - 7 * number;
-            let digests: Vec<_> = (0..keys).map(|own| key(1000 * number + own)).collect();
-            let values = (0..3 * keys).map(symbol).collect();
-            FilterBlock { seeds: seeds(keys), digests: Arc::new(digests), values, size: 3 }
-        };
-        let blocks: Vec<_> = (0..4).map(block).collect();
-        let expected = blocks.iter().flat_map(|block| {
-            let (seed, slots) = block.solve(size, cpu).unwrap();
-            [vec![seed], S::to_bytes(&slots)]
-        });
-        let task = Task::filters(size, &blocks).to_bytes();
-        assert!(work(task, cpu).unwrap().iter().map(|bytes| bytes.to_vec()).eq(expected));
-    }
-
-    #[test]
-    fn filters_are_the_same_as_tasks() {
-        let cpu = Cpu::new(2).unwrap();
-        for kind in [FilterKind::Fuse3, FilterKind::Band128] {
-            let base = FilterSize { kind, slots: 512, base_columns: None };
-            check::<u8>(base, &cpu, |_| Seeds::Any, |at| (at * 31) as u8);
-            check::<u32>(base, &cpu, |_| Seeds::Any, |at| (at * 0x9e37_79b9) as u32);
-        }
-        let base = FilterSize { kind: FilterKind::Band64, slots: 512, base_columns: None };
-        check::<u8>(base, &cpu, |_| Seeds::OfBlock(3), |at| at as u8);
-        let beside = FilterSize { base_columns: Some(2048), ..base };
-        let of_keys = |keys| Seeds::OfKeys((0..keys).map(|key| (key % 5) as u8).collect());
-        check::<u8>(beside, &cpu, of_keys, |at| (at * 77) as u8);
-    }
-
-    #[test]
-    fn what_is_no_task_is_refused() {
-        let cpu = Cpu::new(1).unwrap();
-        let filter = FilterSize { kind: FilterKind::Band64, slots: 64, base_columns: Some(128) };
-        let short = FilterBlock::<u8> {
-            digests: Arc::new(vec![KeyDigest::new(&[0; 32], b"key").unwrap()]),
-            seeds: Seeds::OfKeys(Vec::new()),
-            values: vec![0],
-            size: 1,
-        };
-        let nowhere = Task::hint(Path::new("/nowhere"), 0, false, &(0..1));
-        for (task, why) in [
-            (Bytes::from_static(b"\xff"), "no task"),
-            (Bytes::new(), "no task"),
-            (nowhere.to_bytes(), "/nowhere has no table"),
-            (Task::filters(filter, &[short]).to_bytes(), "no filters"),
-        ] {
-            let refused = work(task, &cpu).unwrap_err().to_string();
-            assert!(refused.contains(why), "{refused}");
-        }
     }
 }

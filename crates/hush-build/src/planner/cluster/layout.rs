@@ -9,7 +9,7 @@ use super::{
     super::{Offer, Wishes},
     costs::{HeadCosts, PartCosts, TableCosts},
     node::{CALL, COPY, Node, weights},
-    search::ClusterWishes,
+    wishes::ClusterWishes,
 };
 
 /// A table in parts on some machines, and what it costs.

@@ -4,6 +4,7 @@
 //! |------|------|
 //! | `node.rs` | a machine, and what carries messages between machines |
 //! | `costs.rs` | the memory and the seconds of a part, and of the head |
+//! | `wishes.rs` | wishes for a table in parts, and why none meets them |
 //! | `layout.rs` | parts on machines that are given, and the times of a batch |
 //! | `search.rs` | for every table the fewest machines that meet the wishes |
 //!
@@ -14,8 +15,10 @@ mod costs;
 mod layout;
 mod node;
 mod search;
+mod wishes;
 
 pub use costs::part_bytes;
 pub use layout::{Layout, Placed, Stages};
 pub use node::Node;
-pub use search::{ClusterWishes, LayoutError, layouts};
+pub use search::layouts;
+pub use wishes::{ClusterWishes, LayoutError};

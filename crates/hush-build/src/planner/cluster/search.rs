@@ -3,13 +3,12 @@
 use hush_engine::{Bytes, Progress};
 use hush_protocol::any_page::TableParams;
 use rayon::prelude::*;
-use thiserror::Error;
 
 use super::{
     super::{Goal, Machine, MemoryBudget, Offer, Records, Wishes, offers::plans},
     costs::TableCosts,
     layout::{Layout, Parts},
-    node::Node,
+    wishes::{ClusterWishes, LayoutError},
 };
 use crate::builder::{BuildError, BuildOptions};
 
@@ -18,72 +17,6 @@ const MOST_PARTS: usize = 4096;
 /// So many numbers of parts are tried one by one, from the fewest that could hold a table; then each is `STEP` times the last.
 const DENSE: usize = 64;
 const STEP: f64 = 1.3;
-
-/// What is wished of a table in parts, beside [`Wishes`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClusterWishes {
-    /// A machine like all of them, or the machine of each part.
-    pub nodes: Vec<Node>,
-    /// The shares of the parts; as their cores if not given.
-    pub weights: Option<Vec<u32>>,
-    /// The number of parts; if neither this nor the above say it, as few as will do.
-    pub parts: Option<usize>,
-    /// Machines that have the same part, at least.
-    pub replicas: usize,
-    /// Look-ups a second.
-    pub rate: Option<f64>,
-}
-
-/// Why no table has a layout.
-#[derive(Debug, Error)]
-pub enum LayoutError {
-    /// There is no table, or none meets the wishes.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// The numbers of machines, parts and weights differ.
-    #[error(
-        "the numbers of machines, parts and weights differ: give one machine for all parts, or each once for each part"
-    )]
-    Counts,
-    /// No machine has room for its part.
-    #[error(
-        "the machines have no room: {options} in {parts} parts lacks {lacking} on one of them; give more parts, or more memory"
-    )]
-    NoRoom {
-        /// The options of the table that comes nearest.
-        options: String,
-        /// The number of its parts.
-        parts: usize,
-        /// Bytes, for people.
-        lacking: String,
-    },
-    /// No table can be cut so often.
-    #[error("no table of these records can be cut into {parts} parts")]
-    Units {
-        /// The number of parts that was asked for.
-        parts: usize,
-    },
-}
-
-impl ClusterWishes {
-    /// Returns the number of parts, if it is given.
-    fn count(&self) -> Result<Option<usize>, LayoutError> {
-        let nodes = (self.nodes.len() != 1).then_some(self.nodes.len());
-        let given = [nodes, self.weights.as_ref().map(Vec::len), self.parts];
-        let mut given = given.into_iter().flatten();
-        let count = given.next();
-        if given.any(|other| Some(other) != count) || count == Some(0) {
-            Err(LayoutError::Counts)
-        } else {
-            Ok(count)
-        }
-    }
-
-    /// Returns the machines of so many parts.
-    fn of_parts(&self, count: usize) -> Vec<Node> {
-        if let [node] = self.nodes[..] { vec![node; count] } else { self.nodes.clone() }
-    }
-}
 
 /// Returns a layout of every table that records could have, the best first. Each takes as few machines as meet the wishes; with
 /// [`Goal::Latency`] it is the fastest.
@@ -226,7 +159,7 @@ mod tests {
     use hush_protocol::Protocol;
 
     use super::*;
-    use crate::planner::{Budgets, Stages};
+    use crate::planner::{Budgets, Node, Stages};
 
     fn node(cores: usize, gigabytes: u64) -> Node {
         Node { cores, memory: gigabytes << 30, network: 1.25e9 }
