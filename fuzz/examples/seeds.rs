@@ -377,7 +377,6 @@ fn snapshots() {
             descriptor,
             payload_bytes: 1,
             source: "t.csv".into(),
-            columns: Default::default(),
             choice: None,
             changes: None,
             files,

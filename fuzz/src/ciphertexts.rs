@@ -15,6 +15,7 @@ use hush_he::{
 use hush_protocol::{
     ProtocolError,
     descriptor::{BlobRef, Codec, Compression},
+    normal_form::NormalForm,
     ring_keys::{RingKeys, open_upload},
     schema::{Column, ColumnType, Schema},
     symbols::{from_symbols, symbol_count, to_symbols},
@@ -48,7 +49,8 @@ pub fn compressed(bytes: &[u8]) {
 pub fn fields(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let column = |index: u8| Column(index.to_string(), ColumnType::ANY);
-    let schema = Schema { key: Vec::new(), value: (0..2 + input.byte() % 4).map(column).collect() };
+    let value = (0..2 + input.byte() % 4).map(column).collect();
+    let schema = Schema { key: Vec::new(), value, normalize: NormalForm::default() };
     let (count, value) = (schema.value.len(), input.rest());
     // A control character is six in JSON.
     let Ok(json) = bounded(FIXED + 16 * value.len(), || schema.readable(value)) else { return };

@@ -393,7 +393,7 @@ class Mistakes(AdminTest):
             self.assertEqual(mode, 0o600)
             # One server has the folder.
             second = ["serve", "--data", self.data, "--listen", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0"]
-            self.assertIn("--data: another server uses ", self.fails(*second))
+            self.assertIn("another server uses --data", self.fails(*second))
         self.assertIn("does not answer", self.admin("tasks", code=2).stderr)
         self.assertIn("--url http://127.0.0.1:7701", self.fails("admin", "tasks"))
         table = self.table(RECORDS, "frodo")

@@ -29,7 +29,10 @@ use std::{
 
 use hush_engine::Cancel;
 use hush_ingest::{Input, remote::SourcePolicy};
-use hush_protocol::{Name, wording::neutrally};
+use hush_protocol::{
+    Name,
+    wording::{Slot, neutrally},
+};
 use hush_server::{Background, Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -117,11 +120,13 @@ impl Tasks {
         upload_lifetime: Duration,
         sources: SourcePolicy,
     ) -> Result<Arc<Self>, String> {
-        let refused = |error: io::Error| format!("cannot use {}: {error}", data.display());
+        let option = Slot::Option("data");
+        let refused = |error: io::Error| format!("cannot use {option} {}: {error}", data.display());
         fs::create_dir_all(data).map_err(refused)?;
         let lock = open_lock(data).map_err(refused)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| format!("another server uses {}: give each a folder of its own", data.display()))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            format!("another server uses {option} {}: give each a folder of its own", data.display())
+        })?;
         let store = Store::new(data.join("tasks")).map_err(refused)?;
         let tasks = store.read().map_err(|error| format!("{}: {error}", data.display()))?;
         let tasks = Self {

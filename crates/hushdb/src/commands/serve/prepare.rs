@@ -185,8 +185,7 @@ fn operator(
         return Ok(folders.clone());
     }
     let upload_lifetime = Duration::from_secs(u64::from(args.upload_lifetime) * 3600);
-    let tasks = Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources);
-    Ok(tasks.map_err(|error| format!("--data: {error}"))?)
+    Ok(Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources)?)
 }
 
 /// Who may ask, which has to be said of a server that others than this machine reach.
