@@ -1,95 +1,24 @@
 //! What computes: the choice of a backend, made once.
 
-use std::{cmp::Reverse, fmt, str::FromStr, sync::Arc};
+use std::{cmp::Reverse, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share, wording::Slot};
-use thiserror::Error;
+use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share};
 
 use crate::{
     Progress,
-    gpus::{gpu::Gpu, spread::shares},
+    choice::{BackendChoice, BackendError},
+    gpus::{
+        gpu::Gpu,
+        seats::{PartSeat, Seat, Seating},
+        spread::shares,
+    },
     memory::{
         choice::MemoryChoice,
         plan::{DoesNotFit, MemoryPlan},
     },
     place::GpuSet,
 };
-
-/// What a user asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackendChoice {
-    /// The GPU if there is one, for tables that fit into its memory; otherwise the CPU.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// The GPU; an error if there is none, or a table does not fit.
-    Cuda,
-}
-
-impl BackendChoice {
-    /// All choices.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Cpu, Self::Cuda];
-
-    /// The name that users give.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-        }
-    }
-}
-
-impl fmt::Display for BackendChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for BackendChoice {
-    type Err = BackendError;
-
-    fn from_str(name: &str) -> Result<Self, BackendError> {
-        let unknown = || BackendError::Unknown(name.to_owned());
-        Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(unknown)
-    }
-}
-
-/// The environment variable that puts the emulator in place of the GPU, in programs that have it.
-pub const CUDA_VARIABLE: &str = "HUSH_CUDA";
-
-/// Why a backend cannot be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BackendError {
-    /// There is no backend of this name.
-    #[error("unknown backend '{0}': use auto, cpu or cuda")]
-    Unknown(String),
-    /// [`CUDA_VARIABLE`] has a value that this program does not know.
-    #[error("HUSH_CUDA is '{0}', which this program does not know: unset it{emulator}", emulator = emulator_hint())]
-    Variable(String),
-    /// The program has no CUDA backend.
-    #[error("this program was built without GPU support: build it with `make build-cuda`")]
-    NotBuilt,
-    /// The user has chosen the CPU.
-    #[error("the CPU is asked for")]
-    NotAskedFor,
-    /// There is no driver of GPUs.
-    #[error("{0}")]
-    NoDriver(String),
-    /// There is a driver or a GPU, which cannot be used.
-    #[error("{0}")]
-    Device(String),
-    /// The GPU was asked for, and there is none.
-    #[error("{backend} cannot be had: {0}", backend = Slot::Setting("backend", &"cuda"))]
-    Unavailable(String),
-}
-
-fn emulator_hint() -> &'static str {
-    if cfg!(feature = "emulator") { ", or set it to emulator" } else { "" }
-}
 
 /// Clients whose keys a device has room for, unless told: the default of `hushdb serve`.
 const CLIENTS: usize = 256;
@@ -306,55 +235,9 @@ impl Backends {
     }
 }
 
-/// Where a table is on GPUs.
-pub(crate) enum Seating<'a> {
-    /// All of it on one.
-    One(Seat<'a>),
-    /// On one, but for its symbols, which it gets from the host for every batch.
-    Streaming(Seat<'a>),
-    /// In parts.
-    Several(Vec<PartSeat<'a>>),
-}
-
-/// A GPU with room for a part of a table.
-#[cfg_attr(
-    not(any(feature = "cuda", feature = "emulator")),
-    expect(dead_code, reason = "without GPU support nobody has one")
-)]
-pub(crate) struct PartSeat<'a> {
-    pub(crate) share: Share,
-    pub(crate) seat: Seat<'a>,
-}
-
-/// A GPU with room for a table, for a part of one, or for work.
-pub struct Seat<'a> {
-    /// The GPU.
-    pub gpu: &'a Gpu,
-    /// The memory that is taken of it.
-    pub plan: MemoryPlan,
-    /// The bytes that may be taken.
-    pub free: usize,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Place;
-
-    #[test]
-    fn choices_have_names() {
-        for choice in BackendChoice::ALL {
-            assert_eq!(choice.to_string().parse(), Ok(choice));
-        }
-        for name in ["", "gpu", "CUDA", "cpu "] {
-            let error = name.parse::<BackendChoice>().unwrap_err();
-            assert_eq!(error.to_string(), format!("unknown backend '{name}': use auto, cpu or cuda"));
-        }
-        let several = Place::Gpus(GpuSet::new(&[2, 0]).unwrap());
-        let places = [Place::Cpu, Place::Gpu(0), Place::Gpu(2), several];
-        assert_eq!(places.map(|place| place.to_string()), ["cpu", "cuda", "cuda:2", "cuda:2+0"]);
-        assert_eq!([GpuSet::new(&[256]), GpuSet::new(&[1; GpuSet::MOST + 1])], [None, None]);
-    }
 
     #[test]
     fn the_cpu_can_always_be_had() {

@@ -23,18 +23,18 @@ use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 use super::{
     promises::{Promise, Promises, Room},
-    several,
     thresholds::suited_backend,
 };
 use crate::{
-    BackendError, Engine, GpuSet, OpenError, Place, Progress,
-    backend::{CUDA_VARIABLE, PartSeat},
+    BackendError, Engine, OpenError, Place, Progress,
+    choice::CUDA_VARIABLE,
     hosted::{Berth, Stored, host},
     memory::plan::MemoryPlan,
     parts::{PartEngine, PartToOpen},
     place::Hosting,
     units::Bytes,
 };
+
 /// This share of a device's memory is left alone: the driver's and small tables.
 const LEFT_ALONE: usize = 64;
 /// How often the progress of an upload is looked at.
@@ -96,8 +96,8 @@ pub fn room_for_tables(cuda: &Cuda) -> usize {
 
 /// A device with tables on it.
 pub struct Gpu {
-    number: usize,
-    cuda: Arc<Cuda>,
+    pub(super) number: usize,
+    pub(super) cuda: Arc<Cuda>,
     promises: Promises,
 }
 
@@ -236,43 +236,19 @@ impl Gpu {
     }
 
     /// The room that a table was promised for batches of so many queries.
-    fn room(&self, plan: &MemoryPlan, batch: usize) -> Room {
+    pub(super) fn room(&self, plan: &MemoryPlan, batch: usize) -> Room {
         let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
         Room::new(self.cuda.clone(), self.promises.make(promise))
     }
 }
 
-/// Uploads a table in parts, each of which has room where it goes. Otherwise as [`Gpu::host`].
-pub(crate) fn host_parts(
-    seats: &[PartSeat<'_>],
-    stored: Stored,
-    progress: &dyn Progress,
-) -> Result<Arc<dyn Engine>, OpenError> {
-    let devices: Vec<&Device> = seats.iter().map(|part| part.seat.gpu.cuda.device()).collect();
-    for (number, PartSeat { seat, .. }) in seats.iter().enumerate() {
-        devices[number].synchronize().map_err(hush_ops::OpsError::from)?;
-        let name = format!("{} (part {} of {})", seat.gpu.name(), number + 1, seats.len());
-        seat.plan.lines(&name, seat.free).iter().for_each(|line| progress.note(line));
-    }
-    let batches = seats.iter().map(|PartSeat { seat, .. }| seat.plan.max_batch(seat.free));
-    let batch = batches.min().unwrap_or(1);
-    let total = seats.iter().map(|part| part.seat.plan.upload_bytes() as u64).sum();
-    progress.start("upload", total, "bytes");
-    let numbers: Vec<usize> = seats.iter().map(|part| part.seat.gpu.number).collect();
-    let refused = || OpenError::Ops(hush_ops::OpsError::Backend { reason: "there are too many GPUs".into() });
-    let place = Place::Gpus(GpuSet::new(&numbers).ok_or_else(refused)?);
-    let berths = seats.iter().map(|PartSeat { share, seat }| {
-        let room = Some(Box::new(seat.gpu.room(&seat.plan, batch)) as Box<_>);
-        (share.clone(), Berth { backend: seat.gpu.cuda.clone(), place, room })
-    });
-    let berths = berths.collect();
-    let engine = watched(&devices, total, progress, || several::host(berths, place, stored, batch))?;
-    devices.iter().for_each(|device| device.release_unused());
-    Ok(engine)
-}
-
 /// Does `work`, which uploads some `total` bytes, and reports how many until now.
-fn watched<T>(devices: &[&Device], total: u64, progress: &dyn Progress, work: impl FnOnce() -> T) -> T {
+pub(super) fn watched<T>(
+    devices: &[&Device],
+    total: u64,
+    progress: &dyn Progress,
+    work: impl FnOnce() -> T,
+) -> T {
     let uploaded = || devices.iter().map(|device| device.uploaded_bytes()).sum::<u64>();
     let start = uploaded();
     thread::scope(|scope| {

@@ -4,6 +4,7 @@
 pub(crate) mod gpu;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(crate) mod promises;
+pub(crate) mod seats;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(crate) mod several;
 pub(crate) mod spread;

@@ -6,7 +6,6 @@ use hush_protocol::{any_page::TableParams, hosted_parts::Share};
 
 use crate::{
     BackendError, Engine, OpenError, Progress,
-    backend::PartSeat,
     hosted::Stored,
     memory::plan::MemoryPlan,
     parts::{PartEngine, PartToOpen},
@@ -80,12 +79,4 @@ impl Gpu {
     ) -> Result<Arc<dyn Engine>, OpenError> {
         match *self {}
     }
-}
-
-pub(crate) fn host_parts(
-    _: &[PartSeat<'_>],
-    _: Stored,
-    _: &dyn Progress,
-) -> Result<Arc<dyn Engine>, OpenError> {
-    Err(hush_ops::OpsError::Backend { reason: BackendError::NotBuilt.to_string() }.into())
 }
