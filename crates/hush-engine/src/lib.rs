@@ -1,6 +1,6 @@
 //! Opens snapshots and answers batches of queries: the one place where a protocol and a backend become `dyn`.
 //!
-//! * [`Backends`]: what computes. [`open`]: snapshot to [`Engine`]. [`engine`]: what a server needs.
+//! * [`Backends`]: what computes. [`open()`]: snapshot to [`Engine`]. [`engine`]: what a server needs.
 //! * [`parts`]: a table whose parts are elsewhere.
 //!
 //! Snapshots are built by `hush-build`, whose documentation has a table from its records to an answer.
