@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use hush_protocol::wording::Slot;
 use thiserror::Error;
 
-/// What a user asks for.
+/// The backend that a user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
     /// The GPU if there is one, for tables that fit into its memory; otherwise the CPU.

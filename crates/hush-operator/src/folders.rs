@@ -7,7 +7,10 @@ use std::{
 };
 
 use hush_engine::{Backends, Bytes, OpenError, Progress, open_after};
-use hush_protocol::{Name, wording::neutrally};
+use hush_protocol::{
+    Name,
+    wording::{Slot, neutrally},
+};
 use hush_server::{Background, Operator, OperatorError, Tables, Upkeep};
 use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
 
@@ -96,7 +99,8 @@ impl Folders {
     fn announce(&self, folder: Folder) -> Result<(), String> {
         let name = &folder.name;
         if self.named(name).is_ok() {
-            return Err(format!("two tables are called {name}"));
+            let option = Slot::Option("name");
+            return Err(format!("two tables are called {name}: tell them apart with {option}"));
         }
         self.tables.announce(name);
         self.write().push(Arc::new(folder));

@@ -7,10 +7,10 @@ use std::{
     sync::RwLock,
 };
 
-/// How a door words a slot.
+/// A function that words a slot as a door does.
 pub type Naming = fn(&Slot<'_>) -> String;
 
-/// Words of this process's door.
+/// The function of the process's door.
 static NAMING: RwLock<Naming> = RwLock::new(neutral);
 
 thread_local! {
@@ -18,7 +18,7 @@ thread_local! {
     static IS_NEUTRAL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What a text names and doors word. Names are those of the command line, without dashes.
+/// A thing that a text names and each door words. Names are those of the command line, without dashes.
 #[derive(Clone, Copy)]
 pub enum Slot<'a> {
     /// An option.
@@ -35,17 +35,25 @@ pub enum Slot<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wording(pub &'static str);
 
-/// From now on, texts of this process are in words of this door. Before, they are those of [`neutrally`].
+/// Sets the words of the process, for all of its texts. Until this is called, texts are as [`neutrally`] has them.
 pub fn speak(naming: Naming) {
     *NAMING.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = naming;
 }
 
-/// Does `work`, in which this thread's texts have options as JSON has them, in quotes.
+/// Does `work`. Meanwhile, texts of this thread name options as JSON has them, in quotes: for a caller who came in by another door
+/// than the process's own.
 pub fn neutrally<T>(work: impl FnOnce() -> T) -> T {
-    let before = IS_NEUTRAL.replace(true);
-    let done = work();
-    IS_NEUTRAL.set(before);
-    done
+    /// Sets the words of the thread back, also after a panic.
+    struct Before(bool);
+
+    impl Drop for Before {
+        fn drop(&mut self) {
+            IS_NEUTRAL.set(self.0);
+        }
+    }
+
+    let _before = Before(IS_NEUTRAL.replace(true));
+    work()
 }
 
 fn neutral(slot: &Slot<'_>) -> String {
@@ -112,6 +120,9 @@ mod tests {
                 neutral.into()
             )
         );
+        // A panic leaves no other words behind.
+        let ended = std::panic::catch_unwind(|| neutrally(|| panic!("ended")));
+        assert!(ended.is_err() && said().starts_with("'SIGN'"));
         speak(super::neutral);
     }
 }

@@ -155,7 +155,7 @@ impl Offer {
         self.setup_bytes_up + self.setup_bytes_down
     }
 
-    /// The options of `build` that make this table, with their values.
+    /// Returns the options of `build` that make this table, with their values. Names are those of the command line, without dashes.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let mut options = vec![("protocol", self.protocol.to_string()), ("preset", self.preset.to_owned())];
         // Columns change nothing of what is downloaded as it is.
@@ -173,7 +173,7 @@ impl Offer {
         options
     }
 
-    /// These options in a message.
+    /// Returns the options of `build` that make this table, as a message has them.
     pub(super) fn told_options(&self) -> String {
         let options = self.options();
         let options = options.iter().map(|(name, value)| Slot::Setting(name, value).to_string());

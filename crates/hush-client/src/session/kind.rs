@@ -1,4 +1,4 @@
-//! What bindings of a language make of an error: its kind, and how they call options.
+//! The kinds of errors that bindings of a language tell apart, and the names of options in camel case.
 
 use super::SessionError;
 use crate::ClientError;

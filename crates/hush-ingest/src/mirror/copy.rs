@@ -63,7 +63,7 @@ impl Mirror {
     /// Asks for what is missing, on a thread of its own.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system, if it gives no thread or no socket.
     pub fn start(&mut self, table: &RemoteTable) -> Result<(), SnapshotError> {
         let runtime = runtime().map_err(SnapshotError::io(table.shown(), "fetch"))?;
         let (sender, receiver) = sync_channel(1);
@@ -104,7 +104,7 @@ impl Mirror {
     /// Puts the copy in place, once all is here.
     ///
     /// # Errors
-    /// What the system says, with the path. The target is then as it was.
+    /// The error of the system, with the path. The target is then as it was.
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.copy.finish()
     }

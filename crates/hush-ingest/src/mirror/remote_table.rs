@@ -26,9 +26,9 @@ pub enum MirrorError {
     Refused {
         /// The URL, without what is secret in it.
         path: PathBuf,
-        /// What the server or the way to it said.
+        /// The answer of the server, or the failure of the connection to it.
         message: String,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// The bytes of a file are not those that its header promises.
@@ -104,7 +104,7 @@ impl RemoteTable {
         refused_at(&self.shown().join(name), refused)
     }
 
-    /// What is there now.
+    /// Fetches the header of the table that is there now.
     ///
     /// # Errors
     /// [`MirrorError`], also if there is no table.
@@ -112,7 +112,7 @@ impl RemoteTable {
         self.find_header()?.map_err(|refused| self.refused(HEADER_FILE, refused))
     }
 
-    /// The same; what a server says who has no table there is not an error yet.
+    /// Fetches the header, as [`RemoteTable::header`] does. A server that has no table there is not an error yet.
     pub(super) fn find_header(&self) -> Result<Result<Header, Refused>, MirrorError> {
         let runtime = runtime().map_err(SnapshotError::io(self.shown(), "fetch"))?;
         let file = self.remote.child(HEADER_FILE);

@@ -40,7 +40,7 @@ impl SparseCopy {
     /// Finds what has to come of a file, as [`SparseFolder::missing`].
     ///
     /// # Errors
-    /// Those of [`SparseFolder::missing`].
+    /// The errors of [`SparseFolder::missing`].
     pub fn missing(&self, name: &str, ranges: &[Range<usize>]) -> Result<Missing, SnapshotError> {
         self.folder.missing(name, ranges)
     }

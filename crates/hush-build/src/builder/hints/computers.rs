@@ -1,4 +1,4 @@
-//! What computes a build: the backends of this process, and a crew elsewhere.
+//! The backends of this process and the crew elsewhere that compute a build.
 
 use hush_engine::{Backends, DoesNotFit, Progress, Seat};
 use hush_protocol::{any_page::SegmentParams, facts::HintPlan};

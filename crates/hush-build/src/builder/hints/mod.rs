@@ -1,4 +1,4 @@
-//! What is made of a hint, in pieces, by devices here or a crew elsewhere.
+//! The files that are made of a hint. They are computed in pieces, by devices here or by a crew elsewhere.
 
 pub(super) mod chained;
 pub(super) mod computers;

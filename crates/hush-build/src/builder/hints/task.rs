@@ -61,10 +61,10 @@ pub(super) struct FilterTask {
 pub(super) struct BlockTask {
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) digests: Bytes,
-    /// Of each key; or one, of the block; or none: it is to be found.
+    /// The seeds: one for each key, or one for the block, or none if whoever does the task finds it.
     #[prost(bytes = "bytes", tag = "2")]
     pub(super) seeds: Bytes,
-    /// Symbols of a slot.
+    /// The number of symbols of a slot.
     #[prost(uint64, tag = "3")]
     pub(super) size: u64,
     /// Symbols of all keys, little-endian.

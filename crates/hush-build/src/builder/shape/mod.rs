@@ -1,4 +1,4 @@
-//! Which table it is to be: its length tiers, the shapes of its segments, and what it takes.
+//! The choice of a table for some records: its length tiers, the shapes of its segments, and its size.
 
 pub(super) mod lengths;
 pub(super) mod plan;

@@ -87,7 +87,7 @@ impl ArrivingSnapshot {
     /// Removes what has come of a copy that nobody wants any more.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// The error of the system, with the path.
     pub fn forget(target: &Path) -> Result<(), SnapshotError> {
         let target = target::resolved(target)?;
         remove_if_there(&fetched_folder(&target))
@@ -149,7 +149,7 @@ impl ArrivingSnapshot {
     /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// The error of the system, with the path.
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let entry = &self.header.files[piece.file];
         let Some(file) = &self.files[piece.file] else { return Ok(()) };
@@ -160,7 +160,7 @@ impl ArrivingSnapshot {
     /// Puts the copy in place, once all is here.
     ///
     /// # Errors
-    /// What the system says, with the path. The target is then as it was.
+    /// The error of the system, with the path. The target is then as it was.
     pub fn finish(self) -> Result<(), SnapshotError> {
         for (entry, file) in self.header.files.iter().zip(&self.files) {
             if let Some(file) = file {

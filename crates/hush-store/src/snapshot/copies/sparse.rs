@@ -59,7 +59,7 @@ impl Missing {
     /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// The error of the system, with the path.
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let at = piece.range(&self.entry).start;
         self.file.write_all_at(bytes, at).map_err(SnapshotError::io(&self.path, "write"))
@@ -68,7 +68,7 @@ impl Missing {
     /// Has what came on the disk.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// The error of the system, with the path.
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))
     }
