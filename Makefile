@@ -69,6 +69,7 @@ python: ## The Python package: target/wheels; then its tests, in an environment 
 	scripts/python.sh
 
 python-dev: # the same of what is compiled for tests
+	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
 	PROFILE=dev scripts/python.sh
 
 mobile: build ## The client for Swift and Kotlin: target/mobile; then the tests of the Kotlin. Installs Java and Maven on Debian.

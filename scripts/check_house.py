@@ -172,7 +172,7 @@ def programs() -> list[tuple[pathlib.Path, str]]:
     """What is committed of programs, without their tests."""
     committed = set(subprocess.check_output(["git", "ls-files"], text=True).splitlines())
     kept = [path for path in map(pathlib.Path, sorted(committed)) if path.suffix in PROGRAMS and not TESTS & set(path.parts[:-1]) and path.exists()]
-    return [(path, path.read_text().split("\n#[cfg(test)]\nmod tests")[0]) for path in kept if path.name not in ("tests.rs", "toy.rs")]
+    return [(path, path.read_text().split("\n#[cfg(test)]\nmod tests")[0]) for path in kept if path.name not in ("tests.rs", "toy.rs", "generated.rs")]
 
 
 def mass() -> list[str]:

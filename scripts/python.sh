@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The Python package: a wheel in target/wheels, installed into an environment of the project, where its tests and examples run.
-# PROFILE is that of cargo: release, or dev, for which less is compiled. FEATURES are those of the package: cuda for GPUs (`make cuda`
-# first); the tests of dev want the emulator of them.
+# FEATURES are those of the package: cuda for GPUs (`make cuda` first). With PROFILE=dev there is no wheel: the library in target/debug,
+# which `unit` compiles with all features, is tested.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release} features=${FEATURES:-}
-[ "$profile" != dev ] || features=emulator
+[ "$profile" != dev ] || features=emulator # for the tests
 package=$PWD/crates/hush-py environment=$PWD/target/python wheels=$PWD/target/wheels
 python3 -c 'import ensurepip' 2>/dev/null || scripts/install.sh python3-venv
 [ -x "$environment/bin/pip" ] || python3 -m venv "$environment"
@@ -20,13 +20,20 @@ PYTHON
 # shellcheck disable=SC2086 # a list of words
 "${pip[@]}" $wants
 rm -rf "$wheels"
-"$environment/bin/maturin" build --quiet --locked --profile "$profile" --features "$features" --manifest-path "$package/Cargo.toml" --out "$wheels" \
-    --target-dir "$PWD/target"
-"${pip[@]}" --no-deps --force-reinstall "$wheels"/hushdb-*.whl
+if [ "$profile" = dev ]; then
+    site=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    rm -rf "$site"/hushdb "$site"/hushdb-*.dist-info
+    cp -r "$package/python/hushdb" "$site"
+    cp target/debug/libhushdb_native.so "$site/hushdb/_native.abi3.so"
+else
+    "$environment/bin/maturin" build --quiet --locked --profile "$profile" --features "$features" --manifest-path "$package/Cargo.toml" \
+        --out "$wheels" --target-dir "$PWD/target"
+    "${pip[@]}" --no-deps --force-reinstall "$wheels"/hushdb-*.whl
+fi
 # Not in the package's folder: what is installed is tested.
 cd "$package/tests"
 FEATURES=$features "$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@" .
 for example in "$package"/examples/*.py; do
     "$environment/bin/python" "$example" >/dev/null
 done
-ls "$wheels"
+[ "$profile" = dev ] || ls "$wheels"

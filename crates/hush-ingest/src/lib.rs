@@ -25,6 +25,10 @@ mod place;
     allow(dead_code, reason = "only the readers that are left out use some of it")
 )]
 mod record;
+#[cfg_attr(
+    not(feature = "remote"),
+    allow(dead_code, reason = "only clients that are left out use some of it")
+)]
 pub mod remote;
 mod source;
 mod spool;

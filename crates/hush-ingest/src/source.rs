@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::formats::arrow;
 use crate::{
     IngestError, IngestOptions, Input, Record, RowMap, Skipped,
-    formats::{self, csv::CsvReader, folder::FolderReader, json::JsonlReader, postgres::PostgresReader},
+    formats::{self, csv::CsvReader, folder::FolderReader, json::JsonlReader},
     input::{
         bad_rows::{BadRows, check_apart},
         compression::{Compression, peek},
@@ -250,7 +250,7 @@ pub(crate) fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn
                 return Err(IngestError::NotFetched { path: url.shown().into() });
             }
             options.check(url.shown(), Format::Postgres)?;
-            Box::new(PostgresReader::open(url, options)?)
+            formats::open_postgres(url.shown(), url, options)?
         }
         Input::Fetched(fetched) => fetched.open(options)?,
         #[cfg(feature = "arrow")]

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tempfile::NamedTempFile;
 use tokio::{runtime::Builder, time::sleep};
 
-use crate::remote::{Patience, Refused, Remote, RemoteUrl, Scheme, TOO_SOON};
+use crate::remote::{Patience, Refused, Remote, RemoteUrl, Scheme, TOO_SOON, is_page};
 use crate::{
     Format, IngestError, IngestOptions, Input, Reader,
     input::compression::{Compression, peek},
@@ -57,14 +57,9 @@ impl Fetched {
     pub(crate) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
         let Inner { file, format, compression, .. } = &*self.0;
         let unreadable = |source| spool_error(file.path(), source);
-        if is_page(file.path()).map_err(unreadable)? {
-            return Err(unfetched(
-                &self.0.url,
-                Refused::new(
-                    "a web page came in place of the file",
-                    "give the URL of the file itself, and check who may read it",
-                ),
-            ));
+        let begin = || peek(File::open(file.path())?, PAGE_HEAD_BYTES);
+        if is_page(&begin().map_err(unreadable)?.0) {
+            return Err(unfetched(&self.0.url, Refused::page()));
         }
         let format =
             options.format.map_or_else(|| Format::of_fetched(file.path(), self.shown(), *format), Ok);
@@ -209,15 +204,6 @@ impl Fetch {
     pub fn finish(self) -> Input {
         Input::Fetched(Fetched(self.inner.into()))
     }
-}
-
-/// Whether a file begins as a web page does: servers send one in place of a file to who has to sign in.
-fn is_page(file: &Path) -> std::io::Result<bool> {
-    let (head, _) = peek(File::open(file)?, PAGE_HEAD_BYTES)?;
-    let head = head.trim_ascii_start();
-    Ok([&b"<!doctype html"[..], b"<html"]
-        .iter()
-        .any(|start| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))))
 }
 
 /// The object of a URL.

@@ -11,8 +11,7 @@ use hush_protocol::{normal_form::NormalForm, wording::Wording};
 
 use crate::remote::{RemoteUrl, Scheme, SourcePolicy};
 use crate::{
-    Fetched, Format, IngestError,
-    formats::postgres,
+    Fetched, Format, IngestError, formats,
     input::{fetch, several::Several},
     record::projection::FirstColumns,
     scheme,
@@ -84,7 +83,7 @@ impl Input {
         };
         let url = url.under(policy);
         match scheme(&url)? {
-            Scheme::Postgres => postgres::settings(&url).map(drop)?,
+            Scheme::Postgres => formats::check_postgres(url.shown(), &url)?,
             elsewhere => fetch::object(&url, elsewhere).map(drop)?,
         }
         Ok(Self::Url(url))

@@ -8,6 +8,7 @@ use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
 use object_store::path::Path;
@@ -19,13 +20,15 @@ use reqwest::{
 use tokio::net::lookup_host;
 use url::{Host, Url};
 
+use super::{Refused, RemoteUrl, Scheme, refused::chain, url::without_secrets};
 use crate::formats::postgres::settings::PostgresSource;
-use crate::remote::{CONNECT_TIMEOUT, Refused, RemoteUrl, Scheme, chain, url::without_secrets};
 
 /// The source that stands for every web server at a public address.
 const PUBLIC_WEB: &str = "https://";
 /// The word for a list without sources.
 const NOTHING: &str = "none";
+/// How long a web server may take to let a connection be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most redirects of one request.
 const MAX_REDIRECTS: usize = 10;
 

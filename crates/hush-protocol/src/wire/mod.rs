@@ -1,12 +1,14 @@
 //! The wire format of queries, answers and evaluation keys, and the checks that both sides run on it.
 //!
-//! The messages are generated from `proto/hush/v1/query.proto`. Their `bytes` fields are
+//! The messages (`generated.rs`) are generated from `proto/hush/v1/query.proto` by a test, which fails when the two differ. Their `bytes` fields are
 //! [`Bytes`]: decoding borrows from the received buffer, and `Vec<u8>` converts with `.into()`.
 //!
 //! Bytes from the network go through [`RequestShape::decode`], [`ResponseShape::decode`] or
 //! [`decode_keys`], never through [`Message::decode`] alone: an empty entry of a repeated field takes two bytes on the wire
 //! and a whole struct in memory, so entries are counted before any is built.
 
+#[rustfmt::skip]
+mod generated;
 mod keys;
 
 use prost::{
@@ -16,9 +18,8 @@ use prost::{
 };
 use thiserror::Error;
 
+pub use generated::{Answer, EvaluationKeys, Query, QueryRequest, QueryResponse};
 pub use keys::{MAX_PRESET_BYTES, decode_keys, encoded_keys_bytes};
-
-include!(concat!(env!("OUT_DIR"), "/hush.v1.rs"));
 
 /// The version of the format that this crate reads and writes.
 pub const VERSION: u32 = 1;

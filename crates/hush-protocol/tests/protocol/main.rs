@@ -6,6 +6,7 @@ mod geometry;
 mod hostile;
 mod limits;
 mod look_ups;
+mod messages;
 mod noise;
 mod parts;
 mod paths;
