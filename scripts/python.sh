@@ -25,6 +25,8 @@ if [ "$profile" = dev ]; then
     rm -rf "$site"/hushdb "$site"/hushdb-*.dist-info
     cp -r "$package/python/hushdb" "$site"
     cp target/debug/libhushdb_native.so "$site/hushdb/_native.abi3.so"
+    printf '#!%s\nimport sys\nfrom hushdb.__main__ import main\nsys.exit(main())\n' "$environment/bin/python" >"$environment/bin/hushdb"
+    chmod +x "$environment/bin/hushdb"
 else
     "$environment/bin/maturin" build --quiet --locked --profile "$profile" --features "$features" --manifest-path "$package/Cargo.toml" \
         --out "$wheels" --target-dir "$PWD/target"
