@@ -1,10 +1,10 @@
 //! Objects of a store and files of a web server: one request, the bytes that come of it, and what pins the object meanwhile.
 //!
-//! A program without the feature `remote` has [`absent`] in place of the clients of stores and web servers, which need much to
+//! A program without the feature `remote` has `no_remote.rs` in place of the clients of stores and web servers, which need much to
 //! compile. It reads nothing that is elsewhere, and says so.
 
 #[cfg(not(feature = "remote"))]
-mod absent;
+mod no_remote;
 #[cfg(feature = "remote")]
 mod object;
 mod patience;
@@ -22,9 +22,9 @@ use futures_util::{StreamExt, stream::BoxStream};
 use tokio::time::timeout;
 
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::Remote;
+pub(crate) use no_remote::Remote;
 #[cfg(not(feature = "remote"))]
-pub use absent::SourcePolicy;
+pub use no_remote::SourcePolicy;
 #[cfg(feature = "remote")]
 pub(crate) use object::Remote;
 pub(crate) use patience::{FIRST_ATTEMPTS, Patience, persist};

@@ -1,7 +1,7 @@
 //! The wire format of queries, answers and evaluation keys, and the checks that both sides run on it.
 //!
-//! The messages (`generated.rs`) are generated from `proto/hush/v1/query.proto` by a test, which fails when the two differ. Their `bytes` fields are
-//! [`Bytes`]: decoding borrows from the received buffer, and `Vec<u8>` converts with `.into()`.
+//! The messages (`generated.rs`) are generated from `proto/hush/v1/query.proto` by a test, which fails when the two differ.
+//! Their `bytes` fields are [`Bytes`]: decoding borrows from the received buffer, and `Vec<u8>` converts with `.into()`.
 //!
 //! Bytes from the network go through [`RequestShape::decode`], [`ResponseShape::decode`] or
 //! [`decode_keys`], never through [`Message::decode`] alone: an empty entry of a repeated field takes two bytes on the wire
