@@ -93,7 +93,7 @@ class Deploy(unittest.TestCase):
         unit = (DEPLOY / "systemd/hushdb.service").read_text()
         self.assertGreater(int(re.search(r"^TimeoutStopSec=(\d+)$", unit, re.M)[1]), drain_seconds())
         pod = (CHART / "templates/statefulset.yaml").read_text()
-        grace = re.search(r"terminationGracePeriodSeconds: \{\{ add \.Values\.drainSeconds (\d+) (\d+) \}\}", pod)
+        grace = re.search(r'add \.Values\.drainSeconds \(index \.Values\.config "drain-timeout" \| default (\d+)\) \d+ ', pod)
         self.assertEqual(int(grace[1]), drain_seconds())
 
     def test_the_chart_knows_the_settings(self):

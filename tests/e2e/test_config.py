@@ -61,12 +61,14 @@ class ConfigTest(KeyedTest):
         self.assertIn("HUSHDB_WATCH: invalid value 'maybe'", self.fails("serve", env={**env, "HUSHDB_WATCH": "maybe"}))
 
     def test_check(self):
-        self.settings(f'tables = ["{self.built}"]\nmax-queue = 999\n')
-        result = self.hushdb("config", "check", self.file, env={**self.env, "HUSHDB_WINDOW": "5"})
+        self.settings(f'tables = ["{self.built}"]\nmax-queue = 999\nbody-timeout = 5\n')
+        result = self.hushdb("config", "check", self.file, env={**self.env, "HUSHDB_WINDOW": "5", "HUSHDB_MAX_STREAMS": "8"})
         self.assertEqual(result.returncode, 0, result.stderr)
         said = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
         self.assertEqual(said["max-queue"], ["999", "the", "file"])
         self.assertEqual(said["window"], ["5", "the", "environment"])
+        self.assertEqual(said["body-timeout"], ["5", "the", "file"])
+        self.assertEqual(said["max-streams"], ["8", "the", "environment"])
         self.assertEqual(said["client-share"], ["25", "default"])
         self.assertTrue(result.stdout.endswith("is good\n"))
         for text, words in (
@@ -76,9 +78,10 @@ class ConfigTest(KeyedTest):
             (f'tables = ["{self.built}"]\ntls-cert = "none"', ["--tls-key"]),
             (f'tables = ["{self.built}"]\ntls-cert = "none"\ntls-key = "none"', ["cannot read none"]),
             (f'tables = ["{self.built}", "{self.built}"]', ["two tables are called people"]),
-            (f'tables = ["{self.built}"]\nmax-queue = 1', ["max_queue must be at least"]),
+            (f'tables = ["{self.built}"]\nmax-queue = 1', ["--max-queue must be at least 256, is 1"]),
             (f'tables = ["{self.built}"]\nlisten = "0.0.0.0:7700"', ["0.0.0.0:7700", "--tokens", "--open"]),
             ("max-quue = 1", ["hushdb.toml: there is no setting 'max-quue': did you mean 'max-queue'?"]),
+            ("header-timeout = 0", ["hushdb.toml: header-timeout: invalid value '0'", "0 is not in 1..=31536000"]),
             ("window = 'x'", ["hushdb.toml: window: invalid value 'x'"]),
         ):
             with self.subTest(text):

@@ -124,6 +124,8 @@ def test_errors_have_classes_and_say_what_to_do(server, people_table, tmp_path):
     for name in ("..", "a/b", ".x", "a" * 65):
         with pytest.raises(hushdb.OptionError, match="is not a name"):
             hushdb.serve(tables={name: people_table})
+    with pytest.raises(hushdb.OptionError, match=r"max_queries cannot be '257': 257 is not in 1..=256"):
+        hushdb.serve(people_table, max_queries=257)
     client.close()
     with pytest.raises(hushdb.OptionError, match="closed"):
         client.table("people")

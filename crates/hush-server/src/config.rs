@@ -34,6 +34,8 @@ pub struct ServerConfig {
     /// body received until the response is written; more are answered 503. A request whose body and
     /// answers alone are more is answered 413.
     pub max_body_memory: usize,
+    /// The most requests of one HTTP/2 connection at once: a client that has more to ask uses more connections.
+    pub max_streams: u32,
     /// The longest wait for a request's headers, and for the next request on an open connection.
     pub header_timeout: Duration,
     /// The longest that a request's body may take.
@@ -83,6 +85,7 @@ impl Default for ServerConfig {
             max_other_connections: 64,
             client_share: 25,
             max_body_memory: 1 << 30,
+            max_streams: 32,
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
@@ -121,22 +124,22 @@ impl ServerConfig {
     /// Refuses settings under which no request could ever be answered.
     ///
     /// # Errors
-    /// [`ServerError::Config`] names the setting.
+    /// [`ServerError::Config`] names the option that sets it.
     pub fn check(&self) -> Result<(), ServerError> {
         let (rate, burst) = match &self.throttle {
             Some(throttle) => (throttle.queries_per_second as usize, throttle.burst as usize),
             None => (1, 1),
         };
         let least = [
-            ("max_queries", 1, self.max_queries),
-            ("max_queue", self.max_queries, self.max_queue),
-            ("max_connections", 1, self.max_connections),
-            ("max_other_connections", 1, self.max_other_connections),
-            ("client_share", 1, self.client_share as usize),
-            ("max_body_memory", 1, self.max_body_memory),
-            ("open_keys", 1, self.open_keys),
-            ("throttle.queries_per_second", 1, rate),
-            ("throttle.burst", 1, burst),
+            ("max-queries", 1, self.max_queries),
+            ("max-queue", self.max_queries, self.max_queue),
+            ("max-connections", 1, self.max_connections),
+            ("max-other-connections", 1, self.max_other_connections),
+            ("client-share", 1, self.client_share as usize),
+            ("max-body-memory", 1, self.max_body_memory),
+            ("max-streams", 1, self.max_streams as usize),
+            ("open-keys", 1, self.open_keys),
+            ("rate-limit", 1, rate.min(burst)),
         ];
         for (setting, min, actual) in least {
             if actual < min {

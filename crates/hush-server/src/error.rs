@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
+use hush_protocol::wording::Slot;
 use thiserror::Error;
 
 /// Why the server did not start, did not take a table, or did not stop in order.
 #[derive(Debug, Error)]
 pub enum ServerError {
     /// A setting that cannot work.
-    #[error("{setting} must be at least {min}, is {actual}")]
+    #[error("{} must be at least {min}, is {actual}", Slot::Option(setting))]
     Config {
-        /// Name of the field of `ServerConfig`.
+        /// Name of the option.
         setting: &'static str,
         /// The least value that works.
         min: usize,

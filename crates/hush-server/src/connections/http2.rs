@@ -17,8 +17,6 @@ use crate::{
     connections::{connection::MAX_HEADER_BYTES, places::Place, streams::Streams},
 };
 
-/// Requests of one connection at once: what a client has more of, it has more connections for.
-const MAX_STREAMS: u32 = 32;
 /// Bytes that a client may send ahead of what is read, on a stream and on all of a connection.
 const WINDOW: u32 = 256 << 10;
 /// Bytes of a response that wait for the socket.
@@ -49,7 +47,7 @@ pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     });
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_STREAMS)
+        .max_concurrent_streams(config.max_streams)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         .max_send_buf_size(SEND_BUFFER)

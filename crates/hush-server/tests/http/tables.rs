@@ -328,5 +328,5 @@ fn bad_descriptors_and_settings_are_refused() {
 
     let config = ServerConfig { max_queries: 10, max_queue: 9, ..config() };
     let refused = TestServer::start(tables, config).join();
-    assert!(matches!(refused, Err(ServerError::Config { setting: "max_queue", min: 10, actual: 9 })));
+    assert!(matches!(refused, Err(ServerError::Config { setting: "max-queue", min: 10, actual: 9 })));
 }

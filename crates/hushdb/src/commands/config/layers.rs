@@ -236,17 +236,19 @@ mod tests {
     #[test]
     fn the_example_has_every_setting() {
         let example = include_str!("../../../../../docs/hushdb.toml");
-        let lines: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("#:")).collect();
-        let text = lines.join("\n");
+        let text: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("#:")).collect();
+        let text = text.join("\n");
         Layer::text(&text, &serve()).unwrap();
-        let keys: Vec<&str> = lines.iter().filter_map(|line| Some(line.split_once('=')?.0.trim())).collect();
+        let table: Table = text.parse().unwrap();
         for arg in settings(&serve()) {
-            assert!(keys.contains(&key(arg).as_str()), "{} is not in the example", key(arg));
-            if let [default] = arg.get_default_values() {
-                let line =
-                    lines.iter().find(|line| line.trim().starts_with(&format!("{} =", key(arg)))).unwrap();
-                assert!(line.contains(default.to_str().unwrap()), "{line}: {default:?}");
-            }
+            let key = key(arg);
+            let Some(value) = table.get(&key) else { panic!("{key} is not in the example") };
+            let default = match arg.get_default_values() {
+                [default] => default.to_str().unwrap(),
+                _ if takes_none(arg) => "false",
+                _ => continue,
+            };
+            assert_eq!(text_of(&key, value).unwrap(), default, "{key}");
         }
     }
 }

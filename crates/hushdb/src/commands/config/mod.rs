@@ -75,7 +75,7 @@ pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
             (Some(ValueSource::DefaultValue), false, true) => "the file",
             _ => "default",
         };
-        report::print(&format!("{:<16} {:<32} {from}\n", layers::key(arg), values.join(", ")))?;
+        report::print(&format!("{:<22} {:<32} {from}\n", layers::key(arg), values.join(", ")))?;
     }
     for what in serve::check(&ServeArgs::from_arg_matches(&matches)?)? {
         report::print(&format!("not checked: {what}\n"))?;

@@ -18,6 +18,7 @@ use crate::{
     report,
 };
 pub(crate) use check::check;
+use limits::LimitArgs;
 use open_files::Needs;
 pub(crate) use prepare::Front;
 pub use prepare::tables_cache;
@@ -26,6 +27,7 @@ pub(super) use prepare::{listen, listen_health, tell_health, tls};
 
 mod check;
 mod frontend;
+mod limits;
 pub(super) mod open_files;
 #[cfg_attr(not(feature = "page"), path = "no_page.rs")]
 mod page;
@@ -149,40 +151,12 @@ pub(crate) struct ServeArgs {
     /// starts. auto is resident where there is room.
     #[arg(long, value_name = "NAME", default_value_t)]
     memory: MemoryChoice,
-    /// How long a batch stays open for more queries when some had to wait, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 2)]
-    window: u64,
-    /// Queries that may wait for a scan of one table.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    max_queue: usize,
-    /// How long a query may wait for its scan, in milliseconds, by what the last scans took: one that would wait longer is refused
-    /// at once, and told when to come again. A full batch may wait in any case.
-    #[arg(long, value_name = "MS", default_value_t = 100)]
-    max_wait: u64,
-    /// Connections at once, at most. Beyond that, the one that has been idle for longest makes room. Where the process may have
-    /// fewer files open, there are fewer, and the server says so.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
-    max_connections: usize,
-    /// What one client address may have of connections, of waiting queries, of memory for requests and of the room for keys, in
-    /// percent. Behind a proxy, where all clients have one address: 100.
-    #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
-    client_share: u32,
     /// File for the evaluation keys that clients upload, if a table needs any; by default
     /// `hushdb/hushdb-keys.redb` in $XDG_STATE_HOME or ~/.local/state.
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
-    /// Days after which keys that nobody uses are deleted.
-    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    key_lifetime: u32,
-    /// Bytes of keys to keep; those that were used longest ago go first.
-    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
-    max_key_bytes: u64,
-    /// Clients whose keys are ready in memory at most: about 2.8 MB each (PACK_M31), 4.5 MB (ONION_M31) or 1.9 MB (ONION_S).
-    #[arg(long, value_name = "N", default_value = "256")]
-    open_keys: NonZeroUsize,
-    /// Queries a second that one client address may make; no limit if not given.
-    #[arg(long, value_name = "N")]
-    rate_limit: Option<u32>,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {

@@ -15,9 +15,7 @@ use hush_protocol::{
     Name,
     wording::{Slot, Wording},
 };
-use hush_server::{
-    Gateway, Listeners, Operator, Page, ServerConfig, Tables, Throttle, Tls, TlsFiles, Tokens,
-};
+use hush_server::{Gateway, Listeners, Operator, Page, ServerConfig, Tables, Tls, TlsFiles, Tokens};
 use tokio::net::TcpListener;
 
 use super::{
@@ -59,7 +57,7 @@ pub(super) async fn prepare(
 ) -> Result<Prepared, Box<dyn Error>> {
     let names = names(args)?;
     let admin = admin(args)?;
-    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.open_keys.get());
+    let backends = backends(args.backend, threads(args.threads))?.for_clients(args.limits.open_keys.get());
     let backends = backends.with_memory(args.memory);
     let mut needs = Needs { files: 0, other_listeners: usize::from(admin.is_some()) };
     let sources = sources(args)?;
@@ -100,7 +98,11 @@ pub(super) async fn front(
     mut needs: Needs,
     mut unchecked: Unchecked<'_>,
 ) -> Result<Front, Box<dyn Error>> {
-    let mut config = config(args)?;
+    let mut config = ServerConfig {
+        keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
+        require_tables: args.require_tables,
+        ..args.limits.config()
+    };
     config.check()?;
     check_distinct(args)?;
     check_origins(args)?;
@@ -124,26 +126,6 @@ pub(super) async fn front(
     needs.other_listeners += usize::from(listeners.health.is_some());
     let fewer_connections = open_files::fit(&mut config, &needs)?;
     Ok(Front { listeners, config, url, fewer_connections })
-}
-
-/// Limits and timeouts.
-fn config(args: &ServeArgs) -> Result<ServerConfig, Box<dyn Error>> {
-    Ok(ServerConfig {
-        window: Duration::from_millis(args.window),
-        max_queue: args.max_queue,
-        max_wait: Duration::from_millis(args.max_wait),
-        max_connections: args.max_connections,
-        client_share: args.client_share,
-        keys_path: key_file::path(args.keys.as_deref(), &args.dirs)?,
-        key_lifetime: Duration::from_secs(u64::from(args.key_lifetime) * 24 * 3600),
-        max_key_bytes: args.max_key_bytes,
-        open_keys: args.open_keys.get(),
-        require_tables: args.require_tables,
-        throttle: args
-            .rate_limit
-            .map(|rate| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }),
-        ..ServerConfig::default()
-    })
 }
 
 /// What --listen speaks, if not plain HTTP.
