@@ -69,34 +69,24 @@ pub struct Built {
 
 /// Why there is no new table. The target is as it was.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum JobError {
-    /// The job was cancelled; the same request goes on from where `phase` says that it can.
+    /// The same request goes on from where `phase` says that it can.
     #[error("cancelled")]
-    Cancelled {
-        /// How far it was.
-        phase: Phase,
-    },
-    /// Two records have one key, and no choice was made between them.
+    Cancelled { phase: Phase },
     #[error("{}: {source}", input.display())]
     DuplicateKey {
-        /// The input.
         input: PathBuf,
         /// [`IngestError::DuplicateKey`].
         source: IngestError,
     },
-    /// Two records of several files have one key, and no choice was made between them.
     #[error(
         "{} and {} both have the key \"{key}\"; {}",
         places[0],
         places[1],
         Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
     )]
-    DuplicateKeyOfFiles {
-        /// The key, as a message shows it.
-        key: String,
-        /// The first record with the key, and the next.
-        places: Box<[Place; 2]>,
-    },
+    DuplicateKeyOfFiles { key: String, places: Box<[Place; 2]> },
     /// Reading the input, or spooling its records.
     #[error(transparent)]
     Ingest(#[from] IngestError),

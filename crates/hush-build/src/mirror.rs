@@ -21,11 +21,11 @@ pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// Why a table is not copied.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum MirrorError {
     /// Where it is, or the copy.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The disk is too small.
     #[error(
         "{}: {} have to be fetched, and the disk of {} has {} free: free some space, or choose a folder on a larger disk",
         table.display(), Bytes(*missing as usize), folder.display(), Bytes(*free as usize)
@@ -33,11 +33,8 @@ pub enum MirrorError {
     NoRoom {
         /// The table's URL, without what is secret in it.
         table: PathBuf,
-        /// Where it was to go.
         folder: PathBuf,
-        /// Bytes that are missing.
         missing: u64,
-        /// Bytes that are free.
         free: u64,
     },
 }

@@ -77,20 +77,18 @@ pub struct Updated {
 
 /// Why there is no new epoch. The table is as it was.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum UpdateError {
-    /// Nothing to change is given.
     #[error(
         "there is nothing to change: {}",
         Wording("name a file of changes, or one of keys to delete with {delete}")
     )]
     Nothing,
-    /// The changes have no key.
     #[error(
         "which record a change is of is not said: {}",
         Wording("name its column, or that of the position, with {key}")
     )]
     NoKey,
-    /// The changes have other columns than the table.
     #[error(
         "the table has {part}s of the columns {}, and the changes have {part}s of the columns {}: choose the table's columns \
          with {}, or rename the columns of the changes",
@@ -98,84 +96,38 @@ pub enum UpdateError {
         columns(changes),
         Slot::Option(part)
     )]
-    OtherColumns {
-        /// The part of a record that differs: `key` or `value`.
-        part: &'static str,
-        /// The columns of the table.
-        table: Vec<String>,
-        /// The columns of the changes.
-        changes: Vec<String>,
-    },
-    /// A change is not of the table's types.
+    OtherColumns { part: &'static str, table: Vec<String>, changes: Vec<String> },
     #[error(
         "row {row} of the changes: the column {} of the table is of type {}; convert the changes, or build the table again",
         field.column.escape_debug(),
         field.expected
     )]
-    OtherType {
-        /// The row, from 1.
-        row: u64,
-        /// The field that differs.
-        field: NotCast,
-    },
+    OtherType { row: u64, field: NotCast },
     /// A key is none of the table's.
     #[error(transparent)]
     Key(ProtocolError),
-    /// A record is to be deleted that is not there.
     #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
-    Absent {
-        /// The key.
-        key: String,
-    },
-    /// A record is to be changed, and to be deleted.
+    Absent { key: String },
     #[error("the record of the key '{key}' is to be changed and to be deleted: decide which")]
-    ChangedAndDeleted {
-        /// The key.
-        key: String,
-    },
-    /// A record is to be changed twice, by keys that are one in the table.
+    ChangedAndDeleted { key: String },
     #[error(
         "the record of the key '{key}' is to be changed twice: {}",
         Wording("leave one out, or keep one with {on-duplicate=first} or {on-duplicate=last}")
     )]
-    ChangedTwice {
-        /// The key.
-        key: String,
-    },
-    /// A record is to be deleted twice.
+    ChangedTwice { key: String },
     #[error("the key '{key}' is to be deleted twice: leave one out")]
-    DeletedTwice {
-        /// The key.
-        key: String,
-    },
-    /// No position of the table.
+    DeletedTwice { key: String },
     #[error("'{text}' is no position of this table, which has records 0 to {last}")]
-    Position {
-        /// What was given.
-        text: String,
-        /// The last.
-        last: u64,
-    },
-    /// The table is signed, and its next epoch would not be.
+    Position { text: String, last: u64 },
     #[error(
         "the table is signed by {publisher}, and clients that trust it take no other: {}",
         Wording("sign the new epoch too ({sign})")
     )]
-    Unsigned {
-        /// Who signed it.
-        publisher: PublicKey,
-    },
-    /// There are no changes to fold.
+    Unsigned { publisher: PublicKey },
     #[error("the table has no changes to fold into its base")]
     NoChanges,
-    /// The list of keys to delete.
     #[error("{}: cannot be read: {source}", path.display())]
-    Keys {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Keys { path: PathBuf, source: io::Error },
     /// Reading the changes, building, or the folder.
     #[error(transparent)]
     Job(JobError),

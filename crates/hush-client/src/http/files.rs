@@ -15,19 +15,13 @@ use crate::session::{CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, Key
 /// Why the files of the cache cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum FileCacheError {
-    /// A file or directory cannot be used.
     #[error(
         "cannot use the cache at {path}: {source} ({})",
         Wording("set XDG_CACHE_HOME, or use {no-cache=true}")
     )]
-    File {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// No cache directory is known.
+    File { path: PathBuf, source: io::Error },
     #[error(
         "no home directory is known to keep the hint in: {}",
         Wording("set XDG_CACHE_HOME, or use {no-cache=true}")

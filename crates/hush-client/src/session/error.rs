@@ -17,108 +17,53 @@ pub type CacheError = Box<dyn Error + Send + Sync>;
 
 /// Why a request brought no response, or a part of one: what a driver reports.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum TransportFailure {
     /// No connection, or it broke off.
     #[error("{reason}")]
-    Unreachable {
-        /// What the system says.
-        reason: String,
-        /// Whether another attempt could go better.
-        transient: bool,
-    },
-    /// The server was silent for too long.
+    Unreachable { reason: String, transient: bool },
     #[error("timeout: {phase}")]
-    Timeout {
-        /// What was waited for.
-        phase: String,
-    },
+    Timeout { phase: String },
     /// The secure connection could not be made.
     #[error("{reason}")]
-    Tls {
-        /// What the TLS library says.
-        reason: String,
-    },
+    Tls { reason: String },
     /// The proxy that the environment names makes no connection.
     #[error("{reason}")]
-    Proxy {
-        /// Which proxy, what is wrong, and what to do.
-        reason: String,
-    },
+    Proxy { reason: String },
     /// The relay, or what came through it, is of no use.
     #[error("{reason}")]
-    Relay {
-        /// What is wrong, and what to do.
-        reason: String,
-    },
+    Relay { reason: String },
     /// What came is not HTTP.
     #[error("{reason}")]
-    Odd {
-        /// What is odd.
-        reason: String,
-    },
+    Odd { reason: String },
 }
 
 /// Why a server could not be asked, or its answer not be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum SessionError {
-    /// The URL is no base URL of a server.
     #[error("'{url}' is not the URL of a server ({reason}): give one such as http://localhost:7700")]
-    Url {
-        /// As given.
-        url: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// No connection, or it broke off.
+    Url { url: String, reason: &'static str },
     #[error("cannot reach {url} ({reason}): is the server running, and is the URL right?")]
-    Unreachable {
-        /// Base URL of the server.
-        url: String,
-        /// What the system says.
-        reason: String,
-        /// Whether another attempt could go better.
-        transient: bool,
-    },
-    /// The proxy that the environment names makes no connection.
+    Unreachable { url: String, reason: String, transient: bool },
     #[error("cannot reach {url} through {reason}")]
-    Proxy {
-        /// Base URL of the server.
-        url: String,
-        /// Which proxy, what is wrong, and what to do.
-        reason: String,
-    },
-    /// The server was silent for too long.
+    Proxy { url: String, reason: String },
     #[error("{url} did not answer in time ({phase}): try again later")]
-    Timeout {
-        /// Base URL of the server.
-        url: String,
-        /// What was waited for.
-        phase: String,
-    },
-    /// The secure connection could not be made.
+    Timeout { url: String, phase: String },
     #[error(
         "no secure connection to {url} ({reason}): {}",
         Wording(
             "check that its certificate is valid for this name and trusted by this system, or by {ca-cert}"
         )
     )]
-    Tls {
-        /// Base URL of the server.
-        url: String,
-        /// What the TLS library says.
-        reason: String,
-    },
+    Tls { url: String, reason: String },
     /// Certificates, or a key, that the client was told to use.
     #[error("{reason}")]
-    Certificates {
-        /// What is wrong, and what to do.
-        reason: String,
-    },
+    Certificates { reason: String },
     /// A token would go to another machine without TLS.
     #[error("a token over http could be read by anyone on the way: use https")]
     TokenInTheOpen,
-    /// A relay could make up keys of the server, and read a token that is sealed for them.
     #[error(
         "a token goes through a relay only if it is sealed for keys that are surely the server's: {}",
         Wording(
@@ -129,136 +74,53 @@ pub enum SessionError {
     TokenToRelay,
     /// The way through a relay is of no use.
     #[error("{reason}")]
-    Relay {
-        /// What is wrong, and what to do.
-        reason: String,
-    },
-    /// The server asks for a token, or for another one.
+    Relay { reason: String },
     #[error("{detail}: {}", Wording("give one with {token}"))]
-    Token {
-        /// What the server says.
-        detail: String,
-    },
-    /// The server sends clients elsewhere; only the user can say whether to trust that.
+    Token { detail: String },
     #[error("the server says that it has moved to {location}: if that is right, use that URL")]
-    Moved {
-        /// Where to.
-        location: String,
-    },
-    /// Something between client and server, such as a reverse proxy, answered in place of the server.
+    Moved { location: String },
     #[error("{}", intermediary_text(url, name.as_deref(), *status, *sent))]
-    Intermediary {
-        /// Base URL of the server.
-        url: String,
-        /// The name that the proxy gives itself in the header `Server`.
-        name: Option<String>,
-        /// The HTTP status.
-        status: u16,
-        /// Bytes of the body of the request.
-        sent: usize,
-    },
-    /// The answer is not one of this API.
+    Intermediary { url: String, name: Option<String>, status: u16, sent: usize },
     #[error("{url} does not answer like a hushdb server ({reason}): check the URL, https or http too")]
-    NotHushDb {
-        /// Base URL of the server.
-        url: String,
-        /// What is odd.
-        reason: String,
-    },
-    /// The server has no table.
+    NotHushDb { url: String, reason: String },
     #[error("the server has no tables")]
     NoTables,
-    /// The server has several tables and none was named.
     #[error("the server has several tables, choose one with {}: {}", Slot::Option("table"), tables.join(", "))]
-    ChooseTable {
-        /// Their names.
-        tables: Vec<String>,
-    },
-    /// The server has no table of this name.
+    ChooseTable { tables: Vec<String> },
     #[error("the server has no table '{name}': it has {}", list(tables))]
-    UnknownTable {
-        /// The name asked for.
-        name: String,
-        /// The names that exist.
-        tables: Vec<String>,
-    },
-    /// The server is loading, overloaded, or this address has asked too often.
+    UnknownTable { name: String, tables: Vec<String> },
     #[error("the server cannot answer now ({detail}): try again {}", when(*retry_after))]
-    Busy {
-        /// What the server says.
-        detail: String,
-        /// Whether it is still loading the table.
-        warming: bool,
-        /// How long it asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// The server refused the request.
+    Busy { detail: String, warming: bool, retry_after: Option<Duration> },
     #[error("the server refused the request: {detail} ({code}, status {status})")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// The error for programs.
-        code: String,
-        /// The error for people.
-        detail: String,
-    },
-    /// The server asks for evaluation keys that it has just been given.
+    Refused { status: u16, code: String, detail: String },
     #[error(
         "the server did not keep this client's evaluation keys: ask its operator whether its store of keys is too \
          small"
     )]
     KeysNotKept,
-    /// The table has changed, and changed again while its new state was fetched.
     #[error("the table changed while it was looked up: try again")]
-    EpochGone {
-        /// The new descriptor.
-        descriptor: Box<Descriptor>,
-    },
-    /// Records changed, and changed again before the new state was fetched, again and again.
+    EpochGone { descriptor: Box<Descriptor> },
     #[error("the table changes faster than its new state can be fetched: try again")]
     ChangesTooFast,
-    /// The response is not what the request asked for.
     #[error("the server's answer cannot be used ({0}): is it the same version as this client?")]
     Wire(#[from] WireError),
-    /// A response is longer than it can be.
     #[error("the server's answer cannot be used ({what} of more than {limit} bytes): do not use this server")]
-    TooLong {
-        /// Which response.
-        what: &'static str,
-        /// The most that was read.
-        limit: u64,
-    },
-    /// The table's hint is longer than this client accepts.
+    TooLong { what: &'static str, limit: u64 },
     #[error(
         "the table's hint is {bytes} bytes, more than the {limit} allowed: if you trust the server and have the \
          space, allow it with {}",
         Slot::Setting("max-hint", bytes)
     )]
-    HintTooLong {
-        /// Its length in bytes.
-        bytes: u64,
-        /// The most bytes that are accepted.
-        limit: u64,
-    },
-    /// The download of the hint broke off.
+    HintTooLong { bytes: u64, limit: u64 },
     #[error(
         "the download broke off after {present} of {bytes} bytes ({reason}): run it again to go on from there"
     )]
-    Interrupted {
-        /// Bytes that are there.
-        present: u64,
-        /// Bytes of the whole.
-        bytes: u64,
-        /// Why.
-        reason: String,
-    },
-    /// The hint is not the one that the descriptor names. Nothing of it was kept.
+    Interrupted { present: u64, bytes: u64, reason: String },
     #[error("the server sent a hint that does not match its hash or length: try again, or ask its operator")]
     HintMismatch,
     /// The cache cannot be used.
     #[error(transparent)]
     Cache(CacheError),
-    /// Whoever called gave the call up.
     #[error("the call was given up")]
     Cancelled,
     /// The table or a look-up was refused by the client itself.

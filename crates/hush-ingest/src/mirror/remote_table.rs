@@ -14,35 +14,18 @@ use crate::remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, SourcePo
 
 /// Why there is no copy.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum MirrorError {
-    /// The scheme of the URL leads to no table.
     #[error("{}: no table is fetched from there: name one at s3://, gs://, az:// or https://", path.display())]
-    Scheme {
-        /// The URL, without what is secret in it.
-        path: PathBuf,
-    },
-    /// A server does not give what the URL names, or does not take it.
+    Scheme { path: PathBuf },
     #[error("{}: {message}; {advice}", path.display())]
-    Refused {
-        /// The URL, without what is secret in it.
-        path: PathBuf,
-        /// The answer of the server, or the failure of the connection to it.
-        message: String,
-        /// The remedy.
-        advice: &'static str,
-    },
-    /// The bytes of a file are not those that its header promises.
+    Refused { path: PathBuf, message: String, advice: &'static str },
     #[error(
         "{}: the checksum of bytes {} to {} differs: it is damaged there, or another table is being put in its place: put it there \
          again, its header last",
         path.display(), range.start, range.end
     )]
-    Differs {
-        /// The file's URL, without what is secret in it.
-        path: PathBuf,
-        /// The bytes.
-        range: Range<u64>,
-    },
+    Differs { path: PathBuf, range: Range<u64> },
     /// The copy, or the table that is to be put there.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),

@@ -46,31 +46,17 @@ pub struct UnknownFilter {
 
 /// Why a filter could not be built.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum FilterError {
-    /// An operand has the wrong length.
     #[error("key filter: {what} is {actual}, expected {expected}")]
-    Shape {
-        /// Which operand.
-        what: &'static str,
-        /// What the filter needs.
-        expected: usize,
-        /// What it got.
-        actual: usize,
-    },
-    /// Two keys are equal (have one digest).
+    Shape { what: &'static str, expected: usize, actual: usize },
     #[error("a key occurs twice in one block")]
     DuplicateKey,
-    /// No seed works: the block is too full.
     #[error(
         "{keys} keys do not fit into {slots} slots under any of the 256 seeds: {}",
         Wording("use {filter=band256}, or another {columns}")
     )]
-    NoSeed {
-        /// Number of keys.
-        keys: usize,
-        /// Number of slots.
-        slots: usize,
-    },
+    NoSeed { keys: usize, slots: usize },
     /// From the backend.
     #[error(transparent)]
     Ops(#[from] OpsError),

@@ -43,84 +43,44 @@ const REQUEST_SLACK: usize = 4096;
 
 /// Why a message was refused. Carries counts and lengths only.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum WireError {
-    /// The bytes are not this message.
     #[error("malformed protobuf: {0}")]
     Malformed(#[from] DecodeError),
-    /// Another version of the format.
     #[error("format version is {actual}, expected {expected}")]
     Version {
         /// [`VERSION`].
         expected: u32,
-        /// What the message says.
         actual: u32,
     },
-    /// The epoch does not have the length of an epoch.
     #[error("epoch has {actual} bytes, expected {expected}")]
     EpochLength {
         /// [`EPOCH_BYTES`].
         expected: usize,
-        /// Bytes in the message.
         actual: usize,
     },
-    /// The epoch is well formed but is not the table's.
     #[error("the epoch is not the table's current one")]
     EpochGone,
-    /// The queries were made for another protocol.
     #[error("the table's protocol is {expected:?}, the queries are for another")]
-    Protocol {
-        /// The table's protocol.
-        expected: String,
-    },
+    Protocol { expected: String },
     /// A request without a query.
     #[error("the request has no queries")]
     NoQueries,
-    /// More queries than one request may carry.
     #[error("the request has {actual} queries, at most {max} are allowed")]
-    TooManyQueries {
-        /// The limit.
-        max: usize,
-        /// Queries in the message.
-        actual: usize,
-    },
-    /// A ciphertext of the wrong length.
+    TooManyQueries { max: usize, actual: usize },
     #[error("query {index}: `{field}` has {actual} bytes, expected {expected}")]
-    QueryLength {
-        /// Which query of the request.
-        index: usize,
-        /// `first`, `second`, `packed` or `key_id`.
-        field: &'static str,
-        /// Bytes fixed by the table.
-        expected: usize,
-        /// Bytes in the message.
-        actual: usize,
-    },
+    QueryLength { index: usize, field: &'static str, expected: usize, actual: usize },
     /// Evaluation keys without the name of a parameter set, or with one that no set has.
     #[error("the name of the parameter set has {actual} bytes, expected 1 to {max}")]
     PresetLength {
         /// [`MAX_PRESET_BYTES`].
         max: usize,
-        /// Bytes in the message.
         actual: usize,
     },
-    /// Not one answer for each query.
     #[error("the response has {actual} answers, expected {expected}")]
-    AnswerCount {
-        /// Queries that were sent.
-        expected: usize,
-        /// Answers in the message.
-        actual: usize,
-    },
-    /// An answer of the wrong length.
+    AnswerCount { expected: usize, actual: usize },
     #[error("answer {index} has {actual} bytes, expected {expected}")]
-    AnswerLength {
-        /// Which answer of the response.
-        index: usize,
-        /// Bytes fixed by the table.
-        expected: usize,
-        /// Bytes in the message.
-        actual: usize,
-    },
+    AnswerLength { index: usize, expected: usize, actual: usize },
 }
 
 /// Exact lengths of the parts of a query, in bytes.

@@ -68,23 +68,12 @@ pub fn rotate(keys: &mut Vec<GatewayKey>, random: &[u8; GatewayKey::RANDOM_BYTES
 
 /// Why a file of gateway keys is of no use.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum GatewayError {
-    /// It cannot be read.
     #[error("cannot read the gateway's keys in {}: {reason}: hushdb gateway-key rotate makes the file", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// It is no file of gateway keys.
+    File { path: PathBuf, reason: String },
     #[error("{} is no file of gateway keys ({reason}): hushdb gateway-key rotate makes one", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Format { path: PathBuf, reason: String },
 }
 
 #[derive(Serialize, Deserialize)]

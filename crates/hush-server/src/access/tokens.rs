@@ -104,23 +104,12 @@ impl Token {
 
 /// Why a file of tokens is of no use.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum TokenError {
-    /// It cannot be read.
     #[error("cannot read the tokens in {}: {reason}: hushdb token create makes the file", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// It is no file of tokens.
+    File { path: PathBuf, reason: String },
     #[error("{} is no file of tokens ({reason}): hushdb token create makes one", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Format { path: PathBuf, reason: String },
 }
 
 #[derive(Serialize, Deserialize)]

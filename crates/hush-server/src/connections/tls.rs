@@ -34,41 +34,18 @@ pub struct TlsFiles {
 
 /// Why files make no TLS server.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum TlsError {
-    /// A file that cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    File { path: PathBuf, reason: String },
     /// A file without a certificate.
     #[error("{} holds no certificate in PEM ({reason}): it begins with -----BEGIN CERTIFICATE-----", path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// What the parser says.
-        reason: String,
-    },
+    Certificate { path: PathBuf, reason: String },
     /// A file without a private key.
     #[error("{} holds no private key in PEM ({reason}): it begins with -----BEGIN PRIVATE KEY----- and has no password", path.display())]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// What the parser says.
-        reason: String,
-    },
-    /// A key and a certificate that have nothing to do with each other, or of a kind that is not known.
+    Key { path: PathBuf, reason: String },
     #[error("the key in {} does not go with the certificate in {}: {source}", key.display(), cert.display())]
-    Pair {
-        /// The file of the key.
-        key: PathBuf,
-        /// The file of the certificate.
-        cert: PathBuf,
-        /// What the TLS library says.
-        source: rustls::Error,
-    },
+    Pair { key: PathBuf, cert: PathBuf, source: rustls::Error },
 }
 
 /// The TLS of a listener.

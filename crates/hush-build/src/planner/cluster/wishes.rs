@@ -22,33 +22,21 @@ pub struct ClusterWishes {
 
 /// Why no table has a layout.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum LayoutError {
     /// There is no table, or none meets the wishes.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The numbers of machines, parts and weights differ.
     #[error(
         "the numbers of machines, parts and weights differ: give one machine for all parts, or each once for each part"
     )]
     Counts,
-    /// No machine has room for its part.
     #[error(
         "the machines have no room: {options} in {parts} parts lacks {lacking} on one of them; give more parts, or more memory"
     )]
-    NoRoom {
-        /// The options of the table that comes nearest.
-        options: String,
-        /// The number of its parts.
-        parts: usize,
-        /// Bytes, for people.
-        lacking: String,
-    },
-    /// No table can be cut so often.
+    NoRoom { options: String, parts: usize, lacking: String },
     #[error("no table of these records can be cut into {parts} parts")]
-    Units {
-        /// The number of parts that was asked for.
-        parts: usize,
-    },
+    Units { parts: usize },
 }
 
 impl ClusterWishes {
