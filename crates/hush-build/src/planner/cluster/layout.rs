@@ -111,28 +111,21 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the bytes by which a machine is short of memory with batches of `batch`, and a head beside its part; 0 if none is.
-    pub(super) fn lacking(&self, batch: usize, most_bytes: u64) -> u64 {
+    pub(super) fn lacking(&self, batch: usize) -> u64 {
         let of_head = self.costs.head_bytes(&self.head, batch);
         let lacks = |(node, part): &(Node, PartCosts)| {
-            let of_part = self.costs.part_bytes(part, batch);
             let beside = if node == self.head_node() { of_head } else { 0 };
-            (of_part + beside).saturating_sub(node.memory).max(of_part.saturating_sub(most_bytes))
+            (self.costs.part_bytes(part, batch) + beside).saturating_sub(node.memory)
         };
         self.largest.iter().map(lacks).max().unwrap_or(0)
     }
 
     /// Returns the layouts with batches of every power of two for which there is memory, up to the largest batch of a server. Each
     /// has the replicas and heads that the wished rate takes.
-    pub(super) fn layouts(
-        &self,
-        table: &Offer,
-        wishes: &Wishes,
-        wanted: &ClusterWishes,
-        most_bytes: u64,
-    ) -> Vec<Layout> {
+    pub(super) fn layouts(&self, table: &Offer, wishes: &Wishes, wanted: &ClusterWishes) -> Vec<Layout> {
         let most = self.costs.most_queries();
         let powers = (0..).map(|power| 1 << power).take_while(|&batch| batch < most).chain([most]);
-        let fitting = powers.take_while(|&batch| self.lacking(batch, most_bytes) == 0);
+        let fitting = powers.take_while(|&batch| self.lacking(batch) == 0);
         fitting.map(|batch| self.layout(table, wishes, wanted, batch)).collect()
     }
 

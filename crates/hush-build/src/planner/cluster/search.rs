@@ -1,11 +1,10 @@
-//! For every table the fewest machines that meet the wishes.
+//! A layout of every table that records could have, in few parts.
 
 use hush_engine::{Bytes, Progress};
-use hush_protocol::any_page::TableParams;
 use rayon::prelude::*;
 
 use super::{
-    super::{Goal, Machine, MemoryBudget, Offer, Records, Wishes, offers::plans},
+    super::{Machine, MemoryBudget, Offer, Records, Wishes, offers::plans},
     costs::TableCosts,
     layout::{Layout, Parts},
     wishes::{ClusterWishes, LayoutError},
@@ -14,12 +13,19 @@ use crate::builder::{BuildError, BuildOptions};
 
 /// The most parts that are tried.
 const MOST_PARTS: usize = 4096;
-/// So many numbers of parts are tried one by one, from the fewest that could hold a table; then each is `STEP` times the last.
-const DENSE: usize = 64;
-const STEP: f64 = 1.3;
 
-/// Returns a layout of every table that records could have, the best first. Each takes as few machines as meet the wishes; with
-/// [`Goal::Latency`] it is the fastest.
+/// Why a table has no layout.
+enum Miss {
+    /// It has fewer units than parts.
+    Units,
+    /// So many parts lack bytes on a machine.
+    Memory { parts: usize, bytes: u64 },
+    /// What fits the machines exceeds a budget.
+    Budget(Box<Offer>),
+}
+
+/// Returns a layout of every table that records could have, the best first. Each has as many parts as are asked for, or as few as
+/// meet the wishes, up to a sixteenth more.
 ///
 /// # Errors
 /// [`LayoutError`]: what is missing, and what would be nearest.
@@ -31,34 +37,40 @@ pub fn layouts(
     profile: &Machine,
     progress: &dyn Progress,
 ) -> Result<Vec<Layout>, LayoutError> {
-    let count = wanted.count()?;
-    let payload = records.payload();
+    let (mut of_whole, mut wanted) = (*wishes, wanted.clone());
     // A number of bytes bounds the memory of each machine; all other budgets are those of the whole.
-    let (mut of_whole, mut most_bytes) = (*wishes, u64::MAX);
-    if let Some(MemoryBudget::Bytes(bytes)) = wishes.budgets.memory {
-        (of_whole.budgets.memory, most_bytes) = (None, bytes);
+    if let Some(MemoryBudget::Bytes(most)) = wishes.budgets.memory {
+        of_whole.budgets.memory = None;
+        wanted.nodes.iter_mut().for_each(|node| node.memory = node.memory.min(most));
     }
+    let (count, payload) = (wanted.count()?, records.payload());
     let all = plans(records.lengths(), records.by_key(), options, wishes.budgets.linkable, progress)?;
     progress.start("place", all.len() as u64, "tables");
     let found = all.par_iter().map(|plan| {
         progress.check()?;
-        let offer = Offer::new(&plan.params, &plan.ends, profile, wishes.clients);
-        let search = Search { offer, payload, wishes: &of_whole, wanted, most_bytes, profile };
         progress.advance(1);
-        Ok(search.of(&plan.params, count))
+        let offer = Offer::new(&plan.params, &plan.ends, profile, wishes.clients);
+        let costs = TableCosts::new(&plan.params, profile, wishes.clients.count);
+        Ok((smallest(&offer, &costs, &of_whole, &wanted, count, payload), offer))
     });
-    let mut found: Vec<Found> = found.collect::<Result<_, BuildError>>()?;
-    let mut layouts: Vec<Layout> = found.iter_mut().filter_map(|found| found.met.take()).collect();
+    let (mut layouts, mut exceeding, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+    for (found, offer) in found.collect::<Result<Vec<_>, BuildError>>()? {
+        match found {
+            Ok(layout) => layouts.push(layout),
+            Err(Miss::Budget(offer)) => exceeding.push(*offer),
+            Err(Miss::Memory { parts, bytes }) => lacking.push((bytes, parts, offer)),
+            Err(Miss::Units) => {}
+        }
+    }
     if layouts.is_empty() {
-        let exceeding: Vec<Offer> = found.iter_mut().filter_map(|found| found.exceeding.take()).collect();
         if !exceeding.is_empty() {
             return Err(BuildError::from(of_whole.refusal(&exceeding, payload, profile.threads)).into());
         }
-        let nearest = found.into_iter().filter_map(|found| found.lacking).min_by_key(|lacking| lacking.bytes);
+        let nearest = lacking.into_iter().min_by_key(|(bytes, ..)| *bytes);
         return Err(nearest.map_or(
             LayoutError::Units { parts: count.unwrap_or(1) },
-            |Lacking { options, parts, bytes }| LayoutError::NoRoom {
-                options,
+            |(bytes, parts, offer)| LayoutError::NoRoom {
+                options: offer.told_options(),
                 parts,
                 lacking: Bytes(bytes as usize).to_string(),
             },
@@ -66,91 +78,47 @@ pub fn layouts(
     }
     let score = |layout: &Layout| {
         let cores: usize = layout.parts.iter().map(|part| part.cores).sum();
-        wishes.score(&layout.as_offer(), layout.replicas.saturating_mul(cores))
+        of_whole.score(&layout.as_offer(), layout.replicas.saturating_mul(cores))
     };
     layouts.sort_by(|a, b| score(a).total_cmp(&score(b)));
     Ok(layouts)
 }
 
-/// What came of the search for a table.
-#[derive(Default)]
-struct Found {
-    met: Option<Layout>,
-    /// What would fit the machines, and exceeds a budget.
-    exceeding: Option<Offer>,
-    lacking: Option<Lacking>,
-}
-
-/// Memory that a machine is short of.
-struct Lacking {
-    options: String,
-    parts: usize,
-    bytes: u64,
-}
-
-struct Search<'a> {
-    offer: Offer,
+/// Returns the layout of a table in `count` parts, or in as few as meet the wishes. Of the sizes of batches that takes the one for
+/// which the fewest machines do, and among these the soonest where a rate is wished, else the one with the most look-ups a second.
+fn smallest(
+    offer: &Offer,
+    costs: &TableCosts<'_>,
+    wishes: &Wishes,
+    wanted: &ClusterWishes,
+    count: Option<usize>,
     payload: u64,
-    wishes: &'a Wishes,
-    wanted: &'a ClusterWishes,
-    most_bytes: u64,
-    profile: &'a Machine,
-}
-
-impl Search<'_> {
-    fn of(&self, params: &TableParams, count: Option<usize>) -> Found {
-        let costs = TableCosts::new(params, self.profile, self.wishes.clients.count);
-        let memory = self.wanted.nodes[0].memory.min(self.most_bytes).max(1);
-        let fewest = (costs.whole_bytes() / memory).clamp(1, MOST_PARTS as u64) as usize;
-        let most = costs.most_parts().min(MOST_PARTS);
-        let is_fastest = self.wishes.goal == Goal::Latency;
-        let mut found = Found::default();
-        let mut parts = count.unwrap_or(fewest);
-        while parts <= count.unwrap_or(most) {
-            self.judge(&costs, parts, &mut found);
-            // For a rate, more parts may take fewer replicas.
-            if found.met.is_some() && !is_fastest && self.wanted.rate.is_none() {
-                break;
-            }
-            let step = if parts < fewest + DENSE { 1.0 } else { STEP };
-            parts = ((parts as f64 * step) as usize).max(parts + 1);
+) -> Result<Layout, Miss> {
+    let order = |layout: &Layout| match wanted.rate {
+        Some(_) => (layout.machines, layout.latency),
+        None => (layout.machines, 1.0 / layout.queries_per_second),
+    };
+    let fewest = costs.whole_bytes() / wanted.nodes[0].memory.max(1);
+    let mut parts = count.unwrap_or(fewest.clamp(1, MOST_PARTS as u64) as usize);
+    let mut miss = Miss::Units;
+    while parts <= count.unwrap_or(MOST_PARTS).min(costs.most_parts()) {
+        let own = Parts::new(costs, wanted.of_parts(parts), wanted.weights.as_deref());
+        let mut layouts = own.layouts(offer, wishes, wanted);
+        miss = match layouts.last() {
+            Some(largest) => Miss::Budget(Box::new(largest.as_offer())),
+            None if matches!(miss, Miss::Budget(_)) => miss,
+            None => Miss::Memory { parts, bytes: own.lacking(1) },
+        };
+        layouts.retain(|layout| wishes.are_met(&layout.as_offer(), payload));
+        if let Some(best) = layouts.into_iter().min_by(|a, b| {
+            let ((few, soon), (more, late)) = (order(a), order(b));
+            few.cmp(&more).then(soon.total_cmp(&late))
+        }) {
+            return Ok(best);
         }
-        found
+        parts += 1 + parts / 16;
     }
-
-    /// Looks at so many parts, and keeps the layout if it is the best so far.
-    fn judge(&self, costs: &TableCosts<'_>, count: usize, found: &mut Found) {
-        // Before anything of that length is made.
-        if count > costs.most_parts() {
-            return;
-        }
-        let parts = Parts::new(costs, self.wanted.of_parts(count), self.wanted.weights.as_deref());
-        let layouts = parts.layouts(&self.offer, self.wishes, self.wanted, self.most_bytes);
-        if layouts.is_empty() {
-            let bytes = parts.lacking(1, self.most_bytes);
-            if found.lacking.as_ref().is_none_or(|lacking| bytes < lacking.bytes) {
-                found.lacking = Some(Lacking { options: self.offer.told_options(), parts: count, bytes });
-            }
-        }
-        for layout in layouts {
-            let offer = layout.as_offer();
-            if !self.wishes.are_met(&offer, self.payload) {
-                found.exceeding = Some(offer);
-            } else if found.met.as_ref().is_none_or(|best| self.order(&layout) < self.order(best)) {
-                found.met = Some(layout);
-            }
-        }
-    }
-
-    /// What is to be small of the layouts of a table: machines, then the time of a look-up where a rate is wished, else what each
-    /// look-up of a batch takes. With [`Goal::Latency`] it is the time of a look-up alone.
-    fn order(&self, layout: &Layout) -> (usize, f64) {
-        match (self.wishes.goal, self.wanted.rate) {
-            (Goal::Latency, _) => (0, layout.latency),
-            (_, Some(_)) => (layout.machines, layout.latency),
-            (_, None) => (layout.machines, 1.0 / layout.queries_per_second),
-        }
-    }
+    Err(miss)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use hush_build::planner::{Layout, Linkable, Node, Placed, Records, Stages, Wishes};
 use hush_engine::Seconds;
 
-use super::command_line;
+use super::{command_line, row};
 use crate::{
     commands::wishes::{parse_bytes, parse_positive},
     report::bytes,
@@ -16,6 +16,10 @@ const MBIT: f64 = 1e6 / 8.0;
 
 /// Layouts that are listed for people at most.
 const MOST: usize = 16;
+/// The widths of the columns of layouts, of their parts and of their times.
+const LAYOUT: [isize; 13] = [-2, -12, -19, 9, 12, 10, 12, 12, 12, 12, 10, 7, 10];
+const PART: [isize; 6] = [-2, -14, -20, 6, 8, 14];
+const TIMES: [isize; 7] = [-2, -14, 12, 12, 12, 12, 12];
 
 /// What is printed.
 pub(super) struct Laid<'a> {
@@ -45,10 +49,11 @@ pub(super) fn text(all: &Laid<'_>) -> String {
         format!("{} values, {} in all, in parts", records.count(), bytes(records.payload())),
         String::new(),
     ];
-    lines.push(row([
+    let names = [
         "", "protocol", "set", "columns", "parts", "machines", "up", "down", "to head", "memory", "look-up",
         "batch", "a second",
-    ]));
+    ];
+    lines.push(row(names, LAYOUT));
     lines.extend(layouts.iter().take(MOST).map(|layout| laid(layout, *chosen == Some(layout))));
     if layouts.len() > MOST {
         lines.push(format!("  and {} more: --json has all", layouts.len() - MOST));
@@ -80,24 +85,11 @@ pub(super) fn text(all: &Laid<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-fn row(cells: [&str; 13]) -> String {
-    const WIDTHS: [usize; 13] = [1, 12, 19, 9, 12, 10, 12, 12, 12, 12, 10, 7, 10];
-    let mut row = String::new();
-    for (at, (cell, width)) in cells.iter().zip(WIDTHS).enumerate() {
-        match at {
-            0 => row += &format!("{cell:width$} "),
-            1 | 2 => row += &format!("{cell:<width$}"),
-            _ => row += &format!("{cell:>width$}"),
-        }
-    }
-    row.trim_end().to_owned()
-}
-
 fn laid(layout: &Layout, is_chosen: bool) -> String {
     let table = &layout.table;
     let replicas = if layout.replicas > 1 { format!(" x {}", layout.replicas) } else { String::new() };
     let linkable = if table.linkable == Linkable::Lookups { "!" } else { "" };
-    row([
+    let cells = [
         if is_chosen { "*" } else { "" },
         &format!("{}{linkable}", table.protocol),
         table.preset,
@@ -111,40 +103,36 @@ fn laid(layout: &Layout, is_chosen: bool) -> String {
         &Seconds(layout.latency).to_string(),
         &layout.batch.to_string(),
         &format!("{:.1}", layout.queries_per_second),
-    ])
+    ];
+    row(cells, LAYOUT)
 }
 
 /// A line for parts in a row that are alike.
 fn parts(layout: &Layout) -> Vec<String> {
-    let line = |part: &str, kind: &str, cores: &str, weight: &str, memory: &str| {
-        format!("  {part:<14}{kind:<20}{cores:>6}{weight:>8}{memory:>14}")
-    };
-    let mut lines = vec![line("part", "machine", "cores", "weight", "memory")];
+    let mut lines = vec![row(["", "part", "machine", "cores", "weight", "memory"], PART)];
     let mut first = 0;
     for alike in layout.parts.chunk_by(|a, b| a == b) {
         let last = first + alike.len() - 1;
         let name = if first == last { first.to_string() } else { format!("{first} to {last}") };
         let Placed { kind, weight, cores, bytes: memory } = &alike[0];
-        lines.push(line(&name, kind, &cores.to_string(), &weight.to_string(), &bytes(*memory)));
+        lines.push(row(["", &name, kind, &cores.to_string(), &weight.to_string(), &bytes(*memory)], PART));
         first = last + 1;
     }
     let heads = if layout.heads == 1 { "head".to_owned() } else { format!("{} heads", layout.heads) };
-    lines.push(line(&heads, "", "", "", &bytes(layout.head_bytes)));
+    lines.push(row(["", &heads, "", "", "", &bytes(layout.head_bytes)], PART));
     lines
 }
 
 fn times(layout: &Layout) -> Vec<String> {
-    let line = |name: &str, cells: [String; 5]| {
-        let [broadcast, scan, gather, finish, total] = cells;
-        format!("  {name:<14}{broadcast:>12}{scan:>12}{gather:>12}{finish:>12}{total:>12}")
-    };
-    let of = |stages: &Stages| {
-        [stages.broadcast, stages.scan, stages.gather, stages.finish, stages.total]
-            .map(|seconds| Seconds(seconds).to_string())
+    let of = |name: &str, stages: &Stages| {
+        let Stages { broadcast, scan, gather, finish, total } = *stages;
+        let [broadcast, scan, gather, finish, total] =
+            [broadcast, scan, gather, finish, total].map(|seconds| Seconds(seconds).to_string());
+        row(["", name, &broadcast, &scan, &gather, &finish, &total], TIMES)
     };
     vec![
-        line("", ["to parts", "slowest", "to head", "finish", "all"].map(str::to_owned)),
-        line("one query", of(&layout.single)),
-        line(&format!("batch of {}", layout.batch), of(&layout.batched)),
+        row(["", "", "to parts", "slowest", "to head", "finish", "all"], TIMES),
+        of("one query", &layout.single),
+        of(&format!("batch of {}", layout.batch), &layout.batched),
     ]
 }

@@ -97,6 +97,15 @@ pub fn command_line(offer: &Offer) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Returns a line of a table. Cells of a negative width are flush left.
+fn row<const N: usize>(cells: [&str; N], widths: [isize; N]) -> String {
+    let cells = cells.into_iter().zip(widths).map(|(cell, width)| match width.unsigned_abs() {
+        wide if width < 0 => format!("{cell:<wide$}"),
+        wide => format!("{cell:>wide$}"),
+    });
+    cells.collect::<String>().trim_end().to_owned()
+}
+
 pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     let (all, json, plot) = (args.all, args.json, args.plot.clone());
     let progress = bar::Bar::new();

@@ -3,11 +3,13 @@
 use hush_build::planner::{Linkable, Machine, Offer, Records, Wishes};
 use hush_engine::Seconds;
 
-use super::command_line;
+use super::{command_line, row};
 use crate::{commands::gpus::Gpu, report::bytes};
 
 /// Offers that are listed for people at most.
 const MOST: usize = 24;
+/// The widths of their columns.
+const OFFER: [isize; 11] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 11, 11];
 
 /// What is printed.
 pub(super) struct Shown<'a> {
@@ -38,10 +40,10 @@ pub(super) fn text(all: &Shown<'_>) -> String {
     }
     lines.extend(gpus.iter().enumerate().map(|(ordinal, gpu)| format!("here: GPU {ordinal}, {gpu}")));
     lines.push(String::new());
-    let columns = "columns x blocks, tiers";
-    lines.push(row([
-        "", "protocol", "set", columns, "up", "down", "once", "server", "look-up", "server's", "a second",
-    ]));
+    let shape = "columns x blocks, tiers";
+    let names =
+        ["", "protocol", "set", shape, "up", "down", "once", "server", "look-up", "server's", "a second"];
+    lines.push(row(names, OFFER));
     lines.extend(shown.iter().take(MOST).map(|offer| offered(offer, wishes, *chosen == Some(offer))));
     if shown.len() > MOST {
         lines.push(format!("  and {} more: --json has all", shown.len() - MOST));
@@ -62,20 +64,12 @@ pub(super) fn text(all: &Shown<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-fn row(cells: [&str; 11]) -> String {
-    let [mark, protocol, preset, shape, up, down, setup, server, latency, time, rate] = cells;
-    let row = format!(
-        "{mark:1} {protocol:<12}{preset:<28}{shape:<36}{up:>10}{down:>11}{setup:>13}{server:>11}{latency:>11}{time:>11}{rate:>11}"
-    );
-    row.trim_end().to_owned()
-}
-
 fn offered(offer: &Offer, wishes: &Wishes, is_chosen: bool) -> String {
     let tiers = if offer.tiers.len() > 1 { format!(", {} tiers", offer.tiers.len()) } else { String::new() };
     let form = offer.form.map_or(String::new(), |form| format!(", {form}"));
     let setup = if offer.setup_bytes() == 0 { "-".into() } else { bytes(offer.setup_bytes()) };
     let is_linkable = offer.linkable == Linkable::Lookups;
-    row([
+    let cells = [
         if is_chosen { "*" } else { "" },
         offer.protocol.name(),
         offer.preset,
@@ -87,5 +81,6 @@ fn offered(offer: &Offer, wishes: &Wishes, is_chosen: bool) -> String {
         &Seconds(wishes.latency(offer)).to_string(),
         &Seconds(offer.seconds).to_string(),
         &format!("{:.1}", offer.queries_per_second),
-    ])
+    ];
+    row(cells, OFFER)
 }
