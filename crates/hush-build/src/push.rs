@@ -5,9 +5,6 @@ use hush_ingest::mirror::{MirrorError, RemoteTable};
 use hush_store::snapshot::Snapshot;
 
 /// Puts a table at `to`: what of it is not there yet, then its header. Before that it says how much it is.
-///
-/// # Errors
-/// [`MirrorError`] says what is in the way.
 pub fn push(snapshot: &Snapshot, to: &RemoteTable, progress: &dyn Progress) -> Result<(), MirrorError> {
     let files = to.lacks(snapshot.header())?;
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();

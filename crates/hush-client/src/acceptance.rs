@@ -47,9 +47,6 @@ impl FromStr for Trust {
 }
 
 /// An epoch as text: 64 hex digits.
-///
-/// # Errors
-/// If it is none, what to do.
 pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
     let mut epoch = [0; 32];
     let parsed = hex::decode_to_slice(text.trim(), &mut epoch);

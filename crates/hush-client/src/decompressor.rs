@@ -60,9 +60,6 @@ impl Decompressor {
 
     /// Decompresses what was found, if anything was, and text like it up to the length of the longest value: how long that takes
     /// tells little of what was found.
-    ///
-    /// # Errors
-    /// As [`Decompressor::value`].
     pub fn value_in_even_time(
         &self,
         compressed: Option<&[u8]>,

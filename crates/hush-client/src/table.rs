@@ -205,9 +205,6 @@ impl Table {
     }
 
     /// A look-up of another epoch of the same geometry, which this one has answered, as one of this: its query is the same.
-    ///
-    /// # Errors
-    /// As [`Table::query`].
     pub fn adopt(&self, pending: PendingLookup, wanted: &Wanted) -> Result<PendingLookup, ClientError> {
         let Sought { beside, fingerprint, .. } = self.sought(wanted)?;
         Ok(PendingLookup { beside, fingerprint, ..pending })

@@ -74,9 +74,6 @@ impl Compaction {
     }
 
     /// Begins to compact the table in `dir`.
-    ///
-    /// # Errors
-    /// Why it cannot begin.
     pub fn begin(&self, dir: &Path, name: &str) -> Result<(), String> {
         if !self.state.busy().insert(dir.to_owned()) {
             return Err(format!("the table {name} is being compacted: wait until that is done"));
@@ -106,10 +103,7 @@ impl Compaction {
     }
 }
 
-/// Opens a table that is to be compacted, and keeps others from changing it.
-///
-/// # Errors
-/// Why it cannot be compacted: it has no room for changes, no changes, a signature, or is being changed.
+/// Opens a table that is to be compacted, and keeps others from changing it. Refuses one without changes, or that is signed.
 fn opened(dir: &Path) -> Result<Update, UpdateError> {
     let update = Update::open(dir, None, &Cancel::new())?;
     if update.has_changes() { Ok(update) } else { Err(UpdateError::NoChanges) }

@@ -118,9 +118,6 @@ impl Folders {
     }
 
     /// Looks at the head of every table, and whether there is room for it where it goes.
-    ///
-    /// # Errors
-    /// Why a table could not be served.
     pub fn check(&self, unchecked: &mut Vec<String>) -> Result<(), OpenError> {
         for folder in self.all() {
             match &folder.copy_of {

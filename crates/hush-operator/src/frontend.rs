@@ -16,9 +16,6 @@ pub trait Frontend: Send + Sync {
     fn show(&self) -> Box<dyn Shown>;
 
     /// Returns the build of `inputs` to `out` that the options of a task mean. Inputs are as a user names them.
-    ///
-    /// # Errors
-    /// The option that is wrong, and why.
     fn build(
         &self,
         options: &Map<String, Value>,
@@ -27,9 +24,6 @@ pub trait Frontend: Send + Sync {
     ) -> Result<JobRequest, String>;
 
     /// Returns the change that the options of a task mean: `changes`, and the keys in the file `delete`.
-    ///
-    /// # Errors
-    /// The option that is wrong, and why.
     fn apply(
         &self,
         options: &Map<String, Value>,
@@ -38,9 +32,6 @@ pub trait Frontend: Send + Sync {
     ) -> Result<ApplyRequest, String>;
 
     /// Returns the compaction that the options of a task mean.
-    ///
-    /// # Errors
-    /// The option that is wrong, and why.
     fn compact(&self, options: &Map<String, Value>) -> Result<CompactRequest, String>;
 }
 

@@ -55,9 +55,6 @@ impl Source {
     }
 
     /// Brings the copy up to date; where it `is_damaged`, by what is in it.
-    ///
-    /// # Errors
-    /// Why it is not.
     pub fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
         let trust = if is_damaged { Trust::Nothing } else { Trust::Copy };
         let copied = mirror(&self.table, &self.dir, trust, progress);

@@ -29,9 +29,6 @@ pub fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
 }
 
 /// Keeps others from changing the file at `path` while this lives: what is read, changed and written in between is not lost.
-///
-/// # Errors
-/// What to do.
 pub fn lock(path: &Path) -> Result<File, String> {
     let beside = path.with_added_extension("lock");
     let lock = File::create(&beside).and_then(|file| {

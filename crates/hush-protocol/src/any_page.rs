@@ -161,17 +161,11 @@ impl TableParams {
     }
 
     /// A segment that is asked with the queries of the table, without the table.
-    ///
-    /// # Errors
-    /// As [`Page::segment`].
     pub fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         self.base().table.segment(shape)
     }
 
     /// The same table, of one segment yet, with its database in `form`; so will those of its segments be.
-    ///
-    /// # Errors
-    /// As [`Page::in_form`].
     pub fn in_form(self, form: DbForm) -> Result<Self, ProtocolError> {
         Ok(Self::of(vec![self.base().table.in_form(form)?]))
     }
@@ -223,9 +217,6 @@ impl TableParams {
     }
 
     /// A client's half of the base, with what is `given`.
-    ///
-    /// # Errors
-    /// As [`Page::client`].
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.base().client(given)
     }
@@ -301,9 +292,6 @@ impl SegmentParams {
     }
 
     /// A client's half, with what is `given`.
-    ///
-    /// # Errors
-    /// As [`Page::client`].
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.table.client(given)
     }

@@ -52,9 +52,6 @@ pub trait ClientHalf: Send + Sync {
     }
 
     /// The slot of `target` in a segment beside the base that was asked.
-    ///
-    /// # Errors
-    /// As [`ClientHalf::recover`].
     fn recover_at(
         &self,
         pending: &Pending,

@@ -189,9 +189,6 @@ pub trait Page: Send + Sync + 'static {
         Self: Sized;
 
     /// Server: what finishes the answers to which `parts`, all of the table, contribute. Parts may share what they have.
-    ///
-    /// # Errors
-    /// As [`Page::open_part`].
     fn open_head<B: Steps, F: Files>(
         host: &Host<'_, Self, B>,
         parts: &[Self::Part<B>],
@@ -375,9 +372,6 @@ pub struct Partial<W> {
 
 impl<W> Partial<W> {
     /// The same, of whose words `carry` makes others: those of another memory.
-    ///
-    /// # Errors
-    /// The first of `carry`.
     pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
         let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
         Ok(Partial { units: self.units, words })

@@ -148,15 +148,9 @@ pub trait Operator: Send + Sync {
     fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError>;
 
     /// Begins to fold the changes of a table into a new base, in the background.
-    ///
-    /// # Errors
-    /// [`OperatorError`].
     fn compact(&self, table: &Name) -> Result<(), OperatorError>;
 
     /// Begins the work that was asked for before, and that which will be. It is called once, by who starts the server.
-    ///
-    /// # Errors
-    /// Why the work cannot begin.
     fn start(self: Arc<Self>) -> Result<(), String> {
         Ok(())
     }
@@ -201,9 +195,6 @@ pub trait Operator: Send + Sync {
     }
 
     /// Begins an upload, of a file with this name.
-    ///
-    /// # Errors
-    /// [`OperatorError`].
     fn begin_upload(&self, caller: &Caller, name: &Name) -> Result<Upload, OperatorError> {
         let _ = (caller, name);
         Err(no_data())

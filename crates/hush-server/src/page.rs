@@ -8,8 +8,5 @@ pub trait Page: Send + Sync {
     fn file(&self, path: &str) -> Option<&'static [u8]>;
 
     /// The tables that the records of a served table could have, with what each costs: a JSON document. Blocks.
-    ///
-    /// # Errors
-    /// Why there is no such list.
     fn plan(&self, table: &str, served: &Served) -> Result<Vec<u8>, String>;
 }

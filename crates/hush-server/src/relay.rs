@@ -18,14 +18,8 @@ pub struct Relayed {
 /// The way to a gateway: the program around the server has one.
 pub trait Uplink: Send + Sync {
     /// The gateway's keys. Nothing of who asks goes with it.
-    ///
-    /// # Errors
-    /// Why there are none, for the log.
     fn keys(&self) -> Result<Relayed, String>;
 
     /// Passes a sealed request on. Nothing of who asks goes with it.
-    ///
-    /// # Errors
-    /// Why there is no answer, for the log.
     fn pass_on(&self, sealed: &[u8]) -> Result<Relayed, String>;
 }

@@ -45,9 +45,6 @@ enum Seen {
 
 impl<S: Source> Renewed<S> {
     /// Reads the files.
-    ///
-    /// # Errors
-    /// Those of the source.
     pub(crate) fn open(source: S) -> Result<Self, S::Error> {
         let files = source.read()?;
         let current = RwLock::new(Arc::new(source.parse(&files, None)?));
@@ -60,9 +57,6 @@ impl<S: Source> Renewed<S> {
     }
 
     /// Reads the files again. Whether they say something else.
-    ///
-    /// # Errors
-    /// Those of the source, once for each state of the files.
     pub(crate) fn reload(&self) -> Result<bool, S::Error> {
         let files = self.source.read();
         let now = match &files {
@@ -95,9 +89,6 @@ fn hash(files: &[FileBytes]) -> blake3::Hash {
 }
 
 /// The bytes of a file of at most `most` bytes.
-///
-/// # Errors
-/// Why there are none, in words.
 pub(crate) fn read_file(path: &Path, most: u64) -> Result<FileBytes, String> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

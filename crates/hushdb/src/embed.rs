@@ -30,9 +30,6 @@ pub use crate::commands::{
 };
 
 /// Puts the table in a folder at a URL of an object store. Returns its epoch, and where it is.
-///
-/// # Errors
-/// What the command `hushdb push` would say.
 pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, String), Box<dyn Error>> {
     crate::commands::push::push(dir, to, progress)
 }
@@ -41,9 +38,6 @@ pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, S
 const GIVEN: &str = "-";
 
 /// What `hushdb build` would make of `input` in the folder `out`. With a goal or a budget, this machine may have to be measured.
-///
-/// # Errors
-/// What the command itself would say of its options.
 pub fn build(
     options: &Map<String, Value>,
     input: Input,
@@ -56,9 +50,6 @@ pub fn build(
 
 /// What `hushdb apply` would change in the table in `dir`, and what signs the next epoch. Without a key among the options, the
 /// columns of the table's own key are read.
-///
-/// # Errors
-/// What the command itself would say of its options, or if there is no table.
 pub fn apply(
     options: &Map<String, Value>,
     dir: &Path,
@@ -78,9 +69,6 @@ pub fn apply(
 }
 
 /// What `hushdb compact` would make room for in the table in `dir`, and what signs the next epoch.
-///
-/// # Errors
-/// What the command itself would say of its options.
 pub fn compact(
     options: &Map<String, Value>,
     dir: &Path,
@@ -121,9 +109,6 @@ pub struct Server {
 
 impl Server {
     /// Serves `tables`, as `hushdb serve` would with these options; those about folders of tables are none here.
-    ///
-    /// # Errors
-    /// What the command itself would say of its options, or an address that cannot be listened on.
     pub fn start(options: &Map<String, Value>, tables: Tables) -> Result<Self, Box<dyn Error>> {
         let args: ServeArgs = arguments(options, &[], &[])?;
         let runtime = Runtime::new()?;

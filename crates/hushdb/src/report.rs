@@ -72,17 +72,11 @@ impl Write for Log {
 }
 
 /// Writes the result of a command to standard output. A reader that has seen enough is no error.
-///
-/// # Errors
-/// Why the text cannot be written, for instance because the disk is full.
 pub(crate) fn print(text: &str) -> Result<(), String> {
     written(stdout().write_all(text.as_bytes()))
 }
 
 /// The outcome of a command that has `written` to standard output.
-///
-/// # Errors
-/// Why that failed, unless its reader has gone.
 pub(crate) fn written(written: io::Result<()>) -> Result<(), String> {
     match written.and_then(|()| stdout().flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -98,9 +98,6 @@ impl Machine {
     }
 
     /// The machine that a profile says.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub fn from_profile(text: &str) -> Result<Self, String> {
         let machine: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if machine.version != Self::VERSION {

@@ -39,15 +39,9 @@ pub trait Operands<B: Steps> {
     fn db(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>>;
 
     /// A database in evaluation form.
-    ///
-    /// # Errors
-    /// As above.
     fn ntt_db(&self, backend: &B, ring: &B::Ring, tiling: NttTiling) -> Result<B::NttDb, Box<dyn Error>>;
 
     /// A database of symbols.
-    ///
-    /// # Errors
-    /// As above.
     fn symbols(
         &self,
         backend: &B,
@@ -59,15 +53,9 @@ pub trait Operands<B: Steps> {
     }
 
     /// Words of so many polynomials modulo Q_1, below their primes.
-    ///
-    /// # Errors
-    /// As above.
     fn polys(&self, backend: &B, ring: &B::Ring, count: usize) -> Result<B::Words, Box<dyn Error>>;
 
     /// Makes the step of `shape` for `batch` queries.
-    ///
-    /// # Errors
-    /// As above.
     fn step<'b>(&self, backend: &'b B, shape: &StepShape, batch: usize) -> Result<Run<'b>, Box<dyn Error>> {
         let make = Maker { operands: self, backend, batch };
         match *shape {

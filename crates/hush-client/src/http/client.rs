@@ -24,9 +24,6 @@ impl HttpClient {
     }
 
     /// As [`HttpClient::connect`], unless it is given up.
-    ///
-    /// # Errors
-    /// The errors of [`HttpClient::connect`], and [`HttpError::Cancelled`].
     pub fn connect_unless(cancel: &Cancel, url: &str, options: HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
         let transport = Transport::new(&url, &options)?;
@@ -41,17 +38,11 @@ impl HttpClient {
     }
 
     /// Opens a table: by name, or the only one. Fetches its descriptor, and its hint unless that is in the cache.
-    ///
-    /// # Errors
-    /// The errors of [`Server::open`].
     pub fn open(&self, name: Option<&str>) -> Result<HttpTable, HttpError> {
         self.open_unless(&Cancel::default(), name)
     }
 
     /// As [`HttpClient::open`], unless it is given up. What was downloaded of a hint is kept for the next call.
-    ///
-    /// # Errors
-    /// The errors of [`Server::open`], and [`HttpError::Cancelled`].
     pub fn open_unless(&self, cancel: &Cancel, name: Option<&str>) -> Result<HttpTable, HttpError> {
         let session = self.transport.drive(self.server.open(name), cancel)?;
         Ok(HttpTable { transport: self.transport.clone(), session })
@@ -82,17 +73,11 @@ impl HttpTable {
 
     /// Looks records up: one result for each of `wanted`, in order, all from the same epoch. What the server learns is
     /// said at [`Session::look_up`].
-    ///
-    /// # Errors
-    /// The errors of [`Session::look_up`].
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
         self.lookup_with(wanted, &CallOptions::default())
     }
 
     /// As [`HttpTable::lookup`], with choices of this call. Where it is given up, the next call begins anew.
-    ///
-    /// # Errors
-    /// The errors of [`Session::look_up`], and [`HttpError::Cancelled`].
     pub fn lookup_with(&mut self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
         let task = match options.max_queries {
             Some(max_queries) => self.session.look_up_by(wanted, max_queries),

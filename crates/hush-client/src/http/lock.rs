@@ -8,17 +8,11 @@ use rustix::{
 };
 
 /// Waits until no other process holds `file`. Closing it lets go. Not [`File::lock`], which Android does not have.
-///
-/// # Errors
-/// Those of the system.
 pub(super) fn lock(file: &File) -> io::Result<()> {
     Ok(retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?)
 }
 
 /// Takes `file` if no other process holds it, and says whether it did.
-///
-/// # Errors
-/// Those of the system.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
         Ok(()) => Ok(true),

@@ -38,9 +38,6 @@ impl SealedPeer {
     }
 
     /// The key configurations that the peer has.
-    ///
-    /// # Errors
-    /// [`TransportFailure`].
     pub fn keys(&self) -> Result<Said, TransportFailure> {
         let failure = |error| failure(&self.url, error);
         let request = in_time(self.agent.get(self.url.as_str())).header("Accept", KEYS_TYPE);
@@ -48,9 +45,6 @@ impl SealedPeer {
     }
 
     /// The response to a sealed request, of at most so many bytes. The connection ends with it if it `closes`.
-    ///
-    /// # Errors
-    /// [`TransportFailure`].
     pub fn post(&self, sealed: &[u8], most: u64, closes: bool) -> Result<Said, TransportFailure> {
         let mut request = in_time(self.agent.post(self.url.as_str())).header("Content-Type", REQUEST_TYPE);
         if closes {

@@ -58,9 +58,6 @@ impl Answers {
     }
 
     /// Decodes the answers, once: one result for each look-up, in order.
-    ///
-    /// # Errors
-    /// Why a record cannot be read, each for itself.
     pub fn found(&self) -> impl Iterator<Item = Result<&Found, SessionError>> {
         self.decoded().iter().map(|one| one.found.as_ref().map_err(|error| error.clone().into()))
     }

@@ -46,9 +46,6 @@ pub trait Host: Send + Sync {
     }
 
     /// The hint `blob`, if it is here; otherwise the place to download it into.
-    ///
-    /// # Errors
-    /// What keeps the host from looking, or from making that place.
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError>;
 
     /// Draws keys ([`KeptKeys::draw`]) from the record that `request` names, and keeps the record before it returns: a program
@@ -66,9 +63,6 @@ pub trait Host: Send + Sync {
 
     /// Returns the greatest serial that was ever given for `publication`, this one included, and keeps it. Serials of two calls at
     /// a time are both counted.
-    ///
-    /// # Errors
-    /// What keeps the host from reading or keeping it.
     fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError>;
 }
 
@@ -101,38 +95,20 @@ impl CheckedHint {
 /// keeps things.
 pub trait PartialHint: Send {
     /// How many bytes are there.
-    ///
-    /// # Errors
-    /// Those of the place where they are, here and below.
     fn present(&self) -> Result<u64, CacheError>;
 
     /// Adds the bytes that follow.
-    ///
-    /// # Errors
-    /// See [`PartialHint::present`].
     fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError>;
 
     /// Throws all bytes away.
-    ///
-    /// # Errors
-    /// See [`PartialHint::present`].
     fn clear(&mut self) -> Result<(), CacheError>;
 
     /// What is there. Until it is dropped, or for good if it is the whole hint, nothing is added or thrown away.
-    ///
-    /// # Errors
-    /// See [`PartialHint::present`].
     fn read(&self) -> Result<Hint, CacheError>;
 
     /// Keeps what is there: it is the whole hint.
-    ///
-    /// # Errors
-    /// See [`PartialHint::present`].
     fn keep(self: Box<Self>) -> Result<(), CacheError>;
 
     /// Keeps nothing.
-    ///
-    /// # Errors
-    /// See [`PartialHint::present`].
     fn discard(self: Box<Self>) -> Result<(), CacheError>;
 }

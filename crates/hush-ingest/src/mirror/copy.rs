@@ -35,9 +35,6 @@ pub struct Mirror {
 
 impl Mirror {
     /// Begins to copy `table`, of which `header` is the header, to the folder `target`: finds what is here already.
-    ///
-    /// # Errors
-    /// As [`ArrivingSnapshot::begin`].
     pub fn begin(
         table: &RemoteTable,
         header: Header,
@@ -61,9 +58,6 @@ impl Mirror {
     }
 
     /// Asks for what is missing, on a thread of its own.
-    ///
-    /// # Errors
-    /// The error of the system, if it gives no thread or no socket.
     pub fn start(&mut self, table: &RemoteTable) -> Result<(), SnapshotError> {
         let runtime = runtime().map_err(SnapshotError::io(table.shown(), "fetch"))?;
         let (sender, receiver) = sync_channel(1);
@@ -101,10 +95,7 @@ impl Mirror {
         }
     }
 
-    /// Puts the copy in place, once all is here.
-    ///
-    /// # Errors
-    /// The error of the system, with the path. The target is then as it was.
+    /// Puts the copy in place, once all is here. After an error, the target is as it was.
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.copy.finish()
     }

@@ -65,9 +65,6 @@ impl RemoteTable {
     }
 
     /// The last part of its URL, if that is a name.
-    ///
-    /// # Errors
-    /// [`InvalidName`].
     pub fn name(&self) -> Result<Name, InvalidName> {
         Name::last_of(self.shown())
     }

@@ -38,9 +38,6 @@ impl SparseCopy {
     }
 
     /// Finds what has to come of a file, as [`SparseFolder::missing`].
-    ///
-    /// # Errors
-    /// The errors of [`SparseFolder::missing`].
     pub fn missing(&self, name: &str, ranges: &[Range<usize>]) -> Result<Missing, SnapshotError> {
         self.folder.missing(name, ranges)
     }

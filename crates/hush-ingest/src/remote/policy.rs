@@ -67,9 +67,6 @@ enum WebClass {
 impl SourcePolicy {
     /// Allows the sources of a list alone: `s3://bucket/prefix`, `https://host/prefix`, `postgres://host/database`; `https://` for
     /// all web servers at public addresses; `none` for nothing. `remedy` ends the error of whatever is refused.
-    ///
-    /// # Errors
-    /// The source that cannot be one, and why.
     pub fn only(sources: &[String], remedy: &'static str) -> Result<Self, String> {
         let mut listed =
             Listed { prefixes: Vec::new(), databases: Vec::new(), takes_public_web: false, remedy };

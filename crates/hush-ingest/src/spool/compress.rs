@@ -39,10 +39,7 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// One with a dictionary that is trained on values from all over the records: the same of the same records.
-    ///
-    /// # Errors
-    /// What zstd says: of few or very short values none can be made.
+    /// Trains a dictionary on values from all over the records: the same one for the same records. Fails for few or very short values.
     pub fn trained(records: &SpooledRecords) -> io::Result<Self> {
         let step = (records.value_bytes() / SAMPLE_BYTES).max(1) as usize;
         let (mut sample, mut sizes) = (Vec::new(), Vec::new());
@@ -85,9 +82,6 @@ impl Compressor {
     }
 
     /// A value, compressed: a frame without the bytes with which all begin.
-    ///
-    /// # Errors
-    /// What zstd says.
     pub fn compress(context: &mut bulk::Compressor<'_>, value: &[u8]) -> io::Result<Vec<u8>> {
         let mut frame = context.compress(value)?;
         if !frame.starts_with(&MAGIC) {

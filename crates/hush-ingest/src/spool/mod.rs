@@ -83,9 +83,6 @@ pub struct Spool {
 
 impl Spool {
     /// An empty spool with its files in `dir`, which needs about the size of the input.
-    ///
-    /// # Errors
-    /// If no file can be created there.
     pub fn create(dir: &Path) -> Result<Self, IngestError> {
         let mut seed = [0; blake3::KEY_LEN];
         getrandom::fill(&mut seed).map_err(|error| spool_error(dir, error.into()))?;
@@ -93,9 +90,6 @@ impl Spool {
     }
 
     /// The same for a table that is laid out under this seed, which was random when it was drawn.
-    ///
-    /// # Errors
-    /// As [`Spool::create`].
     pub fn with_seed(dir: &Path, seed: [u8; blake3::KEY_LEN]) -> Result<Self, IngestError> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, new_file(dir)?);
         let (dir, digest) = (dir.into(), blake3::Hasher::new());

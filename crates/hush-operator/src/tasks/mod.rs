@@ -57,9 +57,6 @@ const UPLOAD_LOOK: Duration = Duration::from_secs(60);
 const DEFAULT_SOURCE: &str = "https://";
 
 /// Returns the sources that tasks may fetch from. `advice` says what to do about another one.
-///
-/// # Errors
-/// The source that cannot be one.
 pub fn task_sources(given: &[String], advice: &'static str) -> Result<SourcePolicy, String> {
     let default = [DEFAULT_SOURCE.to_owned()];
     let sources = if given.is_empty() { &default[..] } else { given };
@@ -110,9 +107,6 @@ pub fn is_in_use(data: &Path) -> bool {
 impl Tasks {
     /// Takes the folder `data`, with what is in it: its tables are served from now on, and its tasks go on once
     /// [`Operator::start`] says so.
-    ///
-    /// # Errors
-    /// Why the folder is of no use.
     pub fn open(
         data: &Path,
         folders: &Arc<Folders>,

@@ -93,9 +93,6 @@ pub(super) enum TaskInput {
 
 impl Request {
     /// Reads a request.
-    ///
-    /// # Errors
-    /// [`OperatorError::Invalid`] says what is wrong with it.
     pub(super) fn of(value: &Value) -> Result<Self, OperatorError> {
         serde_json::from_value(value.clone())
             .map_err(|error| OperatorError::Invalid(format!("that is no task: {error}")))

@@ -22,9 +22,6 @@ impl Store {
     }
 
     /// All that there are.
-    ///
-    /// # Errors
-    /// Which file is none, and what to do.
     pub(super) fn read(&self) -> Result<BTreeMap<u64, Task>, String> {
         let mut tasks = BTreeMap::new();
         for entry in fs::read_dir(&self.0).map_err(|error| error.to_string())?.flatten() {

@@ -41,9 +41,6 @@ pub(super) fn told(status: TaskStatus) -> &'static str {
 }
 
 /// Looks whether a request could be done, as far as that is known before its turn.
-///
-/// # Errors
-/// What is wrong with it, and what to do.
 pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorError> {
     let table = request.table();
     match request {
@@ -101,9 +98,6 @@ fn remote(tasks: &Tasks, url: &str) -> Result<RemoteTable, OperatorError> {
 }
 
 /// Does a task. Returns the epoch that is served then, if one is.
-///
-/// # Errors
-/// Why it was not done, for who asked.
 pub(super) fn run(
     tasks: &Tasks,
     task: &Task,

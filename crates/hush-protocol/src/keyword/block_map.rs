@@ -43,9 +43,6 @@ impl BlockMap {
     }
 
     /// A map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn assign<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         blocks: usize,

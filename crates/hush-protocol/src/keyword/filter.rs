@@ -212,9 +212,6 @@ impl FilterParams {
     }
 
     /// Builds the filter under the seed byte `seed`, if it can be built under that: `false` if not.
-    ///
-    /// # Errors
-    /// As [`FilterParams::build`], which names the operands.
     pub fn build_under<S: Symbol>(
         &self,
         seed: u8,

@@ -260,9 +260,6 @@ impl Descriptor {
     }
 
     /// Everything that can be wrong with a descriptor beside its syntax.
-    ///
-    /// # Errors
-    /// [`ProtocolError`] with the reason.
     pub fn check(&self) -> Result<(), ProtocolError> {
         if self.version != DESCRIPTOR_VERSION {
             return Err(invalid_descriptor(&format!(
@@ -407,9 +404,6 @@ impl Descriptor {
     }
 
     /// The parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
-    ///
-    /// # Errors
-    /// As [`Descriptor::params`].
     pub fn tables<P: Page>(&self) -> Result<Vec<P::Table>, ProtocolError> {
         let base = P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)?;
         let base = P::in_form(base, self.form)?;

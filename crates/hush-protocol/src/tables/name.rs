@@ -26,9 +26,6 @@ impl Name {
     pub const MAX_BYTES: usize = 64;
 
     /// The last segment of a path, if it is a name.
-    ///
-    /// # Errors
-    /// [`InvalidName`].
     pub fn last_of(path: &Path) -> Result<Self, InvalidName> {
         path.file_name().unwrap_or_default().to_string_lossy().parse()
     }

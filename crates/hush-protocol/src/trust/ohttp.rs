@@ -32,9 +32,6 @@ pub const fn padded(bytes: usize) -> usize {
 
 /// Looks whether a binary HTTP message (RFC 9292 section 3.1) can be read: one of known length, with fields of a sane length, which
 /// take many times their bytes in memory.
-///
-/// # Errors
-/// What is wrong with it, in words.
 pub fn check_message(message: &[u8]) -> Result<(), &'static str> {
     let mut rest = Varints(message);
     match rest.number()? {

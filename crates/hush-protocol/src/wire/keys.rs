@@ -11,9 +11,6 @@ pub const MAX_PRESET_BYTES: usize = 64;
 /// of `seed` and `words` are for those who know the set.
 ///
 /// Memory is bounded by `body`, from which the result borrows.
-///
-/// # Errors
-/// The first check that fails, as a [`WireError`].
 pub fn decode_keys(body: Bytes) -> Result<EvaluationKeys, WireError> {
     let keys = EvaluationKeys::decode(body)?;
     if keys.version != VERSION {

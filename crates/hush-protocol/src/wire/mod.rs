@@ -141,9 +141,6 @@ impl RequestShape<'_> {
     ///
     /// Memory is bounded by `body` plus `max_queries` structs. The epoch is checked before the
     /// protocol and the lengths: those of another epoch may differ without being wrong.
-    ///
-    /// # Errors
-    /// The first check that fails, as a [`WireError`].
     pub fn decode(&self, body: Bytes) -> Result<Vec<Query>, WireError> {
         let actual = count_field(body.clone(), QUERIES_FIELD)?;
         if actual > self.max_queries {
@@ -189,9 +186,6 @@ impl ResponseShape<'_> {
 
     /// Decodes a response and checks everything that the wire format can say about it. Returns the epoch that has answered, and the
     /// answers.
-    ///
-    /// # Errors
-    /// The first check that fails, as a [`WireError`].
     pub fn decode(&self, body: Bytes) -> Result<([u8; EPOCH_BYTES], Vec<Bytes>), WireError> {
         let actual = count_field(body.clone(), ANSWERS_FIELD)?;
         if actual != self.answers {

@@ -84,9 +84,6 @@ struct Document<K> {
 }
 
 /// The keys in a file, the newest first.
-///
-/// # Errors
-/// [`GatewayError`].
 pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
     parse(&bytes_of(path)?, path)
 }
@@ -174,9 +171,6 @@ impl Source for KeyFile {
 
 impl Gateway {
     /// Reads a file. Takes up to a second: what an earlier process answered has a date of an earlier second.
-    ///
-    /// # Errors
-    /// [`GatewayError`].
     pub fn open(path: &Path) -> Result<Arc<Self>, GatewayError> {
         let keys = Renewed::open(KeyFile(path.to_owned()))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

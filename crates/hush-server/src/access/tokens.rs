@@ -120,9 +120,6 @@ struct Document {
 }
 
 /// The tokens in a file.
-///
-/// # Errors
-/// [`TokenError`].
 pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
     parse(&bytes_of(path)?, path)
 }
@@ -198,9 +195,6 @@ impl Source for TokenFile {
 
 impl Tokens {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// [`TokenError`].
     pub fn open(path: &Path) -> Result<Arc<Self>, TokenError> {
         Ok(Arc::new(Self(Renewed::open(TokenFile(path.to_owned()))?)))
     }

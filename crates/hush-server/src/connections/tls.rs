@@ -53,9 +53,6 @@ pub struct Tls(Renewed<TlsFiles>);
 
 impl Tls {
     /// Reads the files.
-    ///
-    /// # Errors
-    /// [`TlsError`].
     pub fn open(files: TlsFiles) -> Result<Arc<Self>, TlsError> {
         Ok(Arc::new(Self(Renewed::open(files)?)))
     }

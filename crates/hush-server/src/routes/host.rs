@@ -54,9 +54,6 @@ pub(super) fn host_of(authority: &Authority) -> Option<String> {
 }
 
 /// Reads a name of a server, as `hush.example` or `[2001:db8::1]`.
-///
-/// # Errors
-/// Why it cannot be one.
 pub fn host_name(text: &str) -> Result<String, String> {
     let authority: Option<Authority> = text.parse().ok();
     let host = authority.filter(|authority| authority.port().is_none()).as_ref().and_then(host_of);

@@ -38,9 +38,6 @@ impl Changes {
     }
 
     /// Takes them out of a snapshot, their checksums checked.
-    ///
-    /// # Errors
-    /// [`SnapshotError`] names the file that is missing or damaged.
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let path = snapshot.path(CHANGES_FILE);
         let file = snapshot.take_checked(CHANGES_FILE)?;
@@ -90,9 +87,6 @@ impl SnapshotWriter {
 
     /// Takes a file of another snapshot, in the folder `from`, over as it is: as a link where that goes, so that it takes neither
     /// time nor space.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn take_file(&self, from: &Path, entry: &FileEntry) -> Result<(), SnapshotError> {
         let (from, to) = (from.join(&entry.name), self.partial_dir().join(&entry.name));
         if std::fs::hard_link(&from, &to).is_ok() {

@@ -32,9 +32,6 @@ impl Buffer {
 }
 
 /// Hands the items to several threads, in order, until one of them fails.
-///
-/// # Errors
-/// That of the first item that failed.
 pub(super) fn in_parallel<I: Send>(
     items: Vec<I>,
     work: impl Fn(I, &mut Buffer) -> Result<(), SnapshotError> + Sync,

@@ -20,9 +20,6 @@ pub(super) fn close(body: &impl Serialize) -> String {
 }
 
 /// The text of the body, checked.
-///
-/// # Errors
-/// What is wrong with the file.
 pub(super) fn open(text: &str) -> Result<&str, String> {
     let envelope: Envelope = serde_json::from_str(text).map_err(|e| e.to_string())?;
     if blake3::hash(envelope.body.get().as_bytes()).to_hex().as_str() != envelope.blake3 {

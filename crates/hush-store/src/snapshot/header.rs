@@ -84,9 +84,6 @@ impl FileEntry {
     }
 
     /// Checks that there is a checksum for every chunk.
-    ///
-    /// # Errors
-    /// What is wrong.
     fn check(&self) -> Result<(), String> {
         let chunks = self.bytes.div_ceil(CHUNK_BYTES as u64);
         if self.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != self.chunks.len() as u64 {

@@ -54,9 +54,6 @@ pub struct KeptRecords {
 
 impl KeptRecords {
     /// Takes them out of a snapshot, their checksums checked.
-    ///
-    /// # Errors
-    /// [`SnapshotError`] names the file that is missing or damaged.
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let [keys, values] = [KEYS_FILE, VALUES_FILE].map(|name| snapshot.take_checked(name));
         Ok(Self { keys: keys?, values: values? })

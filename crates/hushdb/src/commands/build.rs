@@ -179,9 +179,6 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
 }
 
 /// What is to be built, and how; a machine that tables are chosen for is measured, unless that was done before.
-///
-/// # Errors
-/// What is wrong with the arguments.
 pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
     let asked = args.threads;
     let mut request = request(args)?;
@@ -193,9 +190,6 @@ pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRe
 }
 
 /// What is to be built, and how.
-///
-/// # Errors
-/// What is wrong with the arguments.
 pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {

@@ -18,9 +18,6 @@ struct Line<A: Args> {
 }
 
 /// The arguments of a command; `fixed` are options that whoever runs it says, `places` what has no name.
-///
-/// # Errors
-/// What the command itself would say.
 pub(crate) fn arguments<A: Args>(
     options: &Map<String, Value>,
     fixed: &[(&str, &Path)],

@@ -24,9 +24,6 @@ pub(super) struct TrustArgs {
 
 impl TrustArgs {
     /// What they say.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
     pub(super) fn options(&self) -> Result<TlsOptions, String> {
         let identity = self.client_cert.as_ref().zip(self.client_key.as_ref()).map(|(cert, key)| {
             Ok::<_, String>(TlsIdentity { cert: file(cert)?, key: Zeroizing::new(file(key)?) })

@@ -87,9 +87,6 @@ impl WishArgs {
 }
 
 /// The profile in a file.
-///
-/// # Errors
-/// What is wrong with it, and how to make one.
 pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -103,9 +100,6 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
 }
 
 /// The profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
-///
-/// # Errors
-/// If a measurement fails.
 pub(super) fn this_machine(
     threads: usize,
     again: bool,
@@ -159,9 +153,6 @@ impl Own {
 }
 
 /// Writes a profile, whole or not at all.
-///
-/// # Errors
-/// What the system says, with the path.
 pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let text = serde_json::to_string_pretty(machine).expect("plain data") + "\n";

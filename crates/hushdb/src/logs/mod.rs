@@ -24,9 +24,6 @@ type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Begins to log what `RUST_LOG` asks for, warnings if nothing; also to the collector at `otlp`, which gets traces too. What is on
 /// its way there has gone once the value is dropped.
-///
-/// # Errors
-/// Why nothing can be sent to the collector.
 pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Exporters>, String> {
     // A journal takes a line with colours for binary data.
     let colours = io::stderr().is_terminal();
@@ -53,9 +50,6 @@ pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Expo
 }
 
 /// Looks whether logs could be sent to the collector at `otlp`, which is not asked.
-///
-/// # Errors
-/// Why nothing can be sent there.
 pub(crate) fn check(otlp: Option<&str>) -> Result<(), String> {
     otlp.map(Exporters::to).transpose().map(drop)
 }

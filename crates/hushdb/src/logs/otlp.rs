@@ -29,9 +29,6 @@ pub(crate) struct Exporters {
 impl Exporters {
     /// To the collector at `url`. The environment may have more to say, as OpenTelemetry's specification has it
     /// (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
-    ///
-    /// # Errors
-    /// If that is no URL.
     pub(super) fn to(url: &str) -> Result<Self, String> {
         let wrong = |reason: &dyn std::fmt::Display| {
             format!("--otlp {url}: {reason}: give the URL of a collector, as http://127.0.0.1:4318")

@@ -110,9 +110,6 @@ impl Plan {
     }
 
     /// The same of a protocol that is asked for, with the tiers that are asked for, or those that are cheapest.
-    ///
-    /// # Errors
-    /// As [`Plan::choose`].
     pub(crate) fn of_protocol(
         lengths: &Lengths,
         by_key: bool,

@@ -221,9 +221,6 @@ impl ParquetReader {
 
 impl Values {
     /// Goes to the next value.
-    ///
-    /// # Errors
-    /// Why there is none.
     #[inline]
     fn step(&mut self) -> Result<(), String> {
         self.at += 1;
@@ -371,9 +368,6 @@ fn damaged(path: &Path, column: Option<&str>, reason: &str) -> IngestError {
 }
 
 /// Runs a step of the crate, which panics on some damaged files instead of returning an error.
-///
-/// # Errors
-/// Why the step failed.
 fn guarded<T, E: ToString>(step: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(outcome) => outcome.map_err(|error| error.to_string()),

@@ -52,9 +52,6 @@ pub(crate) fn numbers(bytes: &[u8], fields: Fields) -> Result<Vec<Number>, Refus
 }
 
 /// Refuses what is not the metadata of a file, or has a schema that is nested too deep.
-///
-/// # Errors
-/// [`Refused`] with the reason.
 pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Refused> {
     const SCHEMA: i16 = 2;
     const CHILDREN: i16 = 5;

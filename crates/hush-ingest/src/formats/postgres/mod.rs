@@ -186,9 +186,6 @@ impl Reader for PostgresReader {
 }
 
 /// How the server of a URL is reached.
-///
-/// # Errors
-/// What is wrong with the URL, or that its policy does not allow it.
 pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
     Settings::of(url).map_err(|Refused { message, advice }| {
         let advice = advice.map_or(AGAIN, Wording);

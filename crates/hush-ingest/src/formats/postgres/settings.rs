@@ -91,9 +91,6 @@ pub(crate) struct PostgresSource {
 
 impl PostgresSource {
     /// Reads `postgres://host:port/database`, with `sslmode` and `sslrootcert` if the server has no certificate for its name.
-    ///
-    /// # Errors
-    /// What is wrong with it.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
         let (text, ssl) = split(source)?;
         ssl.check()?;
@@ -119,9 +116,6 @@ impl PostgresSource {
     }
 
     /// How certificates are checked of a URL that asks for `asked`: as the source says, or more strictly.
-    ///
-    /// # Errors
-    /// What the URL may not say.
     fn ssl(&self, asked: Ssl) -> Result<Ssl, String> {
         if asked.roots.is_some() {
             return Err("sslrootcert is a file of the server's".into());
@@ -239,9 +233,6 @@ fn complete_place(config: &mut Config) -> Result<(), String> {
 }
 
 /// The password of the environment or of the file for them.
-///
-/// # Errors
-/// Why the file is left out.
 fn password(config: &Config) -> Result<Option<String>, String> {
     if let Some(password) = variable("PGPASSWORD") {
         return Ok(Some(password));

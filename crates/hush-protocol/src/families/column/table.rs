@@ -50,9 +50,6 @@ pub struct ColumnTable {
 
 impl ColumnTable {
     /// Chooses the width of query words for `shape`, then checks limits and noise.
-    ///
-    /// # Errors
-    /// As [`ColumnTable::with_query_bits`].
     pub fn new(spec: ColumnSpec, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(shape)?;
         let sigmas = |query_bits| {

@@ -71,9 +71,6 @@ pub trait LwePage: Send + Sync + 'static {
     ) -> Result<Vec<Vec<u8>>, ProtocolError>;
 
     /// [`Page::recover`], of a hint and an answer of the right lengths.
-    ///
-    /// # Errors
-    /// As [`Page::recover`].
     fn recover(
         table: &LweTable,
         hint: &[u8],

@@ -41,9 +41,6 @@ pub struct LweTable {
 
 impl LweTable {
     /// Chooses the widths of words for `shape`, then checks limits and noise.
-    ///
-    /// # Errors
-    /// As [`LweTable::with_widths`].
     pub fn new(spec: LweSpec, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &lwe, shape)?;
         let full = Self { spec, lwe, shape, widths: Widths::FULL, asked_columns: shape.columns };

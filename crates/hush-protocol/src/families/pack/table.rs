@@ -73,9 +73,6 @@ pub struct PackTable {
 
 impl PackTable {
     /// Chooses the width of query words for `shape`, then checks limits and noise.
-    ///
-    /// # Errors
-    /// As [`PackTable::with_query_bits`].
     pub fn new(spec: PackSpec, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &params, shape)?;
         let sigmas = |query_bits| {

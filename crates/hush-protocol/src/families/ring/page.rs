@@ -72,9 +72,6 @@ pub trait RingPage: Send + Sync + 'static {
     fn columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize;
 
     /// [`Page::table`].
-    ///
-    /// # Errors
-    /// As there.
     fn table(ring: RingParams, shape: TableShape) -> Result<RingTable, ProtocolError>;
 }
 

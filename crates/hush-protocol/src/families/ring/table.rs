@@ -54,9 +54,6 @@ impl RingTable {
     }
 
     /// The same, of which the server rotates the lane that was asked for to the front.
-    ///
-    /// # Errors
-    /// As [`RingTable::new`].
     pub fn rotated(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         Self::of_lanes(ring, shape, true)
     }

@@ -85,18 +85,12 @@ impl ArrivingSnapshot {
     }
 
     /// Removes what has come of a copy that nobody wants any more.
-    ///
-    /// # Errors
-    /// The error of the system, with the path.
     pub fn forget(target: &Path) -> Result<(), SnapshotError> {
         let target = target::resolved(target)?;
         remove_if_there(&fetched_folder(&target))
     }
 
     /// Begins to copy the table of `header` to the folder `target`: finds what is here already.
-    ///
-    /// # Errors
-    /// As [`SnapshotWriter::create`], whose lock it holds.
     pub fn begin(
         header: Header,
         target: &Path,
@@ -147,9 +141,6 @@ impl ArrivingSnapshot {
     }
 
     /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
-    ///
-    /// # Errors
-    /// The error of the system, with the path.
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let entry = &self.header.files[piece.file];
         let Some(file) = &self.files[piece.file] else { return Ok(()) };
@@ -157,10 +148,7 @@ impl ArrivingSnapshot {
         file.write_all_at(bytes, piece.range(entry).start).map_err(SnapshotError::io(path, "write"))
     }
 
-    /// Puts the copy in place, once all is here.
-    ///
-    /// # Errors
-    /// The error of the system, with the path. The target is then as it was.
+    /// Puts the copy in place, once all is here. After an error, the target is as it was.
     pub fn finish(self) -> Result<(), SnapshotError> {
         for (entry, file) in self.header.files.iter().zip(&self.files) {
             if let Some(file) = file {

@@ -57,18 +57,12 @@ impl Missing {
     }
 
     /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
-    ///
-    /// # Errors
-    /// The error of the system, with the path.
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let at = piece.range(&self.entry).start;
         self.file.write_all_at(bytes, at).map_err(SnapshotError::io(&self.path, "write"))
     }
 
     /// Has what came on the disk.
-    ///
-    /// # Errors
-    /// The error of the system, with the path.
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))
     }

@@ -47,9 +47,6 @@ const REPLACED: usize = 100;
 
 impl Snapshot {
     /// Opens the snapshot in `dir`.
-    ///
-    /// # Errors
-    /// [`SnapshotError`] names the file that is missing, of another version, or damaged.
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
         let snapshot = Self::opened(dir)?;
         if verify == Verify::Full {
@@ -82,9 +79,6 @@ impl Snapshot {
     }
 
     /// Checks every byte of the files that are `wanted`, but for those that have been `verified`.
-    ///
-    /// # Errors
-    /// [`SnapshotError`] names the file that is damaged.
     pub fn verify(
         &self,
         verified: &Verified,
@@ -133,9 +127,6 @@ impl Snapshot {
     }
 
     /// The same, mapped.
-    ///
-    /// # Errors
-    /// Also what the system says.
     pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
         self.take_file(name)?.map()
     }

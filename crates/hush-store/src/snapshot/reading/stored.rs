@@ -91,18 +91,12 @@ impl StoredFile {
     }
 
     /// The same file, open once more.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn again(&self) -> Result<Self, SnapshotError> {
         let file = self.file.try_clone().map_err(SnapshotError::io(&self.path, "open"))?;
         Ok(Self { path: self.path.clone(), file, stamp: self.stamp })
     }
 
     /// Maps it.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn map(self) -> Result<MappedFile, SnapshotError> {
         MappedFile::new(self)
     }
@@ -128,9 +122,6 @@ impl StoredFile {
     }
 
     /// Checks the checksums of those chunks that have a byte of some ranges; `entry` is its own.
-    ///
-    /// # Errors
-    /// As [`StoredFile::read`].
     pub fn verify(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), SnapshotError> {
         checksum::in_parallel(chunks_of(ranges), |chunk, buffer: &mut Buffer| {
             let range = entry.chunk(chunk);

@@ -102,9 +102,6 @@ impl Journal {
     }
 
     /// Records that a unit is written: it has this content. From any thread.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn record(&self, unit: usize, content: &[u8]) -> Result<(), SnapshotError> {
         let mut entry = (unit as u64).to_le_bytes().to_vec();
         entry.extend(self.checksum(unit, |take| take(content)));

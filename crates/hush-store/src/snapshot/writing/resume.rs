@@ -95,9 +95,6 @@ impl State {
 
 impl SnapshotWriter {
     /// Saves the state, once the database is durable: from now on a killed build leaves something to go on from.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn save(&self, state: &State) -> Result<(), SnapshotError> {
         let path = self.partial_dir().join(STATE_FILE);
         let unfinished = path.with_extension("tmp");
@@ -139,9 +136,6 @@ impl SnapshotWriter {
     }
 
     /// Removes what an earlier build left.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn discard(&self) -> Result<(), SnapshotError> {
         *self.phase.lock() = Phase::Fresh;
         sweep(self.partial_dir(), |_| false)

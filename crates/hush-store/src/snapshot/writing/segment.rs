@@ -50,34 +50,22 @@ impl SegmentWriter<'_> {
     }
 
     /// Removes the file `name`, of which another one was made.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn remove(&self, name: &str) -> Result<(), SnapshotError> {
         let path = self.path(name);
         fs::remove_file(&path).map_err(SnapshotError::io(&path, "remove"))
     }
 
     /// As [`SnapshotWriter::create_mapped`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.create_mapped(&segment_file(self.segment, name), bytes)
     }
 
     /// As [`SnapshotWriter::open_mapped`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.open_mapped(&segment_file(self.segment, name), bytes)
     }
 
     /// As [`SnapshotWriter::create_scratch`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         self.writer.create_scratch(bytes)
     }
@@ -86,9 +74,6 @@ impl SegmentWriter<'_> {
     /// them, whatever it left of them is removed. Then [`SegmentWriter::open_mapped`] opens them. Every segment has its own.
     ///
     /// `key` stands for all that the content of a unit depends on: entries under another one do not match.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn open_journal(
         &self,
         files: &[(&str, usize)],

@@ -33,9 +33,6 @@ pub(in crate::snapshot) fn resolved(target: &Path) -> Result<PathBuf, SnapshotEr
 }
 
 /// Refuses a resolved target that holds something that must not be replaced, or that cannot be replaced. `shown` is for messages.
-///
-/// # Errors
-/// As [`crate::snapshot::SnapshotWriter::create`].
 pub(in crate::snapshot) fn check(target: &Path, shown: &Path, force: bool) -> Result<(), SnapshotError> {
     let unreadable = |source| SnapshotError::io(shown, "read")(source);
     if target.exists() {

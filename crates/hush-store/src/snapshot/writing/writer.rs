@@ -43,9 +43,6 @@ pub struct SnapshotWriter {
 
 impl SnapshotWriter {
     /// Looks whether a snapshot can be put at `target`, and changes nothing.
-    ///
-    /// # Errors
-    /// As [`SnapshotWriter::create`].
     pub fn check(target: &Path, force: bool) -> Result<(), SnapshotError> {
         target::check(&target::resolved(target)?, target, force)
     }
@@ -114,17 +111,11 @@ impl SnapshotWriter {
 
     /// Creates the file `name` of `bytes` bytes, mapped for writing. The space is reserved first, so that a full
     /// disk is an error here and not a bus error later.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create_new(true))
     }
 
     /// As [`SnapshotWriter::create_mapped`], but if a file of this name is there, with its content.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
     }
@@ -152,9 +143,6 @@ impl SnapshotWriter {
 
     /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. It has no name any more, so that
     /// nothing is left of it, whatever happens.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         let output = self.create_mapped(".scratch", bytes)?;
         fs::remove_file(&output.path).map_err(SnapshotError::io(&output.path, "clear"))?;
@@ -281,9 +269,6 @@ impl MappedOutput {
     }
 
     /// Writes `bytes` at `offset`, which is faster than through the map where whole pages are new. From any thread.
-    ///
-    /// # Errors
-    /// What the system says, with the path.
     pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), SnapshotError> {
         self.file.write_all_at(bytes, offset as u64).map_err(SnapshotError::io(&self.path, "write"))
     }
@@ -294,9 +279,6 @@ impl MappedOutput {
     }
 
     /// BLAKE3 of the whole content, the name of a blob.
-    ///
-    /// # Errors
-    /// [`Cancelled`].
     pub fn blob_hash(&self) -> Result<[u8; 32], Cancelled> {
         let mut hasher = blake3::Hasher::new();
         for piece in self.map.chunks(PIECE_BYTES) {

@@ -6,9 +6,6 @@ use clap::{ArgAction, Args, Command, parser::ValueSource};
 use serde_json::{Map, Value};
 
 /// Returns the options of a command that are given, as [`options`] does, and refuses what is no option.
-///
-/// # Errors
-/// What the command says of them.
 pub(super) fn only_options<A: Args>(
     given: &[String],
     rest: &[&str],
@@ -25,9 +22,6 @@ type Given = (Map<String, Value>, Vec<String>);
 
 /// Returns the options of a command that are given, by their names, once the command itself would take them, and what is given
 /// beside them. `rest` is what the command needs beside both.
-///
-/// # Errors
-/// What the command says of them.
 pub(super) fn options<A: Args>(given: &[String], rest: &[&str]) -> Result<Given, Box<dyn Error>> {
     let command = A::augment_args(Command::new("options").no_binary_name(true).disable_help_flag(true));
     let line = given.iter().map(String::as_str).chain(rest.iter().copied());

@@ -19,9 +19,6 @@ pub(crate) struct Layer(Vec<(String, Vec<String>)>);
 
 impl Layer {
     /// The settings of `serve` in a file.
-    ///
-    /// # Errors
-    /// What is wrong with it, and where.
     pub(crate) fn file(path: &Path, serve: &Command) -> Result<Self, String> {
         let shown = path.display();
         let refused = |reason: String| format!("{shown}: {reason}");
@@ -55,9 +52,6 @@ impl Layer {
     }
 
     /// The settings of `serve` in the environment.
-    ///
-    /// # Errors
-    /// What is wrong with a variable.
     pub(crate) fn environment(serve: &Command) -> Result<Self, String> {
         let mut layer = Self::default();
         for arg in settings(serve) {

@@ -34,9 +34,6 @@ enum What {
 }
 
 /// What was given on the command line of `hushdb`, with the settings of `serve` beneath.
-///
-/// # Errors
-/// What is wrong with a file or a variable. What is wrong with the command line ends the program.
 pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatches, String> {
     // Its other arguments are read again, with what is beneath them.
     let first = hushdb.clone().ignore_errors(true).try_get_matches_from(&given).ok();

@@ -20,9 +20,6 @@ const OF_DATA: [&str; 5] = ["", "lock", "tasks", "tables", "uploads"];
 
 /// Looks whether a server with these settings could start. Nothing on disk is changed. Returns what could not be looked at, in
 /// words.
-///
-/// # Errors
-/// What is wrong.
 pub(crate) fn check(args: &ServeArgs) -> Result<Vec<String>, Box<dyn Error>> {
     let mut unchecked = Vec::new();
     let has_copies = args.dirs.iter().any(|dir| dir.to_string_lossy().contains("://"));

@@ -171,9 +171,6 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
 
 /// Opens what a server needs whose tables the program around it has ([`crate::embed`]). Settings that are about folders of tables
 /// are refused.
-///
-/// # Errors
-/// What is wrong with a setting, or an address that cannot be listened on.
 pub(crate) async fn prepare_embedded(args: &ServeArgs) -> Result<Front, Box<dyn Error>> {
     let of_folders = [
         ("config", args.config.is_some()),

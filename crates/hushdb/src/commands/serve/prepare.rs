@@ -48,9 +48,6 @@ pub(super) struct Prepared {
 }
 
 /// Opens everything that a server needs, but for the content of its tables and the file of keys.
-///
-/// # Errors
-/// What is wrong with a setting, or cannot be opened.
 pub(super) async fn prepare(
     args: &ServeArgs,
     mut unchecked: Unchecked<'_>,
@@ -90,9 +87,6 @@ pub(super) async fn prepare(
 }
 
 /// Opens what everybody reaches; the admin endpoints, which belong to tables in folders, aside.
-///
-/// # Errors
-/// What is wrong with a setting, or an address that cannot be listened on.
 pub(super) async fn front(
     args: &ServeArgs,
     mut needs: Needs,
