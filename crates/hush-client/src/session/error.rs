@@ -79,6 +79,7 @@ pub enum SessionError {
     Token { detail: String },
     #[error("the server says that it has moved to {location}: if that is right, use that URL")]
     Moved { location: String },
+    /// Something between client and server, such as a reverse proxy, answered in place of the server.
     #[error("{}", intermediary_text(url, name.as_deref(), *status, *sent))]
     Intermediary { url: String, name: Option<String>, status: u16, sent: usize },
     #[error("{url} does not answer like a hushdb server ({reason}): check the URL, https or http too")]
