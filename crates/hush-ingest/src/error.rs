@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use crate::{Place, input::key_list::Utf16};
 
-/// Why an input could not be read, or its records not be kept. Rows, lines and bytes are counted from 1; row 0 is the header of a CSV
-/// file. A path that is a URL is without its secrets, a key is shortened and has what is not UTF-8 replaced.
+/// Why an input could not be read, or its records not be kept. Rows, lines and bytes are counted from 1; row 0 is the header of a
+/// CSV file. A path that is a URL is without its secrets; a key is shortened, and has what is not UTF-8 replaced.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum IngestError {

@@ -67,9 +67,6 @@ impl Patience {
 }
 
 /// What a request gives, asked for again and again where it may go on.
-///
-/// # Errors
-/// Why it does not, after so many `attempts`.
 pub(crate) async fn persist<T, F>(attempts: u32, mut request: impl FnMut() -> F) -> Result<T, Refused>
 where
     F: Future<Output = Result<T, Refused>>,

@@ -39,7 +39,8 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// Trains a dictionary on values from all over the records: the same one for the same records. Fails for few or very short values.
+    /// Trains a dictionary on values from all over the records: the same one for the same records. Few or very short values
+    /// make none.
     pub fn trained(records: &SpooledRecords) -> io::Result<Self> {
         let step = (records.value_bytes() / SAMPLE_BYTES).max(1) as usize;
         let (mut sample, mut sizes) = (Vec::new(), Vec::new());
