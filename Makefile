@@ -25,7 +25,7 @@ build: page ## The release binary, target/release/hushdb. Without the page for b
 build-cuda: cuda page ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda,page
 
-test: check deny docs vectors unit wasm python-dev mobile-dev e2e npm-test page-test sanitize ## Everything that CI checks. Its last line says whether advisories were.
+test: check deny docs vectors unit python-dev mobile-dev e2e npm-test page-test sanitize ## Everything that CI checks. Its last line says whether advisories were.
 	@cat $(ADVISORIES)
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
@@ -109,7 +109,7 @@ e2e: $(S3S_FS) python-dev mobile-dev npm ## The binary as a user runs it: every 
 	@command -v curl >/dev/null || scripts/install.sh curl # speaks HTTP/2
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || scripts/install.sh postgresql # tests start a server of their own
 	$(CARGO) build --workspace --all-targets --all-features --locked # as `unit` does: nothing is compiled twice
-	python3 -m unittest discover -v -s tests/e2e -t tests/e2e
+	python3 tests/e2e
 
 $(S3S_FS): # an S3 server, which tests read from
 	$(CARGO) install s3s-fs --locked --debug --version $(S3S_FS_VERSION) --features binary --root target/tools
