@@ -13,8 +13,7 @@ def lines(rows, stages):
             yield f"{row['name']:<46} {row['rate']:12.4e} {row['unit']}"
     for row in rows:
         if "mma_from" in row:
-            yield (f"dp4a up to {row['gemv_most']} queries, mma from {row['mma_from']}, wgmma from {row['hopper_from']}, "
-                   f"turned beside from {row['beside_from']}")
+            yield f"mma from {row['mma_from']} queries, wgmma from {row['hopper_from']}"
     yield (f"{'what':<32} {'protocol':>11} {'GiB':>7} {'B':>4} {'GiB moved':>9} {'ms':>10} {'floor':>10} {'bound':>6} {'share':>6} "
            f"{'streams':>7} {'queries/s':>10}  papers")
     for row in rows:

@@ -4,7 +4,6 @@
 use std::{error::Error, sync::Arc, time::Instant};
 
 use hush_client::{Acceptance, Table as ClientTable, Wanted};
-use hush_cpu::probe;
 use hush_engine::{Engine, MemoryChoice, Silent};
 use hush_protocol::facts::Content;
 use hush_store::snapshot::{DB_FILE, HINT_FILE, Header, MappedFile, Verify};
@@ -14,6 +13,7 @@ use super::{
     build::VALUE_BYTES,
     http,
     lookups::Lookups,
+    probe,
     report::Report,
     row::Row,
     tables::{self, Records},

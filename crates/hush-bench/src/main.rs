@@ -11,6 +11,7 @@ mod lookups;
 mod ntt;
 mod paths;
 mod planned;
+mod probe;
 mod report;
 mod row;
 mod scan;

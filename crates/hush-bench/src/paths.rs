@@ -8,7 +8,7 @@ use hush_build::{
     planner::operands::{Operands, Random},
 };
 use hush_client::{Acceptance, Table as ClientTable};
-use hush_cpu::{Cpu, probe};
+use hush_cpu::Cpu;
 use hush_engine::host_batch;
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
 use hush_ops::{path::batch_bytes, tiling::DbBytes};
@@ -26,6 +26,7 @@ use hush_store::snapshot::Header;
 use super::{
     Args,
     lookups::Lookups,
+    ntt, probe,
     report::Report,
     row::Row,
     table_files::TableFiles,
@@ -156,7 +157,7 @@ impl Served {
         let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
         let operands = TableFiles { specs: &specs, bytes: &self.files, others: Random::default() };
         let rings = path.iter().find_map(|step| step.shape.ring());
-        let forward = rings.map(|ring| probe::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree()));
+        let forward = rings.map(|ring| ntt::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree()));
         let forward = forward.transpose()?.map(|rates| rates.forward_ns / 1e9);
         let (mut sums, mut alone) = (Vec::new(), Vec::new());
         for batch in BATCHES {

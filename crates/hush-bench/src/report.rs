@@ -5,7 +5,7 @@ use std::{
     io::{Write, stderr, stdout},
 };
 
-use super::row::{Row, Thresholds};
+use super::row::Row;
 
 /// A column for people: its head, its width, and what a row has there.
 pub(crate) type Column = (&'static str, usize, fn(&Row) -> Option<String>);
@@ -119,12 +119,10 @@ impl Report {
 fn remarks(row: &Row) -> String {
     let mut words = Vec::new();
     words.extend(row.skipped.as_ref().map(|why| format!("skipped: {why}")));
-    words.extend(row.thresholds.as_ref().map(|of| {
-        let Thresholds { gemv_most, mma_from, hopper_from, beside_from } = of;
-        let products =
-            format!("mma from {mma_from}, wgmma from {hopper_from}, turned beside from {beside_from}");
-        format!("dp4a up to {gemv_most} queries, {products}")
-    }));
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
+    words.extend(
+        row.thresholds.map(|of| format!("mma from {} queries, wgmma from {}", of.mma_from, of.hopper_from)),
+    );
     words.extend(row.transforms.map(|count| format!("{count:.0} NTTs")));
     words.extend(row.query_share.map(|share| format!("a query {:.0}% of B = 1", 100.0 * share)));
     if let (Some(rate), Some(streams), Some(steps)) = (row.queries_per_second, row.streams, row.steps_ratio) {

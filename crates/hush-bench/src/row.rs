@@ -64,8 +64,9 @@ pub(crate) struct Row {
     #[serde(flatten)]
     pub(crate) rate: Option<Rate>,
     /// From how many queries on another kernel is the faster.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
     #[serde(flatten)]
-    pub(crate) thresholds: Option<Thresholds>,
+    pub(crate) thresholds: Option<hush_cuda::Thresholds>,
     /// Seconds that the planner says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) planned_seconds: Option<f64>,
@@ -86,23 +87,6 @@ pub(crate) struct Transform {
     pub(crate) speedup: f64,
     /// 10^9 512-bit multiply-adds of 52 bits a second, measured in the same run.
     pub(crate) ifma_gops: Option<f64>,
-}
-
-/// What `gpu-thresholds` finds: as [`hush_cuda::Thresholds`].
-#[derive(Clone, Serialize)]
-pub(crate) struct Thresholds {
-    pub(crate) gemv_most: usize,
-    pub(crate) mma_from: usize,
-    pub(crate) hopper_from: usize,
-    pub(crate) beside_from: usize,
-}
-
-#[cfg(any(feature = "cuda", feature = "emulator"))]
-impl From<hush_cuda::Thresholds> for Thresholds {
-    fn from(of: hush_cuda::Thresholds) -> Self {
-        let hush_cuda::Thresholds { gemv_most, mma_from, hopper_from, beside_from } = of;
-        Self { gemv_most, mma_from, hopper_from, beside_from }
-    }
 }
 
 /// A rate that bounds others.

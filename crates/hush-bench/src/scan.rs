@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hush_build::planner::operands::{random_db, random_queries};
-use hush_cpu::{Cpu, probe};
+use hush_cpu::Cpu;
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::LweOps,
@@ -11,7 +11,7 @@ use hush_ops::{
     tiling::{TiledDb, Tiling},
 };
 
-use super::{Args, report::Report, row::Row, timing::timed};
+use super::{Args, probe, report::Report, row::Row, timing::timed};
 
 /// Columns of the wide shape.
 const WIDE: usize = 65_536;

@@ -91,47 +91,28 @@ HUSH_DEVICE void end_chain(uint32_t* out, const uint32_t* sums, const uint32_t* 
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<6>, 1)
-    chain_switch_6(uint32_t* images, uint32_t* sums, const uint32_t* rotation, const uint32_t* places, RingView ring,
-                   GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    switch_chain<6>(images, sums, rotation, places, ring, gadget, shared);
-}
-HUSH_KERNEL(chain_switch_6)
+#define HUSH_CHAIN_SWITCH(name, log, blocks)                                                                    \
+    extern "C" __global__ void __launch_bounds__(PAIR_THREADS<log>, blocks)                                     \
+        name(uint32_t* images, uint32_t* sums, const uint32_t* rotation, const uint32_t* places, RingView ring, \
+             GadgetView gadget) {                                                                               \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                                  \
+        switch_chain<log>(images, sums, rotation, places, ring, gadget, shared);                                \
+    }                                                                                                           \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<8>, 1)
-    chain_switch_8(uint32_t* images, uint32_t* sums, const uint32_t* rotation, const uint32_t* places, RingView ring,
-                   GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    switch_chain<8>(images, sums, rotation, places, ring, gadget, shared);
-}
-HUSH_KERNEL(chain_switch_8)
+HUSH_CHAIN_SWITCH(chain_switch_6, 6, 1)
+HUSH_CHAIN_SWITCH(chain_switch_8, 8, 1)
+HUSH_CHAIN_SWITCH(chain_switch_11, 11, 2)
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<11>, 2)
-    chain_switch_11(uint32_t* images, uint32_t* sums, const uint32_t* rotation, const uint32_t* places, RingView ring,
-                    GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    switch_chain<11>(images, sums, rotation, places, ring, gadget, shared);
-}
-HUSH_KERNEL(chain_switch_11)
+#define HUSH_CHAIN_END(name, log, blocks)                                                     \
+    extern "C" __global__ void __launch_bounds__(PAIR_THREADS<log>, blocks)                   \
+        name(uint32_t* out, const uint32_t* sums, const uint32_t* conjugation, RingView ring, \
+             GadgetView gadget) {                                                             \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                \
+        end_chain<log>(out, sums, conjugation, ring, gadget, shared);                         \
+    }                                                                                         \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<6>, 1)
-    chain_end_6(uint32_t* out, const uint32_t* sums, const uint32_t* conjugation, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    end_chain<6>(out, sums, conjugation, ring, gadget, shared);
-}
-HUSH_KERNEL(chain_end_6)
-
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<8>, 1)
-    chain_end_8(uint32_t* out, const uint32_t* sums, const uint32_t* conjugation, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    end_chain<8>(out, sums, conjugation, ring, gadget, shared);
-}
-HUSH_KERNEL(chain_end_8)
-
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<11>, 2)
-    chain_end_11(uint32_t* out, const uint32_t* sums, const uint32_t* conjugation, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    end_chain<11>(out, sums, conjugation, ring, gadget, shared);
-}
-HUSH_KERNEL(chain_end_11)
+HUSH_CHAIN_END(chain_end_6, 6, 1)
+HUSH_CHAIN_END(chain_end_8, 8, 1)
+HUSH_CHAIN_END(chain_end_11, 11, 2)

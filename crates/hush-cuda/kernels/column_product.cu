@@ -37,26 +37,15 @@ HUSH_DEVICE void add_product(uint32_t* words, const uint32_t* digits, const uint
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<6>, 1)
-    column_product_6(uint32_t* words, const uint32_t* digits, const uint32_t* keys, PackColumns shape, RingView ring,
-                     MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    add_product<6>(words, digits, keys, shape, ring, radix, shared);
-}
-HUSH_KERNEL(column_product_6)
+#define HUSH_COLUMN_PRODUCT(name, log, blocks)                                                                \
+    extern "C" __global__ void __launch_bounds__(PAIR_THREADS<log>, blocks)                                   \
+        name(uint32_t* words, const uint32_t* digits, const uint32_t* keys, PackColumns shape, RingView ring, \
+             MixedRadix radix) {                                                                              \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                                \
+        add_product<log>(words, digits, keys, shape, ring, radix, shared);                                    \
+    }                                                                                                         \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<8>, 1)
-    column_product_8(uint32_t* words, const uint32_t* digits, const uint32_t* keys, PackColumns shape, RingView ring,
-                     MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    add_product<8>(words, digits, keys, shape, ring, radix, shared);
-}
-HUSH_KERNEL(column_product_8)
-
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS<11>, 2)
-    column_product_11(uint32_t* words, const uint32_t* digits, const uint32_t* keys, PackColumns shape, RingView ring,
-                      MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    add_product<11>(words, digits, keys, shape, ring, radix, shared);
-}
-HUSH_KERNEL(column_product_11)
+HUSH_COLUMN_PRODUCT(column_product_6, 6, 1)
+HUSH_COLUMN_PRODUCT(column_product_8, 8, 1)
+HUSH_COLUMN_PRODUCT(column_product_11, 11, 2)

@@ -64,13 +64,6 @@ extern "C" __global__ void __launch_bounds__(64) conform_cp_async(uint32_t* out,
 }
 HUSH_KERNEL(conform_cp_async)
 
-// (1, 256, 0). in [256][a, b, c], out [256].
-extern "C" __global__ void __launch_bounds__(256) conform_dp4a(uint32_t* out, const uint32_t* in) {
-    const uint32_t* words = in + threadIdx.x * 3;
-    out[threadIdx.x] = (uint32_t)ptx::dp4a_s8u8(words[0], words[1], (int32_t)words[2]);
-}
-HUSH_KERNEL(conform_dp4a)
-
 // (4, 64, 0). in [4 blocks][64], out [8], which must be zero before: out[i] is the sum of the words that are i mod 8.
 extern "C" __global__ void __launch_bounds__(64) conform_red_add(uint32_t* out, const uint32_t* in) {
     const uint32_t word = in[blockIdx.x * 64 + threadIdx.x];

@@ -124,52 +124,19 @@ HUSH_DEVICE void expand_leaves(uint32_t* shared, const Leaves& leaves, const uin
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(4, 1)
-    expand_leaves_6(uint32_t* const* selectors, uint32_t* others, uint32_t rows, const uint32_t* inverses,
-                    const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers,
-                    uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    const Leaves leaves = {selectors, others, rows, needed};
-    expand_leaves<6>(shared, leaves, inverses, nodes, keys, key_at, powers, level, ring, gadget);
-}
-HUSH_KERNEL(expand_leaves_6)
+#define HUSH_EXPAND_LEAVES(name, log, blocks, Ring)                                                       \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks)                                \
+        name(uint32_t* const* selectors, uint32_t* others, uint32_t rows, const uint32_t* inverses,       \
+             const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers, \
+             uint32_t level, uint32_t needed, Ring ring, GadgetView gadget) {                             \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                            \
+        const Leaves leaves = {selectors, others, rows, needed};                                          \
+        expand_leaves<log>(shared, leaves, inverses, nodes, keys, key_at, powers, level, ring, gadget);   \
+    }                                                                                                     \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(16, 1)
-    expand_leaves_8(uint32_t* const* selectors, uint32_t* others, uint32_t rows, const uint32_t* inverses,
-                    const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers,
-                    uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    const Leaves leaves = {selectors, others, rows, needed};
-    expand_leaves<8>(shared, leaves, inverses, nodes, keys, key_at, powers, level, ring, gadget);
-}
-HUSH_KERNEL(expand_leaves_8)
-
-extern "C" __global__ void __launch_bounds__(128, 4)
-    expand_leaves_11(uint32_t* const* selectors, uint32_t* others, uint32_t rows, const uint32_t* inverses,
-                    const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers,
-                    uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    const Leaves leaves = {selectors, others, rows, needed};
-    expand_leaves<11>(shared, leaves, inverses, nodes, keys, key_at, powers, level, ring, gadget);
-}
-HUSH_KERNEL(expand_leaves_11)
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-    expand_leaves_12(uint32_t* const* selectors, uint32_t* others, uint32_t rows, const uint32_t* inverses,
-                    const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers,
-                    uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    const Leaves leaves = {selectors, others, rows, needed};
-    expand_leaves<12>(shared, leaves, inverses, nodes, keys, key_at, powers, level, ring, gadget);
-}
-HUSH_KERNEL(expand_leaves_12)
-
-extern "C" __global__ void __launch_bounds__(128, 3)
-    expand_leaves_11_wide(uint32_t* const* selectors, uint32_t* others, uint32_t rows, const uint32_t* inverses,
-                          const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers,
-                          uint32_t level, uint32_t needed, WideRingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    const Leaves leaves = {selectors, others, rows, needed};
-    expand_leaves<11>(shared, leaves, inverses, nodes, keys, key_at, powers, level, ring, gadget);
-}
-HUSH_KERNEL(expand_leaves_11_wide)
+HUSH_EXPAND_LEAVES(expand_leaves_6, 6, 1, RingView)
+HUSH_EXPAND_LEAVES(expand_leaves_8, 8, 1, RingView)
+HUSH_EXPAND_LEAVES(expand_leaves_11, 11, 4, RingView)
+HUSH_EXPAND_LEAVES(expand_leaves_12, 12, 2, RingView)
+HUSH_EXPAND_LEAVES(expand_leaves_11_wide, 11, 3, WideRingView)

@@ -30,42 +30,17 @@ HUSH_DEVICE void expand_stage(uint32_t* shared, uint32_t* children, const uint32
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(4, 1)
-    expand_stage_6(uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at,
-                    const uint32_t* powers, uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    expand_stage<6>(shared, children, nodes, keys, key_at, powers, level, needed, ring, gadget);
-}
-HUSH_KERNEL(expand_stage_6)
+#define HUSH_EXPAND_STAGE(name, log, blocks, Ring)                                                     \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks)                             \
+        name(uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at,  \
+             const uint32_t* powers, uint32_t level, uint32_t needed, Ring ring, GadgetView gadget) {  \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                         \
+        expand_stage<log>(shared, children, nodes, keys, key_at, powers, level, needed, ring, gadget); \
+    }                                                                                                  \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(16, 1)
-    expand_stage_8(uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at,
-                    const uint32_t* powers, uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    expand_stage<8>(shared, children, nodes, keys, key_at, powers, level, needed, ring, gadget);
-}
-HUSH_KERNEL(expand_stage_8)
-
-extern "C" __global__ void __launch_bounds__(128, 4)
-    expand_stage_11(uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at,
-                    const uint32_t* powers, uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    expand_stage<11>(shared, children, nodes, keys, key_at, powers, level, needed, ring, gadget);
-}
-HUSH_KERNEL(expand_stage_11)
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-    expand_stage_12(uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at,
-                    const uint32_t* powers, uint32_t level, uint32_t needed, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    expand_stage<12>(shared, children, nodes, keys, key_at, powers, level, needed, ring, gadget);
-}
-HUSH_KERNEL(expand_stage_12)
-
-extern "C" __global__ void __launch_bounds__(128, 3)
-    expand_stage_11_wide(uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys, uint64_t key_at,
-                         const uint32_t* powers, uint32_t level, uint32_t needed, WideRingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    expand_stage<11>(shared, children, nodes, keys, key_at, powers, level, needed, ring, gadget);
-}
-HUSH_KERNEL(expand_stage_11_wide)
+HUSH_EXPAND_STAGE(expand_stage_6, 6, 1, RingView)
+HUSH_EXPAND_STAGE(expand_stage_8, 8, 1, RingView)
+HUSH_EXPAND_STAGE(expand_stage_11, 11, 4, RingView)
+HUSH_EXPAND_STAGE(expand_stage_12, 12, 2, RingView)
+HUSH_EXPAND_STAGE(expand_stage_11_wide, 11, 3, WideRingView)

@@ -32,42 +32,17 @@ HUSH_DEVICE void external_stage(uint32_t* shared, const CiphertextsView& out, co
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(4, 1)
-    external_stage_6(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw,
-                      CiphertextsView z, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    external_stage<6>(shared, out, y, x, rgsw, z, ring, gadget);
-}
-HUSH_KERNEL(external_stage_6)
+#define HUSH_EXTERNAL_STAGE(name, log, blocks, Ring)                                                 \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks)                           \
+        name(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw, \
+             CiphertextsView z, Ring ring, GadgetView gadget) {                                      \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                       \
+        external_stage<log>(shared, out, y, x, rgsw, z, ring, gadget);                               \
+    }                                                                                                \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(16, 1)
-    external_stage_8(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw,
-                      CiphertextsView z, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    external_stage<8>(shared, out, y, x, rgsw, z, ring, gadget);
-}
-HUSH_KERNEL(external_stage_8)
-
-extern "C" __global__ void __launch_bounds__(128, 4)
-    external_stage_11(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw,
-                      CiphertextsView z, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    external_stage<11>(shared, out, y, x, rgsw, z, ring, gadget);
-}
-HUSH_KERNEL(external_stage_11)
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-    external_stage_12(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw,
-                      CiphertextsView z, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    external_stage<12>(shared, out, y, x, rgsw, z, ring, gadget);
-}
-HUSH_KERNEL(external_stage_12)
-
-extern "C" __global__ void __launch_bounds__(128, 3)
-    external_stage_11_wide(CiphertextsView out, CiphertextsView y, CiphertextsView x, const uint32_t* const* rgsw,
-                           CiphertextsView z, WideRingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    external_stage<11>(shared, out, y, x, rgsw, z, ring, gadget);
-}
-HUSH_KERNEL(external_stage_11_wide)
+HUSH_EXTERNAL_STAGE(external_stage_6, 6, 1, RingView)
+HUSH_EXTERNAL_STAGE(external_stage_8, 8, 1, RingView)
+HUSH_EXTERNAL_STAGE(external_stage_11, 11, 4, RingView)
+HUSH_EXTERNAL_STAGE(external_stage_12, 12, 2, RingView)
+HUSH_EXTERNAL_STAGE(external_stage_11_wide, 11, 3, WideRingView)

@@ -118,30 +118,15 @@ HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries
 // lwe_fold_n<N>: adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of blocks; 256
 // threads; shared memory: three stages of WarpTile<N>::stage_bytes.
 
-extern "C" __global__ void __launch_bounds__(lwe::MMA_THREADS)
-lwe_fold_n16(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<16>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n16)
+#define HUSH_LWE_FOLD(name, n)                                                                 \
+    extern "C" __global__ void __launch_bounds__(lwe::MMA_THREADS)                             \
+        name(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) { \
+        HUSH_DYNAMIC_SHARED(uint8_t, shared);                                                  \
+        lwe::fold<n>(shared, db, queries, out, shape);                                         \
+    }                                                                                          \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(lwe::MMA_THREADS)
-lwe_fold_n32(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<32>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n32)
-
-extern "C" __global__ void __launch_bounds__(lwe::MMA_THREADS)
-lwe_fold_n64(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<64>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n64)
-
-extern "C" __global__ void __launch_bounds__(lwe::MMA_THREADS)
-lwe_fold_n128(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<128>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n128)
+HUSH_LWE_FOLD(lwe_fold_n16, 16)
+HUSH_LWE_FOLD(lwe_fold_n32, 32)
+HUSH_LWE_FOLD(lwe_fold_n64, 64)
+HUSH_LWE_FOLD(lwe_fold_n128, 128)

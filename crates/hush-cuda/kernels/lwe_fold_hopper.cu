@@ -237,52 +237,21 @@ HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries
 // lwe_fold_n<N>_hopper: adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of
 // blocks, one a multiprocessor at best, of lwe_fold_n<N>_cluster_hopper an even one; 512 threads; shared memory as
 // Geometry<N> has it.
+#define HUSH_LWE_FOLD_HOPPER(name, ...)                                                              \
+    name(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {           \
+        HUSH_DYNAMIC_SHARED(uint8_t, shared);                                                        \
+        lwe::fold<__VA_ARGS__>(shared, db, queries, out, shape);                                     \
+    }
+#define HUSH_LWE_FOLD_BLOCK(name, n)                                                                 \
+    extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1) HUSH_LWE_FOLD_HOPPER(name, n)      \
+    HUSH_KERNEL(name)
+#define HUSH_LWE_FOLD_CLUSTER(name, n)                                                               \
+    extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(lwe::THREADS, 1)          \
+        HUSH_LWE_FOLD_HOPPER(name, n, 2)                                                             \
+    HUSH_CLUSTER_KERNEL(name, 2)
 
-extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n16_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<16>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n16_hopper)
-
-extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n32_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<32>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n32_hopper)
-
-extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n64_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<64>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n64_hopper)
-
-extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n128_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<128>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n128_hopper)
-
-extern "C" __global__ void __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n256_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<256>(shared, db, queries, out, shape);
-}
-HUSH_KERNEL(lwe_fold_n256_hopper)
-
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n128_cluster_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<128, 2>(shared, db, queries, out, shape);
-}
-HUSH_CLUSTER_KERNEL(lwe_fold_n128_cluster_hopper, 2)
-
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(lwe::THREADS, 1)
-lwe_fold_n256_cluster_hopper(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {
-    HUSH_DYNAMIC_SHARED(uint8_t, shared);
-    lwe::fold<256, 2>(shared, db, queries, out, shape);
-}
-HUSH_CLUSTER_KERNEL(lwe_fold_n256_cluster_hopper, 2)
+HUSH_LWE_FOLD_BLOCK(lwe_fold_n16_hopper, 16)
+HUSH_LWE_FOLD_BLOCK(lwe_fold_n32_hopper, 32)
+HUSH_LWE_FOLD_BLOCK(lwe_fold_n64_hopper, 64)
+HUSH_LWE_FOLD_CLUSTER(lwe_fold_n128_cluster_hopper, 128)
+HUSH_LWE_FOLD_CLUSTER(lwe_fold_n256_cluster_hopper, 256)

@@ -51,37 +51,16 @@ HUSH_DEVICE void mod_switch(const SwitchJob& job, const RingOf<P>& ring, const M
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<6>, 1)
-    mod_switch_6(SwitchJob job, RingView ring, MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    mod_switch<6>(job, ring, radix, shared);
-}
-HUSH_KERNEL(mod_switch_6)
+#define HUSH_MOD_SWITCH(name, log, blocks, Ring)                           \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks) \
+        name(SwitchJob job, Ring ring, MixedRadix radix) {                 \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                             \
+        mod_switch<log>(job, ring, radix, shared);                         \
+    }                                                                      \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<8>, 1)
-    mod_switch_8(SwitchJob job, RingView ring, MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    mod_switch<8>(job, ring, radix, shared);
-}
-HUSH_KERNEL(mod_switch_8)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 8)
-    mod_switch_11(SwitchJob job, RingView ring, MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    mod_switch<11>(job, ring, radix, shared);
-}
-HUSH_KERNEL(mod_switch_11)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 4)
-    mod_switch_12(SwitchJob job, RingView ring, MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    mod_switch<12>(job, ring, radix, shared);
-}
-HUSH_KERNEL(mod_switch_12)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 8)
-    mod_switch_11_wide(SwitchJob job, WideRingView ring, MixedRadix radix) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    mod_switch<11>(job, ring, radix, shared);
-}
-HUSH_KERNEL(mod_switch_11_wide)
+HUSH_MOD_SWITCH(mod_switch_6, 6, 1, RingView)
+HUSH_MOD_SWITCH(mod_switch_8, 8, 1, RingView)
+HUSH_MOD_SWITCH(mod_switch_11, 11, 8, RingView)
+HUSH_MOD_SWITCH(mod_switch_12, 12, 4, RingView)
+HUSH_MOD_SWITCH(mod_switch_11_wide, 11, 8, WideRingView)

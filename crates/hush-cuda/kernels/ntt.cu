@@ -27,74 +27,22 @@ HUSH_DEVICE void inverse_limb(uint32_t* out, const uint32_t* in, const RingOf<P>
 
 } // namespace
 
-// Canonical coefficients to canonical slots.
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<6>, 1)
-    ntt_forward_6(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    forward_limb<6>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_forward_6)
+// Canonical coefficients to canonical slots, and back.
+#define HUSH_NTT(name, limb, log, blocks, Ring)                            \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks) \
+        name(uint32_t* out, const uint32_t* in, Ring ring) {               \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                             \
+        limb<log>(out, in, ring, shared);                                  \
+    }                                                                      \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<8>, 1)
-    ntt_forward_8(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    forward_limb<8>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_forward_8)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    ntt_forward_11(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    forward_limb<11>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_forward_11)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 5)
-    ntt_forward_12(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    forward_limb<12>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_forward_12)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    ntt_forward_11_wide(uint32_t* out, const uint32_t* in, WideRingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    forward_limb<11>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_forward_11_wide)
-
-// Canonical slots to canonical coefficients.
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<6>, 1)
-    ntt_inverse_6(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    inverse_limb<6>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_inverse_6)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<8>, 1)
-    ntt_inverse_8(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    inverse_limb<8>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_inverse_8)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    ntt_inverse_11(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    inverse_limb<11>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_inverse_11)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 5)
-    ntt_inverse_12(uint32_t* out, const uint32_t* in, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    inverse_limb<12>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_inverse_12)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    ntt_inverse_11_wide(uint32_t* out, const uint32_t* in, WideRingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    inverse_limb<11>(out, in, ring, shared);
-}
-HUSH_KERNEL(ntt_inverse_11_wide)
+HUSH_NTT(ntt_forward_6, forward_limb, 6, 1, RingView)
+HUSH_NTT(ntt_forward_8, forward_limb, 8, 1, RingView)
+HUSH_NTT(ntt_forward_11, forward_limb, 11, 10, RingView)
+HUSH_NTT(ntt_forward_12, forward_limb, 12, 5, RingView)
+HUSH_NTT(ntt_forward_11_wide, forward_limb, 11, 10, WideRingView)
+HUSH_NTT(ntt_inverse_6, inverse_limb, 6, 1, RingView)
+HUSH_NTT(ntt_inverse_8, inverse_limb, 8, 1, RingView)
+HUSH_NTT(ntt_inverse_11, inverse_limb, 11, 10, RingView)
+HUSH_NTT(ntt_inverse_12, inverse_limb, 12, 5, RingView)
+HUSH_NTT(ntt_inverse_11_wide, inverse_limb, 11, 10, WideRingView)

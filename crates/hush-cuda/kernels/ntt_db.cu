@@ -19,37 +19,16 @@ HUSH_DEVICE void ntt_db(uint32_t* out, const uint32_t* symbols, const Lift& lift
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<6>, 1)
-    ntt_db_6(uint32_t* out, const uint32_t* symbols, Lift lift, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    ntt_db<6>(out, symbols, lift, ring, shared);
-}
-HUSH_KERNEL(ntt_db_6)
+#define HUSH_NTT_DB(name, log, blocks, Ring)                                 \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks)   \
+        name(uint32_t* out, const uint32_t* symbols, Lift lift, Ring ring) { \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                               \
+        ntt_db<log>(out, symbols, lift, ring, shared);                       \
+    }                                                                        \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<8>, 1)
-    ntt_db_8(uint32_t* out, const uint32_t* symbols, Lift lift, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    ntt_db<8>(out, symbols, lift, ring, shared);
-}
-HUSH_KERNEL(ntt_db_8)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    ntt_db_11(uint32_t* out, const uint32_t* symbols, Lift lift, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    ntt_db<11>(out, symbols, lift, ring, shared);
-}
-HUSH_KERNEL(ntt_db_11)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 5)
-    ntt_db_12(uint32_t* out, const uint32_t* symbols, Lift lift, RingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    ntt_db<12>(out, symbols, lift, ring, shared);
-}
-HUSH_KERNEL(ntt_db_12)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    ntt_db_11_wide(uint32_t* out, const uint32_t* symbols, Lift lift, WideRingView ring) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    ntt_db<11>(out, symbols, lift, ring, shared);
-}
-HUSH_KERNEL(ntt_db_11_wide)
+HUSH_NTT_DB(ntt_db_6, 6, 1, RingView)
+HUSH_NTT_DB(ntt_db_8, 8, 1, RingView)
+HUSH_NTT_DB(ntt_db_11, 11, 10, RingView)
+HUSH_NTT_DB(ntt_db_12, 12, 5, RingView)
+HUSH_NTT_DB(ntt_db_11_wide, 11, 10, WideRingView)

@@ -38,30 +38,15 @@ HUSH_DEVICE void add_folded(const QueryPointers& out, const uint32_t* folded, co
     store_slots<LOG>(b, x, threadIdx.x);
 }
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<6>, 1)
-    pack_add_folded_6(QueryPointers out, const uint32_t* folded, RingView ring, PackColumns shape, Delta delta,
-                      Lift lift) {
-    add_folded<6>(out, folded, ring, shape, delta, lift);
-}
-HUSH_KERNEL(pack_add_folded_6)
+#define HUSH_PACK_ADD_FOLDED(name, log, blocks)                                                        \
+    extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks)                             \
+        name(QueryPointers out, const uint32_t* folded, RingView ring, PackColumns shape, Delta delta, \
+             Lift lift) {                                                                              \
+        add_folded<log>(out, folded, ring, shape, delta, lift);                                        \
+    }                                                                                                  \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<8>, 1)
-    pack_add_folded_8(QueryPointers out, const uint32_t* folded, RingView ring, PackColumns shape, Delta delta,
-                      Lift lift) {
-    add_folded<8>(out, folded, ring, shape, delta, lift);
-}
-HUSH_KERNEL(pack_add_folded_8)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<11>, 10)
-    pack_add_folded_11(QueryPointers out, const uint32_t* folded, RingView ring, PackColumns shape, Delta delta,
-                       Lift lift) {
-    add_folded<11>(out, folded, ring, shape, delta, lift);
-}
-HUSH_KERNEL(pack_add_folded_11)
-
-extern "C" __global__ void __launch_bounds__(NTT_THREADS<12>, 5)
-    pack_add_folded_12(QueryPointers out, const uint32_t* folded, RingView ring, PackColumns shape, Delta delta,
-                       Lift lift) {
-    add_folded<12>(out, folded, ring, shape, delta, lift);
-}
-HUSH_KERNEL(pack_add_folded_12)
+HUSH_PACK_ADD_FOLDED(pack_add_folded_6, 6, 1)
+HUSH_PACK_ADD_FOLDED(pack_add_folded_8, 8, 1)
+HUSH_PACK_ADD_FOLDED(pack_add_folded_11, 11, 10)
+HUSH_PACK_ADD_FOLDED(pack_add_folded_12, 12, 5)

@@ -42,23 +42,14 @@ HUSH_DEVICE void fold_by_block(const PowerFold& fold, const RingView& ring, cons
 
 } // namespace
 
-extern "C" __global__ void __launch_bounds__(FOLD_THREADS<6>, 1)
-    power_fold_6(PowerFold fold, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    fold_by_block<6>(fold, ring, gadget, shared);
-}
-HUSH_KERNEL(power_fold_6)
+#define HUSH_POWER_FOLD(name, log)                                     \
+    extern "C" __global__ void __launch_bounds__(FOLD_THREADS<log>, 1) \
+        name(PowerFold fold, RingView ring, GadgetView gadget) {       \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                         \
+        fold_by_block<log>(fold, ring, gadget, shared);                \
+    }                                                                  \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(FOLD_THREADS<8>, 1)
-    power_fold_8(PowerFold fold, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    fold_by_block<8>(fold, ring, gadget, shared);
-}
-HUSH_KERNEL(power_fold_8)
-
-extern "C" __global__ void __launch_bounds__(FOLD_THREADS<11>, 1)
-    power_fold_11(PowerFold fold, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    fold_by_block<11>(fold, ring, gadget, shared);
-}
-HUSH_KERNEL(power_fold_11)
+HUSH_POWER_FOLD(power_fold_6, 6)
+HUSH_POWER_FOLD(power_fold_8, 8)
+HUSH_POWER_FOLD(power_fold_11, 11)

@@ -57,23 +57,14 @@ HUSH_DEVICE void fold_by_cluster(const PowerFold& fold, const RingView& ring, co
 
 } // namespace
 
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<6>, 1)
-    power_fold_6_hopper(PowerFold fold, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    fold_by_cluster<6>(fold, ring, gadget, shared);
-}
-HUSH_CLUSTER_KERNEL(power_fold_6_hopper, 2)
+#define HUSH_POWER_FOLD_HOPPER(name, log)                                                        \
+    extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<log>, 1) \
+        name(PowerFold fold, RingView ring, GadgetView gadget) {                                 \
+        HUSH_DYNAMIC_SHARED(uint32_t, shared);                                                   \
+        fold_by_cluster<log>(fold, ring, gadget, shared);                                        \
+    }                                                                                            \
+    HUSH_CLUSTER_KERNEL(name, 2)
 
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<8>, 1)
-    power_fold_8_hopper(PowerFold fold, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    fold_by_cluster<8>(fold, ring, gadget, shared);
-}
-HUSH_CLUSTER_KERNEL(power_fold_8_hopper, 2)
-
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(PAIR_THREADS<11>, 1)
-    power_fold_11_hopper(PowerFold fold, RingView ring, GadgetView gadget) {
-    HUSH_DYNAMIC_SHARED(uint32_t, shared);
-    fold_by_cluster<11>(fold, ring, gadget, shared);
-}
-HUSH_CLUSTER_KERNEL(power_fold_11_hopper, 2)
+HUSH_POWER_FOLD_HOPPER(power_fold_6_hopper, 6)
+HUSH_POWER_FOLD_HOPPER(power_fold_8_hopper, 8)
+HUSH_POWER_FOLD_HOPPER(power_fold_11_hopper, 11)

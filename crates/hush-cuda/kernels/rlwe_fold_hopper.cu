@@ -173,32 +173,16 @@ HUSH_DEVICE void fold_hopper(uint32_t* sums, const uint4* selectors, const NttTi
     }
 }
 
-// Up to 16 queries.
-extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
-    rlwe_fold_p32_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_hopper<32>(sums, selectors, db, ring, polys, points);
-}
-HUSH_KERNEL(rlwe_fold_p32_hopper)
+// p32 and p64: up to 16 queries, and groups of 32.
+#define HUSH_RLWE_FOLD(name, most, Ring)                                                     \
+    extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)                          \
+        name(uint32_t* sums, const uint4* selectors, NttTiles db, Ring ring, uint32_t polys, \
+             PassPoints points) {                                                            \
+        fold_hopper<most>(sums, selectors, db, ring, polys, points);                         \
+    }                                                                                        \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
-    rlwe_fold_p32_wide_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_hopper<32>(sums, selectors, db, ring, polys, points);
-}
-HUSH_KERNEL(rlwe_fold_p32_wide_hopper)
-
-// 32 queries.
-extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
-    rlwe_fold_p64_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_hopper<64>(sums, selectors, db, ring, polys, points);
-}
-HUSH_KERNEL(rlwe_fold_p64_hopper)
-
-extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)
-    rlwe_fold_p64_wide_hopper(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_hopper<64>(sums, selectors, db, ring, polys, points);
-}
-HUSH_KERNEL(rlwe_fold_p64_wide_hopper)
+HUSH_RLWE_FOLD(rlwe_fold_p32_hopper, 32, FoldRing)
+HUSH_RLWE_FOLD(rlwe_fold_p32_wide_hopper, 32, WideFoldRing)
+HUSH_RLWE_FOLD(rlwe_fold_p64_hopper, 64, FoldRing)
+HUSH_RLWE_FOLD(rlwe_fold_p64_wide_hopper, 64, WideFoldRing)

@@ -1,4 +1,4 @@
-// The product of `rlwe_fold` on CUDA cores, for up to four queries: products of 64 bits, added up lazily in as many, or in 96
+// The product of `rlwe_fold` on CUDA cores, for up to two queries: products of 64 bits, added up lazily in as many, or in 96
 // modulo primes of 32 bits.
 #include "rlwe_fold.cuh"
 
@@ -141,87 +141,20 @@ HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTile
     }
 }
 
-// Two polynomials (one query), tiles of up to 32 columns; and so on.
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p2_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_imad<2, 1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p2_c1)
+// p2 and p4: one and two queries; c1 and c2: tiles of up to 32 columns, and of 64.
+#define HUSH_RLWE_FOLD_IMAD(name, Ring, ...)                                                 \
+    extern "C" __global__ void __launch_bounds__(IMAD_THREADS)                               \
+        name(uint32_t* sums, const uint4* selectors, NttTiles db, Ring ring, uint32_t polys, \
+             PassPoints points) {                                                            \
+        fold_imad<__VA_ARGS__>(sums, selectors, db, ring, polys, points.first);              \
+    }                                                                                        \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p2_c1_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_imad<2, 1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p2_c1_wide)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p4_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_imad<4, 1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p4_c1)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p4_c1_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_imad<4, 1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p4_c1_wide)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p8_c1(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_imad<8, 1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p8_c1)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p8_c1_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_imad<8, 1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p8_c1_wide)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p2_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_imad<2, 2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p2_c2)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p2_c2_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_imad<2, 2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p2_c2_wide)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p4_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_imad<4, 2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p4_c2)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p4_c2_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_imad<4, 2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p4_c2_wide)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p8_c2(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                         PassPoints points) {
-    fold_imad<8, 2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p8_c2)
-
-extern "C" __global__ void __launch_bounds__(IMAD_THREADS)
-    rlwe_fold_imad_p8_c2_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                              PassPoints points) {
-    fold_imad<8, 2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_imad_p8_c2_wide)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p2_c1, FoldRing, 2, 1)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p2_c1_wide, WideFoldRing, 2, 1)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p4_c1, FoldRing, 4, 1)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p4_c1_wide, WideFoldRing, 4, 1)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p2_c2, FoldRing, 2, 2)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p2_c2_wide, WideFoldRing, 2, 2)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p4_c2, FoldRing, 4, 2)
+HUSH_RLWE_FOLD_IMAD(rlwe_fold_imad_p4_c2_wide, WideFoldRing, 4, 2)

@@ -172,47 +172,18 @@ HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles
     fold.write(products, sums + (uint64_t(point) * polys + first_poly) * padded, padded, modulus.prime);
 }
 
-// Groups of 16 polynomials: 8 queries.
-extern "C" __global__ void __launch_bounds__(MMA_THREADS)
-    rlwe_fold_mma_p16(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                      PassPoints points) {
-    fold_mma<1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_mma_p16)
+// Groups of 16, 32 and 64 polynomials: 8, 16 and 32 queries.
+#define HUSH_RLWE_FOLD_MMA(name, warps, bounds, Ring)                                        \
+    extern "C" __global__ void __launch_bounds__ bounds                                      \
+        name(uint32_t* sums, const uint4* selectors, NttTiles db, Ring ring, uint32_t polys, \
+             PassPoints points) {                                                            \
+        fold_mma<warps>(sums, selectors, db, ring, polys, points.first);                     \
+    }                                                                                        \
+    HUSH_KERNEL(name)
 
-extern "C" __global__ void __launch_bounds__(MMA_THREADS)
-    rlwe_fold_mma_p16_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                           PassPoints points) {
-    fold_mma<1>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_mma_p16_wide)
-
-// 16 queries.
-extern "C" __global__ void __launch_bounds__(MMA_THREADS)
-    rlwe_fold_mma_p32(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                      PassPoints points) {
-    fold_mma<2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_mma_p32)
-
-extern "C" __global__ void __launch_bounds__(MMA_THREADS, 2)
-    rlwe_fold_mma_p32_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                           PassPoints points) {
-    fold_mma<2>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_mma_p32_wide)
-
-// 32 queries.
-extern "C" __global__ void __launch_bounds__(MMA_THREADS)
-    rlwe_fold_mma_p64(uint32_t* sums, const uint4* selectors, NttTiles db, FoldRing ring, uint32_t polys,
-                      PassPoints points) {
-    fold_mma<4>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_mma_p64)
-
-extern "C" __global__ void __launch_bounds__(MMA_THREADS)
-    rlwe_fold_mma_p64_wide(uint32_t* sums, const uint4* selectors, NttTiles db, WideFoldRing ring, uint32_t polys,
-                           PassPoints points) {
-    fold_mma<4>(sums, selectors, db, ring, polys, points.first);
-}
-HUSH_KERNEL(rlwe_fold_mma_p64_wide)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p16, 1, (MMA_THREADS), FoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p16_wide, 1, (MMA_THREADS), WideFoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p32, 2, (MMA_THREADS), FoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p32_wide, 2, (MMA_THREADS, 2), WideFoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p64, 4, (MMA_THREADS), FoldRing)
+HUSH_RLWE_FOLD_MMA(rlwe_fold_mma_p64_wide, 4, (MMA_THREADS), WideFoldRing)

@@ -1,6 +1,11 @@
 //! The backend: a device and what is kept on it between calls.
 
-use crate::{Thresholds, device::Device, lwe::LweState, ring::Stages};
+use crate::{
+    Thresholds,
+    device::Device,
+    lwe::{FoldKernel, PreparedMatrices},
+    ring::Stages,
+};
 
 /// The CUDA backend. Steps take `&self` and may be called from several threads; the device does their work in order.
 pub struct Cuda {
@@ -8,20 +13,16 @@ pub struct Cuda {
     stages: Stages,
     thresholds: Thresholds,
     symbols_on_host: bool,
-    pub(crate) lwe: LweState,
+    /// The kernel of all folds, if it is given.
+    pub(crate) fold_kernel: Option<FoldKernel>,
+    pub(crate) matrices: PreparedMatrices,
 }
 
 impl Cuda {
     /// A backend on `device`.
     pub fn new(device: Device) -> Self {
-        let thresholds = Thresholds::guessed(device.info());
-        Self {
-            device,
-            stages: Stages::default(),
-            thresholds,
-            symbols_on_host: false,
-            lwe: LweState::default(),
-        }
+        let (stages, thresholds, symbols_on_host, fold_kernel, matrices) = Default::default();
+        Self { device, stages, thresholds, symbols_on_host, fold_kernel, matrices }
     }
 
     /// The same with other kernels for the stages of trees, for comparison.
@@ -32,6 +33,11 @@ impl Cuda {
     /// The same with thresholds that were measured on such a device.
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
+    }
+
+    /// The same backend with one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
+    pub fn with_fold_kernel(self, kernel: FoldKernel) -> Self {
+        Self { fold_kernel: Some(kernel), ..self }
     }
 
     /// The batches at which its kernels hand over to each other.

@@ -93,7 +93,6 @@ fn primitives_of_every_gpu() {
         Case::new("conform_ldmatrix_x4", (1, 32, 512), 128, &[128]),
         Case::new("conform_ldmatrix_x2", (1, 32, 256), 64, &[64]),
         Case::new("conform_cp_async", (1, 64, 3072), 1536, &[1536]),
-        Case::new("conform_dp4a", (1, 256, 0), 256, &[768]),
         Case::new("conform_red_add", (4, 64, 0), 8, &[256]),
         Case::new("conform_atomic_add", (4, 64, 0), 8, &[256]),
         Case::new("conform_load_stream_16", (1, 64, 0), 256, &[256]),

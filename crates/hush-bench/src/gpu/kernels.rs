@@ -23,16 +23,15 @@ use super::{
 use crate::row::Row;
 
 /// The kernels of `pack`.
-const FOLDS: [RlweFoldKernel; 4] =
-    [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper, RlweFoldKernel::HopperBeside];
+const FOLDS: [RlweFoldKernel; 3] = [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
 
-/// Seconds of kernels by batch.
-pub(super) type Timings<K> = Vec<(K, usize, f64)>;
+/// Seconds of the kernels of `pack` by batch.
+pub(super) type Timings = Vec<(RlweFoldKernel, usize, f64)>;
 
 /// Those of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.attempt(Row::named("NTT"), ntts);
-    bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape, bench.scale.fold_batches));
+    bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape));
     bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape, bench.scale.batches));
     bench.cuda.release_unused();
     bench.attempt(Row::named("pack of the widest"), widest_folds);
@@ -40,16 +39,12 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
 }
 
 /// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
-pub(super) fn lwe_folds(
-    bench: &mut Bench<'_>,
-    shape: TableShape,
-    batches: &[usize],
-) -> Result<Timings<FoldKernel>, Box<dyn Error>> {
+fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let (cuda, device) = (bench.cuda, bench.cuda.device());
     let (rows, cols) = (shape.blocks * shape.slot_bytes, shape.columns);
     let db = cuda.random_db(rows, cols, 1)?;
-    let (bytes, mut timings) = (db.bytes_on_device(), Timings::new());
-    for &batch in batches {
+    let bytes = db.bytes_on_device();
+    for &batch in bench.scale.fold_batches {
         let queries = random_queries(cols, batch);
         let words = WORD * queries.words.len() as f64;
         // Words come up and are written; they are read, and their bytes written.
@@ -57,24 +52,18 @@ pub(super) fn lwe_folds(
         let prepare = || cuda.prepare_queries(&queries, None).map(drop);
         bench.row(Row::named("lwe_fold: queries").batch(batch), &work, prepare);
         let sums = device.zeroed::<u32>(batch * rows)?;
-        for kernel in [FoldKernel::Wgmma, FoldKernel::WgmmaAlone, FoldKernel::Mma, FoldKernel::Gemv] {
-            let runs = match kernel {
-                FoldKernel::Wgmma => device.is_hopper(),
-                // For fewer it is the same.
-                FoldKernel::WgmmaAlone => device.is_hopper() && batch > 16,
-                FoldKernel::Mma | FoldKernel::Gemv => true,
-            };
+        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma] {
+            let runs = kernel == FoldKernel::Mma || device.is_hopper();
             if runs && batch <= kernel.pass_queries() {
                 let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
                 let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
                 // Tiles are read whole.
                 let row = Row::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
-                let seconds = bench.row(row, &fold(bytes as f64, batch), run);
-                timings.extend(seconds.map(|seconds| (kernel, batch, seconds)));
+                bench.row(row, &fold(bytes as f64, batch), run);
             }
         }
     }
-    Ok(timings)
+    Ok(())
 }
 
 /// (3) without the words: the hint of all plaintexts of a table, two primes a word.
@@ -82,7 +71,7 @@ pub(super) fn rlwe_folds(
     bench: &mut Bench<'_>,
     shape: TableShape,
     batches: &[usize],
-) -> Result<Timings<RlweFoldKernel>, Box<dyn Error>> {
+) -> Result<Timings, Box<dyn Error>> {
     let params = bench.scale.pack;
     let columns = PackTable::new(Hybrid::SPEC, params, shape)?.first_shape().plaintexts();
     let context = RingContext::new(*params.ring());
@@ -104,7 +93,7 @@ fn fold_hint(
     ring: &Ring,
     columns: usize,
     batches: &[usize],
-) -> Result<Timings<RlweFoldKernel>, Box<dyn Error>> {
+) -> Result<Timings, Box<dyn Error>> {
     let (device, moduli) = (bench.cuda.device(), ring.moduli());
     let tiling = NttTiling::new(ring.degree(), ring.limbs(), bench.scale.pack.lwe().n(), columns)?;
     let hint = bench.cuda.random_residues(moduli, tiling, 1)?;

@@ -3,8 +3,9 @@
 use super::{Block, orbit::OrbitTables};
 use crate::{
     CpuRing,
+    lanes::Lanes,
     ring::{
-        self, Montgomery, Residues, WideLanes, centre_digits,
+        self, Montgomery, Residues, centre_digits,
         vector_loop::{self, VectorLoop},
     },
 };
@@ -106,7 +107,7 @@ struct Step<'a> {
 
 impl VectorLoop for Step<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let words = self.image.chunks_exact_mut(L::WIDTH).zip(self.digit.chunks_exact(L::WIDTH));
         for (i, (sum, (image, digit))) in self.sum.chunks_exact_mut(L::WIDTH).zip(words).enumerate() {
             // SAFETY: the caller has the instruction set; chunks are a vector, places are in the mask.

@@ -8,9 +8,9 @@ use hush_ops::contract::BALANCED_HALVES;
 
 use crate::{
     Level,
-    lanes::MAX_WIDTH,
+    lanes::{Lanes, MAX_WIDTH},
     ring::{
-        Montgomery, Residues, WideLanes,
+        Montgomery, Residues,
         vector_loop::{self, VectorLoop},
     },
 };
@@ -65,7 +65,7 @@ struct JoinLoop<'a> {
 
 impl VectorLoop for JoinLoop<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let EntryJoin { moduli, first: [factor, halves], second: [next, minus, constant] } = *self.join;
         let residues = self.residues[0].chunks_exact(L::WIDTH).zip(self.residues[1].chunks_exact(L::WIDTH));
         let mut counts = [0; MAX_WIDTH];
@@ -82,8 +82,8 @@ impl VectorLoop for JoinLoop<'_> {
                 );
                 let digit = p1.reduce_sum(L::add_wide(sum, L::splat_wide(u64::from(constant))));
                 let value = L::add_wide(L::widen(low), L::mul_splat(digit, L::splat(moduli[0].p())));
-                misfits = L::add(misfits, L::min(L::high_half(value), L::splat(1)));
-                L::store(to.as_mut_ptr(), L::low_half(value));
+                misfits = L::add(misfits, L::min(L::high(value), L::splat(1)));
+                L::store(to.as_mut_ptr(), L::low(value));
             }
             L::store(counts.as_mut_ptr(), misfits);
         }

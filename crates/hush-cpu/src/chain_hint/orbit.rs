@@ -4,11 +4,8 @@ use hush_math::orbits::Orbits;
 
 use crate::{
     Level,
-    lanes::MAX_WIDTH,
-    ring::{
-        WideLanes,
-        vector_loop::{self, VectorLoop},
-    },
+    lanes::{Lanes, MAX_WIDTH},
+    ring::vector_loop::{self, VectorLoop},
 };
 
 /// [`Orbits`] with words of 0 behind their tables, as vectors of indices may be longer than those of words.
@@ -76,7 +73,7 @@ struct Gather<'a> {
 
 impl VectorLoop for Gather<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         for (i, to) in self.to.chunks_exact_mut(L::WIDTH).enumerate() {
             let index = vector_at(self.index, i * L::WIDTH);
             // SAFETY: the caller has the instruction set; who made this says so of the indices, and chunks are a vector.

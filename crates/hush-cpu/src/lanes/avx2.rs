@@ -1,124 +1,41 @@
 //! Eight lanes in an AVX2 register.
 
-use std::arch::x86_64::*;
+use std::arch::{asm, x86_64::*};
 
-use super::{LOAD_COLS, Lanes, MAX_WIDTH};
+use super::{
+    LOAD_COLS, Lanes, MAX_WIDTH,
+    vector::{EvenOdd, vector},
+};
 
 /// AVX2.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
-/// Products of the even lanes, and of the odd lanes, 64 bits each.
-#[derive(Clone, Copy)]
-pub(crate) struct Sums {
-    even: __m256i,
-    odd: __m256i,
-}
-
-// SAFETY of all blocks: the caller has AVX2, and pointers valid for the width.
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl Lanes for Avx2 {
-    const WIDTH: usize = 8;
-    type Words = __m256i;
-    type Sums = Sums;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> __m256i {
-        unsafe { _mm256_set1_epi32(word as i32) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const u32) -> __m256i {
-        unsafe { _mm256_loadu_si256(from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m256i {
-        unsafe { _mm256_i32gather_epi32::<4>(from.cast(), _mm256_loadu_si256(index.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(to: *mut u32, words: __m256i) {
-        unsafe { _mm256_storeu_si256(to.cast(), words) };
-    }
-
-    #[inline(always)]
-    unsafe fn add(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn sub(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_sub_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn min(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_min_epu32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_low(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_mullo_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_high(a: __m256i, b: __m256i) -> __m256i {
-        unsafe {
-            let even = _mm256_mul_epu32(a, b);
-            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b);
-            _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd)
+vector! {
+    Avx2, __m256i, 8,
+    words: _mm256_set1_epi32 _mm256_loadu_si256 _mm256_storeu_si256 _mm256_stream_si256 _mm256_add_epi32 _mm256_sub_epi32
+        _mm256_min_epu32 _mm256_mullo_epi32,
+    bits: _mm256_srl_epi32 _mm256_sll_epi32 _mm256_or_si256 _mm256_and_si256,
+    wide: _mm256_set1_epi64x _mm256_mul_epu32 _mm256_add_epi64 _mm256_srli_epi64,
+    own: {
+        fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m256i {
+            _mm256_i32gather_epi32::<4>(from.cast(), _mm256_loadu_si256(index.as_ptr().cast()))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn load_sums(from: *const u32) -> Sums {
-        unsafe { Sums { even: _mm256_loadu_si256(from.cast()), odd: _mm256_loadu_si256(from.add(8).cast()) } }
-    }
-
-    #[inline(always)]
-    unsafe fn store_sums(to: *mut u32, sums: Sums) {
-        unsafe {
-            _mm256_storeu_si256(to.cast(), sums.even);
-            _mm256_storeu_si256(to.add(8).cast(), sums.odd);
+        fn sub_mod(a: __m256i, b: __m256i, p: __m256i) -> __m256i {
+            let not_negative = _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);
+            _mm256_add_epi32(_mm256_sub_epi32(a, b), _mm256_andnot_si256(not_negative, p))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(sums: Sums, a: __m256i, b: u32) -> Sums {
-        unsafe {
-            let b = _mm256_set1_epi32(b as i32);
-            Sums {
-                even: _mm256_add_epi64(sums.even, _mm256_mul_epu32(a, b)),
-                odd: _mm256_add_epi64(sums.odd, _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b)),
-            }
+        fn widen(a: __m256i) -> Self::Wide {
+            let low = _mm256_set1_epi64x(0xffff_ffff);
+            EvenOdd { even: _mm256_and_si256(a, low), odd: _mm256_srli_epi64::<32>(a) }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add_words(sums: Sums, a: __m256i, b: __m256i) -> Sums {
-        unsafe {
-            let (odd_a, odd_b) = (_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
-            Sums {
-                even: _mm256_add_epi64(sums.even, _mm256_mul_epu32(a, b)),
-                odd: _mm256_add_epi64(sums.odd, _mm256_mul_epu32(odd_a, odd_b)),
-            }
+        fn low(a: Self::Wide) -> __m256i {
+            _mm256_blend_epi32::<0b1010_1010>(a.even, _mm256_slli_epi64::<32>(a.odd))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn low(sums: Sums) -> __m256i {
-        unsafe { _mm256_blend_epi32::<0b1010_1010>(sums.even, _mm256_slli_epi64::<32>(sums.odd)) }
-    }
-
-    #[inline(always)]
-    unsafe fn high(sums: Sums) -> __m256i {
-        unsafe { _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(sums.even), sums.odd) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_columns(from: *const i8, stride: usize) -> [__m256i; LOAD_COLS] {
-        unsafe {
+        fn high(a: Self::Wide) -> __m256i {
+            _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(a.even), a.odd)
+        }
+        fn load_columns(from: *const i8, stride: usize) -> [__m256i; LOAD_COLS] {
             let row = |i: usize| _mm_loadu_si128(from.add(i * stride).cast());
             let pairs: [__m128i; 8] = std::array::from_fn(|i| {
                 let (a, b) = (row(i / 2 * 2), row(i / 2 * 2 + 1));
@@ -140,4 +57,35 @@ impl Lanes for Avx2 {
             })
         }
     }
+}
+
+/// `a + b mod bound` in lanes of 64 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_mod(a: __m256i, b: __m256i, bound: __m256i) -> __m256i {
+    let (b, sign) = (_mm256_sub_epi64(bound, b), _mm256_set1_epi64x(i64::MIN));
+    let negative = _mm256_cmpgt_epi64(_mm256_xor_si256(b, sign), _mm256_xor_si256(a, sign));
+    _mm256_add_epi64(_mm256_sub_epi64(a, b), _mm256_and_si256(negative, bound))
+}
+
+/// `_mm256_mul_epu32`. The compiler, where only the low half of a product is used, would make it one of 64-bit lanes,
+/// which is several instructions or one that takes as long.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn mul_kept(a: __m256i, b: __m256i) -> __m256i {
+    let product;
+    // SAFETY: the caller has the instruction, which reads and writes these registers only.
+    unsafe {
+        asm!(
+            "vpmuludq {product}, {a}, {b}",
+            product = lateout(ymm_reg) product,
+            a = in(ymm_reg) a,
+            b = in(ymm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
 }

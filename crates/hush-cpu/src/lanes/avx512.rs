@@ -1,129 +1,39 @@
 //! Sixteen lanes in an AVX-512 register.
 
-use std::arch::x86_64::*;
+use std::arch::{asm, x86_64::*};
 
-use super::{LOAD_COLS, Lanes, MAX_WIDTH};
+use super::{
+    LOAD_COLS, Lanes, MAX_WIDTH,
+    vector::{EvenOdd, vector},
+};
 
 /// AVX-512 F.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
-/// Products of the even lanes, and of the odd lanes, 64 bits each.
-#[derive(Clone, Copy)]
-pub(crate) struct Sums {
-    even: __m512i,
-    odd: __m512i,
-}
+/// The 32-bit lanes that are low halves of 64-bit lanes.
+const EVEN: __mmask16 = 0x5555;
 
-/// The odd lanes.
-const ODD: __mmask16 = 0xaaaa;
-
-// SAFETY of all blocks: the caller has AVX-512 F, and pointers valid for the width.
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl Lanes for Avx512 {
-    const WIDTH: usize = 16;
-    type Words = __m512i;
-    type Sums = Sums;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> __m512i {
-        unsafe { _mm512_set1_epi32(word as i32) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const u32) -> __m512i {
-        unsafe { _mm512_loadu_si512(from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m512i {
-        unsafe { _mm512_i32gather_epi32::<4>(_mm512_loadu_si512(index.as_ptr().cast()), from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(to: *mut u32, words: __m512i) {
-        unsafe { _mm512_storeu_si512(to.cast(), words) };
-    }
-
-    #[inline(always)]
-    unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_add_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn sub(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_sub_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn min(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_min_epu32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_low(a: __m512i, b: __m512i) -> __m512i {
-        unsafe { _mm512_mullo_epi32(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_high(a: __m512i, b: __m512i) -> __m512i {
-        unsafe {
-            let even = _mm512_mul_epu32(a, b);
-            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), b);
-            _mm512_mask_blend_epi32(ODD, _mm512_srli_epi64::<32>(even), odd)
+vector! {
+    Avx512, __m512i, 16,
+    words: _mm512_set1_epi32 _mm512_loadu_si512 _mm512_storeu_si512 _mm512_stream_si512 _mm512_add_epi32 _mm512_sub_epi32
+        _mm512_min_epu32 _mm512_mullo_epi32,
+    bits: _mm512_srl_epi32 _mm512_sll_epi32 _mm512_or_si512 _mm512_and_si512,
+    wide: _mm512_set1_epi64 _mm512_mul_epu32 _mm512_add_epi64 _mm512_srli_epi64,
+    own: {
+        fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m512i {
+            _mm512_i32gather_epi32::<4>(_mm512_loadu_si512(index.as_ptr().cast()), from.cast())
         }
-    }
-
-    #[inline(always)]
-    unsafe fn load_sums(from: *const u32) -> Sums {
-        unsafe {
-            Sums { even: _mm512_loadu_si512(from.cast()), odd: _mm512_loadu_si512(from.add(16).cast()) }
+        fn sub_mod(a: __m512i, b: __m512i, p: __m512i) -> __m512i {
+            let difference = _mm512_sub_epi32(a, b);
+            _mm512_mask_add_epi32(difference, _mm512_cmplt_epu32_mask(a, b), difference, p)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn store_sums(to: *mut u32, sums: Sums) {
-        unsafe {
-            _mm512_storeu_si512(to.cast(), sums.even);
-            _mm512_storeu_si512(to.add(16).cast(), sums.odd);
+        fn widen(a: __m512i) -> Self::Wide {
+            EvenOdd { even: _mm512_maskz_mov_epi32(EVEN, a), odd: _mm512_srli_epi64::<32>(a) }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(sums: Sums, a: __m512i, b: u32) -> Sums {
-        unsafe {
-            let b = _mm512_set1_epi32(b as i32);
-            Sums {
-                even: _mm512_add_epi64(sums.even, _mm512_mul_epu32(a, b)),
-                odd: _mm512_add_epi64(sums.odd, _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), b)),
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add_words(sums: Sums, a: __m512i, b: __m512i) -> Sums {
-        unsafe {
-            let (odd_a, odd_b) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
-            Sums {
-                even: _mm512_add_epi64(sums.even, _mm512_mul_epu32(a, b)),
-                odd: _mm512_add_epi64(sums.odd, _mm512_mul_epu32(odd_a, odd_b)),
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn low(sums: Sums) -> __m512i {
-        unsafe { _mm512_mask_blend_epi32(ODD, sums.even, _mm512_slli_epi64::<32>(sums.odd)) }
-    }
-
-    #[inline(always)]
-    unsafe fn high(sums: Sums) -> __m512i {
-        unsafe { _mm512_mask_blend_epi32(ODD, _mm512_srli_epi64::<32>(sums.even), sums.odd) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_columns(from: *const i8, stride: usize) -> [__m512i; LOAD_COLS] {
-        unsafe {
+        fn low(a: Self::Wide) -> __m512i { _mm512_mask_shuffle_epi32::<0b10_10_00_00>(a.even, !EVEN, a.odd) }
+        fn high(a: Self::Wide) -> __m512i { _mm512_mask_shuffle_epi32::<0b11_11_01_01>(a.odd, EVEN, a.even) }
+        fn load_columns(from: *const i8, stride: usize) -> [__m512i; LOAD_COLS] {
             let mut lines: [__m128i; 16] =
                 std::array::from_fn(|i| _mm_loadu_si128(from.add(i * stride).cast()));
             // Interleaving line i with line i + 8 rotates the 8 bits of (line, byte) by one; four times swap line
@@ -141,4 +51,35 @@ impl Lanes for Avx512 {
             columns
         }
     }
+}
+
+/// `a + b mod bound` in lanes of 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add_mod(a: __m512i, b: __m512i, bound: __m512i) -> __m512i {
+    let b = _mm512_sub_epi64(bound, b);
+    let difference = _mm512_sub_epi64(a, b);
+    _mm512_mask_add_epi64(difference, _mm512_cmplt_epu64_mask(a, b), difference, bound)
+}
+
+/// `_mm512_mul_epu32`. The compiler, where only the low half of a product is used, would make it one of 64-bit lanes,
+/// which is several instructions or one that takes as long.
+///
+/// # Safety
+/// The CPU must have AVX-512 F.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn mul_kept(a: __m512i, b: __m512i) -> __m512i {
+    let product;
+    // SAFETY: the caller has the instruction, which reads and writes these registers only.
+    unsafe {
+        asm!(
+            "vpmuludq {product}, {a}, {b}",
+            product = lateout(zmm_reg) product,
+            a = in(zmm_reg) a,
+            b = in(zmm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    product
 }

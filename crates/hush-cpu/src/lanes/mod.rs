@@ -1,11 +1,12 @@
 //! A few 32-bit words side by side, so that an algorithm is written once for all vector widths.
 //!
-//! The lanes of a vector are independent problems (database rows): no operation moves a value between lanes, but for
+//! The lanes of a vector are independent problems (database rows, coefficients): no operation moves a value between lanes, but for
 //! the load that transposes a corner of the database.
 
 mod avx2;
 mod avx512;
 mod scalar;
+mod vector;
 
 pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
@@ -17,7 +18,7 @@ pub(crate) const LOAD_COLS: usize = 16;
 /// Most lanes of a vector.
 pub(crate) const MAX_WIDTH: usize = 16;
 
-/// `WIDTH` words modulo 2^32.
+/// `WIDTH` words modulo 2^32, with their products of 64 bits.
 ///
 /// Methods are to be inlined into a function that enables the instruction set, hence `#[inline(always)]` here and in
 /// all generic code above.
@@ -25,39 +26,70 @@ pub(crate) const MAX_WIDTH: usize = 16;
 /// # Safety
 /// Every method needs the instruction set of the implementation; beyond that, pointers must be valid for `WIDTH`
 /// words.
-pub(crate) trait Lanes {
+pub(crate) trait Lanes: Copy {
     /// Number of lanes; divides [`MAX_WIDTH`].
     const WIDTH: usize;
     /// A word a lane.
     type Words: Copy;
-    /// A 64-bit sum a lane.
-    type Sums: Copy;
+    /// A word of 64 bits a lane.
+    type Wide: Copy;
 
     unsafe fn splat(word: u32) -> Self::Words;
     unsafe fn load(from: *const u32) -> Self::Words;
     /// Lane `l` is the word `index[l]` words behind `from`; the first `WIDTH` of these words are readable.
     unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> Self::Words;
     unsafe fn store(to: *mut u32, words: Self::Words);
+    /// Stores words, past the caches if they are an aligned vector. Before another thread reads them, this one must
+    /// call `_mm_sfence`.
+    unsafe fn stream(to: *mut u32, words: Self::Words);
     unsafe fn add(a: Self::Words, b: Self::Words) -> Self::Words;
     unsafe fn sub(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// `a - b`, plus `p` where that is negative.
+    unsafe fn sub_mod(a: Self::Words, b: Self::Words, p: Self::Words) -> Self::Words;
     /// The smaller of two unsigned words.
     unsafe fn min(a: Self::Words, b: Self::Words) -> Self::Words;
     /// The low half of the product.
     unsafe fn mul_low(a: Self::Words, b: Self::Words) -> Self::Words;
-    /// The high half of the product; `b` is the same in all lanes.
-    unsafe fn mul_high(a: Self::Words, b: Self::Words) -> Self::Words;
+    /// `(low >> shift | high << (32 - shift)) & mask`, for a shift below 32.
+    unsafe fn bits(low: Self::Words, high: Self::Words, shift: u32, mask: u32) -> Self::Words;
 
-    /// Loads sums that [`Lanes::store_sums`] stored, `2 * WIDTH` words.
-    unsafe fn load_sums(from: *const u32) -> Self::Sums;
-    unsafe fn store_sums(to: *mut u32, sums: Self::Sums);
+    /// The same in all lanes.
+    unsafe fn splat_wide(word: u64) -> Self::Wide;
+    /// Loads what [`Lanes::store_wide`] stored, `2 * WIDTH` words.
+    unsafe fn load_wide(from: *const u32) -> Self::Wide;
+    unsafe fn store_wide(to: *mut u32, wide: Self::Wide);
+    /// The words, zero-extended.
+    unsafe fn widen(a: Self::Words) -> Self::Wide;
+    /// `a b`.
+    unsafe fn mul_wide(a: Self::Words, b: Self::Words) -> Self::Wide;
+    /// `a b`, where `b` is the same in all lanes.
+    unsafe fn mul_splat(a: Self::Words, b: Self::Words) -> Self::Wide;
+    /// `low b`, where low is the low half of a lane; `b` is the same in all lanes.
+    unsafe fn mul_low_half(a: Self::Wide, b: Self::Words) -> Self::Wide;
+    /// `a + b`.
+    unsafe fn add_wide(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// `a + b mod bound`, for `a` and `b` below `bound`.
+    unsafe fn add_wide_mod(a: Self::Wide, b: Self::Wide, bound: u64) -> Self::Wide;
+    /// The low halves.
+    unsafe fn low(a: Self::Wide) -> Self::Words;
+    /// The high halves.
+    unsafe fn high(a: Self::Wide) -> Self::Words;
+    /// The high halves, zero-extended.
+    unsafe fn shift_down(a: Self::Wide) -> Self::Wide;
+
     /// `sums + a * b`.
-    unsafe fn mul_add(sums: Self::Sums, a: Self::Words, b: u32) -> Self::Sums;
+    #[inline(always)]
+    unsafe fn mul_add(sums: Self::Wide, a: Self::Words, b: u32) -> Self::Wide {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self::add_wide(sums, Self::mul_splat(a, Self::splat(b))) }
+    }
+
     /// `sums + a * b`, lane by lane.
-    unsafe fn mul_add_words(sums: Self::Sums, a: Self::Words, b: Self::Words) -> Self::Sums;
-    /// The low words of sums.
-    unsafe fn low(sums: Self::Sums) -> Self::Words;
-    /// The high words of sums.
-    unsafe fn high(sums: Self::Sums) -> Self::Words;
+    #[inline(always)]
+    unsafe fn mul_add_words(sums: Self::Wide, a: Self::Words, b: Self::Words) -> Self::Wide {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self::add_wide(sums, Self::mul_wide(a, b)) }
+    }
 
     /// Sign-extends `WIDTH` rows x 16 columns of bytes, the rows `stride` bytes apart; element `c` of the result holds
     /// column `c`, a row a lane.

@@ -273,29 +273,6 @@ unsafe fn two_vectors(db: &[u8], tiles: usize, query: &[u8], sums: &mut [i32], a
     }
 }
 
-/// Four products of whole tiles an iteration, 16 x 16 x 64 multiply-adds each, to measure the peak.
-///
-/// # Safety
-/// The CPU must have AMX, and this process the permission to use it.
-pub(crate) unsafe fn repeat_tdpbsud(iterations: u64) {
-    // SAFETY: the CPU has AMX, says the caller; the tiles are zero after their configuration.
-    unsafe {
-        configure(ROW_BYTES);
-        asm!(
-            "2:",
-            "tdpbsud tmm0, tmm4, tmm6",
-            "tdpbsud tmm1, tmm5, tmm6",
-            "tdpbsud tmm2, tmm4, tmm7",
-            "tdpbsud tmm3, tmm5, tmm7",
-            "dec {n}",
-            "jnz 2b",
-            n = inout(reg) iterations => _,
-            options(nomem, nostack),
-        );
-        end();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

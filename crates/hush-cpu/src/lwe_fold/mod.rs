@@ -28,7 +28,6 @@ mod layout;
 mod scalar;
 mod single;
 
-pub(crate) use amx::repeat_tdpbsud;
 pub(crate) use layout::QueryChunk;
 pub(crate) use single::choose_single;
 

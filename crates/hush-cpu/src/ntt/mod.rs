@@ -3,20 +3,18 @@
 
 mod ifma;
 mod narrow;
-mod rates;
 #[cfg(test)]
 mod tests;
 
 use hush_math::ntt::NttPlan;
 
 pub(crate) use self::narrow::Words;
-pub use self::rates::{NttRates, ntt_rates};
 
 use self::{ifma::Ifma, narrow::Narrow};
-use crate::Level;
+use crate::{CpuError, Level};
 
 /// Transforms of one degree modulo one prime at one level.
-pub(crate) struct Ntt {
+pub struct Ntt {
     plan: NttPlan,
     kernels: Kernels,
 }
@@ -50,13 +48,24 @@ impl Ntt {
         Self { plan, kernels: kernels.unwrap_or(Kernels::Scalar) }
     }
 
+    /// The same, on a machine that may lack the level.
+    ///
+    /// # Errors
+    /// [`CpuError::MissingLevel`] if it does.
+    ///
+    /// # Panics
+    /// As [`NttPlan::new`].
+    pub fn at(level: Level, modulus: u32, degree: usize) -> Result<Self, CpuError> {
+        Ok(Self::new(level.require()?, modulus, degree))
+    }
+
     /// The same transform as portable code, with its modulus and degree.
-    pub(crate) fn plan(&self) -> &NttPlan {
+    pub fn plan(&self) -> &NttPlan {
         &self.plan
     }
 
     /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
-    pub(crate) fn scratch_words(&self) -> usize {
+    pub fn scratch_words(&self) -> usize {
         match &self.kernels {
             Kernels::Scalar | Kernels::Narrow(_) => 0,
             Kernels::Ifma(ifma) => ifma.scratch_words(),
@@ -69,7 +78,7 @@ impl Ntt {
     ///
     /// # Panics
     /// If `values` is not as long as the degree, or `scratch` is shorter than [`Ntt::scratch_words`].
-    pub(crate) fn forward(&self, values: &mut [u32], scratch: &mut [u64]) {
+    pub fn forward(&self, values: &mut [u32], scratch: &mut [u64]) {
         let scratch = self.check(values, scratch);
         match &self.kernels {
             Kernels::Scalar => self.plan.forward(values),
@@ -85,7 +94,7 @@ impl Ntt {
     ///
     /// # Panics
     /// As [`Ntt::forward`].
-    pub(crate) fn inverse(&self, values: &mut [u32], scratch: &mut [u64]) {
+    pub fn inverse(&self, values: &mut [u32], scratch: &mut [u64]) {
         let scratch = self.check(values, scratch);
         match &self.kernels {
             Kernels::Scalar => self.plan.inverse(values),

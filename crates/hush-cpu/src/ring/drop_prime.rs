@@ -6,9 +6,9 @@ use super::{
         montgomery::Montgomery,
         residues::Residues,
         vector_loop::{self, VectorLoop},
-        wide_lanes::WideLanes,
     },
 };
+use crate::lanes::Lanes;
 
 /// What dropping the last prime P needs.
 pub(super) struct DropPrime {
@@ -66,7 +66,7 @@ struct Centre<'a> {
 
 impl VectorLoop for Centre<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let half = self.dropped.p() / 2;
         for (to, rest) in self.centred.chunks_exact_mut(L::WIDTH).zip(self.rest.chunks_exact(L::WIDTH)) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
@@ -81,7 +81,7 @@ impl VectorLoop for Centre<'_> {
     }
 }
 
-/// `to = (from - centred) / P`, by [`WideLanes::stream`].
+/// `to = (from - centred) / P`, by [`Lanes::stream`].
 struct Divide<'a> {
     montgomery: Montgomery,
     inverse: u32,
@@ -92,7 +92,7 @@ struct Divide<'a> {
 
 impl VectorLoop for Divide<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let operands = self.from.chunks_exact(L::WIDTH).zip(self.centred.chunks_exact(L::WIDTH));
         for (to, (from, centred)) in self.to.chunks_exact_mut(L::WIDTH).zip(operands) {
             // SAFETY: the caller has the instruction set; chunks are a vector.

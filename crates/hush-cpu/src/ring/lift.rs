@@ -4,11 +4,11 @@ use super::{
     arithmetic::{
         residues::Residues,
         vector_loop::{self, VectorLoop},
-        wide_lanes::WideLanes,
     },
     mod_ring::Limb,
 };
 use crate::Level;
+use crate::lanes::Lanes;
 
 /// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`.
 ///
@@ -49,7 +49,7 @@ struct LiftLoop<'a> {
 
 impl VectorLoop for LiftLoop<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let Lift { bits, dropped, addend } = self.lift;
         let (modulus, montgomery) = (self.limb.ntt.plan().modulus(), self.limb.montgomery);
         let half = modulus.reduce(1 << (bits - 1));

@@ -9,9 +9,11 @@ use super::arithmetic::{
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
 };
-use crate::{Level, lanes::MAX_WIDTH};
+use crate::{
+    Level,
+    lanes::{Lanes, MAX_WIDTH},
+};
 
 /// The lift of words b to `round(b Q / 2^32) / divisor`, half up, modulo one prime of Q.
 #[derive(Clone, Copy)]
@@ -60,7 +62,7 @@ struct LiftLoop<'a> {
 
 impl VectorLoop for LiftLoop<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let LiftFractions { montgomery, product, factor, half } = self.lift;
         let words = self.words.chunks_exact(L::WIDTH);
         for (to, words) in self.residues.chunks_exact_mut(L::WIDTH).zip(words) {

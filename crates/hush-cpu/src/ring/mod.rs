@@ -37,7 +37,6 @@ pub(crate) use self::{
         montgomery::Montgomery,
         residues::Residues,
         vector_loop::{self, VectorLoop, run},
-        wide_lanes::WideLanes,
         words::{add, add_scaled, centre_digits, montgomery_form, multiply},
     },
     gadget::{external_product::RgswRows, scratch::Scratch},

@@ -1,10 +1,7 @@
 //! The two children of a node, and the monomial that one of them is multiplied by.
 
-use super::{
-    ModRing,
-    arithmetic::{residues::Residues, wide_lanes::WideLanes},
-    gadget::gadget_rows::Sink,
-};
+use super::{ModRing, arithmetic::residues::Residues, gadget::gadget_rows::Sink};
+use crate::lanes::Lanes;
 
 /// Slots that share a factor in the tables of level 4; those of lower levels have a factor a slot.
 const SHARED: usize = 16;
@@ -61,7 +58,7 @@ pub(super) struct Children<'a> {
 
 impl Sink for Children<'_> {
     #[inline(always)]
-    unsafe fn put<L: WideLanes>(
+    unsafe fn put<L: Lanes>(
         &mut self,
         residues: Residues<L>,
         limb: usize,

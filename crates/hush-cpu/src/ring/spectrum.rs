@@ -6,9 +6,9 @@ use super::{
         montgomery::Montgomery,
         residues::Residues,
         vector_loop::{self, VectorLoop},
-        wide_lanes::WideLanes,
     },
 };
+use crate::lanes::Lanes;
 
 /// Where [`spectrum`] wants polynomial `j` of `count`, a power of two: its number with the bits in reverse.
 pub(crate) fn place(j: usize, count: usize) -> usize {
@@ -49,7 +49,7 @@ struct Butterfly<'a> {
 
 impl VectorLoop for Butterfly<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let (same, negative) = self.turned.split_at_mut(self.v.len());
         let turned = same.chunks_exact_mut(L::WIDTH).zip(negative.chunks_exact_mut(L::WIDTH));
         for ((same, negative), v) in turned.zip(self.v.chunks_exact(L::WIDTH)) {

@@ -139,7 +139,7 @@ unsafe fn multiply_slot<L: Lanes>(db: &[u32], selectors: &[u32], steps: &Steps) 
         // SAFETY: the caller has the instruction set; a vector begins at a word that is a multiple of its width, which
         // divides that of a step; 32 zeros are the sums of at least one vector.
         unsafe {
-            let zero = L::load_sums([0; 2 * MAX_TILE_WIDTH].as_ptr());
+            let zero = L::load_wide([0; 2 * MAX_TILE_WIDTH].as_ptr());
             let (mut low, mut high) = ([zero; RLWE_POLYS], [zero; RLWE_POLYS]);
             let runs = db.chunks(steps.run.saturating_mul(steps.words));
             for (db, selectors) in runs.zip(selectors.chunks(steps.run.saturating_mul(step_selectors))) {

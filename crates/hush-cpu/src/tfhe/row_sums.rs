@@ -2,7 +2,8 @@
 
 use crate::{
     Level,
-    ring::{Montgomery, Residues, VectorLoop, WideLanes, run},
+    lanes::Lanes,
+    ring::{Montgomery, Residues, VectorLoop, run},
 };
 
 /// Rows of which products are added up in registers.
@@ -38,7 +39,7 @@ struct MultiplyRows<'a> {
 
 impl MultiplyRows<'_> {
     #[inline(always)]
-    unsafe fn rows<L: WideLanes, const COUNT: usize>(self) {
+    unsafe fn rows<L: Lanes, const COUNT: usize>(self) {
         let Self { values, selectors, sums: [a, b] } = self;
         let degree = a.len() / 2;
         let selectors: [[&[u32]; 2]; COUNT] = selectors.try_into().expect("as many rows");
@@ -48,14 +49,14 @@ impl MultiplyRows<'_> {
             // SAFETY: the caller has the instruction set; all slices have a vector there.
             unsafe {
                 let (to_a, to_b) = (a.as_mut_ptr().add(2 * at), b.as_mut_ptr().add(2 * at));
-                let (mut sum_a, mut sum_b) = (L::load_sums(to_a), L::load_sums(to_b));
+                let (mut sum_a, mut sum_b) = (L::load_wide(to_a), L::load_wide(to_b));
                 for (row, [selector_a, selector_b]) in selectors.iter().enumerate() {
                     let value = L::load(values.as_ptr().add(row * degree + at));
                     sum_a = L::mul_add_words(sum_a, value, L::load(selector_a.as_ptr().add(at)));
                     sum_b = L::mul_add_words(sum_b, value, L::load(selector_b.as_ptr().add(at)));
                 }
-                L::store_sums(to_a, sum_a);
-                L::store_sums(to_b, sum_b);
+                L::store_wide(to_a, sum_a);
+                L::store_wide(to_b, sum_b);
             }
         }
     }
@@ -63,7 +64,7 @@ impl MultiplyRows<'_> {
 
 impl VectorLoop for MultiplyRows<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         // SAFETY: the caller has the instruction set.
         unsafe {
             match self.selectors.len() {
@@ -84,7 +85,7 @@ struct MultiplyByWords<'a> {
 
 impl VectorLoop for MultiplyByWords<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let Self { rows, digits, sums } = self;
         let degree = sums.len() / 2;
         assert!(rows.len() == digits.len() && rows.iter().all(|row| row.len() == degree));
@@ -92,11 +93,11 @@ impl VectorLoop for MultiplyByWords<'_> {
             // SAFETY: the caller has the instruction set; all slices have a vector there.
             unsafe {
                 let to = sums.as_mut_ptr().add(2 * at);
-                let mut sum = L::load_sums(to);
+                let mut sum = L::load_wide(to);
                 for (row, &digit) in rows.iter().zip(digits) {
                     sum = L::mul_add(sum, L::load(row.as_ptr().add(at)), digit);
                 }
-                L::store_sums(to, sum);
+                L::store_wide(to, sum);
             }
         }
     }
@@ -110,13 +111,13 @@ struct Reduce<'a> {
 
 impl VectorLoop for Reduce<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let Self { montgomery, sums, out } = self;
         for (sums, out) in sums.chunks_exact(2 * L::WIDTH).zip(out.chunks_exact_mut(L::WIDTH)) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
             unsafe {
                 let residues = Residues::<L>::new(montgomery);
-                let sum = L::load_sums(sums.as_ptr());
+                let sum = L::load_wide(sums.as_ptr());
                 let high = residues.mul(L::high(sum), L::splat(montgomery.square()));
                 let low = residues.mul(L::low(sum), L::splat(montgomery.form(1)));
                 let sum = residues.add(residues.add(high, low), L::load(out.as_ptr()));

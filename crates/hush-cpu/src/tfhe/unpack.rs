@@ -4,7 +4,8 @@ use hush_ops::symbol_tiling::SymbolTiling;
 
 use crate::{
     Level,
-    ring::{Lift, Limb, Residues, VectorLoop, WideLanes, run},
+    lanes::Lanes,
+    ring::{Lift, Limb, Residues, VectorLoop, run},
 };
 
 /// Lanes of the widest vector: plaintexts of fewer words are unpacked by their definition.
@@ -38,7 +39,7 @@ struct Unpack<'a> {
 
 impl VectorLoop for Unpack<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let Self { limb, bits, words, residues } = self;
         let (half, mask) = (1u32 << (bits - 1), u32::MAX >> (u32::BITS - bits));
         let shifts = (0..u32::BITS).step_by(bits as usize);

@@ -56,14 +56,7 @@ void check_copies() {
 }
 
 void check_sums() {
-    const Words in = random_words(768, 4);
-    const Words dots = run("conform_dp4a", {1, 256, 0}, in, 256);
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t sum = in[3 * i + 2];
-        for (uint32_t byte = 0; byte < 4; byte++)
-            sum += static_cast<uint32_t>(value(&in[3 * i], byte, true) * value(&in[3 * i + 1], byte, false));
-        CHECK(dots[i] == sum);
-    }
+    const Words in = random_words(256, 4);
     Words sums(8);
     for (uint32_t i = 0; i < 256; i++) sums[in[i] % 8] += in[i];
     CHECK(run("conform_red_add", {4, 64, 0}, in, 8) == sums);

@@ -78,7 +78,7 @@ void check_names() {
     bool found = false;
     for (size_t i = 0; i < count; i++) {
         CHECK(i == 0 || std::strcmp(hush_emulate_kernel_name(i - 1), hush_emulate_kernel_name(i)) < 0);
-        found |= std::strcmp(hush_emulate_kernel_name(i), "conform_dp4a") == 0;
+        found |= std::strcmp(hush_emulate_kernel_name(i), "conform_red_add") == 0;
     }
     CHECK(found && hush_emulate_kernel_name(count) == nullptr);
 }

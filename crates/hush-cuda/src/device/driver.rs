@@ -1,21 +1,21 @@
 //! A GPU behind its driver, which is looked for when the first GPU is opened.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::{CString, c_int, c_void},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
 };
 
 use cudarc::driver::{
-    result::{self, DriverError, ctx, device, event, module, primary_ctx},
+    result::{self, ctx, device, module, primary_ctx},
     sys,
 };
 
 use super::{
-    Arg, CudaError, Device, DeviceInfo, Launch,
-    copies::{downloads::Downloads, peers::Peers, uploads::Uploads},
+    Arg, CudaError, DeviceInfo, Launch,
+    calls::{self, failed, lock},
+    copies::{downloads::Downloads, uploads::Uploads},
     modules,
-    runtime::Runtime,
     stream::{Event, Stream},
 };
 
@@ -31,7 +31,8 @@ const DEFAULT_SHARED: u32 = 48 << 10;
 /// A GPU: its context, the stream on which all work is done in order, copies and branches beside it, and its kernels.
 pub(super) struct Gpu {
     info: DeviceInfo,
-    pub(super) peers: Mutex<Peers>,
+    /// The GPUs whose memory it was asked to read by itself.
+    peers: Mutex<HashSet<sys::CUdevice>>,
     /// All kernels that it runs.
     functions: Mutex<HashMap<&'static str, Function>>,
     modules: Vec<sys::CUmodule>,
@@ -40,13 +41,13 @@ pub(super) struct Gpu {
     side: Stream,
     pub(super) main: Stream,
     /// The last to go.
-    pub(super) context: Context,
+    context: Context,
 }
 
 /// The primary context of a GPU, which is retained.
-pub(super) struct Context {
-    pub(super) device: sys::CUdevice,
-    pub(super) handle: sys::CUcontext,
+struct Context {
+    device: sys::CUdevice,
+    handle: sys::CUcontext,
 }
 
 impl Context {
@@ -199,12 +200,12 @@ impl Gpu {
 
     pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
         self.enter()?;
-        free_bytes()
+        calls::free_bytes()
     }
 
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
         self.enter()?;
-        allocate(bytes)
+        calls::allocate(bytes)
     }
 
     pub(super) fn free(&self, address: u64) {
@@ -250,6 +251,50 @@ impl Gpu {
             .map_err(failed("cuMemcpyDtoDAsync"))
     }
 
+    /// Has all later work wait for that of `peer` until now.
+    pub(super) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
+        peer.enter()?;
+        let done = Event::after(&peer.main)?;
+        self.enter()?;
+        self.main.wait_event(&done)
+    }
+
+    /// Copies from the memory of `peer`, in the order of work here.
+    pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
+        self.reach(peer)?;
+        // SAFETY: slices lie within what was allocated in these contexts, and the stream is one of the current context.
+        unsafe {
+            result::memcpy_peer_async(
+                self.context.handle,
+                to,
+                peer.context.handle,
+                from,
+                bytes,
+                self.main.handle(),
+            )
+        }
+        .map_err(failed("cuMemcpyPeerAsync"))
+    }
+
+    /// Has this GPU read the memory of `peer` by itself, if it can. If it cannot, the driver copies by way of the host.
+    fn reach(&self, peer: &Self) -> Result<(), CudaError> {
+        self.enter()?;
+        let (own, other) = (self.context.device, peer.context.device);
+        if own == other || !lock(&self.peers).insert(other) {
+            return Ok(());
+        }
+        let mut reaches = 0;
+        // SAFETY: the handles are the driver's, which writes one number.
+        unsafe { sys::cuDeviceCanAccessPeer(&mut reaches, own, other) }
+            .result()
+            .map_err(failed("cuDeviceCanAccessPeer"))?;
+        if reaches != 0 {
+            // Refused if there are too many, or if someone else in this process has asked for it: copies are right either way.
+            // SAFETY: both contexts are retained until drop.
+            let _ = unsafe { sys::cuCtxEnablePeerAccess(peer.context.handle, 0) };
+        }
+        Ok(())
+    }
     pub(super) fn launch(
         &self,
         kernel: &'static str,
@@ -334,74 +379,5 @@ impl Drop for Gpu {
             // SAFETY: it was loaded here, and all work has ended.
             let _ = unsafe { module::unload(module) };
         }
-    }
-}
-
-/// Bytes of device memory that are free. The context must be current.
-fn free_bytes() -> Result<usize, CudaError> {
-    Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
-}
-
-/// `bytes` bytes of device memory, of any contents. The context must be current.
-pub(super) fn allocate(bytes: usize) -> Result<u64, CudaError> {
-    // SAFETY: the context is current.
-    match unsafe { result::malloc_sync(bytes) } {
-        Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-            Err(CudaError::OutOfMemory { wanted: bytes, free: free_bytes()? })
-        }
-        address => address.map_err(failed(format!("cuMemAlloc of {bytes} bytes"))),
-    }
-}
-
-/// Locks what a panic leaves as good as it was.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An error of the call `call`.
-pub(super) fn failed(call: impl Into<String>) -> impl FnOnce(DriverError) -> CudaError {
-    move |error| {
-        if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-            return CudaError::NoMemoryFor { call: call.into() };
-        }
-        let text = |text: Result<&std::ffi::CStr, DriverError>| {
-            text.map_or_else(|_| "?".to_string(), |text| text.to_string_lossy().into_owned())
-        };
-        let reason = format!("{}: {}", text(error.error_name()), text(error.error_string()));
-        CudaError::Driver { call: call.into(), reason }
-    }
-}
-
-/// Measures the time that work of a device takes, on the device.
-pub struct Stopwatch<'a> {
-    gpu: &'a Gpu,
-    events: [Event; 2],
-}
-
-impl<'a> Stopwatch<'a> {
-    /// A stopwatch that runs from now on: from when all work until now is done. `None` for the emulator.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
-    pub fn start(device: &'a Device) -> Result<Option<Self>, CudaError> {
-        #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
-        let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };
-        gpu.enter()?;
-        let stopwatch = Self { gpu, events: [Event::timed()?, Event::timed()?] };
-        stopwatch.events[0].record(&gpu.main)?;
-        Ok(Some(stopwatch))
-    }
-
-    /// Milliseconds until all work that was queued before now is done. Waits for that.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
-    pub fn stop(self) -> Result<f32, CudaError> {
-        let [start, end] = &self.events;
-        self.gpu.enter()?;
-        end.record(&self.gpu.main)?;
-        end.synchronize()?;
-        // SAFETY: both events have happened.
-        unsafe { event::elapsed(start.handle(), end.handle()) }.map_err(failed("cuEventElapsedTime"))
     }
 }

@@ -1,6 +1,6 @@
 //! How a kernel is launched.
 
-use super::{Buffer, Slice, Word, id::DeviceId};
+use super::id::DeviceId;
 
 /// Most blocks of a grid in each dimension, on every GPU.
 pub const MAX_GRID: [usize; 3] = [i32::MAX as usize, 65_535, 65_535];
@@ -55,7 +55,7 @@ pub enum Arg<'a> {
 
 /// Whose memory an argument points to.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory(DeviceId);
+pub struct Memory(pub(super) DeviceId);
 
 impl<'a> Arg<'a> {
     /// A structure by value.
@@ -65,14 +65,6 @@ impl<'a> Arg<'a> {
     pub unsafe fn of<T: Copy>(value: &'a T) -> Self {
         // SAFETY: the caller says that all bytes are initialised.
         Self::Bytes(unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) })
-    }
-
-    /// A structure that points into `memory`, and into none of another device.
-    pub fn pointing_into<T: Word>(self, memory: &Slice<'_, T>) -> Self {
-        match self {
-            Self::Bytes(bytes) => Self::View(bytes, Memory(memory.device())),
-            other => other,
-        }
     }
 
     /// Where the driver finds the value.
@@ -90,24 +82,6 @@ impl<'a> Arg<'a> {
             Self::Pointer(_, memory) | Self::View(_, memory) => Some(memory.0),
             Self::Word(_) | Self::Long(_) | Self::Bytes(_) => None,
         }
-    }
-}
-
-impl<T: Word> From<&Buffer<T>> for Arg<'_> {
-    fn from(buffer: &Buffer<T>) -> Self {
-        buffer.slice(..).into()
-    }
-}
-
-impl<T: Word> From<&Slice<'_, T>> for Arg<'_> {
-    fn from(slice: &Slice<'_, T>) -> Self {
-        Self::Pointer(slice.address(), Memory(slice.device()))
-    }
-}
-
-impl<T: Word> From<Slice<'_, T>> for Arg<'_> {
-    fn from(slice: Slice<'_, T>) -> Self {
-        (&slice).into()
     }
 }
 

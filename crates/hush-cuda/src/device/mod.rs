@@ -7,6 +7,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+#[cfg(feature = "driver")]
+mod calls;
 mod copies;
 #[cfg(feature = "driver")]
 mod driver;
@@ -23,10 +25,10 @@ mod modules;
 mod runtime;
 mod side;
 #[cfg(feature = "driver")]
+mod stopwatch;
+#[cfg(feature = "driver")]
 mod stream;
 
-#[cfg(feature = "driver")]
-pub use driver::Stopwatch;
 #[cfg(feature = "emulator")]
 pub use emulated::{Emulation, emulated_kernels, emulated_sanitizer};
 pub use error::CudaError;
@@ -37,6 +39,8 @@ pub use memory::buffer::{Buffer, Slice, Word};
 use memory::pool::Pool;
 use runtime::Runtime;
 pub(crate) use side::Side;
+#[cfg(feature = "driver")]
+pub use stopwatch::Stopwatch;
 
 /// Bytes that are uploaded at once, at most: what a buffer of pinned memory holds, and the grain of progress. The queries of a
 /// batch are a few of them, so that these, too, are copied into one buffer while another goes up; a copy takes much longer than to

@@ -18,64 +18,49 @@ pub(super) enum Runtime {
     Emulator(Emulator),
 }
 
+/// What a GPU does, and what the emulator does instead, if it is something else.
+macro_rules! on {
+    ($runtime:expr, $device:ident => $both:expr) => {
+        on!($runtime, $device => $both, $device => $both)
+    };
+    ($runtime:expr, $gpu:ident => $on_gpu:expr, $emulator:ident => $emulated:expr) => {
+        match *$runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(ref $gpu) => $on_gpu,
+            #[cfg(feature = "emulator")]
+            Runtime::Emulator(ref $emulator) => $emulated,
+        }
+    };
+}
+
 impl Runtime {
     pub(super) fn info(&self) -> &DeviceInfo {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.info(),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.info(),
-        }
+        on!(self, device => device.info())
     }
 
     /// Bytes of device memory that are free.
     pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.free_bytes(),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.free_bytes(),
-        }
+        on!(self, device => device.free_bytes())
     }
 
     /// `bytes` bytes, aligned to 256, of any contents.
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.allocate(bytes),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.allocate(bytes),
-        }
+        on!(self, device => device.allocate(bytes))
     }
 
     /// Takes back what [`Runtime::allocate`] gave, and no work that is queued has use for.
     pub(super) fn free(&self, address: u64) {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.free(address),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.free(address),
-        }
+        on!(self, device => device.free(address));
     }
 
     /// Sets memory to zeros.
     pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.clear(address, bytes),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.clear(address, bytes),
-        }
+        on!(self, device => device.clear(address, bytes))
     }
 
     /// Copies to the device. `host` may be changed when this returns.
     pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.upload(host, address),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.upload(host, address),
-        }
+        on!(self, device => device.upload(host, address))
     }
 
     /// Waits for all work, then hands bytes of the device to `take`, in parts, one after another.
@@ -85,22 +70,12 @@ impl Runtime {
         bytes: usize,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.download(address, bytes, take),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.download(address, bytes, take),
-        }
+        on!(self, device => device.download(address, bytes, take))
     }
 
     /// Copies on the device.
     pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.copy(from, to, bytes),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.copy(from, to, bytes),
-        }
+        on!(self, device => device.copy(from, to, bytes))
     }
 
     /// Has all later work wait for that of another device until now. Where one of them is emulated, there is nothing to wait for.
@@ -115,20 +90,13 @@ impl Runtime {
 
     /// Copies from the memory of another device, in the order of work here.
     pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => match *peer {
-                Self::Gpu(ref peer) => gpu.copy_from(peer, from, to, bytes),
-                #[cfg(feature = "emulator")]
-                Self::Emulator(_) => self.copy_by_host(peer, from, to, bytes),
-            },
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => match *peer {
-                #[cfg(feature = "driver")]
-                Self::Gpu(_) => self.copy_by_host(peer, from, to, bytes),
-                Self::Emulator(ref peer) => emulator.copy_from(peer, from, to, bytes),
-            },
-        }
+        on!(self,
+            gpu => on!(peer,
+                peer => gpu.copy_from(peer, from, to, bytes),
+                _emulator => self.copy_by_host(peer, from, to, bytes)),
+            emulator => on!(peer,
+                _gpu => self.copy_by_host(peer, from, to, bytes),
+                peer => emulator.copy_from(peer, from, to, bytes)))
     }
 
     /// The same where one of them is emulated.
@@ -148,12 +116,7 @@ impl Runtime {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.launch(kernel, launch, args),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.launch(kernel, launch, args),
-        }
+        on!(self, device => device.launch(kernel, launch, args))
     }
 
     /// Queues a kernel on the side stream. The emulator has none: its kernels have ended when they are launched.
@@ -163,61 +126,31 @@ impl Runtime {
         launch: Launch,
         args: &[Arg<'_>],
     ) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.launch_beside(kernel, launch, args),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.launch(kernel, launch, args),
-        }
+        on!(self, gpu => gpu.launch_beside(kernel, launch, args), emulator => emulator.launch(kernel, launch, args))
     }
 
     /// Has all later work of the side stream wait for all other work until now.
     pub(super) fn fork(&self) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.fork(),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(_) => Ok(()),
-        }
+        on!(self, gpu => gpu.fork(), _emulator => Ok(()))
     }
 
     /// Has all later work wait for that of the side stream until now.
     pub(super) fn join(&self) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.join(),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(_) => Ok(()),
-        }
+        on!(self, gpu => gpu.join(), _emulator => Ok(()))
     }
 
     /// Waits for all work of the side stream.
     pub(super) fn finish_side(&self) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.finish_side(),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(_) => Ok(()),
-        }
+        on!(self, gpu => gpu.finish_side(), _emulator => Ok(()))
     }
 
     /// Waits for all work.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(ref gpu) => gpu.synchronize(),
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.synchronize(),
-        }
+        on!(self, device => device.synchronize())
     }
 
     /// Whether memory is rounded up, and kept for later.
     pub(super) fn is_pooled(&self) -> bool {
-        match *self {
-            #[cfg(feature = "driver")]
-            Self::Gpu(_) => true,
-            #[cfg(feature = "emulator")]
-            Self::Emulator(ref emulator) => emulator.is_pooled(),
-        }
+        on!(self, _gpu => true, emulator => emulator.is_pooled())
     }
 }

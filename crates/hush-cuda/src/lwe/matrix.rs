@@ -29,7 +29,7 @@ pub fn matrix_bytes(a: &MatrixShape) -> (usize, usize) {
 /// The columns of the matrices that were used last. The hint of a table is asked for some rows at a time, and that of a second
 /// fold for every query: tables that do so by turns each find their matrix ready.
 #[derive(Default)]
-pub(super) struct PreparedMatrices {
+pub(crate) struct PreparedMatrices {
     /// The one that was used last comes last.
     matrices: Mutex<Vec<Prepared>>,
 }

@@ -1,8 +1,8 @@
 //! The steps over LWE.
 //!
 //! All of them are one product: a database of bytes (s8, [`CudaDb`]) times words modulo 2^32 in tiles of their bytes
-//! ([`queries`]), which is added to words in device memory ([`fold`]) by a kernel that [`crate::Thresholds`] choose. The hint is
-//! the fold of the columns of A ([`matrix`]).
+//! ([`queries`]), which is added to words in device memory ([`fold`]) by the kernel of the device. The hint is the fold of the
+//! columns of A ([`matrix`]).
 
 use std::ops::Range;
 
@@ -26,19 +26,11 @@ mod send_words;
 mod tiles;
 
 use fold::ResultStrides;
-use matrix::PreparedMatrices;
+pub(crate) use matrix::PreparedMatrices;
 pub use matrix::matrix_bytes;
 pub use plan::FoldKernel;
 pub use queries::PreparedQueries;
 pub use tiles::CudaDb;
-
-/// What the steps over LWE keep between calls.
-#[derive(Default)]
-pub(crate) struct LweState {
-    /// Folds every batch, if given.
-    pub(crate) kernel: Option<FoldKernel>,
-    matrices: PreparedMatrices,
-}
 
 impl LweOps for Cuda {
     type Db = CudaDb;
@@ -68,7 +60,7 @@ impl LweOps for Cuda {
         let n = a.n();
         let hint = self.device().zeroed(rows.len() * n)?;
         if !hint.is_empty() {
-            let columns = self.lwe.matrices.prepare(self.device(), self.fold_kernel(n), a)?;
+            let columns = self.matrices.prepare(self.device(), self.suited_fold_kernel(), a)?;
             let strides = ResultStrides { query: 1, row: n };
             fold::add_fold(self.device(), db, rows, &columns, &hint.slice(..), strides)?;
         }
@@ -98,12 +90,6 @@ impl LweOps for Cuda {
 }
 
 impl Cuda {
-    /// The same backend with one kernel for the folds of all batches, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
-    pub fn with_fold_kernel(mut self, kernel: FoldKernel) -> Self {
-        self.lwe.kernel = Some(kernel);
-        self
-    }
-
     /// Adds the fold of `db` to `onto`, modulo 2^32: `onto` is `[query][row]`.
     ///
     /// # Errors
@@ -117,8 +103,7 @@ impl Cuda {
         self.add_prepared_fold(db, &self.prepare_queries(queries, None)?, onto)
     }
 
-    /// Uploads queries and makes them ready for folds: by `kernel`, which not every device has, or by the one that the device has
-    /// for so many.
+    /// Uploads queries and makes them ready for folds by `kernel`, which not every device has, or by the fastest of the device.
     ///
     /// # Errors
     /// [`OpsError::Backend`] if the device has no memory for them.
@@ -127,7 +112,7 @@ impl Cuda {
         queries: &LweQueries,
         kernel: Option<FoldKernel>,
     ) -> Result<PreparedQueries, OpsError> {
-        let kernel = kernel.unwrap_or_else(|| self.fold_kernel(queries.batch()));
+        let kernel = kernel.unwrap_or_else(|| self.suited_fold_kernel());
         Ok(PreparedQueries::upload(self.device(), kernel, queries)?)
     }
 
@@ -151,13 +136,12 @@ impl Cuda {
     /// Gives memory that is kept for later back to the driver: what the device keeps, and matrices, which the next hint that needs
     /// them prepares anew.
     pub fn release_unused(&self) {
-        self.lwe.matrices.forget();
+        self.matrices.forget();
         self.device().release_unused();
     }
 
-    fn fold_kernel(&self, batch: usize) -> FoldKernel {
-        let suited = || self.thresholds().fold_kernel(self.device().info(), batch);
-        self.lwe.kernel.unwrap_or_else(suited)
+    fn suited_fold_kernel(&self) -> FoldKernel {
+        self.fold_kernel.unwrap_or_else(|| FoldKernel::of(self.device().info()))
     }
 }
 

@@ -9,21 +9,21 @@ use super::tiles::{TILE_COLS, TILE_ROWS};
 pub enum FoldKernel {
     /// `wgmma` and bulk copies: Hopper alone. Up to 64 queries a pass; from 17 on in clusters of two blocks, which share them.
     Wgmma,
-    /// The same with every block by itself, to compare the two.
-    WgmmaAlone,
     /// `mma.sync`: any GPU from Ampere on. Up to 32 queries a pass.
     Mma,
-    /// `dp4a` without shared memory: any GPU. Up to 2 queries a pass.
-    Gemv,
 }
 
 impl FoldKernel {
+    /// The fastest kernel of a device.
+    pub(super) fn of(info: &DeviceInfo) -> Self {
+        if info.is_hopper() { Self::Wgmma } else { Self::Mma }
+    }
+
     /// Most queries of a pass over the database.
     pub fn pass_queries(self) -> usize {
         match self {
-            Self::Wgmma | Self::WgmmaAlone => 64,
+            Self::Wgmma => 64,
             Self::Mma => 32,
-            Self::Gemv => 2,
         }
     }
 
@@ -64,19 +64,15 @@ impl Pass {
     /// The kernel's name.
     pub(super) fn kernel_name(&self) -> &'static str {
         match (self.kernel, self.padded) {
-            (FoldKernel::Wgmma | FoldKernel::WgmmaAlone, 4) => "lwe_fold_n16_hopper",
-            (FoldKernel::Wgmma | FoldKernel::WgmmaAlone, 8) => "lwe_fold_n32_hopper",
-            (FoldKernel::Wgmma | FoldKernel::WgmmaAlone, 16) => "lwe_fold_n64_hopper",
+            (FoldKernel::Wgmma, 4) => "lwe_fold_n16_hopper",
+            (FoldKernel::Wgmma, 8) => "lwe_fold_n32_hopper",
+            (FoldKernel::Wgmma, 16) => "lwe_fold_n64_hopper",
             (FoldKernel::Wgmma, 32) => "lwe_fold_n128_cluster_hopper",
             (FoldKernel::Wgmma, _) => "lwe_fold_n256_cluster_hopper",
-            (FoldKernel::WgmmaAlone, 32) => "lwe_fold_n128_hopper",
-            (FoldKernel::WgmmaAlone, _) => "lwe_fold_n256_hopper",
             (FoldKernel::Mma, 4) => "lwe_fold_n16",
             (FoldKernel::Mma, 8) => "lwe_fold_n32",
             (FoldKernel::Mma, 16) => "lwe_fold_n64",
             (FoldKernel::Mma, _) => "lwe_fold_n128",
-            (FoldKernel::Gemv, _) if self.queries == 1 => "lwe_fold_gemv_1",
-            (FoldKernel::Gemv, _) => "lwe_fold_gemv_2",
         }
     }
 
@@ -97,7 +93,7 @@ impl Pass {
     /// The kernel's blocks, as its source has them.
     fn block(&self) -> Block {
         match self.kernel {
-            FoldKernel::Wgmma | FoldKernel::WgmmaAlone => {
+            FoldKernel::Wgmma => {
                 const BARRIERS: usize = 2 * size_of::<u64>();
                 let (rows, stages) = match self.padded {
                     64 => (192, 4),
@@ -114,7 +110,6 @@ impl Pass {
                 let most_at_once = if self.padded == 32 { 2 } else { 3 };
                 Block { rows, threads: 256, shared: 3 * stage, most_at_once }
             }
-            FoldKernel::Gemv => Block { rows: TILE_ROWS, threads: 256, shared: 0, most_at_once: 2 },
         }
     }
 }
@@ -144,8 +139,7 @@ impl Block {
 mod tests {
     use super::*;
 
-    const ALL: [FoldKernel; 4] =
-        [FoldKernel::Wgmma, FoldKernel::WgmmaAlone, FoldKernel::Mma, FoldKernel::Gemv];
+    const ALL: [FoldKernel; 2] = [FoldKernel::Wgmma, FoldKernel::Mma];
 
     fn device(capability: (u32, u32), shared_per_block: usize) -> DeviceInfo {
         DeviceInfo {
@@ -180,8 +174,8 @@ mod tests {
     fn launches_fit_the_device() {
         for (info, kernels) in [
             (device((9, 0), 227 << 10), &ALL[..]),
-            (device((8, 0), 163 << 10), &[FoldKernel::Mma, FoldKernel::Gemv]),
-            (device((8, 9), 99 << 10), &[FoldKernel::Mma, FoldKernel::Gemv]),
+            (device((8, 0), 163 << 10), &ALL[1..]),
+            (device((8, 9), 99 << 10), &ALL[1..]),
         ] {
             for pass in kernels.iter().flat_map(|kernel| (1..=64).flat_map(|batch| kernel.passes(batch))) {
                 let launch = pass.launch(&info, 1 << 20, 512);
@@ -195,15 +189,13 @@ mod tests {
     #[test]
     fn clusters_are_whole() {
         let mut info = device((9, 0), 227 << 10);
-        let pass = |kernel: FoldKernel, batch| kernel.passes(batch).next().expect("there are queries");
+        let pass = |batch| FoldKernel::Wgmma.passes(batch).next().expect("there are queries");
         for (multiprocessors, blocks) in [(1, 2), (2, 2), (3, 2), (133, 132)] {
             info.multiprocessors = multiprocessors;
             for batch in [17, 32, 33, 64] {
-                assert_eq!(pass(FoldKernel::Wgmma, batch).launch(&info, 1 << 20, 512).grid[0], blocks);
-                let alone = pass(FoldKernel::WgmmaAlone, batch).launch(&info, 1 << 20, 512);
-                assert_eq!(alone.grid[0], multiprocessors);
+                assert_eq!(pass(batch).launch(&info, 1 << 20, 512).grid[0], blocks);
             }
-            assert_eq!(pass(FoldKernel::Wgmma, 16).launch(&info, 1 << 20, 512).grid[0], multiprocessors);
+            assert_eq!(pass(16).launch(&info, 1 << 20, 512).grid[0], multiprocessors);
         }
     }
 }

@@ -60,7 +60,6 @@ impl PreparedQueries {
 
     /// Bytes of device memory that `batch` queries of `cols` words take at most, whichever kernel the device has for them.
     pub fn bytes_for(batch: usize, cols: usize) -> usize {
-        // The third takes no more than two queries, which it pads like these.
         let kernels = [FoldKernel::Wgmma, FoldKernel::Mma];
         kernels.map(|kernel| prepared_bytes(kernel, batch, cols)).into_iter().max().unwrap_or(0)
     }

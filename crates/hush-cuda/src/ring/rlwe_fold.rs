@@ -13,8 +13,7 @@ use super::{
     CudaRing, MAX_LIMBS, Prime,
     databases::ntt_tiles::{CudaNttDb, TILE_ROWS},
     tables::{
-        arithmetic::{Arithmetic, check_limbs},
-        factors::montgomery_factor,
+        arithmetic::{Arithmetic, check_limbs, montgomery_factor},
         prime,
     },
 };
@@ -49,15 +48,13 @@ const MMA_STAGE_BYTES: usize = 48 << 10;
 /// How the products are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RlweFoldKernel {
-    /// Products of 64 bits on CUDA cores, for up to 4 queries a pass.
+    /// Products of 64 bits on CUDA cores, for up to 2 queries a pass.
     Imad,
     /// Byte matrices on tensor cores, for up to 64 queries a pass, in groups of up to 32.
     Mma,
-    /// The same by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`] elsewhere.
+    /// The same by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`] elsewhere. Most
+    /// multiprocessors make the products, while the rest turn selectors and results of other points over, unless there are few.
     Hopper,
-    /// The same on most multiprocessors, while the rest turn selectors and results of other points over. For few points
-    /// [`RlweFoldKernel::Hopper`].
-    HopperBeside,
 }
 
 impl RlweFoldKernel {
@@ -65,9 +62,7 @@ impl RlweFoldKernel {
     fn suited(thresholds: Thresholds, db: &CudaNttDb, queries: usize) -> Self {
         match queries {
             few if few < thresholds.mma_from => Self::Imad,
-            many if many >= thresholds.hopper_from && db.padded_columns() > 64 => {
-                if many < thresholds.beside_from { Self::Hopper } else { Self::HopperBeside }
-            }
+            many if many >= thresholds.hopper_from && db.padded_columns() > 64 => Self::Hopper,
             _ => Self::Mma,
         }
     }
@@ -76,7 +71,7 @@ impl RlweFoldKernel {
     fn or_mma(self, device: &Device, db: &CudaNttDb) -> Self {
         let has_hopper = device.is_hopper() && db.width() == 64;
         match self {
-            Self::Hopper | Self::HopperBeside if !has_hopper => Self::Mma,
+            Self::Hopper if !has_hopper => Self::Mma,
             kernel => kernel,
         }
     }
@@ -84,8 +79,8 @@ impl RlweFoldKernel {
     /// Most queries of a pass.
     fn max_pass(self) -> usize {
         match self {
-            Self::Imad => 4,
-            Self::Mma | Self::Hopper | Self::HopperBeside => MAX_PASS,
+            Self::Imad => 2,
+            Self::Mma | Self::Hopper => MAX_PASS,
         }
     }
 
@@ -104,10 +99,8 @@ impl RlweFoldKernel {
                 let (most, names) = match (polys, wide) {
                     (..=2, false) => (2, ["rlwe_fold_imad_p2_c1", "rlwe_fold_imad_p2_c1_wide"]),
                     (..=2, true) => (2, ["rlwe_fold_imad_p2_c2", "rlwe_fold_imad_p2_c2_wide"]),
-                    (..=4, false) => (4, ["rlwe_fold_imad_p4_c1", "rlwe_fold_imad_p4_c1_wide"]),
-                    (..=4, true) => (4, ["rlwe_fold_imad_p4_c2", "rlwe_fold_imad_p4_c2_wide"]),
-                    (_, false) => (8, ["rlwe_fold_imad_p8_c1", "rlwe_fold_imad_p8_c1_wide"]),
-                    (_, true) => (8, ["rlwe_fold_imad_p8_c2", "rlwe_fold_imad_p8_c2_wide"]),
+                    (_, false) => (4, ["rlwe_fold_imad_p4_c1", "rlwe_fold_imad_p4_c1_wide"]),
+                    (_, true) => (4, ["rlwe_fold_imad_p4_c2", "rlwe_fold_imad_p4_c2_wide"]),
                 };
                 let units = if wide { 64 } else { 32 };
                 let blocks = points * db.padded_columns() / db.width();
@@ -124,7 +117,7 @@ impl RlweFoldKernel {
                 let blocks = points * db.padded_columns().div_ceil(128) * polys.div_ceil(most);
                 (names, Launch::new(blocks as u32, THREADS).shared(mma_shared(most)))
             }
-            Self::Hopper | Self::HopperBeside => {
+            Self::Hopper => {
                 let (most, names) = match polys {
                     ..=32 => (32, ["rlwe_fold_p32_hopper", "rlwe_fold_p32_wide_hopper"]),
                     _ => (64, ["rlwe_fold_p64_hopper", "rlwe_fold_p64_wide_hopper"]),
@@ -152,7 +145,7 @@ const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
 }
 
 // A database of more rows, which no tiling has now, would have to be folded in parts of them.
-const _: () = assert!(imad_shared(8, MAX_ROWS.div_ceil(TILE_ROWS), 64) <= LEAST_SHARED);
+const _: () = assert!(imad_shared(4, MAX_ROWS.div_ceil(TILE_ROWS), 64) <= LEAST_SHARED);
 
 /// Bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
 fn mma_shared(polys: usize) -> usize {
@@ -194,7 +187,7 @@ pub fn fold_rows(
     let tiling = db.tiling();
     OpsError::check_shape("rlwe_fold", "degree", tiling.degree().next_power_of_two(), tiling.degree())?;
     check::rlwe_fold_words(tiling, moduli, selectors.iter().map(|words| words.len()))?;
-    let suited = || RlweFoldKernel::suited(Thresholds::guessed(device.info()), db, selectors.len());
+    let suited = || RlweFoldKernel::suited(Thresholds::default(), db, selectors.len());
     fold_words(device, moduli, db, selectors, kernel.unwrap_or_else(suited))
 }
 
@@ -265,7 +258,7 @@ impl Pass<'_> {
         let count = all.min(most.clamp(POINTS, MAX_POINTS));
         // Of two chunks at once, half as many points each.
         let half = (count / 2 / POINTS * POINTS).min((all / LEAST_CHUNKS).next_multiple_of(POINTS));
-        let beside = self.kernel == RlweFoldKernel::HopperBeside && half > 0;
+        let beside = self.kernel == RlweFoldKernel::Hopper && half > 0;
         let (rooms, count) = if beside { (2, half) } else { (1, count) };
         let selectors = self.device.alloc(rooms * count * selector_words)?;
         let sums = self.device.alloc(rooms * count * sum_words)?;

@@ -39,8 +39,8 @@ fn every_kernel_counts_beyond_32_bits() {
     } else {
         (BYTES.min(device.free_bytes().expect("the device is there") / 2), (1 << 16) - 5, 64)
     };
-    let kernels = [FoldKernel::Gemv, FoldKernel::Mma, FoldKernel::Wgmma, FoldKernel::WgmmaAlone];
-    let kernels = &kernels[..if device.is_hopper() { 4 } else { 2 }];
+    let kernels = [FoldKernel::Mma, FoldKernel::Wgmma];
+    let kernels = &kernels[..if device.is_hopper() { 2 } else { 1 }];
     // The last tile has fewer rows.
     let rows = bytes / cols - 3;
     let mut words = vec![0; batch * cols];

@@ -51,8 +51,8 @@ fn send_words() {
 
 /// Kernels that the device can run.
 fn kernels(device: &Device) -> Vec<FoldKernel> {
-    let hopper = [FoldKernel::Wgmma, FoldKernel::WgmmaAlone].into_iter().filter(|_| device.is_hopper());
-    hopper.chain([FoldKernel::Mma, FoldKernel::Gemv]).collect()
+    let hopper = device.is_hopper().then_some(FoldKernel::Wgmma);
+    hopper.into_iter().chain([FoldKernel::Mma]).collect()
 }
 
 fn random_db(rows: usize, cols: usize) -> TiledDb {
@@ -174,9 +174,7 @@ fn small_lwe_steps() {
     // One for each launch that a kernel has.
     let batches = |kernel| match kernel {
         FoldKernel::Wgmma => vec![1, 5, 9, 17, 33],
-        FoldKernel::WgmmaAlone => vec![17, 33],
         FoldKernel::Mma => vec![1, 5, 9, 17],
-        FoldKernel::Gemv => vec![1, 2],
     };
     let check = |device| {
         let mut backend = Cuda::new(device);

@@ -31,9 +31,8 @@ fn lwe_folds() {
         let expected = Reference.lwe_fold(&host, &LweQueries { cols, words: words.clone() });
         let expected = expected.expect("the shapes fit").words;
         let db = backend.open_db(host).expect("the device holds the database");
-        for kernel in [FoldKernel::Wgmma, FoldKernel::WgmmaAlone, FoldKernel::Mma, FoldKernel::Gemv] {
-            let is_hoppers = matches!(kernel, FoldKernel::Wgmma | FoldKernel::WgmmaAlone);
-            if is_hoppers && !backend.device().is_hopper() {
+        for kernel in [FoldKernel::Wgmma, FoldKernel::Mma] {
+            if kernel == FoldKernel::Wgmma && !backend.device().is_hopper() {
                 continue;
             }
             backend = backend.with_fold_kernel(kernel);

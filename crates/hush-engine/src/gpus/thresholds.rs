@@ -16,14 +16,11 @@ use serde::{Deserialize, Serialize};
 struct Kept {
     version: u32,
     device: String,
-    gemv_most: usize,
-    mma_from: usize,
-    hopper_from: usize,
-    beside_from: usize,
+    thresholds: Thresholds,
 }
 
 /// Raised when a kernel changes so much that it has to be measured again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A backend on `device`, with the thresholds that were measured on one of its kind.
 pub fn suited_backend(device: Device) -> Cuda {
@@ -64,17 +61,14 @@ pub fn keep_thresholds(info: &DeviceInfo, thresholds: Thresholds) -> io::Result<
 }
 
 fn text(info: &DeviceInfo, thresholds: Thresholds) -> String {
-    let Thresholds { gemv_most, mma_from, hopper_from, beside_from } = thresholds;
-    let device = info.name.clone();
-    let kept = Kept { version: VERSION, device, gemv_most, mma_from, hopper_from, beside_from };
+    let kept = Kept { version: VERSION, device: info.name.clone(), thresholds };
     serde_json::to_string_pretty(&kept).expect("plain data") + "\n"
 }
 
 fn read(text: &str, info: &DeviceInfo) -> Option<Thresholds> {
     let kept: Kept = serde_json::from_str(text).ok()?;
     let is_it = kept.version == VERSION && kept.device == info.name;
-    let Kept { gemv_most, mma_from, hopper_from, beside_from, .. } = kept;
-    is_it.then_some(Thresholds { gemv_most, mma_from, hopper_from, beside_from })
+    is_it.then_some(kept.thresholds)
 }
 
 #[cfg(all(test, feature = "emulator"))]
@@ -86,11 +80,11 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_for_the_same_device_and_version() {
         let info = Device::emulated(Emulation::default()).info().clone();
-        let thresholds = Thresholds { gemv_most: 1, mma_from: 3, hopper_from: 17, beside_from: 33 };
+        let thresholds = Thresholds { mma_from: 3, hopper_from: 17 };
         let kept = text(&info, thresholds);
         assert_eq!(read(&kept, &info), Some(thresholds));
         assert_eq!(read(&kept, &DeviceInfo { name: "another".into(), ..info.clone() }), None);
-        for (from, to) in [("\"version\": 1", "\"version\": 0"), ("17", "-17"), ("\"mma_from\"", "\"mma\"")] {
+        for (from, to) in [("\"version\": 2", "\"version\": 0"), ("17", "-17"), ("\"mma_from\"", "\"mma\"")] {
             let changed = kept.replace(from, to);
             assert_ne!(changed, kept);
             assert_eq!(read(&changed, &info), None, "{changed}");

@@ -37,21 +37,31 @@ use crate::{
 };
 
 /// The page.
-pub struct Simple;
+pub type Simple = OneFold<false>;
+
+/// The page of one fold: with a block for every row of slots, or with a single one (`frodo`).
+pub struct OneFold<const ONE_BLOCK: bool>;
 
 /// What the client keeps between query and answer.
 pub struct SimplePending {
     key: LweDecryptionKey,
 }
 
-impl LwePage for Simple {
-    const NAME: &'static str = "simple";
-    const SPEC: LweSpec = LweSpec { protocol: Protocol::Simple, one_block: false, second_fold: false };
+impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
+    const NAME: &'static str = if ONE_BLOCK { "frodo" } else { "simple" };
+    const SPEC: LweSpec = LweSpec {
+        protocol: if ONE_BLOCK { Protocol::Frodo } else { Protocol::Simple },
+        one_block: ONE_BLOCK,
+        second_fold: false,
+    };
     type Pending = SimplePending;
 
-    /// The minimum of query + answer + hint / look-ups bytes, that is
+    /// With a single block, every slot is a column. Otherwise the minimum of query + answer + hint / look-ups bytes, that is
     /// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`.
     fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize {
+        if ONE_BLOCK {
+            return slots;
+        }
         let row_cost = ANSWER_WORD + HINT_WORD * lwe.n() as f64 / LOOKUPS_PER_EPOCH;
         ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
     }

@@ -177,7 +177,7 @@ unsafe fn multiply_point<L: Lanes, const K: usize>(
     // SAFETY: the caller has the instruction set and says that the buffers are long enough.
     unsafe {
         let slot = |k: usize| ((element + k) * plan.degree + point) * 2 * L::WIDTH;
-        let mut acc: [L::Sums; K] = std::array::from_fn(|k| L::load_sums(sums.as_ptr().add(slot(k))));
+        let mut acc: [L::Wide; K] = std::array::from_fn(|k| L::load_wide(sums.as_ptr().add(slot(k))));
         for (block, alpha) in alpha.chunks_exact(rank).enumerate() {
             let value = L::load(transforms.as_ptr().add((block * plan.degree + point) * L::WIDTH));
             for (k, acc) in acc.iter_mut().enumerate() {
@@ -185,7 +185,7 @@ unsafe fn multiply_point<L: Lanes, const K: usize>(
             }
         }
         for (k, acc) in acc.into_iter().enumerate() {
-            L::store_sums(sums.as_mut_ptr().add(slot(k)), acc);
+            L::store_wide(sums.as_mut_ptr().add(slot(k)), acc);
         }
     }
 }
@@ -202,10 +202,10 @@ unsafe fn reduce_sums<L: Lanes>(residues: &RingResidues, sums: &mut [u32], value
     unsafe {
         let (modulus, inverse) = (L::splat(p), L::splat(residues.montgomery));
         for (sum, value) in sums.chunks_exact_mut(2 * L::WIDTH).zip(values.chunks_exact_mut(L::WIDTH)) {
-            let total = L::load_sums(sum.as_ptr());
+            let total = L::load_wide(sum.as_ptr());
             let quotient = L::mul_low(L::low(total), inverse);
             // The high word is below 8 p, so this is in 0..9p.
-            let mut rest = L::add(L::sub(L::high(total), L::mul_high(quotient, modulus)), modulus);
+            let mut rest = L::add(L::sub(L::high(total), L::high(L::mul_splat(quotient, modulus))), modulus);
             for factor in [8, 4, 2, 1] {
                 rest = reduce_once::<L>(rest, L::splat(factor * p));
             }

@@ -21,7 +21,7 @@ pub(super) unsafe fn mul_shoup<L: Lanes>(
 ) -> L::Words {
     // SAFETY: the caller has the instruction set.
     unsafe {
-        let quotient = L::mul_high(a, w_shoup);
+        let quotient = L::high(L::mul_splat(a, w_shoup));
         L::sub(L::mul_low(a, w), L::mul_low(quotient, p))
     }
 }

@@ -116,7 +116,7 @@ impl Lazy {
     ) -> L::Words {
         // SAFETY: the caller says so.
         unsafe {
-            let quotient = L::mul_high_each(y, by.companion);
+            let quotient = L::high(L::mul_wide(y, by.companion));
             L::sub(L::mul_low(y, by.w), L::mul_low(quotient, field.p))
         }
     }
@@ -196,7 +196,7 @@ impl Canonical {
     ) -> L::Words {
         unsafe {
             let quotient = L::mul_low(y, by.companion);
-            L::sub_mod(L::mul_high_each(y, by.w), L::mul_high_each(quotient, field.p), field.p)
+            L::sub_mod(L::high(L::mul_wide(y, by.w)), L::high(L::mul_wide(quotient, field.p)), field.p)
         }
     }
 

@@ -8,11 +8,7 @@ use crate::lanes::{Avx2, Avx512, Lanes};
 ///
 /// # Safety
 /// Every method needs the instruction set of the implementation.
-pub(crate) trait Words<const W: usize>: Lanes + Copy {
-    /// The high halves of the products, lane by lane.
-    unsafe fn mul_high_each(a: Self::Words, b: Self::Words) -> Self::Words;
-    /// `a - b`, plus `p` where that is negative.
-    unsafe fn sub_mod(a: Self::Words, b: Self::Words, p: Self::Words) -> Self::Words;
+pub(crate) trait Words<const W: usize>: Lanes {
     /// Lane `i` of vector `j` becomes lane `j` of vector `i`.
     unsafe fn transpose(rows: [Self::Words; W]) -> [Self::Words; W];
 }
@@ -59,23 +55,6 @@ unsafe fn quarter_avx512([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Words<8> for Avx2 {
     #[inline(always)]
-    unsafe fn mul_high_each(a: __m256i, b: __m256i) -> __m256i {
-        unsafe {
-            let even = _mm256_mul_epu32(a, b);
-            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
-            _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn sub_mod(a: __m256i, b: __m256i, p: __m256i) -> __m256i {
-        unsafe {
-            let not_negative = _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);
-            _mm256_add_epi32(_mm256_sub_epi32(a, b), _mm256_andnot_si256(not_negative, p))
-        }
-    }
-
-    #[inline(always)]
     unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
         unsafe {
             let [a, b, c, d, e, f, g, h] = rows;
@@ -90,24 +69,6 @@ impl Words<8> for Avx2 {
 // SAFETY of all blocks: the caller has AVX-512 F.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Words<16> for Avx512 {
-    #[inline(always)]
-    unsafe fn mul_high_each(a: __m512i, b: __m512i) -> __m512i {
-        const EVEN: __mmask16 = 0x5555;
-        unsafe {
-            let even = _mm512_mul_epu32(a, b);
-            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
-            _mm512_mask_shuffle_epi32::<0b11_11_01_01>(odd, EVEN, even)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn sub_mod(a: __m512i, b: __m512i, p: __m512i) -> __m512i {
-        unsafe {
-            let difference = _mm512_sub_epi32(a, b);
-            _mm512_mask_add_epi32(difference, _mm512_cmplt_epu32_mask(a, b), difference, p)
-        }
-    }
-
     #[inline(always)]
     unsafe fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
         unsafe {

@@ -1,13 +1,14 @@
 //! Vectors of residues modulo a prime.
 
-use super::{montgomery::Montgomery, wide_lanes::WideLanes};
+use super::montgomery::Montgomery;
+use crate::lanes::Lanes;
 
 /// Arithmetic modulo p in all lanes. Operands and results are canonical unless a method says otherwise.
 ///
 /// # Safety
 /// The methods need the instruction set of `L`.
 #[derive(Clone, Copy)]
-pub(crate) struct Residues<L: WideLanes> {
+pub(crate) struct Residues<L: Lanes> {
     p: L::Words,
     /// p^-1 mod 2^32.
     inverse: L::Words,
@@ -17,7 +18,7 @@ pub(crate) struct Residues<L: WideLanes> {
 
 // SAFETY of all blocks: the caller has the instruction set.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<L: WideLanes> Residues<L> {
+impl<L: Lanes> Residues<L> {
     #[inline(always)]
     pub(crate) unsafe fn new(montgomery: Montgomery) -> Self {
         let (p, inverse) = (montgomery.p(), montgomery.inverse());
@@ -40,7 +41,7 @@ impl<L: WideLanes> Residues<L> {
     pub(crate) unsafe fn mul(self, a: L::Words, w: L::Words) -> L::Words {
         unsafe {
             let product = L::mul_wide(a, w);
-            self.reduce(product, L::high_half(product))
+            self.reduce(product, L::high(product))
         }
     }
 
@@ -49,7 +50,7 @@ impl<L: WideLanes> Residues<L> {
     pub(crate) unsafe fn mul_splat(self, a: L::Words, w: L::Words) -> L::Words {
         unsafe {
             let product = L::mul_splat(a, w);
-            self.reduce(product, L::high_half(product))
+            self.reduce(product, L::high(product))
         }
     }
 
@@ -57,7 +58,7 @@ impl<L: WideLanes> Residues<L> {
     #[inline(always)]
     pub(crate) unsafe fn reduce_sum(self, x: L::Wide) -> L::Words {
         unsafe {
-            let high = L::high_half(x);
+            let high = L::high(x);
             self.reduce(x, L::min(high, L::sub(high, self.p)))
         }
     }
@@ -73,7 +74,7 @@ impl<L: WideLanes> Residues<L> {
     unsafe fn reduce(self, low: L::Wide, high: L::Words) -> L::Words {
         unsafe {
             let quotient = L::mul_low_half(low, self.inverse);
-            self.sub(high, L::high_half(L::mul_low_half(quotient, self.p)))
+            self.sub(high, L::high(L::mul_low_half(quotient, self.p)))
         }
     }
 }

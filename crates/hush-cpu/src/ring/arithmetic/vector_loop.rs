@@ -1,9 +1,8 @@
 //! Loops over words, compiled for the vectors of every level.
 
-use super::wide_lanes::WideLanes;
 use crate::{
     Level,
-    lanes::{Avx2, Avx512, Scalar},
+    lanes::{Avx2, Avx512, Lanes, Scalar},
 };
 
 /// A loop over vectors of words.
@@ -13,7 +12,7 @@ pub(crate) trait VectorLoop {
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
-    unsafe fn run<L: WideLanes>(self);
+    unsafe fn run<L: Lanes>(self);
 }
 
 /// Runs a loop as it was compiled for `level`. On a machine without that level this is undefined behaviour: see

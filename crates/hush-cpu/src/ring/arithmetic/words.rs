@@ -4,10 +4,10 @@ use super::{
     montgomery::Montgomery,
     residues::Residues,
     vector_loop::{self, VectorLoop},
-    wide_lanes::WideLanes,
 };
 use crate::{
     Level,
+    lanes::Lanes,
     ring::{Limb, ModRing},
 };
 
@@ -70,7 +70,7 @@ struct Subtract<'a> {
 
 impl VectorLoop for Subtract<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
         for (difference, (x, y)) in self.difference.chunks_exact_mut(L::WIDTH).zip(operands) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
@@ -91,7 +91,7 @@ struct Add<'a> {
 
 impl VectorLoop for Add<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         for (sum, part) in self.sum.chunks_exact_mut(L::WIDTH).zip(self.part.chunks_exact(L::WIDTH)) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
             unsafe {
@@ -113,7 +113,7 @@ struct AddScaled<'a> {
 
 impl VectorLoop for AddScaled<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         for (sum, part) in self.sum.chunks_exact_mut(L::WIDTH).zip(self.part.chunks_exact(L::WIDTH)) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
             unsafe {
@@ -134,7 +134,7 @@ struct Multiply<'a> {
 
 impl VectorLoop for Multiply<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let operands = self.x.chunks_exact(L::WIDTH).zip(self.y.chunks_exact(L::WIDTH));
         for (product, (x, y)) in self.product.chunks_exact_mut(L::WIDTH).zip(operands) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
@@ -155,7 +155,7 @@ struct CentreDigits<'a> {
 
 impl VectorLoop for CentreDigits<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         for (to, digits) in self.to.chunks_exact_mut(L::WIDTH).zip(self.digits.chunks_exact(L::WIDTH)) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
             unsafe {

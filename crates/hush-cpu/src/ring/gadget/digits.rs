@@ -9,11 +9,11 @@ use hush_math::{gadget::Gadget, rns::Rns};
 
 use crate::{
     Level,
+    lanes::Lanes,
     ring::arithmetic::{
         montgomery::Montgomery,
         residues::Residues,
         vector_loop::{self, VectorLoop},
-        wide_lanes::WideLanes,
     },
 };
 
@@ -104,7 +104,7 @@ impl MixedRadix {
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.
     #[inline(always)]
-    unsafe fn words<L: WideLanes, const LIMBS: usize>(
+    unsafe fn words<L: Lanes, const LIMBS: usize>(
         &self,
         residues: *const u32,
         degree: usize,
@@ -129,8 +129,8 @@ impl MixedRadix {
                 for j in 1..LIMBS {
                     sum = L::add_wide(sum, L::mul_splat(mixed[j], L::splat(self.radix[j][column])));
                 }
-                words[column] = L::low_half(sum);
-                words[column + 1] = L::high_half(sum);
+                words[column] = L::low(sum);
+                words[column + 1] = L::high(sum);
                 carry = L::shift_down(sum);
             }
             words
@@ -172,7 +172,7 @@ struct Decompose<'a, const LIMBS: usize> {
 
 impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let degree = self.residues.len() / LIMBS;
         let mask = (1u32 << self.gadget.width) - 1;
         for i in (0..degree).step_by(L::WIDTH) {

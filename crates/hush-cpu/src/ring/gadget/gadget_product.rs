@@ -4,9 +4,10 @@ use super::{
     gadget_rows::{GadgetRows, Sink},
     scratch::Scratch,
 };
+use crate::lanes::Lanes;
 use crate::ring::{
     ModRing,
-    arithmetic::{residues::Residues, wide_lanes::WideLanes, words},
+    arithmetic::{residues::Residues, words},
     tables::GadgetTables,
 };
 
@@ -68,7 +69,7 @@ struct AddTo<'a> {
 
 impl Sink for AddTo<'_> {
     #[inline(always)]
-    unsafe fn put<L: WideLanes>(
+    unsafe fn put<L: Lanes>(
         &mut self,
         residues: Residues<L>,
         limb: usize,

@@ -1,12 +1,12 @@
 //! Rows that meet digits: evaluation keys, and the rows of RGSW ciphertexts.
 
+use crate::lanes::Lanes;
 use crate::ring::{
     ModRing,
     arithmetic::{
         montgomery::Montgomery,
         residues::Residues,
         vector_loop::{self, VectorLoop},
-        wide_lanes::WideLanes,
     },
 };
 
@@ -108,7 +108,7 @@ pub(in crate::ring) trait Sink {
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
-    unsafe fn put<L: WideLanes>(
+    unsafe fn put<L: Lanes>(
         &mut self,
         residues: Residues<L>,
         limb: usize,
@@ -130,7 +130,7 @@ struct LayOut<'a> {
 
 impl VectorLoop for LayOut<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let blocks = self.words.chunks_exact_mut(BLOCK).skip(self.index).step_by(self.count);
         for (to, from) in blocks.zip(self.from.chunks_exact(BLOCK)) {
             for (to, from) in to.chunks_exact_mut(L::WIDTH).zip(from.chunks_exact(L::WIDTH)) {
@@ -162,7 +162,7 @@ trait Sum {
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
-    unsafe fn add<L: WideLanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide;
+    unsafe fn add<L: Lanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide;
 }
 
 /// Sums stay below `2^33 p` by themselves, and p is below 2^31.
@@ -170,7 +170,7 @@ struct Exact;
 
 impl Sum for Exact {
     #[inline(always)]
-    unsafe fn add<L: WideLanes>(_: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
+    unsafe fn add<L: Lanes>(_: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
         // SAFETY: the caller says so.
         unsafe { L::add_wide(sum, product) }
     }
@@ -181,7 +181,7 @@ struct Modular;
 
 impl Sum for Modular {
     #[inline(always)]
-    unsafe fn add<L: WideLanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
+    unsafe fn add<L: Lanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
         // SAFETY: the caller says so.
         unsafe { residues.add_wide(sum, product) }
     }
@@ -189,7 +189,7 @@ impl Sum for Modular {
 
 impl<O: Sink> Multiply<'_, O> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes, S: Sum>(self) {
+    unsafe fn run<L: Lanes, S: Sum>(self) {
         let RowShape { rows, polys } = self.shape;
         for (index, block) in self.rows.chunks_exact(rows * BLOCK).enumerate() {
             let poly = index % polys;
@@ -217,7 +217,7 @@ impl<O: Sink> Multiply<'_, O> {
 /// # Safety
 /// The CPU must have the instruction set of `L`, and the pointers must be valid for all these vectors.
 #[inline(always)]
-unsafe fn sums<L: WideLanes, S: Sum>(
+unsafe fn sums<L: Lanes, S: Sum>(
     residues: Residues<L>,
     values: *const u32,
     degree: usize,
@@ -244,7 +244,7 @@ struct Narrow<'a, O>(Multiply<'a, O>);
 
 impl<O: Sink> VectorLoop for Narrow<'_, O> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         // SAFETY: the caller says so.
         unsafe { self.0.run::<L, Exact>() };
     }
@@ -254,7 +254,7 @@ struct Wide<'a, O>(Multiply<'a, O>);
 
 impl<O: Sink> VectorLoop for Wide<'_, O> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         // SAFETY: the caller says so.
         unsafe { self.0.run::<L, Modular>() };
     }
@@ -274,7 +274,7 @@ mod tests {
 
     impl Sink for Keep {
         #[inline(always)]
-        unsafe fn put<L: WideLanes>(
+        unsafe fn put<L: Lanes>(
             &mut self,
             _: Residues<L>,
             _: usize,

@@ -6,6 +6,7 @@
 //! remainder modulo p_j makes the division exact, which modulo 2^32 is a product with the inverse of p_j. So every step
 //! is exact.
 
+use crate::lanes::Lanes;
 use hush_math::rns::Rns;
 
 use crate::ring::{
@@ -14,7 +15,6 @@ use crate::ring::{
         montgomery::Montgomery,
         residues::Residues,
         vector_loop::{self, VectorLoop},
-        wide_lanes::WideLanes,
     },
 };
 
@@ -89,7 +89,7 @@ impl NarrowSwitch {
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.
     #[inline(always)]
-    unsafe fn round<L: WideLanes>(&self, residues: *const u32, degree: usize) -> L::Words {
+    unsafe fn round<L: Lanes>(&self, residues: *const u32, degree: usize) -> L::Words {
         // SAFETY: the caller says so.
         unsafe {
             let mut mixed = [L::splat(0); MAX_LIMBS];
@@ -125,7 +125,7 @@ struct Round<'a> {
 
 impl VectorLoop for Round<'_> {
     #[inline(always)]
-    unsafe fn run<L: WideLanes>(self) {
+    unsafe fn run<L: Lanes>(self) {
         let mask = u32::MAX >> (u32::BITS - self.switch.bits);
         for i in (0..self.degree).step_by(L::WIDTH) {
             let words = self.words[i..].as_mut_ptr();

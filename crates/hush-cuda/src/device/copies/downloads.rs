@@ -4,7 +4,7 @@ use cudarc::driver::result;
 
 use crate::device::{
     CudaError, UPLOAD_BYTES,
-    driver::failed,
+    calls::failed,
     memory::pinned::PinnedBuffer,
     stream::{Event, Stream},
 };

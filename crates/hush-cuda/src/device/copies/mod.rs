@@ -1,13 +1,11 @@
-//! Copies between the host and a device, between devices, and within the host.
+//! Copies between the host and a device, and within the host.
 //!
-//! `uploads` and `downloads` go over the link while the device does other work, through pinned memory. `peers` copies from GPU to
-//! GPU. [`copy`] is for the host's own memory, by several threads.
+//! `uploads` and `downloads` go over the link while the device does other work, through pinned memory. [`copy`] is for the host's own
+//! memory, by several threads.
 
 #[cfg(feature = "driver")]
 pub(super) mod downloads;
 mod host;
-#[cfg(feature = "driver")]
-pub(super) mod peers;
 #[cfg(feature = "driver")]
 pub(super) mod uploads;
 

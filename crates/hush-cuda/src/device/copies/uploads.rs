@@ -3,8 +3,9 @@
 use cudarc::driver::result;
 
 use crate::device::{
-    CudaError, UPLOAD_BYTES, copies,
-    driver::{allocate, failed},
+    CudaError, UPLOAD_BYTES,
+    calls::{allocate, failed},
+    copies,
     memory::pinned::PinnedBuffer,
     stream::{Event, Stream},
 };

@@ -8,7 +8,10 @@ use std::{
 };
 
 use super::pool::Pool;
-use crate::device::id::DeviceId;
+use crate::device::{
+    id::DeviceId,
+    launch::{Arg, Memory},
+};
 
 /// A type that device memory holds: any bits are a value.
 ///
@@ -153,3 +156,31 @@ impl<T: Word> Clone for Slice<'_, T> {
 }
 
 impl<T: Word> Copy for Slice<'_, T> {}
+
+impl Arg<'_> {
+    /// A structure that points into `memory`, and into none of another device.
+    pub fn pointing_into<T: Word>(self, memory: &Slice<'_, T>) -> Self {
+        match self {
+            Self::Bytes(bytes) => Self::View(bytes, Memory(memory.device())),
+            other => other,
+        }
+    }
+}
+
+impl<T: Word> From<&Buffer<T>> for Arg<'_> {
+    fn from(buffer: &Buffer<T>) -> Self {
+        buffer.slice(..).into()
+    }
+}
+
+impl<T: Word> From<&Slice<'_, T>> for Arg<'_> {
+    fn from(slice: &Slice<'_, T>) -> Self {
+        Self::Pointer(slice.address(), Memory(slice.device()))
+    }
+}
+
+impl<T: Word> From<Slice<'_, T>> for Arg<'_> {
+    fn from(slice: Slice<'_, T>) -> Self {
+        (&slice).into()
+    }
+}

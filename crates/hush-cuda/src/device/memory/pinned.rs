@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cudarc::driver::result;
 
-use crate::device::{CudaError, UPLOAD_BYTES, driver::failed};
+use crate::device::{CudaError, UPLOAD_BYTES, calls::failed};
 
 /// A buffer of [`UPLOAD_BYTES`] bytes. The context must be current when it is made and when it is dropped; then the device must be
 /// done with it.

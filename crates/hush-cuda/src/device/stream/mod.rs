@@ -8,7 +8,7 @@ use cudarc::driver::{
     sys,
 };
 
-use super::{CudaError, driver::failed};
+use super::{CudaError, calls::failed};
 
 /// A stream of its own: it waits for no other unless it is told to.
 pub(super) struct Stream(sys::CUstream);

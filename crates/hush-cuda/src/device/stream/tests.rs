@@ -301,7 +301,7 @@ fn a_fold_turns_points_over_in_a_branch() {
         let db = CudaNttDb::upload(&device, &ones).expect("there is room");
         let selectors = device.upload(&vec![1u32; 2 * rows * points]).expect("there is room");
         let moduli = [Modulus::new(2_147_483_647)];
-        let kernel = Some(RlweFoldKernel::HopperBeside);
+        let kernel = Some(RlweFoldKernel::Hopper);
         let folded = fold_rows(&device, &moduli, &db, &[&selectors], kernel).expect("the shapes fit");
         assert!(!now::<128>(&folded[0]).contains(&5), "nobody has waited for it");
         gpu(&device).finish_side().expect("it is there");

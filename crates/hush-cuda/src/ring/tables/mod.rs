@@ -17,9 +17,9 @@ use hush_math::{modulus::Modulus, ring::Ring};
 use hush_ops::OpsError;
 
 use self::{
-    arithmetic::Arithmetic,
+    arithmetic::{Arithmetic, inverse_of_odd},
     degree::Degree,
-    factors::{forward_table, inverse_of_odd, inverse_table, table_words},
+    factors::{forward_table, inverse_table, table_words},
 };
 use crate::device::{Arg, Buffer, Device};
 

@@ -6,8 +6,7 @@ use std::{
     time::Instant,
 };
 
-pub use crate::ntt::{NttRates, ntt_rates};
-use crate::{CpuError, Level, lwe_fold};
+use hush_cpu::{CpuError, Level};
 
 /// Measurements of which the best counts.
 const RUNS: usize = 5;
@@ -24,7 +23,7 @@ const AHEAD: usize = 1024;
 ///
 /// Every thread reads its share in order, four streams at a time, with prefetches: the fastest pattern known. Less
 /// than 1 KiB a thread is not measured and gives 0.
-pub fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
+pub(crate) fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
     let share = bytes.len() / threads.max(1) / (STREAMS * STEP) * (STREAMS * STEP);
     if share == 0 {
         return 0.0;
@@ -52,7 +51,7 @@ pub fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
 ///
 /// # Errors
 /// [`CpuError::MissingLevel`] if the machine lacks `level`.
-pub fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuError> {
+pub(crate) fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuError> {
     const ITERATIONS: u64 = 2_000_000;
     let level = level.require()?;
     let seconds = best_seconds(threads, |_| {
@@ -62,7 +61,7 @@ pub fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuError> {
                 Level::Scalar => repeat_imul(ITERATIONS),
                 Level::Avx2 => repeat_vpmaddwd(ITERATIONS),
                 Level::Avx512 | Level::Avx512Ifma => repeat_vpdpbusd(ITERATIONS),
-                Level::Amx => lwe_fold::repeat_tdpbsud(ITERATIONS),
+                Level::Amx => repeat_tdpbsud(ITERATIONS),
             }
         }
     });
@@ -204,6 +203,37 @@ unsafe fn repeat_vpdpbusd(iterations: u64) {
             inout("rcx") iterations => _,
             clobber_abi("sysv64"),
             options(nomem, nostack),
+        );
+    }
+}
+
+/// Four tiles of 16 x 16 x 64 multiply-adds an iteration.
+///
+/// # Safety
+/// The CPU must have AMX, and this process the permission to use it.
+unsafe fn repeat_tdpbsud(iterations: u64) {
+    /// The memory operand of `ldtilecfg`: palette 1, eight tiles of 16 rows of 64 bytes.
+    #[repr(align(64))]
+    struct TileConfig([u8; 64]);
+    let mut config = TileConfig([0; 64]);
+    config.0[0] = 1;
+    config.0[16..32].copy_from_slice(&[64, 0].repeat(8));
+    config.0[48..56].fill(16);
+    // SAFETY: the CPU has AMX, says the caller; the tiles are zero after their configuration, and given back.
+    unsafe {
+        asm!(
+            "ldtilecfg [{config}]",
+            "2:",
+            "tdpbsud tmm0, tmm4, tmm6",
+            "tdpbsud tmm1, tmm5, tmm6",
+            "tdpbsud tmm2, tmm4, tmm7",
+            "tdpbsud tmm3, tmm5, tmm7",
+            "dec {n}",
+            "jnz 2b",
+            "tilerelease",
+            config = in(reg) &config,
+            n = inout(reg) iterations => _,
+            options(nostack),
         );
     }
 }
