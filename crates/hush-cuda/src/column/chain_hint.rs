@@ -12,7 +12,7 @@ use super::{
     pair_kernel::{LIMBS, PairKernel},
 };
 use crate::{
-    device::{Buffer, CudaError, Device, Launch},
+    device::{Arg, Buffer, CudaError, Device, Launch},
     ring::{self, CudaRing},
     squares::{launch_squares, squares},
 };
@@ -114,7 +114,7 @@ impl<'a> Chains<'a> {
             table.extend([self.device.address(&hint.slice(..))?, (hint.len() / self.degree) as u64]);
         }
         let table = self.device.upload(&table)?;
-        let args = [(&self.images).into(), (&table).into(), kept.view(), self.plan.lift.arg()];
+        let args = [(&self.images).into(), (&table).into(), kept.view(), Arg::of(&self.plan.lift)];
         self.device.launch("chain_lift", self.squares(self.hints), &args)?;
         ring::forward(self.device, kept, &self.images.slice(..), &self.images.slice(..))?;
         self.transpose(&self.images, &self.rows)?;
@@ -161,7 +161,7 @@ impl<'a> Chains<'a> {
             misfits.into(),
             (&self.images).into(),
             self.ring.kept().view(),
-            self.plan.join.arg(),
+            Arg::of(&self.plan.join),
         ];
         self.device.launch("chain_join", self.squares(self.hints), &args)?;
         Ok(columns)

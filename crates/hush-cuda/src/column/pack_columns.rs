@@ -5,7 +5,7 @@ use hush_ops::OpsError;
 
 use super::{CudaChain, pair_kernel::PairKernel};
 use crate::{
-    device::{Buffer, Device},
+    device::{Arg, Buffer, Device},
     ring::{self, CudaRing},
 };
 
@@ -27,7 +27,7 @@ pub(super) fn add_products(
         words.into(),
         (&chain.digits).into(),
         (&keys).into(),
-        chain.rows().arg(),
+        Arg::of(chain.rows()),
         ring.kept().view(),
         ring.kept().radix(),
     ];

@@ -8,6 +8,7 @@ use hush_ops::{
     OpsError,
     contract::{PowerKeys, RlweBatch},
 };
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{
     CudaChain,
@@ -43,7 +44,7 @@ fn kernel_for(info: &DeviceInfo, planes: usize) -> &'static PairKernel {
 
 /// As `PowerFold` in `kernels/power_fold.cuh`: addresses on the device.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct PowerFold {
     out: u64,
     masks: u64,
@@ -105,8 +106,7 @@ fn fold_in_parts(
             first_unit: first_unit as u32,
             reserved: 0,
         };
-        // SAFETY: `repr(C)` and laid out as in C++, without padding.
-        let args = [unsafe { Arg::of(&fold) }, kept.view(), ring.fold_gadget().view()];
+        let args = [Arg::of(&fold), kept.view(), ring.fold_gadget().view()];
         kernel_for(device.info(), units).launch(device, kept, [units as u32, 1, 1], &args)?;
     }
     Ok(RlweBatch { ciphertext_words, words })

@@ -1,6 +1,7 @@
 //! Fourier transforms of the polynomials of a plane, whose root of unity is a power of X (`kernels/power_terms.cu`).
 
 use hush_ops::OpsError;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{pair_kernel::LIMBS, views::FractionLift};
 use crate::{
@@ -51,9 +52,9 @@ pub(super) fn lift_and_transform(
         (&lifted).into(),
         from.words.into(),
         (from.first_unit as u32).into(),
-        from.shape.arg(),
-        first.arg(),
-        from.lift.arg(),
+        Arg::of(from.shape),
+        Arg::of(first),
+        Arg::of(from.lift),
         ring.view(),
     ];
     device.launch("power_terms_lift", first.launch(from.units), &args)?;
@@ -70,7 +71,7 @@ fn transform_from(
 ) -> Result<Buffer<u32>, CudaError> {
     for pass in passes {
         let transformed = device.alloc(polys.len())?;
-        let args = [(&transformed).into(), (&polys).into(), pass.arg(), ring.view()];
+        let args = [(&transformed).into(), (&polys).into(), Arg::of(pass), ring.view()];
         device.launch("power_terms", pass.launch(units), &args)?;
         polys = transformed;
     }
@@ -79,7 +80,7 @@ fn transform_from(
 
 /// As `TermsPass` in `kernels/power_terms.cu`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Immutable, IntoBytes)]
 struct TermsPass {
     terms: u32,
     done: u32,
@@ -110,11 +111,6 @@ impl TermsPass {
         let coefficients = if self.radix < 4 { 1 } else { self.radix / 2 };
         let threads = self.terms / self.radix * LIMBS as u32 * self.degree / coefficients;
         Launch::grid([threads.div_ceil(THREADS), units as u32, 1], THREADS)
-    }
-
-    fn arg(&self) -> Arg<'_> {
-        // SAFETY: `repr(C)` and laid out as in C++, without padding.
-        unsafe { Arg::of(self) }
     }
 }
 

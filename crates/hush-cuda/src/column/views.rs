@@ -2,15 +2,13 @@
 
 use hush_math::{ring::Ring, rns::Rns};
 use hush_ops::contract::BALANCED_HALVES;
+use zerocopy::{Immutable, IntoBytes};
 
-use crate::{
-    device::Arg,
-    ring::{MAX_LIMBS, montgomery_form},
-};
+use crate::ring::{MAX_LIMBS, montgomery_form};
 
 /// As `FractionLift` in `kernels/lift_fraction.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(super) struct FractionLift {
     product: u32,
     factor: [u32; MAX_LIMBS],
@@ -31,17 +29,11 @@ impl FractionLift {
         }
         lift
     }
-
-    /// As an argument of a kernel.
-    pub(super) fn arg(&self) -> Arg<'_> {
-        // SAFETY: `repr(C)` and laid out as in C++, without padding.
-        unsafe { Arg::of(self) }
-    }
 }
 
 /// As `EntryJoin` in `kernels/chain_matrix.cu`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(super) struct EntryJoin {
     factor: u32,
     halves: u32,
@@ -66,11 +58,5 @@ impl EntryJoin {
             minus: second(p1.neg(1)),
             constant: second(p1.reduce(halves)),
         }
-    }
-
-    /// As an argument of a kernel.
-    pub(super) fn arg(&self) -> Arg<'_> {
-        // SAFETY: `repr(C)` and laid out as in C++, without padding.
-        unsafe { Arg::of(self) }
     }
 }

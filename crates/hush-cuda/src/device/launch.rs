@@ -1,5 +1,7 @@
 //! How a kernel is launched.
 
+use zerocopy::{Immutable, IntoBytes};
+
 use super::id::DeviceId;
 
 /// Most blocks of a grid in each dimension, on every GPU.
@@ -58,13 +60,9 @@ pub enum Arg<'a> {
 pub struct Memory(pub(super) DeviceId);
 
 impl<'a> Arg<'a> {
-    /// A structure by value.
-    ///
-    /// # Safety
-    /// `T` must be `repr(C)`, laid out as the kernel has it, without padding bytes.
-    pub unsafe fn of<T: Copy>(value: &'a T) -> Self {
-        // SAFETY: the caller says that all bytes are initialised.
-        Self::Bytes(unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) })
+    /// A structure by value, laid out as the kernel has it.
+    pub fn of(value: &'a (impl IntoBytes + Immutable)) -> Self {
+        Self::Bytes(value.as_bytes())
     }
 
     /// Where the driver finds the value.

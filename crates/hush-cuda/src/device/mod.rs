@@ -7,6 +7,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use zerocopy::IntoBytes;
+
 #[cfg(feature = "driver")]
 mod calls;
 mod copies;
@@ -284,9 +286,7 @@ impl Device {
     pub fn upload_into<T: Word>(&self, host: &[T], to: &Slice<'_, T>) -> Result<(), CudaError> {
         assert_eq!(host.len(), to.len());
         let address = self.address_for("an upload", to)?;
-        // SAFETY: words have no padding.
-        let bytes = unsafe { std::slice::from_raw_parts(host.as_ptr().cast(), size_of_val(host)) };
-        for (index, part) in bytes.chunks(UPLOAD_BYTES).enumerate() {
+        for (index, part) in host.as_bytes().chunks(UPLOAD_BYTES).enumerate() {
             self.ask(|runtime| runtime.upload(part, address + (index * UPLOAD_BYTES) as u64))?;
             self.uploaded.fetch_add(part.len() as u64, Ordering::Relaxed);
         }
@@ -313,8 +313,7 @@ impl Device {
     pub fn download_into<T: Word>(&self, from: &Slice<'_, T>, host: &mut [T]) -> Result<(), CudaError> {
         assert_eq!(from.len(), host.len());
         let address = self.address_for("a download", from)?;
-        // SAFETY: any bits are a value, and words have no padding.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(host.as_mut_ptr().cast(), from.bytes()) };
+        let bytes = host.as_mut_bytes();
         self.ask(|runtime| {
             let mut next = 0;
             runtime.download(address, bytes.len(), &mut |part| {

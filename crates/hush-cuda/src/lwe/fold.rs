@@ -2,6 +2,8 @@
 
 use std::{mem::offset_of, ops::Range};
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::device::{Arg, CudaError, Device, Slice};
 
 use super::{queries::PreparedQueries, tiles::CudaDb};
@@ -15,7 +17,7 @@ pub(super) struct ResultStrides {
 
 /// As `kernels/lwe_fold.cuh` has it.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct FoldShape {
     query_stride: u64,
     row_stride: u64,
@@ -48,8 +50,7 @@ pub(super) fn add_fold(
             reserved: 0,
         };
         let result = out.slice(pass.first * strides.query..);
-        // SAFETY: it is `repr(C)`, laid out as the kernel has it, and has no padding.
-        let shape = unsafe { Arg::of(&shape) };
+        let shape = Arg::of(&shape);
         let launch = pass.launch(device.info(), rows.len(), db.k_tiles());
         device.launch(pass.kernel_name(), launch, &[tiles.into(), prepared.into(), result.into(), shape])?;
     }

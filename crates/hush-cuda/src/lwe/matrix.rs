@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_he::entities::{MatrixShape, MatrixStructure, PublicMatrix};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::device::{Arg, CudaError, Device};
 
@@ -117,7 +118,7 @@ fn prepare_plain(
 
 /// As `kernels/negacyclic.cu` has it.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct RingBlocks {
     columns: u32,
     n: u32,
@@ -148,8 +149,7 @@ fn prepare_ring(
             log_degree: degree.ilog2(),
             first: pass.first as u32,
         };
-        // SAFETY: it is `repr(C)`, laid out as the kernel has it, and has no padding.
-        let ring = unsafe { Arg::of(&ring) };
+        let ring = Arg::of(&ring);
         let args = [tiles.into(), (&alpha).into(), ring, (pass.padded as u32).into()];
         device.launch("split_negacyclic", split_launch(pass, prepared.k_tiles()), &args)?;
     }

@@ -3,6 +3,7 @@
 use std::mem::offset_of;
 
 use hush_ops::contract::LweQueries;
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::device::{Arg, Buffer, CudaError, Device, Launch, Slice};
 
@@ -36,7 +37,7 @@ pub(super) struct WordView<'a> {
 
 /// As `kernels/split_queries.cu` has it.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct WordShape {
     query_stride: u64,
     column_stride: u64,
@@ -114,8 +115,7 @@ impl PreparedQueries {
             };
             let tiles = tiles.slice(first_tile * pass.tile_bytes()..);
             let words = view.words.slice(pass.first * view.query_stride..);
-            // SAFETY: it is `repr(C)`, laid out as the kernel has it, and has no padding.
-            let shape = unsafe { Arg::of(&shape) };
+            let shape = Arg::of(&shape);
             let args = [tiles.into(), words.into(), shape, (pass.padded as u32).into()];
             device.launch("split_queries", split_launch(pass, k_tiles), &args)?;
         }

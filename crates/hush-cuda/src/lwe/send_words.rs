@@ -1,15 +1,16 @@
 //! The words of an answer, rounded and packed.
 
 use hush_ops::contract::{self, LweBatch, Rounding};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID, Word};
+use crate::device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
 
 /// As `SentRows` in `kernels/send_words.cu`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 struct SentRows {
     first: u64,
     count: u64,
@@ -19,9 +20,6 @@ struct SentRows {
 }
 
 const _: () = assert!(size_of::<SentRows>() == 32);
-
-// SAFETY: integers, without padding.
-unsafe impl Word for SentRows {}
 
 /// As [`hush_ops::contract::LweOps::send_words`], for rows that are there: one launch, and one download.
 pub(super) fn send_words(

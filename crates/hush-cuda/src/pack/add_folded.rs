@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use hush_ops::{OpsError, pack_shape::PackShape};
+use zerocopy::{Immutable, IntoBytes};
 
 use super::columns::PackColumns;
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
 
 /// As `Delta` of `kernels/pack.cu`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 struct Delta([u32; MAX_LIMBS]);
 
 const _: () = assert!(size_of::<Delta>() == 16);
@@ -51,9 +52,8 @@ pub(super) fn add_folded(
         let out = QueryPointers::new(device, packed.iter().map(|words| words.slice(..)))?;
         let words = folded.slice(pass * MAX_PASS * shape.rows()..);
         let grid = [columns.len() as u32, kept.limbs() as u32, packed.len() as u32];
-        // SAFETY: laid out as the kernel has it, without padding.
-        let delta = unsafe { Arg::of(&delta) };
-        let args = [out.arg(), words.into(), kept.view(), view.arg(), delta, lift.arg()];
+        let delta = Arg::of(&delta);
+        let args = [Arg::of(&out), words.into(), kept.view(), Arg::of(&view), delta, Arg::of(&lift)];
         device.launch(kept.degree().pick(kernels), kept.degree().launch(grid, 1), &args)?;
     }
     Ok(())

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use hush_ops::{OpsError, pack_shape::PackShape};
-
-use crate::device::Arg;
+use zerocopy::{Immutable, IntoBytes};
 
 /// As `PackColumns` of `kernels/pack.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub(crate) struct PackColumns {
     degree: u32,
     rows: u32,
@@ -42,11 +41,5 @@ impl PackColumns {
             first: columns.start as u32,
             first_row: shape.rows_of(columns.clone()).start as u32,
         })
-    }
-
-    /// As an argument of a kernel.
-    pub(crate) fn arg(&self) -> Arg<'_> {
-        // SAFETY: laid out as the kernels have it, without padding.
-        unsafe { Arg::of(self) }
     }
 }

@@ -6,7 +6,7 @@ use hush_ops::{OpsError, ntt_tiling::NttTiling, pack_shape::PackShape};
 
 use super::columns::PackColumns;
 use crate::{
-    device::{Buffer, Device},
+    device::{Arg, Buffer, Device},
     ring::{CudaNttDb, CudaRing, Lift, MAX_POLY_COLUMNS, TILE_ROWS, lift_plaintexts},
     squares::{launch_squares, squares},
 };
@@ -46,7 +46,7 @@ pub(super) fn lift_hint(
         let words = device.alloc(polys * columns.len() * degree)?;
         let launch = launch_squares([squares(degree), squares(polys), columns.len() as u32]);
         let numbers = [n, first, polys].map(|number| (number as u32).into());
-        let args = [&[(&words).into(), hint.into(), shape.arg()], &numbers[..]].concat();
+        let args = [&[(&words).into(), hint.into(), Arg::of(&shape)], &numbers[..]].concat();
         device.launch("lift_hint", launch, &args)?;
         let residues = device.alloc(polys * columns.len() * kept.poly_words())?;
         lift_plaintexts(device, kept, lift, &words.slice(..), &residues.slice(..))?;

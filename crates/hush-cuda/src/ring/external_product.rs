@@ -3,6 +3,7 @@
 use std::mem::offset_of;
 
 use hush_ops::OpsError;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{CudaRing, stages::Stage};
 use crate::{
@@ -33,7 +34,7 @@ pub struct Ciphertexts<'a> {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct CiphertextsView {
     bases: u64,
     first: u64,
@@ -126,17 +127,25 @@ pub fn external_products(
         let rgsw = products.rgsw.slice(first..);
         if is_whole {
             let launch = stage.launch(grid(products.items));
-            let args = [arg(&out), arg(&y), arg(&x), rgsw.into(), arg(&z), kept.view(), gadget.view()];
+            let args = [
+                Arg::of(&out),
+                Arg::of(&y),
+                Arg::of(&x),
+                rgsw.into(),
+                Arg::of(&z),
+                kept.view(),
+                gadget.view(),
+            ];
             device.launch(kept.pick(WHOLE, "external_stage_11_wide"), launch, &args)?;
             continue;
         }
         let digits = device.alloc::<u32>(queries * query_words)?;
         let launch = kept.degree().launch(grid(2 * products.items), kept.limbs());
-        let args = [(&digits).into(), arg(&y), arg(&x), kept.view(), gadget.view()];
+        let args = [(&digits).into(), Arg::of(&y), Arg::of(&x), kept.view(), gadget.view()];
         device.launch(kept.pick(["external_decompose"; 4], "external_decompose_wide"), launch, &args)?;
 
         let launch = kept.degree().launch(grid(kept.limbs() * products.items), 1);
-        let args = [arg(&out), (&digits).into(), rgsw.into(), arg(&z), kept.view(), gadget.view()];
+        let args = [Arg::of(&out), (&digits).into(), rgsw.into(), Arg::of(&z), kept.view(), gadget.view()];
         device.launch(kept.pick(["external_product"; 4], "external_product_wide"), launch, &args)?;
     }
     Ok(())
@@ -146,11 +155,6 @@ pub fn external_products(
 /// grid.
 fn queries_at_once(query_words: usize) -> usize {
     (DIGIT_BYTES / size_of::<u32>() / query_words).clamp(1, MAX_GRID[2])
-}
-
-fn arg(view: &CiphertextsView) -> Arg<'_> {
-    // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
-    unsafe { Arg::of(view) }
 }
 
 #[cfg(test)]

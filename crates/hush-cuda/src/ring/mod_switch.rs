@@ -1,11 +1,12 @@
 //! Polynomials modulo Q_1 to powers of two, and these to the bytes of an answer.
 
 use hush_ops::{OpsError, contract};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{CudaRing, RingTables, tables::addresses::addresses};
 use crate::{
     Cuda,
-    device::{Arg, Buffer, CudaError, Device, Word},
+    device::{Arg, Buffer, CudaError, Device},
 };
 
 /// Polynomials of shared memory that coefficients of 64 bits take before they are packed.
@@ -13,7 +14,7 @@ const COEFFICIENT_POLYS: usize = 2;
 
 /// As `SentPoly` in `kernels/mod_switch.cu`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 struct SentPoly {
     offset: u64,
     bits: u32,
@@ -24,12 +25,9 @@ struct SentPoly {
 
 const _: () = assert!(size_of::<SentPoly>() == 24);
 
-// SAFETY: integers, without padding.
-unsafe impl Word for SentPoly {}
-
 /// As `SwitchJob` in `kernels/mod_switch.cu`; addresses on the device.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct SwitchJob {
     batches: u64,
     sent: u64,
@@ -84,7 +82,6 @@ pub(crate) fn switch(
     let kernel = ring.pick(kernels, "mod_switch_11_wide");
     let blocks = (polys.len() * sent.len()) as u32;
     let launch = degree.launch([blocks, 1, 1], ring.limbs().max(COEFFICIENT_POLYS));
-    // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
-    device.launch(kernel, launch, &[unsafe { Arg::of(&job) }, ring.view(), ring.radix()])?;
+    device.launch(kernel, launch, &[Arg::of(&job), ring.view(), ring.radix()])?;
     Ok(out)
 }

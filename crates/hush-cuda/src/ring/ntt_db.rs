@@ -1,6 +1,7 @@
 //! (5) Plaintexts to evaluation form.
 
 use hush_ops::OpsError;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{CudaRing, RingTables};
 use crate::{
@@ -13,7 +14,7 @@ const CHUNK_SYMBOLS: usize = 1 << 24;
 
 /// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`; as `Lift` in `kernels/lift.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub struct Lift {
     bits: u32,
     dropped: u32,
@@ -32,12 +33,6 @@ impl Lift {
     /// [`hush_ops::contract::round_word_up`].
     pub fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }
-    }
-
-    /// The lift as an argument of a kernel.
-    pub fn arg(&self) -> Arg<'_> {
-        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
-        unsafe { Arg::of(self) }
     }
 }
 
@@ -60,7 +55,7 @@ pub fn lift_plaintexts(
     let kernel = ring.pick(["ntt_db_6", "ntt_db_8", "ntt_db_11", "ntt_db_12"], "ntt_db_11_wide");
     let plaintexts = symbols.len() / degree.words();
     let launch = degree.launch([plaintexts as u32, ring.limbs() as u32, 1], 1);
-    device.launch(kernel, launch, &[to.into(), symbols.into(), lift.arg(), ring.view()])
+    device.launch(kernel, launch, &[to.into(), symbols.into(), Arg::of(&lift), ring.view()])
 }
 
 /// As [`hush_ops::contract::RingOps::ntt_db`].

@@ -8,6 +8,7 @@ use hush_ops::{
     contract::{RLWE_POLYS, RlweBatch, ciphertext_words},
     ntt_tiling::MAX_ROWS,
 };
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{
     CudaRing, MAX_LIMBS, Prime,
@@ -314,7 +315,7 @@ impl Pass<'_> {
     fn turn_selectors(&self, chunk: &Chunk<'_>, side: Option<&mut Side<'_>>) -> Result<(), CudaError> {
         let launch = launch_squares([chunk.squares(), self.db.row_tiles() as u32, self.polys as u32]);
         let rows = (self.db.tiling().rows() as u32).into();
-        let args = [chunk.selectors.into(), self.selectors.arg(), rows, chunk.points.arg()];
+        let args = [chunk.selectors.into(), Arg::of(&self.selectors), rows, Arg::of(&chunk.points)];
         self.launch(side, "rlwe_fold_selectors", launch, &args)
     }
 
@@ -322,9 +323,8 @@ impl Pass<'_> {
         let polys_and_points = (self.polys, chunk.points.count as usize);
         let (names, launch) = self.kernel.launch(self.device, self.db, polys_and_points, spared);
         let view = self.db.view();
-        // SAFETY: laid out as the kernels have it, without padding.
-        let ring = unsafe { Arg::of(self.ring) };
-        let (polys, points) = ((self.polys as u32).into(), chunk.points.arg());
+        let ring = Arg::of(self.ring);
+        let (polys, points) = ((self.polys as u32).into(), Arg::of(&chunk.points));
         let args = [chunk.sums.into(), chunk.selectors.into(), self.db.arg(&view), ring, polys, points];
         self.device.launch(self.arithmetic.pick(names), launch, &args)
     }
@@ -333,8 +333,13 @@ impl Pass<'_> {
         let columns = self.db.tiling().columns();
         let launch = launch_squares([chunk.squares(), squares(columns), self.polys as u32]);
         let padded = (self.db.padded_columns() as u32).into();
-        let args =
-            [self.results.arg(), chunk.sums.into(), (columns as u32).into(), padded, chunk.points.arg()];
+        let args = [
+            Arg::of(&self.results),
+            chunk.sums.into(),
+            (columns as u32).into(),
+            padded,
+            Arg::of(&chunk.points),
+        ];
         self.launch(side, "rlwe_fold_results", launch, &args)
     }
 
@@ -369,7 +374,7 @@ impl Chunk<'_> {
 
 /// As in `kernels/rlwe_fold.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 struct PassPoints {
     all: u32,
     first: u32,
@@ -378,17 +383,9 @@ struct PassPoints {
 
 const _: () = assert!(size_of::<PassPoints>() == 12);
 
-impl PassPoints {
-    /// As an argument of a kernel.
-    fn arg(&self) -> Arg<'_> {
-        // SAFETY: laid out as the kernels have it, without padding.
-        unsafe { Arg::of(self) }
-    }
-}
-
 /// Memory of each query of a pass; as in `kernels/rlwe_fold.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(crate) struct QueryPointers([u64; MAX_PASS]);
 
 const _: () = assert!(size_of::<QueryPointers>() == 512);
@@ -408,17 +405,11 @@ impl QueryPointers {
         }
         Ok(Self(pointers))
     }
-
-    /// As an argument of a kernel.
-    pub(crate) fn arg(&self) -> Arg<'_> {
-        // SAFETY: laid out as the kernels have it, without padding.
-        unsafe { Arg::of(self) }
-    }
 }
 
 /// As in `kernels/rlwe_fold.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct FoldPrime {
     prime: Prime,
     /// 2^8, 2^16, 2^24 with their Shoup quotients; if a prime is wide, as [`montgomery_factor`] gives them.
@@ -446,7 +437,7 @@ impl FoldPrime {
 
 /// As in `kernels/rlwe_fold.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 struct FoldRing {
     primes: [FoldPrime; MAX_LIMBS],
     log_degree: u32,

@@ -215,9 +215,8 @@ fn memory_of_another_device_is_refused() {
         refused(one.address(&others).map(drop), "a table of addresses");
         refused(fill_random(&one, &others, 7, 0), "launch of fill_random");
         let table = [others.address()];
-        // SAFETY: a number; it is not launched.
-        let view = unsafe { Arg::of(&table) }.pointing_into(&others);
-        // SAFETY: as above.
+        let view = Arg::of(&table).pointing_into(&others);
+        // SAFETY: it is not launched.
         refused(
             unsafe { one.launch_kernel("fill_random", Launch::new(1, 32), &[view]) },
             "launch of fill_random",

@@ -7,26 +7,18 @@ use std::{
     sync::Arc,
 };
 
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use super::pool::Pool;
 use crate::device::{
     id::DeviceId,
     launch::{Arg, Memory},
 };
 
-/// A type that device memory holds: any bits are a value.
-///
-/// # Safety
-/// Every pattern of bits must be a valid value, and there must be no padding.
-pub unsafe trait Word: Copy + Send + Sync + 'static {}
+/// A type that device memory holds: any bits are a value, and there is no padding.
+pub trait Word: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {}
 
-// SAFETY: integers.
-unsafe impl Word for u8 {}
-// SAFETY: integers.
-unsafe impl Word for i32 {}
-// SAFETY: integers.
-unsafe impl Word for u32 {}
-// SAFETY: integers.
-unsafe impl Word for u64 {}
+impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Word for T {}
 
 /// Device memory for `len` values. Dropping it gives it back to the device's pool: work that was queued before goes on with it,
 /// since all work of a device is done in order.

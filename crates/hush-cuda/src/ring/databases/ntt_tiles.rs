@@ -6,6 +6,7 @@ use hush_ops::{
     OpsError,
     ntt_tiling::{ALIGNMENT, GROUP_SLOTS, NttTiledDb, NttTiling},
 };
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{
     device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID, Slice},
@@ -31,7 +32,7 @@ pub struct CudaNttDb {
 
 /// As `NttTiles` of `kernels/ntt_tiles.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(in crate::ring) struct NttTiles {
     chunks: u64,
     rows: u32,
@@ -160,8 +161,7 @@ impl CudaNttDb {
 
     /// What kernels see of it, as an argument.
     pub(in crate::ring) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
-        // SAFETY: laid out as the kernels have it, without padding.
-        unsafe { Arg::of(view) }.pointing_into(&self.words.slice(..))
+        Arg::of(view).pointing_into(&self.words.slice(..))
     }
 
     /// As kernels see it.
@@ -191,27 +191,23 @@ struct Lines {
     len: usize,
 }
 
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line {
-    _bytes: [u8; ALIGNMENT],
-}
+#[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
+#[repr(C, align(64))]
+struct Line([u8; ALIGNMENT]);
 
 impl Lines {
     fn zeroed(len: usize) -> Self {
-        Self { lines: vec![Line { _bytes: [0; _] }; len.div_ceil(ALIGNMENT)], len }
+        Self { lines: vec![Line([0; _]); len.div_ceil(ALIGNMENT)], len }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: lines are bytes without padding, and as many as that.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+        &mut self.lines.as_mut_bytes()[..self.len]
     }
 }
 
 impl AsRef<[u8]> for Lines {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+        &self.lines.as_bytes()[..self.len]
     }
 }
 

@@ -4,13 +4,14 @@ use std::mem::offset_of;
 
 use hush_math::{gadget::Gadget, ring::Ring};
 use hush_ops::OpsError;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{MAX_LIMBS, arithmetic::Arithmetic, montgomery_form};
 use crate::device::Arg;
 
 /// As `GadgetView` in `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct GadgetView {
     digits: u32,
     width: u32,
@@ -89,8 +90,7 @@ impl GadgetTables {
 
     /// The gadget as an argument of a kernel (`GadgetView`).
     pub(crate) fn view(&self) -> Arg<'_> {
-        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
-        unsafe { Arg::of(&self.view) }
+        Arg::of(&self.view)
     }
 }
 

@@ -15,6 +15,7 @@ use std::{mem::offset_of, sync::Arc};
 
 use hush_math::{modulus::Modulus, ring::Ring};
 use hush_ops::OpsError;
+use zerocopy::{Immutable, IntoBytes};
 
 use self::{
     arithmetic::{Arithmetic, inverse_of_odd},
@@ -28,7 +29,7 @@ pub const MAX_LIMBS: usize = 4;
 
 /// As `Prime` in `kernels/modular.cuh`, and `WidePrime` in `kernels/wide_modular.cuh`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 pub struct Prime {
     /// The prime.
     pub p: u32,
@@ -42,7 +43,7 @@ pub struct Prime {
 
 /// As `RingView` and `WideRingView` in `kernels/ring.cuh`: a kernel argument by value.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub struct RingView {
     degree: u32,
     log_degree: u32,
@@ -61,7 +62,7 @@ const _: () = assert!(offset_of!(RingView, inverse_degree) == 144);
 
 /// As `MixedRadix` in `kernels/switch.cuh`: a kernel argument by value.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 pub struct MixedRadix {
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
     inverse: [u64; MAX_LIMBS],
@@ -151,14 +152,12 @@ impl RingTables {
 
     /// The ring as an argument of a kernel (`RingView`).
     pub fn view(&self) -> Arg<'_> {
-        // SAFETY: `repr(C)` and laid out as in C++ (asserted on both sides), without padding.
-        unsafe { Arg::of(&self.view) }.pointing_into(&self.factors.slice(..))
+        Arg::of(&self.view).pointing_into(&self.factors.slice(..))
     }
 
     /// The constants of the mixed radix as an argument of a kernel (`MixedRadix`).
     pub fn radix(&self) -> Arg<'_> {
-        // SAFETY: as above.
-        unsafe { Arg::of(&self.radix) }
+        Arg::of(&self.radix)
     }
 
     /// Bytes of the tables on the device, which rings that come from each other share.
