@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::CpuError;
+use thiserror::Error;
 
 /// The environment variable that forces a level.
 pub const LEVEL_VARIABLE: &str = "HUSH_CPU";
@@ -103,6 +103,35 @@ impl FromStr for Level {
             .find(|level| level.name() == value)
             .ok_or_else(|| CpuError::UnknownLevel { value: value.to_owned() })
     }
+}
+
+/// Why the CPU backend could not be set up.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CpuError {
+    /// `HUSH_CPU` is set to something else than a level's name.
+    #[error("HUSH_CPU is {value:?}, expected scalar, avx2, avx512, avx512ifma or amx")]
+    UnknownLevel {
+        /// What it is set to.
+        value: String,
+    },
+    /// A level was asked for that this machine does not have.
+    #[error(
+        "this machine has no {wanted}; its best level is {best} (set HUSH_CPU to that or a lower one, or unset it)"
+    )]
+    MissingLevel {
+        /// The level asked for.
+        wanted: Level,
+        /// The best level of the machine.
+        best: Level,
+    },
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
 }
 
 /// Whose cores these are: they differ in what they fetch ahead by themselves, and in how many ports multiply.

@@ -23,6 +23,11 @@ pub enum HeError {
         index: usize,
     },
     /// No preset of that name.
-    #[error("unknown parameter preset '{0}'; known: {known}", known = crate::params::preset_names())]
-    UnknownPreset(String),
+    #[error("unknown parameter preset '{name}'; known: {known}")]
+    UnknownPreset {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
 }

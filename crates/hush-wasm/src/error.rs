@@ -7,7 +7,7 @@ use hush_client::{
 use hush_protocol::{ProtocolError, wording::Slot};
 use wasm_bindgen::JsValue;
 
-use crate::object::{object, set};
+use crate::object::{milliseconds, object, set};
 
 /// What the driver throws: it makes a `HushError` of it.
 pub(crate) fn refused(code: &str, message: &str) -> JsValue {
@@ -22,7 +22,7 @@ pub(crate) fn thrown(error: &SessionError) -> JsValue {
             set(&thrown, "status", &f64::from(*status).into())
         }
         SessionError::Busy { retry_after: Some(wait), .. } => {
-            set(&thrown, "retryAfterMs", &crate::options::milliseconds(*wait).into());
+            set(&thrown, "retryAfterMs", &milliseconds(*wait).into());
         }
         _ => {}
     }

@@ -1,4 +1,6 @@
-//! JavaScript objects.
+//! JavaScript objects and numbers.
+
+use std::time::Duration;
 
 use js_sys::{Object, Reflect};
 use serde::Serialize;
@@ -21,4 +23,9 @@ pub(crate) fn set(object: &JsValue, name: &str, value: &JsValue) {
 /// `value` as JSON, for what is small and rarely asked for.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("names and numbers always have a JSON form")
+}
+
+/// Milliseconds for a timer.
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }

@@ -76,8 +76,3 @@ impl Options {
 fn wiped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Zeroizing<String>>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.map(Zeroizing::new))
 }
-
-/// Milliseconds for a timer.
-pub(crate) fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
-}

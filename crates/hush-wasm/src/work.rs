@@ -9,8 +9,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use crate::{
     error::failure,
     host::{MemoryHost, Needed, Told},
-    object::{object, set},
-    options::milliseconds,
+    object::{milliseconds, object, set},
 };
 
 /// A connection, an opening or look-ups under way. The driver calls `advance`, does what it says, and tells what came of it, until

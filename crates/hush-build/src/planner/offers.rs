@@ -1,7 +1,7 @@
 //! The tables that some records could have: protocols, parameter sets, forms, columns, tiers.
 
 use hush_engine::{Progress, host_batch, server_bytes};
-use hush_he::{HeError, params::MIN_SECURITY_BITS};
+use hush_he::params::{MIN_SECURITY_BITS, unknown_preset};
 use hush_protocol::{
     Protocol, ProtocolError,
     any_page::{Slots, TableParams},
@@ -236,7 +236,7 @@ pub(crate) fn plans(
     };
     let protocols: Vec<_> = Protocol::ALL.iter().copied().filter(is_asked).map(with_sets).collect();
     if let (true, Some(unknown)) = (protocols.iter().all(|(_, sets)| sets.is_empty()), &options.preset) {
-        return Err(ProtocolError::from(HeError::UnknownPreset(unknown.clone())).into());
+        return Err(ProtocolError::from(unknown_preset(unknown)).into());
     }
     progress.start("plan", protocols.len() as u64, "protocols");
     let of_each = protocols.par_iter().with_max_len(1).map(|(protocol, sets)| {

@@ -1,39 +1,11 @@
 //! The host of sessions that keep hints, keys and serials in files.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hush_protocol::{descriptor::BlobRef, wording::Wording};
-use thiserror::Error;
+use hush_protocol::descriptor::BlobRef;
 
 use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore, serials::SerialStore};
 use crate::session::{CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, KeyRequest};
-
-/// Why the files of the cache cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "each text says what its variant is")]
-pub enum FileCacheError {
-    #[error(
-        "cannot use the cache at {path}: {source} ({})",
-        Wording("set XDG_CACHE_HOME, or use {no-cache=true}")
-    )]
-    File { path: PathBuf, source: io::Error },
-    #[error(
-        "no home directory is known to keep the hint in: {}",
-        Wording("set XDG_CACHE_HOME, or use {no-cache=true}")
-    )]
-    NoDirectory,
-}
-
-impl FileCacheError {
-    pub(super) fn at(path: &Path, source: io::Error) -> Self {
-        Self::File { path: path.to_owned(), source }
-    }
-}
 
 /// The host of a session whose hints, keys and serials are files ([`HintCache`]), for this driver and others.
 pub struct FileHost {

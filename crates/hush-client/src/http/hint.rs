@@ -18,7 +18,7 @@ use etcetera::BaseStrategy;
 use hush_protocol::descriptor::BlobRef;
 use memmap2::Mmap;
 
-use super::{HintCache, files::FileCacheError, lock};
+use super::{HintCache, file_cache_error::FileCacheError, lock};
 use crate::session::{CacheError, CachedHint, CheckedHint, Hint, PartialHint};
 
 /// How long a cached hint stays without being used.

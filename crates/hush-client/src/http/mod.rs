@@ -24,6 +24,7 @@
 
 mod call;
 mod client;
+mod file_cache_error;
 mod files;
 mod hint;
 mod lock;
@@ -35,7 +36,8 @@ mod transport;
 
 pub use call::{CallOptions, Cancel};
 pub use client::{HttpClient, HttpTable};
-pub use files::{FileCacheError, FileHost};
+pub use file_cache_error::FileCacheError;
+pub use files::FileHost;
 pub use oblivious::{Said, SealedPeer};
 pub use options::{BearerToken, HintCache, HttpOptions, Observer, TlsIdentity, TlsOptions};
 

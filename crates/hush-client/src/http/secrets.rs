@@ -16,7 +16,7 @@ use std::{
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
 
-use super::{HintCache, files::FileCacheError, lock};
+use super::{HintCache, file_cache_error::FileCacheError, lock};
 use crate::session::{
     KeptKeys, KeyNote, KeyRequest,
     kept_keys::{LIFETIME, RECORD_BYTES},

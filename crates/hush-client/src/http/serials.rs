@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     HintCache,
-    files::FileCacheError,
+    file_cache_error::FileCacheError,
     secrets::{folder, lock, private_directory},
 };
 

@@ -3,15 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use hush_protocol::descriptor::BlobRef;
-use zeroize::Zeroizing;
 
 use super::{CacheError, Event, KeptKeys, KeyNote, KeyRequest};
 
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
-
-/// What secret and evaluation keys are derived from: randomness of the operating system, kept like a key.
-pub type Seed = Zeroizing<[u8; 32]>;
 
 /// What a session is about to ask its [`Host`] for.
 pub enum Need<'a> {

@@ -58,8 +58,8 @@ mod task;
 
 pub use answers::Answers;
 pub use error::{CacheError, SessionError, TransportFailure};
-pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint, Seed};
-pub use keys::kept_keys::{self, KeptKeys, KeyNote, KeyRequest};
+pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint};
+pub use keys::kept_keys::{self, KeptKeys, KeyNote, KeyRequest, Seed};
 pub use kind::{ErrorKind, camel_case};
 pub use lookups::Session;
 pub use options::{

@@ -18,8 +18,9 @@ use std::time::Instant;
 use hush_he::params::{ONION_M31, ONION_S, ONIONPIRV2_N4096_4X27_SEC126};
 use hush_math::gadget::Gadget;
 
+use moduli::Target;
 use moduli::{Moduli, primes};
-use search::{Target, search};
+use search::search;
 use set::{FOLDS, Set};
 
 /// Sets that are printed.

@@ -1,8 +1,21 @@
 //! The primes of a set.
 
+use hush_he::params::RingParams;
 use hush_math::modulus::MODULUS_LIMIT;
 
-use crate::search::Target;
+/// What is asked of a set of one degree.
+pub(crate) struct Target {
+    pub(crate) preset: RingParams,
+    /// Largest log2 Q_e: below it 128 bits of security, with a bit or half of one to spare.
+    pub(crate) max_full_bits: f64,
+    pub(crate) max_key_bytes: f64,
+    /// Bytes of a packed pair for a byte of its records.
+    pub(crate) max_overhead: f64,
+    /// Bytes of a query for each leaf.
+    pub(crate) max_leaf_bytes: usize,
+    /// Numbers of kept primes, and the least bits of each.
+    pub(crate) kept: &'static [(usize, u32)],
+}
 
 /// The primes of a set, largest first; the dropped one is last.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use hush_he::params::{RLWE_ERROR_STD, ResponseBits, RingParams};
+use hush_he::params::{RLWE_ERROR_STD, ResponseBits};
 use hush_math::gadget::Gadget;
 
 use crate::{
-    moduli::{Moduli, all_moduli, bits_of},
+    moduli::{Moduli, Target, all_moduli, bits_of},
     set::Set,
 };
 
@@ -16,20 +16,6 @@ const ROWS: [usize; 3] = [128, 256, 512];
 const MAX_COST: f64 = 1.12;
 /// Variance of a coefficient of a ternary secret.
 const SECRET_VARIANCE: f64 = 2.0 / 3.0;
-
-/// What is asked of a set of one degree.
-pub(crate) struct Target {
-    pub(crate) preset: RingParams,
-    /// Largest log2 Q_e: below it 128 bits of security, with a bit or half of one to spare.
-    pub(crate) max_full_bits: f64,
-    pub(crate) max_key_bytes: f64,
-    /// Bytes of a packed pair for a byte of its records.
-    pub(crate) max_overhead: f64,
-    /// Bytes of a query for each leaf.
-    pub(crate) max_leaf_bytes: usize,
-    /// Numbers of kept primes, and the least bits of each.
-    pub(crate) kept: &'static [(usize, u32)],
-}
 
 /// The gadget of `digits` digits with the least noise: variances of digits and of what is rounded away, weighted.
 fn best_gadget(product: u128, digits: usize, digit_weight: f64, rest_weight: f64) -> Option<Gadget> {

@@ -10,7 +10,6 @@ mod ring;
 mod set;
 mod tfhe;
 mod tlwe;
-mod widths;
 
 /// Security that every default has, in bits.
 pub const MIN_SECURITY_BITS: f64 = 128.0;
@@ -20,13 +19,13 @@ pub use column::{
     INSECURE_COLPACK_PLAIN,
 };
 pub use lwe::{ErrorDistribution, LweParams, MESSAGE_BITS, SecretDistribution};
-pub use noise::{LweNoise, MAX_LOG2_FAILURE};
+pub use noise::{LweNoise, MAX_LOG2_FAILURE, Traffic, Widths};
 pub use pack::{
     INSECURE_PACK_N256, INSECURE_PACK_PLAIN, PACK_M31, PACK_PRESETS, PackNoise, PackParams, VIPIR_N4096_3X29,
 };
 pub use presets::{
     DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, PRESETS,
-    SIMPLEPIR_N1024_STD6_4_SEC121, preset_names,
+    SIMPLEPIR_N1024_STD6_4_SEC121, unknown_preset,
 };
 pub use problem::LatticeProblem;
 pub use ring::{
@@ -46,4 +45,3 @@ pub use tfhe::{
     TFHE_TINY, TfheParams,
 };
 pub use tlwe::Tlwe;
-pub use widths::{Traffic, Widths};

@@ -4,7 +4,7 @@ use super::{
     COLUMN_PRESETS, ColumnParams, PACK_PRESETS, PackParams, RING_PRESETS, RingParams,
     lwe::{ErrorDistribution, LweParams, SecretDistribution},
 };
-use crate::entities::MatrixStructure;
+use crate::{HeError, entities::MatrixStructure};
 
 /// Every preset. The first is the default.
 pub const PRESETS: [LweParams; 5] = [
@@ -65,13 +65,14 @@ pub const INSECURE_PLAIN: LweParams = LweParams {
     full_words: true,
 };
 
-/// The names of all presets but the insecure ones, for messages.
-pub fn preset_names() -> String {
+/// The error of a name that no preset has: with the names of all presets but the insecure ones.
+pub fn unknown_preset(name: &str) -> HeError {
     let names = PRESETS.iter().map(|p| p.name);
     let names = names.chain(RING_PRESETS.iter().map(RingParams::name));
     let names = names.chain(PACK_PRESETS.iter().map(PackParams::name));
     let names = names.chain(COLUMN_PRESETS.iter().map(ColumnParams::name));
-    names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ")
+    let known = names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ");
+    HeError::UnknownPreset { name: name.to_owned(), known }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::{
     COLUMN_PRESETS, ColumnParams, LatticeProblem, LweParams, PACK_PRESETS, PRESETS, PRIVKS_PRESETS,
-    PackParams, PrivksParams, RING_PRESETS, RingParams, TFHE_PRESETS, TfheParams,
+    PackParams, PrivksParams, RING_PRESETS, RingParams, TFHE_PRESETS, TfheParams, unknown_preset,
 };
 use crate::HeError;
 
@@ -29,7 +29,7 @@ pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// [`HeError::UnknownPreset`] with the names that exist.
     fn named(name: &str) -> Result<Self, HeError> {
         let preset = Self::presets().iter().find(|preset| preset.name() == name);
-        preset.copied().ok_or_else(|| HeError::UnknownPreset(name.into()))
+        preset.copied().ok_or_else(|| unknown_preset(name))
     }
 }
 

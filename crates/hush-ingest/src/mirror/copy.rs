@@ -14,8 +14,9 @@ use hush_store::{
 
 use super::{
     MirrorError, RemoteTable,
-    download::{Fetched, check, download, runtime, wanted},
+    download::{Fetched, check, download, wanted},
     remote_table::refused_at,
+    remote_table::runtime,
 };
 use crate::remote::Refused;
 

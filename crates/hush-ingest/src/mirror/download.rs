@@ -1,20 +1,15 @@
 //! Chunks that are asked for: several at a time, each checked as it comes.
 
-use std::{io, ops::Range, path::Path, sync::mpsc::SyncSender};
+use std::{ops::Range, path::Path, sync::mpsc::SyncSender};
 
 use futures_util::{StreamExt, stream};
 use hush_store::snapshot::{FileEntry, Piece};
-use tokio::runtime::{Builder, Runtime};
 
 use super::{MirrorError, RemoteTable};
 use crate::remote::{Refused, Remote};
 
 /// Chunks that are asked for at a time: several connections carry more than one, and so many are in memory.
 const AT_A_TIME: usize = 8;
-
-pub(super) fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
-}
 
 /// A chunk that is asked for: where its file is, which bytes, and how long the file is.
 pub(super) type Wanted = (Piece, Remote, Range<u64>, u64);

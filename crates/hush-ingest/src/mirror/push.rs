@@ -5,7 +5,7 @@ use hush_store::{
     snapshot::{FileEntry, HEADER_FILE, Header, MappedFile, Snapshot, SnapshotError},
 };
 
-use super::{MirrorError, RemoteTable, download::runtime};
+use super::{MirrorError, RemoteTable, remote_table::runtime};
 
 impl RemoteTable {
     /// What of a table is not there yet: files of other names or with another content.

@@ -1,6 +1,7 @@
 //! A table in a folder of an object store or a web server.
 
 use std::{
+    io,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -8,9 +9,13 @@ use std::{
 use hush_protocol::{InvalidName, Name};
 use hush_store::snapshot::{HEADER_FILE, Header, MAX_HEADER_BYTES, SnapshotError};
 use thiserror::Error;
+use tokio::runtime::{Builder, Runtime};
 
-use super::download::runtime;
 use crate::remote::{FIRST_ATTEMPTS, Refused, Remote, RemoteUrl, Scheme, SourcePolicy, is_page, persist};
+
+pub(super) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
 
 /// Why there is no copy.
 #[derive(Debug, Error)]

@@ -6,7 +6,8 @@ use hush_store::snapshot::{Missing, SnapshotError, SparseFolder};
 
 use super::{
     MirrorError, RemoteTable,
-    download::{check, download, runtime, wanted},
+    download::{check, download, wanted},
+    remote_table::runtime,
 };
 
 /// A table that is elsewhere, and the folder of what has come of it. The folder opens as any snapshot does, but for

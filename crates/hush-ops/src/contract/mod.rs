@@ -29,9 +29,9 @@ pub use column::{
     BALANCED_HALVES, ChainPolys, ChainedHint, ColumnOps, PACK_BYTES, PowerKeys, key_words, lift_words,
 };
 pub use memory::{HostMemory, Memory, WordCopy, WordRange, WordStore};
-pub use pack::{PackOps, round_word_up, switched_bytes};
+pub use pack::{PackOps, switched_bytes};
 pub use ring::{EntryOrder, Expanded, RLWE_POLYS, RingOps, RlweBatch, ciphertext_words, poly_words};
-pub use sent::{Rounding, SentPoly, SentRows, pack_polys};
+pub use sent::{Rounding, SentPoly, SentRows, pack_polys, round_word_up};
 pub use tfhe::TfheOps;
 
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.

@@ -152,20 +152,3 @@ pub fn switched_bytes(bits: ResponseBits) -> Option<usize> {
     let total = bits.a + bits.b;
     total.is_multiple_of(u32::BITS).then_some(total as usize / 8)
 }
-
-/// `word` rounded to its top `bits` bits, 1 to 31, half up, modulo `2^bits`.
-pub fn round_word_up(word: u32, bits: u32) -> u32 {
-    word.wrapping_add(1 << (31 - bits)) >> (32 - bits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_rounded_half_up() {
-        assert_eq!([0, 0x1fff, 0x2000, 0x5fff, 0x6000].map(|word| round_word_up(word, 18)), [0, 0, 1, 1, 2]);
-        assert_eq!(round_word_up(u32::MAX, 18), 0);
-        assert_eq!(round_word_up(0xffff_dfff, 18), (1 << 18) - 1);
-    }
-}

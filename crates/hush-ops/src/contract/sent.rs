@@ -10,8 +10,6 @@ use hush_he::{
     params::RingParams,
 };
 
-use super::round_word_up;
-
 /// What travels of a polynomial: the coefficients `0, stride, 2 stride, ..`, packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPoly {
@@ -100,6 +98,11 @@ impl Rounding {
     }
 }
 
+/// `word` rounded to its top `bits` bits, 1 to 31, half up, modulo `2^bits`.
+pub fn round_word_up(word: u32, bits: u32) -> u32 {
+    word.wrapping_add(1 << (31 - bits)) >> (32 - bits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +124,12 @@ mod tests {
         let words = [0x1fff_ffff, 0x2fff_ffff, 0x3000_0000];
         let sent = [SentRows { rows: 0..3, bits: 4 }, SentRows { rows: 1..1, bits: 7 }];
         assert_eq!(Rounding::HalfUp.pack(&words, &sent), [0x32, 0x03]);
+    }
+
+    #[test]
+    fn words_are_rounded_half_up() {
+        assert_eq!([0, 0x1fff, 0x2000, 0x5fff, 0x6000].map(|word| round_word_up(word, 18)), [0, 0, 1, 1, 2]);
+        assert_eq!(round_word_up(u32::MAX, 18), 0);
+        assert_eq!(round_word_up(0xffff_dfff, 18), (1 << 18) - 1);
     }
 }

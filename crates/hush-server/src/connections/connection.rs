@@ -24,7 +24,7 @@ use tower::Service;
 
 use crate::{
     connections::{
-        http2,
+        http2::{self, MAX_HEADER_BYTES},
         pace::Pace,
         places::{Activity, Place, WatchedBody},
         tls::{self, Tls},
@@ -32,8 +32,6 @@ use crate::{
     state::Server,
 };
 
-/// The most bytes of a request's headers.
-pub(crate) const MAX_HEADER_BYTES: usize = 32 << 10;
 /// How long the rest of a refused request is read away after the response.
 const LINGER: Duration = Duration::from_secs(1);
 

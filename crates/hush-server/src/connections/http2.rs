@@ -14,9 +14,11 @@ use tower::Service;
 
 use crate::{
     config::ServerConfig,
-    connections::{connection::MAX_HEADER_BYTES, places::Place, streams::Streams},
+    connections::{places::Place, streams::Streams},
 };
 
+/// The most bytes of the headers of a request, also over HTTP/1.
+pub(crate) const MAX_HEADER_BYTES: usize = 32 << 10;
 /// Bytes that a client may send ahead of what is read, on a stream and on all of a connection.
 const WINDOW: u32 = 256 << 10;
 /// Bytes of a response that wait for the socket.

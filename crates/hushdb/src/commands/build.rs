@@ -8,7 +8,7 @@ use hush_build::{
     builder::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Tiers},
 };
 use hush_engine::{BackendChoice, Cancel, Progress};
-use hush_he::HeError;
+use hush_he::params::unknown_preset;
 use hush_ingest::{IngestOptions, OnDuplicate};
 use hush_protocol::{
     Protocol, descriptor::MAX_TIERS, facts::DbForm, keyword::FilterKind, normal_form::Normalization,
@@ -238,7 +238,7 @@ fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
             "{preset} is for tests and has no security: {}",
             Wording("choose another {preset} (hushdb presets lists them)")
         )),
-        _ if takers.is_empty() => Err(HeError::UnknownPreset(preset.into()).to_string()),
+        _ if takers.is_empty() => Err(unknown_preset(preset).to_string()),
         Some(asked) if !takers.contains(&asked) => Err(format!(
             "{preset} is a parameter set of {}, not of {asked}: {}",
             listed(&takers, "and"),

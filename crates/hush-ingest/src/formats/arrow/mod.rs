@@ -25,10 +25,13 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::{
     IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
-    formats::arrow::{
-        messages::{CUT_OFF, MAX_BATCH, Messages, damaged, message, too_long},
-        types::column_type,
-        value::{Column, NoValue},
+    formats::{
+        arrow::{
+            messages::{CUT_OFF, MAX_BATCH, Messages, damaged, message, too_long},
+            types::column_type,
+            value::Column,
+        },
+        parquet::form::NoValue,
     },
     record::projection::Projection,
 };

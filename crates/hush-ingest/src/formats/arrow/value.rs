@@ -19,7 +19,7 @@ use hush_protocol::fields::append_json_string;
 
 use crate::{
     MAX_KEY_SIZE,
-    formats::parquet::form::Form,
+    formats::parquet::form::{Form, NoValue, uuid_text},
     record::{
         calendar::{self, SecondFraction},
         cell::Cell,
@@ -34,13 +34,6 @@ pub(crate) struct Column {
     /// The number of the field in its schema, then those of the fields of structs below it.
     path: Vec<usize>,
     field: Field,
-}
-
-/// Why a value has no form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoValue {
-    OutOfRange,
-    BadUtf8,
 }
 
 impl Column {
@@ -368,15 +361,4 @@ fn append_map(
 fn append(array: &dyn Array, form: &Form, row: usize, most: usize, out: &mut Vec<u8>) -> Result<(), NoValue> {
     cell(array, form, row, most)?.append_json(out);
     Ok(())
-}
-
-/// Returns the bytes of a UUID as `8-4-4-4-12` hexadecimal digits.
-pub(crate) fn uuid_text(bytes: &[u8]) -> String {
-    let mut text = hex::encode(bytes);
-    for hyphen in [20, 16, 12, 8] {
-        if hyphen < text.len() {
-            text.insert(hyphen, '-');
-        }
-    }
-    text
 }

@@ -4,16 +4,20 @@ use std::borrow::Cow;
 
 use arrow_array::{ArrowPrimitiveType, types::Float16Type};
 
-use crate::{
-    formats::arrow::value::{NoValue, uuid_text},
-    record::{
-        calendar::{SecondFraction, date, time},
-        cell::Cell,
-    },
+use crate::record::{
+    calendar::{SecondFraction, date, time},
+    cell::Cell,
 };
 
 /// The most bytes of a decimal number that become digits; longer ones stay binary.
 const MAX_DECIMAL_BYTES: usize = 512;
+
+/// Why a value has no form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    OutOfRange,
+    BadUtf8,
+}
 
 /// The meaning of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +131,17 @@ fn long_digits(bytes: &[u8], is_negative: bool) -> String {
         digits.push(char::from(b'0' + rest as u8));
     }
     digits.into_iter().rev().collect()
+}
+
+/// Returns the bytes of a UUID as `8-4-4-4-12` hexadecimal digits.
+pub(crate) fn uuid_text(bytes: &[u8]) -> String {
+    let mut text = hex::encode(bytes);
+    for hyphen in [20, 16, 12, 8] {
+        if hyphen < text.len() {
+            text.insert(hyphen, '-');
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -34,8 +34,9 @@ use parquet::{
 use crate::{
     IngestError, IngestOptions, MAX_KEY_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     formats::{
-        arrow::value::{NoValue, cell},
+        arrow::value::cell,
         parquet::{
+            form::NoValue,
             pages::{Allowance, Pages, read_metadata},
             schema::{Field, fields},
         },
