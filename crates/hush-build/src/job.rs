@@ -244,8 +244,8 @@ pub(crate) fn spool(
     };
     progress.start("read", read.total.unwrap_or(0), unit);
     let mut spool = Spool::create(dir)?;
-    let (mut reader, mut last) = (Reader::start(source), 0);
-    while let Some(Batch { records, read }) = reader.next(progress)? {
+    let (mut reader, mut last) = (ReadingThread::start(source), 0);
+    while let Some(ReadRecords { records, read }) = reader.next(progress)? {
         for record in records {
             spool.push(&record?)?;
         }
@@ -300,20 +300,20 @@ fn told(input: &Path, summary: &Summary, records: usize) -> String {
 }
 
 /// Some records of the input, and how much of it has been read with them.
-struct Batch {
+struct ReadRecords {
     records: Vec<Result<Record, IngestError>>,
     read: u64,
 }
 
 /// Reads an input on a thread of its own: nothing ends a read of an input that is silent, but nobody has to wait for it.
-struct Reader {
-    batches: Receiver<Batch>,
+struct ReadingThread {
+    batches: Receiver<ReadRecords>,
     thread: Option<JoinHandle<Summary>>,
     /// Empty until the end of the input.
     summary: Summary,
 }
 
-impl Reader {
+impl ReadingThread {
     fn start(mut source: Source) -> Self {
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let work = move || {
@@ -324,7 +324,7 @@ impl Reader {
                     bytes += record.as_ref().map_or(0, |record| record.value.len());
                     records.push(record);
                 }
-                let batch = Batch { records, read: source.progress().read };
+                let batch = ReadRecords { records, read: source.progress().read };
                 // Nobody waits any more if the job has ended.
                 if batch.records.is_empty() || sender.send(batch).is_err() {
                     return source.summary();
@@ -335,7 +335,7 @@ impl Reader {
     }
 
     /// The next records; `None` at the end.
-    fn next(&mut self, progress: &dyn Progress) -> Result<Option<Batch>, Cancelled> {
+    fn next(&mut self, progress: &dyn Progress) -> Result<Option<ReadRecords>, Cancelled> {
         loop {
             progress.check()?;
             match self.batches.recv_timeout(LOOK) {

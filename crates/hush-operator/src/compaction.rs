@@ -26,13 +26,13 @@ pub struct Compaction {
     /// Percent of the room for changes that are taken when a new base is made by itself.
     percent: Option<u64>,
     threads: usize,
-    state: Arc<State>,
+    state: Arc<CompactionState>,
     upkeep: Upkeep,
     frontend: Arc<dyn Frontend>,
 }
 
 #[derive(Default)]
-struct State {
+struct CompactionState {
     /// The epoch of each table that was last looked at.
     looked: Mutex<HashMap<PathBuf, [u8; 32]>>,
     /// The tables that are being compacted.
@@ -41,7 +41,7 @@ struct State {
     done: Notify,
 }
 
-impl State {
+impl CompactionState {
     fn busy(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }

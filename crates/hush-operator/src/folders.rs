@@ -19,7 +19,7 @@ use crate::{Compaction, Frontend, Shown, Source, frontend::tell_of};
 /// Folders of tables.
 pub struct Folders {
     tables: Tables,
-    folders: RwLock<Vec<Arc<Folder>>>,
+    folders: RwLock<Vec<Arc<TableFolder>>>,
     verify: Verify,
     backends: Backends,
     compaction: Arc<Compaction>,
@@ -29,9 +29,9 @@ pub struct Folders {
 }
 
 /// A table that is served, or is to be.
-struct Folder {
+struct TableFolder {
     name: Name,
-    state: Mutex<State>,
+    state: Mutex<FolderState>,
     /// What it is a copy of, if it is one. It is locked as long as it is fetched.
     source: Option<Mutex<Source>>,
     /// Where that is, for who does not wait until it is fetched.
@@ -39,7 +39,7 @@ struct Folder {
 }
 
 /// The folder of a table, and what was last found in it.
-struct State {
+struct FolderState {
     dir: PathBuf,
     /// What was there, whether or not it could be served.
     stamp: Option<Stamp>,
@@ -80,7 +80,7 @@ impl Folders {
     /// # Errors
     /// If there is one of its name.
     pub fn add(&self, name: &Name, dir: PathBuf) -> Result<(), String> {
-        self.announce(Folder::new(name, dir))
+        self.announce(TableFolder::new(name, dir))
     }
 
     /// The same of one that is elsewhere.
@@ -93,10 +93,14 @@ impl Folders {
             return Err(format!("{} is named twice: once is enough", source.shown().display()));
         }
         let copy_of = Some(source.shown().to_owned());
-        self.announce(Folder { source: Some(Mutex::new(source)), copy_of, ..Folder::new(name, dir) })
+        self.announce(TableFolder {
+            source: Some(Mutex::new(source)),
+            copy_of,
+            ..TableFolder::new(name, dir)
+        })
     }
 
-    fn announce(&self, folder: Folder) -> Result<(), String> {
+    fn announce(&self, folder: TableFolder) -> Result<(), String> {
         let name = &folder.name;
         if self.named(name).is_ok() {
             let option = Slot::Option("name");
@@ -128,11 +132,11 @@ impl Folders {
         Ok(())
     }
 
-    fn all(&self) -> Vec<Arc<Folder>> {
+    fn all(&self) -> Vec<Arc<TableFolder>> {
         self.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Vec<Arc<Folder>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Arc<TableFolder>>> {
         self.folders.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,7 +154,7 @@ impl Folders {
             let name = folder.name.clone();
             let load = move || folders.load_folder(&folder);
             let outcome = tokio::task::spawn_blocking(load).await;
-            let Err(failure) = outcome.unwrap_or_else(|panic| Err(Failure::of_program(panic))) else {
+            let Err(failure) = outcome.unwrap_or_else(|panic| Err(LoadFailure::of_program(panic))) else {
                 continue;
             };
             if all.len() == 1 && !self.stays {
@@ -191,7 +195,7 @@ impl Folders {
                 is_to_load.then(|| folders.load_folder(&folder).map(drop))
             };
             let outcome = tokio::task::spawn_blocking(load).await;
-            let outcome = outcome.unwrap_or_else(|panic| Some(Err(Failure::of_program(panic))));
+            let outcome = outcome.unwrap_or_else(|panic| Some(Err(LoadFailure::of_program(panic))));
             let upkeep = self.tables.upkeep();
             match outcome {
                 Some(Ok(())) => upkeep.took_up(&name, true),
@@ -202,13 +206,13 @@ impl Folders {
     }
 
     /// Counts and says that what is in a table's folder is not taken up.
-    fn refused(&self, name: &Name, failure: &Failure) {
+    fn refused(&self, name: &Name, failure: &LoadFailure) {
         self.tables.upkeep().took_up(name, false);
         tell_of!(self.frontend, WARN, name, "what is in its folder now is not taken up: {}", failure.error);
     }
 
     /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
-    fn take_up_copy(&self, folder: &Folder, asked: bool) {
+    fn take_up_copy(&self, folder: &TableFolder, asked: bool) {
         let mut source = match folder.source.as_ref().map(Mutex::try_lock) {
             Some(Ok(source)) => source,
             Some(Err(TryLockError::Poisoned(source))) => source.into_inner(),
@@ -227,7 +231,7 @@ impl Folders {
         });
         self.tables.upkeep().took_up(&folder.name, copied.is_ok());
         let is_news = source.is_news(copied.is_err());
-        if let Err(Failure { error, .. }) = copied
+        if let Err(LoadFailure { error, .. }) = copied
             && (is_news || asked)
         {
             tell_of!(self.frontend, WARN, folder.name, "what is there now is not taken up: {error}");
@@ -239,18 +243,18 @@ impl Folders {
     }
 
     /// Brings the copy of a table up to date.
-    fn copy(&self, folder: &Folder, source: &mut Source, is_damaged: bool) -> Result<(), Failure> {
+    fn copy(&self, folder: &TableFolder, source: &mut Source, is_damaged: bool) -> Result<(), LoadFailure> {
         let loading = self.loading(&folder.name);
         let copied = source.copy(is_damaged, &loading);
         loading.bar.finish();
-        copied.map_err(Failure::of_source)
+        copied.map_err(LoadFailure::of_source)
     }
 
     /// Loads the copy of a table; what of it is damaged is fetched again.
-    fn load_copy(&self, folder: &Folder, source: &mut Source) -> Result<[u8; 32], Failure> {
+    fn load_copy(&self, folder: &TableFolder, source: &mut Source) -> Result<[u8; 32], LoadFailure> {
         let loaded = self.load_into(&folder.name, &mut folder.state());
         match loaded {
-            Err(Failure { is_damaged: true, error, .. }) => {
+            Err(LoadFailure { is_damaged: true, error, .. }) => {
                 tell_of!(self.frontend, WARN, folder.name, "{error}: it is fetched again");
                 self.copy(folder, source, true)?;
                 self.load_into(&folder.name, &mut folder.state())
@@ -272,7 +276,7 @@ impl Folders {
         }
     }
 
-    fn named(&self, table: &Name) -> Result<Arc<Folder>, OperatorError> {
+    fn named(&self, table: &Name) -> Result<Arc<TableFolder>, OperatorError> {
         self.all().into_iter().find(|folder| folder.name == *table).ok_or(OperatorError::UnknownTable)
     }
 
@@ -292,7 +296,7 @@ impl Folders {
     }
 
     /// Loads a table. What is elsewhere is fetched first; where that fails, a server that starts goes on with what it has.
-    fn load_folder(&self, folder: &Folder) -> Result<[u8; 32], Failure> {
+    fn load_folder(&self, folder: &TableFolder) -> Result<[u8; 32], LoadFailure> {
         let Some(mut source) = folder.source() else {
             return self.load_into(&folder.name, &mut folder.state());
         };
@@ -314,12 +318,12 @@ impl Folders {
     }
 
     /// Whether a table that was served is not, because its files were changed.
-    fn has_failed(&self, name: &Name, state: &State) -> bool {
+    fn has_failed(&self, name: &Name, state: &FolderState) -> bool {
         state.epoch.is_some() && !self.tables.is_resident(name)
     }
 
     /// Makes what is in a folder resident, unless it is already. Returns its epoch.
-    fn load_into(&self, name: &Name, state: &mut State) -> Result<[u8; 32], Failure> {
+    fn load_into(&self, name: &Name, state: &mut FolderState) -> Result<[u8; 32], LoadFailure> {
         let (start, dir) = (Instant::now(), state.dir.clone());
         // Before it is read: what comes meanwhile is read again.
         state.stamp = Stamp::of(&dir);
@@ -334,7 +338,7 @@ impl Folders {
         if state.epoch == Some(served.epoch) && !has_failed {
             return Ok(served.epoch);
         }
-        self.tables.insert(name, engine).map_err(Failure::of_program)?;
+        self.tables.insert(name, engine).map_err(LoadFailure::of_program)?;
         let seconds = start.elapsed().as_secs_f64();
         // Not before it is: who reads this may ask at once.
         match state.epoch.replace(served.epoch) {
@@ -369,9 +373,9 @@ impl Folders {
     /// Why it is not; the table is then served as it was.
     pub fn put(&self, name: &Name, dir: PathBuf) -> Result<[u8; 32], String> {
         let known = self.named(name).ok();
-        let folder = known.clone().unwrap_or_else(|| Arc::new(Folder::new(name, dir.clone())));
+        let folder = known.clone().unwrap_or_else(|| Arc::new(TableFolder::new(name, dir.clone())));
         let mut state = folder.state();
-        let before = std::mem::replace(&mut *state, State::new(dir));
+        let before = std::mem::replace(&mut *state, FolderState::new(dir));
         state.epoch = before.epoch;
         let loaded = self.load_into(&folder.name, &mut state);
         match (&loaded, known) {
@@ -422,29 +426,29 @@ impl Operator for Folders {
     }
 }
 
-impl State {
+impl FolderState {
     /// Nothing has been looked at.
     fn new(dir: PathBuf) -> Self {
         Self { dir, stamp: None, epoch: None, verified: Verified::default() }
     }
 }
 
-impl Folder {
+impl TableFolder {
     fn new(name: &Name, dir: PathBuf) -> Self {
-        Self { name: name.clone(), state: Mutex::new(State::new(dir)), source: None, copy_of: None }
+        Self { name: name.clone(), state: Mutex::new(FolderState::new(dir)), source: None, copy_of: None }
     }
 
     fn source(&self) -> Option<MutexGuard<'_, Source>> {
         Some(self.source.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FolderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Why a table is not served.
-struct Failure {
+struct LoadFailure {
     /// For who runs the server.
     error: String,
     /// For everybody.
@@ -453,7 +457,7 @@ struct Failure {
     is_damaged: bool,
 }
 
-impl Failure {
+impl LoadFailure {
     fn of_program(error: impl ToString) -> Self {
         Self { error: error.to_string(), public: "the server failed to load it", is_damaged: false }
     }
@@ -463,7 +467,7 @@ impl Failure {
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for LoadFailure {
     fn from(error: OpenError) -> Self {
         let is_damaged = matches!(error, OpenError::Snapshot(SnapshotError::Corrupt { .. }));
         Self { error: error.to_string(), public: error.public_reason(), is_damaged }

@@ -31,12 +31,12 @@ pub(crate) trait Source {
 pub(crate) struct Renewed<S: Source> {
     source: S,
     current: RwLock<Arc<S::Value>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenFiles>,
 }
 
 /// The files as they were last looked at: each state of them is told once.
 #[derive(PartialEq)]
-enum Seen {
+enum SeenFiles {
     /// The hash of their bytes, good or bad.
     Read(blake3::Hash),
     /// They could not be read, and why.
@@ -48,7 +48,7 @@ impl<S: Source> Renewed<S> {
     pub(crate) fn open(source: S) -> Result<Self, S::Error> {
         let files = source.read()?;
         let current = RwLock::new(Arc::new(source.parse(&files, None)?));
-        Ok(Self { source, current, seen: Mutex::new(Seen::Read(hash(&files))) })
+        Ok(Self { source, current, seen: Mutex::new(SeenFiles::Read(hash(&files))) })
     }
 
     /// What the files say, or what they said before they said nothing.
@@ -60,8 +60,8 @@ impl<S: Source> Renewed<S> {
     pub(crate) fn reload(&self) -> Result<bool, S::Error> {
         let files = self.source.read();
         let now = match &files {
-            Ok(files) => Seen::Read(hash(files)),
-            Err(error) => Seen::Unreadable(error.to_string()),
+            Ok(files) => SeenFiles::Read(hash(files)),
+            Err(error) => SeenFiles::Unreadable(error.to_string()),
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if *seen == now {

@@ -89,10 +89,10 @@ impl Background {
 
 /// The state of the background work of a server. Clones share it.
 #[derive(Clone, Default)]
-pub struct Upkeep(Arc<Shared>);
+pub struct Upkeep(Arc<SharedUpkeep>);
 
 #[derive(Default)]
-struct Shared {
+struct SharedUpkeep {
     failures: Mutex<BTreeMap<Background, Failures>>,
     looks: Mutex<BTreeMap<String, Look>>,
     /// Whether the places of tables are looked at by themselves.

@@ -14,11 +14,11 @@ use hush_ops::ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling};
 /// behaviour.
 pub struct NttTileWriter<'a> {
     tiling: NttTiling,
-    words: Words<'a>,
+    words: RowWords<'a>,
 }
 
 /// The database in the largest words that belong to one row each.
-enum Words<'a> {
+enum RowWords<'a> {
     /// Tiles of one column.
     Single(&'a [AtomicU32]),
     /// Two columns a word.
@@ -38,11 +38,11 @@ impl<'a> NttTileWriter<'a> {
         let (head, words, tail) = if tiling.tile_width() == 1 {
             // SAFETY: see above.
             let (head, words, tail) = unsafe { bytes.align_to_mut() };
-            (head, Words::Single(words), tail)
+            (head, RowWords::Single(words), tail)
         } else {
             // SAFETY: see above.
             let (head, words, tail) = unsafe { bytes.align_to_mut() };
-            (head, Words::Pairs(words), tail)
+            (head, RowWords::Pairs(words), tail)
         };
         assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
         Self { tiling, words }
@@ -82,8 +82,8 @@ impl<'a> NttTileWriter<'a> {
         let (rows, width) = (self.tiling.rows(), self.tiling.tile_width());
         for slot in 0..GROUP_SLOTS {
             match self.words {
-                Words::Single(words) => words[at + slot * rows].store(block[0][slot].to_le(), Relaxed),
-                Words::Pairs(words) => {
+                RowWords::Single(words) => words[at + slot * rows].store(block[0][slot].to_le(), Relaxed),
+                RowWords::Pairs(words) => {
                     let line = &words[(at + slot * rows * width) / 2..][..width / 2];
                     for (word, pair) in line.iter().zip(block.chunks_exact(2)) {
                         let [low, high] = [pair[0][slot], pair[1][slot]];

@@ -131,7 +131,7 @@ pub struct Wishes {
 }
 
 /// A budget, and what a table needs of it.
-struct Need {
+struct BudgetNeed {
     name: &'static str,
     option: &'static str,
     needed: f64,
@@ -140,7 +140,7 @@ struct Need {
     text: fn(f64) -> String,
 }
 
-impl Need {
+impl BudgetNeed {
     fn excess(&self) -> f64 {
         self.needed / self.limit
     }
@@ -183,7 +183,7 @@ impl Wishes {
     }
 
     /// The budgets, and what a table of values of so many bytes needs of them.
-    fn needs(&self, offer: &Offer, payload: u64) -> Vec<Need> {
+    fn needs(&self, offer: &Offer, payload: u64) -> Vec<BudgetNeed> {
         let Budgets { upload, download, setup, memory, latency, .. } = self.budgets;
         let memory = memory.map(|memory| match memory {
             MemoryBudget::Times(times) => times * payload as f64,
@@ -198,9 +198,9 @@ impl Wishes {
         ];
         let bytes = bytes.into_iter().filter_map(|(name, option, needed, limit)| {
             let text = |bytes: f64| Bytes(bytes as usize).to_string();
-            Some(Need { name, option, needed: needed as f64, limit: limit?, text })
+            Some(BudgetNeed { name, option, needed: needed as f64, limit: limit?, text })
         });
-        let time = latency.map(|limit| Need {
+        let time = latency.map(|limit| BudgetNeed {
             name: "a look-up",
             option: "max-latency",
             needed: self.latency(offer),
@@ -212,7 +212,7 @@ impl Wishes {
 
     /// Whether a table of values of so many bytes is within all budgets.
     pub fn are_met(&self, offer: &Offer, payload: u64) -> bool {
-        self.needs(offer, payload).iter().all(Need::is_met)
+        self.needs(offer, payload).iter().all(BudgetNeed::is_met)
     }
 
     /// How two tables compare: by the goal, then by the latency.
@@ -223,7 +223,8 @@ impl Wishes {
 
     /// Why none of `offers`, of which there are some, is within all budgets.
     pub fn refusal(&self, offers: &[Offer], payload: u64, threads: usize) -> OutOfBudget {
-        let excess = |offer: &Offer| self.needs(offer, payload).iter().map(Need::excess).fold(1.0, f64::max);
+        let excess =
+            |offer: &Offer| self.needs(offer, payload).iter().map(BudgetNeed::excess).fold(1.0, f64::max);
         let nearest = offers
             .iter()
             .min_by(|a, b| excess(a).total_cmp(&excess(b)).then(self.order(a, b, threads)))
@@ -232,7 +233,7 @@ impl Wishes {
         let binding = needs.iter().enumerate().filter_map(|(index, need)| {
             let needed = offers.iter().map(|offer| self.needs(offer, payload)[index].needed);
             let least = needed.fold(f64::INFINITY, f64::min);
-            let Need { name, option, limit, text, .. } = need;
+            let BudgetNeed { name, option, limit, text, .. } = need;
             (least > *limit).then(|| {
                 let option = Slot::Option(option);
                 format!("{name} takes at least {}, and {option} allows {}", text(least), text(*limit))
@@ -240,7 +241,7 @@ impl Wishes {
         });
         let binding: Vec<String> = binding.collect();
         let exceeded = needs.iter().filter(|need| !need.is_met()).map(|need| {
-            let Need { name, option, limit, text, needed } = need;
+            let BudgetNeed { name, option, limit, text, needed } = need;
             format!("{name} of {} ({} allows {})", text(*needed), Slot::Option(option), text(*limit))
         });
         let exceeded: Vec<String> = exceeded.collect();

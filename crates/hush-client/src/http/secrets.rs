@@ -63,11 +63,11 @@ impl SecretStore {
         &self,
         directory: &Path,
         name: &str,
-        change: impl FnOnce(Option<KeptKeys>, &KeyFile<'_>) -> io::Result<T>,
+        change: impl FnOnce(Option<KeptKeys>, &RecordFile<'_>) -> io::Result<T>,
     ) -> Result<T, FileCacheError> {
         let user = private_directory(directory).map_err(|source| FileCacheError::at(directory, source))?;
         let _lock = lock(&directory.join("lock"))?;
-        let file = KeyFile { directory, name };
+        let file = RecordFile { directory, name };
         let changed = file.read(user).and_then(|kept| change(kept, &file));
         changed.map_err(|source| FileCacheError::at(&file.path(), source))
     }
@@ -121,12 +121,12 @@ fn is_open_to_others(metadata: &fs::Metadata) -> bool {
 }
 
 /// The file of a record.
-struct KeyFile<'a> {
+struct RecordFile<'a> {
     directory: &'a Path,
     name: &'a str,
 }
 
-impl KeyFile<'_> {
+impl RecordFile<'_> {
     fn path(&self) -> PathBuf {
         self.directory.join(self.name)
     }
@@ -288,7 +288,7 @@ mod tests {
         store(folder.path()).obtain("toy");
         let directory = folder.path().join("secrets");
         let user = private_directory(&directory).unwrap();
-        let file = KeyFile { directory: &directory, name: &request("toy").name };
+        let file = RecordFile { directory: &directory, name: &request("toy").name };
         assert!(file.read(user).unwrap().is_some());
         assert!(file.read(user + 1).unwrap().is_none());
         let error = close_to_others(&directory, user + 1).unwrap_err();
@@ -336,7 +336,7 @@ mod tests {
     fn old_keys_are_replaced_and_deleted() {
         let folder = tempdir().unwrap();
         let (store, directory) = (store(folder.path()), folder.path().join("secrets"));
-        let file = KeyFile { directory: &directory, name: &request("toy").name };
+        let file = RecordFile { directory: &directory, name: &request("toy").name };
         let user = private_directory(&directory).unwrap();
         let made = |seconds_ago: u64| {
             let keys = KeptKeys::draw(None, &request("toy"), seconds(SystemTime::now()) - seconds_ago);

@@ -27,9 +27,9 @@ impl Answered {
 /// The answers of one request, as [`Session::look_up_each`](super::Session::look_up_each) gives them: not decoded yet. How long
 /// decoding takes depends on what is found. Clones share what was decoded.
 #[derive(Clone)]
-pub struct Answers(Arc<Shared>);
+pub struct Answers(Arc<SharedAnswers>);
 
-struct Shared {
+struct SharedAnswers {
     /// `None` of records that needed no request.
     sealed: Option<Answered>,
     decoded: OnceLock<Vec<Decoded>>,
@@ -37,14 +37,14 @@ struct Shared {
 
 impl Answers {
     pub(super) fn new(answered: Answered) -> Self {
-        Self(Arc::new(Shared { sealed: Some(answered), decoded: OnceLock::new() }))
+        Self(Arc::new(SharedAnswers { sealed: Some(answered), decoded: OnceLock::new() }))
     }
 
     /// Makes answers of what is found.
     pub(super) fn of(found: Vec<Found>) -> Self {
         let decoded: Vec<_> =
             found.into_iter().map(|found| Decoded { found: Ok(found), is_sound: true }).collect();
-        Self(Arc::new(Shared { sealed: None, decoded: OnceLock::from(decoded) }))
+        Self(Arc::new(SharedAnswers { sealed: None, decoded: OnceLock::from(decoded) }))
     }
 
     /// Returns how many there are.
@@ -63,7 +63,7 @@ impl Answers {
     }
 
     pub(super) fn decoded(&self) -> &[Decoded] {
-        let Shared { sealed, decoded } = &*self.0;
+        let SharedAnswers { sealed, decoded } = &*self.0;
         decoded.get_or_init(|| sealed.as_ref().map_or_else(Vec::new, Answered::decode))
     }
 

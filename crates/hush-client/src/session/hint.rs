@@ -23,7 +23,7 @@ pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> R
         CachedHint::Whole(hint) => return Ok(hint.into_hint()),
         CachedHint::Part(part) => part,
     };
-    match (Download { link, blob, part: &mut *part, received }).verified().await {
+    match (HintDownload { link, blob, part: &mut *part, received }).verified().await {
         Ok(hint) => {
             part.keep().map_err(SessionError::Cache)?;
             Ok(hint.into_hint())
@@ -37,7 +37,7 @@ pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> R
 }
 
 /// A download under way.
-struct Download<'a> {
+struct HintDownload<'a> {
     link: &'a Link,
     blob: &'a BlobRef,
     /// What is there of the hint.
@@ -45,7 +45,7 @@ struct Download<'a> {
     received: &'a mut u64,
 }
 
-impl Download<'_> {
+impl HintDownload<'_> {
     /// Completes the hint and checks it. What an earlier download left behind is used if it is good.
     async fn verified(&mut self) -> Result<CheckedHint, SessionError> {
         let resumed = self.present()? > 0;

@@ -27,7 +27,7 @@ const CHANGES_PASSED: usize = 8;
 
 /// The look-ups of one request.
 #[derive(Clone, Copy)]
-struct Batch<'a> {
+struct LookupBatch<'a> {
     wanted: &'a [Wanted],
     /// Whether it is the last request of its call.
     is_last: bool,
@@ -234,7 +234,7 @@ impl Session {
         let fitting = fitting(facts.query.total(), facts.answer_bytes, max_queries);
         let requests = wanted.len().div_ceil(fitting);
         for (number, wanted) in wanted.chunks(fitting).enumerate() {
-            let batch = Batch { wanted, is_last: number + 1 == requests };
+            let batch = LookupBatch { wanted, is_last: number + 1 == requests };
             give(self.answered(link, batch).await?);
             link.note_answers();
         }
@@ -262,7 +262,7 @@ impl Session {
     }
 
     /// One request's look-ups. If the server lacks their keys, these are uploaded and the request is made once more.
-    async fn answered(&mut self, link: &Link, batch: Batch<'_>) -> Result<Answered, SessionError> {
+    async fn answered(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         match self.exchange(link, batch).await {
             Err(error) if lacks_keys(&error) => {}
             outcome => return outcome,
@@ -319,7 +319,7 @@ impl Session {
     }
 
     /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted.
-    async fn exchange(&mut self, link: &Link, batch: Batch<'_>) -> Result<Answered, SessionError> {
+    async fn exchange(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         for _ in 0..CHANGES_PASSED {
             let (epoch, answers) = self.answers(link, batch).await?;
             if epoch == self.table.descriptor().epoch {
@@ -352,7 +352,7 @@ impl Session {
     async fn answers(
         &mut self,
         link: &Link,
-        batch: Batch<'_>,
+        batch: LookupBatch<'_>,
     ) -> Result<([u8; 32], Vec<(PendingLookup, Bytes)>), SessionError> {
         // A query that names a geometry is answered by any epoch of it.
         let epoch = self.table.descriptor().epoch;
@@ -374,7 +374,7 @@ impl Session {
     async fn response(
         &mut self,
         link: &Link,
-        batch: Batch<'_>,
+        batch: LookupBatch<'_>,
         limit: usize,
     ) -> Result<(Vec<u8>, Vec<PendingLookup>), SessionError> {
         let path = format!("/v1/tables/{}/query", self.name);

@@ -53,12 +53,12 @@ impl<'a, T> Task<'a, T> {
         }
         let mut slot = self.port.slot();
         match mem::take(&mut *slot) {
-            Slot::Asks(Ask::Send(request)) => {
-                *slot = Slot::Sent;
+            TaskSlot::Asks(Ask::Send(request)) => {
+                *slot = TaskSlot::Sent;
                 Action::Send(request)
             }
-            Slot::Asks(Ask::Wait(wait)) => {
-                *slot = Slot::Told(Told::Waited);
+            TaskSlot::Asks(Ask::Wait(wait)) => {
+                *slot = TaskSlot::Told(TaskEvent::Waited);
                 Action::Wait(wait)
             }
             _ => panic!("a request waits for its response, or the task is done"),
@@ -71,7 +71,7 @@ impl<'a, T> Task<'a, T> {
     /// # Panics
     /// If no request waits for a response.
     pub fn begin(&mut self, head: Head) -> bool {
-        self.tell(Told::Head(head), |slot| matches!(slot, Slot::Sent))
+        self.tell(TaskEvent::Head(head), |slot| matches!(slot, TaskSlot::Sent))
     }
 
     /// Takes the next bytes of the body. Returns whether there is more to read.
@@ -79,7 +79,7 @@ impl<'a, T> Task<'a, T> {
     /// # Panics
     /// If no body is to be read.
     pub fn body(&mut self, bytes: &[u8]) -> bool {
-        self.tell(Told::Body(bytes.to_vec()), Slot::asks_for_body)
+        self.tell(TaskEvent::Body(bytes.to_vec()), TaskSlot::asks_for_body)
     }
 
     /// Notes that the body is complete. The work goes on with the next [`Task::advance`]: the driver can give the connection back,
@@ -88,7 +88,7 @@ impl<'a, T> Task<'a, T> {
     /// # Panics
     /// If no body is to be read.
     pub fn end(&mut self) {
-        self.leave(Told::End, Slot::asks_for_body);
+        self.leave(TaskEvent::End, TaskSlot::asks_for_body);
     }
 
     /// Notes that there is no response, or that its body broke off.
@@ -96,7 +96,7 @@ impl<'a, T> Task<'a, T> {
     /// # Panics
     /// If nothing waits for a response.
     pub fn fail(&mut self, failure: TransportFailure) {
-        self.tell(Told::Failed(failure), |slot| matches!(slot, Slot::Sent) || slot.asks_for_body());
+        self.tell(TaskEvent::Failed(failure), |slot| matches!(slot, TaskSlot::Sent) || slot.asks_for_body());
     }
 
     /// Takes a response whose body, of at most [`Request::max_response_bytes`], has been read already.
@@ -109,21 +109,21 @@ impl<'a, T> Task<'a, T> {
         }
     }
 
-    fn tell(&mut self, told: Told, fits: impl FnOnce(&Slot) -> bool) -> bool {
+    fn tell(&mut self, told: TaskEvent, fits: impl FnOnce(&TaskSlot) -> bool) -> bool {
         self.leave(told, fits);
         self.poll();
         self.port.slot().asks_for_body()
     }
 
-    fn leave(&self, told: Told, fits: impl FnOnce(&Slot) -> bool) {
+    fn leave(&self, told: TaskEvent, fits: impl FnOnce(&TaskSlot) -> bool) {
         let mut slot = self.port.slot();
         assert!(fits(&slot), "nothing waits for this part of a response");
-        *slot = Slot::Told(told);
+        *slot = TaskSlot::Told(told);
     }
 
     /// Lets the work go on, unless it waits for the driver.
     fn poll(&mut self) {
-        if matches!(*self.port.slot(), Slot::Asks(_)) {
+        if matches!(*self.port.slot(), TaskSlot::Asks(_)) {
             return;
         }
         let Some(work) = &mut self.work else { return };
@@ -135,17 +135,17 @@ impl<'a, T> Task<'a, T> {
 
 /// Where the work and its driver leave things for each other.
 #[derive(Clone, Default)]
-pub(super) struct Port(Arc<Mutex<Slot>>);
+pub(super) struct Port(Arc<Mutex<TaskSlot>>);
 
 #[derive(Default)]
-enum Slot {
+enum TaskSlot {
     /// Neither left anything.
     #[default]
     Empty,
     Asks(Ask),
     /// A request was taken from here.
     Sent,
-    Told(Told),
+    Told(TaskEvent),
 }
 
 enum Ask {
@@ -155,7 +155,7 @@ enum Ask {
     Body,
 }
 
-enum Told {
+enum TaskEvent {
     Waited,
     Head(Head),
     Body(Vec<u8>),
@@ -163,7 +163,7 @@ enum Told {
     Failed(TransportFailure),
 }
 
-impl Slot {
+impl TaskSlot {
     fn asks_for_body(&self) -> bool {
         matches!(self, Self::Asks(Ask::Body))
     }
@@ -173,19 +173,19 @@ impl Port {
     /// Makes a request and returns the head of its response.
     pub(super) async fn send(&self, request: Request) -> Result<Head, TransportFailure> {
         match self.ask(Ask::Send(request)).await {
-            Told::Head(head) => Ok(head),
-            Told::Failed(failure) => Err(failure),
-            Told::Waited | Told::Body(_) | Told::End => unreachable!("a head comes first"),
+            TaskEvent::Head(head) => Ok(head),
+            TaskEvent::Failed(failure) => Err(failure),
+            TaskEvent::Waited | TaskEvent::Body(_) | TaskEvent::End => unreachable!("a head comes first"),
         }
     }
 
     /// The next part of the body of the last response; `None` after the last one.
     pub(super) async fn body(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         match self.ask(Ask::Body).await {
-            Told::Body(bytes) => Ok(Some(bytes)),
-            Told::End => Ok(None),
-            Told::Failed(failure) => Err(failure),
-            Told::Waited | Told::Head(_) => unreachable!("a response has one head"),
+            TaskEvent::Body(bytes) => Ok(Some(bytes)),
+            TaskEvent::End => Ok(None),
+            TaskEvent::Failed(failure) => Err(failure),
+            TaskEvent::Waited | TaskEvent::Head(_) => unreachable!("a response has one head"),
         }
     }
 
@@ -193,12 +193,12 @@ impl Port {
         self.ask(Ask::Wait(wait)).await;
     }
 
-    async fn ask(&self, ask: Ask) -> Told {
-        *self.slot() = Slot::Asks(ask);
+    async fn ask(&self, ask: Ask) -> TaskEvent {
+        *self.slot() = TaskSlot::Asks(ask);
         poll_fn(|_| {
             let mut slot = self.slot();
             match mem::take(&mut *slot) {
-                Slot::Told(told) => Poll::Ready(told),
+                TaskSlot::Told(told) => Poll::Ready(told),
                 other => {
                     *slot = other;
                     Poll::Pending
@@ -208,7 +208,7 @@ impl Port {
         .await
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
+    fn slot(&self) -> MutexGuard<'_, TaskSlot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -51,7 +51,7 @@ impl SqliteReader {
             return Err(IngestError::Option { path: path.into(), reason });
         }
         let projection = Projection::new(path, &names, options)?.untyped();
-        let scan = Scan { projection: projection.clone(), path: path.into(), sql: query.sql };
+        let scan = TableScan { projection: projection.clone(), path: path.into(), sql: query.sql };
         let interrupt = connection.get_interrupt_handle();
         let (sender, records) = sync_channel(RECORDS_AHEAD);
         let thread = thread::spawn(move || scan.run(&connection, &sender));
@@ -240,13 +240,13 @@ fn refused(path: &Path, error: rusqlite::Error) -> IngestError {
 }
 
 /// What the reading thread does.
-struct Scan {
+struct TableScan {
     path: PathBuf,
     sql: String,
     projection: Projection,
 }
 
-impl Scan {
+impl TableScan {
     /// Sends all records, or an error last, until nobody listens.
     fn run(&self, connection: &Connection, sender: &SyncSender<Result<Record, IngestError>>) {
         if let Err(error) = self.send_rows(connection, sender) {

@@ -34,9 +34,9 @@ const PIECES_AHEAD: usize = 16;
 
 /// A file that came from elsewhere. It is removed with the last input that is it.
 #[derive(Clone)]
-pub struct Fetched(Arc<Inner>);
+pub struct Fetched(Arc<FetchParts>);
 
-struct Inner {
+struct FetchParts {
     url: RemoteUrl,
     file: NamedTempFile,
     format: Format,
@@ -55,7 +55,7 @@ impl Fetched {
     }
 
     pub(crate) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
-        let Inner { file, format, compression, .. } = &*self.0;
+        let FetchParts { file, format, compression, .. } = &*self.0;
         let unreadable = |source| spool_error(file.path(), source);
         let begin = || peek(File::open(file.path())?, PAGE_HEAD_BYTES);
         if is_page(&begin().map_err(unreadable)?.0) {
@@ -83,16 +83,16 @@ impl fmt::Debug for Fetched {
 
 /// An input that is being fetched. A thread of its own asks for it.
 pub struct Fetch {
-    inner: Inner,
+    inner: FetchParts,
     dir: PathBuf,
-    events: Receiver<Event>,
+    events: Receiver<FetchEvent>,
     has_begun: bool,
     /// Bytes that are here.
     here: u64,
     size: Option<u64>,
 }
 
-enum Event {
+enum FetchEvent {
     /// The object begins, of so many bytes if that is known: what came before is of no use.
     Begin(Option<u64>),
     Bytes(Bytes),
@@ -101,13 +101,13 @@ enum Event {
 }
 
 /// What is fetched, how it is read, and where it is.
-struct Kind {
+struct FetchKind {
     scheme: Scheme,
     format: Format,
     compression: Option<Compression>,
 }
 
-impl Kind {
+impl FetchKind {
     /// `None` for an input that is read where it is.
     fn of<'i>(
         input: &'i Input,
@@ -135,7 +135,7 @@ impl Fetch {
                 let mut needed = several.inputs().iter().map(|input| Self::is_needed(input, options));
                 needed.try_fold(false, |any, is_needed| Ok(any | is_needed?))
             }
-            input => Ok(Kind::of(input, options)?.is_some()),
+            input => Ok(FetchKind::of(input, options)?.is_some()),
         }
     }
 
@@ -144,7 +144,7 @@ impl Fetch {
     /// # Errors
     /// As [`Fetch::is_needed`], and if there can be no file.
     pub fn begin(input: &Input, options: &IngestOptions, dir: &Path) -> Result<Option<Self>, IngestError> {
-        let Some((url, Kind { scheme, format, compression })) = Kind::of(input, options)? else {
+        let Some((url, FetchKind { scheme, format, compression })) = FetchKind::of(input, options)? else {
             return Ok(None);
         };
         let failed = |source| spool_error(dir, source);
@@ -152,8 +152,8 @@ impl Fetch {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let remote = object(url, scheme)?;
         let (sender, events) = sync_channel(PIECES_AHEAD);
-        thread::spawn(move || runtime.block_on(Download::new(sender).run(&remote)));
-        let inner = Inner { url: url.clone(), file, format, compression };
+        thread::spawn(move || runtime.block_on(ObjectDownload::new(sender).run(&remote)));
+        let inner = FetchParts { url: url.clone(), file, format, compression };
         Ok(Some(Self { inner, dir: dir.into(), events, has_begun: false, here: 0, size: None }))
     }
 
@@ -181,16 +181,16 @@ impl Fetch {
         let dir = &self.dir;
         let file = self.inner.file.as_file_mut();
         match self.events.recv_timeout(STEP) {
-            Ok(Event::Begin(size)) => {
+            Ok(FetchEvent::Begin(size)) => {
                 (self.has_begun, self.here, self.size) = (true, 0, size);
                 file.set_len(0).and_then(|()| file.rewind()).map_err(|source| spool_error(dir, source))?;
             }
-            Ok(Event::Bytes(bytes)) => {
+            Ok(FetchEvent::Bytes(bytes)) => {
                 file.write_all(&bytes).map_err(|source| spool_error(dir, source))?;
                 self.here += bytes.len() as u64;
             }
-            Ok(Event::End) => return Ok(false),
-            Ok(Event::Refused(refused)) => return Err(unfetched(&self.inner.url, refused)),
+            Ok(FetchEvent::End) => return Ok(false),
+            Ok(FetchEvent::Refused(refused)) => return Err(unfetched(&self.inner.url, refused)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 let refused = Refused::for_now("it ended without a reason");
@@ -227,30 +227,30 @@ fn unfetched(url: &RemoteUrl, refused: Refused) -> IngestError {
 struct GivenUp;
 
 /// What a thread has got of an object.
-struct Download {
-    events: SyncSender<Event>,
+struct ObjectDownload {
+    events: SyncSender<FetchEvent>,
     here: u64,
     size: Option<u64>,
     version: Option<String>,
     patience: Patience,
 }
 
-impl Download {
-    fn new(events: SyncSender<Event>) -> Self {
+impl ObjectDownload {
+    fn new(events: SyncSender<FetchEvent>) -> Self {
         Self { events, here: 0, size: None, version: None, patience: Patience::with_new() }
     }
 
     async fn run(mut self, remote: &Remote) {
         loop {
             let last = match self.attempt(remote).await {
-                Ok(Ok(())) => Event::End,
+                Ok(Ok(())) => FetchEvent::End,
                 Err(GivenUp) => return,
                 Ok(Err(refused)) => match self.patience.after(refused, Instant::now()) {
                     Ok(pause) => {
                         sleep(pause).await;
                         continue;
                     }
-                    Err(refused) => Event::Refused(refused.so_far(self.patience.furthest(), self.size)),
+                    Err(refused) => FetchEvent::Refused(refused.so_far(self.patience.furthest(), self.size)),
                 },
             };
             // Nobody waits for it if the build was given up.
@@ -259,7 +259,7 @@ impl Download {
         }
     }
 
-    fn send(&self, event: Event) -> Result<(), GivenUp> {
+    fn send(&self, event: FetchEvent) -> Result<(), GivenUp> {
         self.events.send(event).map_err(|_| GivenUp)
     }
 
@@ -276,14 +276,14 @@ impl Download {
         }
         if part.start == 0 {
             (self.here, self.size, self.version) = (0, part.size, part.version.clone());
-            self.send(Event::Begin(self.size))?;
+            self.send(FetchEvent::Begin(self.size))?;
         }
         loop {
             match part.next().await {
                 Some(Ok(piece)) => {
                     self.here += piece.len() as u64;
                     self.patience.reach(self.here);
-                    self.send(Event::Bytes(piece))?;
+                    self.send(FetchEvent::Bytes(piece))?;
                 }
                 Some(Err(refused)) => return Ok(Err(refused)),
                 None if self.size.is_some_and(|size| self.here < size) => {
@@ -327,12 +327,12 @@ mod tests {
         let url = RemoteUrl::of(&cut(700, count.clone())).unwrap();
         let remote = Remote::object(&url, Scheme::Web).unwrap();
         let (sender, events) = sync_channel(PIECES_AHEAD);
-        let mut download = Download::new(sender);
+        let mut download = ObjectDownload::new(sender);
         download.patience.pause = Duration::ZERO;
         thread::spawn(move || {
             Builder::new_current_thread().enable_all().build().unwrap().block_on(download.run(&remote));
         });
-        let Some(Event::Refused(refused)) = events.iter().last() else { panic!("it does not end so") };
+        let Some(FetchEvent::Refused(refused)) = events.iter().last() else { panic!("it does not end so") };
         assert!(refused.message.ends_with("(700 of 1000 bytes had come)"), "{}", refused.message);
         assert_eq!(count.load(Ordering::Relaxed), 9, "the first attempt and 8 without progress");
     }

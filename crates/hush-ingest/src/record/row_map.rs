@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Records that are rows of one file, one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Run {
+struct RowRun {
     /// The number of the first of the records, from 1.
     record: u64,
     /// The row that it is, from 1.
@@ -16,7 +16,7 @@ struct Run {
 /// The rows of all records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowMap {
-    runs: Vec<Run>,
+    runs: Vec<RowRun>,
     /// The number of records so far.
     records: u64,
     /// The number of the file at hand, of several.
@@ -39,7 +39,7 @@ impl RowMap {
         self.records += u64::from(is_record);
         if is_record && !self.is_in_run {
             let file = file.map(|(_, path)| path.to_owned());
-            self.runs.push(Run { record: self.records, row: self.row, file });
+            self.runs.push(RowRun { record: self.records, row: self.row, file });
         }
         self.is_in_run = is_record;
     }

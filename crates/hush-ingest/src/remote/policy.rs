@@ -34,11 +34,11 @@ const MAX_REDIRECTS: usize = 10;
 
 /// The sources that a program may fetch from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourcePolicy(Option<Arc<Listed>>);
+pub struct SourcePolicy(Option<Arc<ListedSource>>);
 
 /// A list of sources.
 #[derive(Debug, PartialEq, Eq)]
-struct Listed {
+struct ListedSource {
     prefixes: Vec<Prefix>,
     databases: Vec<PostgresSource>,
     takes_public_web: bool,
@@ -69,7 +69,7 @@ impl SourcePolicy {
     /// all web servers at public addresses; `none` for nothing. `remedy` ends the error of whatever is refused.
     pub fn only(sources: &[String], remedy: &'static str) -> Result<Self, String> {
         let mut listed =
-            Listed { prefixes: Vec::new(), databases: Vec::new(), takes_public_web: false, remedy };
+            ListedSource { prefixes: Vec::new(), databases: Vec::new(), takes_public_web: false, remedy };
         for source in sources {
             listed.add(source).map_err(|reason| {
                 format!(
@@ -130,7 +130,7 @@ impl SourcePolicy {
     }
 }
 
-impl Listed {
+impl ListedSource {
     fn add(&mut self, source: &str) -> Result<(), String> {
         match source {
             PUBLIC_WEB => self.takes_public_web = true,

@@ -202,7 +202,7 @@ struct Settled {
 }
 
 /// A record of a file with keys.
-struct Entry {
+struct SpoolEntry {
     /// The first 16 bytes of the hash of the key: two keys share them with a probability of 2^-128, whoever chose the keys, since
     /// the seed was drawn later. So they stand for the key.
     key_hash: [u8; 16],
@@ -220,7 +220,7 @@ fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Set
             None => offsets.push(at as u64),
             Some(seed) => {
                 let key_hash = digest(seed, frame.key).first_half();
-                entries.push(Entry { key_hash, row: frame.row, offset: at as u64 });
+                entries.push(SpoolEntry { key_hash, row: frame.row, offset: at as u64 });
             }
         }
         at += frame.bytes();
@@ -228,7 +228,8 @@ fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Set
     let mut duplicate = None;
     if seed.is_some() {
         // Of equal keys, the first one in this order is kept.
-        let order = |entry: &Entry| if on_duplicate == OnDuplicate::Last { !entry.row } else { entry.row };
+        let order =
+            |entry: &SpoolEntry| if on_duplicate == OnDuplicate::Last { !entry.row } else { entry.row };
         entries.par_sort_unstable_by_key(|entry| (entry.key_hash, order(entry)));
         let mut earliest: Option<[(u32, u64); 2]> = None;
         entries.dedup_by(|next, kept| {

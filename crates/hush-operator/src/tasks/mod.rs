@@ -74,20 +74,20 @@ pub struct Tasks {
     upload_lifetime: Duration,
     /// Where inputs and tables may come from.
     sources: SourcePolicy,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     changed: Condvar,
     /// No other server has the folder while this one does.
     _lock: File,
 }
 
 #[derive(Default)]
-struct State {
+struct TaskState {
     tasks: BTreeMap<u64, Task>,
     /// The one that is being done.
-    running: Option<Running>,
+    running: Option<RunningTask>,
 }
 
-struct Running {
+struct RunningTask {
     id: u64,
     cancel: Cancel,
     watch: Arc<Watch>,
@@ -131,7 +131,7 @@ impl Tasks {
             threads,
             upload_lifetime,
             sources,
-            state: Mutex::new(State { tasks, running: None }),
+            state: Mutex::new(TaskState { tasks, running: None }),
             changed: Condvar::new(),
             _lock: lock,
         };
@@ -186,7 +186,7 @@ impl Tasks {
 
     /// Waits for a task, and begins it. Returns `None` if none has come for a while.
     fn next(&self) -> Option<(Task, Cancel, Arc<Watch>)> {
-        let waiting = |state: &State| {
+        let waiting = |state: &TaskState| {
             state.tasks.values().find(|task| task.status == TaskStatus::Enqueued).map(|task| task.id)
         };
         let mut state = self.lock();
@@ -196,7 +196,7 @@ impl Tasks {
         }
         let id = waiting(&state)?;
         let (cancel, watch) = (Cancel::new(), Arc::new(Watch::default()));
-        state.running = Some(Running { id, cancel: cancel.clone(), watch: watch.clone() });
+        state.running = Some(RunningTask { id, cancel: cancel.clone(), watch: watch.clone() });
         let task = state.tasks.get_mut(&id).expect("it waits");
         task.status = TaskStatus::Processing;
         task.started_at = Some(now());
@@ -248,12 +248,12 @@ impl Tasks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TaskState {
     /// Whether a task that has not ended reads an upload.
     fn waits_for(&self, upload: &Name) -> bool {
         let waiting = self.tasks.values().filter(|task| !task.status.is_final());
@@ -267,7 +267,7 @@ impl State {
     fn shown(&self, task: &Task) -> Task {
         let running = self.running.as_ref().filter(|running| running.id == task.id);
         let mut shown = task.clone();
-        if let Some(Running { watch, .. }) = running {
+        if let Some(RunningTask { watch, .. }) = running {
             (shown.progress, shown.notes) = (Some(watch.progress()), watch.notes());
         }
         hide_secrets(&mut shown.request);

@@ -10,16 +10,16 @@ const MAX_NOTES: usize = 100;
 
 /// Progress that is kept.
 #[derive(Default)]
-pub(super) struct Watch(Mutex<Seen>);
+pub(super) struct Watch(Mutex<TaskSeen>);
 
 #[derive(Default)]
-struct Seen {
+struct TaskSeen {
     progress: TaskProgress,
     notes: Vec<String>,
 }
 
 impl Watch {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, TaskSeen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

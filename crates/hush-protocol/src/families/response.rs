@@ -77,7 +77,7 @@ pub(crate) fn decrypt_plaintexts(
     let params = context.params();
     check_length("answer", response_bytes(params, plaintexts), answer.len())?;
     let (degree, bits) = (params.degree(), params.response_bits());
-    let mut reader = Reader { rest: answer, degree };
+    let mut reader = PolynomialReader { rest: answer, degree };
     let mut symbols = Zeroizing::new(Vec::with_capacity(plaintexts * degree));
     for first in (0..plaintexts).step_by(group(params)) {
         let a = reader.words(bits.a)?;
@@ -100,12 +100,12 @@ pub(crate) fn choose_lane(symbols: &[u32], length: usize, lanes: usize, lane: us
 }
 
 /// The polynomials of an answer, one after another.
-struct Reader<'a> {
+struct PolynomialReader<'a> {
     rest: &'a [u8],
     degree: usize,
 }
 
-impl Reader<'_> {
+impl PolynomialReader<'_> {
     fn words(&mut self, bits: u32) -> Result<Vec<u64>, ProtocolError> {
         let (head, rest) = self.rest.split_at(packed_bytes(self.degree, bits));
         self.rest = rest;

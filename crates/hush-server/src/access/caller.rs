@@ -15,10 +15,10 @@ use crate::{
 
 /// The caller of a request. A handler asks it before it reads or changes anything of a table.
 #[derive(Clone)]
-pub struct Caller(Identity);
+pub struct Caller(CallerIdentity);
 
 #[derive(Clone)]
-enum Identity {
+enum CallerIdentity {
     /// Without a token, at an endpoint that asks for one: nothing is allowed.
     Nobody,
     /// Whoever reaches a listener that asks for no token: everything is allowed.
@@ -30,17 +30,17 @@ enum Identity {
 impl Caller {
     /// Creates the caller of a listener that asks for no token.
     pub fn anyone() -> Self {
-        Self(Identity::Anyone)
+        Self(CallerIdentity::Anyone)
     }
 
     /// Creates the caller that holds a token.
     pub(crate) fn holder(grant: Arc<Grant>) -> Self {
-        Self(Identity::Holder(grant))
+        Self(CallerIdentity::Holder(grant))
     }
 
     /// Returns the caller that the gate has put beside a request, nobody if it has put none.
     pub(crate) fn of(extensions: &Extensions) -> Self {
-        extensions.get::<Self>().cloned().unwrap_or(Self(Identity::Nobody))
+        extensions.get::<Self>().cloned().unwrap_or(Self(CallerIdentity::Nobody))
     }
 
     /// Returns whether the caller may do with a table what `scope` is for.
@@ -56,9 +56,9 @@ impl Caller {
     /// Returns whether the caller has a scope, for all tables or for those that `is_for` accepts.
     fn has(&self, scope: Scope, is_for: impl FnOnce(&[Name]) -> bool) -> bool {
         match &self.0 {
-            Identity::Nobody => false,
-            Identity::Anyone => true,
-            Identity::Holder(grant) => {
+            CallerIdentity::Nobody => false,
+            CallerIdentity::Anyone => true,
+            CallerIdentity::Holder(grant) => {
                 let token = &grant.token;
                 token.scopes.contains(&scope) && token.tables.as_deref().is_none_or(is_for)
             }
@@ -81,8 +81,8 @@ impl Caller {
     /// The caller's token with what is counted of it.
     pub(crate) fn grant(&self) -> Option<&Grant> {
         match &self.0 {
-            Identity::Nobody | Identity::Anyone => None,
-            Identity::Holder(grant) => Some(grant),
+            CallerIdentity::Nobody | CallerIdentity::Anyone => None,
+            CallerIdentity::Holder(grant) => Some(grant),
         }
     }
 }

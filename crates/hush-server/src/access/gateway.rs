@@ -78,7 +78,7 @@ pub enum GatewayError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document<K> {
+struct GatewayDocument<K> {
     version: u32,
     keys: K,
 }
@@ -92,7 +92,8 @@ pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
 pub fn text_of_gateway_keys(keys: &[GatewayKey]) -> Zeroizing<String> {
     // As long as it can become: a buffer that grows leaves copies behind.
     let mut text = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize));
-    serde_json::to_writer_pretty(&mut *text, &Document { version: VERSION, keys }).expect("plain data");
+    serde_json::to_writer_pretty(&mut *text, &GatewayDocument { version: VERSION, keys })
+        .expect("plain data");
     text.push(b'\n');
     Zeroizing::new(String::from_utf8(mem::take(&mut *text)).expect("JSON"))
 }
@@ -103,7 +104,7 @@ fn bytes_of(path: &Path) -> Result<FileBytes, GatewayError> {
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
     let refused = |reason: String| GatewayError::Format { path: path.to_owned(), reason };
-    let Document { version, keys }: Document<Vec<GatewayKey>> =
+    let GatewayDocument { version, keys }: GatewayDocument<Vec<GatewayKey>> =
         serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
     if version != VERSION {
         return Err(refused(format!("it has version {version}, and this program reads {VERSION}")));
@@ -116,7 +117,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
 
 /// The keys of a gateway, which are read again when their file changes, and the requests that they opened.
 pub struct Gateway {
-    keys: Renewed<KeyFile>,
+    keys: Renewed<GatewayFile>,
     replays: Replays,
 }
 
@@ -130,7 +131,7 @@ pub(crate) struct OpenedRequest {
     pub(crate) name: RequestName,
 }
 
-struct KeyFile(PathBuf);
+struct GatewayFile(PathBuf);
 
 /// Keys that are in use, the newest first.
 pub(crate) struct KeySet {
@@ -148,7 +149,7 @@ pub(crate) enum Sealed {
     Broken,
 }
 
-impl Source for KeyFile {
+impl Source for GatewayFile {
     type Value = KeySet;
     type Error = GatewayError;
 
@@ -172,7 +173,7 @@ impl Source for KeyFile {
 impl Gateway {
     /// Reads a file. Takes up to a second: what an earlier process answered has a date of an earlier second.
     pub fn open(path: &Path) -> Result<Arc<Self>, GatewayError> {
-        let keys = Renewed::open(KeyFile(path.to_owned()))?;
+        let keys = Renewed::open(GatewayFile(path.to_owned()))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         thread::sleep(Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into()));
         Ok(Arc::new(Self { keys, replays: Replays::new(now.as_secs()) }))

@@ -24,7 +24,7 @@ const MOST: usize = 1 << 19;
 pub(crate) type RequestName = [u8; NAME_BYTES];
 
 /// The requests of a gateway that were answered.
-pub(crate) struct Replays(Mutex<Memory>);
+pub(crate) struct Replays(Mutex<RequestMemory>);
 
 /// A request that is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) enum Unanswered {
     Date,
 }
 
-struct Memory {
+struct RequestMemory {
     since: Instant,
     current: Generation,
     previous: Generation,
@@ -59,7 +59,7 @@ impl Replays {
 
     fn with_most(now: u64, most: usize) -> Replays {
         let (current, previous) = (Generation::default(), Generation::default());
-        Replays(Mutex::new(Memory { since: Instant::now(), current, previous, forgotten: now, most }))
+        Replays(Mutex::new(RequestMemory { since: Instant::now(), current, previous, forgotten: now, most }))
     }
 
     /// Takes a request that was opened, made at `date` by its client's clock. Dates are in seconds since 1970.
@@ -87,7 +87,7 @@ impl Replays {
     }
 }
 
-impl Memory {
+impl RequestMemory {
     /// Begins a generation, and forgets the one before the last.
     fn turn(&mut self) {
         self.since = Instant::now();

@@ -114,7 +114,7 @@ pub enum TokenError {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct TokenDocument {
     version: u32,
     tokens: Vec<Token>,
 }
@@ -126,7 +126,7 @@ pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
 
 /// The text of a file of tokens.
 pub fn text_of_tokens(tokens: Vec<Token>) -> String {
-    let text = serde_json::to_string_pretty(&Document { version: VERSION, tokens }).expect("plain data");
+    let text = serde_json::to_string_pretty(&TokenDocument { version: VERSION, tokens }).expect("plain data");
     text + "\n"
 }
 
@@ -136,7 +136,7 @@ fn bytes_of(path: &Path) -> Result<FileBytes, TokenError> {
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Vec<Token>, TokenError> {
     let refused = |reason: String| TokenError::Format { path: path.to_owned(), reason };
-    let Document { version, tokens } =
+    let TokenDocument { version, tokens } =
         serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
     if version != VERSION {
         return Err(refused(format!("it has version {version}, and this program reads {VERSION}")));

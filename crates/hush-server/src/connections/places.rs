@@ -23,7 +23,7 @@ pub(crate) struct Connections {
     limit: usize,
     /// The most of one client.
     share: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
     /// Wakes who waits for a place: one is free, or its connection idle.
     changed: Notify,
     /// How many there are, those included that were told to close.
@@ -31,7 +31,7 @@ pub(crate) struct Connections {
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     activities: HashMap<u64, Arc<Activity>>,
     of_client: HashMap<Client, usize>,
     next: u64,
@@ -73,12 +73,12 @@ impl Connections {
         was_idle
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn of(&self, client: Client) -> usize {
         self.of_client.get(&client).copied().unwrap_or(0)
     }
@@ -113,9 +113,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(connections: &Arc<Connections>, open: &mut Open, client: Client) -> Place {
+    fn new(connections: &Arc<Connections>, open: &mut OpenConnections, client: Client) -> Place {
         let (id, connections) = (open.next, connections.clone());
-        let phase = Mutex::new(Phase::Idle(Instant::now()));
+        let phase = Mutex::new(ConnectionPhase::Idle(Instant::now()));
         let activity =
             Arc::new(Activity { client, phase, close: Notify::new(), connections: connections.clone() });
         open.next += 1;
@@ -138,13 +138,13 @@ impl Drop for Place {
 /// What one connection is at.
 pub(crate) struct Activity {
     client: Client,
-    phase: Mutex<Phase>,
+    phase: Mutex<ConnectionPhase>,
     close: Notify,
     connections: Arc<Connections>,
 }
 
 #[derive(Clone, Copy)]
-enum Phase {
+enum ConnectionPhase {
     /// No request is here, or only a part of its headers.
     Idle(Instant),
     /// A request is being answered.
@@ -156,14 +156,14 @@ enum Phase {
 impl Activity {
     /// The headers of a request are here.
     pub(crate) fn asked(&self) {
-        *self.phase() = Phase::Asked;
+        *self.phase() = ConnectionPhase::Asked;
     }
 
     /// All that was to be written is written.
     pub(crate) fn flushed(&self) {
         let mut phase = self.phase();
-        if matches!(*phase, Phase::Answered) {
-            *phase = Phase::Idle(Instant::now());
+        if matches!(*phase, ConnectionPhase::Answered) {
+            *phase = ConnectionPhase::Idle(Instant::now());
             drop(phase);
             self.connections.changed.notify_one();
         }
@@ -171,7 +171,7 @@ impl Activity {
 
     /// No request is here any more, and all that was to be written is.
     pub(crate) fn rest(&self) {
-        *self.phase() = Phase::Idle(Instant::now());
+        *self.phase() = ConnectionPhase::Idle(Instant::now());
         self.connections.changed.notify_one();
     }
 
@@ -186,12 +186,12 @@ impl Activity {
 
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         match *self.phase() {
-            Phase::Idle(since) => Some(since),
-            Phase::Asked | Phase::Answered => None,
+            ConnectionPhase::Idle(since) => Some(since),
+            ConnectionPhase::Asked | ConnectionPhase::Answered => None,
         }
     }
 
-    fn phase(&self) -> MutexGuard<'_, Phase> {
+    fn phase(&self) -> MutexGuard<'_, ConnectionPhase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -230,7 +230,7 @@ impl hyper::body::Body for WatchedBody {
 
 impl Drop for WatchedBody {
     fn drop(&mut self) {
-        *self.activity.phase() = Phase::Answered;
+        *self.activity.phase() = ConnectionPhase::Answered;
     }
 }
 

@@ -25,11 +25,11 @@ use crate::connections::{pace::LEAST_RATE, places::Activity};
 pub(crate) struct Streams {
     activity: Arc<Activity>,
     patience: Duration,
-    open: Mutex<Open>,
+    open: Mutex<OpenStreams>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenStreams {
     /// Until when each of them has to be written, once it is answered.
     until: HashMap<u64, Option<Instant>>,
     next: u64,
@@ -57,7 +57,7 @@ impl Streams {
         self.lock().until.values().flatten().any(|until| *until < now)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, OpenStreams> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

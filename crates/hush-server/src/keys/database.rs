@@ -24,16 +24,16 @@ const CACHE_BYTES: usize = 16 << 20;
 /// The least time between two attempts to open a file again: each reads all of it.
 pub(crate) const PAUSE: Duration = Duration::from_secs(10);
 
-type Open = dyn Fn() -> Result<Database, DatabaseError> + Send + Sync;
+type OpenDatabase = dyn Fn() -> Result<Database, DatabaseError> + Send + Sync;
 
 /// A database and how to open it.
 pub(super) struct KeyDatabase {
-    open: Box<Open>,
-    state: RwLock<State>,
+    open: Box<OpenDatabase>,
+    state: RwLock<DatabaseState>,
     pause: Duration,
 }
 
-struct State {
+struct DatabaseState {
     /// `None` if it could not be opened again.
     database: Option<Database>,
     opened: Instant,
@@ -59,7 +59,7 @@ impl KeyDatabase {
         open: impl Fn() -> Result<Database, DatabaseError> + Send + Sync + 'static,
         pause: Duration,
     ) -> Result<KeyDatabase, Error> {
-        let state = RwLock::new(State { database: Some(open()?), opened: Instant::now() });
+        let state = RwLock::new(DatabaseState { database: Some(open()?), opened: Instant::now() });
         Ok(KeyDatabase { open: Box::new(open), state, pause })
     }
 

@@ -38,12 +38,12 @@ pub(super) struct OpenedCache {
 #[derive(Default)]
 struct Entries {
     /// The same keys are opened once for each place that has a table of theirs.
-    by_id: HashMap<(KeyId, Place), Entry>,
+    by_id: HashMap<(KeyId, Place), CachedKeys>,
     /// Counts uses.
     clock: u64,
 }
 
-struct Entry {
+struct CachedKeys {
     opened: Arc<OpenedKeys>,
     last_use: u64,
 }
@@ -113,7 +113,7 @@ impl OpenedCache {
 
     /// Removes the keys that were used longest ago and that no query holds. The caller drops them, without the
     /// lock: the backend may have to wait for that.
-    fn remove_oldest(&self) -> Option<Entry> {
+    fn remove_oldest(&self) -> Option<CachedKeys> {
         let mut entries = self.lock();
         let idle = entries.by_id.iter().filter(|(_, entry)| Arc::strong_count(&entry.opened) == 1);
         let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| *id)?;
@@ -125,7 +125,7 @@ impl OpenedCache {
         let mut entries = self.lock();
         entries.clock += 1;
         let last_use = entries.clock;
-        entries.by_id.entry((id, opened.spec.place)).or_insert(Entry { opened, last_use }).opened.clone()
+        entries.by_id.entry((id, opened.spec.place)).or_insert(CachedKeys { opened, last_use }).opened.clone()
     }
 
     /// Removes keys, whoever opened them.

@@ -16,11 +16,11 @@ const BLOCK: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Untouched {
     file: FileBackend,
-    state: Mutex<State>,
+    state: Mutex<TrialState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TrialState {
     /// The length that the file would have.
     len: u64,
     /// The length up to which the file's own bytes count: the least that `len` has ever been.
@@ -32,10 +32,10 @@ struct State {
 impl Untouched {
     pub(super) fn new(file: FileBackend) -> io::Result<Untouched> {
         let len = file.len()?;
-        Ok(Untouched { file, state: Mutex::new(State { len, kept: len, changed: BTreeMap::new() }) })
+        Ok(Untouched { file, state: Mutex::new(TrialState { len, kept: len, changed: BTreeMap::new() }) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TrialState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,12 +9,12 @@ use crate::access::client::Client;
 #[derive(Default)]
 pub(super) struct Uploaders {
     uploads: HashMap<KeyId, (Client, u64)>,
-    by_client: HashMap<Client, Uploads>,
+    by_client: HashMap<Client, ClientUploads>,
 }
 
 /// What one client has uploaded.
 #[derive(Default)]
-struct Uploads {
+struct ClientUploads {
     keys: Vec<KeyId>,
     bytes: u64,
 }

@@ -44,13 +44,13 @@ pub(crate) struct Batcher {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Turns<Job>,
+    waiting: Turns<QueryJob>,
     /// Whether a task scans, collects or waits for scans. It alone takes from `waiting`.
     busy: bool,
     scan_time: ScanTime,
 }
 
-struct Job {
+struct QueryJob {
     query: Query,
     /// Of its client, in a table that needs them.
     keys: Option<Arc<OpenedKeys>>,
@@ -122,7 +122,7 @@ pub(crate) fn submit(
     let replies = queries.into_iter().map(|(query, keys)| {
         let (reply, receiver) = oneshot::channel();
         let memory = answers.split(table.served().answer_bytes);
-        queue.waiting.push(client, Job { query, keys, reply, _body: body.clone(), memory });
+        queue.waiting.push(client, QueryJob { query, keys, reply, _body: body.clone(), memory });
         receiver
     });
     let replies = replies.collect();
@@ -193,7 +193,7 @@ impl Batcher {
 
     /// The next batch, without those whose client has gone: a full one if it goes beside others.
     /// `None` if there is none; alone, the table is idle from now on.
-    fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<Job>> {
+    fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<QueryJob>> {
         let mut queue = self.lock();
         let gone = queue.forget_gone();
         let least = if beside { max_batch } else { 1 };
@@ -226,7 +226,7 @@ impl Batcher {
 
 /// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others waited for
 /// the last scan: before the first answer went, since a client alone may ask again at once.
-async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job>) -> bool {
+async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<QueryJob>) -> bool {
     let mut others_waited = false;
     while !batch.is_empty() {
         let started = Instant::now();
@@ -240,7 +240,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
                 let elapsed = started.elapsed();
                 server.metrics.scanned(&table.name, answers.len(), elapsed);
                 table.batcher.lock().scan_time.learn(answers.len(), table.max_batch(), elapsed);
-                for (Job { reply, memory, keys, .. }, words) in batch.drain(..).zip(answers) {
+                for (QueryJob { reply, memory, keys, .. }, words) in batch.drain(..).zip(answers) {
                     // First: who has the answer may ask at once for the place of these keys.
                     drop(keys);
                     // A client that has gone meanwhile has dropped its receiver.
@@ -285,7 +285,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Job
 }
 
 /// Runs the engine on a blocking thread and checks the shape of what it returns.
-async fn ask_engine(table: &ResidentTable, batch: &[Job]) -> Result<Vec<Vec<u8>>, EngineError> {
+async fn ask_engine(table: &ResidentTable, batch: &[QueryJob]) -> Result<Vec<Vec<u8>>, EngineError> {
     // Clones of `Bytes`: no ciphertext is copied.
     let queries: Vec<Query> = batch.iter().map(|job| job.query.clone()).collect();
     let keys: Vec<Option<ClientKeys>> =

@@ -20,10 +20,10 @@ const FIRST_ALLOCATION: usize = 64 << 10;
 pub(crate) struct Budget {
     /// The most that one client may have of it.
     share: usize,
-    state: Mutex<State>,
+    state: Mutex<LimitState>,
 }
 
-struct State {
+struct LimitState {
     free: usize,
     /// What each client has, if anything.
     taken: HashMap<Client, usize>,
@@ -31,10 +31,10 @@ struct State {
 
 impl Budget {
     pub(crate) fn new(bytes: usize, share: usize) -> Budget {
-        Budget { share, state: Mutex::new(State { free: bytes, taken: HashMap::new() }) }
+        Budget { share, state: Mutex::new(LimitState { free: bytes, taken: HashMap::new() }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LimitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,14 +115,14 @@ impl Drop for Reservation {
 }
 
 /// A body that is being read. Its capacity, not its length, is what it has taken of the budget.
-struct Buffer {
+struct BodyBuffer {
     bytes: Vec<u8>,
     memory: Reservation,
     /// The most bytes that may come: what the client declared, or the limit.
     most: usize,
 }
 
-impl Buffer {
+impl BodyBuffer {
     /// Capacity grows with what has come, at most by doubling: a large `Content-Length` alone takes
     /// no memory away from others.
     fn append(&mut self, chunk: &[u8]) -> Result<(), Problem> {
@@ -168,7 +168,7 @@ pub(crate) async fn read_body(
         None => limit,
     };
     let mut buffer =
-        Buffer { bytes: Vec::new(), memory: Reservation::none(&server.body_budget, client), most };
+        BodyBuffer { bytes: Vec::new(), memory: Reservation::none(&server.body_budget, client), most };
     let read = async {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.try_next().await.map_err(|_| Problem::broken_body())? {
@@ -240,7 +240,7 @@ mod tests {
         const MOST: usize = 5 * FIRST_ALLOCATION + 3;
         let budget = Arc::new(budget_of(MOST));
         let mut buffer =
-            Buffer { bytes: Vec::new(), memory: Reservation::none(&budget, client(1)), most: MOST };
+            BodyBuffer { bytes: Vec::new(), memory: Reservation::none(&budget, client(1)), most: MOST };
         let chunk = [7; 1001];
         while buffer.bytes.len() + chunk.len() <= MOST {
             buffer.append(&chunk).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_body_of_unknown_length_keeps_only_what_it_is() {
         let budget = Arc::new(budget_of(FIRST_ALLOCATION));
-        let mut buffer = Buffer {
+        let mut buffer = BodyBuffer {
             bytes: Vec::new(),
             memory: Reservation::none(&budget, client(1)),
             most: 2 * FIRST_ALLOCATION,

@@ -123,23 +123,23 @@ async fn with_keys(
 /// The pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
 /// the concatenation of messages is the encoding of all their fields. Piece by piece, no answer is
 /// in memory twice for longer than it takes to encode it.
-async fn collect(replies: Vec<Reply>, epoch: &[u8]) -> Result<Vec<Piece>, Problem> {
+async fn collect(replies: Vec<Reply>, epoch: &[u8]) -> Result<Vec<WrittenPiece>, Problem> {
     let epoch = Bytes::copy_from_slice(epoch);
     let header = QueryResponse { version: wire::VERSION, epoch, answers: Vec::new() };
-    let mut pieces = vec![Piece { bytes: header.encode_to_vec(), _memory: None }];
+    let mut pieces = vec![WrittenPiece { bytes: header.encode_to_vec(), _memory: None }];
     for (index, reply) in replies.into_iter().enumerate() {
         // A reply is dropped unsent only if the runtime goes down.
         let answered = reply.await.unwrap_or(Err(AnswerError::Internal));
         let Answered { words, memory } = answered.map_err(|error| Problem::answer(error, index))?;
         let answers = vec![Answer { words: words.into() }];
         let bytes = QueryResponse { answers, ..QueryResponse::default() }.encode_to_vec();
-        pieces.push(Piece { bytes, _memory: Some(memory) });
+        pieces.push(WrittenPiece { bytes, _memory: Some(memory) });
     }
     Ok(pieces)
 }
 
 /// A response of these pieces, each of which counts in the budget until it is written or the connection ends.
-fn respond(pieces: Vec<Piece>) -> Response {
+fn respond(pieces: Vec<WrittenPiece>) -> Response {
     let content_length = HeaderValue::from(pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>());
     let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];
     let content_length = [(CONTENT_LENGTH, content_length)];
@@ -150,12 +150,12 @@ fn respond(pieces: Vec<Piece>) -> Response {
 
 /// Bytes of a response with their share of the budget. The connection takes them out of the body
 /// long before they are written, so that the body itself cannot hold the reservation.
-struct Piece {
+struct WrittenPiece {
     bytes: Vec<u8>,
     _memory: Option<Reservation>,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for WrittenPiece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

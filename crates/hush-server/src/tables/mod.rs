@@ -26,11 +26,11 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The tables of a server, by name. Clones share the same tables, so that one clone can go to
 /// [`crate::run`] and another can load tables in the background.
 #[derive(Clone, Default)]
-pub struct Tables(Arc<Shared>);
+pub struct Tables(Arc<SharedTables>);
 
 #[derive(Default)]
-struct Shared {
-    content: RwLock<Content>,
+struct SharedTables {
+    content: RwLock<TableSlots>,
     /// Wakes who drops replaced epochs.
     replaced: Notify,
     upkeep: Upkeep,
@@ -38,7 +38,7 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Content {
+struct TableSlots {
     slots: BTreeMap<Name, Slot>,
     /// Replaced epochs that still answer, of all tables.
     replaced: Vec<Replaced>,
@@ -171,11 +171,11 @@ impl Tables {
         drop(gone);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Content> {
+    fn read(&self) -> RwLockReadGuard<'_, TableSlots> {
         self.0.content.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Content> {
+    fn write(&self) -> RwLockWriteGuard<'_, TableSlots> {
         self.0.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -238,7 +238,7 @@ impl Tables {
     }
 }
 
-impl Content {
+impl TableSlots {
     fn resident(&self) -> impl Iterator<Item = &Arc<ResidentTable>> {
         self.slots.values().filter_map(|slot| match slot {
             Slot::Resident(table) => Some(table),

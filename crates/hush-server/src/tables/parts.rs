@@ -20,19 +20,19 @@ use prometheus_client::{
 
 /// The parts of the tables of a server, with what is known of their replicas. Clones share it.
 #[derive(Clone, Default)]
-pub struct Parts(Arc<Shared>);
+pub struct Parts(Arc<SharedParts>);
 
-struct Shared {
-    tables: Mutex<BTreeMap<Name, Watched>>,
+struct SharedParts {
+    tables: Mutex<BTreeMap<Name, WatchedTable>>,
     up: Family<PartLabels, Gauge<i64, AtomicI64>>,
     replicas: Family<PartLabels, Gauge<i64, AtomicI64>>,
     restarts: Family<PartLabels, Counter>,
     seconds: Family<PartLabels, Histogram>,
 }
 
-impl Default for Shared {
-    fn default() -> Shared {
-        Shared {
+impl Default for SharedParts {
+    fn default() -> SharedParts {
+        SharedParts {
             tables: Mutex::default(),
             up: Family::default(),
             replicas: Family::default(),
@@ -43,7 +43,7 @@ impl Default for Shared {
 }
 
 /// The parts of one table.
-struct Watched {
+struct WatchedTable {
     grace: Duration,
     /// When a replica of each part was last seen alive.
     alive: Vec<Instant>,
@@ -68,7 +68,7 @@ impl Parts {
     /// than `grace`, also because nobody has looked.
     pub fn expect(&self, table: &Name, count: usize, grace: Duration) {
         self.forget(table);
-        let watched = Watched { grace, alive: vec![Instant::now(); count] };
+        let watched = WatchedTable { grace, alive: vec![Instant::now(); count] };
         for part in 0..count {
             let labels = labels(table, part);
             drop(self.0.up.get_or_create(&labels));
@@ -139,7 +139,7 @@ impl Parts {
         registry.register("part_seconds", "Time until the part replied to a batch", self.0.seconds.clone());
     }
 
-    fn tables(&self) -> MutexGuard<'_, BTreeMap<Name, Watched>> {
+    fn tables(&self) -> MutexGuard<'_, BTreeMap<Name, WatchedTable>> {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,10 +15,10 @@ use crate::report;
 /// Shows the stage at hand, its rate and the time left.
 pub(crate) struct Bar {
     terminal: bool,
-    stage: Mutex<Option<Stage>>,
+    stage: Mutex<Option<BarStage>>,
 }
 
-struct Stage {
+struct BarStage {
     name: String,
     total: u64,
     unit: &'static str,
@@ -40,7 +40,7 @@ impl Bar {
         }
     }
 
-    fn end(&self, stage: &Stage) {
+    fn end(&self, stage: &BarStage) {
         let (units, seconds) = (stage.bar.position() - stage.resumed, stage.start.elapsed().as_secs_f64());
         stage.bar.finish_and_clear();
         if units > 0 || stage.resumed == 0 {
@@ -48,7 +48,7 @@ impl Bar {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Stage>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<BarStage>> {
         self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -67,7 +67,7 @@ impl Progress for Bar {
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(name.to_owned());
         *self.lock() =
-            Some(Stage { name: name.to_owned(), total, unit, start: Instant::now(), resumed: 0, bar });
+            Some(BarStage { name: name.to_owned(), total, unit, start: Instant::now(), resumed: 0, bar });
     }
 
     fn advance(&self, units: u64) {

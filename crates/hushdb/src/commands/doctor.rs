@@ -21,16 +21,16 @@ pub(crate) struct DoctorArgs {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     version: &'static str,
-    cpu: Cpu,
-    memory: Memory,
+    cpu: CpuReport,
+    memory: MemoryReport,
     open_files: OpenFiles,
     gpu: Gpus,
 }
 
 #[derive(Serialize)]
-struct Cpu {
+struct CpuReport {
     cores: usize,
     /// The best level of kernels that the machine has.
     level: String,
@@ -39,7 +39,7 @@ struct Cpu {
 }
 
 #[derive(Serialize)]
-struct Memory {
+struct MemoryReport {
     total_bytes: Option<u64>,
     available_bytes: Option<u64>,
     /// The kernel's setting for transparent huge pages: always, madvise or never.
@@ -55,7 +55,7 @@ struct OpenFiles {
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Box<dyn Error>> {
-    let report = Report {
+    let report = DoctorReport {
         version: env!("CARGO_PKG_VERSION"),
         cpu: cpu(),
         memory: memory(),
@@ -66,8 +66,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Box<dyn Error>> {
     Ok(report::print(&text)?)
 }
 
-fn cpu() -> Cpu {
-    Cpu {
+fn cpu() -> CpuReport {
+    CpuReport {
         cores: thread::available_parallelism().map_or(1, usize::from),
         level: Level::detect().to_string(),
         used: Level::from_env().map(|level| level.to_string()).map_err(|error| error.to_string()),
@@ -75,12 +75,12 @@ fn cpu() -> Cpu {
 }
 
 /// What Linux says; nothing where it says nothing.
-fn memory() -> Memory {
+fn memory() -> MemoryReport {
     let memory = hush_engine::memory();
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
     // The choice among all is in brackets.
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
-    Memory {
+    MemoryReport {
         total_bytes: memory.map(|memory| memory.total),
         available_bytes: memory.map(|memory| memory.available),
         huge_pages: setting.and_then(chosen),
@@ -93,12 +93,12 @@ fn open_files() -> OpenFiles {
 }
 
 /// The report, a line for each fact.
-fn lines(report: &Report) -> String {
+fn lines(report: &DoctorReport) -> String {
     let mut text = String::new();
     let mut line = |name: &str, fact: String| text += &format!("{name:<13} {fact}\n");
     let unknown = || "unknown".to_owned();
     let size = |bytes: Option<u64>| bytes.map_or_else(unknown, report::bytes);
-    let Report { version, cpu, memory, open_files, gpu } = report;
+    let DoctorReport { version, cpu, memory, open_files, gpu } = report;
     line("hushdb", version.to_string());
     line("cores", cpu.cores.to_string());
     let kernels = match &cpu.used {

@@ -19,20 +19,20 @@ use crate::report;
 #[derive(Args)]
 pub(crate) struct GatewayKeyArgs {
     #[command(subcommand)]
-    what: What,
+    what: GatewayKeyCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum GatewayKeyCommand {
     /// Make a new key, and the file if there is none. The two before it stay, for requests that are under way; a server that runs
     /// takes the new one up within a second.
-    Rotate(FileArg),
+    Rotate(KeyFileArg),
     /// List the keys in a file.
-    List(FileArg),
+    List(KeyFileArg),
 }
 
 #[derive(Args)]
-struct FileArg {
+struct KeyFileArg {
     /// File of keys, as `serve --gateway-keys` takes it.
     #[arg(long = "keys", value_name = "FILE")]
     path: PathBuf,
@@ -40,7 +40,7 @@ struct FileArg {
 
 pub(crate) fn run(args: GatewayKeyArgs) -> Result<(), Box<dyn Error>> {
     match args.what {
-        What::Rotate(FileArg { path }) => {
+        GatewayKeyCommand::Rotate(KeyFileArg { path }) => {
             let _lock = whole_file::lock(&path)?;
             let mut keys = if fs::exists(&path)? { read_gateway_keys(&path)? } else { Vec::new() };
             let mut random = Zeroizing::new([0; GatewayKey::RANDOM_BYTES]);
@@ -51,7 +51,7 @@ pub(crate) fn run(args: GatewayKeyArgs) -> Result<(), Box<dyn Error>> {
             say!("key {} is the newest in {}", keys[0].id, path.display());
             Ok(())
         }
-        What::List(FileArg { path }) => {
+        GatewayKeyCommand::List(KeyFileArg { path }) => {
             let mut lines = String::new();
             for (index, key) in read_gateway_keys(&path)?.iter().enumerate() {
                 let made = UNIX_EPOCH.checked_add(Duration::from_secs(key.created));

@@ -232,14 +232,14 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
 }
 
 /// A name, and what there is to say.
-type Line = (String, String);
+type FactLine = (String, String);
 
-fn line(name: &str, value: String) -> Line {
+fn line(name: &str, value: String) -> FactLine {
     (name.into(), value)
 }
 
 /// What the table is: its epoch, who signed it, its protocol, why it was chosen, its security.
-fn identity_lines(header: &Header, params: &TableParams) -> Vec<Line> {
+fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     let (descriptor, facts) = (&header.descriptor, params.facts());
     let slots = (facts.shape.columns * facts.shape.blocks) as f64 / descriptor.records as f64;
     let filter =
@@ -274,7 +274,7 @@ fn identity_lines(header: &Header, params: &TableParams) -> Vec<Line> {
 }
 
 /// What the values and their columns are.
-fn value_lines(header: &Header) -> Vec<Line> {
+fn value_lines(header: &Header) -> Vec<FactLine> {
     let descriptor = &header.descriptor;
     let values = format!(
         "{} in all, at most {} bytes each{}; fingerprint {} bytes",
@@ -306,7 +306,7 @@ fn value_lines(header: &Header) -> Vec<Line> {
 }
 
 /// How much the table takes, and a look-up.
-fn size_lines(header: &Header, params: &TableParams) -> Vec<Line> {
+fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     let (descriptor, facts) = (&header.descriptor, params.facts());
     let mut lines = Vec::new();
     if descriptor.tiers() > 0 {
@@ -325,7 +325,7 @@ fn size_lines(header: &Header, params: &TableParams) -> Vec<Line> {
 }
 
 /// What is beside the database: what clients download or upload once, and what the server keeps.
-fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<Line> {
+fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<FactLine> {
     let mut lines = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));
     for (segment, hint) in params.segments().iter().zip(hints) {

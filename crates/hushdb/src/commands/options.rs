@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// A command line of which only the options are given.
 #[derive(Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
-struct Line<A: Args> {
+struct OptionLine<A: Args> {
     #[command(flatten)]
     args: A,
 }
@@ -53,7 +53,7 @@ pub(crate) fn arguments<A: Args>(
     }
     line.push("--".into());
     line.extend_from_slice(places);
-    Line::try_parse_from(line).map(|line: Line<A>| line.args).map_err(|error| told(&error))
+    OptionLine::try_parse_from(line).map(|line: OptionLine<A>| line.args).map_err(|error| told(&error))
 }
 
 /// What is wrong with options, whose names are those that the door has.

@@ -24,22 +24,22 @@ pub(crate) struct PresetsArgs {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct PresetList {
     /// What every default has.
     min_security_bits: f64,
-    presets: Vec<Row>,
+    presets: Vec<PresetRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct PresetRow {
     name: &'static str,
     protocols: Vec<Protocol>,
     security_bits: f64,
-    problems: Vec<Problem>,
+    problems: Vec<PresetProblem>,
 }
 
 #[derive(Serialize)]
-struct Problem {
+struct PresetProblem {
     kind: &'static str,
     /// The dimension as plain LWE.
     n: usize,
@@ -62,18 +62,18 @@ struct Distribution {
 
 pub(crate) fn run(args: &PresetsArgs) -> Result<(), Box<dyn Error>> {
     let presets = presets::presets().into_iter().map(row).collect();
-    let document = Document { min_security_bits: MIN_SECURITY_BITS, presets };
+    let document = PresetList { min_security_bits: MIN_SECURITY_BITS, presets };
     let text = if args.json { serde_json::to_string_pretty(&document)? + "\n" } else { lines(&document) };
     Ok(report::print(&text)?)
 }
 
-fn row(preset: Preset) -> Row {
+fn row(preset: Preset) -> PresetRow {
     let Preset { name, security_bits, problems, protocols } = preset;
-    Row { name, protocols, security_bits, problems: problems.iter().map(problem).collect() }
+    PresetRow { name, protocols, security_bits, problems: problems.iter().map(problem).collect() }
 }
 
-fn problem(problem: &LatticeProblem) -> Problem {
-    Problem {
+fn problem(problem: &LatticeProblem) -> PresetProblem {
+    PresetProblem {
         kind: problem.kind(),
         n: problem.n,
         ring_degree: match problem.structure {
@@ -96,7 +96,7 @@ fn problem(problem: &LatticeProblem) -> Problem {
 }
 
 /// A line for every problem; the first one of a preset also has what is said of the preset.
-fn lines(document: &Document) -> String {
+fn lines(document: &PresetList) -> String {
     let mut text = String::new();
     let mut line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {
         let [kind, n, log2_q, error, secret] = facts;

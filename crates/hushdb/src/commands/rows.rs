@@ -47,7 +47,7 @@ pub(super) struct RowArgs {
     /// What the files of a folder are: values, under their names, or files of rows. If not given they are values, and a folder that
     /// has files of rows is refused.
     #[arg(long = "as", value_name = "HOW", value_enum)]
-    folder: Option<What>,
+    folder: Option<FolderContent>,
     /// Take hidden files and folders, whose names start with a dot (a folder of files).
     #[arg(long)]
     hidden: bool,
@@ -77,8 +77,8 @@ impl RowArgs {
         let header = (header || no_header).then_some(header);
         let csv = CsvDialect { separator, header, quote, backslash: escape == Escape::Backslash };
         let folder = folder.map(|what| match what {
-            What::Files => FolderAs::Files,
-            What::Rows => FolderAs::Rows,
+            FolderContent::Files => FolderAs::Files,
+            FolderContent::Rows => FolderAs::Rows,
         });
         IngestOptions {
             value,
@@ -100,7 +100,7 @@ type Quote = Option<u8>;
 
 /// What the files of a folder are.
 #[derive(Clone, Copy, ValueEnum)]
-enum What {
+enum FolderContent {
     Files,
     Rows,
 }

@@ -20,29 +20,29 @@ use crate::report;
 #[derive(Args)]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
-    what: What,
+    what: TokenCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum TokenCommand {
     /// Make a token and print it; it is kept nowhere.
     Create(CreateArgs),
     /// List the tokens in a file.
     List {
         #[command(flatten)]
-        file: FileArg,
+        file: TokenFileArg,
     },
     /// Take a token back: a server that runs refuses it within a second.
     Revoke {
         #[command(flatten)]
-        file: FileArg,
+        file: TokenFileArg,
         /// The token's ID, as `list` prints it.
         id: String,
     },
 }
 
 #[derive(Args)]
-struct FileArg {
+struct TokenFileArg {
     /// File of tokens, as `serve --tokens` takes it.
     #[arg(long = "tokens", value_name = "FILE")]
     path: PathBuf,
@@ -51,7 +51,7 @@ struct FileArg {
 #[derive(Args)]
 struct CreateArgs {
     #[command(flatten)]
-    file: FileArg,
+    file: TokenFileArg,
     /// Whose it is, for whoever reads the list.
     #[arg(long)]
     name: String,
@@ -85,9 +85,9 @@ fn parse_scope(name: &str) -> Result<Scope, String> {
 
 pub(crate) fn run(args: TokenArgs) -> Result<(), Box<dyn Error>> {
     match args.what {
-        What::Create(args) => create(args),
-        What::List { file } => list(&file),
-        What::Revoke { file, id } => revoke(&file, &id),
+        TokenCommand::Create(args) => create(args),
+        TokenCommand::List { file } => list(&file),
+        TokenCommand::Revoke { file, id } => revoke(&file, &id),
     }
 }
 
@@ -113,7 +113,7 @@ fn create(args: CreateArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn list(file: &FileArg) -> Result<(), Box<dyn Error>> {
+fn list(file: &TokenFileArg) -> Result<(), Box<dyn Error>> {
     let mut lines = String::new();
     for token in read_tokens(&file.path)? {
         let scopes = token.scopes.iter().map(|scope| match scope {
@@ -140,7 +140,7 @@ fn list(file: &FileArg) -> Result<(), Box<dyn Error>> {
     Ok(report::print(&lines)?)
 }
 
-fn revoke(file: &FileArg, id: &str) -> Result<(), Box<dyn Error>> {
+fn revoke(file: &TokenFileArg, id: &str) -> Result<(), Box<dyn Error>> {
     let _lock = whole_file::lock(&file.path)?;
     let mut tokens = read_tokens(&file.path)?;
     let before = tokens.len();

@@ -97,7 +97,7 @@ pub(in crate::builder) struct Blocks<'a> {
 }
 
 /// Where solved blocks go, and in which symbols. From any thread.
-trait Slots: Sync {
+trait BlockSlots: Sync {
     type Symbol: SlotSymbol;
 
     /// Symbols of a slot.
@@ -124,7 +124,7 @@ struct ByteSlots<'a> {
     shape: TableShape,
 }
 
-impl Slots for ByteSlots<'_> {
+impl BlockSlots for ByteSlots<'_> {
     type Symbol = u8;
 
     fn size(&self) -> usize {
@@ -146,7 +146,7 @@ impl Slots for ByteSlots<'_> {
     }
 }
 
-impl Slots for PlainSlots<'_> {
+impl BlockSlots for PlainSlots<'_> {
     type Symbol = u8;
 
     fn size(&self) -> usize {
@@ -172,7 +172,7 @@ struct RingSlots<'a> {
     solved: &'a WordSlots<'a>,
 }
 
-impl Slots for RingSlots<'_> {
+impl BlockSlots for RingSlots<'_> {
     type Symbol = u32;
 
     fn size(&self) -> usize {
@@ -234,7 +234,7 @@ impl Blocks<'_> {
     }
 
     /// Solves all blocks: here, or elsewhere if that is worth the way.
-    fn solve<S: Slots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
+    fn solve<S: BlockSlots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
         match self.crew {
             Some(crew) if crew.places() >= MORE_ELSEWHERE * self.cpu.threads() => {
                 self.elsewhere(crew, slots, release)
@@ -243,7 +243,7 @@ impl Blocks<'_> {
         }
     }
 
-    fn here<S: Slots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
+    fn here<S: BlockSlots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
         let build = |block: usize| {
             let digests = self.digests(block);
             let mut seed = 0;
@@ -275,7 +275,7 @@ impl Blocks<'_> {
     }
 
     /// By a crew, which gets the keys and the values of some blocks, or of a stripe of one, at a time.
-    fn elsewhere<S: Slots>(
+    fn elsewhere<S: BlockSlots>(
         &self,
         crew: &dyn Crew,
         slots: &S,
@@ -324,7 +324,7 @@ impl Blocks<'_> {
     }
 
     /// Some symbols of the slots of a block, to be solved.
-    fn block<S: Slots>(
+    fn block<S: BlockSlots>(
         &self,
         slots: &S,
         block: usize,
@@ -349,7 +349,7 @@ impl Blocks<'_> {
 }
 
 /// The symbols of a slot that are solved at once, one stripe after another.
-fn stripes<S: Slots>(slots: &S) -> impl Iterator<Item = Range<usize>> {
+fn stripes<S: BlockSlots>(slots: &S) -> impl Iterator<Item = Range<usize>> {
     let (size, stripe) = (slots.size(), slots.stripe());
     (0..size).step_by(stripe.max(1)).map(move |start| start..size.min(start + stripe))
 }

@@ -45,7 +45,7 @@ pub(in crate::builder) fn lay_out(
 ) -> Result<Option<Laid>, BuildError> {
     let seed = plan.kept.as_ref().map_or(*records.seed(), |kept| kept.keys.seed);
     let digest = |key: u32| digest(records, plan.by_key, &seed, key);
-    let keys = Keys { records, plan, digest: &digest, cpu, crew, progress };
+    let keys = KeyLayout { records, plan, digest: &digest, cpu, crew, progress };
     let (mut params, mut block_map) = keys.base()?;
     let members = keys.members(&block_map)?;
     let filter = FilterParams { kind: plan.filter, slots: params.facts().shape.columns };
@@ -107,7 +107,7 @@ fn digest(records: &SpooledRecords, by_key: bool, seed: &[u8; 32], key: u32) -> 
 }
 
 /// The keys of a table, and what is to become of them.
-struct Keys<'a> {
+struct KeyLayout<'a> {
     records: &'a SpooledRecords,
     plan: &'a Plan,
     digest: &'a Digest<'a>,
@@ -116,7 +116,7 @@ struct Keys<'a> {
     progress: &'a dyn Progress,
 }
 
-impl Keys<'_> {
+impl KeyLayout<'_> {
     /// The base alone, and the blocks of its keys, whose seeds are to come unless the geometry is kept.
     fn base(&self) -> Result<(TableParams, BlockMap), BuildError> {
         let plan = self.plan;

@@ -28,7 +28,7 @@ pub(in crate::builder) struct TierSearch<'a> {
 }
 
 /// The cheapest tiers up to a cut: what they cost, and where they end.
-type Best = Option<(f64, Vec<usize>)>;
+type CheapestTiers = Option<(f64, Vec<usize>)>;
 
 impl<'a> TierSearch<'a> {
     pub(in crate::builder) fn new(lengths: &'a Lengths, by_key: bool, options: &'a BuildOptions) -> Self {
@@ -80,7 +80,7 @@ impl<'a> TierSearch<'a> {
     }
 
     /// The cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
-    fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> Best {
+    fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> CheapestTiers {
         let (mut cuts, beside) = (self.cuts.clone(), SegmentShapes::beside(&base.params, base.filter));
         if fine {
             cuts.extend(self.filling(base, &beside));
@@ -88,12 +88,12 @@ impl<'a> TierSearch<'a> {
             cuts.dedup();
         }
         cuts.retain(|&cut| cut >= first);
-        let mut up_to: Vec<Best> = vec![None; cuts.len()];
+        let mut up_to: Vec<CheapestTiers> = vec![None; cuts.len()];
         up_to[0] = Some((base.cost(), vec![first]));
-        let mut best: Best = None;
+        let mut best: CheapestTiers = None;
         let mut known: HashMap<(usize, usize), Option<f64>> = HashMap::new();
         for _ in 1..most.min(MAX_TIERS) {
-            let mut next: Vec<Best> = vec![None; cuts.len()];
+            let mut next: Vec<CheapestTiers> = vec![None; cuts.len()];
             for (from, so_far) in up_to.iter().enumerate() {
                 let Some((cost, ends)) = so_far else { continue };
                 for to in from + 1..cuts.len() {

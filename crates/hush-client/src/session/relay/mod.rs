@@ -62,12 +62,12 @@ struct RelayTime {
 }
 
 /// A response of the relay.
-struct Said {
+struct RelayResponse {
     head: Head,
     body: Vec<u8>,
 }
 
-impl Said {
+impl RelayResponse {
     fn is(&self, content_type: &str) -> bool {
         self.head.status == 200 && self.head.header("content-type") == Some(content_type)
     }
@@ -182,14 +182,19 @@ impl Relay {
     }
 
     /// Asks the relay. A response that should be of the type `wanted` and is of another, as the page of a web server, is not read.
-    async fn exchange(&self, link: &Link, request: Request, wanted: &str) -> Result<Said, TransportFailure> {
+    async fn exchange(
+        &self,
+        link: &Link,
+        request: Request,
+        wanted: &str,
+    ) -> Result<RelayResponse, TransportFailure> {
         let most = request.max_response_bytes;
         let head = link.send_as_is(request).await.map_err(|failure| self.of_relay(failure))?;
         let date = head.header("date").and_then(parse_date);
         if let Some(date) = date {
             *lock(&self.clock) = Some(RelayTime { date, since: link.host().now() });
         }
-        let mut said = Said { head, body: Vec::new() };
+        let mut said = RelayResponse { head, body: Vec::new() };
         if said.head.status == 200 && !said.is(wanted) {
             return Ok(said);
         }
@@ -297,14 +302,14 @@ impl Relayed {
 
 /// A problem document of a relay (RFC 9457).
 #[derive(Deserialize)]
-struct Problem {
+struct RelayProblem {
     detail: String,
 }
 
 /// Returns the failure of a relay that passes nothing on.
-fn refused(said: &Said) -> TransportFailure {
+fn refused(said: &RelayResponse) -> TransportFailure {
     let status = said.head.status;
-    let problem = serde_json::from_slice::<Problem>(&said.body).ok();
+    let problem = serde_json::from_slice::<RelayProblem>(&said.body).ok();
     let detail = problem.map_or_else(|| unexplained(status).to_owned(), |problem| shown(&problem.detail));
     let reason = format!("the relay did not pass the request on: {detail} (status {status})");
     if said.is_transient() {

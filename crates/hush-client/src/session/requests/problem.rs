@@ -25,7 +25,7 @@ const SERVICE_UNAVAILABLE: u16 = 503;
 
 /// A problem document (RFC 9457).
 #[derive(Deserialize)]
-struct Problem {
+struct ProblemBody {
     code: String,
     detail: String,
     descriptor: Option<Box<RawValue>>,
@@ -70,9 +70,9 @@ pub(in crate::session) fn refusal(
     body: Option<&[u8]>,
     odd: impl FnOnce(String) -> SessionError,
 ) -> SessionError {
-    let problem = body.and_then(|body| serde_json::from_slice::<Problem>(body).ok());
+    let problem = body.and_then(|body| serde_json::from_slice::<ProblemBody>(body).ok());
     match (head.status, problem) {
-        (GONE, Some(Problem { descriptor: Some(text), .. })) => {
+        (GONE, Some(ProblemBody { descriptor: Some(text), .. })) => {
             match Descriptor::from_json(text.get().as_bytes()) {
                 Ok(descriptor) => SessionError::EpochGone { descriptor: Box::new(descriptor) },
                 Err(error) => error.into(),

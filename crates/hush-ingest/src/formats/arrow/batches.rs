@@ -12,21 +12,21 @@ use arrow_array::RecordBatchReader;
 use crate::IngestError;
 
 /// A stream of batches, which is read once.
-type Stream = Box<dyn RecordBatchReader + Send>;
+type BatchReader = Box<dyn RecordBatchReader + Send>;
 
 /// The batches of one stream. Clones are of the same, and one of them may read it.
 #[derive(Clone)]
-pub struct Batches(Arc<Inner>);
+pub struct Batches(Arc<SharedStream>);
 
-struct Inner {
+struct SharedStream {
     name: PathBuf,
-    stream: Mutex<Option<Stream>>,
+    stream: Mutex<Option<BatchReader>>,
 }
 
 impl Batches {
     /// Batches that go by `name` in messages and in the table's header.
-    pub fn new(name: &str, stream: Stream) -> Self {
-        Self(Arc::new(Inner { name: name.into(), stream: Mutex::new(Some(stream)) }))
+    pub fn new(name: &str, stream: BatchReader) -> Self {
+        Self(Arc::new(SharedStream { name: name.into(), stream: Mutex::new(Some(stream)) }))
     }
 
     pub(crate) fn name(&self) -> &Path {
@@ -34,7 +34,7 @@ impl Batches {
     }
 
     /// The stream, for who reads it.
-    pub(crate) fn take(&self) -> Result<Stream, IngestError> {
+    pub(crate) fn take(&self) -> Result<BatchReader, IngestError> {
         let taken = self.0.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| IngestError::Arrow {
             path: self.0.name.clone(),

@@ -40,7 +40,7 @@ use crate::{
 const MOST_COMPRESSION_LOG: u32 = 15;
 
 /// Where batches come from.
-enum Batches {
+enum BatchSource {
     /// An input, whose messages are decoded.
     Decoded { messages: Messages, schema: SchemaRef, dictionaries: HashMap<i64, ArrayRef> },
     /// This program, which has them.
@@ -50,7 +50,7 @@ enum Batches {
 /// Reads the rows of an Arrow stream.
 pub(crate) struct ArrowReader {
     path: PathBuf,
-    batches: Batches,
+    batches: BatchSource,
     projection: Projection,
     /// What the columns of the projection are made of, by the columns of the input; those that are not in use are there too.
     columns: Vec<Column>,
@@ -72,7 +72,7 @@ impl ArrowReader {
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
         let schema = guarded(path, || messages.schema())?;
-        let batches = Batches::Decoded { messages, schema: schema.clone(), dictionaries: HashMap::new() };
+        let batches = BatchSource::Decoded { messages, schema: schema.clone(), dictionaries: HashMap::new() };
         Self::of(path, &schema, batches, options)
     }
 
@@ -82,13 +82,13 @@ impl ArrowReader {
         stream: Box<dyn RecordBatchReader + Send>,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
-        Self::of(path, &stream.schema(), Batches::Own(stream), options)
+        Self::of(path, &stream.schema(), BatchSource::Own(stream), options)
     }
 
     fn of(
         path: &Path,
         schema: &SchemaRef,
-        batches: Batches,
+        batches: BatchSource,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
         let is_asked = |name: &str| options.key.iter().chain(&options.value).any(|column| column == name);
@@ -127,8 +127,8 @@ impl ArrowReader {
     fn next_batch(&mut self) -> Result<bool, IngestError> {
         let Self { path, batches, decoded, batch, rows, .. } = self;
         let (messages, schema, dictionaries) = match batches {
-            Batches::Decoded { messages, schema, dictionaries } => (messages, schema, dictionaries),
-            Batches::Own(stream) => {
+            BatchSource::Decoded { messages, schema, dictionaries } => (messages, schema, dictionaries),
+            BatchSource::Own(stream) => {
                 let next =
                     guarded(path, || stream.next().transpose()?.map(|all| all.project(decoded)).transpose())?;
                 let is_there = next.is_some();
@@ -216,8 +216,8 @@ impl Iterator for ArrowReader {
 impl Reader for ArrowReader {
     fn progress(&self) -> Progress {
         match &self.batches {
-            Batches::Decoded { messages, .. } => messages.progress(),
-            Batches::Own(_) => Progress { read: self.row, total: None, unit: ProgressUnit::Rows },
+            BatchSource::Decoded { messages, .. } => messages.progress(),
+            BatchSource::Own(_) => Progress { read: self.row, total: None, unit: ProgressUnit::Rows },
         }
     }
 

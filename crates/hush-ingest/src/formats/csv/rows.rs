@@ -22,7 +22,7 @@ pub(crate) struct CsvRows {
     backslash: bool,
     /// The line of the next byte, from 1.
     line: u64,
-    row: Row,
+    row: CsvRow,
     longest: Option<LongField>,
     /// Whether the text is in the middle of a line that has a fault.
     is_in_fault: bool,
@@ -30,7 +30,7 @@ pub(crate) struct CsvRows {
 
 /// A row that was read.
 #[derive(Default)]
-struct Row {
+struct CsvRow {
     /// The line of its first byte.
     line: u64,
     /// All fields, one after another, without quotes and escapes.
@@ -61,7 +61,7 @@ impl From<io::Error> for CsvFault {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     /// Before the first byte of a field.
     FieldStart,
     Unquoted,
@@ -72,7 +72,7 @@ enum State {
     Quote,
 }
 
-impl Row {
+impl CsvRow {
     /// Begins a row on a line.
     fn start_at(&mut self, line: u64) {
         self.bytes.clear();
@@ -101,7 +101,7 @@ impl CsvRows {
             quote,
             backslash,
             line: 1,
-            row: Row::default(),
+            row: CsvRow::default(),
             longest: None,
             is_in_fault: false,
         }
@@ -169,7 +169,7 @@ impl CsvRows {
         let Self { text, separator, quote, backslash, line, row, longest, is_in_fault } = self;
         let (separator, quote) = (*separator, *quote);
         row.start_at(*line);
-        let mut state = State::FieldStart;
+        let mut state = ScanState::FieldStart;
         loop {
             let buffer = text.fill_buf()?;
             if buffer.is_empty() {
@@ -178,32 +178,32 @@ impl CsvRows {
             let mut at = 0;
             while let Some(&byte) = buffer.get(at) {
                 match state {
-                    State::FieldStart if quote == Some(byte) => {
+                    ScanState::FieldStart if quote == Some(byte) => {
                         at += 1;
-                        state = State::Quoted;
+                        state = ScanState::Quoted;
                     }
-                    State::FieldStart => state = State::Unquoted,
-                    State::Quoted => {
+                    ScanState::FieldStart => state = ScanState::Unquoted,
+                    ScanState::Quoted => {
                         let run = quoted_run(&buffer[at..], quote, *backslash);
                         row.bytes.extend_from_slice(run);
                         *line += memchr_iter(b'\n', run).count() as u64;
                         at += run.len();
                         if let Some(&byte) = buffer.get(at) {
                             at += 1;
-                            state = if quote == Some(byte) { State::Quote } else { State::Escape };
+                            state = if quote == Some(byte) { ScanState::Quote } else { ScanState::Escape };
                         }
                     }
-                    State::Escape => {
+                    ScanState::Escape => {
                         at += escaped(row, byte, quote);
-                        state = State::Quoted;
+                        state = ScanState::Quoted;
                     }
-                    State::Quote if quote == Some(byte) => {
+                    ScanState::Quote if quote == Some(byte) => {
                         row.bytes.push(byte);
                         at += 1;
-                        state = State::Quoted;
+                        state = ScanState::Quoted;
                     }
-                    State::Unquoted | State::Quote => {
-                        if state == State::Unquoted {
+                    ScanState::Unquoted | ScanState::Quote => {
+                        if state == ScanState::Unquoted {
                             at += take_plain(row, &buffer[at..], separator);
                         }
                         match buffer.get(at) {
@@ -211,7 +211,7 @@ impl CsvRows {
                             Some(&byte) if byte == separator => {
                                 end_field(row, *line, longest);
                                 at += 1;
-                                state = State::FieldStart;
+                                state = ScanState::FieldStart;
                             }
                             // The LF of a CRLF is skipped with empty lines.
                             Some(&end @ (b'\n' | b'\r')) => {
@@ -240,14 +240,14 @@ impl CsvRows {
 
 /// Ends the row that the text ends in.
 fn end_text(
-    state: State,
-    row: &mut Row,
+    state: ScanState,
+    row: &mut CsvRow,
     line: u64,
     longest: &mut Option<LongField>,
 ) -> Result<bool, CsvFault> {
     match state {
-        State::Quoted | State::Escape => Err(CsvFault::Unclosed { line: row.field_line }),
-        State::FieldStart | State::Unquoted | State::Quote => {
+        ScanState::Quoted | ScanState::Escape => Err(CsvFault::Unclosed { line: row.field_line }),
+        ScanState::FieldStart | ScanState::Unquoted | ScanState::Quote => {
             end_field(row, line, longest);
             Ok(true)
         }
@@ -255,14 +255,14 @@ fn end_text(
 }
 
 /// Takes the bytes before a separator or line end, and returns how many there are.
-fn take_plain(row: &mut Row, rest: &[u8], separator: u8) -> usize {
+fn take_plain(row: &mut CsvRow, rest: &[u8], separator: u8) -> usize {
     let run = plain_run(rest, separator);
     row.bytes.extend_from_slice(&rest[..run]);
     run
 }
 
 /// Takes the byte behind a backslash, and returns whether it was taken: a backslash before anything else stands for itself.
-fn escaped(row: &mut Row, byte: u8, quote: Option<u8>) -> usize {
+fn escaped(row: &mut CsvRow, byte: u8, quote: Option<u8>) -> usize {
     let is_escaped = byte == ESCAPE || quote == Some(byte);
     row.bytes.push(if is_escaped { byte } else { ESCAPE });
     usize::from(is_escaped)
@@ -288,7 +288,7 @@ fn plain_run(rest: &[u8], separator: u8) -> usize {
 }
 
 /// Ends the field at hand, whose last byte is on `line`.
-fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
+fn end_field(row: &mut CsvRow, line: u64, longest: &mut Option<LongField>) {
     if row.field_line < line {
         let bytes = (row.bytes.len() - row.start()) as u64;
         if longest.as_ref().is_none_or(|longest| longest.bytes < bytes) {
@@ -301,7 +301,7 @@ fn end_field(row: &mut Row, line: u64, longest: &mut Option<LongField>) {
 }
 
 /// The fault of text behind a closing quote on `last_line`. `rest` is the text.
-fn behind_quote(row: &mut Row, last_line: u64, rest: &[u8]) -> CsvFault {
+fn behind_quote(row: &mut CsvRow, last_line: u64, rest: &[u8]) -> CsvFault {
     let field = &row.bytes[row.start()..];
     let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
     let line_end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());

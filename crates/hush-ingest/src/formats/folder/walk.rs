@@ -71,11 +71,11 @@ pub(crate) struct Walk {
     follow_links: bool,
     /// Whether the files have rows: those that writers of such folders leave beside them, such as `_SUCCESS`, count as hidden.
     is_of_rows: bool,
-    levels: Vec<Level>,
+    levels: Vec<OpenFolder>,
     skipped: Skipped,
 }
 
-struct Level {
+struct OpenFolder {
     /// The entries left, last first.
     entries: Vec<PathBuf>,
     /// Device and inode of the folder.
@@ -87,7 +87,7 @@ impl Walk {
         let (hidden, follow_links) = (options.hidden, options.follow_links);
         let unreadable = |source| IngestError::Unreadable { path: root.into(), source };
         let id = id(&root.metadata().map_err(unreadable)?);
-        let levels = vec![Level { entries: entries(root)?, id }];
+        let levels = vec![OpenFolder { entries: entries(root)?, id }];
         let is_of_rows = options.folder == Some(FolderAs::Rows);
         Ok(Self { hidden, follow_links, is_of_rows, levels, skipped: Skipped::default() })
     }
@@ -125,7 +125,7 @@ impl Walk {
         if is_link && self.levels.iter().any(|level| level.id == id) {
             return Err(IngestError::LinkLoop { path: path.into() });
         }
-        self.levels.push(Level { entries: entries(path)?, id });
+        self.levels.push(OpenFolder { entries: entries(path)?, id });
         Ok(false)
     }
 }

@@ -7,7 +7,7 @@ use crate::{MAX_ROW_SIZE, input::text::Text};
 /// Splits a text into its objects. What is an object is for a parser to say.
 pub(crate) struct JsonObjects {
     text: Text,
-    form: Form,
+    form: TextForm,
     object: Vec<u8>,
     /// The line on which the object begins, from 1, and the bytes of that line before it.
     start: Position,
@@ -22,7 +22,7 @@ struct Position {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum TextForm {
     /// Nothing has been read.
     Unknown,
     Lines,
@@ -54,17 +54,17 @@ impl From<io::Error> for JsonFault {
 impl JsonObjects {
     pub(crate) fn new(text: Text) -> Self {
         let start = Position { line: 1, column: 0 };
-        Self { text, form: Form::Unknown, object: Vec::new(), start, next: start }
+        Self { text, form: TextForm::Unknown, object: Vec::new(), start, next: start }
     }
 
     /// Whether nothing has been read yet.
     pub(crate) fn is_new(&self) -> bool {
-        self.form == Form::Unknown
+        self.form == TextForm::Unknown
     }
 
     /// Whether each line is an object.
     pub(crate) fn is_lines(&self) -> bool {
-        self.form == Form::Lines
+        self.form == TextForm::Lines
     }
 
     /// Returns the text.
@@ -99,16 +99,16 @@ impl JsonObjects {
     /// [`JsonFault`]. There are no more objects then.
     pub(crate) fn read(&mut self) -> Result<bool, JsonFault> {
         self.object.clear();
-        if self.form == Form::Unknown {
+        if self.form == TextForm::Unknown {
             self.form = match self.skip_space()? {
                 Some(b'[') => {
                     self.skip(1);
-                    Form::ArrayStart
+                    TextForm::ArrayStart
                 }
-                _ => Form::Lines,
+                _ => TextForm::Lines,
             };
         }
-        if self.form == Form::Lines { self.read_line() } else { self.read_element() }
+        if self.form == TextForm::Lines { self.read_line() } else { self.read_element() }
     }
 
     /// Reads the next line that is not empty.
@@ -134,29 +134,29 @@ impl JsonObjects {
     /// Reads the next element of the array.
     fn read_element(&mut self) -> Result<bool, JsonFault> {
         match (self.form, self.skip_space()?) {
-            (Form::ArrayEnd, None) => return Ok(false),
-            (Form::ArrayEnd, Some(_)) => {
+            (TextForm::ArrayEnd, None) => return Ok(false),
+            (TextForm::ArrayEnd, Some(_)) => {
                 return Err(JsonFault::Array(
                     "is followed by something else; remove it, or write one object per line",
                 ));
             }
             (_, Some(b']')) => {
                 self.skip(1);
-                self.form = Form::ArrayEnd;
+                self.form = TextForm::ArrayEnd;
                 return self.read_element();
             }
-            (Form::Array, Some(b',')) => {
+            (TextForm::Array, Some(b',')) => {
                 self.skip(1);
                 self.skip_space()?;
             }
-            (Form::Array, Some(_)) => {
+            (TextForm::Array, Some(_)) => {
                 return Err(JsonFault::Array("has something behind an element that is no comma; correct it"));
             }
             _ => {}
         }
-        self.form = Form::Array;
+        self.form = TextForm::Array;
         self.start = self.next;
-        let mut scan = Scan::default();
+        let mut scan = ElementScan::default();
         loop {
             let buffer = self.text.fill_buf()?;
             if buffer.is_empty() {
@@ -206,7 +206,7 @@ impl JsonObjects {
 
 /// Where an element of an array ends.
 #[derive(Default)]
-struct Scan {
+struct ElementScan {
     depth: usize,
     is_string: bool,
     is_escaped: bool,
@@ -214,7 +214,7 @@ struct Scan {
     is_closed: bool,
 }
 
-impl Scan {
+impl ElementScan {
     /// Takes the next byte. Returns whether the element ends at it.
     fn is_end(&mut self, byte: u8) -> bool {
         if self.is_string {

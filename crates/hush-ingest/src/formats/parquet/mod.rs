@@ -71,7 +71,7 @@ pub(crate) struct ParquetReader {
     /// Bytes at which a nested value is too long.
     most: usize,
     /// The columns in use.
-    columns: Vec<Column>,
+    columns: Vec<OpenColumn>,
     /// For each column of the file, its place among those in use; [`UNUSED`] for the others.
     places: Vec<usize>,
     next_group: usize,
@@ -83,15 +83,15 @@ pub(crate) struct ParquetReader {
 }
 
 /// A column in use.
-struct Column {
+struct OpenColumn {
     field: Field,
     levels: FieldLevels,
     /// The values of the column in the current row group.
-    values: Option<Values>,
+    values: Option<ColumnValues>,
 }
 
 /// The values of a column in a row group.
-struct Values {
+struct ColumnValues {
     reader: ParquetRecordBatchReader,
     /// The allowance of each leaf, and the number of entries that its pages may have in a batch.
     allowances: Vec<(Allowance, usize)>,
@@ -136,7 +136,7 @@ impl ParquetReader {
             })?;
             let levels = field.levels().map_err(damaged)?;
             places[used.index] = columns.len();
-            columns.push(Column { field, levels, values: None });
+            columns.push(OpenColumn { field, levels, values: None });
         }
         Ok(Self {
             path: path.into(),
@@ -207,7 +207,8 @@ impl ParquetReader {
         let rows = batch_rows(leaves, self.group_rows).min(most_rows);
         let reader = ParquetRecordBatchReader::try_new_with_row_groups(&column.levels, &pages, rows, None)?;
         let is_nested = is_nested(leaves);
-        column.values = Some(Values { reader, allowances, is_nested, rows, batch: None, len: 0, at: 0 });
+        column.values =
+            Some(ColumnValues { reader, allowances, is_nested, rows, batch: None, len: 0, at: 0 });
         Ok(())
     }
 
@@ -220,7 +221,7 @@ impl ParquetReader {
     }
 }
 
-impl Values {
+impl ColumnValues {
     /// Goes to the next value.
     #[inline]
     fn step(&mut self) -> Result<(), String> {
@@ -301,7 +302,7 @@ impl RowGroups for GroupPages<'_> {
         let (allowance, _) = &self.allowances[leaf];
         let pages =
             Pages::new(self.file, self.bytes, &self.leaves[leaf], self.num_rows(), allowance.clone())?;
-        Ok(Box::new(Chunk(Some(pages))))
+        Ok(Box::new(LeafPages(Some(pages))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -314,9 +315,9 @@ impl RowGroups for GroupPages<'_> {
 }
 
 /// The pages of one leaf in one row group.
-struct Chunk(Option<Pages>);
+struct LeafPages(Option<Pages>);
 
-impl Iterator for Chunk {
+impl Iterator for LeafPages {
     type Item = Result<Box<dyn PageReader>, ParquetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -324,7 +325,7 @@ impl Iterator for Chunk {
     }
 }
 
-impl PageIterator for Chunk {}
+impl PageIterator for LeafPages {}
 
 /// Returns an allowance for a leaf, and the number of entries of a batch.
 fn allowance(leaf: &ColumnChunkMetaData) -> (Allowance, usize) {

@@ -133,12 +133,12 @@ pub(crate) fn fields(
     asked: impl Fn(&str) -> bool,
 ) -> Result<Vec<Field>, ParquetError> {
     let mut walk =
-        Walk { schema, asked, next_leaf: 0, unsupported: None, above: Vec::new(), all: Vec::new() };
+        SchemaWalk { schema, asked, next_leaf: 0, unsupported: None, above: Vec::new(), all: Vec::new() };
     walk.columns(schema.root_schema().get_fields())?;
     Ok(walk.all)
 }
 
-struct Walk<'s, F> {
+struct SchemaWalk<'s, F> {
     schema: &'s SchemaDescriptor,
     asked: F,
     next_leaf: usize,
@@ -149,7 +149,7 @@ struct Walk<'s, F> {
     all: Vec<Field>,
 }
 
-impl<'s, F: Fn(&str) -> bool> Walk<'s, F> {
+impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
     fn columns(&mut self, types: &'s [TypePtr]) -> Result<(), ParquetError> {
         for field in types {
             if !is_struct(field) {

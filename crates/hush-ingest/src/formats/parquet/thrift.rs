@@ -46,7 +46,7 @@ impl Number {
 /// # Errors
 /// [`Refused`] if it is longer than `bytes`, has a field of another type or a list that cannot fit there, or is nested too deep.
 pub(crate) fn numbers(bytes: &[u8], fields: Fields) -> Result<Vec<Number>, Refused> {
-    let mut walk = Walk { rest: bytes, numbers: Vec::new() };
+    let mut walk = ThriftWalk { rest: bytes, numbers: Vec::new() };
     walk.structure(fields, 0, 0)?;
     Ok(walk.numbers)
 }
@@ -86,7 +86,7 @@ pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Refused> {
     Ok(())
 }
 
-struct Walk<'a> {
+struct ThriftWalk<'a> {
     rest: &'a [u8],
     numbers: Vec<Number>,
 }
@@ -122,7 +122,7 @@ impl Shape {
     }
 }
 
-impl Walk<'_> {
+impl ThriftWalk<'_> {
     fn structure(&mut self, fields: Fields, outer: i16, depth: usize) -> Result<(), Refused> {
         let mut field = 0i16;
         loop {

@@ -64,7 +64,7 @@ pub(crate) struct PostgresReader {
     come: Vec<Result<Bytes, Error>>,
     rows: Pin<Box<ReadyChunks<CopyOutStream>>>,
     /// Keeps the connection open; `None` once it is closed.
-    session: Option<Session>,
+    session: Option<DatabaseSession>,
     runtime: Runtime,
     projection: Projection,
     /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
@@ -203,12 +203,12 @@ struct Begun {
 }
 
 /// A connection.
-struct Session {
+struct DatabaseSession {
     client: Client,
     connection: JoinHandle<Result<(), Error>>,
 }
 
-impl Session {
+impl DatabaseSession {
     /// Ends the transaction and takes leave of the server, whose log would have a connection that broke off otherwise. Nothing was
     /// written, so a server that has gone meanwhile changes nothing.
     async fn end(self) {
@@ -222,12 +222,12 @@ async fn open(
     settings: &Settings,
     path: &Path,
     options: &IngestOptions,
-) -> Result<(Session, Begun), IngestError> {
+) -> Result<(DatabaseSession, Begun), IngestError> {
     let left_out = settings.left_out.as_deref();
     let connected = settings.config.connect(settings.tls.clone()).await;
     let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
     // What ends the connection, whoever waits for an answer is told too.
-    let session = Session { client, connection: tokio::spawn(connection) };
+    let session = DatabaseSession { client, connection: tokio::spawn(connection) };
     match begin(&session.client, path, options).await {
         Ok(begun) => Ok((session, begun)),
         Err(error) => {

@@ -362,13 +362,13 @@ impl PackTable {
     }
 
     /// What is decoded one after the other: one layer, or first the second fold's.
-    fn layers(&self) -> Vec<Layer> {
+    fn layers(&self) -> Vec<DecodingLayer> {
         if self.params.ring().is_plain() {
-            return vec![Layer { sigmas: f64::INFINITY, log2_failure: f64::NEG_INFINITY }];
+            return vec![DecodingLayer { sigmas: f64::INFINITY, log2_failure: f64::NEG_INFINITY }];
         }
         let packed = |words, values| {
             let noise = PackNoise::new(&self.params, words, self.query_bits, self.folds());
-            Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }
+            DecodingLayer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }
         };
         let slot_planes = self.first_shape().planes() * self.params.ring().degree();
         let second = || packed(self.second_words(), self.second_shape().rows());
@@ -378,7 +378,10 @@ impl PackTable {
                 let widths = Widths { query: self.query_bits, hint: bits, answer: bits };
                 let noise = LweNoise::new(self.params.lwe(), self.asked_columns, widths);
                 let values = self.shape.slot_bytes;
-                vec![Layer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) }, second()]
+                vec![
+                    DecodingLayer { sigmas: noise.sigmas(), log2_failure: noise.log2_failure(values) },
+                    second(),
+                ]
             }
             Second::Entry => vec![packed(self.asked_columns, slot_planes), second()],
             Second::None => vec![packed(self.asked_columns, slot_planes)],
@@ -411,7 +414,7 @@ fn check_shape(spec: PackSpec, params: &PackParams, shape: TableShape) -> Result
 }
 
 /// How safely one decoding goes.
-struct Layer {
+struct DecodingLayer {
     sigmas: f64,
     log2_failure: f64,
 }

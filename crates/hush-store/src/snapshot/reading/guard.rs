@@ -21,7 +21,7 @@ use libc::{c_int, c_void, siginfo_t};
 use memmap2::Mmap;
 
 /// A guarded range of addresses. Slots are used again and never freed: the handler may walk them at any time.
-struct Slot {
+struct GuardedRange {
     is_used: AtomicBool,
     /// Address of the first byte; 0 while nothing is guarded.
     start: AtomicUsize,
@@ -29,16 +29,16 @@ struct Slot {
     end: AtomicUsize,
     is_torn: AtomicBool,
     /// The slot that was made before this one. Set before the slot can be found, and never again.
-    next: AtomicPtr<Slot>,
+    next: AtomicPtr<GuardedRange>,
 }
 
 /// The slot that was made last.
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+static SLOTS: AtomicPtr<GuardedRange> = AtomicPtr::new(ptr::null_mut());
 /// What handled the signal before.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A mapped file that may lose its pages.
-pub(in crate::snapshot) struct Guard(&'static Slot);
+pub(in crate::snapshot) struct Guard(&'static GuardedRange);
 
 impl Guard {
     /// Guards a mapped file.
@@ -76,10 +76,11 @@ impl Drop for Guard {
 }
 
 /// Takes a slot that nobody uses, or makes one.
-fn free_slot() -> &'static Slot {
-    let is_free = |slot: &&'static Slot| slot.is_used.compare_exchange(false, true, SeqCst, SeqCst).is_ok();
+fn free_slot() -> &'static GuardedRange {
+    let is_free =
+        |slot: &&'static GuardedRange| slot.is_used.compare_exchange(false, true, SeqCst, SeqCst).is_ok();
     slots().find(is_free).unwrap_or_else(|| {
-        let slot: &'static mut Slot = Box::leak(Box::new(Slot {
+        let slot: &'static mut GuardedRange = Box::leak(Box::new(GuardedRange {
             is_used: AtomicBool::new(true),
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
@@ -100,9 +101,10 @@ fn free_slot() -> &'static Slot {
 }
 
 /// All slots, those that are not used among them.
-fn slots() -> impl Iterator<Item = &'static Slot> {
+fn slots() -> impl Iterator<Item = &'static GuardedRange> {
     // SAFETY: slots live for ever, and all of their fields are atomic.
-    let at = |slot: &AtomicPtr<Slot>| NonNull::new(slot.load(SeqCst)).map(|slot| unsafe { slot.as_ref() });
+    let at =
+        |slot: &AtomicPtr<GuardedRange>| NonNull::new(slot.load(SeqCst)).map(|slot| unsafe { slot.as_ref() });
     std::iter::successors(at(&SLOTS), move |slot| at(&slot.next))
 }
 
@@ -137,17 +139,17 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     // SAFETY: the system hands a valid structure to a handler with SA_SIGINFO. A code above 0 says that the system raised the
     // signal itself, with an address.
     let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr().addr()) };
-    let guards = |slot: &&Slot| {
+    let guards = |slot: &&GuardedRange| {
         let start = slot.start.load(SeqCst);
         start != 0 && (start..slot.end.load(SeqCst)).contains(&address)
     };
-    if is_fault && slots().find(guards).is_some_and(Slot::tear) {
+    if is_fault && slots().find(guards).is_some_and(GuardedRange::tear) {
         return;
     }
     pass_on(signal, info, context, is_fault);
 }
 
-impl Slot {
+impl GuardedRange {
     /// Marks the range as torn, and puts zeros in place of its pages. Whether that went well.
     fn tear(&self) -> bool {
         // First: no thread may read zeros and then find the mark missing.

@@ -46,11 +46,11 @@ pub(crate) struct AdminArgs {
     #[arg(long, global = true)]
     detach: bool,
     #[command(subcommand)]
-    what: What,
+    what: AdminCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum AdminCommand {
     /// Build a table and serve it. A file is uploaded; what has a URL, the server reads itself.
     Build {
         /// The table's name.
@@ -129,9 +129,9 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         url.ok_or("which server? --url http://127.0.0.1:7701, or HUSHDB_ADMIN, has its admin endpoints")?;
     let token = args.token.or_else(|| super::environment::variable("HUSHDB_TOKEN")).map(Zeroizing::new);
     let api = Api::new(&url, token, args.trust_in.options()?)?;
-    let mut uploads = Uploads { api: &api, ids: Vec::new() };
+    let mut uploads = PendingUploads { api: &api, ids: Vec::new() };
     let request = match args.what {
-        What::Build { name, input, options: given } => {
+        AdminCommand::Build { name, input, options: given } => {
             let (options, more) = options::<BuildArgs>(&given, &["--out=x", "x"])?;
             let mut input = uploads.input_of(&input)?;
             if !more.is_empty() {
@@ -140,7 +140,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
             }
             json!({"kind": "build", "table": name, "input": input, "options": options})
         }
-        What::Apply { name, input, delete, options: given } => {
+        AdminCommand::Apply { name, input, delete, options: given } => {
             let options = only_options::<ApplyArgs>(&given, &["x"])?;
             let mut request = json!({"kind": "apply", "table": name, "options": options});
             let input = Some(input).filter(|input| input != "-");
@@ -151,17 +151,21 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
             }
             request
         }
-        What::Compact { name, options: given } => {
+        AdminCommand::Compact { name, options: given } => {
             json!({"kind": "compact", "table": name, "options": only_options::<CompactArgs>(&given, &["x"])?})
         }
-        What::Load { name, from: Some(from), .. } => json!({"kind": "load", "table": name, "url": from}),
-        What::Load { name, from: None, epoch } => with_epoch("load", &name, epoch),
-        What::Unload { name } => json!({"kind": "unload", "table": name}),
-        What::Delete { name, epoch } => with_epoch("delete", &name, epoch),
-        What::Tables => return print_tables(&api.get("/v1/admin/tables")?, args.json),
-        What::Tasks => return print_tasks(&api.get("/v1/admin/tasks")?, args.json),
-        What::Task { id } => return print(&api.get(&format!("/v1/admin/tasks/{id}"))?),
-        What::Cancel { id } => return print(&api.post(&format!("/v1/admin/tasks/{id}/cancel"), &json!({}))?),
+        AdminCommand::Load { name, from: Some(from), .. } => {
+            json!({"kind": "load", "table": name, "url": from})
+        }
+        AdminCommand::Load { name, from: None, epoch } => with_epoch("load", &name, epoch),
+        AdminCommand::Unload { name } => json!({"kind": "unload", "table": name}),
+        AdminCommand::Delete { name, epoch } => with_epoch("delete", &name, epoch),
+        AdminCommand::Tables => return print_tables(&api.get("/v1/admin/tables")?, args.json),
+        AdminCommand::Tasks => return print_tasks(&api.get("/v1/admin/tasks")?, args.json),
+        AdminCommand::Task { id } => return print(&api.get(&format!("/v1/admin/tasks/{id}"))?),
+        AdminCommand::Cancel { id } => {
+            return print(&api.post(&format!("/v1/admin/tasks/{id}/cancel"), &json!({}))?);
+        }
     };
     let task = api.post("/v1/admin/tasks", &request)?;
     // From here on the uploads are the task's, until it has failed.
@@ -195,12 +199,12 @@ fn with_epoch(kind: &str, table: &Name, epoch: Option<String>) -> Value {
 }
 
 /// Uploads that no task has: they are removed from the server when this value is dropped. What comes again is uploaded again.
-struct Uploads<'a> {
+struct PendingUploads<'a> {
     api: &'a Api,
     ids: Vec<String>,
 }
 
-impl Drop for Uploads<'_> {
+impl Drop for PendingUploads<'_> {
     fn drop(&mut self) {
         for id in &self.ids {
             // The error that led here is the one to tell.
@@ -209,7 +213,7 @@ impl Drop for Uploads<'_> {
     }
 }
 
-impl Uploads<'_> {
+impl PendingUploads<'_> {
     /// Returns an input as a task names it. A file is uploaded.
     fn input_of(&mut self, input: &str) -> Result<Value, Box<dyn Error>> {
         match Input::from(input.as_ref()) {
@@ -223,7 +227,7 @@ impl Uploads<'_> {
 }
 
 /// Uploads a file in parts; one whose answer was lost goes on where the server says.
-fn upload(uploads: &mut Uploads<'_>, path: &Path) -> Result<Value, Box<dyn Error>> {
+fn upload(uploads: &mut PendingUploads<'_>, path: &Path) -> Result<Value, Box<dyn Error>> {
     let api = uploads.api;
     let unreadable = |error| format!("cannot read {}: {error}", path.display());
     let mut file = File::open(path).map_err(unreadable)?;

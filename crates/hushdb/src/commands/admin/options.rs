@@ -18,11 +18,11 @@ pub(super) fn only_options<A: Args>(
 }
 
 /// The options of a command that are given, by their names, and what is given beside them.
-type Given = (Map<String, Value>, Vec<String>);
+type GivenOptions = (Map<String, Value>, Vec<String>);
 
 /// Returns the options of a command that are given, by their names, once the command itself would take them, and what is given
 /// beside them. `rest` is what the command needs beside both.
-pub(super) fn options<A: Args>(given: &[String], rest: &[&str]) -> Result<Given, Box<dyn Error>> {
+pub(super) fn options<A: Args>(given: &[String], rest: &[&str]) -> Result<GivenOptions, Box<dyn Error>> {
     let command = A::augment_args(Command::new("options").no_binary_name(true).disable_help_flag(true));
     let line = given.iter().map(String::as_str).chain(rest.iter().copied());
     let matches = command.clone().try_get_matches_from(line)?;

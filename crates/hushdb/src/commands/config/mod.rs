@@ -21,11 +21,11 @@ pub(crate) const FILE: &str = "HUSHDB_CONFIG";
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
-    what: What,
+    what: ConfigCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Tell what a server with the settings in FILE, and in the environment, would do, and whether it could.
     Check {
         /// File of settings in TOML, as `serve --config` takes it.
@@ -54,7 +54,7 @@ fn layers(file: Option<PathBuf>, serve: &Command) -> Result<[Layer; 2], String> 
 }
 
 pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
-    let What::Check { file: path } = args.what;
+    let ConfigCommand::Check { file: path } = args.what;
     let serve = ServeArgs::augment_args(Command::new("serve"));
     let [file, environment] = layers(Some(path.clone()), &serve)?;
     let command = environment.beneath(file.beneath(serve.clone()));

@@ -51,7 +51,7 @@ const QUIET_WAIT: Duration = Duration::from_secs(2);
 Output: the value of a single KEY is written as it is, with a newline only on a terminal. For several keys, or \
 with --keys-file, one line each: the key, a tab, the value. There, backslash, tab, newline, other control \
 characters and bytes that are not UTF-8 are written as \\\\, \\t, \\n and \\xNN. Keys that are not found are named on \
-standard error. With --json, one object a line for every key. Lines are printed as answers come, in the order of \
+standard error. With --json, one object a line for every key. AnswerLines are printed as answers come, in the order of \
 the keys. A server that is started anew meanwhile is waited for.
 
 A key over several columns is their values joined by the byte 0x1F: hushdb get URL $'Smith\\x1fJohn'.
@@ -156,7 +156,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         return Err(format!("key {} is {length} bytes, at most {MAX_KEY_BYTES} are allowed", number + 1));
     }
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
-    let progress = Progress::new();
+    let progress = LookupProgress::new();
     let options = HttpOptions {
         tls: args.trust_in.options()?,
         token: token(args)?,
@@ -168,7 +168,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         error.to_string()
     };
     let mut table = open(args, options, &progress).map_err(cleared)?;
-    let lines = Lines { args, keys: &keys, progress: &progress };
+    let lines = AnswerLines { args, keys: &keys, progress: &progress };
     let all_found = thread::scope(|scope| {
         let (sender, answers) = mpsc::channel();
         let printing = scope.spawn(|| lines.print(answers));
@@ -192,7 +192,11 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     Ok(all_found)
 }
 
-fn open(args: &GetArgs, options: HttpOptions, progress: &Arc<Progress>) -> Result<HttpTable, HttpError> {
+fn open(
+    args: &GetArgs,
+    options: HttpOptions,
+    progress: &Arc<LookupProgress>,
+) -> Result<HttpTable, HttpError> {
     let observed = progress.clone();
     let observer: Observer = Arc::new(move |event| observed.show(event));
     let cache = if args.no_cache { HintCache::Off } else { HintCache::User };
@@ -292,7 +296,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// One found or missing record as JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct AnswerLine<'a> {
     key: &'a str,
     found: bool,
     value: Option<&'a str>,
@@ -300,13 +304,13 @@ struct Line<'a> {
 }
 
 /// The lines of answers.
-struct Lines<'a> {
+struct AnswerLines<'a> {
     args: &'a GetArgs,
     keys: &'a [Vec<u8>],
-    progress: &'a Progress,
+    progress: &'a LookupProgress,
 }
 
-impl Lines<'_> {
+impl AnswerLines<'_> {
     /// Prints answers as they come, up to the first that cannot be read or printed. Returns how many came, and whether everything
     /// was found.
     fn print(&self, answers: mpsc::Receiver<Answers>) -> (usize, Result<bool, String>) {
@@ -360,7 +364,7 @@ impl Lines<'_> {
 }
 
 fn write_json(out: &mut impl Write, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
-    let line = Line {
+    let line = AnswerLine {
         key: &String::from_utf8_lossy(key),
         found: value.is_some(),
         value: value.and_then(|value| str::from_utf8(value).ok()),
@@ -494,12 +498,12 @@ fn plural(count: u64) -> &'static str {
 }
 
 /// Shows what takes long: a bar on a terminal, a line otherwise.
-struct Progress {
+struct LookupProgress {
     terminal: bool,
     bar: Mutex<ProgressBar>,
 }
 
-impl Progress {
+impl LookupProgress {
     fn new() -> Arc<Self> {
         let (terminal, bar) = (io::stderr().is_terminal(), Mutex::new(ProgressBar::hidden()));
         Arc::new(Self { terminal, bar })
