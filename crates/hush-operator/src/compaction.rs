@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     error::Error,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
 };
 
@@ -13,6 +13,7 @@ use hush_cpu::Cpu;
 use hush_engine::{Backends, Cancel, Silent};
 use hush_server::{Background, Upkeep};
 use hush_store::snapshot::{Snapshot, Verify};
+use parking_lot::Mutex;
 use rustix::process::setpriority_process;
 use tokio::sync::Notify;
 
@@ -41,12 +42,6 @@ struct CompactionState {
     done: Notify,
 }
 
-impl CompactionState {
-    fn busy(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Compaction {
     /// Creates what compacts a table when `percent` of the room for its changes are taken, on so many threads.
     pub fn new(percent: Option<u64>, threads: usize, upkeep: &Upkeep, frontend: &Arc<dyn Frontend>) -> Self {
@@ -61,8 +56,8 @@ impl Compaction {
     /// Compacts the table in `dir`, if it has come so far in `epoch`.
     pub fn look(&self, dir: &Path, name: &str, epoch: [u8; 32]) {
         let Some(percent) = self.percent else { return };
-        let mut looked = self.state.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.state.busy().contains(dir) || looked.insert(dir.to_owned(), epoch) == Some(epoch) {
+        let mut looked = self.state.looked.lock();
+        if self.state.busy.lock().contains(dir) || looked.insert(dir.to_owned(), epoch) == Some(epoch) {
             return;
         }
         let count = Snapshot::open(dir, Verify::Header).ok().and_then(|snapshot| snapshot.header().changes);
@@ -75,13 +70,13 @@ impl Compaction {
 
     /// Begins to compact the table in `dir`.
     pub fn begin(&self, dir: &Path, name: &str) -> Result<(), String> {
-        if !self.state.busy().insert(dir.to_owned()) {
+        if !self.state.busy.lock().insert(dir.to_owned()) {
             return Err(format!("the table {name} is being compacted: wait until that is done"));
         }
         let update = match opened(dir) {
             Ok(update) => update,
             Err(error) => {
-                self.state.busy().remove(dir);
+                self.state.busy.lock().remove(dir);
                 return Err(format!("the table {name} has no new base: {error}"));
             }
         };
@@ -96,7 +91,7 @@ impl Compaction {
                 Some(Err(error)) => tell_of!(frontend, ERROR, name, "no new base: {error}"),
                 None => tell_of!(frontend, ERROR, name, "no new base: the program failed"),
             }
-            state.busy().remove(&dir);
+            state.busy.lock().remove(&dir);
             state.done.notify_one();
         });
         Ok(())

@@ -1,10 +1,6 @@
 //! The folders of tables that are served: loaded once, and again when what is in them changes.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard, TryLockError},
-    time::Instant,
-};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use hush_engine::{Backends, Bytes, OpenError, Progress, open_after};
 use hush_protocol::{
@@ -13,6 +9,7 @@ use hush_protocol::{
 };
 use hush_server::{Background, Operator, OperatorError, Tables, Upkeep};
 use hush_store::snapshot::{SnapshotError, Stamp, Verified, Verify};
+use parking_lot::{Mutex, RwLock};
 
 use crate::{Compaction, Frontend, Shown, Source, frontend::tell_of};
 
@@ -89,7 +86,7 @@ impl Folders {
     /// If there is one of its name, or of its copy.
     pub fn add_copy(&self, name: &Name, source: Source) -> Result<(), String> {
         let dir = source.dir().to_owned();
-        if self.all().iter().any(|folder| folder.source.is_some() && folder.state().dir == dir) {
+        if self.all().iter().any(|folder| folder.source.is_some() && folder.state.lock().dir == dir) {
             return Err(format!("{} is named twice: once is enough", source.shown().display()));
         }
         let copy_of = Some(source.shown().to_owned());
@@ -107,7 +104,7 @@ impl Folders {
             return Err(format!("two tables are called {name}: tell them apart with {option}"));
         }
         self.tables.announce(name);
-        self.write().push(Arc::new(folder));
+        self.folders.write().push(Arc::new(folder));
         Ok(())
     }
 
@@ -126,18 +123,14 @@ impl Folders {
         for folder in self.all() {
             match &folder.copy_of {
                 Some(url) => unchecked.push(format!("{}: it is not fetched for a check", url.display())),
-                None => hush_engine::check(&folder.state().dir, &self.backends)?,
+                None => hush_engine::check(&folder.state.lock().dir, &self.backends)?,
             }
         }
         Ok(())
     }
 
     fn all(&self) -> Vec<Arc<TableFolder>> {
-        self.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Vec<Arc<TableFolder>>> {
-        self.folders.write().unwrap_or_else(PoisonError::into_inner)
+        self.folders.read().clone()
     }
 
     /// Loads the tables, one after the other, those that have to be fetched last. One that fails is told as failed, and the others
@@ -186,7 +179,7 @@ impl Folders {
             let (folders, name) = (self.clone(), folder.name.clone());
             let load = move || {
                 let (dir, stamp) = {
-                    let state = folder.state();
+                    let state = folder.state.lock();
                     (state.dir.clone(), state.stamp)
                 };
                 // In a moment without a table another one is being put in its place.
@@ -213,17 +206,13 @@ impl Folders {
 
     /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
     fn take_up_copy(&self, folder: &TableFolder, asked: bool) {
-        let mut source = match folder.source.as_ref().map(Mutex::try_lock) {
-            Some(Ok(source)) => source,
-            Some(Err(TryLockError::Poisoned(source))) => source.into_inner(),
-            // One that is being fetched is taken up then.
-            Some(Err(TryLockError::WouldBlock)) | None => return,
-        };
+        // One that is being fetched is taken up then.
+        let Some(mut source) = folder.source.as_ref().and_then(Mutex::try_lock) else { return };
         if !asked && !source.is_due() {
             return;
         }
         let copied = self.copy(folder, &mut source, false).and_then(|()| {
-            let stamp = folder.state().stamp;
+            let stamp = folder.state.lock().stamp;
             match Stamp::of(source.dir()) == stamp && self.tables.is_resident(&folder.name) {
                 true => Ok(()),
                 false => self.load_copy(folder, &mut source).map(drop),
@@ -252,12 +241,12 @@ impl Folders {
 
     /// Loads the copy of a table; what of it is damaged is fetched again.
     fn load_copy(&self, folder: &TableFolder, source: &mut Source) -> Result<[u8; 32], LoadFailure> {
-        let loaded = self.load_into(&folder.name, &mut folder.state());
+        let loaded = self.load_into(&folder.name, &mut folder.state.lock());
         match loaded {
             Err(LoadFailure { is_damaged: true, error, .. }) => {
                 tell_of!(self.frontend, WARN, folder.name, "{error}: it is fetched again");
                 self.copy(folder, source, true)?;
-                self.load_into(&folder.name, &mut folder.state())
+                self.load_into(&folder.name, &mut folder.state.lock())
             }
             loaded => loaded,
         }
@@ -267,7 +256,7 @@ impl Folders {
     pub fn compact_full(&self) {
         for folder in self.all().iter().filter(|folder| folder.source.is_none()) {
             // One that is being loaded is looked at afterwards: nobody waits for it here.
-            let Ok(state) = folder.state.try_lock() else { continue };
+            let Some(state) = folder.state.try_lock() else { continue };
             let (dir, epoch) = (state.dir.clone(), state.epoch);
             drop(state);
             if let Some(epoch) = epoch {
@@ -291,17 +280,17 @@ impl Folders {
                 "the table {table} is a copy of {}: change it there, and the copy follows",
                 url.display()
             ))),
-            None => Ok(folder.state().dir.clone()),
+            None => Ok(folder.state.lock().dir.clone()),
         }
     }
 
     /// Loads a table. What is elsewhere is fetched first; where that fails, a server that starts goes on with what it has.
     fn load_folder(&self, folder: &TableFolder) -> Result<[u8; 32], LoadFailure> {
-        let Some(mut source) = folder.source() else {
-            return self.load_into(&folder.name, &mut folder.state());
+        let Some(mut source) = folder.source.as_ref().map(Mutex::lock) else {
+            return self.load_into(&folder.name, &mut folder.state.lock());
         };
         if let Err(failure) = self.copy(folder, &mut source, false) {
-            let is_start = folder.state().epoch.is_none();
+            let is_start = folder.state.lock().epoch.is_none();
             if !is_start || Stamp::of(source.dir()).is_none() {
                 return Err(failure);
             }
@@ -374,13 +363,13 @@ impl Folders {
     pub fn put(&self, name: &Name, dir: PathBuf) -> Result<[u8; 32], String> {
         let known = self.named(name).ok();
         let folder = known.clone().unwrap_or_else(|| Arc::new(TableFolder::new(name, dir.clone())));
-        let mut state = folder.state();
+        let mut state = folder.state.lock();
         let before = std::mem::replace(&mut *state, FolderState::new(dir));
         state.epoch = before.epoch;
         let loaded = self.load_into(&folder.name, &mut state);
         match (&loaded, known) {
             (Err(_), _) => *state = before,
-            (Ok(_), None) => self.write().push(folder.clone()),
+            (Ok(_), None) => self.folders.write().push(folder.clone()),
             (Ok(_), Some(_)) => {}
         }
         loaded.map_err(|failure| failure.error)
@@ -388,7 +377,7 @@ impl Folders {
 
     /// Serves a table no more. Whether there was one.
     pub fn remove(&self, name: &Name) -> bool {
-        self.write().retain(|folder| folder.name != *name);
+        self.folders.write().retain(|folder| folder.name != *name);
         self.tables.remove(name)
     }
 
@@ -403,12 +392,12 @@ impl Folders {
 
     /// Where a table is.
     pub fn dir(&self, name: &Name) -> Option<PathBuf> {
-        Some(self.named(name).ok()?.state().dir.clone())
+        Some(self.named(name).ok()?.state.lock().dir.clone())
     }
 
     /// What is served of a table.
     pub fn epoch(&self, name: &Name) -> Option<[u8; 32]> {
-        self.named(name).ok()?.state().epoch
+        self.named(name).ok()?.state.lock().epoch
     }
 }
 
@@ -436,14 +425,6 @@ impl FolderState {
 impl TableFolder {
     fn new(name: &Name, dir: PathBuf) -> Self {
         Self { name: name.clone(), state: Mutex::new(FolderState::new(dir)), source: None, copy_of: None }
-    }
-
-    fn source(&self) -> Option<MutexGuard<'_, Source>> {
-        Some(self.source.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn state(&self) -> MutexGuard<'_, FolderState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

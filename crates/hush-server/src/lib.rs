@@ -38,16 +38,10 @@ mod state;
 mod tables;
 mod upkeep;
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    io,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
+use parking_lot::Mutex;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -289,7 +283,7 @@ impl Door {
             let Some((tcp, place)) = accepted else { return };
             let (tls, server, router) = (self.tls.clone(), self.server.clone(), self.router.clone());
             let connection = connection::serve(tcp, tls, server, router, place, stopped.clone());
-            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut connections = self.connections.lock();
             while connections.try_join_next().is_some() {}
             connections.spawn(connection);
         }
@@ -327,7 +321,7 @@ impl Door {
 
     /// Closes the listener. Returns the connections that are still open.
     fn into_connections(self) -> JoinSet<()> {
-        self.connections.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.connections.into_inner()
     }
 }
 

@@ -1,13 +1,8 @@
 //! What is read of files, and read again when they change.
 
-use std::{
-    error::Error,
-    fs::File,
-    io::Read,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::{error::Error, fs::File, io::Read, path::Path, sync::Arc};
 
+use parking_lot::{Mutex, RwLock};
 use zeroize::Zeroizing;
 
 /// The bytes of a file, which may be secret.
@@ -53,7 +48,7 @@ impl<S: Source> Renewed<S> {
 
     /// What the files say, or what they said before they said nothing.
     pub(crate) fn current(&self) -> Arc<S::Value> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// Reads the files again. Whether they say something else.
@@ -63,13 +58,13 @@ impl<S: Source> Renewed<S> {
             Ok(files) => SeenFiles::Read(hash(files)),
             Err(error) => SeenFiles::Unreadable(error.to_string()),
         };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         if *seen == now {
             return Ok(false);
         }
         *seen = now;
         let value = self.source.parse(&files?, Some(&*self.current()))?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+        *self.current.write() = Arc::new(value);
         Ok(true)
     }
 

@@ -6,7 +6,7 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
     thread,
@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
 
 use crate::metrics::{TableLabels, TaskLabels};
@@ -168,7 +169,7 @@ impl Upkeep {
         tracing::error!(task = task.name(), reason, "a background task failed, and is started again");
         self.0.restarts.get_or_create(&TaskLabels { task: task.name() }).inc();
         let last = Instant::now();
-        let mut failures = self.failures();
+        let mut failures = self.0.failures.lock();
         let own = failures.entry(task).or_insert(Failures { count: 0, last, is_down: true });
         *own = Failures { count: own.count + 1, last, is_down: true };
         if started.elapsed() >= STEADY {
@@ -178,15 +179,7 @@ impl Upkeep {
     }
 
     fn started(&self, task: Background) {
-        self.failures().entry(task).and_modify(|failures| failures.is_down = false);
-    }
-
-    fn failures(&self) -> MutexGuard<'_, BTreeMap<Background, Failures>> {
-        self.0.failures.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn looks(&self) -> MutexGuard<'_, BTreeMap<String, Look>> {
-        self.0.looks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.failures.lock().entry(task).and_modify(|failures| failures.is_down = false);
     }
 
     /// The places of tables are looked at by themselves from now on: one that is not, is stale.
@@ -209,14 +202,14 @@ impl Upkeep {
 
     /// Forgets a table.
     pub(crate) fn forget(&self, table: &str) {
-        self.looks().remove(table);
+        self.0.looks.lock().remove(table);
         self.0.last_look.remove(&TableLabels::new(table));
         self.0.reload_failures.remove(&TableLabels::new(table));
     }
 
     fn note(&self, table: &str, change: impl FnOnce(&mut Look)) {
         let at = Instant::now();
-        let mut looks = self.looks();
+        let mut looks = self.0.looks.lock();
         let look = looks.entry(table.to_owned()).or_insert(Look { at, is_behind: false });
         look.at = at;
         change(look);
@@ -229,7 +222,7 @@ impl Upkeep {
 
     /// The vital tasks that wait to be started again: without them the server does not answer.
     pub(crate) fn down(&self) -> Option<&'static str> {
-        let failures = self.failures();
+        let failures = self.0.failures.lock();
         let mut down = failures.iter().filter(|(task, failures)| task.is_vital() && failures.is_down);
         down.next().map(|(task, _)| task.name())
     }
@@ -237,7 +230,7 @@ impl Upkeep {
     /// Everything that is not as it should be although the server answers, a line each.
     pub(crate) fn degraded(&self) -> Vec<String> {
         let failing = |failures: &Failures| failures.is_down || failures.last.elapsed() < STEADY;
-        let failures = self.failures();
+        let failures = self.0.failures.lock();
         let tasks = failures.iter().filter(|(_, failures)| failing(failures)).map(|(task, failures)| {
             let (count, ago) = (failures.count, failures.last.elapsed().as_secs());
             format!(
@@ -246,7 +239,7 @@ impl Upkeep {
             )
         });
         let is_watching = self.0.is_watching.load(Ordering::Relaxed);
-        let looks = self.looks();
+        let looks = self.0.looks.lock();
         let tables = looks.iter().filter_map(|(table, look)| match look.at.elapsed() {
             age if is_watching && age > STALE => {
                 Some(format!("the place of table {table} was last looked at {} s ago", age.as_secs()))
@@ -347,7 +340,7 @@ mod tests {
         let upkeep = Upkeep::default();
         upkeep.looked("people");
         let long_ago = Instant::now().checked_sub(2 * STALE).unwrap();
-        upkeep.looks().get_mut("people").unwrap().at = long_ago;
+        upkeep.0.looks.lock().get_mut("people").unwrap().at = long_ago;
         // Nobody is to look.
         assert_eq!(upkeep.degraded(), Vec::<String>::new());
         upkeep.watch();

@@ -22,7 +22,7 @@ use std::{
     fs::{self, File},
     io,
     path::Path,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -34,6 +34,7 @@ use hush_protocol::{
     wording::{Slot, neutrally},
 };
 use hush_server::{Background, Caller, KeptTable, Operator, OperatorError, Scope, Task, TaskStatus, Upload};
+use parking_lot::{Condvar, Mutex};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 use tracing::Level;
@@ -145,7 +146,7 @@ impl Tasks {
 
     /// Tasks that a stop came between wait again, unless that has happened too often.
     fn go_on(&self) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for task in state.tasks.values_mut().filter(|task| task.status == TaskStatus::Processing) {
             task.progress = None;
             if task.attempts < MAX_ATTEMPTS {
@@ -165,7 +166,7 @@ impl Tasks {
     /// Does the tasks, one after another, for ever.
     fn do_all(&self) -> Infallible {
         // One that was begun before a failure of this loop has failed, too.
-        let begun = self.lock().running.as_ref().map(|running| (running.id, running.cancel.clone()));
+        let begun = self.state.lock().running.as_ref().map(|running| (running.id, running.cancel.clone()));
         if let Some((id, cancel)) = begun {
             self.ended(id, Err("the server failed while it was done".into()), &cancel);
         }
@@ -180,7 +181,7 @@ impl Tasks {
     /// Removes the uploads that are too old.
     fn remove_old_uploads(&self) {
         // No task is submitted meanwhile.
-        let state = self.lock();
+        let state = self.state.lock();
         self.uploads.remove_old(self.upload_lifetime, |upload| state.waits_for(upload));
     }
 
@@ -189,10 +190,9 @@ impl Tasks {
         let waiting = |state: &TaskState| {
             state.tasks.values().find(|task| task.status == TaskStatus::Enqueued).map(|task| task.id)
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if waiting(&state).is_none() {
-            let waited = self.changed.wait_timeout(state, UPLOAD_LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, UPLOAD_LOOK);
         }
         let id = waiting(&state)?;
         let (cancel, watch) = (Cancel::new(), Arc::new(Watch::default()));
@@ -206,7 +206,7 @@ impl Tasks {
     }
 
     fn ended(&self, id: u64, outcome: Result<Option<[u8; 32]>, String>, cancel: &Cancel) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let watch = state.running.take().map(|running| running.watch);
         let task = state.tasks.get_mut(&id).expect("it was being done");
         task.ended_at = Some(now());
@@ -246,10 +246,6 @@ impl Tasks {
         if let Err(error) = self.store.write(task) {
             tracing::error!(task = task.id, %error, "a task was not kept: a restart will not know how far it was");
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TaskState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -319,7 +315,7 @@ impl Operator for Tasks {
         }
         // Whoever asks has options in JSON.
         neutrally(|| work::check(self, &asked))?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for input in asked.inputs() {
             // One that has become too old meanwhile is gone.
             if let TaskInput::Upload { upload } = input {
@@ -349,19 +345,19 @@ impl Operator for Tasks {
     }
 
     fn tasks(&self, caller: &Caller, before: Option<u64>, most: usize) -> Vec<Task> {
-        let state = self.lock();
+        let state = self.state.lock();
         let tasks = state.tasks.range(..before.unwrap_or(u64::MAX)).rev().map(|(_, task)| task);
         tasks.filter(|task| may_see(caller, task)).take(most).map(|task| state.shown(task)).collect()
     }
 
     fn task(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
-        let state = self.lock();
+        let state = self.state.lock();
         let task = state.tasks.get(&id).filter(|task| may_see(caller, task));
         task.map(|task| state.shown(task)).ok_or(OperatorError::Unknown("task"))
     }
 
     fn cancel(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let task = state.tasks.get_mut(&id).filter(|task| may_see(caller, task));
         let task = task.ok_or(OperatorError::Unknown("task"))?;
         match task.status {
@@ -412,7 +408,7 @@ impl Operator for Tasks {
 
     fn remove_upload(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
         self.uploads.check(caller, id)?;
-        if self.lock().waits_for(id) {
+        if self.state.lock().waits_for(id) {
             let reason = "a task reads the upload: wait for its end, or cancel it first";
             return Err(OperatorError::Refused(reason.into()));
         }

@@ -9,10 +9,10 @@
 use std::{
     collections::HashSet,
     mem,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::Mutex;
 /// Bytes of an encapsulated key that are kept: two of 2^64 requests agree in as many.
 pub(crate) const NAME_BYTES: usize = 16;
 /// The least time for which a request is remembered, unless [`MOST`] come meanwhile.
@@ -67,7 +67,7 @@ impl Replays {
     /// # Errors
     /// [`Unanswered`], also if two threads take the same one.
     pub(crate) fn admit(&self, name: RequestName, date: Option<u64>, now: u64) -> Result<(), Unanswered> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.0.lock();
         if seen.since.elapsed() >= WINDOW {
             seen.turn();
         }

@@ -3,13 +3,14 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
+use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
@@ -48,7 +49,7 @@ impl Connections {
         loop {
             let changed = self.changed.notified();
             {
-                let mut open = self.lock();
+                let mut open = self.open.lock();
                 let has_share = self.share < self.limit && open.of(client) >= self.share;
                 if has_share && !open.close_idle(|activity| activity.client == client) {
                     return None;
@@ -65,16 +66,12 @@ impl Connections {
     /// there was one.
     pub(crate) async fn close_idle(&self) -> bool {
         let changed = self.changed.notified();
-        let was_idle = self.lock().close_idle(|_| true);
+        let was_idle = self.open.lock().close_idle(|_| true);
         if was_idle {
             // It may have been told before this.
             let _ = tokio::time::timeout(CLOSING, changed).await;
         }
         was_idle
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -129,7 +126,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // It is gone already if it was told to close.
-        self.connections.lock().remove(self.id);
+        self.connections.open.lock().remove(self.id);
         self.connections.gauge.dec();
         self.connections.changed.notify_one();
     }
@@ -156,12 +153,12 @@ enum ConnectionPhase {
 impl Activity {
     /// The headers of a request are here.
     pub(crate) fn asked(&self) {
-        *self.phase() = ConnectionPhase::Asked;
+        *self.phase.lock() = ConnectionPhase::Asked;
     }
 
     /// All that was to be written is written.
     pub(crate) fn flushed(&self) {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if matches!(*phase, ConnectionPhase::Answered) {
             *phase = ConnectionPhase::Idle(Instant::now());
             drop(phase);
@@ -171,7 +168,7 @@ impl Activity {
 
     /// No request is here any more, and all that was to be written is.
     pub(crate) fn rest(&self) {
-        *self.phase() = ConnectionPhase::Idle(Instant::now());
+        *self.phase.lock() = ConnectionPhase::Idle(Instant::now());
         self.connections.changed.notify_one();
     }
 
@@ -185,14 +182,10 @@ impl Activity {
     }
 
     pub(crate) fn idle_since(&self) -> Option<Instant> {
-        match *self.phase() {
+        match *self.phase.lock() {
             ConnectionPhase::Idle(since) => Some(since),
             ConnectionPhase::Asked | ConnectionPhase::Answered => None,
         }
-    }
-
-    fn phase(&self) -> MutexGuard<'_, ConnectionPhase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -230,7 +223,7 @@ impl hyper::body::Body for WatchedBody {
 
 impl Drop for WatchedBody {
     fn drop(&mut self) {
-        *self.activity.phase() = ConnectionPhase::Answered;
+        *self.activity.phase.lock() = ConnectionPhase::Answered;
     }
 }
 
@@ -266,9 +259,9 @@ mod tests {
         assert!(is_told(&third).await && !is_told(&first).await && !is_told(&second).await);
         assert_eq!(connections.gauge.get(), 4);
         drop(third);
-        assert_eq!((connections.gauge.get(), connections.lock().activities.len()), (3, 3));
+        assert_eq!((connections.gauge.get(), connections.open.lock().activities.len()), (3, 3));
         drop((first, second, fourth));
-        assert!(connections.lock().of_client.is_empty());
+        assert!(connections.open.lock().of_client.is_empty());
     }
 
     #[tokio::test]

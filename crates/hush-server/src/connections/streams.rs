@@ -7,7 +7,7 @@
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
@@ -18,6 +18,7 @@ use axum::{
     response::Response,
 };
 use hyper::body::{Body as _, Frame, SizeHint};
+use parking_lot::Mutex;
 
 use crate::connections::{pace::LEAST_RATE, places::Activity};
 
@@ -43,7 +44,7 @@ impl Streams {
 
     /// A request is here.
     pub(crate) fn begin(self: &Arc<Self>) -> Stream {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let id = open.next;
         open.next += 1;
         open.until.insert(id, None);
@@ -54,11 +55,7 @@ impl Streams {
     /// Whether a response should have been written by now.
     pub(crate) fn are_overdue(&self) -> bool {
         let now = Instant::now();
-        self.lock().until.values().flatten().any(|until| *until < now)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OpenStreams> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().until.values().flatten().any(|until| *until < now)
     }
 }
 
@@ -76,7 +73,7 @@ impl Stream {
         let bytes: u64 = response.body().size_hint().exact().or(declared).unwrap_or(0);
         let time = self.streams.patience + Duration::from_secs_f64(bytes as f64 / LEAST_RATE);
         let until = Instant::now().checked_add(time);
-        self.streams.lock().until.insert(self.id, until);
+        self.streams.open.lock().until.insert(self.id, until);
         let stream = Arc::new(self);
         response.map(|body| StreamBody { body, stream })
     }
@@ -84,7 +81,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let mut open = self.streams.lock();
+        let mut open = self.streams.open.lock();
         open.until.remove(&self.id);
         if open.until.is_empty() {
             self.streams.activity.rest();

@@ -8,10 +8,10 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{PoisonError, RwLock},
     time::{Duration, Instant},
 };
 
+use parking_lot::RwLock;
 use redb::{
     Builder, Database, DatabaseError, Error, StorageBackend,
     backends::{FileBackend, InMemoryBackend},
@@ -66,7 +66,7 @@ impl KeyDatabase {
     /// Works with the database. If its file fails or redb panics, so does the work, but the next may succeed:
     /// [`has_failed`].
     pub(super) fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Error>) -> Result<T, Error> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read();
         let database = state.database.as_ref().ok_or(Error::DatabaseClosed);
         // Whatever a panic leaves half done is closed with the database.
         let outcome = database.and_then(|database| {
@@ -80,7 +80,7 @@ impl KeyDatabase {
     }
 
     fn open_again(&self) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         if state.opened.elapsed() < self.pause {
             return;
         }

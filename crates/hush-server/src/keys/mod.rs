@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -30,6 +30,7 @@ use std::{
 use axum::body::Bytes;
 use hush_engine::{ClientKeys, Engine, EngineError, KeySpec};
 use hush_protocol::wire::{self, WireError};
+use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 pub(crate) use database::PAUSE as STORE_PAUSE;
@@ -155,14 +156,6 @@ impl Keys {
             ServerError::KeyFile { reason, .. } => ServerError::KeyFile { path: path.clone(), reason },
             error => error,
         })
-    }
-
-    fn uses(&self) -> MutexGuard<'_, Uses> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn uploaders(&self) -> MutexGuard<'_, Uploaders> {
-        self.uploaders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The age at which the last use that the store knows of is renewed, now.
@@ -307,7 +300,7 @@ fn put(
     let keys = &server.keys;
     let (own, own_bytes) = uploaders.of(client);
     let share = server.config.share_of(server.config.max_key_bytes as usize) as u64;
-    let uses = mem::take(&mut keys.uses().waiting).into_iter().collect();
+    let uses = mem::take(&mut keys.uses.lock().waiting).into_iter().collect();
     let change =
         keys.store.put(id, preset, body, now, Upload { own, own_bytes, share, uses }).map_err(failed)?;
     if change.added {
@@ -322,7 +315,7 @@ fn change_store(
     server: &Server,
     change: impl FnOnce(&mut Uploaders) -> Result<Change, KeyError>,
 ) -> Result<Change, KeyError> {
-    let mut uploaders = server.keys.uploaders();
+    let mut uploaders = server.keys.uploaders.lock();
     let change = change(&mut uploaders)?;
     uploaders.remove(&change.evicted);
     uploaders.remove(&change.expired);
@@ -386,7 +379,7 @@ fn note_use(server: &Arc<Server>, id: &KeyId, opened: &OpenedKeys, now: Millis) 
     if !opened.is_to_be_noted(now, server.keys.note_after()) {
         return;
     }
-    let mut uses = server.keys.uses();
+    let mut uses = server.keys.uses.lock();
     uses.waiting.insert(*id, now);
     if !mem::replace(&mut uses.busy, true) {
         let server = server.clone();
@@ -399,7 +392,7 @@ fn note_use(server: &Arc<Server>, id: &KeyId, opened: &OpenedKeys, now: Millis) 
 fn tell_store(keys: &Keys) {
     loop {
         let told: Vec<_> = {
-            let mut uses = keys.uses();
+            let mut uses = keys.uses.lock();
             uses.busy = !uses.waiting.is_empty();
             if !uses.busy {
                 return;

@@ -3,12 +3,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use hush_engine::{ClientKeys, KeySpec, Place};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::store::{KeyId, Millis};
@@ -86,13 +87,9 @@ impl OpenedCache {
         OpenedCache { places, entries: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The keys `id`, opened at `place`.
     pub(super) fn get(&self, id: &KeyId, place: Place) -> Option<Arc<OpenedKeys>> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         entries.clock += 1;
         let now = entries.clock;
         let entry = entries.by_id.get_mut(&(*id, place))?;
@@ -114,7 +111,7 @@ impl OpenedCache {
     /// Removes the keys that were used longest ago and that no query holds. The caller drops them, without the
     /// lock: the backend may have to wait for that.
     fn remove_oldest(&self) -> Option<CachedKeys> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let idle = entries.by_id.iter().filter(|(_, entry)| Arc::strong_count(&entry.opened) == 1);
         let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| *id)?;
         entries.by_id.remove(&oldest)
@@ -122,7 +119,7 @@ impl OpenedCache {
 
     /// Adds keys; those that came first stay.
     pub(super) fn insert(&self, id: KeyId, opened: Arc<OpenedKeys>) -> Arc<OpenedKeys> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         entries.clock += 1;
         let last_use = entries.clock;
         entries.by_id.entry((id, opened.spec.place)).or_insert(CachedKeys { opened, last_use }).opened.clone()
@@ -130,7 +127,7 @@ impl OpenedCache {
 
     /// Removes keys, whoever opened them.
     pub(super) fn remove(&self, ids: &[KeyId]) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let removed: Vec<_> = entries.by_id.extract_if(|(id, _), _| ids.contains(id)).collect();
         drop(entries);
         drop(removed);

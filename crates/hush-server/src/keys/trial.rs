@@ -1,12 +1,8 @@
 //! The file of keys as it would be opened, with nothing written to it.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    ops::Bound,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, io, ops::Bound};
 
+use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend, backends::FileBackend};
 
 /// Bytes of the blocks in which changes are kept.
@@ -35,10 +31,6 @@ impl Untouched {
         Ok(Untouched { file, state: Mutex::new(TrialState { len, kept: len, changed: BTreeMap::new() }) })
     }
 
-    fn state(&self) -> MutexGuard<'_, TrialState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads what the file itself has; zeros where it has nothing.
     fn read_file(&self, kept: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
         out.fill(0);
@@ -61,11 +53,11 @@ fn blocks(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops
 
 impl StorageBackend for Untouched {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.state().len)
+        Ok(self.state.lock().len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.state();
+        let state = self.state.lock();
         if offset.checked_add(out.len() as u64).is_none_or(|end| end > state.len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -80,7 +72,7 @@ impl StorageBackend for Untouched {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (last, inside) = (len / BLOCK as u64, (len % BLOCK as u64) as usize);
         state.changed.retain(|&block, _| block <= last);
         if let Some(bytes) = state.changed.get_mut(&last) {
@@ -96,7 +88,7 @@ impl StorageBackend for Untouched {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for (block, inside, range) in blocks(offset, data.len()) {
             let mut bytes = match state.changed.remove(&block) {
                 Some(bytes) => bytes,

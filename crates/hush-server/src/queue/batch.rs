@@ -11,12 +11,13 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicI64},
+    sync::{Arc, atomic::AtomicI64},
     time::{Duration, Instant},
 };
 
 use hush_engine::{ClientKeys, EngineError};
 use hush_protocol::{Name, wire::Query};
+use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     sync::{Notify, oneshot},
@@ -98,7 +99,7 @@ pub(crate) fn check_room(
     client: Client,
     queries: usize,
 ) -> Result<(), Problem> {
-    table.batcher.lock().admit(server, table, client, queries)
+    table.batcher.queue.lock().admit(server, table, client, queries)
 }
 
 /// Queues the queries of one request of `client`, all or none; `body` is what their bytes have taken of the budget, `answers` what
@@ -114,7 +115,7 @@ pub(crate) fn submit(
     body: Reservation,
     mut answers: Reservation,
 ) -> Result<Vec<Reply>, Problem> {
-    let mut queue = table.batcher.lock();
+    let mut queue = table.batcher.queue.lock();
     queue.admit(server, table, client, queries.len())?;
     let depth = server.metrics.queue_depth(&table.name);
     depth.inc_by(queries.len() as i64);
@@ -183,18 +184,14 @@ impl Queue {
 }
 
 impl Batcher {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn waiting(&self) -> usize {
-        self.lock().waiting.len()
+        self.queue.lock().waiting.len()
     }
 
     /// The next batch, without those whose client has gone: a full one if it goes beside others.
     /// `None` if there is none; alone, the table is idle from now on.
     fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<QueryJob>> {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         let gone = queue.forget_gone();
         let least = if beside { max_batch } else { 1 };
         let size = if queue.waiting.len() < least { 0 } else { queue.waiting.len().min(max_batch) };
@@ -230,16 +227,16 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Que
     let mut others_waited = false;
     while !batch.is_empty() {
         let started = Instant::now();
-        table.batcher.lock().scan_time.begin();
+        table.batcher.queue.lock().scan_time.begin();
         let span = tracing::info_span!("scan", table = &*table.name, queries = batch.len() as i64);
         let outcome = ask_engine(&table, &batch).instrument(span).await;
-        table.batcher.lock().scan_time.end();
+        table.batcher.queue.lock().scan_time.end();
         others_waited = table.batcher.waiting() > 0;
         match outcome {
             Ok(answers) => {
                 let elapsed = started.elapsed();
                 server.metrics.scanned(&table.name, answers.len(), elapsed);
-                table.batcher.lock().scan_time.learn(answers.len(), table.max_batch(), elapsed);
+                table.batcher.queue.lock().scan_time.learn(answers.len(), table.max_batch(), elapsed);
                 for (QueryJob { reply, memory, keys, .. }, words) in batch.drain(..).zip(answers) {
                     // First: who has the answer may ask at once for the place of these keys.
                     drop(keys);

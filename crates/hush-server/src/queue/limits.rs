@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use axum::{
@@ -10,6 +10,7 @@ use axum::{
     http::{HeaderMap, header::CONTENT_LENGTH},
 };
 use futures_util::TryStreamExt;
+use parking_lot::Mutex;
 
 use crate::{access::client::Client, problem::Problem, state::Server};
 
@@ -34,12 +35,8 @@ impl Budget {
         Budget { share, state: Mutex::new(LimitState { free: bytes, taken: HashMap::new() }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, LimitState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self, client: Client, bytes: usize) -> Result<(), Problem> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let taken = state.taken.get(&client).copied().unwrap_or(0);
         let Some(free) = state.free.checked_sub(bytes) else {
             return Err(Problem::overloaded("the memory for requests and answers is used up"));
@@ -53,7 +50,7 @@ impl Budget {
     }
 
     fn give_back(&self, client: Client, bytes: usize) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.free += bytes;
         if let Entry::Occupied(mut taken) = state.taken.entry(client) {
             *taken.get_mut() -= bytes;
@@ -213,7 +210,7 @@ mod tests {
         drop((first, second));
         assert!(third.grow(4).is_ok());
         drop((other, third));
-        assert!(budget.lock().taken.is_empty());
+        assert!(budget.state.lock().taken.is_empty());
     }
 
     #[test]
@@ -252,7 +249,7 @@ mod tests {
         assert_eq!((buffer.bytes.capacity(), buffer.memory.taken), (MOST, MOST));
         assert!(buffer.append(&[0]).is_err());
         assert_eq!(buffer.finish().0, vec![7; MOST]);
-        assert_eq!(budget.lock().free, MOST);
+        assert_eq!(budget.state.lock().free, MOST);
     }
 
     #[test]
@@ -266,6 +263,6 @@ mod tests {
         buffer.append(&[1; 10]).unwrap();
         let (bytes, memory) = buffer.finish();
         assert_eq!((bytes.len(), memory.taken), (10, 10));
-        assert_eq!(budget.lock().free, FIRST_ALLOCATION - 10);
+        assert_eq!(budget.state.lock().free, FIRST_ALLOCATION - 10);
     }
 }

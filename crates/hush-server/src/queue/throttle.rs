@@ -1,11 +1,8 @@
 //! Queries per second and client address: token buckets.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{collections::HashMap, hash::Hash, time::Instant};
+
+use parking_lot::Mutex;
 
 use crate::{access::client::Client, config::Throttle};
 
@@ -52,7 +49,7 @@ impl<K: Copy + Eq + Hash> Buckets<K> {
     }
 
     fn with_bucket<T>(&self, client: K, now: Instant, step: impl FnOnce(&mut Bucket) -> T) -> T {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         let full = f64::from(self.limit.burst);
         let refilled = |bucket: &Bucket| {
             let seconds = now.saturating_duration_since(bucket.at).as_secs_f64();

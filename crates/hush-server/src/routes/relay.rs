@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hush_protocol::ohttp::REQUEST_TYPE;
+use parking_lot::Mutex;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{admit, check_content_type};
@@ -69,7 +70,7 @@ pub(super) async fn keys(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
 ) -> Result<Response, Problem> {
     admit(&relay.server, Client::from(peer.ip()))?;
-    let kept = || relay.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = || relay.keys.lock();
     let known =
         kept().as_ref().filter(|(since, _)| since.elapsed() < KEY_LIFETIME).map(|(_, keys)| keys.clone());
     let keys = match known {
@@ -101,7 +102,7 @@ pub(super) async fn pass_on(
     memory.grow(relayed.body.len())?;
     if relayed.status == StatusCode::BAD_REQUEST.as_u16() {
         // Maybe of a key that is no more: the next client is to get the new one.
-        *relay.keys.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *relay.keys.lock() = None;
     }
     Ok(respond(relayed, "no-store"))
 }

@@ -7,12 +7,13 @@ use std::{
     collections::BTreeMap,
     convert::Infallible,
     mem,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use hush_engine::{Blob, Engine, FILES_CHANGED, KeySpec};
 use hush_protocol::Name;
+use parking_lot::RwLock;
 use tokio::{sync::Notify, task::spawn_blocking};
 
 use crate::{error::ServerError, state::ResidentTable, tables::parts::Parts, upkeep::Upkeep};
@@ -103,7 +104,7 @@ impl Tables {
     pub fn insert(&self, name: &Name, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
         let table = Arc::new(ResidentTable::new(name, engine)?);
         let asked = table.served().asked;
-        let mut content = self.write();
+        let mut content = self.0.content.write();
         // Queries of an epoch that comes back are this one's again.
         let back = content.take_replaced(|old| old.name == *name && old.served().asked == asked);
         let previous = content.slots.insert(name.clone(), Slot::Resident(table));
@@ -125,7 +126,7 @@ impl Tables {
     /// is so. Returns their names and the reasons, which are for who runs the server.
     pub fn fail_damaged(&self) -> Vec<(Name, String)> {
         let tables: Vec<_> = {
-            let content = self.read();
+            let content = self.0.content.read();
             content.resident().chain(content.replaced.iter().map(|old| &old.table)).cloned().collect()
         };
         // Without the lock: files are asked.
@@ -134,7 +135,7 @@ impl Tables {
         if damaged.is_empty() {
             return Vec::new();
         }
-        let mut content = self.write();
+        let mut content = self.0.content.write();
         for (_, table) in &damaged {
             // Another epoch may have taken its place meanwhile.
             if let Some(slot) = content.slots.get_mut(&table.name)
@@ -150,13 +151,13 @@ impl Tables {
 
     /// Whether a table is resident, and answers.
     pub fn is_resident(&self, name: &Name) -> bool {
-        self.read().resident().any(|table| table.name == *name)
+        self.0.content.read().resident().any(|table| table.name == *name)
     }
 
     /// Removes a table, whatever its state, with its replaced epochs; says whether there was one.
     /// Queries that are already under way are still answered.
     pub fn remove(&self, name: &Name) -> bool {
-        let mut content = self.write();
+        let mut content = self.0.content.write();
         let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == *name));
         drop(content);
         self.0.upkeep.forget(name);
@@ -165,44 +166,36 @@ impl Tables {
     }
 
     fn put(&self, name: &Name, slot: Slot) {
-        let mut content = self.write();
+        let mut content = self.0.content.write();
         let gone = (content.slots.insert(name.clone(), slot), content.take_replaced(|old| old.name == *name));
         drop(content);
         drop(gone);
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, TableSlots> {
-        self.0.content.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, TableSlots> {
-        self.0.content.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is under a name, and the replaced epochs of that table that still answer.
     pub(crate) fn slot(&self, name: &str) -> Option<(Slot, Vec<Arc<ResidentTable>>)> {
-        let content = self.read();
+        let content = self.0.content.read();
         let replaced = content.answering().filter(|table| table.name == *name).cloned().collect();
         Some((content.slots.get(name)?.clone(), replaced))
     }
 
     pub(crate) fn all(&self) -> Vec<(Name, Slot)> {
-        self.read().slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
+        self.0.content.read().slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
     }
 
     /// Whether a table is still to come.
     pub(crate) fn any_loading(&self) -> bool {
-        self.read().slots.values().any(|slot| matches!(slot, Slot::Loading))
+        self.0.content.read().slots.values().any(|slot| matches!(slot, Slot::Loading))
     }
 
     /// Whether a table answers.
     pub(crate) fn any_resident(&self) -> bool {
-        self.read().resident().next().is_some()
+        self.0.content.read().resident().next().is_some()
     }
 
     /// Returns the tables that failed, each with the reason.
     pub(crate) fn failed(&self) -> Vec<(Name, Arc<str>)> {
-        let content = self.read();
+        let content = self.0.content.read();
         let failed = content.slots.iter().filter_map(|(name, slot)| match slot {
             Slot::Failed(reason) => Some((name.clone(), reason.clone())),
             Slot::Loading | Slot::Resident(_) => None,
@@ -212,25 +205,25 @@ impl Tables {
 
     /// A resident table whose GPU has failed for good, and how.
     pub(crate) fn lost(&self) -> Option<(Name, String)> {
-        self.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
+        self.0.content.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
     }
 
     /// The tables that need keys, replaced epochs included: which, and who can open them.
     pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
-        let content = self.read();
+        let content = self.0.content.read();
         let tables = content.resident().chain(content.answering());
         tables.filter_map(|table| Some((table.served().keys.clone()?, table.engine.clone()))).collect()
     }
 
     /// A file of a table, or of a replaced epoch.
     pub(crate) fn blob(&self, hash: &[u8; 32]) -> Option<Blob> {
-        let content = self.read();
+        let content = self.0.content.read();
         content.resident().chain(content.answering()).find_map(|table| table.blob(hash)).cloned()
     }
 
     /// How long epochs answer that are replaced from now on. Zero, and those that were replaced go, too.
     pub(crate) fn keep_replaced(&self, window: Duration) {
-        let mut content = self.write();
+        let mut content = self.0.content.write();
         content.window = window.min(LONGEST_WINDOW);
         let gone = if window.is_zero() { mem::take(&mut content.replaced) } else { Vec::new() };
         drop(content);

@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicI64},
+    sync::{Arc, atomic::AtomicI64},
     time::{Duration, Instant},
 };
 
 use hush_protocol::Name;
+use parking_lot::Mutex;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{
@@ -75,13 +76,13 @@ impl Parts {
             drop(self.0.replicas.get_or_create(&labels));
             drop(self.0.restarts.get_or_create(&labels));
         }
-        self.tables().insert(table.clone(), watched);
+        self.0.tables.lock().insert(table.clone(), watched);
     }
 
     /// Notes how many replicas of a part are alive and have the epoch that is served, and how many processes have taken the place
     /// of others since the last look.
     pub fn seen(&self, table: &Name, part: usize, live: usize, restarts: u64) {
-        let mut tables = self.tables();
+        let mut tables = self.0.tables.lock();
         let Some(alive) = tables.get_mut(table).and_then(|watched| watched.alive.get_mut(part)) else {
             return;
         };
@@ -101,7 +102,7 @@ impl Parts {
 
     /// Returns the part that has been without a live replica for longest, if that is longer than its grace.
     pub(crate) fn down(&self) -> Option<PartDown> {
-        let tables = self.tables();
+        let tables = self.0.tables.lock();
         let all = tables.iter().flat_map(|(table, watched)| {
             let parts = watched.alive.iter().enumerate().map(|(part, alive)| (part, alive.elapsed()));
             parts.filter(|(_, since)| *since > watched.grace).map(move |(part, since)| (table, part, since))
@@ -116,7 +117,7 @@ impl Parts {
 
     /// Forgets the parts of a table.
     pub(crate) fn forget(&self, table: &str) {
-        let mut tables = self.tables();
+        let mut tables = self.0.tables.lock();
         let Some((name, watched)) = tables.remove_entry(table) else { return };
         for part in 0..watched.alive.len() {
             let labels = labels(&name, part);
@@ -137,10 +138,6 @@ impl Parts {
             self.0.restarts.clone(),
         );
         registry.register("part_seconds", "Time until the part replied to a batch", self.0.seconds.clone());
-    }
-
-    fn tables(&self) -> MutexGuard<'_, BTreeMap<Name, WatchedTable>> {
-        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,7 +169,7 @@ mod tests {
         parts.expect(&table, 2, GRACE);
         assert_eq!(parts.down(), None);
         let long_ago = Instant::now().checked_sub(2 * GRACE).unwrap();
-        parts.tables().get_mut(&table).unwrap().alive = vec![long_ago; 2];
+        parts.0.tables.lock().get_mut(&table).unwrap().alive = vec![long_ago; 2];
         parts.seen(&table, 0, 2, 1);
         let down = parts.down().unwrap();
         assert_eq!((&*down.table, down.part, down.since.as_secs()), ("people", 1, 20));

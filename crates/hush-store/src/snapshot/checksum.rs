@@ -1,13 +1,8 @@
 //! Checksums of a file in chunks, so that damage is located and large files are checked in parallel.
 
-use std::{
-    collections::BTreeSet,
-    ops::Range,
-    path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use std::{collections::BTreeSet, ops::Range, path::Path, thread};
 
+use parking_lot::Mutex;
 use rayon::prelude::*;
 
 use super::SnapshotError;
@@ -36,18 +31,15 @@ pub(super) fn in_parallel<I: Send>(
     items: Vec<I>,
     work: impl Fn(I, &mut Buffer) -> Result<(), SnapshotError> + Sync,
 ) -> Result<(), SnapshotError> {
-    fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
-    }
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     let threads = items.len().min(cores.max(READERS));
     let (waiting, failed) = (Mutex::new(items.into_iter().enumerate()), Mutex::new(None));
     let run = || {
         let mut buffer = Buffer::default();
-        while lock(&failed).is_none() {
-            let Some((index, item)) = lock(&waiting).next() else { return };
+        while failed.lock().is_none() {
+            let Some((index, item)) = waiting.lock().next() else { return };
             if let Err(error) = work(item, &mut buffer) {
-                let mut failed = lock(&failed);
+                let mut failed = failed.lock();
                 if failed.as_ref().is_none_or(|(first, _)| index < *first) {
                     *failed = Some((index, error));
                 }
@@ -58,8 +50,7 @@ pub(super) fn in_parallel<I: Send>(
         0 | 1 => run(),
         _ => thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run)))),
     }
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.map_or(Ok(()), |(_, error)| Err(error))
+    failed.into_inner().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// BLAKE3 of every chunk of `bytes`.

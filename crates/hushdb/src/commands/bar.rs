@@ -9,6 +9,7 @@ use std::{
 use hush_engine::Progress;
 use hush_operator::Shown;
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
 use crate::report;
 
@@ -35,7 +36,7 @@ impl Bar {
 
     /// Ends the last stage.
     pub(crate) fn finish(&self) {
-        if let Some(stage) = self.lock().take() {
+        if let Some(stage) = self.stage.lock().take() {
             self.end(&stage);
         }
     }
@@ -46,10 +47,6 @@ impl Bar {
         if units > 0 || stage.resumed == 0 {
             say!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<BarStage>> {
-        self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -66,25 +63,25 @@ impl Progress for Bar {
         let style = ProgressStyle::with_template(&format!("{{prefix:10}} {counts}"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(name.to_owned());
-        *self.lock() =
+        *self.stage.lock() =
             Some(BarStage { name: name.to_owned(), total, unit, start: Instant::now(), resumed: 0, bar });
     }
 
     fn advance(&self, units: u64) {
-        if let Some(stage) = &*self.lock() {
+        if let Some(stage) = &*self.stage.lock() {
             stage.bar.inc(units);
         }
     }
 
     fn note(&self, line: &str) {
-        match &*self.lock() {
+        match &*self.stage.lock() {
             Some(stage) => stage.bar.suspend(|| say!("{line}")),
             None => say!("{line}"),
         }
     }
 
     fn resume(&self, units: u64) {
-        if let Some(stage) = &mut *self.lock() {
+        if let Some(stage) = &mut *self.stage.lock() {
             let line = format!("resuming: {units} of {} {} are done", stage.total, stage.unit);
             stage.bar.suspend(|| say!("{line}"));
             stage.resumed = units;

@@ -1,9 +1,8 @@
 //! The hint of which a second database is made, as words.
 
-use std::{
-    ops::Range,
-    sync::{Mutex, PoisonError},
-};
+use std::ops::Range;
+
+use parking_lot::Mutex;
 
 use super::{
     hint::{step_rows, steps},
@@ -28,7 +27,7 @@ impl Words {
 
     /// The words, row after row.
     pub(in crate::builder) fn into_words(self) -> Vec<u32> {
-        self.words.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.words.into_inner()
     }
 
     fn place(&self, step: usize) -> Range<usize> {
@@ -51,14 +50,14 @@ impl Pieces for Words {
     }
 
     fn write(&self, step: usize, content: &[u8]) -> Result<(), BuildError> {
-        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = self.words.lock();
         let read = content.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
         words[self.place(step)].iter_mut().zip(read).for_each(|(word, read)| *word = read);
         Ok(())
     }
 
     fn read(&self, step: usize, take: &mut dyn FnMut(&[u8])) {
-        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = self.words.lock();
         words[self.place(step)].iter().for_each(|word| take(&word.to_le_bytes()));
     }
 }

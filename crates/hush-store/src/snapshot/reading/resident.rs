@@ -9,10 +9,11 @@ use std::{
     io,
     ops::Range,
     os::fd::AsRawFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
+use parking_lot::Mutex;
 
 use super::stored::{Stamp, StoredFile};
 use crate::snapshot::{
@@ -60,7 +61,7 @@ impl ResidentFile {
         let map = read(file, entry, ranges, checksums)?;
         let unchecked = (checksums == Checksums::Skip).then(|| file.stamp());
         let read = Arc::new(Self { map, digest: entry.digest(), ranges: ranges.to_vec(), unchecked });
-        let mut all = resident();
+        let mut all = RESIDENT.lock();
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&read));
         Ok(read)
@@ -85,7 +86,7 @@ impl ResidentFile {
                 && found.map.len() as u64 == entry.bytes
                 && found.ranges == ranges
         };
-        resident().iter().filter_map(Weak::upgrade).find(is_it)
+        RESIDENT.lock().iter().filter_map(Weak::upgrade).find(is_it)
     }
 }
 
@@ -93,10 +94,6 @@ impl AsRef<[u8]> for ResidentFile {
     fn as_ref(&self) -> &[u8] {
         &self.map
     }
-}
-
-fn resident() -> MutexGuard<'static, Vec<Weak<ResidentFile>>> {
-    RESIDENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads some ranges of a file from several threads, a chunk at a time.

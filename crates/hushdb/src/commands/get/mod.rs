@@ -12,7 +12,7 @@ use std::{
     panic::resume_unwind,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     thread,
     time::Duration,
 };
@@ -29,6 +29,7 @@ use hush_client::{
 use hush_ingest::key_list;
 use hush_protocol::{facts::Facts, keyword::MAX_KEY_BYTES};
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -510,7 +511,7 @@ impl LookupProgress {
     }
 
     fn show(&self, event: &Event<'_>) {
-        let mut bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bar = self.bar.lock();
         match *event {
             Event::HintStart { bytes, present } if bytes - present >= QUIET_HINT_BYTES => {
                 if self.terminal {
@@ -546,7 +547,7 @@ impl LookupProgress {
     }
 
     fn clear(&self) {
-        self.bar.lock().unwrap_or_else(PoisonError::into_inner).finish_and_clear();
+        self.bar.lock().finish_and_clear();
     }
 }
 
