@@ -19,7 +19,9 @@ use parquet::{
     column::page::{Page, PageMetadata, PageReader},
     errors::{ParquetError, Result},
     file::{
-        metadata::{ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader},
+        metadata::{
+            ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
+        },
         reader::{ChunkReader, Length},
         serialized_reader::SerializedPageReader,
     },
@@ -53,7 +55,10 @@ pub(crate) fn read_metadata(file: &File, length: u64) -> Result<ParquetMetaData>
     let mut metadata = vec![0; tail.metadata_length()];
     file.read_exact_at(&mut metadata, start)?;
     check_metadata(&metadata).map_err(refused)?;
-    ParquetMetaDataReader::decode_metadata(&metadata)
+    // Whatever the reader takes for another schema, it passes over.
+    let schema = ParquetMetaDataReader::decode_schema(&metadata)?;
+    let options = ParquetMetaDataOptions::new().with_schema(schema);
+    ParquetMetaDataReader::decode_metadata_with_options(&metadata, Some(&options))
 }
 
 fn refused(reason: Refused) -> ParquetError {

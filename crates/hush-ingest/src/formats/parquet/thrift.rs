@@ -1,6 +1,6 @@
 //! The metadata of a Parquet file, looked over before its reader sees it.
 //!
-//! The reader counts up to the length of a list whose elements take no byte, descends as deep as a file says, and reads a field as
+//! The reader counts up to the length of a list whose elements take no byte, descends as deep as a schema says, and reads a field as
 //! the type that it should have, whatever the file says that it has. Here a structure of the Thrift compact protocol is walked in
 //! time linear in its bytes, as the reader will understand it. Source: Thrift, "Compact protocol encoding".
 
@@ -114,7 +114,6 @@ impl Shape {
             Self::Bool => matches!(kind, kind::TRUE | kind::FALSE),
             Self::Byte => kind == kind::BYTE,
             Self::Int => (kind::I16..=kind::I64).contains(&kind),
-            Self::Double => kind == kind::DOUBLE,
             Self::Binary => kind == kind::BINARY,
             Self::Many(_) => kind == kind::LIST,
             Self::Struct(_) => kind == kind::STRUCTURE,
