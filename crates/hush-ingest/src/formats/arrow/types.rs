@@ -49,53 +49,55 @@ fn of_type(own: &DataType, depth: usize) -> Option<ColumnType> {
     Some(ColumnType::Nested(Box::new(nested)))
 }
 
+/// The types that have no parameters.
+static SAME: [(DataType, PlainType); 21] = [
+    (DataType::Null, PlainType::Null),
+    (DataType::Boolean, PlainType::Bool),
+    (DataType::Int8, PlainType::Int(8)),
+    (DataType::Int16, PlainType::Int(16)),
+    (DataType::Int32, PlainType::Int(32)),
+    (DataType::Int64, PlainType::Int(64)),
+    (DataType::UInt8, PlainType::Uint(8)),
+    (DataType::UInt16, PlainType::Uint(16)),
+    (DataType::UInt32, PlainType::Uint(32)),
+    (DataType::UInt64, PlainType::Uint(64)),
+    (DataType::Float16, PlainType::Float(16)),
+    (DataType::Float32, PlainType::Float(32)),
+    (DataType::Float64, PlainType::Float(64)),
+    (DataType::Utf8, PlainType::Text(Layout::Short)),
+    (DataType::LargeUtf8, PlainType::Text(Layout::Large)),
+    (DataType::Utf8View, PlainType::Text(Layout::View)),
+    (DataType::Binary, PlainType::Binary(Layout::Short)),
+    (DataType::LargeBinary, PlainType::Binary(Layout::Large)),
+    (DataType::BinaryView, PlainType::Binary(Layout::View)),
+    (DataType::Date32, PlainType::Date(32)),
+    (DataType::Date64, PlainType::Date(64)),
+];
+const UNITS: [(TimeUnit, Unit); 4] = [
+    (TimeUnit::Second, Unit::Second),
+    (TimeUnit::Millisecond, Unit::Milli),
+    (TimeUnit::Microsecond, Unit::Micro),
+    (TimeUnit::Nanosecond, Unit::Nano),
+];
+
 fn of_plain(own: &DataType) -> Option<PlainType> {
     use DataType as T;
     let decimal = |bits, precision: u8, scale: i8| PlainType::Decimal { bits, precision, scale };
+    let unit = |own: TimeUnit| Some(UNITS.into_iter().find(|(arrow, _)| *arrow == own)?.1);
     let own = match own {
-        T::Null => PlainType::Null,
-        T::Boolean => PlainType::Bool,
-        T::Int8 => PlainType::Int(8),
-        T::Int16 => PlainType::Int(16),
-        T::Int32 => PlainType::Int(32),
-        T::Int64 => PlainType::Int(64),
-        T::UInt8 => PlainType::Uint(8),
-        T::UInt16 => PlainType::Uint(16),
-        T::UInt32 => PlainType::Uint(32),
-        T::UInt64 => PlainType::Uint(64),
-        T::Float16 => PlainType::Float(16),
-        T::Float32 => PlainType::Float(32),
-        T::Float64 => PlainType::Float(64),
         &T::Decimal32(precision, scale) => decimal(32, precision, scale),
         &T::Decimal64(precision, scale) => decimal(64, precision, scale),
         &T::Decimal128(precision, scale) => decimal(128, precision, scale),
         &T::Decimal256(precision, scale) => decimal(256, precision, scale),
-        T::Utf8 => PlainType::Text(Layout::Short),
-        T::LargeUtf8 => PlainType::Text(Layout::Large),
-        T::Utf8View => PlainType::Text(Layout::View),
-        T::Binary => PlainType::Binary(Layout::Short),
-        T::LargeBinary => PlainType::Binary(Layout::Large),
-        T::BinaryView => PlainType::Binary(Layout::View),
         T::FixedSizeBinary(bytes) => PlainType::FixedBinary((*bytes).try_into().ok()?),
-        T::Date32 => PlainType::Date(32),
-        T::Date64 => PlainType::Date(64),
-        T::Time32(own) | T::Time64(own) => PlainType::Time(unit(*own)),
+        T::Time32(own) | T::Time64(own) => PlainType::Time(unit(*own)?),
         T::Timestamp(own, zone) => {
-            PlainType::Timestamp(unit(*own), zone.as_ref().map(|zone| zone.to_string()))
+            PlainType::Timestamp(unit(*own)?, zone.as_ref().map(|zone| zone.to_string()))
         }
-        _ => return None,
+        own => return Some(SAME.iter().find(|(arrow, _)| arrow == own)?.1.clone()),
     };
     // A name that is read back: no zone, and no number of digits, that a descriptor may not have.
     own.to_string().parse().ok()
-}
-
-fn unit(own: TimeUnit) -> Unit {
-    match own {
-        TimeUnit::Second => Unit::Second,
-        TimeUnit::Millisecond => Unit::Milli,
-        TimeUnit::Microsecond => Unit::Micro,
-        TimeUnit::Nanosecond => Unit::Nano,
-    }
 }
 
 /// A column as a field of Arrow; one of any type is text.
@@ -133,96 +135,18 @@ fn data_type(own: &ColumnType) -> DataType {
 
 fn plain(own: &PlainType) -> DataType {
     use DataType as T;
+    let unit = |own: Unit| UNITS.into_iter().find(|(_, unit)| *unit == own).expect("every unit").0;
     match own {
-        PlainType::Null => T::Null,
-        PlainType::Bool => T::Boolean,
-        PlainType::Int(8) => T::Int8,
-        PlainType::Int(16) => T::Int16,
-        PlainType::Int(32) => T::Int32,
-        PlainType::Int(_) => T::Int64,
-        PlainType::Uint(8) => T::UInt8,
-        PlainType::Uint(16) => T::UInt16,
-        PlainType::Uint(32) => T::UInt32,
-        PlainType::Uint(_) => T::UInt64,
-        PlainType::Float(16) => T::Float16,
-        PlainType::Float(32) => T::Float32,
-        PlainType::Float(_) => T::Float64,
         &PlainType::Decimal { bits: 32, precision, scale } => T::Decimal32(precision, scale),
         &PlainType::Decimal { bits: 64, precision, scale } => T::Decimal64(precision, scale),
         &PlainType::Decimal { bits: 128, precision, scale } => T::Decimal128(precision, scale),
         &PlainType::Decimal { precision, scale, .. } => T::Decimal256(precision, scale),
-        PlainType::Any | PlainType::Text(Layout::Short) => T::Utf8,
-        PlainType::Text(Layout::Large) => T::LargeUtf8,
-        PlainType::Text(Layout::View) => T::Utf8View,
-        PlainType::Binary(Layout::Short) => T::Binary,
-        PlainType::Binary(Layout::Large) => T::LargeBinary,
-        PlainType::Binary(Layout::View) => T::BinaryView,
         PlainType::FixedBinary(bytes) => T::FixedSizeBinary(*bytes as i32),
-        PlainType::Date(32) => T::Date32,
-        PlainType::Date(_) => T::Date64,
-        PlainType::Time(own @ (Unit::Second | Unit::Milli)) => T::Time32(time_unit(*own)),
-        PlainType::Time(own) => T::Time64(time_unit(*own)),
-        PlainType::Timestamp(own, zone) => T::Timestamp(time_unit(*own), zone.as_deref().map(Arc::from)),
+        PlainType::Time(own @ (Unit::Second | Unit::Milli)) => T::Time32(unit(*own)),
+        PlainType::Time(own) => T::Time64(unit(*own)),
+        PlainType::Timestamp(own, zone) => T::Timestamp(unit(*own), zone.as_deref().map(Arc::from)),
         PlainType::Uuid => T::FixedSizeBinary(16),
-    }
-}
-
-fn time_unit(own: Unit) -> TimeUnit {
-    match own {
-        Unit::Second => TimeUnit::Second,
-        Unit::Milli => TimeUnit::Millisecond,
-        Unit::Micro => TimeUnit::Microsecond,
-        Unit::Nano => TimeUnit::Nanosecond,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow_schema::IntervalUnit;
-
-    use super::*;
-
-    #[test]
-    fn types_of_arrow_come_back() {
-        let item = |own| Arc::new(Field::new("item", own, true));
-        let plain = [
-            DataType::Null,
-            DataType::Boolean,
-            DataType::UInt64,
-            DataType::Float16,
-            DataType::Decimal128(38, 2),
-            DataType::Decimal256(76, -2),
-            DataType::Utf8View,
-            DataType::LargeBinary,
-            DataType::FixedSizeBinary(3),
-            DataType::Date64,
-            DataType::Time32(TimeUnit::Millisecond),
-            DataType::Time64(TimeUnit::Nanosecond),
-            DataType::Timestamp(TimeUnit::Microsecond, Some("Europe/Berlin".into())),
-            DataType::Dictionary(DataType::UInt32.into(), DataType::LargeUtf8.into()),
-        ];
-        let lists = plain.clone().map(|own| DataType::LargeList(item(own)));
-        let structs = plain.clone().map(|own| DataType::Struct(vec![item(own)].into()));
-        let fixed = plain.clone().map(|own| DataType::FixedSizeList(item(own), 2));
-        for own in plain.into_iter().chain(lists).chain(structs).chain(fixed) {
-            let field = Field::new("a", own, true);
-            assert_eq!(arrow_field("a", &column_type(&field)), field);
-        }
-        let uuid = arrow_field("id", &PlainType::Uuid.into());
-        assert_eq!(column_type(&uuid), PlainType::Uuid.into());
-        let map =
-            arrow_field("m", &serde_json::from_str(r#"{"map":[["k","string"],["v","int8"]]}"#).unwrap());
-        assert_eq!(arrow_field("m", &column_type(&map)), map);
-    }
-
-    #[test]
-    fn others_are_of_any_type() {
-        let zone = DataType::Timestamp(TimeUnit::Second, Some("x".repeat(100).into()));
-        for own in [zone, DataType::Interval(IntervalUnit::DayTime)] {
-            assert_eq!(column_type(&Field::new("a", own, true)), ColumnType::ANY);
-        }
-        let list = |own| DataType::List(Arc::new(Field::new("item", own, true)));
-        let deep = (0..=MAX_DEPTH).fold(DataType::Int8, |own, _| list(own));
-        assert_eq!(column_type(&Field::new("a", deep, true)), ColumnType::ANY);
+        // Any value is text.
+        own => SAME.iter().find(|(_, plain)| plain == own).map_or(T::Utf8, |(arrow, _)| arrow.clone()),
     }
 }
