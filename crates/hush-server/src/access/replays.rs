@@ -136,7 +136,7 @@ mod tests {
             .filter(|&number| replays.admit(name(number), Some(date(number)), now) == Ok(()))
             .collect();
         assert!(taken.len() > 90, "{taken:?}");
-        let seen = replays.0.lock().unwrap();
+        let seen = replays.0.lock();
         assert!(seen.current.names.len() <= 10 && seen.previous.names.len() <= 10);
         drop(seen);
         for number in taken {

@@ -258,7 +258,7 @@ impl TableSlots {
 /// Drops replaced epochs when their time is over, whether or not anybody asks.
 pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
     loop {
-        let next = tables.read().replaced.iter().map(|old| old.until).min();
+        let next = tables.0.content.read().replaced.iter().map(|old| old.until).min();
         let over = async {
             match next {
                 Some(until) => tokio::time::sleep_until(until.into()).await,
@@ -269,7 +269,7 @@ pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
             () = over => {}
             () = tables.0.replaced.notified() => {}
         }
-        let expired = tables.write().take_expired();
+        let expired = tables.0.content.write().take_expired();
         for Replaced { table, .. } in expired {
             tracing::info!(
                 table = &*table.name,

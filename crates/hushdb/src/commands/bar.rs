@@ -2,7 +2,6 @@
 
 use std::{
     io::{IsTerminal, stderr},
-    sync::Mutex,
     time::Instant,
 };
 
