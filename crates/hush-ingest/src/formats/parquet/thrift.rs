@@ -1,8 +1,8 @@
 //! The metadata of a Parquet file, looked over before its reader sees it.
 //!
 //! The reader counts up to the length of a list whose elements take no byte, descends as deep as a schema says, and reads a field
-//! as the type that it should have, whatever the file says that it has. Here a structure of the Thrift compact protocol is walked in
-//! time linear in its bytes, as the reader will understand it. Source: Thrift, "Compact protocol encoding".
+//! as the type that it should have, whatever the file says that it has. Here a structure of the Thrift compact protocol is walked
+//! in time linear in its bytes, as the reader will understand it. Source: Thrift, "Compact protocol encoding".
 
 use crate::formats::parquet::shapes::{Fields, METADATA, Shape};
 
