@@ -5,7 +5,7 @@
     make build && python3 scripts/security.py --estimator lattice-estimator
 
 Needs Sage (Debian: `apt install sagemath`). The sets are those that `hushdb presets --json` lists; a process estimates a lattice
-problem with one attack after the other. Writes docs/notes/security-estimates.md, and fails if a set claims more than was found,
+problem with one attack after the other. Writes the figures of docs/notes/security-estimates.md, and fails if a set claims more than was found,
 or has less than 128 bits and does not say so in its name. With --check nothing is written: it fails if the tables of a page differ
 from what was found. All of it takes a core about an hour; with --results a run goes on where the last one stopped.
 """
@@ -16,6 +16,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -234,79 +235,10 @@ def page(presets: list[dict], found: dict, attacks: list[str], versions: str) ->
         return "\n\n".join(map(table, (claims(), problems())))
     core_svp = [min(found[key(problem)].bits["core_svp"] for problem in preset["problems"]) for preset in presets]
     lower = [weakest(preset, found)[0] - bits for preset, bits in zip(presets, core_svp)]
-    return TEXT.format(
-        claims=table(claims()),
-        problems=table(problems()),
-        models=table(models()),
-        many=table(many()),
-        lower=f"{min(lower):.1f} to {max(lower):.1f}",
-        versions=versions,
-    )
-
-
-TEXT = """# Security of the parameter sets
-
-Written by `scripts/security.py`, which estimates what the code computes with (`hushdb presets --json`) and fails if a set claims
-more than it has:
-
-    git clone https://github.com/malb/lattice-estimator && git -C lattice-estimator checkout 27a581bb
-    apt install sagemath
-    make build && python3 scripts/security.py --estimator lattice-estimator
-
-Figures are log2 of operations, by the {versions}. Cost model of lattice
-reduction: MATZOV, with the shape of the geometric series assumption (GSA).
-
-{claims}
-
-The sets called `INSECURE` are for tests and claim nothing. A set has what the weakest of its problems has:
-
-{problems}
-
-- **Structure is not used.** Module-LWE and RLWE are estimated as LWE of the same dimension: no better attack is known.
-- **Samples are unlimited**, but for `arora gb`. Rounding, which only adds to the errors, is left out.
-- `usvp`, `bdd`: primal attacks. `bdd hybrid`: with guessing, which pays for sparse secrets only. `dual`: the dual attack. `dual
-  hybrid`: with guessing and a Fourier transform, after MATZOV.
-- `arora gb` solves equations of low degree that follow from bounded errors (Arora and Ge, with Groebner bases). It needs a great
-  many samples. `FRODOPIR_N1774_TERNARY`, whose errors are ternary, would have 157 bits with 2^24 samples and 111 with 2^26, so its
-  tables have at most 2^23 columns (`LweParams::max_samples`). Gaussian errors need equations of degree 20 and more, far beyond the
-  other attacks.
-- Two attacks are left out, as they are slow to estimate and far from the others: `coded_bkw` takes 275 bits for problem 1,
-  `bdd_mitm_hybrid` (guessing, with meeting in the middle) takes 187 for that of `COLPACK_N2048_Q52` with 52 bits. `--attacks`
-  estimates them.
-- `COLPACK_N2048_Q52` has both problems under one secret. Scaled to its Q, the errors modulo 2^32 are 2^20 times those of the other
-  samples, and so these decide.
-
-## Other counts, and quantum computers
-
-For the primal attacks:
-
-{models}
-
-- `core-SVP` counts one call of a sieve in the largest block and nothing else: 2^(0.292 b) for blocks of b (Alkim, Ducas, Poeppelmann,
-  Schwabe 2016). For the sets above that is {lower} bits less than what they have. Other projects state this figure; no known attack
-  takes so little.
-- `quantum core-SVP` is 2^(0.265 b): a sieve whose search for neighbours is Grover's (Laarhoven).
-- `quantum circuit` is MATZOV's count with that search, by depth times width of the circuit (Albrecht, Gheorghiu, Postlethwaite, Schanck
-  2020, list decoding). Error correction, and memory that is read in superposition, are free in it: so it is a lower bound.
-
-## Many queries under one matrix
-
-Most of a primal attack is the reduction of a lattice that depends on the public matrix alone. With a longer reduction, every query
-under that matrix takes less:
-
-{many}
-
-- `a query`: `bdd` above, one target alone. `after 2^4 times that`: once a lattice was reduced for 2^4 times as many operations, a query
-  takes so many. `2^20 queries`: the least that so many queries take together.
-- The model is the one of `bdd`: BKZ with blocks of b, then for each query one call of a sieve in the least dimension that finds the
-  error, and a lift by Babai's algorithm. The costs of both are listed for every b.
-- Queries of `simple`, `frodo`, `double` and of all packing share a public matrix (problems 1, 2, 3, 17, 18), and those of `colpack`
-  share the masks of their keys. So a reduction serves against all clients and recordings under that matrix, and under no other:
-  [public matrices](../formats.md#public-matrix) says from what the matrix is derived.
-- Clients draw the masks of the other queries and of evaluation keys themselves (problems 4 to 16). A reduction serves against that
-  query, or against those keys, alone.
-- The model has no dual attack, no memory, and no sieve that keeps its list from one query to the next.
-"""
+    text, tables = PAGE.read_text(), iter((claims(), problems(), models(), many()))
+    text = re.sub(r"(?:^\|.*\n)+", lambda _: table(next(tables)) + "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"by the .*?\. Cost model", f"by the {versions}. Cost model", text)
+    return re.sub(r"that is .*? bits less", f"that is {min(lower):.1f} to {max(lower):.1f} bits less", text)
 
 
 def weakest(preset: dict, found: dict) -> tuple[float, str]:

@@ -68,9 +68,6 @@ impl Level {
     }
 
     /// This level, if the machine has it.
-    ///
-    /// # Errors
-    /// [`CpuError::MissingLevel`] if not.
     pub fn require(self) -> Result<Self, CpuError> {
         let best = Self::detect();
         if self <= best { Ok(self) } else { Err(CpuError::MissingLevel { wanted: self, best }) }
@@ -107,31 +104,16 @@ impl FromStr for Level {
 
 /// Why the CPU backend could not be set up.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum CpuError {
-    /// `HUSH_CPU` is set to something else than a level's name.
     #[error("HUSH_CPU is {value:?}, expected scalar, avx2, avx512, avx512ifma or amx")]
-    UnknownLevel {
-        /// What it is set to.
-        value: String,
-    },
-    /// A level was asked for that this machine does not have.
+    UnknownLevel { value: String },
     #[error(
         "this machine has no {wanted}; its best level is {best} (set HUSH_CPU to that or a lower one, or unset it)"
     )]
-    MissingLevel {
-        /// The level asked for.
-        wanted: Level,
-        /// The best level of the machine.
-        best: Level,
-    },
-    /// The threads could not be started.
+    MissingLevel { wanted: Level, best: Level },
     #[error("cannot start {threads} threads: {reason}")]
-    Threads {
-        /// How many were asked for.
-        threads: usize,
-        /// What the system said.
-        reason: String,
-    },
+    Threads { threads: usize, reason: String },
 }
 
 /// Whose cores these are: they differ in what they fetch ahead by themselves, and in how many ports multiply.

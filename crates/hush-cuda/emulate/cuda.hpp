@@ -42,21 +42,9 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
 };
-struct alignas(8) int2 {
-    int32_t x, y;
-};
-struct alignas(16) int4 {
-    int32_t x, y, z, w;
-};
-struct alignas(16) ulonglong2 {
-    unsigned long long x, y;
-};
 
 static inline uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
 static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return {x, y, z, w}; }
-static inline int2 make_int2(int32_t x, int32_t y) { return {x, y}; }
-static inline int4 make_int4(int32_t x, int32_t y, int32_t z, int32_t w) { return {x, y, z, w}; }
-static inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { return {x, y}; }
 
 template <class T>
 static inline T min(T a, T b) {
@@ -108,22 +96,6 @@ static inline uint32_t __funnelshift_rc(uint32_t low, uint32_t high, uint32_t sh
 template <class T>
 static inline T __ldg(const T* address) {
     return *address;
-}
-template <class T>
-static inline T __ldcs(const T* address) {
-    return *address;
-}
-template <class T>
-static inline T __ldcg(const T* address) {
-    return *address;
-}
-template <class T>
-static inline void __stcs(T* address, T value) {
-    *address = value;
-}
-template <class T>
-static inline void __stcg(T* address, T value) {
-    *address = value;
 }
 
 static inline void __syncwarp(uint32_t mask = ~0u) { ::hush_emulate::sync_warp(mask); }
@@ -178,4 +150,3 @@ static inline T atomicAdd(T* address, T value) {
     return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
 
-static inline void __threadfence() { ::hush_emulate::fence(); }

@@ -1,7 +1,5 @@
 #include "memory.hpp"
 
-#include <atomic>
-
 #include "block.hpp"
 #include "cluster.hpp"
 
@@ -20,17 +18,6 @@ HUSH_UNSANITIZED const uint8_t* shared_pointer(uint32_t address, uint32_t bytes)
     if (address < shared_base || address - shared_base + bytes > block.grid->shared_bytes)
         fail(HUSH_EMULATE_MISUSE, "%u bytes at shared address %u lie outside of dynamic shared memory", bytes, address);
     return block.shared + (address - shared_base);
-}
-
-HUSH_UNSANITIZED void fence() {
-#ifdef HUSH_TSAN
-    // ThreadSanitizer knows no fences: all of them are ordered by one tag.
-    static char tag;
-    order_after(&tag);
-    order_before(&tag);
-#else
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
 }
 
 }  // namespace hush_emulate

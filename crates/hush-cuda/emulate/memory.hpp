@@ -1,4 +1,4 @@
-// Addresses in the window of shared memory, and fences.
+// Addresses in the window of shared memory.
 #pragma once
 #include <cstdint>
 
@@ -12,8 +12,5 @@ uint32_t shared_address(const void* pointer);
 
 /// Where that address is; `bytes` from it must be in the block's dynamic shared memory.
 const uint8_t* shared_pointer(uint32_t address, uint32_t bytes);
-
-/// __threadfence: what this thread did before is seen before what it does after, by other blocks too.
-void fence();
 
 }  // namespace hush_emulate

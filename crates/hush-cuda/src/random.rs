@@ -15,9 +15,6 @@ const THREADS: usize = 256;
 const BLOCKS: usize = 16;
 
 /// Fills words with what a seed gives: any words if `below` is 0, words below it otherwise.
-///
-/// # Errors
-/// [`CudaError::Driver`].
 pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u32) -> Result<(), CudaError> {
     let blocks = words.len().div_ceil(THREADS).min(BLOCKS * device.info().multiprocessors as usize);
     let launch = Launch::new(blocks as u32, THREADS as u32);
@@ -30,9 +27,6 @@ pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u3
 
 impl Cuda {
     /// A database of random bytes, made on the device.
-    ///
-    /// # Errors
-    /// [`CudaError::OutOfMemory`], [`CudaError::Driver`].
     pub fn random_db(&self, rows: usize, cols: usize, seed: u64) -> Result<CudaDb, CudaError> {
         let db = CudaDb::alloc(self.device(), rows, cols)?;
         fill_random(self.device(), &db.bytes().words(), seed, 0)?;
@@ -54,9 +48,6 @@ impl Cuda {
     }
 
     /// The same for any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the device has no memory for it.
     pub fn random_residues(
         &self,
         moduli: &[Modulus],

@@ -4,6 +4,8 @@ use std::arch::x86_64::*;
 
 use hush_math::modulus::Modulus;
 
+use crate::{lanes::Avx512, ntt::Words};
+
 /// Words of a vector.
 pub(super) const LANES: usize = 16;
 /// Odd lanes of 32 bits.
@@ -12,27 +14,9 @@ pub(super) const ODD: __mmask16 = 0xaaaa;
 /// Transposes a 16 x 16 matrix of words, a row a vector.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn transpose(m: [__m512i; LANES]) -> [__m512i; LANES] {
-    // Within each 128-bit quarter: the words, then the pairs of words, of four rows.
-    let words: [__m512i; LANES] = std::array::from_fn(|i| {
-        let (a, b) = (m[i & !1], m[i | 1]);
-        if i % 2 == 0 { _mm512_unpacklo_epi32(a, b) } else { _mm512_unpackhi_epi32(a, b) }
-    });
-    let quads: [__m512i; LANES] = std::array::from_fn(|i| {
-        let (a, b) = (words[i & !3 | (i >> 1 & 1)], words[i & !3 | 2 | (i >> 1 & 1)]);
-        if i % 2 == 0 { _mm512_unpacklo_epi64(a, b) } else { _mm512_unpackhi_epi64(a, b) }
-    });
-    // quads[4 r + c] holds columns c, c + 4, c + 8, c + 12 of rows 4 r .. 4 r + 4, a quarter each.
-    let halves: [__m512i; LANES] = std::array::from_fn(|i| {
-        let (pair, odd, c) = (i / 8, i / 4 % 2, i % 4);
-        let (a, b) = (quads[8 * pair + c], quads[8 * pair + 4 + c]);
-        if odd == 0 { _mm512_shuffle_i32x4::<0x88>(a, b) } else { _mm512_shuffle_i32x4::<0xdd>(a, b) }
-    });
-    // halves[8 pair + c] holds columns c and c + 8, halves[8 pair + 4 + c] columns c + 4 and c + 12, of 8 rows.
-    std::array::from_fn(|column| {
-        let (a, b) = (halves[column % 8], halves[8 + column % 8]);
-        if column < 8 { _mm512_shuffle_i32x4::<0x88>(a, b) } else { _mm512_shuffle_i32x4::<0xdd>(a, b) }
-    })
+pub(super) fn transpose(rows: [__m512i; LANES]) -> [__m512i; LANES] {
+    // SAFETY: the CPU has AVX-512 F.
+    unsafe { Avx512::transpose(rows) }
 }
 
 /// Transposes a block of 16 x 16 words in place.

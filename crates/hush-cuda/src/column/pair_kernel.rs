@@ -30,9 +30,6 @@ impl PairKernel {
     }
 
     /// Launches a grid of clusters, or of blocks by themselves.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if there is no kernel for the degree, or of the launch.
     pub(super) fn launch(
         &self,
         device: &Device,

@@ -195,9 +195,6 @@ impl Device {
     }
 
     /// Bytes of device memory that can be had: what the driver has, and what is kept for later.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
         Ok(self.ask(Runtime::free_bytes)? + self.kept_bytes())
     }
@@ -219,9 +216,6 @@ impl Device {
     }
 
     /// Memory for `len` values, which are any.
-    ///
-    /// # Errors
-    /// [`CudaError::OutOfMemory`].
     pub fn alloc<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
         let take = || self.pool.take(len * size_of::<T>());
         let (address, bytes) = self.health.watch(&self.runtime, take)?;
@@ -229,9 +223,6 @@ impl Device {
     }
 
     /// Memory for `len` zeros.
-    ///
-    /// # Errors
-    /// [`CudaError::OutOfMemory`].
     pub fn zeroed<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(len)?;
         self.clear(&buffer.slice(..))?;
@@ -239,9 +230,6 @@ impl Device {
     }
 
     /// The address of memory of this device, for a kernel that finds it in a table or a structure.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`].
     pub fn address<T: Word>(&self, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         self.address_for("a table of addresses", slice)
     }
@@ -255,9 +243,6 @@ impl Device {
     }
 
     /// Sets memory to zeros.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`], [`CudaError::Driver`].
     pub fn clear<T: Word>(&self, slice: &Slice<'_, T>) -> Result<(), CudaError> {
         let address = self.address_for("setting memory to zeros", slice)?;
         if slice.is_empty() {
@@ -267,9 +252,6 @@ impl Device {
     }
 
     /// A copy of `host` on the device.
-    ///
-    /// # Errors
-    /// [`CudaError::OutOfMemory`], [`CudaError::Driver`].
     pub fn upload<T: Word>(&self, host: &[T]) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(host.len())?;
         self.upload_into(host, &buffer.slice(..))?;
@@ -277,9 +259,6 @@ impl Device {
     }
 
     /// Copies `host` to memory of the same length.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`], [`CudaError::Driver`].
     ///
     /// # Panics
     /// If the lengths differ.
@@ -294,9 +273,6 @@ impl Device {
     }
 
     /// A copy of device memory, as it is after all work until now. Waits for that.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`]; [`CudaError::Driver`], also for work that was queued before.
     pub fn download<T: Word + Default>(&self, from: &Slice<'_, T>) -> Result<Vec<T>, CudaError> {
         let mut host = vec![T::default(); from.len()];
         self.download_into(from, &mut host)?;
@@ -304,9 +280,6 @@ impl Device {
     }
 
     /// The same, to memory of the same length.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`]; [`CudaError::Driver`], also for work that was queued before.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -324,9 +297,6 @@ impl Device {
     }
 
     /// The same as `rows` rows of one length, each in memory of its own.
-    ///
-    /// # Errors
-    /// As [`Device::download`].
     ///
     /// # Panics
     /// If they are not of one length.
@@ -351,9 +321,6 @@ impl Device {
     }
 
     /// Copies device memory to device memory of the same length.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`], [`CudaError::Driver`].
     ///
     /// # Panics
     /// If the lengths differ.
@@ -428,9 +395,6 @@ impl Device {
     /// It is safe for this crate alone, whose steps keep the contract of [`Device::launch_kernel`]: nothing could check it. The
     /// driver knows how many arguments a kernel takes and how long they are, but not what they point to, and how much of that the
     /// kernel reads and writes depends on all of them. That the steps keep it is what tests under sanitizers are for.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`], [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
     pub(crate) fn launch(
         &self,
         kernel: &'static str,
@@ -462,9 +426,6 @@ impl Device {
     /// # Safety
     /// The arguments must be as many as the kernel takes, each of its type, with the values that the kernel's comment asks for;
     /// what it reads and writes by them must lie in buffers of this device that have not been dropped.
-    ///
-    /// # Errors
-    /// [`CudaError::OtherDevice`], [`CudaError::NoKernel`], [`CudaError::NoMemoryFor`], [`CudaError::Driver`].
     pub unsafe fn launch_kernel(
         &self,
         kernel: &'static str,
@@ -475,9 +436,6 @@ impl Device {
     }
 
     /// Waits for all work until now.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`], also for work that was queued before.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.ask(Runtime::synchronize)
     }

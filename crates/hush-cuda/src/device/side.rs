@@ -18,9 +18,6 @@ pub(crate) struct Side<'a> {
 
 impl Device {
     /// A branch after all work until now.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
     pub(crate) fn fork(&self) -> Result<Side<'_>, CudaError> {
         let mut side = Side { device: self, is_joined: true };
         side.fork()?;
@@ -30,17 +27,11 @@ impl Device {
 
 impl Side<'_> {
     /// Has all later work here wait for that of the device until now.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
     pub(crate) fn fork(&mut self) -> Result<(), CudaError> {
         self.device.ask(Runtime::fork)
     }
 
     /// Queues a kernel here, as [`Device::launch`] does in the device's order.
-    ///
-    /// # Errors
-    /// As there.
     pub(crate) fn launch(
         &mut self,
         kernel: &'static str,
@@ -52,9 +43,6 @@ impl Side<'_> {
     }
 
     /// Has all later work of the device wait for that here until now.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
     pub(crate) fn join(&mut self) -> Result<(), CudaError> {
         if !self.is_joined {
             self.device.ask(Runtime::join)?;

@@ -12,9 +12,6 @@ pub struct Stopwatch<'a> {
 
 impl<'a> Stopwatch<'a> {
     /// A stopwatch that runs from now on: from when all work until now is done. `None` for the emulator.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
     pub fn start(device: &'a Device) -> Result<Option<Self>, CudaError> {
         #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
         let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };
@@ -25,9 +22,6 @@ impl<'a> Stopwatch<'a> {
     }
 
     /// Milliseconds until all work that was queued before now is done. Waits for that.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
     pub fn stop(self) -> Result<f32, CudaError> {
         let [start, end] = &self.events;
         self.gpu.enter()?;

@@ -104,9 +104,6 @@ impl Cuda {
     }
 
     /// Uploads queries and makes them ready for folds by `kernel`, which not every device has, or by the fastest of the device.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the device has no memory for them.
     pub fn prepare_queries(
         &self,
         queries: &LweQueries,

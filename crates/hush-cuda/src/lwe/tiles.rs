@@ -122,9 +122,6 @@ impl CudaDb {
 }
 
 /// Checks that kernels can count rows and columns with 32 bits.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
 pub(super) fn check_countable(step: &'static str, rows: usize, cols: usize) -> Result<(), OpsError> {
     const MOST: usize = i32::MAX as usize;
     OpsError::check_shape(step, "number of rows", rows.min(MOST), rows)?;

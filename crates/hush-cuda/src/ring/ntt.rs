@@ -5,9 +5,6 @@ use crate::device::{CudaError, Device, Slice};
 
 /// Coefficients to slots: whole polynomials `[poly][limb][N]`, canonical, from `from` to `to`, which may be the same.
 ///
-/// # Errors
-/// [`CudaError`] of the launch.
-///
 /// # Panics
 /// If the slices are not as long as each other, or not whole polynomials.
 pub fn forward(
@@ -21,9 +18,6 @@ pub fn forward(
 }
 
 /// Slots to coefficients: the inverse of [`forward`].
-///
-/// # Errors
-/// [`CudaError`] of the launch.
 ///
 /// # Panics
 /// As [`forward`].

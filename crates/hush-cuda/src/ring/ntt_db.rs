@@ -38,9 +38,6 @@ impl Lift {
 
 /// Lifts and transforms plaintexts on the device: `symbols` is `[plaintext][N]`, `to` is `[plaintext][limb][N]`.
 ///
-/// # Errors
-/// [`CudaError`] of the launch.
-///
 /// # Panics
 /// If `symbols` are not whole plaintexts, or `to` is not as long as their residues.
 pub fn lift_plaintexts(

@@ -4,7 +4,8 @@ use hush_math::gadget::Gadget;
 
 use super::{
     LweNoise, LweParams, RLWE_ERROR_STD, RingParams, Widths,
-    lwe::{ErrorDistribution, MESSAGE_BITS, SecretDistribution},
+    distributions::{ErrorDistribution, SecretDistribution},
+    lwe::MESSAGE_BITS,
     noise::{log2_erfc, quadrature},
     presets::{DEFAULT_LWE, INSECURE_PLAIN},
     ring::{ResponseBits, presets::INSECURE_RING_PLAIN},

@@ -1,6 +1,7 @@
 //! Parameter sets, with their security and their noise. `ring/` has what the sets over rings have in common.
 
 mod column;
+mod distributions;
 mod lwe;
 pub mod noise;
 mod pack;
@@ -18,14 +19,15 @@ pub use column::{
     COLPACK_N2048_Q52, COLUMN_PRESETS, ColumnNoise, ColumnParams, INSECURE_COLPACK_N256,
     INSECURE_COLPACK_PLAIN,
 };
-pub use lwe::{ErrorDistribution, LweParams, MESSAGE_BITS, SecretDistribution};
+pub use distributions::{ErrorDistribution, SecretDistribution};
+pub use lwe::{LweParams, MESSAGE_BITS};
 pub use noise::{LweNoise, MAX_LOG2_FAILURE, Traffic, Widths};
 pub use pack::{
     INSECURE_PACK_N256, INSECURE_PACK_PLAIN, PACK_M31, PACK_PRESETS, PackNoise, PackParams, VIPIR_N4096_3X29,
 };
 pub use presets::{
     DEFAULT_LWE, FRODOPIR_N1774_TERNARY, INSECURE_PLAIN, LWE_N1280_STD3_2_PLAIN, PRESETS,
-    SIMPLEPIR_N1024_STD6_4_SEC121, unknown_preset,
+    SIMPLEPIR_N1024_STD6_4_SEC121,
 };
 pub use problem::LatticeProblem;
 pub use ring::{
@@ -38,7 +40,7 @@ pub use ring::{
     },
     switch::RingSwitch,
 };
-pub use set::ParameterSet;
+pub use set::{ParameterSet, unknown_preset};
 pub use tfhe::{
     INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_PRIVKS_PLAIN, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN,
     PPIR_N1024_SEC110, PRIVKS_PRESETS, PrivksParams, TFHE_COMPACT, TFHE_FAST, TFHE_PRESETS, TFHE_PRIVKS,

@@ -1,10 +1,10 @@
 //! The parameter sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
 
 use super::{
-    COLUMN_PRESETS, ColumnParams, PACK_PRESETS, PackParams, RING_PRESETS, RingParams,
-    lwe::{ErrorDistribution, LweParams, SecretDistribution},
+    distributions::{ErrorDistribution, SecretDistribution},
+    lwe::LweParams,
 };
-use crate::{HeError, entities::MatrixStructure};
+use crate::entities::MatrixStructure;
 
 /// Every preset. The first is the default.
 pub const PRESETS: [LweParams; 5] = [
@@ -64,16 +64,6 @@ pub const INSECURE_PLAIN: LweParams = LweParams {
     structure: MatrixStructure::Plain,
     full_words: true,
 };
-
-/// The error of a name that no preset has: with the names of all presets but the insecure ones.
-pub fn unknown_preset(name: &str) -> HeError {
-    let names = PRESETS.iter().map(|p| p.name);
-    let names = names.chain(RING_PRESETS.iter().map(RingParams::name));
-    let names = names.chain(PACK_PRESETS.iter().map(PackParams::name));
-    let names = names.chain(COLUMN_PRESETS.iter().map(ColumnParams::name));
-    let known = names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ");
-    HeError::UnknownPreset { name: name.to_owned(), known }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! The lattice problems that the security of a parameter set rests on.
 
-use super::{ErrorDistribution, LweParams, RingParams, SecretDistribution};
+use super::distributions::{ErrorDistribution, SecretDistribution};
 use crate::entities::MatrixStructure;
 
 /// Samples `(a, <a, s> + e)` modulo q under one secret s. Who tells them from random ones breaks the set.
@@ -35,48 +35,6 @@ impl LatticeProblem {
     /// log2 of the modulus.
     pub fn log2_modulus(&self) -> f64 {
         (self.modulus as f64).log2()
-    }
-}
-
-impl LweParams {
-    /// The problem of the words of a query; `None` without encryption.
-    pub fn problem(&self) -> Option<LatticeProblem> {
-        let problem = LatticeProblem {
-            n: self.n,
-            modulus: 1 << u32::BITS,
-            secret: self.secret,
-            error: self.error,
-            structure: self.structure,
-            max_samples: self.max_samples(),
-        };
-        (self.secret != SecretDistribution::Zero).then_some(problem)
-    }
-}
-
-impl RingParams {
-    /// The problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret; `None` without
-    /// encryption.
-    pub fn problem(&self) -> Option<LatticeProblem> {
-        let primes = self.kept.iter().chain(&self.dropped);
-        let problem = LatticeProblem {
-            n: self.degree,
-            modulus: primes.map(|&prime| u128::from(prime)).product(),
-            secret: self.secret,
-            error: ErrorDistribution::Gaussian(self.error_std),
-            structure: MatrixStructure::Ring { degree: self.degree },
-            max_samples: None,
-        };
-        (!self.is_plain()).then_some(problem)
-    }
-
-    /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
-    pub(super) fn problems(&self) -> Vec<LatticeProblem> {
-        let Some(own) = self.problem() else { return Vec::new() };
-        let switch = self.switch.map(|switch| switch.problem(self.secret, self.error_std));
-        [Some(own), switch, self.tlwe.map(|tlwe| tlwe.problem(self.secret, self.error_std))]
-            .into_iter()
-            .flatten()
-            .collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::{
     COLUMN_PRESETS, ColumnParams, LatticeProblem, LweParams, PACK_PRESETS, PRESETS, PRIVKS_PRESETS,
-    PackParams, PrivksParams, RING_PRESETS, RingParams, TFHE_PRESETS, TfheParams, unknown_preset,
+    PackParams, PrivksParams, RING_PRESETS, RingParams, TFHE_PRESETS, TfheParams,
 };
 use crate::HeError;
 
@@ -33,110 +33,50 @@ pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
     }
 }
 
-impl ParameterSet for LweParams {
-    fn presets() -> &'static [Self] {
-        &PRESETS
-    }
+/// Implements [`ParameterSet`] for a set that states its name and its security itself or in its ring.
+macro_rules! parameter_set {
+    ($kind:ty, $presets:ident, $set:ident => $named:expr, $problems:expr) => {
+        impl ParameterSet for $kind {
+            fn presets() -> &'static [Self] {
+                &$presets
+            }
 
-    fn name(&self) -> &'static str {
-        LweParams::name(self)
-    }
+            fn name(&self) -> &'static str {
+                let $set = self;
+                $named.name()
+            }
 
-    fn security_bits(&self) -> f64 {
-        LweParams::security_bits(self)
-    }
+            fn security_bits(&self) -> f64 {
+                let $set = self;
+                $named.security_bits()
+            }
 
-    fn problems(&self) -> Vec<LatticeProblem> {
-        self.problem().into_iter().collect()
-    }
+            fn problems(&self) -> Vec<LatticeProblem> {
+                let $set = self;
+                $problems
+            }
+        }
+    };
 }
 
-impl ParameterSet for RingParams {
-    fn presets() -> &'static [Self] {
-        &RING_PRESETS
-    }
+parameter_set!(LweParams, PRESETS, set => set, set.problem().into_iter().collect());
+parameter_set!(RingParams, RING_PRESETS, set => set, set.problems());
+parameter_set!(TfheParams, TFHE_PRESETS, set => set.ring(), set.ring().problems());
+parameter_set!(PrivksParams, PRIVKS_PRESETS, set => set.ring(), set.ring().problems());
+parameter_set!(PackParams, PACK_PRESETS, set => set, of_both(set.lwe(), set.ring()));
+parameter_set!(ColumnParams, COLUMN_PRESETS, set => set, of_both(set.lwe(), set.ring()));
 
-    fn name(&self) -> &'static str {
-        RingParams::name(self)
-    }
-
-    fn security_bits(&self) -> f64 {
-        RingParams::security_bits(self)
-    }
-
-    fn problems(&self) -> Vec<LatticeProblem> {
-        RingParams::problems(self)
-    }
+/// The problems of a set over LWE and a set over rings.
+fn of_both(lwe: &LweParams, ring: &RingParams) -> Vec<LatticeProblem> {
+    lwe.problem().into_iter().chain(ring.problem()).collect()
 }
 
-impl ParameterSet for TfheParams {
-    fn presets() -> &'static [Self] {
-        &TFHE_PRESETS
-    }
-
-    fn name(&self) -> &'static str {
-        self.ring().name()
-    }
-
-    fn security_bits(&self) -> f64 {
-        self.ring().security_bits()
-    }
-
-    fn problems(&self) -> Vec<LatticeProblem> {
-        self.ring().problems()
-    }
-}
-
-impl ParameterSet for PrivksParams {
-    fn presets() -> &'static [Self] {
-        &PRIVKS_PRESETS
-    }
-
-    fn name(&self) -> &'static str {
-        self.ring().name()
-    }
-
-    fn security_bits(&self) -> f64 {
-        self.ring().security_bits()
-    }
-
-    fn problems(&self) -> Vec<LatticeProblem> {
-        self.ring().problems()
-    }
-}
-
-impl ParameterSet for PackParams {
-    fn presets() -> &'static [Self] {
-        &PACK_PRESETS
-    }
-
-    fn name(&self) -> &'static str {
-        PackParams::name(self)
-    }
-
-    fn security_bits(&self) -> f64 {
-        PackParams::security_bits(self)
-    }
-
-    fn problems(&self) -> Vec<LatticeProblem> {
-        self.lwe().problem().into_iter().chain(self.ring().problem()).collect()
-    }
-}
-
-impl ParameterSet for ColumnParams {
-    fn presets() -> &'static [Self] {
-        &COLUMN_PRESETS
-    }
-
-    fn name(&self) -> &'static str {
-        ColumnParams::name(self)
-    }
-
-    fn security_bits(&self) -> f64 {
-        ColumnParams::security_bits(self)
-    }
-
-    fn problems(&self) -> Vec<LatticeProblem> {
-        self.lwe().problem().into_iter().chain(self.ring().problem()).collect()
-    }
+/// The error of a name that no preset has: with the names of all presets but the insecure ones.
+pub fn unknown_preset(name: &str) -> HeError {
+    let names = PRESETS.iter().map(|p| p.name);
+    let names = names.chain(RING_PRESETS.iter().map(RingParams::name));
+    let names = names.chain(PACK_PRESETS.iter().map(PackParams::name));
+    let names = names.chain(COLUMN_PRESETS.iter().map(ColumnParams::name));
+    let known = names.filter(|name| !name.starts_with("INSECURE")).collect::<Vec<_>>().join(", ");
+    HeError::UnknownPreset { name: name.to_owned(), known }
 }

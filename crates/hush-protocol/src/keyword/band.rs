@@ -15,7 +15,10 @@ use hush_ops::{
     symbol::Symbol,
 };
 
-use super::{KeyDigest, filter::Block, key_hash::scale};
+use super::{
+    KeyDigest,
+    key_hash::{Block, scale},
+};
 
 /// The band of a filter of few slots is as narrow as the filter.
 fn effective_width(width: usize, slots: usize) -> usize {

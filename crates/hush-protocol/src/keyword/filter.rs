@@ -6,7 +6,7 @@ use hush_ops::{OpsError, contract::FilterOps, symbol::Symbol};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{KeyDigest, band, fuse};
+use super::{KeyDigest, band, fuse, key_hash::Block};
 use crate::wording::Wording;
 
 /// The filters. Names are as in a descriptor: `fuse3`, `band256`, ...
@@ -60,16 +60,6 @@ pub enum FilterError {
     /// From the backend.
     #[error(transparent)]
     Ops(#[from] OpsError),
-}
-
-/// What a filter is made of.
-pub(super) struct Block<'a, S> {
-    pub(super) digests: &'a [KeyDigest],
-    /// `digests.len() * slot_size` symbols.
-    pub(super) values: &'a [S],
-    /// Symbols of a slot.
-    pub(super) slot_size: usize,
-    pub(super) slots: usize,
 }
 
 enum Family {

@@ -9,7 +9,10 @@
 
 use hush_ops::symbol::Symbol;
 
-use super::{KeyDigest, filter::Block, key_hash::scale};
+use super::{
+    KeyDigest,
+    key_hash::{Block, scale},
+};
 
 /// The most slots of a key.
 const MAX_ARITY: usize = 4;

@@ -115,6 +115,16 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"))
 }
 
+/// The keys and values of a block, of which a filter is made.
+pub(super) struct Block<'a, S> {
+    pub(super) digests: &'a [KeyDigest],
+    /// `digests.len() * slot_size` symbols.
+    pub(super) values: &'a [S],
+    /// Symbols of a slot.
+    pub(super) slot_size: usize,
+    pub(super) slots: usize,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use hush_math::modulus::Modulus;
 
 use super::words::Words;
 
-/// Multipliers with their companions from [`Arithmetic::pair`], a lane each.
+/// Multipliers with their companions from [`Multipliers::pair`], a lane each.
 #[derive(Clone, Copy)]
 pub(super) struct Twiddle<L: Words<W>, const W: usize> {
     pub(super) w: L::Words,
@@ -51,35 +51,28 @@ impl<L: Words<W>, const W: usize> Field<L, W> {
     }
 }
 
+/// Multipliers as kernels use them.
+pub(super) trait Multipliers {
+    /// A canonical multiplier, and what goes with it.
+    fn pair(modulus: Modulus, w: u32) -> [u32; 2];
+}
+
 /// A range of residues and the operations that keep to it.
 ///
 /// # Safety
-/// All methods but `pair` need the instruction set of `L`.
-pub(super) trait Arithmetic {
-    /// A canonical multiplier as the kernels use it, and what goes with it.
-    fn pair(modulus: Modulus, w: u32) -> [u32; 2];
-
+/// All methods need the instruction set of `L`.
+pub(super) trait Arithmetic<L: Words<W>, const W: usize>: Multipliers {
     /// `(x + w y, x - w y)`.
-    unsafe fn forward<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        x: L::Words,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> [L::Words; 2];
+    unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
 
     /// `(x + y, w (x - y))`.
-    unsafe fn inverse<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        x: L::Words,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> [L::Words; 2];
+    unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
 
     /// A result of forward stages, canonically.
-    unsafe fn finish<L: Words<W>, const W: usize>(field: Field<L, W>, x: L::Words) -> L::Words;
+    unsafe fn finish(field: Field<L, W>, x: L::Words) -> L::Words;
 
     /// `(w (x + y), root (x - y))`, canonically: the last inverse stage.
-    unsafe fn finish_inverse<L: Words<W>, const W: usize>(
+    unsafe fn finish_inverse(
         field: Field<L, W>,
         x: L::Words,
         y: L::Words,
@@ -122,20 +115,17 @@ impl Lazy {
     }
 }
 
-// SAFETY of all blocks: the caller has the instruction set.
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl Arithmetic for Lazy {
+impl Multipliers for Lazy {
     fn pair(modulus: Modulus, w: u32) -> [u32; 2] {
         [w, modulus.shoup(w)]
     }
+}
 
+// SAFETY of all blocks: the caller has the instruction set.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<L: Words<W>, const W: usize> Arithmetic<L, W> for Lazy {
     #[inline(always)]
-    unsafe fn forward<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        x: L::Words,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> [L::Words; 2] {
+    unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
         unsafe {
             let x = reduce_once::<L, W>(x, field.twice);
             let product = Self::mul_lazy(field, y, by);
@@ -144,12 +134,7 @@ impl Arithmetic for Lazy {
     }
 
     #[inline(always)]
-    unsafe fn inverse<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        x: L::Words,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> [L::Words; 2] {
+    unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
         unsafe {
             let difference = L::sub(L::add(x, field.twice), y);
             [reduce_once::<L, W>(L::add(x, y), field.twice), Self::mul_lazy(field, difference, by)]
@@ -157,12 +142,12 @@ impl Arithmetic for Lazy {
     }
 
     #[inline(always)]
-    unsafe fn finish<L: Words<W>, const W: usize>(field: Field<L, W>, x: L::Words) -> L::Words {
+    unsafe fn finish(field: Field<L, W>, x: L::Words) -> L::Words {
         unsafe { reduce_once::<L, W>(reduce_once::<L, W>(x, field.twice), field.p) }
     }
 
     #[inline(always)]
-    unsafe fn finish_inverse<L: Words<W>, const W: usize>(
+    unsafe fn finish_inverse(
         field: Field<L, W>,
         x: L::Words,
         y: L::Words,
@@ -206,9 +191,7 @@ impl Canonical {
     }
 }
 
-// SAFETY of all blocks: the caller has the instruction set.
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl Arithmetic for Canonical {
+impl Multipliers for Canonical {
     fn pair(modulus: Modulus, w: u32) -> [u32; 2] {
         let p = modulus.value();
         // Newton's iteration doubles the correct bits, of which p itself has 3.
@@ -216,14 +199,13 @@ impl Arithmetic for Canonical {
         let montgomery = modulus.reduce(u64::from(w) << 32);
         [montgomery, montgomery.wrapping_mul(inverse)]
     }
+}
 
+// SAFETY of all blocks: the caller has the instruction set.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<L: Words<W>, const W: usize> Arithmetic<L, W> for Canonical {
     #[inline(always)]
-    unsafe fn forward<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        x: L::Words,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> [L::Words; 2] {
+    unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
         unsafe {
             let product = Self::mul(field, y, by);
             [Self::add(field, x, product), L::sub_mod(x, product, field.p)]
@@ -231,22 +213,17 @@ impl Arithmetic for Canonical {
     }
 
     #[inline(always)]
-    unsafe fn inverse<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        x: L::Words,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> [L::Words; 2] {
+    unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
         unsafe { [Self::add(field, x, y), Self::mul(field, L::sub_mod(x, y, field.p), by)] }
     }
 
     #[inline(always)]
-    unsafe fn finish<L: Words<W>, const W: usize>(_field: Field<L, W>, x: L::Words) -> L::Words {
+    unsafe fn finish(_field: Field<L, W>, x: L::Words) -> L::Words {
         x
     }
 
     #[inline(always)]
-    unsafe fn finish_inverse<L: Words<W>, const W: usize>(
+    unsafe fn finish_inverse(
         field: Field<L, W>,
         x: L::Words,
         y: L::Words,

@@ -9,7 +9,7 @@ mod words;
 use hush_math::ntt::NttPlan;
 
 use self::{
-    arithmetic::{Arithmetic, Canonical, Lazy},
+    arithmetic::{Arithmetic, Canonical, Lazy, Multipliers},
     tables::Tables,
 };
 use crate::lanes::{Avx2, Avx512};
@@ -48,7 +48,7 @@ impl Narrow {
         }
     }
 
-    fn new<A: Arithmetic, const W: usize>(plan: &NttPlan, forward: Kernel, inverse: Kernel) -> Option<Self> {
+    fn new<A: Multipliers, const W: usize>(plan: &NttPlan, forward: Kernel, inverse: Kernel) -> Option<Self> {
         (plan.degree() >= 2 * W * W).then(|| Self { tables: Tables::new::<A, W>(plan), forward, inverse })
     }
 
@@ -74,7 +74,7 @@ impl Narrow {
 /// # Safety
 /// The CPU must have AVX2; `values` is as long as the tables are for.
 #[target_feature(enable = "avx2")]
-unsafe fn forward_avx2<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+unsafe fn forward_avx2<A: Arithmetic<Avx2, 8>>(tables: &Tables, values: &mut [u32]) {
     // SAFETY: the caller says so.
     unsafe { passes::forward::<Avx2, A, 8>(tables, values) };
 }
@@ -82,7 +82,7 @@ unsafe fn forward_avx2<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
 /// # Safety
 /// As for [`forward_avx2`].
 #[target_feature(enable = "avx2")]
-unsafe fn inverse_avx2<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+unsafe fn inverse_avx2<A: Arithmetic<Avx2, 8>>(tables: &Tables, values: &mut [u32]) {
     // SAFETY: the caller says so.
     unsafe { passes::inverse::<Avx2, A, 8>(tables, values) };
 }
@@ -90,7 +90,7 @@ unsafe fn inverse_avx2<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
 /// # Safety
 /// The CPU must have AVX-512 F; `values` is as long as the tables are for.
 #[target_feature(enable = "avx512f")]
-unsafe fn forward_avx512<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+unsafe fn forward_avx512<A: Arithmetic<Avx512, 16>>(tables: &Tables, values: &mut [u32]) {
     // SAFETY: the caller says so.
     unsafe { passes::forward::<Avx512, A, 16>(tables, values) };
 }
@@ -98,7 +98,7 @@ unsafe fn forward_avx512<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
 /// # Safety
 /// As for [`forward_avx512`].
 #[target_feature(enable = "avx512f")]
-unsafe fn inverse_avx512<A: Arithmetic>(tables: &Tables, values: &mut [u32]) {
+unsafe fn inverse_avx512<A: Arithmetic<Avx512, 16>>(tables: &Tables, values: &mut [u32]) {
     // SAFETY: the caller says so.
     unsafe { passes::inverse::<Avx512, A, 16>(tables, values) };
 }

@@ -11,7 +11,7 @@ use super::{
 /// # Safety
 /// The CPU must have the instruction set of `L`; the tables are for `A`, `W` and the length of `values`.
 #[inline(always)]
-pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic, const W: usize>(
+pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
     tables: &Tables,
     values: &mut [u32],
 ) {
@@ -52,7 +52,7 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic, const W: usize>(
 /// # Safety
 /// As for [`forward`].
 #[inline(always)]
-pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic, const W: usize>(
+pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
     tables: &Tables,
     values: &mut [u32],
 ) {
@@ -113,7 +113,7 @@ unsafe fn for_pairs<L: Words<W>, const W: usize>(
 /// # Safety
 /// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
 #[inline(always)]
-unsafe fn forward_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usize>(
+unsafe fn forward_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const M: usize>(
     field: Field<L, W>,
     x: &mut [L::Words; W],
     twiddles: &[u32],
@@ -130,7 +130,7 @@ unsafe fn forward_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usi
 /// # Safety
 /// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
 #[inline(always)]
-unsafe fn inverse_stage<L: Words<W>, A: Arithmetic, const W: usize, const M: usize>(
+unsafe fn inverse_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const M: usize>(
     field: Field<L, W>,
     x: &mut [L::Words; W],
     twiddles: &[u32],

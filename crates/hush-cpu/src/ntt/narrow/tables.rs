@@ -2,10 +2,10 @@
 
 use hush_math::ntt::{NttPlan, Twiddles};
 
-use super::arithmetic::Arithmetic;
+use super::arithmetic::Multipliers;
 use crate::buffer::AlignedBuffer;
 
-/// Tables of one modulus, degree and vector width W. A multiplier comes with its companion: see [`Arithmetic::pair`].
+/// Tables of one modulus, degree and vector width W. A multiplier comes with its companion: see [`Multipliers::pair`].
 pub(super) struct Tables {
     pub(super) p: u32,
     pub(super) degree: usize,
@@ -28,7 +28,7 @@ pub(super) struct Stages {
 }
 
 impl Tables {
-    pub(super) fn new<A: Arithmetic, const W: usize>(plan: &NttPlan) -> Self {
+    pub(super) fn new<A: Multipliers, const W: usize>(plan: &NttPlan) -> Self {
         let modulus = plan.modulus();
         let scale = plan.inverse_scale().0;
         Self {
@@ -43,7 +43,7 @@ impl Tables {
 }
 
 impl Stages {
-    fn new<A: Arithmetic, const W: usize>(plan: &NttPlan, twiddles: &Twiddles) -> Self {
+    fn new<A: Multipliers, const W: usize>(plan: &NttPlan, twiddles: &Twiddles) -> Self {
         let blocks = plan.degree() / W;
         let pair = |index: usize| A::pair(plan.modulus(), twiddles.factors[index]);
         let mut squares = AlignedBuffer::zeroed(blocks / W * (W - 1) * 2 * W);

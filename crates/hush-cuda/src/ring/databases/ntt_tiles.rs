@@ -78,9 +78,6 @@ impl CudaNttDb {
     }
 
     /// A copy on the host.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the device fails.
     pub fn download(&self, device: &Device) -> Result<NttTiledDb, OpsError> {
         let group_bytes = 4 * self.tiling.group_words();
         let mut host = Lines::zeroed(self.tiling.bytes());

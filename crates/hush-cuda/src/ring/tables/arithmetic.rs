@@ -26,9 +26,6 @@ impl Arithmetic {
     }
 
     /// Checks that there are kernels for polynomials of this degree modulo so many primes.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if not.
     pub(in crate::ring) fn check_ring(self, degree: Degree, limbs: usize) -> Result<(), OpsError> {
         check_limbs(limbs)?;
         if self == Self::Narrow || (degree == Degree::N2048 && limbs <= MAX_WIDE_LIMBS) {
@@ -39,9 +36,6 @@ impl Arithmetic {
     }
 
     /// Checks that all primes are below 2^31: for steps that have no other kernels.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if not.
     pub(in crate::ring) fn check_narrow(self) -> Result<(), OpsError> {
         match self {
             Self::Narrow => Ok(()),
@@ -78,9 +72,6 @@ impl Arithmetic {
 }
 
 /// Checks that kernels take so many primes.
-///
-/// # Errors
-/// [`OpsError::Backend`] if not.
 pub(in crate::ring) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
     if limbs <= MAX_LIMBS {
         return Ok(());

@@ -22,9 +22,6 @@ pub enum Degree {
 
 impl Degree {
     /// The degree `n`.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] for any other.
     pub fn new(n: usize) -> Result<Self, OpsError> {
         let known = [Self::N64, Self::N256, Self::N2048, Self::N4096].into_iter().find(|d| d.words() == n);
         known.ok_or_else(|| OpsError::Backend {

@@ -133,9 +133,6 @@ impl RingTables {
     }
 
     /// Checks that all primes are below 2^31: for steps that have no other kernels.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if not.
     pub(crate) fn check_narrow(&self) -> Result<(), OpsError> {
         self.arithmetic.check_narrow()
     }

@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
-use super::{RingNoiseInputs, RingSwitch, SecretDistribution, Tlwe};
-use crate::codec::packed_bytes;
+use super::{ErrorDistribution, LatticeProblem, RingNoiseInputs, RingSwitch, SecretDistribution, Tlwe};
+use crate::{codec::packed_bytes, entities::MatrixStructure};
 
 /// Bytes of the seed of a query's mask: so many that no two queries of a client ever share a mask.
 pub const QUERY_SEED_BYTES: usize = 16;
@@ -318,4 +318,31 @@ impl RingParams {
 fn product_bits<'a>(primes: impl IntoIterator<Item = &'a u32>) -> u32 {
     let product: u128 = primes.into_iter().map(|&p| u128::from(p)).product();
     u128::BITS - product.leading_zeros()
+}
+
+impl RingParams {
+    /// The problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret; `None` without
+    /// encryption.
+    pub fn problem(&self) -> Option<LatticeProblem> {
+        let primes = self.kept.iter().chain(&self.dropped);
+        let problem = LatticeProblem {
+            n: self.degree,
+            modulus: primes.map(|&prime| u128::from(prime)).product(),
+            secret: self.secret,
+            error: ErrorDistribution::Gaussian(self.error_std),
+            structure: MatrixStructure::Ring { degree: self.degree },
+            max_samples: None,
+        };
+        (!self.is_plain()).then_some(problem)
+    }
+
+    /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
+    pub(super) fn problems(&self) -> Vec<LatticeProblem> {
+        let Some(own) = self.problem() else { return Vec::new() };
+        let switch = self.switch.map(|switch| switch.problem(self.secret, self.error_std));
+        [Some(own), switch, self.tlwe.map(|tlwe| tlwe.problem(self.secret, self.error_std))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
 }
