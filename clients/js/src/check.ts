@@ -23,7 +23,7 @@ export const CONNECT: Rules<ConnectOptions> = {
   timeoutMs: whole(1, MAX_MS),
   onProgress: call,
   storage: ["a HushStorage, or null", (value) => value === null || has(value, "hint", "keepHint", "forgetHint", "seed")],
-  maxHintBytes: whole(0, Number.MAX_SAFE_INTEGER),
+  maxHint: whole(0, Number.MAX_SAFE_INTEGER),
   maxQueries: whole(1, 256),
   attempts: whole(1, 1000),
   lookupsPerKey: whole(1, 2 ** 20),

@@ -10,7 +10,7 @@ import { Value } from "./value.js";
 
 export { HushError, type ErrorCode } from "./error.js";
 export { initialize, type Source } from "./module.js";
-export type { CallOptions, ConnectOptions, Progress, Stats, TableFacts, TableInfo } from "./options.js";
+export type { CallOptions, ConnectOptions, Progress, Seconds, Stats, TableFacts, TableInfo } from "./options.js";
 export { IndexedDbStorage, type HushStorage } from "./storage.js";
 export { Value } from "./value.js";
 
@@ -45,9 +45,9 @@ export async function connect(url: string | Url, options: ConnectOptions = {}): 
   const exports = await module();
   const storage = chosen === undefined ? (IndexedDbStorage.isThere ? new IndexedDbStorage() : null) : chosen;
   try {
-    const choices = JSON.stringify({ ...others, token, ohttpKeys: ohttpKeys && [...ohttpKeys], keepsHints: storage !== null });
+    const choices = JSON.stringify({ ...others, token, ohttpKeys: ohttpKeys && [...ohttpKeys] });
     // A base of URLs: `URL` adds the slash that a server's URL ends without.
-    const client = new exports.Client(String(url).replace(/\/$/, ""), choices);
+    const client = new exports.Client(String(url).replace(/\/$/, ""), choices, storage !== null);
     const driver = new Driver(client, {
       // Sealed requests have it, and a relay must not.
       token: relay === undefined ? token : undefined,

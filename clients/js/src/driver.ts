@@ -171,13 +171,13 @@ export class Driver {
       return await ask(this.choices.storage);
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error);
-      this.choices.onProgress?.({ kind: "not_kept", message: `the storage cannot be used (${said})` });
+      this.choices.onProgress?.({ kind: "not_kept", reason: `the storage cannot be used (${said})` });
       return otherwise;
     }
   }
 
   #tell(work: Work): void {
-    for (const event of work.events() as Progress[]) this.choices.onProgress?.(event);
+    for (const event of JSON.parse(work.events()) as Progress[]) this.choices.onProgress?.(event);
   }
 }
 

@@ -12,9 +12,9 @@ export type Progress =
   /** Evaluation keys, which clients of some protocols upload before their look-ups, and again after so many of them. */
   | { kind: "keys_upload"; bytes: number }
   /** A request failed, and is made again after a wait. */
-  | { kind: "retry"; message: string; waitMs: number }
+  | { kind: "retry"; reason: string; waitMs: number }
   /** A hint, keys or a serial cannot be kept: the next session downloads or uploads again. */
-  | { kind: "not_kept"; message: string };
+  | { kind: "not_kept"; reason: string };
 
 /** The options of `connect`. */
 export interface ConnectOptions {
@@ -36,7 +36,7 @@ export interface ConnectOptions {
    */
   storage?: HushStorage | null;
   /** The longest hint that is accepted, in bytes: 1 GiB unless told. */
-  maxHintBytes?: number;
+  maxHint?: number;
   /** Most look-ups in one request: 64 unless told. */
   maxQueries?: number;
   /** Attempts of a request in all, where a failure may pass: 5 unless told. */
@@ -92,8 +92,8 @@ export interface TableFacts {
   records: number;
   /** 64 hex digits: the hash of what is in the table. */
   epoch: string;
-  /** How records are found. */
-  by: "key" | "position";
+  /** Whether records have keys, or else positions. */
+  byKey: boolean;
   /** The columns of a value, if it has several. */
   fields: string[] | null;
   /**
@@ -101,21 +101,43 @@ export interface TableFacts {
    * in protocols with evaluation keys.
    */
   linkable: boolean;
+  /** Bytes that a look-up sends. */
+  queryBytes: number;
+  /** Bytes that a look-up gets. */
+  answerBytes: number;
+  /** Bytes of the hint as clients download it; 0 if there is none. */
+  hintBytes: number;
+  /** Bytes of evaluation keys as clients upload them; 0 if there are none. */
+  keyBytes: number;
 }
 
 /** Traffic and time of a table since it was opened. Bytes are those of bodies, without HTTP headers. */
 export interface Stats {
   /** Look-ups sent, those sent again included. */
   queries: number;
-  bytesUp: number;
-  bytesDown: number;
   /** Look-ups answered. */
   answers: number;
+  bytesUp: number;
+  bytesDown: number;
+  /** Bytes sent for one look-up. */
+  queryBytes: number;
+  /** Bytes received for one look-up. */
+  answerBytes: number;
   /** Bytes of uploads of evaluation keys. */
   keyBytesUp: number;
   setupBytesUp: number;
   /** Bytes of lists, descriptors and hints; a hint that was kept is not among them. */
   setupBytesDown: number;
   /** Time by phase. */
-  seconds: { descriptor: number; hint: number; keys: number; encrypt: number; network: number; decode: number };
+  seconds: Seconds;
+}
+
+/** Seconds by phase. */
+export interface Seconds {
+  descriptor: number;
+  hint: number;
+  keys: number;
+  encrypt: number;
+  network: number;
+  decode: number;
 }

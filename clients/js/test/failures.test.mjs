@@ -147,8 +147,8 @@ test("a hint that breaks off is resumed, and one that is another is refused", as
   });
   await assert.rejects((await connect(lying.url)).open("simple"), { code: "hint_mismatch" });
   await lying.close();
-  const careful = await connect(url, { maxHintBytes: 1000 });
-  await assert.rejects(careful.open("simple"), { code: "hint_too_long", message: /maxHintBytes/ });
+  const careful = await connect(url, { maxHint: 1000 });
+  await assert.rejects(careful.open("simple"), { code: "hint_too_long", message: /maxHint:/ });
 });
 
 test("a silent server, and callers that give up", async () => {

@@ -35,7 +35,7 @@ for (const name of ["colpack", "simple", "onion", "tfhe"]) {
     const server = await connect(url);
     const table = await server.open(name);
     assert.equal(table.name, name);
-    assert.deepEqual([table.facts.protocol, table.facts.by, table.facts.records], [name, "key", COUNT]);
+    assert.deepEqual([table.facts.protocol, table.facts.byKey, table.facts.records], [name, true, COUNT]);
     assert.equal(table.facts.linkable, ["onion", "tfhe"].includes(name));
     assert.equal(text(await table.get("k33")), valueOf(33));
     assert.equal(text(await table.get(new TextEncoder().encode("k34"))), valueOf(34));
@@ -77,7 +77,7 @@ test("tables with tiers", async () => {
 
 test("by position", async () => {
   const table = await (await connect(url)).open("position");
-  assert.equal(table.facts.by, "position");
+  assert.equal(table.facts.byKey, false);
   assert.equal(text(await table.get(5)), valueOf(5));
   assert.deepEqual((await table.getMany([0n, COUNT - 1])).map(text), [valueOf(0), valueOf(COUNT - 1)]);
   await assert.rejects(table.get(COUNT), { code: "index_out_of_range", message: /0 to 599/ });
@@ -281,7 +281,7 @@ test("a storage that fails is told of, and look-ups go on", async () => {
   const storage = { hint: broken, keepHint: broken, forgetHint: broken, seed: broken };
   const server = await connect(url, { storage, onProgress: (progress) => told.push(progress) });
   for (const name of ["simple", "onion"]) assert.equal(text(await (await server.open(name)).get("k5")), valueOf(5));
-  assert.ok(told.some(({ kind, message }) => kind === "not_kept" && /eels/.test(message)));
+  assert.ok(told.some(({ kind, reason }) => kind === "not_kept" && /eels/.test(reason)));
 });
 
 test("progress is told", async () => {

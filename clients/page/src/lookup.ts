@@ -48,7 +48,7 @@ export function clear(): void {
 
 function valueOf({ value, hasSpaces, facts }: LookUp): [string, HTMLElement[]] {
   if (value === null) {
-    const what = facts.by === "key" ? "This key is not in the table." : "There is no such record.";
+    const what = facts.byKey ? "This key is not in the table." : "There is no such record.";
     const spaces = hasSpaces ? " The key begins or ends with a space, which is a part of it." : "";
     return [what, [make("p", { className: "help" }, `The server saw the same as if it were.${spaces}`)]];
   }

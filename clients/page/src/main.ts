@@ -48,7 +48,7 @@ function tell(progress: Progress): void {
   } else if (progress.kind === "hint_progress") bar.value = progress.present;
   else if (progress.kind === "hint_end") bar.hidden = true;
   else if (progress.kind === "keys_upload") say(`Uploading evaluation keys, once: ${bytes(progress.bytes)}…`);
-  else say(progress.kind === "retry" ? `${progress.message}; asking again…` : progress.message);
+  else say(progress.kind === "retry" ? `${progress.reason}; asking again…` : progress.reason);
 }
 
 async function connect(): Promise<void> {
@@ -103,7 +103,7 @@ async function open(name: string): Promise<void> {
 }
 
 function describe({ facts }: Opened): void {
-  by = facts.by;
+  by = facts.byKey ? "key" : "position";
   const isDownloaded = facts.protocol === "download";
   const told: Record<string, Node | string> = {
     protocol: named(facts.protocol),

@@ -1,8 +1,10 @@
 //! The client: bytes in, bytes out. [`session`] says what to ask a server for; [`http`] (feature `http`) asks.
 
 mod acceptance;
+mod choices;
 mod decompressor;
 mod error;
+mod facts;
 mod lookup;
 pub mod session;
 mod table;
@@ -11,7 +13,9 @@ mod table;
 pub mod http;
 
 pub use acceptance::{Acceptance, Trust, parse_epoch};
+pub use choices::Choices;
 pub use decompressor::Decompressor;
 pub use error::ClientError;
+pub use facts::TableFacts;
 pub use lookup::{Found, KeyColumn, Wanted};
 pub use table::{Decoded, KeyId, PendingLookup, Table};

@@ -51,7 +51,7 @@ impl Client {
 
     /// The tables, as they were when the server was asked.
     pub fn tables(&self) -> Vec<TableInfo> {
-        self.http.tables().iter().map(TableInfo::from).collect()
+        self.http.tables().to_vec()
     }
 
     /// Opens a table: by name, or the only one. What a client keeps of it is fetched, unless it is in the cache.

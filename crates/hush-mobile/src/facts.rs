@@ -1,10 +1,9 @@
-//! What is told of tables.
+//! What is told of tables: the client's own types, with the words of their bindings.
 
-use hush_client::http;
-use hush_protocol::descriptor::Lookup;
+pub use hush_client::{TableFacts as Facts, http::TableInfo};
 
 /// A table in a server's list.
-#[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
+#[uniffi::remote(Record)]
 pub struct TableInfo {
     /// Its name.
     pub name: String,
@@ -16,20 +15,13 @@ pub struct TableInfo {
     pub records: Option<u64>,
 }
 
-impl From<&http::TableInfo> for TableInfo {
-    fn from(table: &http::TableInfo) -> Self {
-        let http::TableInfo { name, state, protocol, records } = table.clone();
-        Self { name, state, protocol, records }
-    }
-}
-
 /// What a table says of itself.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+#[uniffi::remote(Record)]
 pub struct Facts {
     /// Name of its protocol.
     pub protocol: String,
     /// Name of its parameter set.
-    pub parameter_set: String,
+    pub preset: String,
     /// Bits of security.
     pub security_bits: f64,
     /// Number of records.
@@ -40,23 +32,14 @@ pub struct Facts {
     pub by_key: bool,
     /// The columns of its values, if these have several: each value is then a JSON object of them.
     pub fields: Option<Vec<String>>,
+    /// Whether queries name the client's evaluation keys: then the server can tell that look-ups come from the same client.
+    pub linkable: bool,
+    /// Bytes that a look-up sends.
+    pub query_bytes: u64,
+    /// Bytes that a look-up gets.
+    pub answer_bytes: u64,
     /// Bytes of its hint as clients download it; 0 if there is none.
     pub hint_bytes: u64,
-}
-
-impl From<&hush_client::Table> for Facts {
-    fn from(table: &hush_client::Table) -> Self {
-        let (facts, descriptor) = (table.facts(), table.descriptor());
-        let fields = descriptor.schema.as_ref().and_then(|schema| schema.fields());
-        Self {
-            protocol: facts.protocol.name().into(),
-            parameter_set: facts.preset.into(),
-            security_bits: facts.security_bits,
-            records: descriptor.records,
-            epoch: hex::encode(descriptor.epoch),
-            by_key: matches!(descriptor.lookup, Lookup::Key(_)),
-            fields: fields.map(|names| names.into_iter().map(String::from).collect()),
-            hint_bytes: descriptor.hint_bytes(),
-        }
-    }
+    /// Bytes of evaluation keys as clients upload them; 0 if there are none.
+    pub key_bytes: u64,
 }

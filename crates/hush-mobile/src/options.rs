@@ -3,9 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use hush_client::{
-    Acceptance,
-    http::{BearerToken, HintCache, HttpOptions, RelayOptions, RetryPolicy, TlsIdentity, TlsOptions},
-    parse_epoch,
+    Choices,
+    http::{HintCache, HttpOptions, TlsIdentity, TlsOptions},
 };
 use zeroize::Zeroizing;
 
@@ -81,7 +80,6 @@ impl Options {
     /// The same for a session.
     pub(crate) fn parse(self, observer: Option<Arc<dyn Observer>>) -> Result<HttpOptions, HushError> {
         let refused = |reason: &str| HushError::OptionError(reason.to_owned());
-        let token = self.token.map(Zeroizing::new).map(|text| text.parse::<BearerToken>()).transpose();
         let identity = match (self.client_cert, self.client_key) {
             (Some(cert), Some(key)) => {
                 Some(TlsIdentity { cert: cert.into_bytes(), key: Zeroizing::new(key.into_bytes()) })
@@ -89,33 +87,29 @@ impl Options {
             (None, None) => None,
             _ => return Err(refused("clientCert and clientKey go together")),
         };
-        let defaults = HttpOptions::default();
-        if self.timeout.is_some_and(|limit| limit.is_zero()) {
-            return Err(refused("timeout is a time above 0"));
-        }
+        let choices = Choices {
+            token: self.token.map(Zeroizing::new),
+            timeout: self.timeout,
+            attempts: self.attempts,
+            relay: self.relay,
+            ohttp_keys: self.ohttp_keys,
+            trust: self.trust,
+            epoch: self.epoch,
+            allow_weak: self.allow_weak,
+            max_hint: self.max_hint,
+            max_queries: None,
+            lookups_per_key: self.lookups_per_key,
+        };
+        let options = HttpOptions::of(&choices).map_err(refused)?;
         Ok(HttpOptions {
             cache: self.cache.map_or(HintCache::Off, |folder| HintCache::Directory(folder.into())),
-            acceptance: Acceptance {
-                weak_preset: self.allow_weak,
-                epoch: self.epoch.map(|text| parse_epoch(&text)).transpose().map_err(refused)?,
-                trust: self.trust.map(|key| key.parse()).transpose().map_err(refused)?,
-            },
-            max_hint_bytes: self.max_hint.unwrap_or(defaults.max_hint_bytes),
-            lookups_per_key: self.lookups_per_key.unwrap_or(defaults.lookups_per_key),
-            retry: RetryPolicy {
-                attempts: self.attempts.unwrap_or(defaults.retry.attempts).max(1),
-                ..defaults.retry
-            },
-            timeout: self.timeout,
-            token: token.map_err(refused)?,
             tls: TlsOptions {
                 ca_cert: self.ca_cert.map(String::into_bytes),
                 identity,
                 is_insecure: self.insecure,
             },
-            relay: self.relay.map(|url| RelayOptions { url, keys: self.ohttp_keys }),
-            observer: observer.map_or(defaults.observer, telling),
-            ..HttpOptions::default()
+            observer: observer.map_or(options.observer.clone(), telling),
+            ..options
         })
     }
 }

@@ -1,9 +1,9 @@
-//! Bytes and seconds.
+//! Bytes and seconds: the client's own types, with the words of their bindings.
 
-use hush_client::http;
+pub use hush_client::http::{Seconds, Stats};
 
 /// What a table has cost since it was opened. Bytes are those of message bodies, without HTTP headers.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+#[uniffi::remote(Record)]
 pub struct Stats {
     /// Look-ups sent, those sent again included: what the server could count.
     pub queries: u64,
@@ -28,7 +28,7 @@ pub struct Stats {
 }
 
 /// Seconds by phase.
-#[derive(Clone, Debug, PartialEq, uniffi::Record)]
+#[uniffi::remote(Record)]
 pub struct Seconds {
     /// Fetching the descriptor.
     pub descriptor: f64,
@@ -42,22 +42,4 @@ pub struct Seconds {
     pub network: f64,
     /// Decrypting.
     pub decode: f64,
-}
-
-impl From<&http::Stats> for Stats {
-    fn from(stats: &http::Stats) -> Self {
-        let http::Seconds { descriptor, hint, keys, encrypt, network, decode } = stats.seconds;
-        Self {
-            queries: stats.queries,
-            answers: stats.answers,
-            bytes_up: stats.bytes_up,
-            bytes_down: stats.bytes_down,
-            query_bytes: stats.query_bytes(),
-            answer_bytes: stats.answer_bytes(),
-            key_bytes_up: stats.key_bytes_up,
-            setup_bytes_up: stats.setup_bytes_up,
-            setup_bytes_down: stats.setup_bytes_down,
-            seconds: Seconds { descriptor, hint, keys, encrypt, network, decode },
-        }
-    }
 }

@@ -41,7 +41,7 @@ impl Open {
 }
 
 fn told(http: &HttpTable) -> (Facts, Stats) {
-    (http.table().into(), http.stats().into())
+    (http.table().into(), http.stats())
 }
 
 /// A look-up that failed leaves nothing behind that the next one could not begin with.
@@ -96,6 +96,6 @@ impl Table {
 
     /// What it has cost since it was opened.
     pub fn stats(&self) -> Stats {
-        held(&self.open.told).1.clone()
+        held(&self.open.told).1
     }
 }

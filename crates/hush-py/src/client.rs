@@ -7,15 +7,14 @@ use std::{
 };
 
 use hush_client::{
-    Acceptance, Found, Trust, Wanted,
+    Choices, Found, TableFacts, Wanted,
     http::{
-        BearerToken, CallOptions, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable,
-        RelayOptions, RetryPolicy, Stats, TlsIdentity, TlsOptions,
+        CallOptions, Event, HintCache, HttpClient, HttpError, HttpOptions, HttpTable, Stats, TlsIdentity,
+        TlsOptions,
     },
-    parse_epoch,
 };
-use hush_protocol::descriptor::Lookup;
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::prelude::*;
+use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -28,24 +27,6 @@ use crate::{
 /// A server.
 #[pyclass(frozen)]
 pub(crate) struct Client(Arc<HttpClient>);
-
-/// Sets how long a request may take, and how often it is made.
-fn set_patience(
-    options: &mut HttpOptions,
-    timeout: Option<f64>,
-    attempts: Option<u32>,
-) -> Result<(), &'static str> {
-    if let Some(seconds) = timeout {
-        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        options.timeout = Some(limit.ok_or("timeout is a number of seconds above 0")?);
-    }
-    match attempts {
-        Some(0) => return Err("attempts is a number of at least 1"),
-        Some(attempts) => options.retry = RetryPolicy { attempts, ..options.retry },
-        None => {}
-    }
-    Ok(())
-}
 
 #[pymethods]
 impl Client {
@@ -89,39 +70,30 @@ impl Client {
             (None, None) => None,
             _ => return Err(refused("client_cert and client_key go together".into())),
         };
-        let token = token.map(Zeroizing::new).map(|text| text.parse::<BearerToken>()).transpose();
+        let timeout = timeout.map(Duration::try_from_secs_f64).transpose();
+        let choices = Choices {
+            token: token.map(Zeroizing::new),
+            timeout: timeout.map_err(|_| refused("timeout is a number of seconds above 0".into()))?,
+            attempts,
+            ohttp_keys: relay.as_ref().and(ohttp_keys).map(file).transpose()?,
+            relay,
+            trust,
+            epoch,
+            allow_weak,
+            max_hint,
+            max_queries: None,
+            lookups_per_key,
+        };
         let mut options = HttpOptions {
             cache: match cache {
                 _ if no_cache => HintCache::Off,
                 Some(folder) => HintCache::Directory(folder),
                 None => HintCache::User,
             },
-            acceptance: Acceptance {
-                weak_preset: allow_weak,
-                epoch: epoch
-                    .map(|hex| parse_epoch(&hex))
-                    .transpose()
-                    .map_err(|reason| refused(reason.into()))?,
-                trust: trust
-                    .map(|text| text.parse::<Trust>())
-                    .transpose()
-                    .map_err(|error| refused(error.to_string()))?,
-            },
-            token: token.map_err(|error| refused(error.into()))?,
             tls: TlsOptions { ca_cert: ca_cert.map(file).transpose()?, identity, is_insecure: insecure },
-            relay: relay
-                .map(|url| Ok::<_, PyErr>(RelayOptions { url, keys: ohttp_keys.map(file).transpose()? }))
-                .transpose()?,
             stored_form: true,
-            ..HttpOptions::default()
+            ..HttpOptions::of(&choices).map_err(|reason| refused(reason.into()))?
         };
-        set_patience(&mut options, timeout, attempts).map_err(|reason| refused(reason.into()))?;
-        if let Some(bytes) = max_hint {
-            options.max_hint_bytes = bytes;
-        }
-        if let Some(lookups) = lookups_per_key {
-            options.lookups_per_key = lookups;
-        }
         if let Some(callback) = on_progress {
             let teller = Teller { callback, hint_bytes: Mutex::default() };
             options.observer = Arc::new(move |event| teller.tell(event));
@@ -134,11 +106,8 @@ impl Client {
     }
 
     /// Name, state, protocol and number of records of every table.
-    fn tables(&self) -> Vec<(String, String, Option<String>, Option<u64>)> {
-        let tables = self.0.tables().iter();
-        tables
-            .map(|table| (table.name.clone(), table.state.clone(), table.protocol.clone(), table.records))
-            .collect()
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        as_dicts(py, &self.0.tables())
     }
 
     #[pyo3(signature = (name=None, cancel=None))]
@@ -171,7 +140,7 @@ struct Open {
 
 #[derive(Clone)]
 struct Told {
-    facts: Facts,
+    facts: TableFacts,
     form: Form,
     stats: Stats,
 }
@@ -179,7 +148,7 @@ struct Told {
 impl Told {
     fn of(table: &HttpTable) -> Self {
         let open = table.table();
-        Self { facts: Facts::of(open), form: Form::of(open), stats: *table.stats() }
+        Self { facts: open.into(), form: Form::of(open), stats: table.stats() }
     }
 }
 
@@ -275,73 +244,19 @@ impl RemoteTable {
         self.told().form.fields()
     }
 
-    fn facts(&self) -> Facts {
-        self.told().facts
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        as_dicts(py, &self.told().facts)
     }
 
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.told().stats;
-        let told = PyDict::new(py);
-        for (name, value) in [
-            ("queries", stats.queries),
-            ("answers", stats.answers),
-            ("bytes_up", stats.bytes_up),
-            ("bytes_down", stats.bytes_down),
-            ("query_bytes", stats.query_bytes()),
-            ("answer_bytes", stats.answer_bytes()),
-            ("key_bytes_up", stats.key_bytes_up),
-            ("setup_bytes_up", stats.setup_bytes_up),
-            ("setup_bytes_down", stats.setup_bytes_down),
-        ] {
-            told.set_item(name, value)?;
-        }
-        let seconds = PyDict::new(py);
-        for (name, value) in [
-            ("descriptor", stats.seconds.descriptor),
-            ("hint", stats.seconds.hint),
-            ("keys", stats.seconds.keys),
-            ("encrypt", stats.seconds.encrypt),
-            ("network", stats.seconds.network),
-            ("decode", stats.seconds.decode),
-        ] {
-            seconds.set_item(name, value)?;
-        }
-        told.set_item("seconds", seconds)?;
-        Ok(told)
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        as_dicts(py, &self.told().stats)
     }
 }
 
-/// What a table says of itself.
-#[derive(Clone, IntoPyObject)]
-pub(crate) struct Facts {
-    protocol: String,
-    parameter_set: String,
-    security_bits: f64,
-    records: u64,
-    epoch: String,
-    by_key: bool,
-    query_bytes: u64,
-    answer_bytes: u64,
-    hint_bytes: u64,
-    key_bytes: u64,
-}
-
-impl Facts {
-    pub(crate) fn of(table: &hush_client::Table) -> Self {
-        let (facts, descriptor) = (table.facts(), table.descriptor());
-        Self {
-            protocol: facts.protocol.name().into(),
-            parameter_set: facts.preset.into(),
-            security_bits: facts.security_bits,
-            records: descriptor.records,
-            epoch: hex::encode(descriptor.epoch),
-            by_key: matches!(descriptor.lookup, Lookup::Key(_)),
-            query_bytes: facts.query.total() as u64,
-            answer_bytes: facts.answer_bytes as u64,
-            hint_bytes: descriptor.hint_bytes(),
-            key_bytes: facts.key_bytes as u64,
-        }
-    }
+/// Returns a structure as a dict, and several as a list of these.
+pub(crate) fn as_dicts<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(|error| Kind::Hush.raised(py, error))?;
+    py.import("json")?.call_method1("loads", (text,))
 }
 
 /// Tells a callback what happens: a stage, how much of it is done, of how much, and what is counted; a note has no unit.

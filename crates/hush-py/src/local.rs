@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hush_client::{Acceptance, Found, Table, Wanted};
+use hush_client::{Acceptance, Found, Table, TableFacts, Wanted};
 use hush_cpu::Cpu;
 use hush_engine::{Backends, ClientKeys, Engine, Silent};
 use hush_protocol::{client::Hint, descriptor::Descriptor};
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     arrow::{self, ArrowStream},
-    client::{Facts, in_flight},
+    client::{as_dicts, in_flight},
     error::Kind,
     interrupt::{Cancel, interruptible},
     lookup::{self, Form, wanted},
@@ -159,7 +159,7 @@ impl LocalTable {
         Form::of(&self.0.client).fields()
     }
 
-    fn facts(&self) -> Facts {
-        Facts::of(&self.0.client)
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        as_dicts(py, &TableFacts::from(&self.0.client))
     }
 }

@@ -65,7 +65,7 @@ impl Plan {
         let batch = RecordBatch::try_from_iter([
             ("chosen", flags(&|offer| Some(offer) == chosen)),
             ("protocol", texts(&|offer| offer.protocol.name().to_owned())),
-            ("parameter_set", texts(&|offer| offer.preset.to_owned())),
+            ("preset", texts(&|offer| offer.preset.to_owned())),
             ("columns", counts(&|offer| offer.geometry.columns as u64)),
             ("blocks", counts(&|offer| offer.geometry.blocks as u64)),
             ("tiers", counts(&|offer| offer.tiers.len() as u64)),

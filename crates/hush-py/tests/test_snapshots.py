@@ -53,7 +53,7 @@ def test_several_files_are_one_table(tmp_path):
 def test_plans_and_tables_mean_the_same_by_the_memory_of_a_server(people, tmp_path, protocol):
     plan = polars.DataFrame(hushdb.plan(people, key="email", protocol=protocol, max_tiers=1))
     planned = plan.row(0, named=True)
-    built = hushdb.build(people, out=tmp_path / "table", key="email", protocol=protocol, preset=planned["parameter_set"],
+    built = hushdb.build(people, out=tmp_path / "table", key="email", protocol=protocol, preset=planned["preset"],
                          columns=planned["columns"], max_tiers=1)
     # So few keys are balanced with some slack.
     assert abs(built.server_bytes / planned["server_bytes"] - 1) < 0.15

@@ -3,10 +3,10 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use hush_client::{
-    Found, KeyColumn, Wanted,
+    Choices, Found, KeyColumn, TableFacts, Wanted,
     session::{Server, ServerUrl, Session, SessionError, kept_keys::RECORD_BYTES},
 };
-use hush_protocol::descriptor::{Descriptor, Lookup};
+use hush_protocol::descriptor::Descriptor;
 use js_sys::{Array, BigInt, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
@@ -16,7 +16,7 @@ use crate::{
     error::{randomness, refused, thrown},
     host::MemoryHost,
     object::{json, object},
-    options::Options,
+    options,
     work::Work,
 };
 
@@ -26,7 +26,7 @@ pub struct Client {
     url: ServerUrl,
     /// The server, or the relay before it.
     peer: ServerUrl,
-    options: Options,
+    choices: Choices,
     host: Arc<MemoryHost>,
     /// Once it is connected.
     server: Rc<RefCell<Option<Server>>>,
@@ -41,69 +41,30 @@ pub struct OpenTable {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed<'a> {
-    name: &'a str,
-    state: &'a str,
-    protocol: Option<&'a str>,
-    records: Option<u64>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct About<'a> {
     name: &'a str,
-    protocol: &'static str,
-    preset: &'static str,
-    security_bits: f64,
-    records: u64,
-    epoch: String,
-    by: &'static str,
-    fields: Option<Vec<&'a str>>,
-    linkable: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Spent {
-    queries: u64,
-    bytes_up: u64,
-    bytes_down: u64,
-    answers: u64,
-    key_bytes_up: u64,
-    setup_bytes_up: u64,
-    setup_bytes_down: u64,
-    seconds: SpentSeconds,
-}
-
-#[derive(Serialize)]
-struct SpentSeconds {
-    descriptor: f64,
-    hint: f64,
-    keys: f64,
-    encrypt: f64,
-    network: f64,
-    decode: f64,
+    #[serde(flatten)]
+    facts: TableFacts,
 }
 
 #[wasm_bindgen]
 impl Client {
-    /// A server that is not asked yet. `options` is a JSON document.
+    /// A server that is not asked yet. `choices` is a JSON document; `keeps_hints` is whether the driver keeps hints for later.
     #[wasm_bindgen(constructor)]
-    pub fn new(url: &str, options: &str) -> Result<Self, JsValue> {
+    pub fn new(url: &str, choices: &str, keeps_hints: bool) -> Result<Self, JsValue> {
         let parsed = |url: &str| ServerUrl::parse(url).map_err(|error| thrown(&error));
         let url = parsed(url)?;
-        let options = Options::parse(options)?;
-        let peer = match &options.relay {
+        let choices = options::parse(choices)?;
+        let peer = match &choices.relay {
             Some(relay) => parsed(relay)?,
-            None if options.token.is_some() && !url.is_https() && !url.is_loopback() => {
+            None if choices.token.is_some() && !url.is_https() && !url.is_loopback() => {
                 return Err(thrown(&SessionError::TokenInTheOpen));
             }
             None => url.clone(),
         };
-        options.session()?;
-        let host = Arc::new(MemoryHost::new(options.keeps_hints));
-        Ok(Self { url, peer, options, host, server: Rc::default() })
+        options::session(&choices)?;
+        let host = Arc::new(MemoryHost::new(keeps_hints));
+        Ok(Self { url, peer, choices, host, server: Rc::default() })
     }
 
     /// The URL that paths are added to, the server's or the relay's.
@@ -115,7 +76,7 @@ impl Client {
     /// Asks the server for its tables.
     pub fn connect(&self) -> Result<Work, JsValue> {
         randomness()?;
-        let task = Server::connect(self.url.clone(), self.options.session()?, self.host.clone());
+        let task = Server::connect(self.url.clone(), options::session(&self.choices)?, self.host.clone());
         let place = self.server.clone();
         Ok(Work::new(&self.host, task, move |server| {
             *place.borrow_mut() = Some(server.map_err(|error| thrown(&error))?);
@@ -127,13 +88,7 @@ impl Client {
     pub fn tables(&self) -> String {
         let server = self.server.borrow();
         let tables = server.as_ref().map_or(&[][..], Server::tables);
-        let listed = tables.iter().map(|table| Listed {
-            name: &table.name,
-            state: &table.state,
-            protocol: table.protocol.as_deref(),
-            records: table.records,
-        });
-        json(&listed.collect::<Vec<_>>())
+        json(&tables)
     }
 
     /// Opens a table, by name or the only one: the result is an `OpenTable`.
@@ -201,42 +156,13 @@ impl OpenTable {
     pub fn about(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         let session = session.as_ref().ok_or_else(busy)?;
-        let (descriptor, facts) = (session.table().descriptor(), session.table().facts());
-        Ok(json(&About {
-            name: session.name(),
-            protocol: facts.protocol.name(),
-            preset: facts.preset,
-            security_bits: facts.security_bits,
-            records: descriptor.records,
-            epoch: hex::encode(descriptor.epoch),
-            by: if matches!(descriptor.lookup, Lookup::Key(_)) { "key" } else { "position" },
-            fields: descriptor.schema.as_ref().and_then(|schema| schema.fields()),
-            linkable: facts.keys.is_some(),
-        }))
+        Ok(json(&About { name: session.name(), facts: session.table().into() }))
     }
 
     /// What the table has cost, as JSON.
     pub fn stats(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
-        let stats = session.as_ref().ok_or_else(busy)?.stats();
-        let seconds = &stats.seconds;
-        Ok(json(&Spent {
-            queries: stats.queries,
-            bytes_up: stats.bytes_up,
-            bytes_down: stats.bytes_down,
-            answers: stats.answers,
-            key_bytes_up: stats.key_bytes_up,
-            setup_bytes_up: stats.setup_bytes_up,
-            setup_bytes_down: stats.setup_bytes_down,
-            seconds: SpentSeconds {
-                descriptor: seconds.descriptor,
-                hint: seconds.hint,
-                keys: seconds.keys,
-                encrypt: seconds.encrypt,
-                network: seconds.network,
-                decode: seconds.decode,
-            },
-        }))
+        Ok(json(&session.as_ref().ok_or_else(busy)?.stats()))
     }
 
     /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only

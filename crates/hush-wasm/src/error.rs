@@ -95,7 +95,6 @@ fn code(error: &SessionError) -> &'static str {
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Option("table") => "open(name)".into(),
-        Slot::Setting("max-hint", bytes) => format!("connect(url, {{ maxHintBytes: {bytes} }})"),
         Slot::Setting(name, value) => format!("connect(url, {{ {}: {value} }})", camel_case(name)),
         Slot::Switch(name) => format!("connect(url, {{ {}: true }})", camel_case(name)),
         Slot::Option(name) | Slot::Command(name, _) => format!("connect(url, {{ {} }})", camel_case(name)),

@@ -14,6 +14,7 @@ use hush_client::session::{
 };
 use hush_protocol::descriptor::BlobRef;
 use js_sys::Date;
+use serde_json::Value;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
@@ -35,7 +36,8 @@ pub(crate) struct MemoryHost(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    events: Vec<Told>,
+    /// What is told to the user: events as JSON.
+    events: Vec<Value>,
     /// What the driver is to look for.
     needed: Vec<Needed>,
     /// What the driver has found, until the session asks for it; `None` if nothing.
@@ -65,16 +67,6 @@ struct State {
     is_abandoned: bool,
 }
 
-/// What is told to the user.
-#[derive(PartialEq)]
-pub(crate) struct Told {
-    pub(crate) kind: &'static str,
-    pub(crate) bytes: Option<u64>,
-    pub(crate) present: Option<u64>,
-    pub(crate) message: Option<String>,
-    pub(crate) wait: Option<Duration>,
-}
-
 /// What the driver looks for.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Needed {
@@ -90,7 +82,7 @@ impl MemoryHost {
         Self(Arc::new(Mutex::new(State { keeps_hints, ..State::default() })))
     }
 
-    pub(crate) fn take_events(&self) -> Vec<Told> {
+    pub(crate) fn take_events(&self) -> Vec<Value> {
         mem::take(&mut self.state().events)
     }
 
@@ -231,23 +223,11 @@ impl Host for MemoryHost {
     }
 
     fn report(&self, event: &Event<'_>) {
-        let told = |kind| Told { kind, bytes: None, present: None, message: None, wait: None };
-        let told = match event {
-            Event::HintStart { bytes, present } => {
-                Told { bytes: Some(*bytes), present: Some(*present), ..told("hint_start") }
-            }
-            Event::HintProgress { present } => Told { present: Some(*present), ..told("hint_progress") },
-            Event::HintEnd => told("hint_end"),
-            Event::HintLocked => told("hint_locked"),
-            Event::KeysUpload { bytes } => Told { bytes: Some(*bytes), ..told("keys_upload") },
-            Event::Retry { error, wait } => {
-                Told { message: Some(error.to_string()), wait: Some(*wait), ..told("retry") }
-            }
-        };
+        let told = serde_json::to_value(event).expect("names, numbers and text always have a JSON form");
         let mut state = self.state();
         match state.events.last_mut() {
             // Only the newest of what the driver has not seen.
-            Some(last) if last.kind == told.kind && told.kind == "hint_progress" => *last = told,
+            Some(last) if last["kind"] == told["kind"] && told["kind"] == "hint_progress" => *last = told,
             _ => state.events.push(told),
         }
     }

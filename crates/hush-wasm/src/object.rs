@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use hush_client::session::camel_case;
 use js_sys::{Object, Reflect};
 use serde::Serialize;
+use serde_json::Value;
 use wasm_bindgen::JsValue;
 
 /// A plain object with these members.
@@ -20,9 +22,20 @@ pub(crate) fn set(object: &JsValue, name: &str, value: &JsValue) {
     Reflect::set(object, &name.into(), value).expect("a plain object takes any member");
 }
 
-/// `value` as JSON, for what is small and rarely asked for.
+/// Returns `value` as JSON, for what is small and rarely asked for: its names are those of JavaScript.
 pub(crate) fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("names and numbers always have a JSON form")
+    let value = serde_json::to_value(value).expect("names and numbers always have a JSON form");
+    in_camel_case(value).to_string()
+}
+
+fn in_camel_case(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (camel_case(&name), in_camel_case(value))).collect()
+        }
+        Value::Array(values) => values.into_iter().map(in_camel_case).collect(),
+        value => value,
+    }
 }
 
 /// Milliseconds for a timer.

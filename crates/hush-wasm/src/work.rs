@@ -8,8 +8,8 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     error::failure,
-    host::{MemoryHost, Needed, Told},
-    object::{milliseconds, object, set},
+    host::{MemoryHost, Needed},
+    object::{json, milliseconds, object},
 };
 
 /// A connection, an opening or look-ups under way. The driver calls `advance`, does what it says, and tells what came of it, until
@@ -132,9 +132,9 @@ impl Work {
         self.host.set_abandoned(false);
     }
 
-    /// What happened since the last call, for the user: objects with a `kind`.
-    pub fn events(&self) -> Array {
-        self.host.take_events().into_iter().map(told).collect()
+    /// Returns what happened since the last call, for the user: an array in JSON, of objects with a `kind`.
+    pub fn events(&self) -> String {
+        json(&self.host.take_events())
     }
 }
 
@@ -167,22 +167,4 @@ fn waited(wait: Duration, needed: &[Needed]) -> JsValue {
         ("keys", keys.into()),
         ("serials", serials.into()),
     ])
-}
-
-fn told(told: Told) -> JsValue {
-    let object = object([("kind", told.kind.into())]);
-    let numbers = [
-        ("bytes", told.bytes.map(|bytes| bytes as f64)),
-        ("present", told.present.map(|bytes| bytes as f64)),
-        ("waitMs", told.wait.map(milliseconds)),
-    ];
-    for (name, number) in numbers {
-        if let Some(number) = number {
-            set(&object, name, &number.into());
-        }
-    }
-    if let Some(message) = told.message {
-        set(&object, "message", &message.into());
-    }
-    object
 }

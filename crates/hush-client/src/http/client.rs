@@ -67,7 +67,7 @@ impl HttpTable {
     }
 
     /// What the table has cost since it was opened.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> Stats {
         self.session.stats()
     }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 use zeroize::Zeroizing;
 
 use crate::{
-    Acceptance,
+    Acceptance, Choices,
     session::{Event, RelayOptions, RetryPolicy, SessionOptions},
 };
 
@@ -110,22 +110,28 @@ pub struct TlsIdentity {
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        let SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, retry, .. } =
-            SessionOptions::default();
+        SessionOptions::default().into()
+    }
+}
+
+impl From<SessionOptions> for HttpOptions {
+    fn from(options: SessionOptions) -> Self {
+        let SessionOptions { acceptance, max_hint_bytes, max_queries, lookups_per_key, .. } = options;
+        let SessionOptions { relay, stored_form, retry, timeout, .. } = options;
         Self {
             cache: HintCache::User,
             acceptance,
             max_hint_bytes,
             max_queries,
             lookups_per_key,
-            stored_form: false,
+            stored_form,
             retry,
-            timeout: None,
+            timeout,
             connect_timeout: Duration::from_secs(10),
             silence_timeout: Duration::from_secs(120),
             token: None,
             tls: TlsOptions::default(),
-            relay: None,
+            relay,
             closes: false,
             observer: Arc::new(|_| {}),
         }
@@ -133,6 +139,15 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
+    /// Returns the options of a client with these choices.
+    ///
+    /// # Errors
+    /// Which choice is invalid.
+    pub fn of(choices: &Choices) -> Result<Self, &'static str> {
+        let token = choices.token.as_ref().map(|token| token.parse()).transpose()?;
+        Ok(Self { token, ..choices.session()?.into() })
+    }
+
     /// Those that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
         let Self { max_hint_bytes, max_queries, lookups_per_key, stored_form, retry, timeout, .. } = *self;

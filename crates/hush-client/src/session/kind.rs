@@ -62,9 +62,9 @@ impl ClientError {
     }
 }
 
-/// Returns an option of the command line as languages with camel case call it: `ca-cert` is `caCert`.
-pub fn camel_case(option: &str) -> String {
-    let mut words = option.split('-');
+/// Returns a name as languages with camel case have it: `ca-cert` and `ca_cert` are `caCert`.
+pub fn camel_case(name: &str) -> String {
+    let mut words = name.split(['-', '_']);
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |name, word| {
         let (head, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
@@ -78,6 +78,6 @@ mod tests {
 
     #[test]
     fn options_are_named_as_languages_do() {
-        assert_eq!(["ca-cert", "key", "lookups-per-key"].map(camel_case), ["caCert", "key", "lookupsPerKey"]);
+        assert_eq!(["ca-cert", "key", "lookups_per_key"].map(camel_case), ["caCert", "key", "lookupsPerKey"]);
     }
 }

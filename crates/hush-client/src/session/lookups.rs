@@ -59,8 +59,8 @@ impl Session {
     }
 
     /// What the table has cost since it was opened.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn stats(&self) -> Stats {
+        self.stats.shared()
     }
 
     /// Looks records up: one result for each of `wanted`, in order. Each is that of an epoch which the table had meanwhile.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hush_protocol::ring_keys::LOOKUPS_PER_KEY;
+use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use super::SessionError;
@@ -16,7 +17,8 @@ pub const DEFAULT_LOOKUPS_PER_KEY: u32 = LOOKUPS_PER_KEY;
 pub const MAX_LOOKUPS_PER_KEY: u32 = 1 << 20;
 
 /// What happens while a call takes long.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event<'a> {
     /// A hint, or what is missing of it, is about to be downloaded; again after a [`Event::Retry`].
     HintStart {
@@ -42,10 +44,20 @@ pub enum Event<'a> {
     /// A request failed and is made again.
     Retry {
         /// Why it failed.
+        #[serde(rename = "reason", serialize_with = "in_words")]
         error: &'a SessionError,
         /// How long is waited before.
+        #[serde(rename = "wait_ms", serialize_with = "in_milliseconds")]
         wait: Duration,
     },
+}
+
+fn in_words<S: Serializer>(error: &SessionError, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error)
+}
+
+fn in_milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64() * 1000.0)
 }
 
 /// How often and how soon a request is made again after a failure that may pass: a lost connection, or a server

@@ -7,7 +7,7 @@ use hush_protocol::{
     descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES},
     facts::Facts,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
@@ -33,7 +33,7 @@ pub struct Server {
 }
 
 /// A table in a server's list.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableInfo {
     /// The table's name, a [`Name`]: URLs and terminals show the text unchanged.
     pub name: String,

@@ -1,7 +1,9 @@
 //! Bytes and seconds.
 
+use serde::Serialize;
+
 /// What a table has cost since it was opened. Bytes are those of message bodies, without HTTP headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// Look-ups sent, those sent again included: what the server could count.
     pub queries: u64,
@@ -11,6 +13,10 @@ pub struct Stats {
     pub bytes_down: u64,
     /// Look-ups answered.
     pub answers: u64,
+    /// Bytes sent for one look-up, its share of the request included.
+    pub query_bytes: u64,
+    /// Bytes received for one look-up, its share of the response included.
+    pub answer_bytes: u64,
     /// Bytes sent to upload evaluation keys.
     pub key_bytes_up: u64,
     /// Bytes sent for descriptor and hint.
@@ -22,19 +28,16 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Bytes sent for one look-up, its share of the request included.
-    pub fn query_bytes(&self) -> u64 {
-        self.bytes_up.checked_div(self.queries).unwrap_or(0)
-    }
-
-    /// Bytes received for one look-up, its share of the response included.
-    pub fn answer_bytes(&self) -> u64 {
-        self.bytes_down.checked_div(self.answers).unwrap_or(0)
+    /// Returns these, with the bytes of one look-up.
+    pub(super) fn shared(self) -> Self {
+        let query_bytes = self.bytes_up.checked_div(self.queries).unwrap_or(0);
+        let answer_bytes = self.bytes_down.checked_div(self.answers).unwrap_or(0);
+        Self { query_bytes, answer_bytes, ..self }
     }
 }
 
 /// Seconds by phase, by the clock of the [`Host`](super::Host).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Seconds {
     /// Fetching the descriptor.
     pub descriptor: f64,

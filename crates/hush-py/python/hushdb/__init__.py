@@ -132,7 +132,7 @@ class Table:
         facts = self.facts
         return facts_html(self.name or "a table in a folder", [
             ("records", facts["records"]), ("looked up by", "key" if facts["by_key"] else "position"),
-            ("protocol", f"{facts['protocol']} with {facts['parameter_set']}, {facts['security_bits']:.0f} bits"), ("epoch", facts["epoch"]),
+            ("protocol", f"{facts['protocol']} with {facts['preset']}, {facts['security_bits']:.0f} bits"), ("epoch", facts["epoch"]),
             ("columns", ", ".join(self.fields) if self.fields else None),
             ("a look-up sends", size(facts["query_bytes"])), ("a look-up gets", size(facts["answer_bytes"])),
             ("downloaded once", size(facts["hint_bytes"])), ("uploaded once", size(facts["key_bytes"]))])
@@ -154,7 +154,7 @@ class Client:
     @property
     def tables(self) -> list[TableInfo]:
         """The tables, as they were when the server was asked."""
-        return [TableInfo(*table) for table in self._native.tables()]
+        return [TableInfo(**table) for table in self._native.tables()]
 
     def table(self, name: str | None = None) -> Table:
         """Opens a table: by name, or the only one. What a client keeps of it is fetched, unless it is in the cache."""

@@ -39,7 +39,7 @@ class Snapshot:
         return self.facts["protocol"]
 
     @property
-    def parameter_set(self) -> str:
+    def preset(self) -> str:
         return self.facts["preset"]
 
     @property
@@ -98,7 +98,7 @@ class Snapshot:
 
     def _repr_html_(self) -> str:
         return facts_html(str(self.path), [
-            ("records", self.records), ("protocol", f"{self.protocol} with {self.parameter_set}, {self.security_bits:.0f} bits"),
+            ("records", self.records), ("protocol", f"{self.protocol} with {self.preset}, {self.security_bits:.0f} bits"),
             ("epoch", self.epoch), ("on disk", size(self.disk_bytes)), ("in a server's memory", size(self.server_bytes)),
             ("a look-up sends", size(self.query_bytes)), ("a look-up gets", size(self.answer_bytes)),
             ("a client downloads once", size(self.download_bytes)), ("a client uploads once", size(self.upload_bytes)),

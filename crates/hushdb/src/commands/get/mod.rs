@@ -185,7 +185,9 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         printed
     })?;
     if args.stats && args.json {
-        let line = serde_json::to_string(&StatsLine::new(&table)).map_err(|error| error.to_string())?;
+        let protocol = table.table().facts().protocol.name();
+        let line = StatsLine { stats: StatsObject { protocol, spent: table.stats() } };
+        let line = serde_json::to_string(&line).map_err(|error| error.to_string())?;
         report::print(&format!("{line}\n"))?;
     } else if args.stats {
         print_stats(&table, keys.len(), args.relay.is_some());
@@ -384,65 +386,8 @@ struct StatsLine {
 #[derive(Serialize)]
 struct StatsObject {
     protocol: &'static str,
-    queries: u64,
-    bytes_up: u64,
-    bytes_down: u64,
-    /// Of one look-up.
-    query_bytes: u64,
-    /// Of one look-up.
-    answer_bytes: u64,
-    key_bytes_up: u64,
-    setup_bytes_up: u64,
-    setup_bytes_down: u64,
-    seconds: SecondsObject,
-}
-
-#[derive(Serialize)]
-struct SecondsObject {
-    descriptor: f64,
-    hint: f64,
-    keys: f64,
-    encrypt: f64,
-    network: f64,
-    decode: f64,
-}
-
-impl StatsLine {
-    fn new(table: &HttpTable) -> Self {
-        let stats = table.stats();
-        let Stats {
-            queries,
-            bytes_up,
-            bytes_down,
-            key_bytes_up,
-            setup_bytes_up,
-            setup_bytes_down,
-            seconds,
-            ..
-        } = *stats;
-        let seconds = SecondsObject {
-            descriptor: seconds.descriptor,
-            hint: seconds.hint,
-            keys: seconds.keys,
-            encrypt: seconds.encrypt,
-            network: seconds.network,
-            decode: seconds.decode,
-        };
-        let protocol = table.table().facts().protocol.name();
-        let stats = StatsObject {
-            protocol,
-            queries,
-            bytes_up,
-            bytes_down,
-            query_bytes: stats.query_bytes(),
-            answer_bytes: stats.answer_bytes(),
-            key_bytes_up,
-            setup_bytes_up,
-            setup_bytes_down,
-            seconds,
-        };
-        Self { stats }
-    }
+    #[serde(flatten)]
+    spent: Stats,
 }
 
 fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
@@ -461,8 +406,8 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
             "traffic   {} up, {} down; each look-up {} up, {} down",
             report::bytes(stats.bytes_up),
             report::bytes(stats.bytes_down),
-            report::bytes(stats.query_bytes()),
-            report::bytes(stats.answer_bytes())
+            report::bytes(stats.query_bytes),
+            report::bytes(stats.answer_bytes)
         ),
         format!(
             "setup     {} up, {} down{cached}",
@@ -482,7 +427,7 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
                 "the server saw that {who}{linked} made {} look-up{} of {} bytes each in table '{}', not which",
                 stats.queries,
                 plural(stats.queries),
-                stats.query_bytes(),
+                stats.query_bytes,
                 table.name()
             ),
         },

@@ -1,0 +1,150 @@
+//! What every door tells of a table. The doors pass these types on, by the same names, in the case of their language.
+
+use hush_protocol::descriptor::Lookup;
+use serde::Serialize;
+
+use crate::Table;
+
+/// Facts of an open table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TableFacts {
+    /// The name of its protocol.
+    pub protocol: String,
+    /// The name of its parameter set.
+    pub preset: String,
+    /// Bits of security.
+    pub security_bits: f64,
+    /// The number of records.
+    pub records: u64,
+    /// The hash of what is in it: 64 hex digits.
+    pub epoch: String,
+    /// Whether records have keys, or else positions.
+    pub by_key: bool,
+    /// The columns of its values, if these have several.
+    pub fields: Option<Vec<String>>,
+    /// Whether queries name the client's evaluation keys: then the server can tell that look-ups come from the same client.
+    pub linkable: bool,
+    /// Bytes that a look-up sends.
+    pub query_bytes: u64,
+    /// Bytes that a look-up gets.
+    pub answer_bytes: u64,
+    /// Bytes of its hint as clients download it; 0 if there is none.
+    pub hint_bytes: u64,
+    /// Bytes of evaluation keys as clients upload them; 0 if there are none.
+    pub key_bytes: u64,
+}
+
+impl From<&Table> for TableFacts {
+    fn from(table: &Table) -> Self {
+        let (facts, descriptor) = (table.facts(), table.descriptor());
+        let fields = descriptor.schema.as_ref().and_then(|schema| schema.fields());
+        Self {
+            protocol: facts.protocol.name().into(),
+            preset: facts.preset.into(),
+            security_bits: facts.security_bits,
+            records: descriptor.records,
+            epoch: hex::encode(descriptor.epoch),
+            by_key: matches!(descriptor.lookup, Lookup::Key(_)),
+            fields: fields.map(|names| names.into_iter().map(String::from).collect()),
+            linkable: facts.keys.is_some(),
+            query_bytes: facts.query.total() as u64,
+            answer_bytes: facts.answer_bytes as u64,
+            hint_bytes: descriptor.hint_bytes(),
+            key_bytes: facts.key_bytes as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, time::Duration};
+
+    use serde_json::{Value, to_value};
+
+    use super::*;
+    use crate::session::{Event, SessionError, Stats, TableInfo, camel_case};
+
+    const JAVASCRIPT: &str = include_str!("../../../clients/js/src/options.ts");
+    const MOBILE: [&str; 3] = [
+        include_str!("../../hush-mobile/src/facts.rs"),
+        include_str!("../../hush-mobile/src/stats.rs"),
+        include_str!("../../hush-mobile/src/observer.rs"),
+    ];
+
+    /// The names of a value's members.
+    fn names(value: &impl Serialize) -> BTreeSet<String> {
+        let value = to_value(value).unwrap();
+        value.as_object().unwrap().keys().cloned().collect()
+    }
+
+    /// The names of the members that a declaration has in braces, where each is followed by a colon.
+    fn declared(source: &str, head: &str) -> BTreeSet<String> {
+        let (_, body) = source.split_once(head).unwrap_or_else(|| panic!("there is no {head}"));
+        let body = body.split_once('}').unwrap().0;
+        let code = body.lines().map(str::trim).filter(|line| !line.starts_with(['/', '*', '#']));
+        let members = code.flat_map(|line| line.split([';', ',', '{']));
+        let names = members.filter_map(|member| member.split_once(':')).map(|(name, _)| name.trim());
+        names.map(|name| name.trim_start_matches("pub ").trim_end_matches('?').to_owned()).collect()
+    }
+
+    fn in_camel_case(names: BTreeSet<String>) -> BTreeSet<String> {
+        names.iter().map(|name| camel_case(name)).collect()
+    }
+
+    fn events() -> [Value; 6] {
+        let (error, wait) = (&SessionError::NoTables, Duration::from_millis(200));
+        [
+            Event::HintStart { bytes: 1, present: 2 },
+            Event::HintProgress { present: 2 },
+            Event::HintEnd,
+            Event::HintLocked,
+            Event::KeysUpload { bytes: 1 },
+            Event::Retry { error, wait },
+        ]
+        .map(|event| to_value(event).unwrap())
+    }
+
+    #[test]
+    fn names_in_javascript_are_these() {
+        let with = |mut names: BTreeSet<String>, name: &str| {
+            names.insert(name.into());
+            names
+        };
+        let facts = with(names(&TableFacts::default()), "name");
+        let info = names(&TableInfo::default());
+        let stats = names(&Stats::default());
+        for (name, names) in [("TableFacts", facts), ("TableInfo", info), ("Stats", stats.clone())] {
+            assert_eq!(declared(JAVASCRIPT, &format!("export interface {name} {{")), in_camel_case(names));
+        }
+        assert!(stats.contains("seconds"));
+        assert_eq!(declared(JAVASCRIPT, "export interface Seconds {"), names(&Stats::default().seconds));
+        for event in events() {
+            let kind = event["kind"].as_str().unwrap();
+            let told = in_camel_case(names(&event));
+            // No other process has the hint of a page.
+            if kind != "hint_locked" {
+                assert_eq!(with(declared(JAVASCRIPT, &format!("{{ kind: \"{kind}\"")), "kind"), told);
+            }
+        }
+    }
+
+    #[test]
+    fn names_in_kotlin_and_swift_are_these() {
+        let [facts, stats, observer] = MOBILE;
+        assert_eq!(declared(facts, "pub struct Facts {"), names(&TableFacts::default()));
+        assert_eq!(declared(facts, "pub struct TableInfo {"), names(&TableInfo::default()));
+        assert_eq!(declared(stats, "pub struct Stats {"), names(&Stats::default()));
+        assert_eq!(declared(stats, "pub struct Seconds {"), names(&Stats::default().seconds));
+        for event in events() {
+            let variant = camel_case(&format!("-{}", event["kind"].as_str().unwrap()));
+            let told: BTreeSet<_> = names(&event).into_iter().filter(|name| name != "kind").collect();
+            // A time has a type of its own there.
+            let told = told.iter().map(|name| name.trim_end_matches("_ms").to_owned()).collect();
+            let declared = match observer.contains(&format!("    {variant},")) {
+                true => BTreeSet::new(),
+                false => declared(observer, &format!("    {variant} {{")),
+            };
+            assert_eq!(declared, told, "{variant}");
+        }
+    }
+}
