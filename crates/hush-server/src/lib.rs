@@ -65,7 +65,7 @@ pub use upkeep::{Background, Upkeep};
 
 use connections::{
     connection,
-    places::{Connections, Place},
+    places::{ConnectionPlace, Connections},
 };
 use keys::Keys;
 use routes::{Endpoints, Hosts, Origins};
@@ -290,7 +290,7 @@ impl Door {
     }
 
     /// Waits for a connection, then for a place for it.
-    async fn accept(&self) -> (TcpStream, Place) {
+    async fn accept(&self) -> (TcpStream, ConnectionPlace) {
         let mut pause = Duration::from_millis(10);
         loop {
             let error = match self.listener.accept().await {

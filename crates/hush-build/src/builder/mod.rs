@@ -37,13 +37,13 @@ pub use hints::work::work;
 pub use layout::delta::ChangeRoom;
 use layout::{
     index, keyed,
-    laid::{Laid, Written},
+    laid::{LaidTable, Written},
     plain_slots,
 };
 pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
 pub(crate) use shape::lengths::Lengths;
 pub(crate) use shape::plan::Plan;
-use shape::size::{Room, TableSize};
+use shape::size::{DiskRoom, TableSize};
 pub use sign::Signing;
 
 /// The program, for who looks at a table.
@@ -114,7 +114,7 @@ fn lay_out(
     let size = TableSize::new(&plan, &lengths, records.bytes());
     progress.note(&size.to_string());
     plan.tell_segments(&lengths, |line| progress.note(line));
-    let room = Room::here(writer.partial_dir());
+    let room = DiskRoom::here(writer.partial_dir());
     let settled = options.settled(&plan);
     size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
     let none = Changes::default();

@@ -14,7 +14,7 @@ use hush_store::{
 
 use super::{
     MirrorError, RemoteTable,
-    download::{Fetched, check, download, wanted},
+    download::{FetchedRanges, check, download, wanted},
     remote_table::refused_at,
     remote_table::runtime,
 };
@@ -27,7 +27,7 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct Mirror {
     table_url: PathBuf,
     copy: ArrivingSnapshot,
-    download: Option<Receiver<Fetched>>,
+    download: Option<Receiver<FetchedRanges>>,
     /// The number of pieces that have not come yet.
     left: usize,
     /// The number of bytes that have come.

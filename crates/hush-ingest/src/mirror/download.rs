@@ -12,10 +12,10 @@ use crate::remote::{Refused, Remote};
 const AT_A_TIME: usize = 8;
 
 /// A chunk that is asked for: where its file is, which bytes, and how long the file is.
-pub(super) type Wanted = (Piece, Remote, Range<u64>, u64);
+pub(super) type WantedRanges = (Piece, Remote, Range<u64>, u64);
 
 /// Returns what to ask `table` for, so that a piece of the file of `entry` comes.
-pub(super) fn wanted(table: &RemoteTable, entry: &FileEntry, piece: Piece) -> Wanted {
+pub(super) fn wanted(table: &RemoteTable, entry: &FileEntry, piece: Piece) -> WantedRanges {
     (piece, table.remote().child(&entry.name), piece.range(entry), entry.bytes)
 }
 
@@ -27,12 +27,12 @@ pub(super) fn check(path: &Path, entry: &FileEntry, piece: Piece, bytes: &[u8]) 
     }
 }
 
-pub(super) type Fetched = (Piece, Result<Vec<u8>, Refused>);
+pub(super) type FetchedRanges = (Piece, Result<Vec<u8>, Refused>);
 
 /// Asks for pieces until all have come, one is not to be had, or nobody wants them.
-pub(super) async fn download(wanted: Vec<Wanted>, to: SyncSender<Fetched>) {
+pub(super) async fn download(wanted: Vec<WantedRanges>, to: SyncSender<FetchedRanges>) {
     let fetch =
-        |(piece, remote, range, size): Wanted| async move { (piece, remote.range(range, size).await) };
+        |(piece, remote, range, size): WantedRanges| async move { (piece, remote.range(range, size).await) };
     let mut fetched = stream::iter(wanted).map(fetch).buffer_unordered(AT_A_TIME);
     while let Some(next) = fetched.next().await {
         let is_last = next.1.is_err();

@@ -22,7 +22,7 @@ use thiserror::Error;
 use crate::{
     IngestError, Place, Record,
     record::projection::{check_key_size, check_value_size, shown_key},
-    spool::spooled::{Frame, Part, SpooledRecords},
+    spool::spooled::{Frame, SpoolPart, SpooledRecords},
 };
 
 /// The most records of a table.
@@ -197,7 +197,7 @@ impl Spool {
 
 /// The records of a file without duplicates, and of these the earliest row that repeats a key, behind the one whose key it repeats.
 struct Settled {
-    part: Part,
+    part: SpoolPart,
     duplicate: Option<(Vec<u8>, [u32; 2])>,
 }
 
@@ -245,7 +245,7 @@ fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Set
             (Frame::read(&map[at as usize..]).key.to_vec(), [first, second])
         });
     }
-    let part = Part::new(map, offsets);
+    let part = SpoolPart::new(map, offsets);
     part.release();
     Settled { part, duplicate }
 }

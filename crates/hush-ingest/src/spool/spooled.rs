@@ -56,13 +56,13 @@ impl<'m> Frame<'m> {
 }
 
 /// The records of one file.
-pub(crate) struct Part {
+pub(crate) struct SpoolPart {
     map: Mmap,
     /// Where each record starts.
     offsets: Vec<u64>,
 }
 
-impl Part {
+impl SpoolPart {
     pub(crate) fn new(map: Mmap, offsets: Vec<u64>) -> Self {
         Self { map, offsets }
     }
@@ -94,7 +94,7 @@ impl Part {
 
 /// Records for reading, with distinct keys: in the order of the input, or by the partitions of their keys.
 pub struct SpooledRecords {
-    parts: Vec<Part>,
+    parts: Vec<SpoolPart>,
     /// The number of records before each part.
     starts: Vec<usize>,
     has_keys: bool,
@@ -107,14 +107,14 @@ pub struct SpooledRecords {
 }
 
 impl SpooledRecords {
-    pub(crate) fn new(parts: Vec<Part>, has_keys: bool, seed: [u8; 32], digest: [u8; 32]) -> Self {
+    pub(crate) fn new(parts: Vec<SpoolPart>, has_keys: bool, seed: [u8; 32], digest: [u8; 32]) -> Self {
         let starts = parts.iter().scan(0, |start, part| {
             let own = *start;
             *start += part.offsets.len();
             Some(own)
         });
         let starts = starts.collect();
-        let of_part = |part: &Part| {
+        let of_part = |part: &SpoolPart| {
             part.value_lens().fold((u32::MAX, 0, 0), |(min, max, sum), length| {
                 (length.min(min), length.max(max), sum + u64::from(length))
             })
@@ -170,7 +170,7 @@ impl SpooledRecords {
             }
             part.release();
             let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-            parts.push(Part::new(map(&file).map_err(failed)?, offsets));
+            parts.push(SpoolPart::new(map(&file).map_err(failed)?, offsets));
         }
         Ok(Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone()))
     }
@@ -229,7 +229,7 @@ impl SpooledRecords {
 
     /// Takes what was read of the records out of the memory of this process. The system has it as long as there is room.
     pub fn release(&self) {
-        self.parts.iter().for_each(Part::release);
+        self.parts.iter().for_each(SpoolPart::release);
     }
 
     /// Digest of all that was read, in order, and of what was done about duplicates: keys, values and their columns, not where
@@ -253,7 +253,7 @@ impl SpooledRecords {
 
     /// Bytes of every value, in the order of the records.
     pub fn value_lens(&self) -> impl Iterator<Item = u32> {
-        self.parts.iter().flat_map(Part::value_lens)
+        self.parts.iter().flat_map(SpoolPart::value_lens)
     }
 
     /// Bytes of all keys and values, as they were read.

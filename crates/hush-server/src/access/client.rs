@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// A client: an IPv4 address, or the /64 that an IPv6 host picks addresses from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Client(IpAddr);
+pub(crate) struct ClientAddress(IpAddr);
 
-impl From<IpAddr> for Client {
-    fn from(address: IpAddr) -> Client {
-        Client(match address.to_canonical() {
+impl From<IpAddr> for ClientAddress {
+    fn from(address: IpAddr) -> ClientAddress {
+        ClientAddress(match address.to_canonical() {
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
                 Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_are_one_client() {
-        let client = |text: &str| Client::from(text.parse::<IpAddr>().unwrap());
+        let client = |text: &str| ClientAddress::from(text.parse::<IpAddr>().unwrap());
         assert_eq!(client("2001:db8:0:1::1"), client("2001:db8:0:1:9:9:9:9"));
         assert_ne!(client("2001:db8:0:1::1"), client("2001:db8:0:2::1"));
         assert_eq!(client("::ffff:10.0.0.1"), client("10.0.0.1"));

@@ -26,7 +26,7 @@ use crate::{
     connections::{
         http2::{self, MAX_HEADER_BYTES},
         pace::Pace,
-        places::{Activity, Place, WatchedBody},
+        places::{Activity, ConnectionPlace, WatchedBody},
         tls::{self, Tls},
     },
     state::Server,
@@ -42,7 +42,7 @@ pub(crate) async fn serve(
     tls: Option<Arc<Tls>>,
     server: Arc<Server>,
     router: Router,
-    place: Place,
+    place: ConnectionPlace,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Ok(peer) = tcp.peer_addr() else { return };
@@ -77,7 +77,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     peer: SocketAddr,
     header_timeout: Duration,
     router: Router,
-    place: Place,
+    place: ConnectionPlace,
     mut stopped: watch::Receiver<bool>,
 ) {
     let activity = place.activity.clone();

@@ -14,7 +14,7 @@ use tower::Service;
 
 use crate::{
     config::ServerConfig,
-    connections::{places::Place, streams::Streams},
+    connections::{places::ConnectionPlace, streams::Streams},
 };
 
 /// The most bytes of the headers of a request, also over HTTP/1.
@@ -34,7 +34,7 @@ pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     peer: SocketAddr,
     config: &ServerConfig,
     router: Router,
-    place: Place,
+    place: ConnectionPlace,
     mut stopped: watch::Receiver<bool>,
 ) {
     let activity = place.activity.clone();

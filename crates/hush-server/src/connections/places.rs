@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
-use crate::access::client::Client;
+use crate::access::client::ClientAddress;
 
 /// How long a file is waited for that a connection leaves: one that is idle closes at once.
 const CLOSING: Duration = Duration::from_millis(100);
@@ -34,7 +34,7 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct OpenConnections {
     activities: HashMap<u64, Arc<Activity>>,
-    of_client: HashMap<Client, usize>,
+    of_client: HashMap<ClientAddress, usize>,
     next: u64,
 }
 
@@ -45,7 +45,7 @@ impl Connections {
 
     /// A place for a connection of `client`. If all are taken, that of the one that has been idle for longest, which is told to
     /// close; if none is idle, this waits. `None` if the client has its share and none of its own is idle.
-    pub(crate) async fn place(self: &Arc<Self>, client: Client) -> Option<Place> {
+    pub(crate) async fn place(self: &Arc<Self>, client: ClientAddress) -> Option<ConnectionPlace> {
         loop {
             let changed = self.changed.notified();
             {
@@ -55,7 +55,7 @@ impl Connections {
                     return None;
                 }
                 if open.activities.len() < self.limit || open.close_idle(|_| true) {
-                    return Some(Place::new(self, &mut open, client));
+                    return Some(ConnectionPlace::new(self, &mut open, client));
                 }
             }
             changed.await;
@@ -76,7 +76,7 @@ impl Connections {
 }
 
 impl OpenConnections {
-    fn of(&self, client: Client) -> usize {
+    fn of(&self, client: ClientAddress) -> usize {
         self.of_client.get(&client).copied().unwrap_or(0)
     }
 
@@ -103,14 +103,18 @@ impl OpenConnections {
 }
 
 /// The place of one connection; free again on drop, even after a panic.
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     connections: Arc<Connections>,
     id: u64,
     pub(crate) activity: Arc<Activity>,
 }
 
-impl Place {
-    fn new(connections: &Arc<Connections>, open: &mut OpenConnections, client: Client) -> Place {
+impl ConnectionPlace {
+    fn new(
+        connections: &Arc<Connections>,
+        open: &mut OpenConnections,
+        client: ClientAddress,
+    ) -> ConnectionPlace {
         let (id, connections) = (open.next, connections.clone());
         let phase = Mutex::new(ConnectionPhase::Idle(Instant::now()));
         let activity =
@@ -119,11 +123,11 @@ impl Place {
         open.activities.insert(id, activity.clone());
         *open.of_client.entry(client).or_insert(0) += 1;
         connections.gauge.inc();
-        Place { connections, id, activity }
+        ConnectionPlace { connections, id, activity }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         // It is gone already if it was told to close.
         self.connections.open.lock().remove(self.id);
@@ -134,7 +138,7 @@ impl Drop for Place {
 
 /// What one connection is at.
 pub(crate) struct Activity {
-    client: Client,
+    client: ClientAddress,
     phase: Mutex<ConnectionPhase>,
     close: Notify,
     connections: Arc<Connections>,
@@ -233,17 +237,17 @@ mod tests {
 
     use super::*;
 
-    fn client(last: u8) -> Client {
+    fn client(last: u8) -> ClientAddress {
         IpAddr::from([10, 0, 0, last]).into()
     }
 
-    fn answer(place: &Place) {
+    fn answer(place: &ConnectionPlace) {
         place.activity.asked();
         drop(WatchedBody::new(Body::empty(), place.activity.clone()));
         place.activity.flushed();
     }
 
-    async fn is_told(place: &Place) -> bool {
+    async fn is_told(place: &ConnectionPlace) -> bool {
         tokio::time::timeout(Duration::from_millis(1), place.activity.told_to_close()).await.is_ok()
     }
 

@@ -43,13 +43,13 @@ impl Streams {
     }
 
     /// A request is here.
-    pub(crate) fn begin(self: &Arc<Self>) -> Stream {
+    pub(crate) fn begin(self: &Arc<Self>) -> RequestStream {
         let mut open = self.open.lock();
         let id = open.next;
         open.next += 1;
         open.until.insert(id, None);
         self.activity.asked();
-        Stream { streams: self.clone(), id }
+        RequestStream { streams: self.clone(), id }
     }
 
     /// Whether a response should have been written by now.
@@ -60,12 +60,12 @@ impl Streams {
 }
 
 /// One request, until all of its response is written or given up.
-pub(crate) struct Stream {
+pub(crate) struct RequestStream {
     streams: Arc<Streams>,
     id: u64,
 }
 
-impl Stream {
+impl RequestStream {
     /// The response, whose bytes keep the request open until they are written.
     pub(crate) fn answer(self, response: Response) -> Response<StreamBody> {
         let declared =
@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for RequestStream {
     fn drop(&mut self) {
         let mut open = self.streams.open.lock();
         open.until.remove(&self.id);
@@ -92,13 +92,13 @@ impl Drop for Stream {
 /// The body of a response.
 pub(crate) struct StreamBody {
     body: Body,
-    stream: Arc<Stream>,
+    stream: Arc<RequestStream>,
 }
 
 /// Bytes of a response that are not written yet.
 struct Unwritten {
     bytes: Bytes,
-    _stream: Arc<Stream>,
+    _stream: Arc<RequestStream>,
 }
 
 impl AsRef<[u8]> for Unwritten {
@@ -139,9 +139,9 @@ mod tests {
     use prometheus_client::metrics::gauge::Gauge;
 
     use super::*;
-    use crate::connections::places::{Connections, Place};
+    use crate::connections::places::{ConnectionPlace, Connections};
 
-    async fn place() -> Place {
+    async fn place() -> ConnectionPlace {
         Connections::new(1, 1, Gauge::default()).place(IpAddr::from([10, 0, 0, 1]).into()).await.unwrap()
     }
 

@@ -39,11 +39,11 @@ pub(crate) use store::KeyId;
 
 use self::{
     opened::OpenedCache,
-    store::{Change, KeyStore, Millis, StoreError, Upload, counted, millis, now},
+    store::{KeyStore, KeyUpload, Millis, StoreChange, StoreError, counted, millis, now},
     uploaders::Uploaders,
 };
 use crate::{
-    access::client::Client,
+    access::client::ClientAddress,
     config::ServerConfig,
     error::ServerError,
     queue::limits::Reservation,
@@ -245,7 +245,7 @@ fn load(
 /// Checks uploaded keys and stores them; says whether they are new. `memory` is what the body counts.
 pub(crate) async fn upload(
     server: &Arc<Server>,
-    client: Client,
+    client: ClientAddress,
     id: KeyId,
     body: Bytes,
     memory: Reservation,
@@ -259,7 +259,7 @@ pub(crate) async fn upload(
     .await
 }
 
-fn accept(server: &Server, client: Client, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
+fn accept(server: &Server, client: ClientAddress, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     if blake3::hash(body) != *id {
         return Err(KeyError::Mismatch);
     }
@@ -291,18 +291,18 @@ fn accept(server: &Server, client: Client, id: &KeyId, body: &Bytes) -> Result<b
 fn put(
     server: &Server,
     uploaders: &mut Uploaders,
-    client: Client,
+    client: ClientAddress,
     id: &KeyId,
     preset: &str,
     body: &[u8],
     now: Millis,
-) -> Result<Change, KeyError> {
+) -> Result<StoreChange, KeyError> {
     let keys = &server.keys;
     let (own, own_bytes) = uploaders.of(client);
     let share = server.config.share_of(server.config.max_key_bytes as usize) as u64;
     let uses = mem::take(&mut keys.uses.lock().waiting).into_iter().collect();
     let change =
-        keys.store.put(id, preset, body, now, Upload { own, own_bytes, share, uses }).map_err(failed)?;
+        keys.store.put(id, preset, body, now, KeyUpload { own, own_bytes, share, uses }).map_err(failed)?;
     if change.added {
         uploaders.add(client, *id, counted(body));
     }
@@ -313,8 +313,8 @@ fn put(
 /// both count, and the number of keys that the metrics tell is of the last change.
 fn change_store(
     server: &Server,
-    change: impl FnOnce(&mut Uploaders) -> Result<Change, KeyError>,
-) -> Result<Change, KeyError> {
+    change: impl FnOnce(&mut Uploaders) -> Result<StoreChange, KeyError>,
+) -> Result<StoreChange, KeyError> {
     let mut uploaders = server.keys.uploaders.lock();
     let change = change(&mut uploaders)?;
     uploaders.remove(&change.evicted);
@@ -363,7 +363,7 @@ async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
 }
 
 /// Brings memory and metrics in line with the store.
-fn record(server: &Server, change: &Change) {
+fn record(server: &Server, change: &StoreChange) {
     server.keys.opened.remove(&change.evicted);
     server.keys.opened.remove(&change.expired);
     server.keys.bytes.store(change.bytes, Ordering::Relaxed);

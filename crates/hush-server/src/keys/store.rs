@@ -77,7 +77,7 @@ pub(crate) struct StoredKeys {
 
 /// Who adds a body, and what else is known by then.
 #[derive(Default)]
-pub(crate) struct Upload<'a> {
+pub(crate) struct KeyUpload<'a> {
     /// Bodies of the same client. If the new one makes them more than its share, they make room for it.
     pub(crate) own: &'a [KeyId],
     /// What `own` count.
@@ -90,7 +90,7 @@ pub(crate) struct Upload<'a> {
 
 /// What a change came to.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct StoreChange {
     /// Whether a body was added.
     pub(crate) added: bool,
     /// Bodies that were removed to make room.
@@ -162,14 +162,14 @@ impl KeyStore {
         preset: &str,
         body: &[u8],
         now: Millis,
-        upload: Upload<'_>,
-    ) -> std::result::Result<Change, StoreError> {
+        upload: KeyUpload<'_>,
+    ) -> std::result::Result<StoreChange, StoreError> {
         let (bytes, max) = (counted(body), self.max_bytes);
         if bytes > max {
             return Err(StoreError::TooLarge { bytes, max });
         }
         let change = self.change(|ledger| {
-            let mut change = Change::default();
+            let mut change = StoreChange::default();
             for (used, time) in &upload.uses {
                 ledger.touch(used, *time, true)?;
             }
@@ -221,18 +221,18 @@ impl KeyStore {
     }
 
     /// Removes a body that turned out to be unusable.
-    pub(crate) fn remove(&self, id: &KeyId) -> Result<Change> {
+    pub(crate) fn remove(&self, id: &KeyId) -> Result<StoreChange> {
         self.change(|ledger| {
             ledger.remove(id)?;
-            ledger.report(Change::default())
+            ledger.report(StoreChange::default())
         })
     }
 
     /// Removes some of the bodies that have expired, or that are too many since the bound was lowered.
     /// To be called again until nothing changes.
-    pub(crate) fn tidy(&self, now: Millis) -> Result<Change> {
+    pub(crate) fn tidy(&self, now: Millis) -> Result<StoreChange> {
         self.change(|ledger| {
-            let mut change = Change::default();
+            let mut change = StoreChange::default();
             for _ in 0..TIDY_BATCH {
                 let is_old = |&(last_used, _): &(Millis, KeyId)| self.is_expired(last_used, now);
                 let expired = ledger.oldest()?.into_iter().flatten().find(is_old);
@@ -304,8 +304,8 @@ impl<'t> Ledger<'t> {
         Ok(())
     }
 
-    fn report(&self, change: Change) -> Result<Change> {
-        Ok(Change { keys: self.entries.len()?, bytes: self.total, ..change })
+    fn report(&self, change: StoreChange) -> Result<StoreChange> {
+        Ok(StoreChange { keys: self.entries.len()?, bytes: self.total, ..change })
     }
 
     fn insert(&mut self, id: &KeyId, preset: &str, body: &[u8], now: Millis) -> Result<()> {
@@ -438,8 +438,8 @@ mod tests {
         KeyStore::open(&ServerConfig { keys_path, max_key_bytes, ..ServerConfig::default() })
     }
 
-    fn add(store: &KeyStore, number: u8, bytes: usize, now: Millis) -> Change {
-        store.put(&[number; 32], "toy", &vec![number; bytes], now, Upload::default()).unwrap()
+    fn add(store: &KeyStore, number: u8, bytes: usize, now: Millis) -> StoreChange {
+        store.put(&[number; 32], "toy", &vec![number; bytes], now, KeyUpload::default()).unwrap()
     }
 
     /// A query uses a body.
@@ -484,7 +484,7 @@ mod tests {
         // One that needs the room of several.
         assert_eq!(add(&store, 4, 700, 13).evicted, [[0; 32], [1; 32]]);
         assert_eq!(numbers(&store, 13), [3, 4]);
-        let error = store.put(&[5; 32], "toy", &[0; 2000], 14, Upload::default()).unwrap_err();
+        let error = store.put(&[5; 32], "toy", &[0; 2000], 14, KeyUpload::default()).unwrap_err();
         assert!(matches!(error, StoreError::TooLarge { bytes: 2512, max: 1836 }));
         assert_eq!(numbers(&store, 14), [3, 4]);
     }
@@ -512,7 +512,7 @@ mod tests {
         let store = store(None, 2 * (100 + ENTRY_BYTES)).unwrap();
         add(&store, 0, 100, 0);
         add(&store, 1, 100, 1);
-        let upload = Upload { uses: vec![([0; 32], 2)], ..Upload::default() };
+        let upload = KeyUpload { uses: vec![([0; 32], 2)], ..KeyUpload::default() };
         assert_eq!(store.put(&[2; 32], "toy", &[2; 100], 3, upload).unwrap().evicted, [[1; 32]]);
     }
 
@@ -525,7 +525,7 @@ mod tests {
         }
         touch(&store, 1, 7);
         let own = [[1; 32], [4; 32], [3; 32], [77; 32]];
-        let upload = || Upload { own: &own, own_bytes: 3 * entry, share: 3 * entry, uses: Vec::new() };
+        let upload = || KeyUpload { own: &own, own_bytes: 3 * entry, share: 3 * entry, uses: Vec::new() };
         let evicted = |bytes| store.put(&[9; 32], "toy", &vec![9; bytes], 9, upload()).unwrap().evicted;
         assert_eq!(evicted(100), [[3; 32]]);
         store.remove(&[9; 32]).unwrap();

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use super::store::KeyId;
-use crate::access::client::Client;
+use crate::access::client::ClientAddress;
 
 /// The keys in the store that were uploaded since the server started, by who did.
 #[derive(Default)]
 pub(super) struct Uploaders {
-    uploads: HashMap<KeyId, (Client, u64)>,
-    by_client: HashMap<Client, ClientUploads>,
+    uploads: HashMap<KeyId, (ClientAddress, u64)>,
+    by_client: HashMap<ClientAddress, ClientUploads>,
 }
 
 /// What one client has uploaded.
@@ -21,12 +21,12 @@ struct ClientUploads {
 
 impl Uploaders {
     /// The keys of a client, and the bytes that they count.
-    pub(super) fn of(&self, client: Client) -> (&[KeyId], u64) {
+    pub(super) fn of(&self, client: ClientAddress) -> (&[KeyId], u64) {
         self.by_client.get(&client).map_or((&[], 0), |uploads| (&uploads.keys, uploads.bytes))
     }
 
     /// Notes an upload that counts `bytes`. Those who upload the same again change nothing.
-    pub(super) fn add(&mut self, client: Client, id: KeyId, bytes: u64) {
+    pub(super) fn add(&mut self, client: ClientAddress, id: KeyId, bytes: u64) {
         if let Entry::Vacant(upload) = self.uploads.entry(id) {
             upload.insert((client, bytes));
             let uploads = self.by_client.entry(client).or_default();
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    fn client(last: u8) -> Client {
+    fn client(last: u8) -> ClientAddress {
         IpAddr::from([10, 0, 0, last]).into()
     }
 

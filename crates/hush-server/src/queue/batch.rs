@@ -26,7 +26,7 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    access::client::Client,
+    access::client::ClientAddress,
     keys::OpenedKeys,
     problem::Problem,
     queue::{limits::Reservation, turns::Turns, waits::ScanTime},
@@ -55,7 +55,7 @@ struct QueryJob {
     query: Query,
     /// Of its client, in a table that needs them.
     keys: Option<Arc<OpenedKeys>>,
-    reply: oneshot::Sender<Result<Answered, AnswerError>>,
+    reply: oneshot::Sender<Result<AnsweredBatch, AnswerError>>,
     /// The query borrows from the request's body, which counts until the last query is answered.
     _body: Arc<Reservation>,
     /// The answer will take memory even if the client goes during the scan.
@@ -63,13 +63,13 @@ struct QueryJob {
 }
 
 /// An answer with its share of the budget.
-pub(crate) struct Answered {
+pub(crate) struct AnsweredBatch {
     pub(crate) words: Vec<u8>,
     pub(crate) memory: Reservation,
 }
 
 /// The answer to one query, later.
-pub(crate) type Reply = oneshot::Receiver<Result<Answered, AnswerError>>;
+pub(crate) type QueryReply = oneshot::Receiver<Result<AnsweredBatch, AnswerError>>;
 
 /// Why one query got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(crate) enum AnswerError {
 pub(crate) fn check_room(
     server: &Server,
     table: &ResidentTable,
-    client: Client,
+    client: ClientAddress,
     queries: usize,
 ) -> Result<(), Problem> {
     table.batcher.queue.lock().admit(server, table, client, queries)
@@ -110,11 +110,11 @@ pub(crate) fn check_room(
 pub(crate) fn submit(
     server: &Arc<Server>,
     table: &Arc<ResidentTable>,
-    client: Client,
+    client: ClientAddress,
     queries: Vec<(Query, Option<Arc<OpenedKeys>>)>,
     body: Reservation,
     mut answers: Reservation,
-) -> Result<Vec<Reply>, Problem> {
+) -> Result<Vec<QueryReply>, Problem> {
     let mut queue = table.batcher.queue.lock();
     queue.admit(server, table, client, queries.len())?;
     let depth = server.metrics.queue_depth(&table.name);
@@ -166,7 +166,7 @@ impl Queue {
         &mut self,
         server: &Server,
         table: &ResidentTable,
-        client: Client,
+        client: ClientAddress,
         queries: usize,
     ) -> Result<(), Problem> {
         let (config, max_batch) = (&server.config, table.max_batch());
@@ -241,7 +241,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Que
                     // First: who has the answer may ask at once for the place of these keys.
                     drop(keys);
                     // A client that has gone meanwhile has dropped its receiver.
-                    let _ = reply.send(Ok(Answered { words, memory }));
+                    let _ = reply.send(Ok(AnsweredBatch { words, memory }));
                 }
             }
             Err(EngineError::Query { index, reason }) if index < batch.len() => {

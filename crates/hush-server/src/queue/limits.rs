@@ -12,7 +12,7 @@ use axum::{
 use futures_util::TryStreamExt;
 use parking_lot::Mutex;
 
-use crate::{access::client::Client, problem::Problem, state::Server};
+use crate::{access::client::ClientAddress, problem::Problem, state::Server};
 
 /// The least memory that is set aside for a body, unless it cannot become as long.
 const FIRST_ALLOCATION: usize = 64 << 10;
@@ -27,7 +27,7 @@ pub(crate) struct Budget {
 struct LimitState {
     free: usize,
     /// What each client has, if anything.
-    taken: HashMap<Client, usize>,
+    taken: HashMap<ClientAddress, usize>,
 }
 
 impl Budget {
@@ -35,7 +35,7 @@ impl Budget {
         Budget { share, state: Mutex::new(LimitState { free: bytes, taken: HashMap::new() }) }
     }
 
-    fn take(&self, client: Client, bytes: usize) -> Result<(), Problem> {
+    fn take(&self, client: ClientAddress, bytes: usize) -> Result<(), Problem> {
         let mut state = self.state.lock();
         let taken = state.taken.get(&client).copied().unwrap_or(0);
         let Some(free) = state.free.checked_sub(bytes) else {
@@ -49,7 +49,7 @@ impl Budget {
         Ok(())
     }
 
-    fn give_back(&self, client: Client, bytes: usize) {
+    fn give_back(&self, client: ClientAddress, bytes: usize) {
         let mut state = self.state.lock();
         state.free += bytes;
         if let Entry::Occupied(mut taken) = state.taken.entry(client) {
@@ -64,12 +64,12 @@ impl Budget {
 /// What one request has taken of the budget; given back on drop.
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
-    client: Client,
+    client: ClientAddress,
     taken: usize,
 }
 
 impl Reservation {
-    fn none(budget: &Arc<Budget>, client: Client) -> Reservation {
+    fn none(budget: &Arc<Budget>, client: ClientAddress) -> Reservation {
         Reservation { budget: budget.clone(), client, taken: 0 }
     }
 
@@ -151,7 +151,7 @@ impl BodyBuffer {
 /// `too_large`, `throttled`, `overloaded`, `timeout`, or `invalid_request` if the client breaks off.
 pub(crate) async fn read_body(
     server: &Server,
-    client: Client,
+    client: ClientAddress,
     headers: &HeaderMap,
     body: Body,
     limit: usize,
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::problem::Code;
 
-    fn client(last: u8) -> Client {
+    fn client(last: u8) -> ClientAddress {
         IpAddr::from([10, 0, 0, last]).into()
     }
 

@@ -4,14 +4,14 @@ use std::{collections::HashMap, hash::Hash, time::Instant};
 
 use parking_lot::Mutex;
 
-use crate::{access::client::Client, config::Throttle};
+use crate::{access::client::ClientAddress, config::Throttle};
 
 /// Clients that are remembered at most. Beyond that, all that are not in debt are forgotten, or
 /// everybody: memory stays bounded, and the price is a fresh burst.
 const MAX_CLIENTS: usize = 1 << 16;
 
 /// One bucket for each client, or whatever is told apart, that asked lately.
-pub(crate) struct Buckets<K = Client> {
+pub(crate) struct Buckets<K = ClientAddress> {
     limit: Throttle,
     buckets: Mutex<HashMap<K, Bucket>>,
 }
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    fn client(number: u32) -> Client {
+    fn client(number: u32) -> ClientAddress {
         IpAddr::V4(number.into()).into()
     }
 

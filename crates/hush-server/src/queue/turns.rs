@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
-use crate::access::client::Client;
+use crate::access::client::ClientAddress;
 
 /// Waiting jobs of clients. A client's own are taken in order; clients are taken from in turn, one job each.
 pub(crate) struct Turns<T> {
     /// Those of each client that has any.
-    jobs: HashMap<Client, VecDeque<T>>,
+    jobs: HashMap<ClientAddress, VecDeque<T>>,
     /// The clients in `jobs`, the next one first.
-    order: VecDeque<Client>,
+    order: VecDeque<ClientAddress>,
     len: usize,
 }
 
@@ -26,19 +26,19 @@ impl<T> Turns<T> {
     }
 
     /// Jobs of one client.
-    pub(crate) fn of(&self, client: Client) -> usize {
+    pub(crate) fn of(&self, client: ClientAddress) -> usize {
         self.jobs.get(&client).map_or(0, VecDeque::len)
     }
 
     /// Jobs that are taken before the next one that `client` adds, if nobody else adds any: its own, and so many of each other.
-    pub(crate) fn ahead_of(&self, client: Client) -> usize {
+    pub(crate) fn ahead_of(&self, client: ClientAddress) -> usize {
         let own = self.of(client);
         let others = self.jobs.iter().filter(|(other, _)| **other != client);
         own + others.map(|(_, jobs)| jobs.len().min(own + 1)).sum::<usize>()
     }
 
     /// Adds a job behind the others of its client.
-    pub(crate) fn push(&mut self, client: Client, job: T) {
+    pub(crate) fn push(&mut self, client: ClientAddress, job: T) {
         let jobs = match self.jobs.entry(client) {
             Entry::Occupied(jobs) => jobs.into_mut(),
             Entry::Vacant(place) => {
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    fn client(last: u8) -> Client {
+    fn client(last: u8) -> ClientAddress {
         IpAddr::from([10, 0, 0, last]).into()
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{access::client::Client, config::ServerConfig, problem::Problem, queue::turns::Turns};
+use crate::{access::client::ClientAddress, config::ServerConfig, problem::Problem, queue::turns::Turns};
 
 /// Scans after which a query's own begins at the latest, however long they take: what is left of the one that goes on, and a full
 /// batch before its own in the last quarter of it. That is enough for batches to be full, and with its own, and what bodies and
@@ -60,7 +60,7 @@ impl ScanTime {
     pub(crate) fn admit<T>(
         &self,
         waiting: &Turns<T>,
-        client: Client,
+        client: ClientAddress,
         queries: usize,
         config: &ServerConfig,
         max_batch: usize,
@@ -95,7 +95,7 @@ mod tests {
     const BATCH: usize = 8;
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn client(last: u8) -> Client {
+    fn client(last: u8) -> ClientAddress {
         IpAddr::from([10, 0, 0, last]).into()
     }
 

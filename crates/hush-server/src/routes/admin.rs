@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::TableName;
 use crate::{
-    access::{caller::Caller, client::Client, tokens::Scope},
+    access::{caller::Caller, client::ClientAddress, tokens::Scope},
     operator::{KeptTable, Operator, OperatorError, Task, Upload},
     problem::{Code, Problem},
     queue::limits::read_body,
@@ -77,7 +77,7 @@ pub(super) async fn submit(
 
 /// Which tasks are asked for.
 #[derive(Deserialize)]
-pub(super) struct Page {
+pub(super) struct TaskPage {
     before: Option<u64>,
     limit: Option<usize>,
 }
@@ -86,7 +86,7 @@ pub(super) struct Page {
 pub(super) async fn tasks(
     State(server): State<Arc<Server>>,
     caller: Caller,
-    Query(Page { before, limit }): Query<Page>,
+    Query(TaskPage { before, limit }): Query<TaskPage>,
 ) -> Result<Json<Value>, Problem> {
     let most = limit.unwrap_or(MOST_TASKS).min(MOST_TASKS);
     let tasks = ask(&server, move |operator| Ok(operator.tasks(&caller, before, most))).await?;
@@ -163,7 +163,7 @@ pub(super) async fn append(
     // Nobody sends a part to an upload that is not the caller's.
     let (asking, asked) = (caller.clone(), id.clone());
     ask(&server, move |operator| operator.upload(&asking, &asked)).await?;
-    let client = Client::from(peer.ip());
+    let client = ClientAddress::from(peer.ip());
     let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;
     let appended = ask(&server, move |operator| operator.append(&caller, &id, offset, &bytes)).await;
     drop(memory);
@@ -208,7 +208,7 @@ fn of_path<T>(id: Id<T>, what: &'static str) -> Result<T, Problem> {
 
 async fn json_of(server: &Server, peer: SocketAddr, request: Request) -> Result<Value, Problem> {
     let (parts, body) = request.into_parts();
-    let client = Client::from(peer.ip());
+    let client = ClientAddress::from(peer.ip());
     let (bytes, _memory) = read_body(server, client, &parts.headers, body, MAX_REQUEST_BYTES).await?;
     serde_json::from_slice(&bytes)
         .map_err(|error| Problem::new(Code::InvalidRequest, format!("the body is no JSON: {error}")))

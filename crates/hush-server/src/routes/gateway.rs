@@ -24,7 +24,7 @@ use tower::Service;
 use super::check_content_type;
 use crate::{
     access::{
-        client::Client,
+        client::ClientAddress,
         gateway::{Gateway, OpenedRequest, Sealed},
         replays::Unanswered,
     },
@@ -63,7 +63,7 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let Inside { server, gateway, mut endpoints } = inside;
-    let client = Client::from(peer.ip());
+    let client = ClientAddress::from(peer.ip());
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers, REQUEST_TYPE)?;
     let (sealed, mut memory) = read_body(&server, client, &parts.headers, body, longest(&server)).await?;

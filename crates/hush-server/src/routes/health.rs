@@ -6,7 +6,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
-use super::tables::{Entry, entries};
+use super::tables::{TableEntry, entries};
 use crate::{
     access::{caller::Caller, tokens::Scope},
     metrics::collected::program,
@@ -61,7 +61,7 @@ pub(super) struct Info {
     version: &'static str,
     /// BLAKE3 of the program, in hex; null if it cannot be read.
     program: Option<&'static str>,
-    tables: Vec<Entry>,
+    tables: Vec<TableEntry>,
 }
 
 /// Returns version, program, tables and epochs: of the tables, those that the caller operates.

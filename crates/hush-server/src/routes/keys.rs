@@ -11,7 +11,7 @@ use hush_protocol::wire;
 
 use super::{admit, check_content_type};
 use crate::{
-    access::client::Client,
+    access::client::ClientAddress,
     keys::{self, KeyId},
     problem::{Code, Problem},
     queue::limits::read_body,
@@ -27,7 +27,7 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<StatusCode, Problem> {
     let id = key_id(hash)?;
-    let client = Client::from(peer.ip());
+    let client = ClientAddress::from(peer.ip());
     admit(&server, client)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers, wire::CONTENT_TYPE)?;

@@ -34,7 +34,7 @@ use tracing::{Instrument, field::Empty};
 pub(crate) use self::{host::Hosts, origins::Origins};
 pub use self::{host::host_name, origins::origin};
 use crate::{
-    access::{caller::Caller, client::Client, tokens::Scope},
+    access::{caller::Caller, client::ClientAddress, tokens::Scope},
     metrics::known,
     problem::{Code, Problem},
     relay::Uplink,
@@ -200,7 +200,7 @@ fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
 }
 
 /// Counts a request towards the queries of its client, or refuses it.
-fn admit(server: &Server, client: Client) -> Result<(), Problem> {
+fn admit(server: &Server, client: ClientAddress) -> Result<(), Problem> {
     server
         .buckets
         .as_ref()

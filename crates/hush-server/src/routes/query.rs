@@ -1,7 +1,7 @@
 //! `POST /v1/tables/{table}/query`: the only endpoint that costs a scan.
 
 use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::TableEntry},
     convert::Infallible,
     net::SocketAddr,
     sync::Arc,
@@ -23,11 +23,11 @@ use prost::Message;
 
 use super::{TableName, admit, check_content_type, resident};
 use crate::{
-    access::{caller::Caller, client::Client},
+    access::{caller::Caller, client::ClientAddress},
     keys::{self, KeyId, OpenedKeys},
     problem::Problem,
     queue::{
-        batch::{self, AnswerError, Answered, Reply},
+        batch::{self, AnswerError, AnsweredBatch, QueryReply},
         limits::{Reservation, read_body},
     },
     state::{ResidentTable, Server},
@@ -43,7 +43,7 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let (table, replaced) = resident(&server, &caller, name)?;
-    let client = Client::from(peer.ip());
+    let client = ClientAddress::from(peer.ip());
     admit(&server, client)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers, wire::CONTENT_TYPE)?;
@@ -109,8 +109,8 @@ async fn with_keys(
         // The length was checked, unless the engine contradicts itself.
         let id = KeyId::try_from(&*query.key_id).map_err(|_| Problem::internal())?;
         let opened = match found.entry(id) {
-            Entry::Occupied(known) => Arc::clone(known.get()),
-            Entry::Vacant(slot) => {
+            TableEntry::Occupied(known) => Arc::clone(known.get()),
+            TableEntry::Vacant(slot) => {
                 let opened = keys::find(server, table, spec, &id).await;
                 slot.insert(opened.map_err(|error| Problem::query_keys(error, index))?).clone()
             }
@@ -123,14 +123,14 @@ async fn with_keys(
 /// The pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
 /// the concatenation of messages is the encoding of all their fields. Piece by piece, no answer is
 /// in memory twice for longer than it takes to encode it.
-async fn collect(replies: Vec<Reply>, epoch: &[u8]) -> Result<Vec<WrittenPiece>, Problem> {
+async fn collect(replies: Vec<QueryReply>, epoch: &[u8]) -> Result<Vec<WrittenPiece>, Problem> {
     let epoch = Bytes::copy_from_slice(epoch);
     let header = QueryResponse { version: wire::VERSION, epoch, answers: Vec::new() };
     let mut pieces = vec![WrittenPiece { bytes: header.encode_to_vec(), _memory: None }];
     for (index, reply) in replies.into_iter().enumerate() {
         // A reply is dropped unsent only if the runtime goes down.
         let answered = reply.await.unwrap_or(Err(AnswerError::Internal));
-        let Answered { words, memory } = answered.map_err(|error| Problem::answer(error, index))?;
+        let AnsweredBatch { words, memory } = answered.map_err(|error| Problem::answer(error, index))?;
         let answers = vec![Answer { words: words.into() }];
         let bytes = QueryResponse { answers, ..QueryResponse::default() }.encode_to_vec();
         pieces.push(WrittenPiece { bytes, _memory: Some(memory) });

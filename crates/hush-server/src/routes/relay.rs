@@ -21,7 +21,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{admit, check_content_type};
 use crate::{
-    access::client::Client,
+    access::client::ClientAddress,
     problem::{Code, Problem},
     queue::limits::read_body,
     relay::{RELAYED_AT_ONCE, Relayed, Uplink},
@@ -69,7 +69,7 @@ pub(super) async fn keys(
     State(relay): State<Relay>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
 ) -> Result<Response, Problem> {
-    admit(&relay.server, Client::from(peer.ip()))?;
+    admit(&relay.server, ClientAddress::from(peer.ip()))?;
     let kept = || relay.keys.lock();
     let known =
         kept().as_ref().filter(|(since, _)| since.elapsed() < KEY_LIFETIME).map(|(_, keys)| keys.clone());
@@ -92,7 +92,7 @@ pub(super) async fn pass_on(
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let client = Client::from(peer.ip());
+    let client = ClientAddress::from(peer.ip());
     admit(&relay.server, client)?;
     let (parts, body) = request.into_parts();
     check_content_type(&parts.headers, REQUEST_TYPE)?;

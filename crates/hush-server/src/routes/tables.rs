@@ -25,12 +25,12 @@ use crate::{
 /// The list of tables.
 #[derive(Serialize)]
 pub(super) struct List {
-    tables: Vec<Entry>,
+    tables: Vec<TableEntry>,
 }
 
 /// One table of the list. One that is not resident has a name, and a reason if it failed.
 #[derive(Serialize)]
-pub(super) struct Entry {
+pub(super) struct TableEntry {
     name: Name,
     state: &'static str,
     epoch: Option<String>,
@@ -46,13 +46,13 @@ pub(super) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> J
 }
 
 /// Returns the tables with which the caller may do what `scope` is for.
-pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<Entry> {
+pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<TableEntry> {
     let without_table =
-        |name, state, reason| Entry { name, state, epoch: None, protocol: None, records: None, reason };
+        |name, state, reason| TableEntry { name, state, epoch: None, protocol: None, records: None, reason };
     let entry = |(name, slot)| match slot {
         Slot::Loading => without_table(name, "loading", None),
         Slot::Failed(reason) => without_table(name, "failed", Some(reason.to_string())),
-        Slot::Resident(table) => Entry {
+        Slot::Resident(table) => TableEntry {
             name,
             state: "resident",
             epoch: Some(hex::encode(table.served().epoch)),

@@ -40,7 +40,7 @@ struct SharedTables {
 
 #[derive(Default)]
 struct TableSlots {
-    slots: BTreeMap<Name, Slot>,
+    slots: BTreeMap<Name, TableSlot>,
     /// Replaced epochs that still answer, of all tables.
     replaced: Vec<Replaced>,
     /// How long they do; zero unless a server runs.
@@ -49,7 +49,7 @@ struct TableSlots {
 
 /// A name with or without its table.
 #[derive(Clone)]
-pub(crate) enum Slot {
+pub(crate) enum TableSlot {
     /// Announced; its queries are answered 503 until it is there.
     Loading,
     /// It will not be there: why, for everybody to read.
@@ -82,7 +82,7 @@ impl Tables {
     /// Announces a table that is still loading: the server is not ready until it is inserted.
     /// A resident table of that name goes, with its replaced epochs.
     pub fn announce(&self, name: &Name) {
-        self.put(name, Slot::Loading);
+        self.put(name, TableSlot::Loading);
     }
 
     /// Marks a table as failed until it is inserted or removed: its queries are answered 503. The server is not ready if no other
@@ -90,7 +90,7 @@ impl Tables {
     /// client that asks: it should say what is wrong, and nothing of the machine. A resident table of that name goes, with its
     /// replaced epochs.
     pub fn fail(&self, name: &Name, reason: &str) {
-        self.put(name, Slot::Failed(reason.into()));
+        self.put(name, TableSlot::Failed(reason.into()));
     }
 
     /// Makes a table resident, in place of one that was announced, that failed, or of its previous epoch.
@@ -107,8 +107,8 @@ impl Tables {
         let mut content = self.0.content.write();
         // Queries of an epoch that comes back are this one's again.
         let back = content.take_replaced(|old| old.name == *name && old.served().asked == asked);
-        let previous = content.slots.insert(name.clone(), Slot::Resident(table));
-        if let Some(Slot::Resident(old)) = &previous
+        let previous = content.slots.insert(name.clone(), TableSlot::Resident(table));
+        if let Some(TableSlot::Resident(old)) = &previous
             && old.served().asked != asked
             && !content.window.is_zero()
         {
@@ -139,9 +139,9 @@ impl Tables {
         for (_, table) in &damaged {
             // Another epoch may have taken its place meanwhile.
             if let Some(slot) = content.slots.get_mut(&table.name)
-                && matches!(slot, Slot::Resident(now) if Arc::ptr_eq(now, table))
+                && matches!(slot, TableSlot::Resident(now) if Arc::ptr_eq(now, table))
             {
-                *slot = Slot::Failed(FILES_CHANGED.into());
+                *slot = TableSlot::Failed(FILES_CHANGED.into());
             }
             drop(content.take_replaced(|old| std::ptr::eq(old, &**table)));
         }
@@ -165,7 +165,7 @@ impl Tables {
         gone.0.is_some()
     }
 
-    fn put(&self, name: &Name, slot: Slot) {
+    fn put(&self, name: &Name, slot: TableSlot) {
         let mut content = self.0.content.write();
         let gone = (content.slots.insert(name.clone(), slot), content.take_replaced(|old| old.name == *name));
         drop(content);
@@ -173,19 +173,19 @@ impl Tables {
     }
 
     /// What is under a name, and the replaced epochs of that table that still answer.
-    pub(crate) fn slot(&self, name: &str) -> Option<(Slot, Vec<Arc<ResidentTable>>)> {
+    pub(crate) fn slot(&self, name: &str) -> Option<(TableSlot, Vec<Arc<ResidentTable>>)> {
         let content = self.0.content.read();
         let replaced = content.answering().filter(|table| table.name == *name).cloned().collect();
         Some((content.slots.get(name)?.clone(), replaced))
     }
 
-    pub(crate) fn all(&self) -> Vec<(Name, Slot)> {
+    pub(crate) fn all(&self) -> Vec<(Name, TableSlot)> {
         self.0.content.read().slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
     }
 
     /// Whether a table is still to come.
     pub(crate) fn any_loading(&self) -> bool {
-        self.0.content.read().slots.values().any(|slot| matches!(slot, Slot::Loading))
+        self.0.content.read().slots.values().any(|slot| matches!(slot, TableSlot::Loading))
     }
 
     /// Whether a table answers.
@@ -197,8 +197,8 @@ impl Tables {
     pub(crate) fn failed(&self) -> Vec<(Name, Arc<str>)> {
         let content = self.0.content.read();
         let failed = content.slots.iter().filter_map(|(name, slot)| match slot {
-            Slot::Failed(reason) => Some((name.clone(), reason.clone())),
-            Slot::Loading | Slot::Resident(_) => None,
+            TableSlot::Failed(reason) => Some((name.clone(), reason.clone())),
+            TableSlot::Loading | TableSlot::Resident(_) => None,
         });
         failed.collect()
     }
@@ -234,8 +234,8 @@ impl Tables {
 impl TableSlots {
     fn resident(&self) -> impl Iterator<Item = &Arc<ResidentTable>> {
         self.slots.values().filter_map(|slot| match slot {
-            Slot::Resident(table) => Some(table),
-            Slot::Loading | Slot::Failed(_) => None,
+            TableSlot::Resident(table) => Some(table),
+            TableSlot::Loading | TableSlot::Failed(_) => None,
         })
     }
 

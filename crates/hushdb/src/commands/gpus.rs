@@ -11,14 +11,14 @@ use crate::report;
 pub(crate) struct Gpus {
     /// Version of CUDA that the driver has.
     pub(crate) driver: Option<String>,
-    pub(crate) devices: Vec<Gpu>,
+    pub(crate) devices: Vec<GpuReport>,
     /// Why no GPU is used, if so.
     pub(crate) unused_because: Option<String>,
 }
 
 /// One of them.
 #[derive(Serialize)]
-pub(crate) struct Gpu {
+pub(crate) struct GpuReport {
     name: String,
     capability: String,
     multiprocessors: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Gpu {
     pub(crate) free_bytes: Result<usize, String>,
 }
 
-impl fmt::Display for Gpu {
+impl fmt::Display for GpuReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, capability, multiprocessors, memory_bytes, free_bytes } = self;
         write!(f, "{name}, compute capability {capability}, {multiprocessors} multiprocessors, ")?;
@@ -45,7 +45,7 @@ impl fmt::Display for Gpu {
 pub(crate) fn gpus() -> Gpus {
     use hush_cuda::device::{Device, DeviceInfo};
     let used = hush_engine::open_devices();
-    let describe = |info: &DeviceInfo, device: Result<&Device, String>| Gpu {
+    let describe = |info: &DeviceInfo, device: Result<&Device, String>| GpuReport {
         name: info.name.clone(),
         capability: format!("{}.{}", info.capability.0, info.capability.1),
         multiprocessors: info.multiprocessors,

@@ -15,7 +15,7 @@ use hush_ops::{
 use prost::bytes::Bytes;
 use rayon::prelude::*;
 
-use super::{hint::Source, pack_noise, pieces::Worker, plaintext_files::content};
+use super::{hint::HintSource, pack_noise, pieces::Worker, plaintext_files::content};
 use crate::builder::BuildError;
 
 /// Computes plaintexts of one database.
@@ -24,7 +24,7 @@ use crate::builder::BuildError;
 pub(in crate::builder) struct ChainedWorker<'a, B: ColumnOps> {
     params: ColumnParams,
     shape: PackShape,
-    source: Source<'a, B>,
+    source: HintSource<'a, B>,
     ring: B::Ring,
     plan: B::ChainPlan,
     /// For what is done on the host.
@@ -33,7 +33,7 @@ pub(in crate::builder) struct ChainedWorker<'a, B: ColumnOps> {
 
 impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
     pub(in crate::builder) fn open(
-        source: Source<'a, B>,
+        source: HintSource<'a, B>,
         params: &ColumnParams,
         shape: &PackShape,
         seed: PublicSeed,

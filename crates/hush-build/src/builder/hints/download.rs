@@ -9,7 +9,7 @@ use hush_store::snapshot::MappedOutput;
 use prost::bytes::Bytes;
 
 use super::{
-    hint::{Source, step_rows, steps},
+    hint::{HintSource, step_rows, steps},
     pieces::{Pieces, Worker},
 };
 use crate::builder::BuildError;
@@ -52,7 +52,7 @@ impl Pieces for HintFile<'_> {
 
 /// Computes steps of rows. At 32 bits a word is as it is, little-endian.
 pub(in crate::builder) struct DownloadWorker<'a, B: LweOps> {
-    pub(in crate::builder) source: Source<'a, B>,
+    pub(in crate::builder) source: HintSource<'a, B>,
     /// Of a word.
     pub(in crate::builder) bits: u32,
 }

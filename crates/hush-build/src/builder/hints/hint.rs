@@ -16,14 +16,14 @@ use crate::builder::BuildError;
 pub(crate) const STEP_ROWS: usize = 4 * GROUP_ROWS;
 
 /// Where hints come from: a database on a backend.
-pub(in crate::builder) struct Source<'a, B: LweOps> {
+pub(in crate::builder) struct HintSource<'a, B: LweOps> {
     pub(in crate::builder) backend: &'a B,
     pub(in crate::builder) db: B::Db,
     pub(in crate::builder) matrix: PublicMatrix,
     pub(in crate::builder) rows: usize,
 }
 
-impl<'a, B: LweOps> Source<'a, B> {
+impl<'a, B: LweOps> HintSource<'a, B> {
     /// The database of `rows` rows in the file at `path`.
     pub(in crate::builder) fn open(
         backend: &'a B,

@@ -13,7 +13,7 @@ use hush_store::snapshot::MappedOutput;
 use prost::bytes::Bytes;
 
 use super::{
-    hint::Source,
+    hint::HintSource,
     pieces::{Pieces, Worker},
 };
 use crate::builder::{
@@ -79,7 +79,7 @@ impl Pieces for LiftedFile<'_> {
 /// Memory: the hint of one tile of columns in both forms, for 16 columns of N = 4096 and n = 1280 0.9 GiB with two limbs and
 /// 1.25 GiB with three.
 pub(in crate::builder) struct LiftedWorker<'a, B: PackOps> {
-    source: Source<'a, B>,
+    source: HintSource<'a, B>,
     ring: B::Ring,
     shape: PackShape,
     tiling: NttTiling,
@@ -87,7 +87,7 @@ pub(in crate::builder) struct LiftedWorker<'a, B: PackOps> {
 
 impl<'a, B: PackOps> LiftedWorker<'a, B> {
     pub(in crate::builder) fn open(
-        source: Source<'a, B>,
+        source: HintSource<'a, B>,
         params: &RingParams,
         shape: &PackShape,
     ) -> Result<Self, BuildError> {

@@ -20,18 +20,18 @@ use hush_store::snapshot::{
 use super::{
     chained::ChainedWorker,
     download::{DownloadWorker, HintFile},
-    hint::{Source, steps},
+    hint::{HintSource, steps},
     lifted::{LiftedFile, LiftedWorker},
     pieces::{Pieces, Stage, StageContext, Worker},
     plaintext_files::PlaintextFiles,
-    words::{WHOLE, Words},
+    words::{HintWords, WHOLE},
 };
 use crate::builder::BuildError;
 
 /// What computes pieces of a product from the database of `source`.
 pub(in crate::builder) fn worker<'a, B: Steps>(
     product: &HintProduct,
-    source: Source<'a, B>,
+    source: HintSource<'a, B>,
     seed: PublicSeed,
     cpu: &'a Cpu,
 ) -> Result<Box<dyn Worker + 'a>, BuildError> {
@@ -71,8 +71,9 @@ impl<'a> HintStage<'a> {
         }
         let matrix = PublicMatrix::new(seed, shape);
         let (cpu, path) = (self.context.cpu, self.context.writer.path(name));
-        let open =
-            |backend: &&'b B| worker(&plan.product, Source::open(*backend, matrix, rows, &path)?, seed, cpu);
+        let open = |backend: &&'b B| {
+            worker(&plan.product, HintSource::open(*backend, matrix, rows, &path)?, seed, cpu)
+        };
         let workers = |most| backends.iter().take(most).map(open).collect();
         match &plan.product {
             HintProduct::Download { bits } => {
@@ -107,9 +108,9 @@ impl<'a> HintStage<'a> {
         backends: &[&'b B],
     ) -> Result<(), BuildError> {
         let (matrix, rows) = (PublicMatrix::new(self.seed, self.plan.matrix), self.plan.rows);
-        let (writer, words) = (self.context.writer, Words::new(rows, matrix.n()));
+        let (writer, words) = (self.context.writer, HintWords::new(rows, matrix.n()));
         let open = |backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
-            let source = Source::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
+            let source = HintSource::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
             Ok(Box::new(DownloadWorker { source, bits: WHOLE }))
         };
         let name = ("hint", "rows");

@@ -11,11 +11,11 @@ use crate::builder::layout::filter_block::{FilterBlock, FilterSize, Seeds, SlotS
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::builder) struct Task {
     #[prost(oneof = "What", tags = "1, 2")]
-    pub(super) what: Option<What>,
+    pub(super) what: Option<HintTaskKind>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum What {
+pub(super) enum HintTaskKind {
     #[prost(message, tag = "1")]
     Hint(HintTask),
     #[prost(message, tag = "2")]
@@ -83,7 +83,7 @@ impl Task {
         let folder = Bytes::copy_from_slice(folder.as_os_str().as_bytes());
         let (start, end) = (pieces.start as u64, pieces.end as u64);
         let task = HintTask { folder, segment: segment as u64, is_first, start, end };
-        Self { what: Some(What::Hint(task)) }
+        Self { what: Some(HintTaskKind::Hint(task)) }
     }
 
     /// Filters of blocks of `size`, of each of which the seed comes, and the slots.
@@ -105,7 +105,7 @@ impl Task {
             symbol_bytes: size_of::<S>() as u64,
             blocks: blocks.iter().map(block).collect(),
         };
-        Self { what: Some(What::Filters(task)) }
+        Self { what: Some(HintTaskKind::Filters(task)) }
     }
 
     pub(in crate::builder) fn to_bytes(&self) -> Bytes {

@@ -14,13 +14,13 @@ use crate::builder::BuildError;
 pub(in crate::builder) const WHOLE: u32 = u32::BITS;
 
 /// All words of a hint of `rows` rows, in memory.
-pub(in crate::builder) struct Words {
+pub(in crate::builder) struct HintWords {
     words: Mutex<Vec<u32>>,
     rows: usize,
     n: usize,
 }
 
-impl Words {
+impl HintWords {
     pub(in crate::builder) fn new(rows: usize, n: usize) -> Self {
         Self { words: Mutex::new(vec![0; rows * n]), rows, n }
     }
@@ -36,7 +36,7 @@ impl Words {
     }
 }
 
-impl Pieces for Words {
+impl Pieces for HintWords {
     fn count(&self) -> usize {
         steps(self.rows)
     }

@@ -14,9 +14,9 @@ use prost::{Message, bytes::Bytes};
 
 use super::{
     download::DownloadWorker,
-    hint::Source,
+    hint::HintSource,
     product::worker,
-    task::{BlockTask, FilterTask, HintTask, Task, What},
+    task::{BlockTask, FilterTask, HintTask, HintTaskKind, Task},
     words::WHOLE,
 };
 use crate::builder::{
@@ -30,9 +30,9 @@ use crate::builder::{
 /// [`BuildError::Crew`] if it is none, or its table is not to be seen here; those of what is computed.
 pub fn work(task: Bytes, cpu: &Cpu) -> Result<Vec<Bytes>, BuildError> {
     match Task::decode(task).ok().and_then(|task| task.what) {
-        Some(What::Hint(task)) => task.done(cpu),
-        Some(What::Filters(task)) if task.symbol_bytes == 1 => task.done::<u8>(cpu),
-        Some(What::Filters(task)) => task.done::<u32>(cpu),
+        Some(HintTaskKind::Hint(task)) => task.done(cpu),
+        Some(HintTaskKind::Filters(task)) if task.symbol_bytes == 1 => task.done::<u8>(cpu),
+        Some(HintTaskKind::Filters(task)) => task.done::<u32>(cpu),
         None => Err(BuildError::Crew("this is no task of a build".into())),
     }
 }
@@ -52,10 +52,10 @@ impl HintTask {
         let matrix = |shape| PublicMatrix::new(seed, shape);
         let plan = params.segments().get(segment).and_then(|segment| segment.hint()).ok_or_else(none)?;
         let path = |name| dir.join(segment_file(segment, name));
-        let first = || Source::open(cpu, matrix(plan.matrix), plan.rows, &path(DB_FILE));
+        let first = || HintSource::open(cpu, matrix(plan.matrix), plan.rows, &path(DB_FILE));
         let source = match &plan.second {
             Some(second) if !self.is_first => {
-                Source::open(cpu, matrix(second.matrix), second.tiling.rows(), &path(SECOND_DB_FILE))?
+                HintSource::open(cpu, matrix(second.matrix), second.tiling.rows(), &path(SECOND_DB_FILE))?
             }
             _ => first()?,
         };

@@ -13,7 +13,7 @@ use hush_store::snapshot::SegmentWriter;
 use rayon::prelude::*;
 
 use super::{
-    blocks::{Blocks, Digest, Encode, Solver},
+    blocks::{BlockFilters, Digest, Encode, Solver},
     members::Members,
 };
 use crate::builder::{BuildError, Crew, Written};
@@ -37,14 +37,14 @@ pub(in crate::builder) struct Beside<'a> {
 }
 
 /// Keys that have found their blocks in a segment.
-pub(in crate::builder) struct Placed {
+pub(in crate::builder) struct PlacedKeys {
     pub(in crate::builder) shape: SegmentShape,
     /// The keys of every entry.
     by_entry: Vec<Vec<u32>>,
     lanes: LaneMap,
 }
 
-impl Placed {
+impl PlacedKeys {
     /// How many keys they are.
     pub(in crate::builder) fn keys(&self) -> usize {
         self.by_entry.iter().map(Vec::len).sum()
@@ -101,7 +101,7 @@ impl Beside<'_> {
         &self,
         keys: &[u32],
         shape: SegmentShape,
-    ) -> Result<Option<Placed>, BuildError> {
+    ) -> Result<Option<PlacedKeys>, BuildError> {
         let (lanes, filter, by_entry) =
             (shape.lanes(), self.filter(shape), self.by_entry(keys, shape.entries));
         let capacity = WrappedFilter::capacity(self.filter, shape.shape.columns);
@@ -127,7 +127,7 @@ impl Beside<'_> {
         let found: Option<Vec<_>> = found.into_iter().collect();
         Ok(found.map(|found| {
             let (seeds, thresholds): (Vec<u8>, Vec<Vec<u8>>) = found.into_iter().unzip();
-            Placed { shape, by_entry, lanes: LaneMap { seeds, thresholds: thresholds.concat() } }
+            PlacedKeys { shape, by_entry, lanes: LaneMap { seeds, thresholds: thresholds.concat() } }
         }))
     }
 
@@ -135,11 +135,11 @@ impl Beside<'_> {
     pub(in crate::builder) fn write(
         &self,
         segment: &SegmentParams,
-        placed: &Placed,
+        placed: &PlacedKeys,
         encode: &Encode<'_>,
         writer: &SegmentWriter<'_>,
     ) -> Result<Written, BuildError> {
-        let Placed { shape, by_entry, lanes } = placed;
+        let PlacedKeys { shape, by_entry, lanes } = placed;
         let keys =
             by_entry.iter().enumerate().flat_map(|(entry, keys)| keys.iter().map(move |&key| (entry, key)));
         let block = |(entry, key)| (lanes.block_of(&(self.digest)(key), entry, shape.lanes()) as u32, key);
@@ -151,7 +151,7 @@ impl Beside<'_> {
         let &Self { digest, cpu, crew, progress, .. } = self;
         let release = &|| ();
         let (members, shape) = (&members, shape.shape);
-        let blocks = Blocks { members, shape, digest, encode, solver, release, cpu, crew, progress };
+        let blocks = BlockFilters { members, shape, digest, encode, solver, release, cpu, crew, progress };
         Ok(blocks.write(segment, writer)?.0)
     }
 }

@@ -23,7 +23,7 @@ use super::{
     filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol},
     members::Members,
     plain_slots::PlainSlots,
-    ring::{self, Place},
+    ring::{self, SymbolPlace},
     word_slots::WordSlots,
 };
 use crate::builder::{
@@ -80,7 +80,7 @@ impl Solver<'_> {
 }
 
 /// The filters of all blocks of a segment.
-pub(in crate::builder) struct Blocks<'a> {
+pub(in crate::builder) struct BlockFilters<'a> {
     /// The keys of every block.
     pub(in crate::builder) members: &'a Members,
     pub(in crate::builder) shape: TableShape,
@@ -192,7 +192,7 @@ impl BlockSlots for RingSlots<'_> {
     }
 }
 
-impl Blocks<'_> {
+impl BlockFilters<'_> {
     /// Builds every block and writes the database; returns the seeds under which the blocks could be built.
     pub(in crate::builder) fn write(
         &self,
@@ -223,7 +223,7 @@ impl Blocks<'_> {
                 let (words, release) = scratch.shared();
                 let solved = WordSlots::new(words, columns * size);
                 let seeds = self.solve(&RingSlots { table: &table, solved: &solved }, release)?;
-                let fill = |place: Place, symbols: &mut [u32]| {
+                let fill = |place: SymbolPlace, symbols: &mut [u32]| {
                     let first = place.row * size + place.plane * table.ring().degree();
                     solved.read(place.block, first, symbols);
                 };

@@ -84,7 +84,7 @@ pub(in crate::builder) fn shapes(
 }
 
 /// Changes beside a base, of which `seed`, `block_map` and `filter` are.
-pub(in crate::builder) struct Delta<'a> {
+pub(in crate::builder) struct ChangeLayout<'a> {
     /// Their values as they are in slots.
     pub(in crate::builder) changes: &'a Changes,
     pub(in crate::builder) room: usize,
@@ -96,7 +96,7 @@ pub(in crate::builder) struct Delta<'a> {
     pub(in crate::builder) progress: &'a dyn Progress,
 }
 
-impl Delta<'_> {
+impl ChangeLayout<'_> {
     /// Writes segment `first` of `table` and those behind it, which are those of changes.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Delta<'_> {
             progress.start("filter", keys.len() as u64, "changes");
             let (segment, writer) = (&table.segments()[first + index], writer.segment(first + index));
             let written = beside.write(segment, &placed, &encode, &writer)?;
-            laid.push((placed.segment(Role::Delta, room as u64), written));
+            laid.push((placed.segment(Role::ChangeLayout, room as u64), written));
         }
         Ok(laid)
     }

@@ -13,8 +13,8 @@ use hush_store::{
 };
 use rayon::prelude::*;
 
-use super::ring::{self, Place};
-use crate::builder::{BuildError, Laid, Written, shape::plan::Plan};
+use super::ring::{self, SymbolPlace};
+use crate::builder::{BuildError, LaidTable, Written, shape::plan::Plan};
 
 /// Writes every record into its slot.
 pub(in crate::builder) fn lay_out(
@@ -23,14 +23,14 @@ pub(in crate::builder) fn lay_out(
     writer: &SegmentWriter<'_>,
     cpu: &Cpu,
     progress: &dyn Progress,
-) -> Result<Laid, BuildError> {
+) -> Result<LaidTable, BuildError> {
     let (slot, params) = (plan.slot, plan.params.clone());
     let shape = params.facts().shape;
     let (db, whitening) = match params.database() {
         Database::Bytes(_) => (write_bytes(records, slot, shape, writer, cpu, progress)?, None),
         Database::Slots => (write_slots(records, slot, shape, writer, progress)?, None),
         Database::Plaintexts(table) => {
-            let fill = |place: Place, symbols: &mut [u32]| {
+            let fill = |place: SymbolPlace, symbols: &mut [u32]| {
                 let index = layout::index_at(&shape, place.block, place.row);
                 if index >= records.len() {
                     return;
@@ -46,7 +46,7 @@ pub(in crate::builder) fn lay_out(
             (db, Some(seed))
         }
     };
-    Ok(Laid { params, slot, lookup: Lookup::Index, base: Written { db, whitening }, beside: Vec::new() })
+    Ok(LaidTable { params, slot, lookup: Lookup::Index, base: Written { db, whitening }, beside: Vec::new() })
 }
 
 /// Writes slot after slot.

@@ -15,13 +15,13 @@ use hush_store::snapshot::{Changes, SnapshotWriter};
 use rayon::prelude::*;
 
 use super::{
-    beside::{Beside, Placed, encode_part},
-    blocks::{Blocks, Digest, Solver},
-    delta::Delta,
+    beside::{Beside, PlacedKeys, encode_part},
+    blocks::{BlockFilters, Digest, Solver},
+    delta::ChangeLayout,
     members::Members,
 };
 use crate::builder::{
-    BuildError, Crew, Laid, Lengths, Plan, Written,
+    BuildError, Crew, LaidTable, Lengths, Plan, Written,
     shape::segment_shapes::{SegmentShapes, divisible},
 };
 
@@ -42,7 +42,7 @@ pub(in crate::builder) fn lay_out(
     writer: &SnapshotWriter,
     (cpu, crew): (&Cpu, Option<&dyn Crew>),
     progress: &dyn Progress,
-) -> Result<Option<Laid>, BuildError> {
+) -> Result<Option<LaidTable>, BuildError> {
     let seed = plan.kept.as_ref().map_or(*records.seed(), |kept| kept.keys.seed);
     let digest = |key: u32| digest(records, plan.by_key, &seed, key);
     let keys = KeyLayout { records, plan, digest: &digest, cpu, crew, progress };
@@ -65,7 +65,8 @@ pub(in crate::builder) fn lay_out(
     let solver = Solver::Base { filter, seeds };
     let (shape, release) = (params.facts().shape, &|| records.release());
     let (members_of, digest, encode) = (&members, &digest, &encode);
-    let blocks = Blocks { members: members_of, shape, digest, encode, solver, release, cpu, crew, progress };
+    let blocks =
+        BlockFilters { members: members_of, shape, digest, encode, solver, release, cpu, crew, progress };
     let (base, seeds) = blocks.write(params.base(), &writer.segment(0))?;
     block_map.seeds = seeds;
     drop(members);
@@ -86,7 +87,7 @@ pub(in crate::builder) fn lay_out(
         let params_of = |params: TableParams, shape| params.with_segment(shape);
         params = shapes.iter().copied().try_fold(params, params_of)?;
         let (seed, block_map, filter) = (&seed, &block_map, plan.filter);
-        let delta = Delta { changes, room, seed, block_map, filter, cpu, crew, progress };
+        let delta = ChangeLayout { changes, room, seed, block_map, filter, cpu, crew, progress };
         beside.extend(delta.lay_out(&params, first, &shapes, plan.longest(), writer)?);
     }
     let keys = KeyLookup {
@@ -96,7 +97,7 @@ pub(in crate::builder) fn lay_out(
         block_seeds: block_map.seeds,
     };
     let lookup = if plan.by_key { Lookup::Key(keys) } else { Lookup::Position(keys) };
-    Ok(Some(Laid { params, slot: plan.slot, lookup, base, beside }))
+    Ok(Some(LaidTable { params, slot: plan.slot, lookup, base, beside }))
 }
 
 /// The digest of a key: of that of a record, or of its position.
@@ -216,7 +217,7 @@ impl KeyLayout<'_> {
         params: &TableParams,
         block_map: &BlockMap,
         part: Range<usize>,
-    ) -> Result<Placed, BuildError> {
+    ) -> Result<PlacedKeys, BuildError> {
         let (keys, beside) = (self.longer_than(part.start), self.beside(params, block_map));
         let fullest = |entries| beside.fullest(&keys, entries);
         for candidate in SegmentShapes::beside(params, self.plan.filter).of_slots(part.len(), fullest) {
@@ -232,7 +233,7 @@ impl KeyLayout<'_> {
         &self,
         params: &TableParams,
         block_map: &BlockMap,
-    ) -> Result<Option<Vec<Placed>>, BuildError> {
+    ) -> Result<Option<Vec<PlacedKeys>>, BuildError> {
         let beside = self.beside(params, block_map);
         let shapes = self.plan.kept.iter().flat_map(|kept| &kept.tiers);
         let place = |(part, &shape): (Range<usize>, _)| beside.place(&self.longer_than(part.start), shape);
@@ -244,7 +245,7 @@ impl KeyLayout<'_> {
         &self,
         params: &TableParams,
         block_map: &BlockMap,
-        placed: Placed,
+        placed: PlacedKeys,
         part: Range<usize>,
         writer: &SnapshotWriter,
     ) -> Result<(Segment, Written), BuildError> {

@@ -12,7 +12,7 @@ use hush_store::snapshot::{FileEntry, Identity, MappedOutput, State};
 use crate::builder::BuildError;
 
 /// A table laid out, before the hint.
-pub(in crate::builder) struct Laid {
+pub(in crate::builder) struct LaidTable {
     pub(in crate::builder) params: TableParams,
     pub(in crate::builder) slot: SlotFormat,
     pub(in crate::builder) lookup: Lookup,
@@ -37,7 +37,7 @@ impl Written {
     }
 }
 
-impl Laid {
+impl LaidTable {
     /// Makes the databases durable, and a state of it all.
     pub(in crate::builder) fn finish(
         self,

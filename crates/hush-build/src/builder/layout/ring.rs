@@ -19,7 +19,7 @@ const TASK_ROWS: usize = 4;
 
 /// A part of a slot that lies in one plaintext.
 #[derive(Clone, Copy)]
-pub(in crate::builder) struct Place {
+pub(in crate::builder) struct SymbolPlace {
     pub(in crate::builder) block: usize,
     pub(in crate::builder) row: usize,
     pub(in crate::builder) plane: usize,
@@ -31,7 +31,7 @@ pub(in crate::builder) fn write_db(
     db: &MappedOutput,
     cpu: &Cpu,
     progress: &dyn Progress,
-    fill: &(dyn Fn(Place, &mut [u32]) + Sync),
+    fill: &(dyn Fn(SymbolPlace, &mut [u32]) + Sync),
 ) -> Result<WhiteningSeed, BuildError> {
     let mut seed = [0; 32];
     Csprng::from_os().fill_bytes(&mut seed);
@@ -132,7 +132,7 @@ impl Tiles<'_> {
 struct Plaintexts<'a> {
     table: &'a RingTable,
     whitening: Whitening,
-    fill: &'a (dyn Fn(Place, &mut [u32]) + Sync),
+    fill: &'a (dyn Fn(SymbolPlace, &mut [u32]) + Sync),
 }
 
 impl Plaintexts<'_> {
@@ -148,7 +148,7 @@ impl Plaintexts<'_> {
             if block >= self.table.shape().blocks {
                 break;
             }
-            let place = Place { block, row, plane };
+            let place = SymbolPlace { block, row, plane };
             if stride == 1 {
                 (self.fill)(place, &mut plaintext[lane * length..][..length]);
                 continue;

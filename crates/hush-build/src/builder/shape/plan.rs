@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     /// How many changes there is to be room for, if any.
     pub(in crate::builder) room: Option<usize>,
     /// The geometry that is to stay, if one is.
-    pub(in crate::builder) kept: Option<Kept>,
+    pub(in crate::builder) kept: Option<KeptGeometry>,
     /// The table, as far as it is known before keys are hashed.
     pub(crate) params: TableParams,
     /// Why it is this one, if there was a choice.
@@ -55,7 +55,7 @@ pub(crate) struct Plan {
 }
 
 /// What is to stay of a table, so that queries of it can be answered.
-pub(in crate::builder) struct Kept {
+pub(in crate::builder) struct KeptGeometry {
     /// The base alone.
     pub(in crate::builder) base: TableParams,
     pub(in crate::builder) keys: KeyLookup,
@@ -87,7 +87,7 @@ impl Plan {
             scheme: Scheme::of(previous),
             ends: previous.tier_ends(),
             room: options.room(lengths.records()),
-            kept: Some(Kept { base, keys, tiers: shapes(tiers), changes: shapes(changes) }),
+            kept: Some(KeptGeometry { base, keys, tiers: shapes(tiers), changes: shapes(changes) }),
             params: previous.params().ok()?,
             choice: None,
         })

@@ -159,7 +159,7 @@ impl TableSize {
         &self,
         lengths: &Lengths,
         options: &BuildOptions,
-        room: &Room,
+        room: &DiskRoom,
         note: impl Fn(&str),
     ) -> Result<(), BuildError> {
         let why = || self.why(lengths, options);
@@ -173,7 +173,7 @@ impl TableSize {
         Ok(())
     }
 
-    fn check(&self, room: &Room, why: impl FnOnce() -> String) -> Result<(), BuildError> {
+    fn check(&self, room: &DiskRoom, why: impl FnOnce() -> String) -> Result<(), BuildError> {
         let (disk, memory) = (self.files + self.kept + self.scratch, self.resident + self.working);
         let lacks = [("disk", disk, room.disk), ("memory", memory, room.memory)];
         let lack = lacks.into_iter().find_map(|(what, needed, free)| {
@@ -223,12 +223,12 @@ impl fmt::Display for TableSize {
 }
 
 /// What a build may take: nothing where the system does not say.
-pub(in crate::builder) struct Room {
+pub(in crate::builder) struct DiskRoom {
     disk: Option<usize>,
     memory: Option<usize>,
 }
 
-impl Room {
+impl DiskRoom {
     /// On the disk of `folder`, and in memory.
     pub(in crate::builder) fn here(folder: &Path) -> Self {
         Self {
@@ -367,7 +367,7 @@ mod tests {
             lengths[0] = longest;
             let (records, options) = (spooled(&lengths, true), options(Protocol::Simple));
             let (size, told) = (size_of_table(&records, true, &options), Cell::new(0));
-            let room = Room { disk: None, memory: None };
+            let room = DiskRoom { disk: None, memory: None };
             let note = |line: &str| {
                 assert!(
                     line.starts_with("on disk that is ") && line.contains(" times the records: every value "),
@@ -404,7 +404,7 @@ mod tests {
         let size = size_of_table(&records, true, &options);
         let (disk, memory) = (size.files + size.scratch, size.resident + size.working);
         assert!(memory > size.resident);
-        let check = |disk, memory| size.check(&Room { disk, memory }, || "because".into());
+        let check = |disk, memory| size.check(&DiskRoom { disk, memory }, || "because".into());
         for enough in [(None, None), (Some(disk), Some(memory)), (Some(disk), None), (None, Some(memory))] {
             check(enough.0, enough.1).unwrap();
         }
@@ -423,7 +423,7 @@ mod tests {
     fn what_is_forced_is_not_refused() {
         let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
         let size = size_of_table(&records, true, &options);
-        let none = Room { disk: Some(0), memory: Some(0) };
+        let none = DiskRoom { disk: Some(0), memory: Some(0) };
         let admitted = |options| size.admit(&Lengths::of(&records), options, &none, |line| panic!("{line}"));
         assert!(matches!(admitted(&options), Err(BuildError::NoRoom(_))));
         admitted(&BuildOptions { force_size: true, ..options.clone() }).unwrap();

@@ -25,44 +25,44 @@ const FILE_MARK_WORDS: usize = 2;
 const MAX_FILE_HEAD_WORDS: usize = 16;
 
 /// A message: its metadata, and its body.
-type Parts = (Vec<u8>, Vec<u8>);
+type MessageParts = (Vec<u8>, Vec<u8>);
 
 /// The messages of an input: first the schema, then dictionaries and batches.
 pub(crate) enum Messages {
-    Stream(Stream),
-    File(Blocks),
+    Stream(MessageStream),
+    File(FileBlocks),
 }
 
 impl Messages {
     pub(crate) fn of_stream(text: Text) -> Self {
-        Self::Stream(Stream { text, is_file: false, ahead: None })
+        Self::MessageStream(MessageStream { text, is_file: false, ahead: None })
     }
 
     /// Of a file of so many bytes.
     pub(crate) fn of_file(file: File, bytes: u64) -> Self {
-        Self::File(Blocks { file, bytes, read: 0, blocks: Vec::new().into_iter() })
+        Self::File(FileBlocks { file, bytes, read: 0, blocks: Vec::new().into_iter() })
     }
 
     /// The schema, which is read first.
     pub(crate) fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         match self {
-            Self::Stream(stream) => stream.schema(),
+            Self::MessageStream(stream) => stream.schema(),
             Self::File(blocks) => blocks.schema(),
         }
     }
 
     /// The next message; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Parts>, ArrowError> {
+    pub(crate) fn next(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         match self {
-            Self::Stream(stream) => stream.next(),
+            Self::MessageStream(stream) => stream.next(),
             Self::File(blocks) => blocks.next(),
         }
     }
 
     pub(crate) fn progress(&self) -> Progress {
         match self {
-            Self::Stream(stream) => stream.text.progress(),
-            Self::File(Blocks { bytes, read, .. }) => {
+            Self::MessageStream(stream) => stream.text.progress(),
+            Self::File(FileBlocks { bytes, read, .. }) => {
                 Progress { read: *read, total: Some(*bytes), unit: ProgressUnit::Bytes }
             }
         }
@@ -70,14 +70,14 @@ impl Messages {
 }
 
 /// A stream. A file is one too, between its mark and its footer, as most writers make it.
-pub(crate) struct Stream {
+pub(crate) struct MessageStream {
     text: Text,
     is_file: bool,
     /// A word that was read too much.
     ahead: Option<[u8; 4]>,
 }
 
-impl Stream {
+impl MessageStream {
     fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         self.begin()?;
         let is_file = self.is_file;
@@ -122,7 +122,7 @@ impl Stream {
     }
 
     /// The next message; `None` at the mark that ends the stream. A stream that just stops may be all that a writer got done.
-    fn message(&mut self) -> Result<Option<Parts>, ArrowError> {
+    fn message(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         // Writers before 2019 leave the mark out.
         let length = match self.word()? {
             ARROW_CONTINUATION => self.word()?,
@@ -141,7 +141,7 @@ impl Stream {
         Ok(Some((metadata, body)))
     }
 
-    fn next(&mut self) -> Result<Option<Parts>, ArrowError> {
+    fn next(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         let next = self.message()?;
         if next.is_none() {
             self.end()?;
@@ -160,14 +160,14 @@ impl Stream {
 }
 
 /// A file, as its footer has it.
-pub(crate) struct Blocks {
+pub(crate) struct FileBlocks {
     file: File,
     bytes: u64,
     read: u64,
     blocks: IntoIter<Block>,
 }
 
-impl Blocks {
+impl FileBlocks {
     fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         const TAIL: u64 = 4 + ARROW_FILE_MARK.len() as u64;
         let start = self.bytes.checked_sub(TAIL).ok_or_else(|| damaged(NO_FOOTER))?;
@@ -190,7 +190,7 @@ impl Blocks {
         Ok(Arc::new(try_fb_to_schema(schema)?))
     }
 
-    fn next(&mut self) -> Result<Option<Parts>, ArrowError> {
+    fn next(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         let Some(block) = self.blocks.next() else {
             self.read = self.bytes;
             return Ok(None);

@@ -29,7 +29,7 @@ use crate::{
         arrow::{
             messages::{CUT_OFF, MAX_BATCH, Messages, damaged, message, too_long},
             types::column_type,
-            value::Column,
+            value::ArrowColumn,
         },
         parquet::form::NoValue,
     },
@@ -53,7 +53,7 @@ pub(crate) struct ArrowReader {
     batches: BatchSource,
     projection: Projection,
     /// What the columns of the projection are made of, by the columns of the input; those that are not in use are there too.
-    columns: Vec<Column>,
+    columns: Vec<ArrowColumn>,
     /// The columns of the schema that are decoded.
     decoded: Vec<usize>,
     /// Bytes at which a nested value is too long.
@@ -92,7 +92,7 @@ impl ArrowReader {
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
         let is_asked = |name: &str| options.key.iter().chain(&options.value).any(|column| column == name);
-        let columns = Column::all(schema, is_asked);
+        let columns = ArrowColumn::all(schema, is_asked);
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let projection = Projection::new(path, &names, options)?;
         let projection = projection.typed(|index| column_type(columns[index].field()));

@@ -28,7 +28,7 @@ use crate::{
 
 /// A column of the input.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct ArrowColumn {
     /// The names on the way to it, joined by dots.
     pub(crate) name: String,
     /// The number of the field in its schema, then those of the fields of structs below it.
@@ -36,7 +36,7 @@ pub(crate) struct Column {
     field: Field,
 }
 
-impl Column {
+impl ArrowColumn {
     /// The columns of a schema. A struct that `asked` names comes whole, beside its fields.
     pub(crate) fn all(schema: &Schema, asked: impl Fn(&str) -> bool) -> Vec<Self> {
         let mut all = Vec::new();
@@ -60,7 +60,7 @@ impl Column {
         check(self.field.data_type())
     }
 
-    /// The field of a row of the array at [`Column::top`]. A nested one is cut off where it is longer than `most` bytes, and is too
+    /// The field of a row of the array at [`ArrowColumn::top`]. A nested one is cut off where it is longer than `most` bytes, and is too
     /// long in any case.
     pub(crate) fn cell<'a>(&self, top: &'a ArrayRef, row: usize, most: usize) -> Result<Cell<'a>, NoValue> {
         let mut array = top.as_ref();
@@ -83,7 +83,7 @@ impl Column {
 /// # Errors
 /// If it is a time that is out of range.
 pub fn key_field(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Vec<u8>>, &'static str> {
-    let column = Column { name: String::new(), path: vec![0], field: field.clone() };
+    let column = ArrowColumn { name: String::new(), path: vec![0], field: field.clone() };
     let cell = column.cell(array, row, MAX_KEY_SIZE).map_err(|reason| match reason {
         NoValue::OutOfRange => "the time is out of range",
         NoValue::BadUtf8 => "not valid UTF-8",
@@ -103,12 +103,12 @@ fn collect(
     prefix: &str,
     above: &[usize],
     asked: &impl Fn(&str) -> bool,
-    all: &mut Vec<Column>,
+    all: &mut Vec<ArrowColumn>,
 ) {
     for (number, field) in fields.iter().enumerate() {
         let name = format!("{prefix}{}", field.name());
         let path = [above, &[number]].concat();
-        let column = || Column { name: name.clone(), path: path.clone(), field: field.as_ref().clone() };
+        let column = || ArrowColumn { name: name.clone(), path: path.clone(), field: field.as_ref().clone() };
         match field.data_type() {
             DataType::Struct(members) => {
                 if asked(&name) {

@@ -38,7 +38,7 @@ use crate::{
         parquet::{
             form::NoValue,
             pages::{Allowance, Pages, read_metadata},
-            schema::{Field, fields},
+            schema::{ParquetField, fields},
         },
     },
     record::projection::Projection,
@@ -84,7 +84,7 @@ pub(crate) struct ParquetReader {
 
 /// A column in use.
 struct OpenColumn {
-    field: Field,
+    field: ParquetField,
     levels: FieldLevels,
     /// The values of the column in the current row group.
     values: Option<ColumnValues>,

@@ -29,7 +29,7 @@ use parquet::{
 
 use crate::formats::parquet::{
     shapes::PAGE_HEADER,
-    thrift::{Number, Refused, check_metadata, numbers},
+    thrift::{Malformed, Number, check_metadata, numbers},
 };
 
 /// Bytes behind the metadata: its length and the magic bytes.
@@ -61,10 +61,10 @@ pub(crate) fn read_metadata(file: &File, length: u64) -> Result<ParquetMetaData>
     ParquetMetaDataReader::decode_metadata_with_options(&metadata, Some(&options))
 }
 
-fn refused(reason: Refused) -> ParquetError {
+fn refused(reason: Malformed) -> ParquetError {
     match reason {
-        Refused::Ends => ParquetError::EOF("its metadata ends early".into()),
-        Refused::Odd(reason) => ParquetError::General(reason.into()),
+        Malformed::Ends => ParquetError::EOF("its metadata ends early".into()),
+        Malformed::Odd(reason) => ParquetError::General(reason.into()),
     }
 }
 
@@ -359,7 +359,7 @@ impl ChunkFile {
             let mut bytes = vec![0; length as usize];
             self.file.read_exact_at(&mut bytes, start)?;
             match numbers(&bytes, PAGE_HEADER) {
-                Err(Refused::Ends) if length < most => length = most.min(length << 4),
+                Err(Malformed::Ends) if length < most => length = most.min(length << 4),
                 outcome => return outcome.map_err(refused),
             }
         }

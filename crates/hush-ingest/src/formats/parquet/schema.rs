@@ -10,7 +10,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use arrow_schema::{DataType, Field as ArrowField, Schema};
+use arrow_schema::{DataType, ParquetField as ArrowField, Schema};
 use hush_protocol::{
     column_type::{PlainType, Unit},
     schema::ColumnType,
@@ -33,7 +33,7 @@ const INT96_LENGTH: i32 = 12;
 
 /// A column of the input.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct ParquetField {
     /// The path in the schema, joined by dots.
     pub(crate) name: String,
     /// The leaves of the file's schema that it has, counted from the left.
@@ -48,7 +48,7 @@ pub(crate) struct Field {
     precision: i32,
 }
 
-impl Field {
+impl ParquetField {
     /// Refuses a column that a table cannot hold.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ fn compact(field: &ArrowField) -> ArrowField {
 pub(crate) fn fields(
     schema: &SchemaDescriptor,
     asked: impl Fn(&str) -> bool,
-) -> Result<Vec<Field>, ParquetError> {
+) -> Result<Vec<ParquetField>, ParquetError> {
     let mut walk =
         SchemaWalk { schema, asked, next_leaf: 0, unsupported: None, above: Vec::new(), all: Vec::new() };
     walk.columns(schema.root_schema().get_fields())?;
@@ -146,7 +146,7 @@ struct SchemaWalk<'s, F> {
     unsupported: Option<&'static str>,
     /// The structs around the field at hand.
     above: Vec<&'s Type>,
-    all: Vec<Field>,
+    all: Vec<ParquetField>,
 }
 
 impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
@@ -184,7 +184,7 @@ impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
             own = group_of(group, vec![own])?;
             form = Form::Inner(form.into());
         }
-        self.all.push(Field {
+        self.all.push(ParquetField {
             name: self.name(field),
             leaves: first_leaf..self.next_leaf,
             form,

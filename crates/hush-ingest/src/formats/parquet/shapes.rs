@@ -1,22 +1,22 @@
 //! The structures of a Parquet file that its reader takes at their word: which fields have which types. Others it passes over, or
 //! bounds by the bytes that are there. Source: parquet.thrift of Apache Parquet 2.12.
 
-use self::Shape::{Binary, Bool, Byte, Int, Many, Struct};
+use self::ThriftShape::{Binary, Bool, Byte, Int, Many, Struct};
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum ThriftShape {
     Bool,
     Byte,
     /// Of 16, 32 or 64 bits, which are encoded alike.
     Int,
     Binary,
-    Many(&'static Shape),
+    Many(&'static ThriftShape),
     Struct(Fields),
 }
 
 /// The fields of a structure. Others, of later versions, may have any type.
-pub(crate) type Fields = &'static [(i16, Shape)];
+pub(crate) type Fields = &'static [(i16, ThriftShape)];
 
 /// `FileMetaData`, as far as its schema, which the reader descends into.
 pub(crate) const METADATA: Fields = &[(1, Int), (2, Many(&Struct(SCHEMA_ELEMENT)))];

@@ -4,7 +4,7 @@
 //! as the type that it should have, whatever the file says that it has. Here a structure of the Thrift compact protocol is walked
 //! in time linear in its bytes, as the reader will understand it. Source: Thrift, "Compact protocol encoding".
 
-use crate::formats::parquet::shapes::{Fields, METADATA, Shape};
+use crate::formats::parquet::shapes::{Fields, METADATA, ThriftShape};
 
 /// The deepest nesting: far beyond that of any file, and harmless for a stack.
 const MAX_DEPTH: usize = 32;
@@ -16,7 +16,7 @@ const START: i16 = i16::MIN;
 
 /// Why metadata is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum Malformed {
     /// It goes on behind the bytes that are here.
     Ends,
     /// It is none that a writer would write.
@@ -44,15 +44,15 @@ impl Number {
 /// Walks the structure at the start of `bytes`, which has these fields. Returns its numbers down to the first inner structures.
 ///
 /// # Errors
-/// [`Refused`] if it is longer than `bytes`, has a field of another type or a list that cannot fit there, or is nested too deep.
-pub(crate) fn numbers(bytes: &[u8], fields: Fields) -> Result<Vec<Number>, Refused> {
+/// [`Malformed`] if it is longer than `bytes`, has a field of another type or a list that cannot fit there, or is nested too deep.
+pub(crate) fn numbers(bytes: &[u8], fields: Fields) -> Result<Vec<Number>, Malformed> {
     let mut walk = ThriftWalk { rest: bytes, numbers: Vec::new() };
     walk.structure(fields, 0, 0)?;
     Ok(walk.numbers)
 }
 
 /// Refuses what is not the metadata of a file, or has a schema that is nested too deep.
-pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Refused> {
+pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Malformed> {
     const SCHEMA: i16 = 2;
     const CHILDREN: i16 = 5;
     // The elements of the schema, depth first: how many children each has.
@@ -65,7 +65,7 @@ pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Refused> {
         }
     }
     if elements.iter().any(|&children| children > elements.len() as i64) {
-        return Err(Refused::Odd("the schema has fewer elements than it says"));
+        return Err(Malformed::Odd("the schema has fewer elements than it says"));
     }
     // How many elements are still to come in each group around the next one.
     let mut around: Vec<i64> = Vec::new();
@@ -80,7 +80,7 @@ pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Refused> {
             around.pop();
         }
         if around.len() > MAX_SCHEMA_DEPTH {
-            return Err(Refused::Odd("the schema is nested too deep"));
+            return Err(Malformed::Odd("the schema is nested too deep"));
         }
     }
     Ok(())
@@ -107,7 +107,7 @@ mod kind {
     pub(crate) const UUID: u8 = 13;
 }
 
-impl Shape {
+impl ThriftShape {
     /// Whether a value of this shape has the type `kind`.
     fn is(self, kind: u8) -> bool {
         match self {
@@ -122,7 +122,7 @@ impl Shape {
 }
 
 impl ThriftWalk<'_> {
-    fn structure(&mut self, fields: Fields, outer: i16, depth: usize) -> Result<(), Refused> {
+    fn structure(&mut self, fields: Fields, outer: i16, depth: usize) -> Result<(), Malformed> {
         let mut field = 0i16;
         loop {
             let head = self.byte()?;
@@ -136,7 +136,7 @@ impl ThriftWalk<'_> {
             };
             let shape = fields.iter().find(|(own, _)| *own == field).map(|(_, shape)| *shape);
             if shape.is_some_and(|shape| !shape.is(kind)) {
-                return Err(Refused::Odd("its metadata has a field of another type"));
+                return Err(Malformed::Odd("its metadata has a field of another type"));
             }
             // A boolean field is its type.
             if !matches!(kind, kind::TRUE | kind::FALSE) {
@@ -150,12 +150,12 @@ impl ThriftWalk<'_> {
     fn value(
         &mut self,
         kind: u8,
-        shape: Option<Shape>,
+        shape: Option<ThriftShape>,
         [outer, field]: [i16; 2],
         depth: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Malformed> {
         if depth > MAX_DEPTH {
-            return Err(Refused::Odd("its metadata is nested too deep"));
+            return Err(Malformed::Odd("its metadata is nested too deep"));
         }
         match kind {
             kind::BYTE => self.skip(1),
@@ -174,9 +174,9 @@ impl ThriftWalk<'_> {
             kind::LIST | kind::SET => {
                 let head = self.byte()?;
                 let length = if head >> 4 == 15 { self.number()? } else { u64::from(head >> 4) };
-                let shape = if let Some(Shape::Many(shape)) = shape { Some(*shape) } else { None };
+                let shape = if let Some(ThriftShape::Many(shape)) = shape { Some(*shape) } else { None };
                 if length > 0 && shape.is_some_and(|shape| !shape.is(head & 15)) {
-                    return Err(Refused::Odd("its metadata has a list of another type"));
+                    return Err(Malformed::Odd("its metadata has a list of another type"));
                 }
                 self.elements(length, &[head & 15], shape, [outer, field], depth)
             }
@@ -188,7 +188,7 @@ impl ThriftWalk<'_> {
                 }
             },
             kind::STRUCTURE => {
-                let fields: Fields = if let Some(Shape::Struct(fields)) = shape { fields } else { &[] };
+                let fields: Fields = if let Some(ThriftShape::Struct(fields)) = shape { fields } else { &[] };
                 if depth > 0 {
                     return self.structure(fields, outer, depth + 1);
                 }
@@ -196,7 +196,7 @@ impl ThriftWalk<'_> {
                 self.structure(fields, field, 1)
             }
             kind::UUID => self.skip(16),
-            _ => Err(Refused::Odd("its metadata has a value of no type")),
+            _ => Err(Malformed::Odd("its metadata has a value of no type")),
         }
     }
 
@@ -204,17 +204,17 @@ impl ThriftWalk<'_> {
         &mut self,
         length: u64,
         kinds: &[u8],
-        shape: Option<Shape>,
+        shape: Option<ThriftShape>,
         at: [i16; 2],
         depth: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Malformed> {
         // A boolean takes a byte, of which the reader does not know where it passes over a list.
         if length > 0 && kinds.iter().any(|kind| matches!(*kind, kind::TRUE | kind::FALSE)) {
-            return Err(Refused::Odd("its metadata has a list of booleans"));
+            return Err(Malformed::Odd("its metadata has a list of booleans"));
         }
         // Everything else takes a byte at least.
         if length > self.rest.len() as u64 {
-            return Err(Refused::Ends);
+            return Err(Malformed::Ends);
         }
         for _ in 0..length {
             for kind in kinds {
@@ -226,19 +226,19 @@ impl ThriftWalk<'_> {
         Ok(())
     }
 
-    fn byte(&mut self) -> Result<u8, Refused> {
-        let (first, rest) = self.rest.split_first().ok_or(Refused::Ends)?;
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        let (first, rest) = self.rest.split_first().ok_or(Malformed::Ends)?;
         self.rest = rest;
         Ok(*first)
     }
 
-    fn skip(&mut self, length: u64) -> Result<(), Refused> {
-        let length = usize::try_from(length).map_err(|_| Refused::Ends)?;
-        self.rest = self.rest.get(length..).ok_or(Refused::Ends)?;
+    fn skip(&mut self, length: u64) -> Result<(), Malformed> {
+        let length = usize::try_from(length).map_err(|_| Malformed::Ends)?;
+        self.rest = self.rest.get(length..).ok_or(Malformed::Ends)?;
         Ok(())
     }
 
-    fn number(&mut self) -> Result<u64, Refused> {
+    fn number(&mut self) -> Result<u64, Malformed> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
@@ -247,7 +247,7 @@ impl ThriftWalk<'_> {
                 return Ok(number);
             }
         }
-        Err(Refused::Odd("its metadata has a number of too many digits"))
+        Err(Malformed::Odd("its metadata has a number of too many digits"))
     }
 }
 
@@ -261,7 +261,7 @@ mod tests {
     use crate::formats::parquet::shapes::PAGE_HEADER;
 
     /// The numbers of a structure of which nothing is known.
-    fn any_numbers(bytes: &[u8]) -> Result<Vec<Number>, Refused> {
+    fn any_numbers(bytes: &[u8]) -> Result<Vec<Number>, Malformed> {
         numbers(bytes, &[])
     }
 
@@ -284,23 +284,23 @@ mod tests {
             [number(0, 1, -3), start(2), two, start(2), start(3), number(3, 2, 1), number(0, 6, 1)];
         assert_eq!(any_numbers(&bytes.concat()), Ok(expected.to_vec()));
         for end in 0..bytes.concat().len() - 1 {
-            assert_eq!(any_numbers(&bytes.concat()[..end]), Err(Refused::Ends), "cut at {end}");
+            assert_eq!(any_numbers(&bytes.concat()[..end]), Err(Malformed::Ends), "cut at {end}");
         }
     }
 
     #[test]
     fn lists_that_do_not_fit_are_refused() {
         for kind in [kind::BYTE, kind::I64, kind::DOUBLE, kind::BINARY, kind::STRUCTURE, kind::UUID] {
-            assert_eq!(any_numbers(&[list(kind, u32::MAX), vec![0; 100]].concat()), Err(Refused::Ends));
+            assert_eq!(any_numbers(&[list(kind, u32::MAX), vec![0; 100]].concat()), Err(Malformed::Ends));
         }
         for kind in [kind::TRUE, kind::FALSE] {
-            assert!(matches!(any_numbers(&[list(kind, 1), vec![0; 100]].concat()), Err(Refused::Odd(_))));
+            assert!(matches!(any_numbers(&[list(kind, 1), vec![0; 100]].concat()), Err(Malformed::Odd(_))));
         }
         assert_eq!(
             any_numbers(&[0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),
-            Err(Refused::Ends)
+            Err(Malformed::Ends)
         );
-        assert!(matches!(any_numbers(&[vec![0x16], vec![0xff; 20]].concat()), Err(Refused::Odd(_))));
+        assert!(matches!(any_numbers(&[vec![0x16], vec![0xff; 20]].concat()), Err(Malformed::Odd(_))));
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
         assert!(any_numbers(&nested(MAX_DEPTH)).is_ok());
         let lists = [vec![0x19], vec![0x19; 1_000_000]].concat();
         for bytes in [nested(1_000_000), lists] {
-            assert!(matches!(any_numbers(&bytes), Err(Refused::Odd(_))));
+            assert!(matches!(any_numbers(&bytes), Err(Malformed::Odd(_))));
         }
     }
 
@@ -329,11 +329,11 @@ mod tests {
     fn schemas_are_wide_or_a_little_deep() {
         let groups = |depth: usize| [vec![1; depth], vec![0]].concat();
         assert_eq!(check_metadata(&schema(&groups(MAX_SCHEMA_DEPTH))), Ok(()));
-        assert!(matches!(check_metadata(&schema(&groups(MAX_SCHEMA_DEPTH + 1))), Err(Refused::Odd(_))));
+        assert!(matches!(check_metadata(&schema(&groups(MAX_SCHEMA_DEPTH + 1))), Err(Malformed::Odd(_))));
         // A thousand groups of two, each within the root.
         let wide = [vec![1000], [2, 0, 0].repeat(1000)].concat();
         assert_eq!(check_metadata(&schema(&wide)), Ok(()));
-        assert!(matches!(check_metadata(&schema(&[10, 0])), Err(Refused::Odd(_))));
+        assert!(matches!(check_metadata(&schema(&[10, 0])), Err(Malformed::Odd(_))));
     }
 
     /// The reader would take the length of a text for a number, and go on in the middle of it.
@@ -347,10 +347,10 @@ mod tests {
             numbers(&changed, PAGE_HEADER)
         };
         for (at, byte) in [(0, 0x18), (2, 0x13), (4, 0x11), (6, 0x48), (7, 0x17), (11, 0x15)] {
-            assert!(matches!(changed(at, byte), Err(Refused::Odd(_))), "{byte} at {at}");
+            assert!(matches!(changed(at, byte), Err(Malformed::Odd(_))), "{byte} at {at}");
         }
         let texts = [0x29, 0x18, 2, b'a', b'b', 0];
         assert!(any_numbers(&texts).is_ok());
-        assert_eq!(check_metadata(&texts), Err(Refused::Odd("its metadata has a list of another type")));
+        assert_eq!(check_metadata(&texts), Err(Malformed::Odd("its metadata has a list of another type")));
     }
 }

@@ -29,7 +29,7 @@ use crate::remote::{AUTHORITY_AS_SERVER, Refused, RemoteUrl};
 use crate::{
     IngestError, IngestOptions, MAX_ROW_SIZE, Place, Progress, ProgressUnit, Reader, Record,
     formats::postgres::{
-        row::{Kind, NoCell, Row, column_type},
+        row::{CellKind, NoCell, PostgresRow, column_type},
         settings::Settings,
     },
     record::{cell::Cell as RowCell, projection::Projection},
@@ -68,12 +68,12 @@ pub(crate) struct PostgresReader {
     runtime: Runtime,
     projection: Projection,
     /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
-    columns: Vec<Option<(usize, Kind)>>,
+    columns: Vec<Option<(usize, CellKind)>>,
     /// The types of the columns of the query.
     types: Vec<ColumnType>,
     /// Whether a column has had what its type has not, such as `infinity`.
     odd: Vec<Cell<bool>>,
-    row: Row,
+    row: PostgresRow,
     number: u64,
     total: Option<u64>,
 }
@@ -96,7 +96,7 @@ impl PostgresReader {
             runtime,
             projection,
             columns,
-            row: Row::default(),
+            row: PostgresRow::default(),
             number: 0,
             total,
         })
@@ -197,7 +197,7 @@ pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
 struct Begun {
     rows: CopyOutStream,
     projection: Projection,
-    columns: Vec<Option<(usize, Kind)>>,
+    columns: Vec<Option<(usize, CellKind)>>,
     types: Vec<ColumnType>,
     total: Option<u64>,
 }
@@ -263,9 +263,9 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
     let mut columns = vec![None; names.len()];
     let mut list = Vec::new();
     for (field, &index) in used.iter().enumerate() {
-        let kind = Kind::of(statement.columns()[index].type_());
+        let kind = CellKind::of(statement.columns()[index].type_());
         let name = quoted(&names[index]);
-        list.push(if kind == Kind::Nested { format!("to_json(q.{name})") } else { format!("q.{name}") });
+        list.push(if kind == CellKind::Nested { format!("to_json(q.{name})") } else { format!("q.{name}") });
         columns[index] = Some((field, kind));
     }
     let list = list.join(", ");

@@ -7,13 +7,13 @@ use hush_protocol::{
     schema::ColumnType,
 };
 use serde_json::value::RawValue;
-use tokio_postgres::types::{Kind as TypeKind, Type};
+use tokio_postgres::types::{CellKind as TypeKind, Type};
 
 use crate::{formats::json::field_cell, record::cell::Cell};
 
 /// How the text of a field becomes a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CellKind {
     Text,
     Bool,
     /// Decimal digits, or `NaN` or `Infinity`.
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     Nested,
 }
 
-impl Kind {
+impl CellKind {
     pub(crate) fn of(own: &Type) -> Self {
         match *own {
             Type::BOOL => Self::Bool,
@@ -66,9 +66,9 @@ pub(crate) fn column_type(own: &Type, modifier: i32) -> ColumnType {
         Type::TIMESTAMP => PlainType::Timestamp(Unit::Micro, None),
         Type::TIMESTAMPTZ => PlainType::Timestamp(Unit::Micro, Some("UTC".into())),
         Type::UUID => PlainType::Uuid,
-        _ => match (own.kind(), Kind::of(own)) {
+        _ => match (own.kind(), CellKind::of(own)) {
             (TypeKind::Domain(base), _) => return column_type(base, modifier),
-            (_, Kind::Text) => PlainType::TEXT,
+            (_, CellKind::Text) => PlainType::TEXT,
             _ => PlainType::Any,
         },
     };
@@ -93,13 +93,13 @@ pub(crate) enum NoCell {
 
 /// The fields of a row.
 #[derive(Default)]
-pub(crate) struct Row {
+pub(crate) struct PostgresRow {
     bytes: Vec<u8>,
     /// `None` is null.
     fields: Vec<Option<Range<usize>>>,
 }
 
-impl Row {
+impl PostgresRow {
     /// Takes a line apart; whether it has `fields` fields.
     pub(crate) fn read(&mut self, line: &[u8], fields: usize) -> bool {
         self.bytes.clear();
@@ -136,29 +136,29 @@ impl Row {
     }
 
     /// A field as a cell.
-    pub(crate) fn cell(&self, field: usize, kind: Kind) -> Result<Cell<'_>, NoCell> {
+    pub(crate) fn cell(&self, field: usize, kind: CellKind) -> Result<Cell<'_>, NoCell> {
         let Some(range) = self.fields[field].clone() else { return Ok(Cell::Null) };
         let bytes = &self.bytes[range];
         let text = std::str::from_utf8(bytes).map_err(|_| NoCell::Utf8)?;
         Ok(match kind {
-            Kind::Text => Cell::Text(text.into()),
-            Kind::Bool => match text {
+            CellKind::Text => Cell::Text(text.into()),
+            CellKind::Bool => match text {
                 "t" => Cell::Bool(true),
                 "f" => Cell::Bool(false),
                 _ => return Err(NoCell::Form),
             },
             // JSON has neither NaN nor infinity.
-            Kind::Number if matches!(text, "NaN" | "Infinity" | "-Infinity") => Cell::Text(text.into()),
-            Kind::Number => Cell::Json(json(text)?.into()),
-            Kind::Float => Cell::Float(text.parse().map_err(|_| NoCell::Form)?),
-            Kind::Float32 => Cell::Float32(text.parse().map_err(|_| NoCell::Form)?),
-            Kind::Binary => {
+            CellKind::Number if matches!(text, "NaN" | "Infinity" | "-Infinity") => Cell::Text(text.into()),
+            CellKind::Number => Cell::Json(json(text)?.into()),
+            CellKind::Float => Cell::Float(text.parse().map_err(|_| NoCell::Form)?),
+            CellKind::Float32 => Cell::Float32(text.parse().map_err(|_| NoCell::Form)?),
+            CellKind::Binary => {
                 let digits = text.strip_prefix("\\x").ok_or(NoCell::Form)?;
                 Cell::Binary(hex::decode(digits).map_err(|_| NoCell::Form)?.into())
             }
-            Kind::Json | Kind::Nested => field_cell(json(text)?).map_err(|_| NoCell::Form)?,
-            Kind::Time => Cell::Text(micros(text)),
-            Kind::Timestamp => Cell::Text(timestamp(text)),
+            CellKind::Json | CellKind::Nested => field_cell(json(text)?).map_err(|_| NoCell::Form)?,
+            CellKind::Time => Cell::Text(micros(text)),
+            CellKind::Timestamp => Cell::Text(timestamp(text)),
         })
     }
 }
@@ -193,16 +193,18 @@ mod tests {
 
     #[test]
     fn rows_are_taken_apart() {
-        let mut row = Row::default();
+        let mut row = PostgresRow::default();
         assert!(row.read(b"a\\tb\\\\N\t\\N\t\t\\x\n", 4));
-        assert_eq!(row.cell(0, Kind::Text), Ok(Cell::Text("a\tb\\N".into())));
-        assert_eq!(row.cell(1, Kind::Binary), Ok(Cell::Null));
-        assert_eq!(row.cell(2, Kind::Text), Ok(Cell::Text("".into())));
-        assert_eq!(row.cell(3, Kind::Bool), Err(NoCell::Form));
+        assert_eq!(row.cell(0, CellKind::Text), Ok(Cell::Text("a\tb\\N".into())));
+        assert_eq!(row.cell(1, CellKind::Binary), Ok(Cell::Null));
+        assert_eq!(row.cell(2, CellKind::Text), Ok(Cell::Text("".into())));
+        assert_eq!(row.cell(3, CellKind::Bool), Err(NoCell::Form));
         assert!(!row.read(b"a\tb\n", 1));
         assert!(row.read(b"\xff\t1e400\t\\\\x0\tyes", 4));
-        assert_eq!(row.cell(0, Kind::Text), Err(NoCell::Utf8));
-        for (field, kind) in [(2, Kind::Binary), (3, Kind::Json), (3, Kind::Number), (3, Kind::Float)] {
+        assert_eq!(row.cell(0, CellKind::Text), Err(NoCell::Utf8));
+        for (field, kind) in
+            [(2, CellKind::Binary), (3, CellKind::Json), (3, CellKind::Number), (3, CellKind::Float)]
+        {
             assert_eq!(row.cell(field, kind), Err(NoCell::Form), "{kind:?}");
         }
     }

@@ -14,7 +14,7 @@ use tokio_postgres::{
     config::{Host, SslMode},
 };
 
-use crate::formats::postgres::tls::{Check, Tls};
+use crate::formats::postgres::tls::{Check, PostgresTls};
 use crate::remote::{Refused, RemoteUrl};
 
 /// How long a server may take to answer, if the URL does not say it.
@@ -31,7 +31,7 @@ const MAX_PASSWORDS: u64 = 1 << 20;
 /// How a server is reached.
 pub(crate) struct Settings {
     pub(crate) config: Config,
-    pub(crate) tls: Tls,
+    pub(crate) tls: PostgresTls,
     /// Why a file with passwords was left out.
     pub(crate) left_out: Option<String>,
 }
@@ -74,7 +74,7 @@ impl Settings {
             .roots
             .map(PathBuf::from)
             .or_else(|| home().map(|home| home.join(".postgresql/root.crt")).filter(|path| path.exists()));
-        let tls = Tls::new(check, roots.as_deref()).map_err(wrong)?;
+        let tls = PostgresTls::new(check, roots.as_deref()).map_err(wrong)?;
         Ok(Self { config, tls, left_out })
     }
 }

@@ -36,9 +36,9 @@ pub(crate) enum Check {
 
 /// Makes sessions.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) struct PostgresTls(Arc<ClientConfig>);
 
-impl Tls {
+impl PostgresTls {
     /// `roots` is a file of certificates in PEM, or `system`, which it is if not given.
     pub(crate) fn new(check: Check, roots: Option<&Path>) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
@@ -140,8 +140,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Session;
+impl MakeTlsConnect<Socket> for PostgresTls {
+    type Stream = TlsSession;
     type TlsConnect = Handshake;
     type Error = InvalidDnsNameError;
 
@@ -159,26 +159,26 @@ pub(crate) struct Handshake {
 }
 
 impl TlsConnect<Socket> for Handshake {
-    type Stream = Session;
+    type Stream = TlsSession;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Session>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<TlsSession>> + Send>>;
 
     fn connect(self, socket: Socket) -> Self::Future {
         let connecting = TlsConnector::from(self.config).connect(self.host, socket);
-        Box::pin(async { Ok(Session(connecting.await?)) })
+        Box::pin(async { Ok(TlsSession(connecting.await?)) })
     }
 }
 
 /// A session.
-pub(crate) struct Session(client::TlsStream<Socket>);
+pub(crate) struct TlsSession(client::TlsStream<Socket>);
 
-impl TlsStream for Session {
+impl TlsStream for TlsSession {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Session {
+impl AsyncRead for TlsSession {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -188,7 +188,7 @@ impl AsyncRead for Session {
     }
 }
 
-impl AsyncWrite for Session {
+impl AsyncWrite for TlsSession {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
     }

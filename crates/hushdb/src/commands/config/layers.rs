@@ -15,9 +15,9 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Values of some settings, by their ids.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Layer(Vec<(String, Vec<String>)>);
+pub(crate) struct SettingLayer(Vec<(String, Vec<String>)>);
 
-impl Layer {
+impl SettingLayer {
     /// The settings of `serve` in a file.
     pub(crate) fn file(path: &Path, serve: &Command) -> Result<Self, String> {
         let shown = path.display();
@@ -174,7 +174,7 @@ mod tests {
     fn a_file_is_beneath_the_command_line() {
         let text =
             "tables = ['a', 'b']\nlisten = '127.0.0.1:1'\nwindow = 7\nwatch = true\nclient-share = 50\n";
-        let layer = Layer::text(text, &serve()).unwrap();
+        let layer = SettingLayer::text(text, &serve()).unwrap();
         let args = |given: &[&str]| {
             let command = layer.beneath(serve());
             let matches = command.try_get_matches_from([&["serve"], given].concat()).unwrap();
@@ -206,7 +206,7 @@ mod tests {
             ("window = 1\nwindow = 2", "duplicate key"),
             ("window =", "line 1"),
         ] {
-            let error = Layer::text(text, &serve()).unwrap_err();
+            let error = SettingLayer::text(text, &serve()).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
     }
@@ -232,7 +232,7 @@ mod tests {
         let example = include_str!("../../../../../docs/hushdb.toml");
         let text: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("#:")).collect();
         let text = text.join("\n");
-        Layer::text(&text, &serve()).unwrap();
+        SettingLayer::text(&text, &serve()).unwrap();
         let table: Table = text.parse().unwrap();
         for arg in settings(&serve()) {
             let key = key(arg);

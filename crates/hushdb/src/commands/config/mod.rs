@@ -11,7 +11,7 @@ use super::{
     serve::{self, ServeArgs},
 };
 use crate::report;
-use layers::Layer;
+use layers::SettingLayer;
 pub(crate) use layers::{settings, variable};
 
 /// The variable that names the file.
@@ -48,9 +48,9 @@ pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatche
 }
 
 /// What stands beneath the command line, the lowest first.
-fn layers(file: Option<PathBuf>, serve: &Command) -> Result<[Layer; 2], String> {
-    let file = file.map(|path| Layer::file(&path, serve)).transpose()?.unwrap_or_default();
-    Ok([file, Layer::environment(serve)?])
+fn layers(file: Option<PathBuf>, serve: &Command) -> Result<[SettingLayer; 2], String> {
+    let file = file.map(|path| SettingLayer::file(&path, serve)).transpose()?.unwrap_or_default();
+    Ok([file, SettingLayer::environment(serve)?])
 }
 
 pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {

@@ -22,7 +22,7 @@ const PART: [isize; 6] = [-2, -14, -20, 6, 8, 14];
 const TIMES: [isize; 7] = [-2, -14, 12, 12, 12, 12, 12];
 
 /// What is printed.
-pub(super) struct Laid<'a> {
+pub(super) struct PrintedLayouts<'a> {
     pub(super) records: &'a Records,
     pub(super) wishes: &'a Wishes,
     /// The best first.
@@ -43,8 +43,8 @@ pub(super) fn parse_node(text: &str) -> Result<Node, String> {
 }
 
 /// The layouts, the parts of the one that is chosen, its times and its commands.
-pub(super) fn text(all: &Laid<'_>) -> String {
-    let Laid { records, wishes, layouts, chosen } = all;
+pub(super) fn text(all: &PrintedLayouts<'_>) -> String {
+    let PrintedLayouts { records, wishes, layouts, chosen } = all;
     let mut lines = vec![
         format!("{} values, {} in all, in parts", records.count(), bytes(records.payload())),
         String::new(),

@@ -23,7 +23,7 @@ use hush_protocol::{Protocol, descriptor::MAX_TIERS};
 
 use super::{
     bar,
-    gpus::{Gpu, gpus},
+    gpus::{GpuReport, gpus},
     wishes::{self, WishArgs, parse_positive},
 };
 use crate::report;
@@ -147,7 +147,12 @@ fn in_parts(args: PlanArgs, progress: &dyn Progress) -> Result<String, Box<dyn E
         return Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n") + "\n");
     }
     let chosen = layouts.iter().find(|layout| may_link || layout.table.linkable == Linkable::Nothing);
-    Ok(layouts::text(&layouts::Laid { records: &records, wishes: &asked, layouts: &layouts, chosen }))
+    Ok(layouts::text(&layouts::PrintedLayouts {
+        records: &records,
+        wishes: &asked,
+        layouts: &layouts,
+        chosen,
+    }))
 }
 
 impl PlanArgs {
@@ -189,7 +194,7 @@ pub struct Planned {
     records: Records,
     machine: Arc<Machine>,
     /// Those of this machine, if it is planned for them.
-    gpus: Vec<Gpu>,
+    gpus: Vec<GpuReport>,
     asked: Wishes,
     offers: Vec<Offer>,
     /// Those that no other is better than in everything.
@@ -212,7 +217,7 @@ impl Planned {
     pub fn text(&self, all: bool) -> String {
         let Self { records, machine, gpus, asked: wishes, chosen, .. } = self;
         let (shown, chosen) = (self.shown(all), chosen.as_ref());
-        table::text(&table::Shown { records, machine, gpus, wishes, shown, chosen })
+        table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen })
     }
 
     /// Draws them: bytes against server time, to a file whose name ends with `.svg` or `.png`.

@@ -4,7 +4,7 @@ use hush_build::planner::{Linkable, Machine, Offer, Records, Wishes};
 use hush_engine::Seconds;
 
 use super::{command_line, row};
-use crate::{commands::gpus::Gpu, report::bytes};
+use crate::{commands::gpus::GpuReport, report::bytes};
 
 /// Offers that are listed for people at most.
 const MOST: usize = 24;
@@ -12,11 +12,11 @@ const MOST: usize = 24;
 const OFFER: [isize; 11] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 11, 11];
 
 /// What is printed.
-pub(super) struct Shown<'a> {
+pub(super) struct PrintedOffers<'a> {
     pub(super) records: &'a Records,
     pub(super) machine: &'a Machine,
     /// On which it would be served.
-    pub(super) gpus: &'a [Gpu],
+    pub(super) gpus: &'a [GpuReport],
     pub(super) wishes: &'a Wishes,
     /// The best first.
     pub(super) shown: &'a [Offer],
@@ -25,8 +25,8 @@ pub(super) struct Shown<'a> {
 }
 
 /// The table, and what its columns mean.
-pub(super) fn text(all: &Shown<'_>) -> String {
-    let Shown { records, machine, gpus, wishes, shown, chosen } = all;
+pub(super) fn text(all: &PrintedOffers<'_>) -> String {
+    let PrintedOffers { records, machine, gpus, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);
     let mut lines = vec![format!(
         "{} values, {} in all, for {name}{}{}",
