@@ -14,7 +14,7 @@ use prometheus_client::{
 };
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 
-use crate::tables::{Slot, Tables};
+use crate::tables::{TableSlot, Tables};
 
 /// Returns the BLAKE3 hash of the program that runs in hex, also where another one has taken its place on disk.
 /// The first call reads the whole file.
@@ -43,15 +43,15 @@ impl Collector for OfTables {
         let mut ready =
             encoder.encode_descriptor("table_ready", "Whether a table answers", None, MetricType::Gauge)?;
         for (name, slot) in &tables {
-            let is_ready = matches!(slot, Slot::Resident(table) if table.engine.lost().is_none());
+            let is_ready = matches!(slot, TableSlot::Resident(table) if table.engine.lost().is_none());
             let labels = [("table", &**name)];
             ConstGauge::new(i64::from(is_ready)).encode(ready.encode_family(&labels)?)?;
         }
         let resident: Vec<_> = tables
             .iter()
             .filter_map(|(name, slot)| match slot {
-                Slot::Resident(table) => Some((&**name, table)),
-                Slot::Loading | Slot::Failed(_) => None,
+                TableSlot::Resident(table) => Some((&**name, table)),
+                TableSlot::Loading | TableSlot::Failed(_) => None,
             })
             .collect();
         let help = "The epoch of a table that is served";

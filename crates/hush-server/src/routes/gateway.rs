@@ -31,7 +31,7 @@ use crate::{
     problem::{Code, Problem},
     queue::limits::{Reservation, read_body},
     state::{ResidentTable, Server},
-    tables::Slot,
+    tables::TableSlot,
 };
 
 /// How long clients and relays may keep the key.
@@ -112,8 +112,8 @@ impl AsRef<[u8]> for Held {
 /// The longest sealed request that an endpoint would take.
 fn longest(server: &Server) -> usize {
     let resident = server.tables.all().into_iter().filter_map(|(_, slot)| match slot {
-        Slot::Resident(table) => Some(table.request_shape(&server.config).max_bytes()),
-        Slot::Loading | Slot::Failed(_) => None,
+        TableSlot::Resident(table) => Some(table.request_shape(&server.config).max_bytes()),
+        TableSlot::Loading | TableSlot::Failed(_) => None,
     });
     let keys = server.tables.with_keys();
     let keys = keys.iter().map(|(spec, _)| spec.bytes);
@@ -171,7 +171,7 @@ fn decode(message: &[u8]) -> Result<Request, Problem> {
 fn least_bytes(server: &Server, request: &Request) -> usize {
     let table = request.uri().path().strip_prefix("/v1/tables/").and_then(|rest| rest.strip_suffix("/query"));
     let slot = table.and_then(|name| server.tables.slot(name));
-    let Some((Slot::Resident(table), _)) = slot else { return 0 };
+    let Some((TableSlot::Resident(table), _)) = slot else { return 0 };
     let queries = queries(&table, request.body().size_hint().lower()).min(server.config.max_queries);
     let answer_bytes = table.served().answer_bytes;
     ResponseShape { epoch: None, answers: queries, answer_bytes }.max_bytes() + RESPONSE_FIELDS

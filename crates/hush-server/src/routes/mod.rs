@@ -39,7 +39,7 @@ use crate::{
     problem::{Code, Problem},
     relay::Uplink,
     state::{ResidentTable, Server},
-    tables::Slot,
+    tables::TableSlot,
 };
 
 /// What a listener is for.
@@ -186,9 +186,9 @@ fn resident(
     caller.check(Scope::Query, &name)?;
     match server.tables.slot(&name) {
         None => Err(Problem::unknown_table()),
-        Some((Slot::Loading, _)) => Err(Problem::warming("the table is still loading")),
-        Some((Slot::Failed(reason), _)) => Err(Problem::table_failed(&name, &reason)),
-        Some((Slot::Resident(table), replaced)) => Ok((table, replaced)),
+        Some((TableSlot::Loading, _)) => Err(Problem::warming("the table is still loading")),
+        Some((TableSlot::Failed(reason), _)) => Err(Problem::table_failed(&name, &reason)),
+        Some((TableSlot::Resident(table), replaced)) => Ok((table, replaced)),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     access::{caller::Caller, tokens::Scope},
     problem::Problem,
     state::Server,
-    tables::Slot,
+    tables::TableSlot,
 };
 
 /// The list of tables.
@@ -50,9 +50,9 @@ pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<Tab
     let without_table =
         |name, state, reason| TableEntry { name, state, epoch: None, protocol: None, records: None, reason };
     let entry = |(name, slot)| match slot {
-        Slot::Loading => without_table(name, "loading", None),
-        Slot::Failed(reason) => without_table(name, "failed", Some(reason.to_string())),
-        Slot::Resident(table) => TableEntry {
+        TableSlot::Loading => without_table(name, "loading", None),
+        TableSlot::Failed(reason) => without_table(name, "failed", Some(reason.to_string())),
+        TableSlot::Resident(table) => TableEntry {
             name,
             state: "resident",
             epoch: Some(hex::encode(table.served().epoch)),
