@@ -9,7 +9,9 @@ use hush_store::snapshot::{
     CHANGES_FILE, Changes, DICTIONARY_FILE, Header, Snapshot, SnapshotWriter, segment_of,
 };
 
-use crate::builder::{BuildError, Computers, Signing, WRITTEN_BY, hints, layout::delta::Delta, sign::seal};
+use crate::builder::{
+    BuildError, Computers, Signing, WRITTEN_BY, hints, layout::delta::ChangeLayout, sign::seal,
+};
 
 /// Makes a new epoch of the table in `dir`, of which `snapshot` is open. `changes` are all since the base was made, those of the
 /// last epoch included. `writer` puts it in the place of the old one.
@@ -43,7 +45,7 @@ pub fn apply<'a>(
         }
     }
     let shapes: Vec<_> = descriptor.segments[first - 1..].iter().map(|segment| segment.shape()).collect();
-    let delta = Delta {
+    let delta = ChangeLayout {
         changes: &stored,
         room: count.room as usize,
         seed: &lookup.seed,

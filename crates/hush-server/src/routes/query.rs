@@ -1,7 +1,7 @@
 //! `POST /v1/tables/{table}/query`: the only endpoint that costs a scan.
 
 use std::{
-    collections::{HashMap, HashSet, hash_map::TableEntry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     convert::Infallible,
     net::SocketAddr,
     sync::Arc,
@@ -109,8 +109,8 @@ async fn with_keys(
         // The length was checked, unless the engine contradicts itself.
         let id = KeyId::try_from(&*query.key_id).map_err(|_| Problem::internal())?;
         let opened = match found.entry(id) {
-            TableEntry::Occupied(known) => Arc::clone(known.get()),
-            TableEntry::Vacant(slot) => {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(slot) => {
                 let opened = keys::find(server, table, spec, &id).await;
                 slot.insert(opened.map_err(|error| Problem::query_keys(error, index))?).clone()
             }

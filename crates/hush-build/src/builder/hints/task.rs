@@ -10,7 +10,7 @@ use crate::builder::layout::filter_block::{FilterBlock, FilterSize, Seeds, SlotS
 /// A task.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::builder) struct Task {
-    #[prost(oneof = "What", tags = "1, 2")]
+    #[prost(oneof = "HintTaskKind", tags = "1, 2")]
     pub(super) what: Option<HintTaskKind>,
 }
 

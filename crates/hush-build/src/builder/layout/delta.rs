@@ -136,7 +136,7 @@ impl ChangeLayout<'_> {
             progress.start("filter", keys.len() as u64, "changes");
             let (segment, writer) = (&table.segments()[first + index], writer.segment(first + index));
             let written = beside.write(segment, &placed, &encode, &writer)?;
-            laid.push((placed.segment(Role::ChangeLayout, room as u64), written));
+            laid.push((placed.segment(Role::Delta, room as u64), written));
         }
         Ok(laid)
     }

@@ -35,7 +35,7 @@ pub(crate) enum Messages {
 
 impl Messages {
     pub(crate) fn of_stream(text: Text) -> Self {
-        Self::MessageStream(MessageStream { text, is_file: false, ahead: None })
+        Self::Stream(MessageStream { text, is_file: false, ahead: None })
     }
 
     /// Of a file of so many bytes.
@@ -46,7 +46,7 @@ impl Messages {
     /// The schema, which is read first.
     pub(crate) fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         match self {
-            Self::MessageStream(stream) => stream.schema(),
+            Self::Stream(stream) => stream.schema(),
             Self::File(blocks) => blocks.schema(),
         }
     }
@@ -54,14 +54,14 @@ impl Messages {
     /// The next message; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         match self {
-            Self::MessageStream(stream) => stream.next(),
+            Self::Stream(stream) => stream.next(),
             Self::File(blocks) => blocks.next(),
         }
     }
 
     pub(crate) fn progress(&self) -> Progress {
         match self {
-            Self::MessageStream(stream) => stream.text.progress(),
+            Self::Stream(stream) => stream.text.progress(),
             Self::File(FileBlocks { bytes, read, .. }) => {
                 Progress { read: *read, total: Some(*bytes), unit: ProgressUnit::Bytes }
             }

@@ -10,7 +10,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use arrow_schema::{DataType, ParquetField as ArrowField, Schema};
+use arrow_schema::{DataType, Field as ArrowField, Schema};
 use hush_protocol::{
     column_type::{PlainType, Unit},
     schema::ColumnType,

@@ -7,7 +7,7 @@ use hush_protocol::{
     schema::ColumnType,
 };
 use serde_json::value::RawValue;
-use tokio_postgres::types::{CellKind as TypeKind, Type};
+use tokio_postgres::types::{Kind as TypeKind, Type};
 
 use crate::{formats::json::field_cell, record::cell::Cell};
 
