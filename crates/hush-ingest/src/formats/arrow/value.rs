@@ -60,8 +60,8 @@ impl ArrowColumn {
         check(self.field.data_type())
     }
 
-    /// The field of a row of the array at [`ArrowColumn::top`]. A nested one is cut off where it is longer than `most` bytes, and is too
-    /// long in any case.
+    /// The field of a row of the array at [`ArrowColumn::top`]. A nested one is cut off where it is longer than `most` bytes, and
+    /// is too long in any case.
     pub(crate) fn cell<'a>(&self, top: &'a ArrayRef, row: usize, most: usize) -> Result<Cell<'a>, NoValue> {
         let mut array = top.as_ref();
         for &member in &self.path[1..] {
