@@ -17,10 +17,7 @@ pub struct FileHost {
 }
 
 impl FileHost {
-    /// A host with its files where `cache` says. `observer` receives what happens.
-    ///
-    /// # Errors
-    /// [`FileCacheError`] if no place for the files is known.
+    /// Creates a host with its files where `cache` says, unless no place for them is known. `observer` receives what happens.
     pub fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
         let (hints, secrets) = (HintStore::new(cache)?, SecretStore::new(cache)?);
         let serials = SerialStore::new(cache)?;
