@@ -20,6 +20,7 @@ use hush_protocol::{
     hosted::Hosted,
     page::Page,
     registry::Visitor,
+    share::Share,
 };
 use hush_store::snapshot::Header;
 
@@ -227,8 +228,8 @@ impl Visitor for Answers<'_> {
         let Self { served, cpu, lookups } = self;
         let (tables, seed) = (served.descriptor.tables::<P>()?, served.descriptor.public_seed());
         let files = std::slice::from_ref(&served.files);
-        let table = Hosted::<P, Cpu>::open_segments(cpu.clone(), tables, seed, files)?;
-        let keys = served.client.key_upload().map(|(_, body)| table.open_keys(&body)).transpose()?;
+        let table = Hosted::<P, Cpu>::open_share(cpu.clone(), tables, seed, &Share::whole(), files)?;
+        let keys = served.client.key_upload().map(|(_, body)| table.share().open_keys(&body)).transpose()?;
         let keys: Vec<_> = keys.iter().cycle().take(lookups.queries.len() * keys.iter().len()).collect();
         lookups.timed(|queries| table.answer(queries, &keys))
     }

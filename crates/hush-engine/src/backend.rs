@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, sync::Arc};
 
 use hush_cpu::Cpu;
-use hush_protocol::{any_page::TableParams, facts::Facts, hosted_parts::Share};
+use hush_protocol::{any_page::TableParams, facts::Facts, share::Share};
 
 use crate::{
     Progress,

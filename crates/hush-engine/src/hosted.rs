@@ -16,6 +16,7 @@ use hush_protocol::{
     hosted::Hosted,
     page::Page,
     registry::Visitor,
+    share::Share,
     wire,
 };
 use hush_store::snapshot::{
@@ -251,7 +252,7 @@ impl<B: Hosting> Visitor for Host<B> {
     fn visit<P: Page>(self) -> Self::Output {
         let Self { berth, descriptor, served, files, mut mapped } = self;
         let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
-        let table = Hosted::<P, B>::open_segments(berth.backend, tables, seed, &files);
+        let table = Hosted::<P, B>::open_share(berth.backend, tables, seed, &Share::whole(), &files);
         // What was read of a file that is not whole any more is no table, whatever came of it.
         mapped.check()?;
         let table = table?;
@@ -291,7 +292,7 @@ where
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let opened = self.table.open_keys(body).map_err(|error| match EngineError::of_keys(&error) {
+        let opened = self.table.share().open_keys(body).map_err(|error| match EngineError::of_keys(&error) {
             EngineError::Internal(_) => self.judge(error),
             refused => refused,
         });
@@ -311,7 +312,7 @@ where
     }
 
     fn lost(&self) -> Option<String> {
-        self.table.backend().lost()
+        self.table.share().backend().lost()
     }
 
     fn damaged(&self) -> Option<String> {

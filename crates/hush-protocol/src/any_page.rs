@@ -10,8 +10,8 @@ use crate::{
     client::{AskedTable, ClientHalf, Given},
     facts::{Content, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     halves::{HeadFacts, PartFacts},
-    hosted_parts::SegmentSize,
     page::Page,
+    share::SegmentSize,
     table::{SegmentShape, TableShape, check_failure},
     wire::QuerySizes,
 };

@@ -4,7 +4,7 @@
 //!   [`client`]: a client's half of any table.
 //! * `pages/`: a protocol a file. `families/`: what pages share.
 //! * `tables/`: what is known of a table: [`descriptor`], [`facts`], [`layout`], [`schema`], [`presets`] and others.
-//! * `hosting/`: a table on a backend: [`hosted`], in parts [`hosted_parts`].
+//! * `hosting/`: a table on a backend: [`hosted`], by [`share`]s.
 //! * `slots/`: what a look-up asks for, and the bytes that it finds: [`slot`], [`fields`], [`symbols`] and others.
 //! * [`keyword`]: look-ups by key, over every protocol.
 //! * [`wire`]: messages and their checks.
@@ -36,7 +36,7 @@ pub use families::{
     ring::{keys as ring_keys, page as ring_page, table as ring_table, whitening},
 };
 use families::{message, online_rows, response, ring::answer as ring_answer};
-pub use hosting::{exchange, halves, hosted, hosted_parts};
+pub use hosting::{exchange, halves, hosted, share};
 use hosting::{parts, tournament};
 #[cfg(test)]
 use pages::toy;

@@ -164,7 +164,7 @@ impl Visitor for Answers<'_, '_> {
         let hosted = Hosted::<P, Cuda>::open(bench.cuda.clone(), table.clone(), files::SEED, &files)?;
         let client_keys = facts.keys.map(|set| Arc::new(RingKeys::from_seed(&set, &[5; 32])));
         let client = P::client(&table, &Given { keys: client_keys.clone(), ..files::given(facts) })?;
-        let keys = client_keys.map(|keys| hosted.open_keys(keys.upload())).transpose()?;
+        let keys = client_keys.map(|keys| hosted.share().open_keys(keys.upload())).transpose()?;
         let (mut rng, shape) = (Csprng::from_os(), facts.shape);
         let query = |index: usize| {
             let columns = vec![((index * 7919 % shape.columns) as u32, 1)];

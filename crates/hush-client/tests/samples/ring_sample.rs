@@ -109,7 +109,7 @@ impl RingSample {
 
     fn keep(&mut self, name: &str, request: &Request) -> Reply {
         assert_eq!((request.method.as_str(), name), ("PUT", blake3::hash(&request.body).to_hex().as_str()));
-        self.keys.insert(name.to_owned(), self.table.open_keys(&request.body).unwrap());
+        self.keys.insert(name.to_owned(), self.table.share().open_keys(&request.body).unwrap());
         Reply::new(201, "")
     }
 
@@ -117,7 +117,7 @@ impl RingSample {
         let shape = RequestShape {
             asked: &self.descriptor.epoch,
             protocol: "onion",
-            query: QuerySizes::rlwe(self.table.table().query_bytes()),
+            query: QuerySizes::rlwe(self.table.share().host().table.query_bytes()),
             max_queries: wire::MAX_QUERIES,
         };
         let queries = match shape.decode(request.body.clone().into()) {

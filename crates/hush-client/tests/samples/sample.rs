@@ -125,7 +125,7 @@ impl Sample {
             (request.method.as_str(), request.header("content-type")),
             ("POST", Some(wire::CONTENT_TYPE))
         );
-        let (first, second) = self.table.table().query_bytes();
+        let (first, second) = self.table.share().host().table.query_bytes();
         let shape = RequestShape {
             asked: &self.descriptor.epoch,
             protocol: "simple",

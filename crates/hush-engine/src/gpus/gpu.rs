@@ -19,7 +19,7 @@ use hush_cuda::{
     footprint::SymbolsOnHost,
 };
 use hush_ops::path::Footprint;
-use hush_protocol::{any_page::TableParams, hosted_parts::Share};
+use hush_protocol::{any_page::TableParams, share::Share};
 
 use super::{
     promises::{Promise, Promises, Room},

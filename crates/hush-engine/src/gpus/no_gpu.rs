@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hush_protocol::{any_page::TableParams, hosted_parts::Share};
+use hush_protocol::{any_page::TableParams, share::Share};
 
 use crate::{
     BackendError, Engine, OpenError, Progress,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 use hush_cuda::device::Device;
-use hush_protocol::hosted_parts::Share;
+use hush_protocol::share::Share;
 
 use super::gpu::Gpu;
 #[cfg(any(feature = "cuda", feature = "emulator"))]

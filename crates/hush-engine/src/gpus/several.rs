@@ -6,13 +6,8 @@
 use std::{any::Any, panic::resume_unwind, sync::Arc, thread};
 
 use hush_protocol::{
-    ProtocolError,
-    descriptor::Descriptor,
-    exchange,
-    hosted_parts::{HostedHead, Share},
-    page::Page,
-    registry::Visitor,
-    wire::Query,
+    ProtocolError, descriptor::Descriptor, exchange, hosted::Hosted, page::Page, registry::Visitor,
+    share::Share, wire::Query,
 };
 
 use crate::{
@@ -64,7 +59,7 @@ where
         let (tables, files) = (&tables, &files);
         let devices = thread::scope(|scope| {
             let open = |(share, backend)| {
-                scope.spawn(move || HostedHead::<P, B>::open(backend, tables.clone(), seed, &share, files))
+                scope.spawn(move || Hosted::<P, B>::open_share(backend, tables.clone(), seed, &share, files))
             };
             let opening: Vec<_> = backends.into_iter().map(open).collect();
             let opened =
@@ -80,7 +75,7 @@ where
 
 /// A table on several devices.
 struct OnSeveral<P: Page, B: Hosting> {
-    devices: Vec<HostedHead<P, B>>,
+    devices: Vec<Hosted<P, B>>,
     served: Served,
     /// Dropped after the parts.
     _rooms: Vec<Option<Box<dyn Any + Send + Sync>>>,
@@ -110,7 +105,7 @@ where
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
         let opened: Result<Vec<B::Keys>, _> =
-            self.devices.iter().map(|device| device.own().open_keys(body)).collect();
+            self.devices.iter().map(|device| device.share().open_keys(body)).collect();
         let opened = opened.map_err(|error| match EngineError::of_keys(&error) {
             EngineError::Internal(_) => self.judge(error),
             refused => refused,
@@ -120,10 +115,12 @@ where
 
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&Vec<B::Keys>> = self.served.keys_of(keys)?;
+        let keys_on = |device: usize| keys.iter().map(|keys| &keys[device]).collect();
+        let keys: Vec<_> = (0..self.devices.len()).map(keys_on).collect();
         exchange::answer(&self.devices, queries, &keys).map_err(|error| self.judge(error))
     }
 
     fn lost(&self) -> Option<String> {
-        self.devices.iter().find_map(|device| device.own().backend().lost())
+        self.devices.iter().find_map(|device| device.share().backend().lost())
     }
 }

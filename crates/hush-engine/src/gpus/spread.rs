@@ -1,6 +1,6 @@
 //! A table that no GPU holds alone, on several: who gets which share of it.
 
-use hush_protocol::{any_page::TableParams, hosted_parts::Share};
+use hush_protocol::{any_page::TableParams, share::Share};
 
 use crate::memory::plan::MemoryPlan;
 

@@ -6,7 +6,7 @@ use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
 use hush_protocol::{
     any_page::{SegmentParams, TableParams},
     facts::FileSpec,
-    hosted_parts::{Share, shares},
+    share::{Share, shares},
     wording::Wording,
 };
 use thiserror::Error;

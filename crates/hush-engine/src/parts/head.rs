@@ -7,11 +7,7 @@ use std::{
 
 use hush_cpu::Cpu;
 use hush_protocol::{
-    descriptor::Descriptor,
-    hosted_parts::{HostedHead, Share},
-    page::Page,
-    registry::Visitor,
-    wire::Query,
+    descriptor::Descriptor, hosted::Hosted, page::Page, registry::Visitor, share::Share, wire::Query,
 };
 use prost::{Message, bytes::Bytes};
 
@@ -69,7 +65,7 @@ where
     fn visit<P: Page>(self) -> Self::Output {
         let Self { backend, descriptor, served, workers, files, mapped } = self;
         let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
-        let head = HostedHead::<P, B>::open(backend, tables, seed, &Share::nothing(), &files);
+        let head = Hosted::<P, B>::open_share(backend, tables, seed, &Share::nothing(), &files);
         let mut mapped = mem::take(&mut *mapped.lock().unwrap_or_else(PoisonError::into_inner));
         mapped.check()?;
         let head = head?;
@@ -79,7 +75,7 @@ where
 }
 
 struct Head<P: Page, B: Hosting> {
-    head: HostedHead<P, B>,
+    head: Hosted<P, B>,
     served: Served,
     workers: Arc<dyn Workers>,
     /// What every batch reads where it is on disk.
@@ -101,7 +97,7 @@ where
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let opened = self.head.own().open_keys(body).map_err(|error| EngineError::of_keys(&error))?;
+        let opened = self.head.share().open_keys(body).map_err(|error| EngineError::of_keys(&error))?;
         let keys = HeadKeys { opened, body: Bytes::copy_from_slice(body) };
         Ok(ClientKeys { place: Place::Parts, keys: Arc::new(keys) })
     }
@@ -109,8 +105,8 @@ where
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&HeadKeys<B::Keys>> = self.served.keys_of(keys)?;
         let opened: Vec<&B::Keys> = keys.iter().map(|keys| &keys.opened).collect();
-        let keep = |words| self.head.own().backend().keep(words);
-        let answers = self.head.answer(queries, &opened, || self.scan(queries, &keys), keep)?;
+        let keep = |words| self.head.share().backend().keep(words);
+        let answers = self.head.answer_with(queries, &opened, || self.scan(queries, &keys), keep)?;
         self.mapped.check().map_err(|error| EngineError::Damaged { reason: error.to_string() })?;
         Ok(answers)
     }

@@ -17,7 +17,7 @@ mod part;
 mod source;
 
 pub use head::open_head;
-pub use hush_protocol::hosted_parts::Share;
+pub use hush_protocol::share::Share;
 pub(crate) use part::PartToOpen;
 pub use part::{PartEngine, open_part};
 pub use source::{RemoteTable, Source, SparseFiles};

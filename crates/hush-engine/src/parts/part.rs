@@ -11,9 +11,10 @@ use hush_ops::OpsError;
 use hush_protocol::{
     ProtocolError,
     descriptor::Descriptor,
-    hosted_parts::{HostedPart, Share},
+    hosted::HostedShare,
     page::{Page, Partials},
     registry::Visitor,
+    share::Share,
     wire::{KEY_ID_BYTES, Query},
 };
 use prost::{Message, bytes::Bytes};
@@ -111,7 +112,7 @@ where
         let Self { part: PartToOpen { descriptor, share, clients, files, mapped }, berth, max_batch } = self;
         let Berth { backend, place, room } = berth;
         let tables = descriptor.tables::<P>()?;
-        let part = HostedPart::<P, B>::open(backend, tables, descriptor.public_seed(), share, &files);
+        let part = HostedShare::<P, B>::open(backend, tables, descriptor.public_seed(), share, &files);
         let mut mapped = mem::take(&mut *mapped.lock().unwrap_or_else(PoisonError::into_inner));
         // What was read of a file that is not whole any more is no table, whatever came of it.
         mapped.check()?;
@@ -133,7 +134,7 @@ where
 }
 
 struct OpenPart<P: Page, B: Hosting> {
-    part: HostedPart<P, B>,
+    part: HostedShare<P, B>,
     /// The mapped files that every scan reads.
     mapped: MappedFiles,
     keys: KeyCache<B::Keys>,
@@ -186,8 +187,11 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         for first in (0..batch.queries.len()).step_by(self.max_batch) {
             let some = first..batch.queries.len().min(first.saturating_add(self.max_batch));
             let keys = if self.has_keys { &keys[some.clone()] } else { &[] };
-            let scanned =
-                self.part.scan(&batch.queries[some], keys).map_err(|error| refusal(error, first))?;
+            let scanned = self
+                .part
+                .open_batch(&batch.queries[some], keys)
+                .and_then(|opened| self.part.scan(&opened))
+                .map_err(|error| refusal(error, first))?;
             let read = |words: B::Words| Ok(self.part.backend().read(&words)?.into_owned());
             for (place, (segment, partial)) in scanned.into_iter().enumerate() {
                 let partial =

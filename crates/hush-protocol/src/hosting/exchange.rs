@@ -1,6 +1,6 @@
-//! A batch whose answers are finished by all devices that have a part of the table, some queries each.
+//! A batch whose answers are finished by all devices that have a share of the table, some queries each.
 //!
-//! Every device opens the whole batch and scans its part; then each gets what all of them contribute to its own queries, and
+//! Every device opens the whole batch and scans its share; then each gets what all of them contribute to its own queries, and
 //! finishes these. Nothing is gathered in one place, and what comes behind the first fold is shared. Source: VIPIR (section 4.5),
 //! GPIR (section 6).
 
@@ -13,37 +13,40 @@ use hush_ops::{
 
 use crate::{
     ProtocolError,
-    hosted_parts::{Contribution, HostedHead},
+    hosted::{Contribution, Hosted},
     page::{Batch, Page, Partial, Partials},
     wire::Query,
 };
 
-/// Answers a batch. `keys[i][d]` are those of the client of query `i` on device `d`; none where the protocol has none.
+/// Answers a batch on the devices that have all of a table together. `keys[d][i]` are those of the client of query `i` on device
+/// `d`; none where the protocol has none. A device that has the whole table exchanges nothing.
 ///
 /// # Errors
 /// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails, or a copy.
 pub fn answer<P: Page, B: Steps>(
-    devices: &[HostedHead<P, B>],
+    devices: &[Hosted<P, B>],
     queries: &[Query],
-    keys: &[&Vec<B::Keys>],
+    keys: &[Vec<&B::Keys>],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let keys_on = |device: usize| keys.iter().map(|keys| &keys[device]).collect::<Vec<_>>();
-    let scanned = on_all(devices.iter().collect(), |device, head: &HostedHead<P, B>| {
-        let opened = head.own().open_batch(queries, &keys_on(device))?;
-        let contributions = head.own().scan_opened(&opened)?;
+    if let ([device], [keys]) = (devices, keys) {
+        return device.answer(queries, keys);
+    }
+    let scanned = on_all(devices.iter().zip(keys).collect(), |_, (device, keys)| {
+        let opened = device.share().open_batch(queries, keys)?;
+        let contributions = device.share().scan(&opened)?;
         Ok((opened, contributions))
     })?;
     let (opened, contributions): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
     let shares = shares(queries.len(), devices.len());
-    let memories: Vec<_> = devices.iter().map(|head| head.own().backend()).collect();
+    let memories: Vec<_> = devices.iter().map(|device| device.share().backend()).collect();
     let exchanged = exchange(P::PARTIALS, &memories, contributions, &shares)?;
     let answers = on_all(opened.into_iter().zip(exchanged).collect(), |device, (opened, contributions)| {
-        let (own, keys) = (&shares[device], keys_on(device));
+        let (own, keys) = (&shares[device], &keys[device]);
         if own.is_empty() {
             return Ok(Vec::new());
         }
         let opened = P::narrow::<B>(&opened, own);
-        devices[device].finish(&opened, &Batch { queries, keys: &keys }.narrow(own), contributions)
+        devices[device].finish(&opened, &Batch { queries, keys }.narrow(own), contributions)
     })?;
     Ok(answers.concat())
 }

@@ -1,6 +1,6 @@
-//! A table on a backend, in one part or in several.
+//! A table on a backend, whole or a share of it.
 //!
-//! * [`hosted`]: a table whose parts are in this process. [`hosted_parts`]: a table whose parts are elsewhere.
+//! * [`share`]: which units a device has. [`hosted`]: scans them, and finishes answers.
 //! * [`halves`]: what a part and its head hold, do and send, as plain data.
 //! * [`parts`]: puts the partials of all parts together. [`tournament`]: does so by folding entries to one.
 //! * [`exchange`]: divides a batch among devices, so that each finishes some of the queries.
@@ -8,6 +8,6 @@
 pub mod exchange;
 pub mod halves;
 pub mod hosted;
-pub mod hosted_parts;
 pub(crate) mod parts;
+pub mod share;
 pub(crate) mod tournament;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hush_cpu::Cpu;
 use hush_engine::Place;
 use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
-use hush_protocol::{any_page::TableParams, facts::FileSpec, hosted_parts::shares};
+use hush_protocol::{any_page::TableParams, facts::FileSpec, share::shares};
 
 use super::{super::Machine, node::Node};
 

@@ -100,7 +100,7 @@ impl<P: Page> Case<P> {
     /// The table of these files on a backend.
     fn serve<B: Steps>(&self, backend: Arc<B>, files: &[File]) -> Server<P, B> {
         let hosted = Hosted::open(backend, self.table.clone(), SEED, &Made(files)).unwrap();
-        let open = |keys: &Arc<RingKeys>| hosted.open_keys(keys.upload()).unwrap();
+        let open = |keys: &Arc<RingKeys>| hosted.share().open_keys(keys.upload()).unwrap();
         let keys = self.keys.as_ref().map(open);
         Server { hosted, keys }
     }

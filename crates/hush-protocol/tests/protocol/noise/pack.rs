@@ -89,7 +89,7 @@ impl Case {
         let mut errors = vec![Vec::new(); table.first_shape().planes()];
         for key in 0..self.keys {
             let client_keys = Arc::new(RingKeys::from_seed(params.ring(), &[key; 32]));
-            let keys = hosted.open_keys(client_keys.upload()).unwrap();
+            let keys = hosted.share().open_keys(client_keys.upload()).unwrap();
             let client = PackClient { keys: client_keys, seed: PUBLIC_SEED };
             let column = self.columns / 3 * usize::from(key + 1) - 1;
             let rng = &mut Csprng::insecure_from_seed(u64::from(key));

@@ -196,7 +196,7 @@ impl<P: Page, B: Steps> Server for Served<P, B> {
     }
 
     fn open(&self, queries: &[wire::Query]) -> Result<(), ProtocolError> {
-        P::open(&self.hosted.host(), &Batch { queries, keys: &self.keys(queries) }).map(drop)
+        P::open(&self.hosted.share().host(), &Batch { queries, keys: &self.keys(queries) }).map(drop)
     }
 }
 
@@ -218,7 +218,7 @@ fn serve<B: Steps + 'static>(
             let table = P::in_form(table, params.database().form()).unwrap();
             assert_eq!(P::facts(&table), *facts);
             let hosted = Hosted::<P, B>::open_in_parts(backend, table, PUBLIC_SEED, parts, files).unwrap();
-            let keys = keys.map(|keys| hosted.open_keys(keys.upload()).unwrap());
+            let keys = keys.map(|keys| hosted.share().open_keys(keys.upload()).unwrap());
             Box::new(Served { hosted, keys })
         }
     }

@@ -1,0 +1,121 @@
+//! A share of a table: which of its units a device has.
+
+use std::ops::Range;
+
+use hush_ops::path::Content;
+
+use crate::facts::FileSpec;
+
+/// A share of a table: the `index`th of as many as there are weights, with its weight's part of what is scanned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The number of the share.
+    pub index: usize,
+    /// The weights of all shares; they do not add up to zero.
+    pub weights: Vec<u32>,
+}
+
+/// What a scan of a segment reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSize {
+    /// Its units.
+    pub units: usize,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl SegmentSize {
+    /// Of a segment of `units` units, whose files these are.
+    pub fn new(units: usize, files: Vec<FileSpec>) -> Self {
+        let scanned = files.into_iter().map(|file| file.content).filter(Content::is_scanned);
+        Self { units, bytes: scanned.map(|content| content.bytes()).sum() }
+    }
+}
+
+impl Share {
+    /// Returns the share that is the whole table.
+    pub fn whole() -> Self {
+        Self { index: 0, weights: vec![1] }
+    }
+
+    /// Returns a share without units: all of them are another's.
+    pub fn nothing() -> Self {
+        Self { index: 0, weights: vec![0, 1] }
+    }
+
+    /// Returns the share's units of each segment.
+    ///
+    /// # Panics
+    /// If there is no such share, or all weights are 0.
+    pub fn of(&self, segments: &[SegmentSize]) -> Vec<Range<usize>> {
+        shares(&self.weights, segments).swap_remove(self.index)
+    }
+}
+
+/// Returns the units of each segment that each share has, by their weights. The segments are one line of bytes, cut by the weights,
+/// and a unit belongs to the share in which its middle is. So a share has units of few segments, and short segments do not all go to
+/// one share.
+///
+/// # Panics
+/// If all weights are 0.
+pub fn shares(weights: &[u32], segments: &[SegmentSize]) -> Vec<Vec<Range<usize>>> {
+    // A segment of nothing has a place in the line as well.
+    let length = |segment: &SegmentSize| u128::from(segment.bytes.max(1));
+    let all: u128 = segments.iter().map(length).sum();
+    let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+    // The first unit of each segment with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
+    let firsts = |cut: u128| {
+        let mut before = 0;
+        let first = |segment: &SegmentSize| {
+            let (units, bytes) = (segment.units as u128, length(segment));
+            let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
+            before += bytes;
+            twice.div_ceil(2 * bytes).min(units) as usize
+        };
+        segments.iter().map(first).collect::<Vec<_>>()
+    };
+    let (mut up_to, mut starts) = (0, firsts(0));
+    let part = |&weight: &u32| {
+        up_to += u128::from(weight);
+        let ends = firsts(all * up_to / total);
+        let units = starts.iter().zip(&ends).map(|(&start, &end)| start..end).collect();
+        starts = ends;
+        units
+    };
+    weights.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_all_of_the_units_once() {
+        for (weights, segments) in [
+            (vec![1], &[(1, 1)][..]),
+            (vec![1, 1, 1], &[(2, 7)]),
+            (vec![2, 2, 1, 2, 1], &[(1000, 1 << 40), (10, 1 << 33), (1, 1 << 20), (3, 0)]),
+            (vec![0, 7, 0], &[(5, 50), (0, 0)]),
+            (vec![1; 9], &[(1, 1), (1, 100), (1, 1)]),
+            (vec![u32::MAX; 9], &[(1 << 40, u64::MAX), (1, 1)]),
+        ] {
+            let parts = weights.len();
+            let segments: Vec<_> =
+                segments.iter().map(|&(units, bytes)| SegmentSize { units, bytes }).collect();
+            let shares: Vec<_> =
+                (0..parts).map(|index| Share { index, weights: weights.clone() }.of(&segments)).collect();
+            for (number, segment) in segments.iter().enumerate() {
+                assert_eq!((shares[0][number].start, shares[parts - 1][number].end), (0, segment.units));
+                let joined = |pair: &[Vec<Range<usize>>]| pair[0][number].end == pair[1][number].start;
+                assert!(shares.windows(2).all(joined), "{weights:?}");
+            }
+        }
+        let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] };
+        let one = |index| share(index).of(&[SegmentSize { units: 80, bytes: 4096 }]).remove(0);
+        assert_eq!([one(0), one(2), one(4)], [0..20, 40..50, 70..80]);
+        // Short segments go to different parts.
+        let short = [SegmentSize { units: 1, bytes: 10 }; 4];
+        let halves = shares(&[1, 1], &short);
+        assert_eq!(halves, [[0..1, 0..1, 0..0, 0..0], [1..1, 1..1, 0..1, 0..1]]);
+    }
+}
