@@ -9,7 +9,7 @@ use hush_protocol::{
 };
 use thiserror::Error;
 
-use crate::Place;
+use crate::{Device, Placement};
 
 /// Why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -91,22 +91,22 @@ pub struct Blob {
 /// The evaluation keys that a table's clients upload before they ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySpec {
-    /// Name of the parameter set. Tables of one set at one place accept each other's keys: opened by
+    /// Name of the parameter set. Tables of one set on the same devices accept each other's keys: opened by
     /// one of them, keys serve the queries of all.
     pub preset: String,
     /// Exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
     pub bytes: usize,
-    /// Where opened keys are: the same bytes are opened once for each place.
-    pub place: Place,
+    /// The devices that have opened keys, in the order of the placement: the same bytes are opened once for each list.
+    pub devices: Arc<[Device]>,
 }
 
 /// One client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the
 /// engines of their [`KeySpec`]; clones share the keys.
 #[derive(Clone)]
 pub struct ClientKeys {
-    /// Where they are.
-    pub place: Place,
-    /// What the backend there has of them.
+    /// The devices that have them.
+    pub devices: Arc<[Device]>,
+    /// What the backends there have of them.
     pub keys: Arc<dyn Any + Send + Sync>,
 }
 
@@ -134,7 +134,7 @@ pub struct Served {
     /// Exact length of an answer.
     pub answer_bytes: usize,
     /// Where it is.
-    pub place: Place,
+    pub placement: Placement,
     /// Queries that are worth collecting for one scan; at least 1.
     pub max_batch: usize,
     /// The evaluation keys that queries need; `None` for protocols without.
@@ -152,13 +152,11 @@ impl Served {
         &self,
         keys: &'k [Option<ClientKeys>],
     ) -> Result<Vec<&'k K>, EngineError> {
-        if self.keys.is_none() {
-            return Ok(Vec::new());
-        }
+        let Some(spec) = &self.keys else { return Ok(Vec::new()) };
         let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
         let opened = keys.iter().enumerate().map(|(index, keys)| {
-            // Those of another place are in its memory.
-            let here = keys.as_ref().filter(|keys| keys.place == self.place);
+            // Those on other devices are in their memory.
+            let here = keys.as_ref().filter(|keys| keys.devices == spec.devices);
             here.and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| no_keys(index))
         });
         opened.collect()

@@ -1,6 +1,6 @@
 //! Opens snapshots and answers batches of queries: the one place where a protocol and a backend become `dyn`.
 //!
-//! * [`Backends`]: what computes. [`open()`]: snapshot to [`Engine`]. [`engine`]: what a server needs.
+//! * [`Backends`]: what computes. [`open()`]: snapshot to [`Engine`], at its [`Placement`]. [`engine`]: what a server needs.
 //! * [`parts`]: a table whose parts are elsewhere.
 //!
 //! Snapshots are built by `hush-build`, whose documentation has a table from its records to an answer.
@@ -9,32 +9,33 @@ mod backend;
 mod choice;
 pub mod engine;
 mod gpus;
-mod hosted;
 mod machine;
 mod memory;
 mod open;
+mod open_error;
+mod opening;
 pub mod parts;
-mod place;
+mod placement;
 mod progress;
-mod public_reason;
+mod stored;
+mod table;
 mod units;
 
 pub use backend::Backends;
 pub use choice::{BackendChoice, BackendError, CUDA_VARIABLE};
 pub use engine::*;
+pub use gpus::gpu::Gpu;
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub use gpus::gpu::{open_devices, room_for_tables};
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub use gpus::thresholds::{keep_thresholds, measured_thresholds, suited_backend};
-pub use gpus::{gpu::Gpu, seats::Seat};
-pub use hosted::{OpenError, host_batch};
 pub use hush_store::cancel::{Cancel, Cancelled};
 pub use machine::{Memory, cpu_model, free_disk, memory};
 pub use memory::choice::{MemoryChoice, UnknownMemory};
 pub use memory::plan::{DoesNotFit, MemoryPlan, Part};
-pub use memory::server::server_bytes;
+pub use memory::server::{host_batch, server_bytes};
 pub use open::{check, open, open_after};
-pub use place::{GpuSet, Place};
+pub use open_error::{FILES_CHANGED, OpenError};
+pub use placement::{BATCHES_IN_FLIGHT, Device, PlacedShare, Placement};
 pub use progress::{Progress, Quiet, Silent};
-pub use public_reason::FILES_CHANGED;
 pub use units::{Bytes, Seconds};

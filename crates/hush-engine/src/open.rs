@@ -2,13 +2,16 @@
 
 use std::{path::Path, sync::Arc};
 
-use hush_ops::path::Content;
+use hush_protocol::{any_page::TableParams, share::Share};
 use hush_store::snapshot::{Verified, Verify};
 
 use crate::{
-    Backends, Engine, OpenError, Place, Progress, Silent,
-    gpus::seats::{Seating, host_parts},
-    hosted::{Berth, Reading, Stored, host, host_batch},
+    Backends, Device, Engine, OpenError, Placement, Progress, Silent,
+    gpus::gpu,
+    memory::server::host_batch,
+    opening::{Hosting, OpenOn, ShareToOpen},
+    stored::{Reading, Stored},
+    table::TableToOpen,
 };
 
 /// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` is told what it takes of a device's
@@ -38,44 +41,75 @@ pub fn open_after(
     progress: &dyn Progress,
 ) -> Result<Arc<dyn Engine>, OpenError> {
     let mut reading = Reading { verify, verified, memory: backends.memory(), progress };
-    let mut stored = Stored::open(dir)?;
-    let seating = backends.gpus_to_serve(&stored.params, progress)?;
-    stored.load(&mut reading, |content| match seating {
-        None => true,
-        // They are copied to the GPU for every batch.
-        Some(Seating::Streaming(_)) => matches!(content, Content::Symbols { .. }),
-        Some(Seating::One(_) | Seating::Several(_)) => false,
-    })?;
-    let hosted = match seating {
-        None => return on_cpu(backends, stored),
-        Some(Seating::One(seat)) => seat.gpu.host(stored, &seat.plan, seat.free, progress),
-        Some(Seating::Streaming(seat)) => seat.gpu.host_streaming(stored, &seat.plan, seat.free, progress),
-        Some(Seating::Several(seats)) => host_parts(&seats, stored, progress),
+    let mut open = |mut stored: Stored, placement: Placement| {
+        stored.load(&mut reading, &placement)?;
+        let (params, table) = (stored.params.clone(), TableToServe { stored, placement: placement.clone() });
+        open_on(backends, &placement, &params, table, progress)
     };
-    match hosted {
+    let stored = Stored::open(dir)?;
+    let placement = backends.place(&stored.params, None, progress)?;
+    let may_move = backends.is_free_to_choose() && !placement.is_on_cpu();
+    match open(stored, placement) {
         // It was planned to fit, but others may have taken the memory, the device may have failed, or not take the parameter set.
         // What is wrong with the table itself is found on the CPU as well.
-        Err(OpenError::Ops(error)) if backends.is_free_to_choose() => {
+        Err(OpenError::Ops(error)) if may_move => {
             progress.note(&format!("on the CPU: {error}"));
             // The other one is without the files that were taken out of it.
-            let mut stored = Stored::open(dir)?;
-            stored.load(&mut reading, |_| true)?;
-            on_cpu(backends, stored)
+            open(Stored::open(dir)?, Placement::on(Device::Cpu, Share::whole()))
         }
         outcome => outcome,
     }
 }
 
-/// Looks at the head of the snapshot in `dir`, and whether the place that it would be served at has room for it. Nothing is loaded.
+/// Looks at the head of the snapshot in `dir`, and whether the devices that it would be served on have room for it. Nothing is
+/// loaded.
 ///
 /// # Errors
 /// As [`open`].
 pub fn check(dir: &Path, backends: &Backends) -> Result<(), OpenError> {
     let stored = Stored::open(dir)?;
-    Ok(backends.gpus_to_serve(&stored.params, &Silent).map(drop)?)
+    Ok(backends.place(&stored.params, None, &Silent).map(drop)?)
 }
 
-fn on_cpu(backends: &Backends, stored: Stored) -> Result<Arc<dyn Engine>, OpenError> {
-    let batch = host_batch(&stored.params);
-    host(Berth { backend: backends.cpu().clone(), place: Place::Cpu, room: None }, stored, batch)
+/// Has `work` open a table, or a part of it, on the devices of its placement.
+pub(crate) fn open_on<O: OpenOn>(
+    backends: &Backends,
+    placement: &Placement,
+    table: &TableParams,
+    work: O,
+    progress: &dyn Progress,
+) -> Result<O::Output, OpenError> {
+    let gpus = placement.shares.iter().filter_map(|placed| match placed.device {
+        Device::Gpu(number) => backends.gpus().get(number),
+        Device::Cpu | Device::Elsewhere => None,
+    });
+    let gpus: Vec<_> = gpus.collect();
+    if !gpus.is_empty() {
+        return gpu::open_on(&gpus, placement, table, backends.clients(), work, progress);
+    }
+    let here = placement.shares.iter().filter(|placed| placed.device == Device::Cpu);
+    let on_cpu = here.map(|placed| ShareToOpen::new(placed.share.clone(), backends.cpu().clone()));
+    work.on(on_cpu.collect(), host_batch(table))
+}
+
+/// A table that is to be served at its placement.
+struct TableToServe {
+    stored: Stored,
+    placement: Placement,
+}
+
+impl OpenOn for TableToServe {
+    const FINISHES: bool = true;
+    type Output = Arc<dyn Engine>;
+
+    fn on<B: Hosting>(
+        self,
+        shares: Vec<ShareToOpen<B>>,
+        max_batch: usize,
+    ) -> Result<Self::Output, OpenError> {
+        let Self { mut stored, placement } = self;
+        let served = stored.served(placement.clone(), max_batch)?;
+        let (files, mapped) = stored.files(&placement)?;
+        TableToOpen { descriptor: stored.descriptor, served, files, mapped, elsewhere: None }.open(shares)
+    }
 }

@@ -338,7 +338,7 @@ impl Folders {
                 "{} from {} on {}, ready in {seconds:.1} s; query {}, answer {}",
                 served.protocol,
                 dir.display(),
-                served.place,
+                served.placement,
                 Bytes(served.query.total()),
                 Bytes(served.answer_bytes)
             ),

@@ -135,10 +135,10 @@ impl Part {
         hex::encode(self.0.epoch())
     }
 
-    /// Where it is: cpu, or cuda.
+    /// The device that has it: cpu, or cuda.
     #[getter]
     fn place(&self) -> String {
-        self.0.place().to_string()
+        self.0.device().to_string()
     }
 
     /// Why it answers nothing any more until the process is started again; None as long as all is well.

@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc, time::Instant};
 
 use hush_cuda::Cuda;
-use hush_engine::{MemoryPlan, Place, room_for_tables};
+use hush_engine::{BATCHES_IN_FLIGHT, MemoryPlan, room_for_tables};
 use hush_he::params::ParameterSet;
 use hush_math::csprng::Csprng;
 use hush_protocol::{
@@ -15,6 +15,7 @@ use hush_protocol::{
     page::Page,
     registry::Visitor,
     ring_keys::RingKeys,
+    share::Share,
     table::TableShape,
 };
 
@@ -126,7 +127,7 @@ impl Bench<'_> {
         batches: Option<&[usize]>,
     ) -> Result<(), Box<dyn Error>> {
         let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
-        let plan = MemoryPlan::to_serve::<Cuda>(&params, 1, Place::Gpu(0).batches_in_flight());
+        let plan = MemoryPlan::of_share::<Cuda>(&params, &Share::whole(), true, 1);
         let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
         let (bytes, protocol) = (params.facts().encoded_bytes, params.facts().protocol);
         let row = row.table(bytes as usize);
@@ -176,7 +177,7 @@ impl Visitor for Answers<'_, '_> {
         for batch in sizes {
             let keys: Vec<_> = keys.iter().cycle().take(batch * keys.iter().len()).collect();
             let answer = || hosted.answer(&queries[..batch], &keys).map(drop);
-            for in_flight in [1, Place::Gpu(0).batches_in_flight()] {
+            for in_flight in [1, BATCHES_IN_FLIGHT] {
                 let several = format!("{}, {in_flight} in flight", row.name);
                 let row = if in_flight > 1 { row.renamed(several) } else { row.clone() }.batch(batch);
                 bench.attempt(row.clone(), |bench| {

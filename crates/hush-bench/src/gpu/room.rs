@@ -23,8 +23,7 @@ pub(super) fn batches_that_fit(
 #[cfg(test)]
 mod tests {
     use hush_cuda::Cuda;
-    use hush_engine::Place;
-    use hush_protocol::{Protocol, table::TableShape};
+    use hush_protocol::{Protocol, share::Share, table::TableShape};
 
     use super::*;
 
@@ -34,7 +33,7 @@ mod tests {
     fn hybrid() -> (MemoryPlan, u64) {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
         let table = Protocol::Hybrid.page().table("PACK_M31", shape).unwrap();
-        let plan = MemoryPlan::to_serve::<Cuda>(&table, 1, Place::Gpu(0).batches_in_flight());
+        let plan = MemoryPlan::of_share::<Cuda>(&table, &Share::whole(), true, 1);
         (plan, table.facts().encoded_bytes)
     }
 

@@ -183,21 +183,21 @@ fn hints(
             continue;
         }
         let Some(plan) = segment.hint() else { break };
-        let seats = gpus_to_build(segment, &plan, by.backends, progress)?;
+        let gpus = gpus_to_build(segment, &plan, by.backends, progress)?;
         let context = StageContext { writer: &own, cpu, crew: by.crew, progress };
         let stage = HintStage { plan: &plan, seed, database, hint, context, files: &mut *files };
-        if seats.is_empty() { stage.run(&[cpu]) } else { compute_on(&seats, stage) }.inspect_err(
-            |error| match error {
+        if gpus.is_empty() { stage.run(&[cpu]) } else { compute_on(&gpus, stage) }.inspect_err(|error| {
+            match error {
                 // Not a full disk, nor what the data turned out to be.
-                BuildError::Ops(_) if !seats.is_empty() => {
+                BuildError::Ops(_) if !gpus.is_empty() => {
                     writer.keep();
                     let advice = Wording("with {backend=cpu}, the build goes on from what is laid out");
                     progress.note(&format!("the GPU did not do it: {advice}"));
                 }
                 BuildError::Crew(_) => writer.keep(),
                 _ => {}
-            },
-        )?;
+            }
+        })?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use hush_engine::{Engine, EngineError, Place, parts::Share};
+use hush_engine::{Engine, EngineError, parts::Share};
 use hush_protocol::{Protocol, any_page::SegmentParams, descriptor::Descriptor};
 
 use crate::tables::{
@@ -43,7 +43,7 @@ fn parts_answer_as_the_whole_table_does() {
         for weights in [&[1][..], &[1, 1], &[2, 2, 1, 2, 1], &[1, 0, 30]] {
             let workers = Here::open(&folder, weights, &cpu);
             let head = head(&folder, &workers, &cpu);
-            assert_eq!(head.served().place, Place::Parts);
+            assert_eq!(head.served().placement.to_string(), "parts");
             assert_eq!(head.served().descriptor_json, whole.served().descriptor_json);
             let asked = folder.some(&*whole, 3);
             let (ours, theirs) = (asked.answers(&*head).unwrap(), asked.answers(&*whole).unwrap());

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hush_cuda::device::{Buffer, Device};
-use hush_engine::{BackendChoice, Backends, Engine, EngineError, OpenError, Place, Progress, open};
+use hush_engine::{BackendChoice, Backends, Engine, EngineError, OpenError, Progress, open};
 use hush_ops::OpsError;
 use hush_protocol::{Protocol, ProtocolError};
 use hush_store::snapshot::Verify;
@@ -75,7 +75,7 @@ fn a_lost_device_is_told() {
         let Some(OpenError::Ops(error)) = refused else { panic!("{refused:?}") };
         assert!(error.to_string().contains("the GPU has failed"), "{error}");
         let next = folder.open(&gpu).unwrap();
-        assert_eq!((next.served().place, next.lost()), (Place::Cpu, None));
+        assert_eq!((next.served().placement.to_string(), next.lost()), ("cpu".into(), None));
         asked.check(&asked.answers(&*next).unwrap());
     }
 }
@@ -111,7 +111,10 @@ fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
         let gpu = Backends::with_devices(choice, cpu(), [device.clone()]);
         match open(&folder.table(), Verify::Header, &gpu, &thief) {
             Ok(engine) => {
-                assert_eq!((choice, engine.served().place), (BackendChoice::Auto, Place::Cpu));
+                assert_eq!(
+                    (choice, engine.served().placement.to_string()),
+                    (BackendChoice::Auto, "cpu".into())
+                );
                 let notes = thief.told.notes.lock().unwrap().clone();
                 let last = notes.last().unwrap();
                 assert!(last.starts_with("on the CPU: the device failed: "), "{last}");
@@ -127,7 +130,7 @@ fn a_table_whose_memory_is_taken_goes_to_the_cpu() {
         drop(thief);
         assert_eq!(device.free_bytes().unwrap(), free, "all memory is given back");
         let engine: Arc<dyn Engine> = folder.open(&gpu).unwrap();
-        assert_eq!(engine.served().place, Place::Gpu(0));
+        assert_eq!(engine.served().placement.to_string(), "cuda");
         folder.ask([&*engine, &*on_cpu], 2);
     }
 }
@@ -199,7 +202,7 @@ fn a_set_with_a_prime_of_32_bits_is_served_by_a_gpu() {
     let folder = Folder::with_table(&on_cpu(), onion);
     let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device(false, 1024 * MIB)]);
     let engine = folder.open(&gpu).unwrap();
-    assert_eq!(engine.served().place, Place::Gpu(0));
+    assert_eq!(engine.served().placement.to_string(), "cuda");
     let asked = folder.some(&*engine, 1);
     asked.check(&asked.answers(&*engine).unwrap());
 }

@@ -1,7 +1,7 @@
 //! What is built and answered is that of the CPU.
 
 use hush_build::builder::BuildError;
-use hush_engine::{BackendChoice, Place, Silent, open};
+use hush_engine::{BackendChoice, Silent, open};
 use hush_protocol::Protocol;
 use hush_store::snapshot::Verify;
 
@@ -26,7 +26,10 @@ fn tables_are_the_same_and_answer_alike() {
         let told = Told::default();
         let on_gpu = open(&folder.table(), Verify::Full, &gpu, &told).unwrap();
         let on_cpu = open(&folder.table(), Verify::Full, &on_cpu(), &Silent).unwrap();
-        assert_eq!((on_gpu.served().place, on_cpu.served().place), (Place::Gpu(0), Place::Cpu));
+        assert_eq!(
+            (on_gpu.served().placement.to_string(), on_cpu.served().placement.to_string()),
+            ("cuda".into(), "cpu".into())
+        );
         check_told(protocol, told, on_gpu.served().max_batch);
         if let (Some(one), Some(other)) = (&on_gpu.served().keys, &on_cpu.served().keys) {
             assert_eq!((&one.preset, one.bytes), (&other.preset, other.bytes));
@@ -70,7 +73,10 @@ fn tables_of_several_tiers_are_the_same_and_answer_alike() {
         }
         for folder in [&folder, &other] {
             let [on_gpu, on_cpu] = [&gpu, &on_cpu()].map(|backends| folder.open(backends).unwrap());
-            assert_eq!((on_gpu.served().place, on_cpu.served().place), (Place::Gpu(0), Place::Cpu));
+            assert_eq!(
+                (on_gpu.served().placement.to_string(), on_cpu.served().placement.to_string()),
+                ("cuda".into(), "cpu".into())
+            );
             for batch in [1, 3] {
                 folder.ask([&*on_gpu, &*on_cpu], batch);
             }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hush_cuda::{Cuda, footprint::SymbolsOnHost};
-use hush_engine::{BackendChoice, Backends, Engine, MemoryPlan, OpenError, Place, open};
-use hush_protocol::{Protocol, facts::DbForm};
+use hush_engine::{BackendChoice, Backends, Engine, MemoryPlan, OpenError, open};
+use hush_protocol::{Protocol, facts::DbForm, share::Share};
 use hush_store::snapshot::Verify;
 
 use crate::{
@@ -82,8 +82,8 @@ fn what_the_plan_has_room_for_can_be_done() {
         let engine =
             open(&folder.table(), Verify::Header, &on_gpu(BackendChoice::Auto, MIB / 64), &told).unwrap();
         assert_eq!(
-            (engine.served().place, engine.served().max_batch),
-            (Place::Cpu, on_cpu.served().max_batch)
+            (engine.served().placement.to_string(), engine.served().max_batch),
+            ("cpu".into(), on_cpu.served().max_batch)
         );
         let notes = told.notes.into_inner().unwrap();
         assert!(notes.len() == 1 && notes[0].starts_with("on the CPU: the table needs "), "{notes:?}");
@@ -99,16 +99,15 @@ fn symbols_may_stay_on_the_host() {
     let folder = Folder::with_table(&on_cpu(), symbols);
     let on_cpu = folder.open(&on_cpu()).unwrap();
     let params = folder.descriptor().params().unwrap();
-    let in_flight = Place::Gpu(0).batches_in_flight();
-    let streaming = MemoryPlan::to_serve::<SymbolsOnHost>(&params, 1, in_flight).needed_bytes();
-    let resident = MemoryPlan::to_serve::<Cuda>(&params, 1, in_flight).needed_bytes();
+    let streaming = MemoryPlan::of_share::<SymbolsOnHost>(&params, &Share::whole(), true, 1).needed_bytes();
+    let resident = MemoryPlan::of_share::<Cuda>(&params, &Share::whole(), true, 1).needed_bytes();
     assert!(streaming + stored / 3 < resident);
     for (free, stays) in [(streaming, true), (resident, false)] {
         // A part of a device's memory is left alone.
         let (told, device) = (Told::default(), device(false, free + free / 63 + 64));
         let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device.clone()]).for_clients(1);
         let engine = open(&folder.table(), Verify::Header, &gpu, &told).unwrap();
-        assert_eq!(engine.served().place, Place::Gpu(0));
+        assert_eq!(engine.served().placement.to_string(), "cuda");
         let notes = told.notes.into_inner().unwrap();
         let is_told = notes.iter().any(|note| note.starts_with("its symbols stay in the host's memory: "));
         assert_eq!(is_told, stays, "{notes:?}");
@@ -135,7 +134,7 @@ fn tables_share_a_device() {
     let gpu = on_gpu(BackendChoice::Auto, 3 * memory);
     let open = || folder.open(&gpu).unwrap();
     let (mut tables, mut batches) = (Vec::new(), Vec::new());
-    while tables.last().is_none_or(|table: &Arc<dyn Engine>| table.served().place == Place::Gpu(0)) {
+    while tables.last().is_none_or(|table: &Arc<dyn Engine>| table.served().placement.to_string() == "cuda") {
         tables.push(open());
         batches.push(tables[tables.len() - 1].served().max_batch);
     }
@@ -179,12 +178,21 @@ fn keys_of_clients_have_their_room() {
         assert!(device.free_bytes().unwrap() > memory / 2, "keys are not there yet");
         let told = Told::default();
         match open(&other.table(), Verify::Header, &gpu, &told) {
-            Ok(second) => assert_eq!((choice, second.served().place), (BackendChoice::Auto, Place::Cpu)),
+            Ok(second) => {
+                assert_eq!(
+                    (choice, second.served().placement.to_string()),
+                    (BackendChoice::Auto, "cpu".into())
+                )
+            }
             Err(error) => assert!(choice == BackendChoice::Cuda && matches!(error, OpenError::Memory(_))),
         }
         drop(first);
         let second = other.open(&gpu).unwrap();
-        assert_eq!(second.served().place, Place::Gpu(0), "the room of a table that is closed is free");
+        assert_eq!(
+            second.served().placement.to_string(),
+            "cuda",
+            "the room of a table that is closed is free"
+        );
     }
     // The same clients ask both: their keys have one room, where two would not fit.
     let gpu = Backends::with_devices(BackendChoice::Cuda, cpu(), [device(false, memory + memory / 2)]);

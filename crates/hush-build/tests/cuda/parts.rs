@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use hush_cuda::{Cuda, device::Device};
-use hush_engine::{BackendChoice, Backends, Engine, EngineError, GpuSet, MemoryPlan, OpenError, Place, open};
-use hush_protocol::Protocol;
+use hush_engine::{BackendChoice, Backends, Engine, EngineError, MemoryPlan, OpenError, open};
+use hush_protocol::{Protocol, share::Share};
 use hush_store::snapshot::Verify;
 
 use crate::{
     devices::{MIB, TABLES, cpu, device, on_cpu, on_gpu},
     tables::{Folder, Told, Wanted},
 };
-
-/// Batches that are under way at once.
-const IN_FLIGHT: usize = 2;
 
 /// Tables of several units each, most of which are their parts'.
 fn tables() -> impl Iterator<Item = Wanted> {
@@ -39,7 +36,7 @@ fn tiered() -> impl Iterator<Item = Wanted> {
 /// Memory of a device that lacks one byte for all of the table, with the keys of one client.
 fn too_little(folder: &Folder) -> usize {
     let params = folder.descriptor().params().unwrap();
-    let needed = MemoryPlan::to_serve::<Cuda>(&params, 1, IN_FLIGHT).needed_bytes();
+    let needed = MemoryPlan::of_share::<Cuda>(&params, &Share::whole(), true, 1).needed_bytes();
     // A 64th of it is left alone.
     needed + needed / 64
 }
@@ -50,10 +47,6 @@ fn devices<const N: usize>(memory: [usize; N]) -> [Device; N] {
 
 fn backends(choice: BackendChoice, devices: impl IntoIterator<Item = Device>) -> Backends {
     Backends::with_devices(choice, cpu(), devices).for_clients(1)
-}
-
-fn place(numbers: &[usize]) -> Place {
-    Place::Gpus(GpuSet::new(numbers).unwrap())
 }
 
 #[test]
@@ -68,10 +61,8 @@ fn a_table_that_no_device_holds_is_on_several() {
             backends(BackendChoice::Auto, devices([memory; 3])),
         ] {
             let engine = folder.open(&gpus).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
-            let Place::Gpus(set) = engine.served().place else {
-                panic!("{wanted:?}: {}", engine.served().place)
-            };
-            assert!(set.numbers().len() >= 2, "{wanted:?}");
+            let placement = &engine.served().placement;
+            assert!(placement.shares.len() >= 2, "{wanted:?}: {placement}");
             for batch in [1, 3] {
                 folder.ask([&*engine, &*on_cpu], batch.min(engine.served().max_batch));
             }
@@ -93,7 +84,7 @@ fn shares_follow_the_memory() {
     let gpus = backends(BackendChoice::Cuda, devices([memory / 2, 1 << 14, memory - memory / 8]));
     let told = Told::default();
     let engine = open(&folder.table(), Verify::Header, &gpus, &told).unwrap();
-    assert_eq!(engine.served().place, place(&[2, 0]));
+    assert_eq!(engine.served().placement.to_string(), "cuda:2+0");
     let lines = database(&told);
     let parts = ["on emulator (part 1 of 2), ", "on emulator (part 2 of 2), "];
     assert!(
@@ -113,7 +104,7 @@ fn shares_follow_the_memory() {
     // What is left on both goes to a table that fits one of them, or to none.
     drop(engine);
     let small = Folder::with_table(&self::on_cpu(), Wanted::by_index(Protocol::Simple, 75, 300, 10));
-    assert_eq!(small.open(&gpus).unwrap().served().place, Place::Gpu(0));
+    assert_eq!(small.open(&gpus).unwrap().served().placement.to_string(), "cuda");
 }
 
 /// The least memory of each of two devices in which the table fits, to a 64th of it, and the engine there.
@@ -150,7 +141,7 @@ fn what_the_plans_have_room_for_can_be_done() {
         let on_cpu = folder.open(&on_cpu()).unwrap();
         // Half of them where memory is rounded up, and kept for later.
         let (memory, engine) = least_memory(&folder, number % 2 == 1);
-        assert!(matches!(engine.served().place, Place::Gpus(_)), "{wanted:?}: {memory} bytes");
+        assert_eq!(engine.served().placement.shares.len(), 2, "{wanted:?}: {memory} bytes");
         folder.ask([&*engine, &*on_cpu], engine.served().max_batch);
     }
 }
@@ -167,7 +158,7 @@ fn a_table_that_all_of_them_do_not_hold_is_refused_with_figures() {
     assert!(text.contains(told), "{text}");
     let told = Told::default();
     let engine = open(&folder.table(), Verify::Header, &backends(BackendChoice::Auto, few()), &told).unwrap();
-    assert_eq!(engine.served().place, Place::Cpu);
+    assert_eq!(engine.served().placement.to_string(), "cpu");
     let notes = told.notes.into_inner().unwrap();
     assert!(notes.len() == 1 && notes[0].starts_with("on the CPU: the table needs "), "{notes:?}");
 }
@@ -180,7 +171,7 @@ fn keys_are_on_every_device_of_the_table() {
     let gpus = backends(BackendChoice::Cuda, devices.clone());
     let all = devices.each_ref().map(|device| device.free_bytes().unwrap());
     let engine = folder.open(&gpus).unwrap();
-    assert_eq!(engine.served().keys.as_ref().unwrap().place, place(&[0, 1]));
+    assert_eq!(engine.served().keys.as_ref().unwrap().devices[..], [0, 1].map(hush_engine::Device::Gpu));
     let asked = folder.some(&*engine, 2);
     let before = devices.each_ref().map(|device| device.free_bytes().unwrap());
     let keys = asked.keys(&*engine).unwrap();
@@ -210,6 +201,6 @@ fn a_lost_device_is_told_whichever_it_is() {
         assert!(matches!(&told, EngineError::Lost { reason } if reason.contains("told to fail")), "{told}");
         assert!(engine.lost().is_some());
         // The next goes where there is room.
-        assert_eq!(folder.open(&gpus).unwrap().served().place, Place::Cpu);
+        assert_eq!(folder.open(&gpus).unwrap().served().placement.to_string(), "cpu");
     }
 }

@@ -2,7 +2,7 @@
 
 use hush_cuda::Cuda;
 use hush_engine::{
-    BackendChoice, Backends, EngineError, MemoryPlan, Place,
+    BackendChoice, Backends, EngineError, MemoryPlan,
     parts::{Share, open_part},
 };
 use hush_protocol::Protocol;
@@ -24,7 +24,7 @@ fn share(index: usize) -> Share {
 /// Bytes of a device that lacks one byte for the part `index`, with a 64th of them left alone.
 fn too_little(folder: &Folder, index: usize) -> usize {
     let params = folder.descriptor().params().unwrap();
-    let needed = MemoryPlan::to_scan_part::<Cuda>(&params, &share(index), 1, 2).needed_bytes();
+    let needed = MemoryPlan::of_share::<Cuda>(&params, &share(index), false, 1).needed_bytes();
     needed + needed / 64
 }
 
@@ -50,7 +50,7 @@ fn parts_on_devices_answer_as_the_whole_table_does() {
                 open_part(&source(&folder), &share(index), &gpu, &Told::default()).unwrap()
             };
             let workers = Here::of(vec![part(0), part(1)]);
-            assert_eq!(workers.parts[0].place(), Place::Gpu(0), "{wanted:?}");
+            assert_eq!(workers.parts[0].device().to_string(), "cuda", "{wanted:?}");
             let ours = asked.answers(&*head(&folder, &workers, &cpu)).unwrap();
             assert!(ours == theirs, "{wanted:?}");
         }
@@ -66,7 +66,7 @@ fn a_part_that_has_no_room_is_on_the_cpu_or_refused() {
     };
     let told = Told::default();
     let part = open_part(&source(&folder), &share(0), &backends(BackendChoice::Auto), &told).unwrap();
-    assert_eq!((part.place(), part.lost()), (Place::Cpu, None));
+    assert_eq!((part.device().to_string(), part.lost()), ("cpu".into(), None));
     let notes = told.notes.into_inner().unwrap();
     assert!(notes.len() == 1 && notes[0].starts_with("on the CPU: the part needs "), "{notes:?}");
     let refused = open_part(&source(&folder), &share(0), &backends(BackendChoice::Cuda), &Told::default());
@@ -74,7 +74,7 @@ fn a_part_that_has_no_room_is_on_the_cpu_or_refused() {
     assert!(refused.starts_with("the part needs ") && refused.ends_with("or no GPUs for them"), "{refused}");
     // The other one is smaller.
     let part = open_part(&source(&folder), &share(1), &backends(BackendChoice::Cuda), &Told::default());
-    assert_eq!(part.unwrap().place(), Place::Gpu(0));
+    assert_eq!(part.unwrap().device().to_string(), "cuda");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 use hush_cuda::device::Device;
 use hush_engine::{
     BackendChoice, BackendError, Backends, CUDA_VARIABLE, ClientKeys, Engine, EngineError, KeySpec,
-    OpenError, Place, open, open_devices,
+    OpenError, open, open_devices,
 };
 use hush_protocol::Protocol;
 use hush_store::snapshot::Verify;
@@ -21,6 +21,10 @@ use crate::{
     memory::least_memory,
     tables::{Folder, Told, Wanted, files},
 };
+
+fn on(number: usize) -> hush_engine::Device {
+    hush_engine::Device::Gpu(number)
+}
 
 /// Devices with so much memory each.
 fn devices(memory: [usize; 2]) -> [Device; 2] {
@@ -36,7 +40,7 @@ fn a_table_goes_to_the_first_device_that_has_room() {
             let gpus = Backends::with_devices(choice, cpu(), devices([MIB / 64, 256 * MIB])).for_clients(1);
             let told = Told::default();
             let engine = open(&folder.table(), Verify::Header, &gpus, &told).unwrap();
-            assert_eq!(engine.served().place, Place::Gpu(1), "{table:?}");
+            assert_eq!(engine.served().placement.to_string(), "cuda:1", "{table:?}");
             let notes = told.notes.into_inner().unwrap();
             assert!(notes.iter().all(|note| !note.contains("on the CPU")), "{notes:?}");
             folder.ask([&*engine, &*on_cpu], 3);
@@ -45,7 +49,7 @@ fn a_table_goes_to_the_first_device_that_has_room() {
         let refused = folder.open(&Backends::with_devices(BackendChoice::Cuda, cpu(), none.clone())).err();
         assert!(matches!(refused, Some(OpenError::Memory(_))), "{refused:?}");
         let engine = folder.open(&Backends::with_devices(BackendChoice::Auto, cpu(), none)).unwrap();
-        assert_eq!(engine.served().place, Place::Cpu, "{table:?}");
+        assert_eq!(engine.served().placement.to_string(), "cpu", "{table:?}");
     }
 }
 
@@ -75,19 +79,19 @@ fn tables_fill_one_device_after_the_other() {
     let (memory, _) = least_memory(&folder, false, 1, 1);
     let gpus = Backends::with_devices(BackendChoice::Auto, cpu(), devices([3 * memory; 2]));
     let mut tables: Vec<Arc<dyn Engine>> = Vec::new();
-    while tables.last().is_none_or(|table| table.served().place != Place::Cpu) {
+    while tables.last().is_none_or(|table| table.served().placement.to_string() != "cpu") {
         tables.push(folder.open(&gpus).unwrap());
     }
-    let places: Vec<_> = tables.iter().map(|table| table.served().place).collect();
-    let count = |place| places.iter().filter(|other| **other == place).count();
-    let (first, second) = (count(Place::Gpu(0)), count(Place::Gpu(1)));
+    let places: Vec<_> = tables.iter().map(|table| table.served().placement.to_string()).collect();
+    let count = |place: &str| places.iter().filter(|other| **other == place).count();
+    let (first, second) = (count("cuda"), count("cuda:1"));
     assert!(first >= 2 && first == second && places[..2 * first].is_sorted(), "{places:?}");
     for table in &tables {
         folder.ask([&**table, &*tables[0]], 1);
     }
     // The room of one that is closed is the next one's, whichever device it is on.
     drop(tables.remove(0));
-    assert_eq!(folder.open(&gpus).unwrap().served().place, Place::Gpu(0));
+    assert_eq!(folder.open(&gpus).unwrap().served().placement.to_string(), "cuda");
 }
 
 /// A table twice: on the first device, where there is no room for another, and on the second.
@@ -96,8 +100,8 @@ fn on_each(folder: &Folder) -> ([Arc<dyn Engine>; 2], [Device; 2], Backends) {
     let devices = devices([memory, 256 * MIB]);
     let gpus = Backends::with_devices(BackendChoice::Auto, cpu(), devices.clone()).for_clients(1);
     let engines = [(); 2].map(|()| folder.open(&gpus).unwrap());
-    let places = [0, 1].map(|table| engines[table].served().place);
-    assert_eq!(places, [Place::Gpu(0), Place::Gpu(1)], "{:?}", folder.wanted);
+    let places = [0, 1].map(|table| engines[table].served().placement.to_string());
+    assert_eq!(places, ["cuda", "cuda:1"], "{:?}", folder.wanted);
     (engines, devices, gpus)
 }
 
@@ -113,8 +117,8 @@ fn keys_are_of_the_place_that_opened_them() {
             assert_eq!(second.served().keys, None);
             continue;
         };
-        assert_eq!(spec.place, Place::Gpu(0));
-        let there = KeySpec { place: Place::Gpu(1), ..spec.clone() };
+        assert_eq!(spec.devices[..], [on(0)]);
+        let there = KeySpec { devices: Arc::new([on(1)]), ..spec.clone() };
         assert!(second.served().keys.as_ref() == Some(&there) && *spec != there);
 
         let asked = folder.some(&*first, 2);
@@ -122,7 +126,7 @@ fn keys_are_of_the_place_that_opened_them() {
         let free = |device: usize| devices[device].free_bytes().unwrap();
         let before = [free(0), free(1)];
         let keys: [ClientKeys; 2] = opened();
-        assert_eq!([keys[0].place, keys[1].place], [Place::Gpu(0), Place::Gpu(1)]);
+        assert_eq!([&keys[0].devices[..], &keys[1].devices[..]], [[on(0)], [on(1)]]);
         let taken = [before[0] - free(0), before[1] - free(1)];
         assert!(taken[0] > 0 && taken[0] == taken[1], "{taken:?} bytes of one upload, on each device");
 
@@ -153,7 +157,7 @@ fn a_lost_device_leaves_the_other_alone() {
     assert_eq!((first.lost().is_some(), second.lost()), (true, None));
     asked.check(&asked.answers(&*second).unwrap());
     let next = folder.open(&gpus).unwrap();
-    assert_eq!((next.served().place, next.lost()), (Place::Gpu(1), None));
+    assert_eq!((next.served().placement.to_string(), next.lost()), ("cuda:1".into(), None));
     asked.check(&asked.answers(&*next).unwrap());
 }
 

@@ -282,7 +282,7 @@ impl Asked<'_> {
     pub(crate) fn answers(&self, engine: &dyn Engine) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys = vec![self.keys(engine)?; self.queries.len()];
         let answer = || engine.answer(&self.queries, &keys);
-        let batches = 0..engine.served().place.batches_in_flight();
+        let batches = 0..engine.served().placement.batches_in_flight();
         let mut answers = thread::scope(|scope| {
             let batches: Vec<_> = batches.map(|_| scope.spawn(answer)).collect();
             batches.into_iter().map(|batch| batch.join().unwrap()).collect::<Result<Vec<_>, _>>()

@@ -18,20 +18,18 @@ use hush_cuda::{
     device::{CudaError, Device},
     footprint::SymbolsOnHost,
 };
-use hush_ops::path::Footprint;
-use hush_protocol::{any_page::TableParams, share::Share};
+use hush_protocol::any_page::TableParams;
 
 use super::{
-    promises::{Promise, Promises, Room},
+    reservations::{KeptMemory, Reservations, Reserved},
     thresholds::suited_backend,
 };
 use crate::{
-    BackendError, Engine, OpenError, Place, Progress,
+    BackendError, OpenError, Progress,
     choice::CUDA_VARIABLE,
-    hosted::{Berth, Stored, host},
     memory::plan::MemoryPlan,
-    parts::{PartEngine, PartToOpen},
-    place::Hosting,
+    opening::{Hosting, OpenOn, ShareToOpen},
+    placement::{self, PlacedShare, Placement},
     units::Bytes,
 };
 
@@ -86,7 +84,7 @@ fn emulated(_: &OsStr) -> Option<Vec<Device>> {
     None
 }
 
-/// Bytes of a device that tables may take, if nothing is promised to others.
+/// Bytes of a device that tables may take, if nothing is reserved for others.
 pub fn room_for_tables(cuda: &Cuda) -> usize {
     cuda.release_unused();
     let device = cuda.device();
@@ -96,9 +94,9 @@ pub fn room_for_tables(cuda: &Cuda) -> usize {
 
 /// A device with tables on it.
 pub struct Gpu {
-    pub(super) number: usize,
-    pub(super) cuda: Arc<Cuda>,
-    promises: Promises,
+    number: usize,
+    cuda: Arc<Cuda>,
+    reservations: Reservations,
 }
 
 impl Gpu {
@@ -112,12 +110,17 @@ impl Gpu {
     }
 
     pub(crate) fn new(number: usize, device: Device) -> Self {
-        Self { number, cuda: Arc::new(suited_backend(device)), promises: Promises::default() }
+        Self { number, cuda: Arc::new(suited_backend(device)), reservations: Reservations::default() }
     }
 
     /// Returns the backend that computes on it.
     pub fn cuda(&self) -> &Cuda {
         &self.cuda
+    }
+
+    /// Returns the GPU as a device of a placement.
+    pub(crate) fn device(&self) -> placement::Device {
+        placement::Device::Gpu(self.number)
     }
 
     /// As its maker calls it.
@@ -130,39 +133,26 @@ impl Gpu {
         self.cuda.device().lost().is_some()
     }
 
-    /// Bytes that another table may take: what is free and not promised. Batches that are under way and keys that clients have
+    /// Bytes that another table may take: what is free and not reserved. Batches that are under way and keys that clients have
     /// uploaded by now take of both, and so less is found free than there is.
     pub(crate) fn free_bytes(&self) -> usize {
-        room_for_tables(&self.cuda).saturating_sub(self.promises.batches() + self.promises.keys())
+        room_for_tables(&self.cuda).saturating_sub(self.reservations.batches() + self.reservations.keys())
     }
 
-    /// What a table takes that is served, with the keys of so many clients.
-    pub(crate) fn serving_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        self.plan_to_serve::<Cuda>(table, clients)
-    }
-
-    /// The same of a table whose symbols stay in the host's memory.
-    pub(crate) fn streaming_plan(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        self.plan_to_serve::<SymbolsOnHost>(table, clients)
-    }
-
-    fn plan_to_serve<F: Footprint>(&self, table: &TableParams, clients: usize) -> MemoryPlan {
-        let plan = MemoryPlan::to_serve::<F>(table, clients, Place::Gpu(self.number).batches_in_flight());
-        self.in_blocks(plan).with_keys_promised(self.promises.keys())
-    }
-
-    /// What a part of a table takes that is served in parts.
-    pub(crate) fn serving_part_plan(&self, table: &TableParams, share: &Share, clients: usize) -> MemoryPlan {
-        let in_flight = Place::Gpu(self.number).batches_in_flight();
-        let plan = MemoryPlan::to_serve_part::<Cuda>(table, share, clients, in_flight);
-        self.in_blocks(plan).with_keys_promised(self.promises.keys())
-    }
-
-    /// What a part of a table takes that is scanned here, whose answers are finished elsewhere.
-    pub(crate) fn scanning_plan(&self, table: &TableParams, share: &Share, clients: usize) -> MemoryPlan {
-        let in_flight = Place::Gpu(self.number).batches_in_flight();
-        let plan = MemoryPlan::to_scan_part::<Cuda>(table, share, clients, in_flight);
-        self.in_blocks(plan).with_keys_promised(self.promises.keys())
+    /// Plans the memory of a share of a table, with the keys of so many clients; `finishes` as for [`MemoryPlan::of_share`].
+    pub(crate) fn plan(
+        &self,
+        table: &TableParams,
+        placed: &PlacedShare,
+        finishes: bool,
+        clients: usize,
+    ) -> MemoryPlan {
+        let of_share = match placed.is_streamed {
+            true => MemoryPlan::of_share::<SymbolsOnHost>,
+            false => MemoryPlan::of_share::<Cuda>,
+        };
+        let plan = of_share(table, &placed.share, finishes, clients);
+        self.in_blocks(plan).with_keys_reserved(self.reservations.keys())
     }
 
     /// Returns the plan as the device rounds it up.
@@ -170,85 +160,71 @@ impl Gpu {
         plan.in_blocks(|bytes, buffers| self.cuda.device().bytes_taken(bytes, buffers))
     }
 
-    /// Uploads a table that has room in `free` bytes. `progress` is told of the plan, and then of the upload. After an error the
-    /// device has its memory back.
-    pub(crate) fn host(
-        &self,
-        stored: Stored,
-        plan: &MemoryPlan,
-        free: usize,
-        progress: &dyn Progress,
-    ) -> Result<Arc<dyn Engine>, OpenError> {
-        self.host_on(self.cuda.clone(), stored, plan, free, progress)
-    }
-
-    /// The same of a table whose symbols stay in the host's memory.
-    pub(crate) fn host_streaming(
-        &self,
-        stored: Stored,
-        plan: &MemoryPlan,
-        free: usize,
-        progress: &dyn Progress,
-    ) -> Result<Arc<dyn Engine>, OpenError> {
-        let bytes = Bytes(stored.params.facts().encoded_bytes as usize);
-        progress.note(&format!(
-            "its symbols stay in the host's memory: {bytes} are copied to the GPU for every batch"
-        ));
+    /// Returns the backend that holds a share. A backend whose symbols stay on the host has this share alone.
+    fn backend(&self, placed: &PlacedShare) -> Arc<Cuda> {
+        if !placed.is_streamed {
+            return self.cuda.clone();
+        }
         let backend = Cuda::new(self.cuda.device().clone()).with_thresholds(self.cuda.thresholds());
-        self.host_on(Arc::new(backend.with_symbols_on_host()), stored, plan, free, progress)
+        Arc::new(backend.with_symbols_on_host())
     }
 
-    fn host_on(
-        &self,
-        backend: Arc<Cuda>,
-        stored: Stored,
-        plan: &MemoryPlan,
-        free: usize,
-        progress: &dyn Progress,
-    ) -> Result<Arc<dyn Engine>, OpenError> {
-        self.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
-        plan.lines(self.name(), free).iter().for_each(|line| progress.note(line));
-        let batch = plan.max_batch(free);
-        progress.start("upload", plan.upload_bytes() as u64, "bytes");
-        let room = Some(Box::new(self.room(plan, batch)) as Box<_>);
-        let berth = Berth { backend, place: Place::Gpu(self.number), room };
-        let devices = [self.cuda.device()];
-        let engine = watched(&devices, plan.upload_bytes() as u64, progress, || host(berth, stored, batch))?;
-        // What was on its way.
-        self.cuda.device().release_unused();
-        Ok(engine)
-    }
-
-    /// Uploads a part of a table that has room in `free` bytes.
-    pub(crate) fn open_part(
-        &self,
-        part: PartToOpen<'_>,
-        plan: &MemoryPlan,
-        free: usize,
-    ) -> Result<Arc<dyn PartEngine>, OpenError> {
-        self.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
-        let max_batch = plan.max_batch(free);
-        let room = Some(Box::new(self.room(plan, max_batch)) as Box<_>);
-        let berth = Berth { backend: self.cuda.clone(), place: Place::Gpu(self.number), room };
-        let engine = part.open(berth, max_batch)?;
-        self.cuda.device().release_unused();
-        Ok(engine)
-    }
-
-    /// The room that a table was promised for batches of so many queries.
-    pub(super) fn room(&self, plan: &MemoryPlan, batch: usize) -> Room {
-        let promise = Promise { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
-        Room::new(self.cuda.clone(), self.promises.make(promise))
+    /// Reserves the memory that is planned for batches of so many queries.
+    fn reserve(&self, plan: &MemoryPlan, batch: usize) -> KeptMemory {
+        let reserved = Reserved { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
+        KeptMemory { cuda: self.cuda.clone(), _reserved: self.reservations.make(reserved) }
     }
 }
 
-/// Does `work`, which uploads some `total` bytes, and reports how many until now.
-pub(super) fn watched<T>(
-    devices: &[&Device],
-    total: u64,
+/// Has `work` open a table, or a part of it, on `gpus`, which are those of its placement. `progress` is told of the plans, and then
+/// of the upload. After an error the GPUs have their memory back.
+///
+/// # Errors
+/// Those of `work`, and [`OpenError::Ops`] if a GPU does nothing.
+pub(crate) fn open_on<O: OpenOn>(
+    gpus: &[&Gpu],
+    placement: &Placement,
+    table: &TableParams,
+    clients: usize,
+    work: O,
     progress: &dyn Progress,
-    work: impl FnOnce() -> T,
-) -> T {
+) -> Result<O::Output, OpenError> {
+    if placement.shares.iter().any(|placed| placed.is_streamed) {
+        let bytes = Bytes(table.facts().encoded_bytes as usize);
+        progress.note(&format!(
+            "its symbols stay in the host's memory: {bytes} are copied to the GPU for every batch"
+        ));
+    }
+    let placed = || gpus.iter().zip(&placement.shares);
+    let mut plans = Vec::new();
+    for (number, (gpu, placed)) in placed().enumerate() {
+        gpu.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
+        let (plan, free) = (gpu.plan(table, placed, O::FINISHES, clients), gpu.free_bytes());
+        let name = match gpus.len() {
+            1 => gpu.name().to_owned(),
+            several => format!("{} (part {} of {several})", gpu.name(), number + 1),
+        };
+        plan.lines(&name, free).iter().for_each(|line| progress.note(line));
+        plans.push((plan, free));
+    }
+    let batch = plans.iter().map(|(plan, free)| plan.max_batch(*free)).min().unwrap_or(1);
+    let total = plans.iter().map(|(plan, _)| plan.upload_bytes() as u64).sum();
+    progress.start("upload", total, "bytes");
+    let on_device = |((gpu, placed), (plan, _)): ((&&Gpu, &PlacedShare), &(MemoryPlan, usize))| ShareToOpen {
+        share: placed.share.clone(),
+        backend: gpu.backend(placed),
+        kept: Some(Box::new(gpu.reserve(plan, batch))),
+    };
+    let on = placed().zip(&plans).map(on_device).collect();
+    let devices: Vec<&Device> = gpus.iter().map(|gpu| gpu.cuda.device()).collect();
+    let opened = watched(&devices, total, progress, || work.on(on, batch))?;
+    // What was on its way.
+    devices.iter().for_each(|device| device.release_unused());
+    Ok(opened)
+}
+
+/// Does `work`, which uploads some `total` bytes, and reports how many until now.
+fn watched<T>(devices: &[&Device], total: u64, progress: &dyn Progress, work: impl FnOnce() -> T) -> T {
     let uploaded = || devices.iter().map(|device| device.uploaded_bytes()).sum::<u64>();
     let start = uploaded();
     thread::scope(|scope| {

@@ -1,21 +1,24 @@
 //! In place of `gpu.rs` in programs without GPU support: there is no [`Gpu`].
 
-use std::sync::Arc;
-
-use hush_protocol::{any_page::TableParams, share::Share};
+use hush_protocol::any_page::TableParams;
 
 use crate::{
-    BackendError, Engine, OpenError, Progress,
-    hosted::Stored,
+    BackendError, OpenError, Progress,
     memory::plan::MemoryPlan,
-    parts::{PartEngine, PartToOpen},
+    opening::OpenOn,
+    placement::{Device, PlacedShare, Placement},
 };
+
 /// No GPU.
 pub enum Gpu {}
 
 impl Gpu {
     pub(crate) fn open_all() -> Result<Vec<Self>, BackendError> {
         Err(BackendError::NotBuilt)
+    }
+
+    pub(crate) fn device(&self) -> Device {
+        match *self {}
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -30,28 +33,7 @@ impl Gpu {
         match *self {}
     }
 
-    pub(crate) fn serving_plan(&self, _: &TableParams, _: usize) -> MemoryPlan {
-        match *self {}
-    }
-
-    pub(crate) fn streaming_plan(&self, _: &TableParams, _: usize) -> MemoryPlan {
-        match *self {}
-    }
-
-    pub(crate) fn serving_part_plan(&self, _: &TableParams, _: &Share, _: usize) -> MemoryPlan {
-        match *self {}
-    }
-
-    pub(crate) fn scanning_plan(&self, _: &TableParams, _: &Share, _: usize) -> MemoryPlan {
-        match *self {}
-    }
-
-    pub(crate) fn open_part(
-        &self,
-        _: PartToOpen<'_>,
-        _: &MemoryPlan,
-        _: usize,
-    ) -> Result<Arc<dyn PartEngine>, OpenError> {
+    pub(crate) fn plan(&self, _: &TableParams, _: &PlacedShare, _: bool, _: usize) -> MemoryPlan {
         match *self {}
     }
 
@@ -59,24 +41,15 @@ impl Gpu {
     pub fn in_blocks(&self, _: MemoryPlan) -> MemoryPlan {
         match *self {}
     }
+}
 
-    pub(crate) fn host(
-        &self,
-        _: Stored,
-        _: &MemoryPlan,
-        _: usize,
-        _: &dyn Progress,
-    ) -> Result<Arc<dyn Engine>, OpenError> {
-        match *self {}
-    }
-
-    pub(crate) fn host_streaming(
-        &self,
-        _: Stored,
-        _: &MemoryPlan,
-        _: usize,
-        _: &dyn Progress,
-    ) -> Result<Arc<dyn Engine>, OpenError> {
-        match *self {}
-    }
+pub(crate) fn open_on<O: OpenOn>(
+    _: &[&Gpu],
+    _: &Placement,
+    _: &TableParams,
+    _: usize,
+    _: O,
+    _: &dyn Progress,
+) -> Result<O::Output, OpenError> {
+    Err(hush_ops::OpsError::Backend { reason: BackendError::NotBuilt.to_string() }.into())
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use thiserror::Error;
 
-use crate::{OpenError, Progress, machine::memory, units::Bytes};
+use crate::{Progress, machine::memory, open_error::OpenError, units::Bytes};
 
 /// This share of all memory is left alone: batches, keys of clients, and the system.
 const LEFT_ALONE: u64 = 16;

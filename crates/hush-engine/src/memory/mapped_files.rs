@@ -1,16 +1,20 @@
 //! The files of a table that are read where they are on disk.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_store::snapshot::{MappedFile, SnapshotError};
 
-/// Mapped files, which whoever can write to them can change: asked after every scan.
-#[derive(Default)]
-pub(crate) struct MappedFiles(Vec<Arc<MappedFile>>);
+/// Mapped files, which whoever can write to them can change: asked after every scan. Clones have the same files.
+#[derive(Clone, Default)]
+pub(crate) struct MappedFiles(Arc<Mutex<Vec<Arc<MappedFile>>>>);
 
 impl MappedFiles {
-    pub(crate) fn push(&mut self, file: Arc<MappedFile>) {
-        self.0.push(file);
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<MappedFile>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, file: Arc<MappedFile>) {
+        self.lock().push(file);
     }
 
     /// Looks whether all are what they were when they were opened.
@@ -18,11 +22,11 @@ impl MappedFiles {
     /// # Errors
     /// [`SnapshotError::Changed`] names the first that is not.
     pub(crate) fn check(&self) -> Result<(), SnapshotError> {
-        self.0.iter().try_for_each(|file| file.check())
+        self.lock().iter().try_for_each(|file| file.check())
     }
 
     /// Forgets those that nobody reads any more, now that the table is open.
-    pub(crate) fn forget_unused(&mut self) {
-        self.0.retain(|file| Arc::strong_count(file) > 1);
+    pub(crate) fn forget_unused(&self) {
+        self.lock().retain(|file| Arc::strong_count(file) > 1);
     }
 }

@@ -5,13 +5,12 @@ use std::ops::Range;
 use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
 use hush_protocol::{
     any_page::{SegmentParams, TableParams},
-    facts::FileSpec,
     share::{Share, shares},
     wording::Wording,
 };
 use thiserror::Error;
 
-use crate::units::Bytes;
+use crate::{placement::BATCHES_IN_FLIGHT, units::Bytes};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
@@ -37,8 +36,8 @@ pub struct MemoryPlan {
     parts: Vec<Part>,
     /// Bytes of the keys of all clients, which come later.
     keys: usize,
-    /// Bytes of keys that other tables were promised: the same clients' in the same room.
-    keys_promised: usize,
+    /// Bytes of keys that are reserved for other tables: the same clients' in the same memory.
+    keys_reserved: usize,
     /// Bytes that are on their way at once while the parts are loaded.
     staging: usize,
     /// Bytes of the host's files that are uploaded.
@@ -50,106 +49,72 @@ pub struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    /// A table that is served on the backend `F`, with the keys of `clients` clients where they have any, and so many batches at
-    /// once.
-    pub fn to_serve<F: Footprint>(table: &TableParams, clients: usize, batches_in_flight: usize) -> Self {
-        let bytes = batch_bytes::<F>;
-        Self::of_files::<F>(table, &table.files(), clients, |path, batch| {
-            batches_in_flight * bytes(path, batch)
-        })
-    }
-
-    /// The same of a device that has a share of the table where several of them finish the answers, some queries each. All of them
-    /// open all queries, with the keys, and have what finishes them.
-    pub fn to_serve_part<F: Footprint>(
-        table: &TableParams,
-        share: &Share,
-        clients: usize,
-        batches_in_flight: usize,
-    ) -> Self {
-        Self::of_share::<F>(table, share, true, clients, batches_in_flight)
-    }
-
-    /// The same where answers are finished elsewhere.
-    pub fn to_scan_part<F: Footprint>(
-        table: &TableParams,
-        share: &Share,
-        clients: usize,
-        batches_in_flight: usize,
-    ) -> Self {
-        Self { is_part: true, ..Self::of_share::<F>(table, share, false, clients, batches_in_flight) }
-    }
-
-    fn of_share<F: Footprint>(
+    /// Plans a share of a table on the backend `F`, with the keys of `clients` clients where the table has any, and as many batches
+    /// as are worth answering at once. `finishes` says whether the device finishes answers, some of them or all. Every device opens
+    /// all queries, with the keys.
+    pub fn of_share<F: Footprint>(
         table: &TableParams,
         share: &Share,
         finishes: bool,
         clients: usize,
-        batches_in_flight: usize,
     ) -> Self {
-        let of_segment = |(segment, units): (&SegmentParams, Range<usize>)| {
-            let all = 0..segment.facts().units;
-            let part = if units.is_empty() { Vec::new() } else { segment.part(&units).files };
-            part.into_iter().chain(if finishes { segment.head(&[all]).files } else { Vec::new() })
-        };
         let shares = shares(&share.weights, &table.scanned());
-        let own = shares[share.index].iter().cloned();
-        let files: Vec<_> = table.segments().iter().zip(own).flat_map(of_segment).collect();
+        let own = &shares[share.index];
+        let is_whole = |segment: &SegmentParams, units: &Range<usize>| units.len() == segment.facts().units;
+        let files_of = |(segment, units): (&SegmentParams, &Range<usize>)| {
+            if finishes && is_whole(segment, units) {
+                return segment.files();
+            }
+            let part = if units.is_empty() { Vec::new() } else { segment.part(units).files };
+            let head = if finishes { segment.head(&[0..segment.facts().units]).files } else { Vec::new() };
+            [part, head].concat()
+        };
+        let segments = || table.segments().iter().zip(own);
+        let files: Vec<_> = segments().flat_map(files_of).collect();
         let words = |(segment, units): (&SegmentParams, &Range<usize>)| {
             if units.is_empty() { 0 } else { segment.part(units).words }
         };
-        let of_part =
+        let of_share =
             |units: &Vec<Range<usize>>| table.segments().iter().zip(units).map(words).sum::<usize>();
-        // What all parts contribute to the answers of its own queries: as it comes here, and put together.
-        let gathered = if finishes { 2 * WORD * shares.iter().map(of_part).sum::<usize>() } else { 0 };
+        let is_apart = finishes && !segments().all(|(segment, units)| is_whole(segment, units));
+        // What all shares contribute to the answers of its own queries: as it comes here, and put together.
+        let gathered = if is_apart { 2 * WORD * shares.iter().map(of_share).sum::<usize>() } else { 0 };
         let has_units = |units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty());
         let devices = shares.iter().filter(has_units).count().max(1);
         // What it contributes to all of them is among the results of its steps.
         let bytes = |path: &[Step], batch: usize| {
-            batches_in_flight * (batch_bytes::<F>(path, batch) + batch.div_ceil(devices) * gathered)
+            BATCHES_IN_FLIGHT * (batch_bytes::<F>(path, batch) + batch.div_ceil(devices) * gathered)
         };
-        let plan = Self::of_files::<F>(table, &files, clients, bytes);
-        // Some of what a part does not keep is there while it is opened.
-        let whole = table.files();
-        let held = whole.iter().filter(|file| file.content.is_held());
-        Self { staging: held.map(|file| F::staging(&file.content)).max().unwrap_or(0), ..plan }
+        // Segments are answered one after another: batches take what the largest does.
+        let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
+        let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
+        let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
+        // What stays on the host is neither there nor uploaded.
+        let there = || files.iter().filter(|file| file.content.is_held() && F::resident(&file.content) > 0);
+        let parts = there().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
+        // Some of what a share does not keep is there while it is opened.
+        let (all, keys) = (table.files(), table.facts().keys);
+        let held = all.iter().filter(|file| file.content.is_held());
+        Self {
+            is_part: !finishes,
+            parts: parts.collect(),
+            keys: keys.map_or(0, |ring| clients * F::keys(&ring)),
+            keys_reserved: 0,
+            staging: held.map(|file| F::staging(&file.content)).max().unwrap_or(0),
+            upload: there().map(|file| file.content.bytes() as usize).sum(),
+            one: "batches of one query",
+            batches: (1..=most).map(bytes).collect(),
+        }
     }
 
     /// Creates the plan of work on `parts`, which stay in memory meanwhile. The work takes `working` bytes beside them. While the
     /// parts are loaded, `staging` bytes are on their way at once, of `upload` bytes in all.
     pub fn of_work(parts: Vec<Part>, staging: usize, upload: usize, working: usize) -> Self {
         let (one, batches) = ("working memory", vec![working]);
-        Self { is_part: false, parts, keys: 0, keys_promised: 0, staging, upload, one, batches }
+        Self { is_part: false, parts, keys: 0, keys_reserved: 0, staging, upload, one, batches }
     }
 
-    /// A table of which these files are there, whose batches take `bytes` of a path.
-    fn of_files<F: Footprint>(
-        table: &TableParams,
-        files: &[FileSpec],
-        clients: usize,
-        bytes: impl Fn(&[Step], usize) -> usize,
-    ) -> Self {
-        // Segments are answered one after another: batches take what the largest does.
-        let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
-        let read = files.iter().filter(|file| file.content.is_held());
-        // What stays on the host is neither there nor uploaded.
-        let there = read.clone().filter(|file| F::resident(&file.content) > 0);
-        let parts = there.clone().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
-        let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
-        let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
-        Self {
-            is_part: false,
-            parts: parts.collect(),
-            keys: table.facts().keys.map_or(0, |ring| clients * F::keys(&ring)),
-            keys_promised: 0,
-            staging: read.clone().map(|file| F::staging(&file.content)).max().unwrap_or(0),
-            upload: there.map(|file| file.content.bytes() as usize).sum(),
-            one: "batches of one query",
-            batches: (1..=most).map(bytes).collect(),
-        }
-    }
-
-    /// Bytes that stay: what is loaded, and keys of clients beyond those that other tables were promised room for.
+    /// Bytes that stay: what is loaded, and keys of clients beyond those that are reserved for other tables.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|part| part.bytes).sum()
     }
@@ -160,15 +125,15 @@ impl MemoryPlan {
     }
 
     fn kept(&self) -> impl Iterator<Item = Part> {
-        let keys = self.keys.saturating_sub(self.keys_promised);
+        let keys = self.keys.saturating_sub(self.keys_reserved);
         let keys = (keys > 0).then_some(Part { name: "keys of clients", bytes: keys });
         self.parts.iter().cloned().chain(keys)
     }
 
-    /// The plan where other tables were promised room for `bytes` bytes of keys.
+    /// Returns the plan where `bytes` bytes of keys are reserved for other tables.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
-    pub(crate) fn with_keys_promised(self, bytes: usize) -> Self {
-        Self { keys_promised: bytes, ..self }
+    pub(crate) fn with_keys_reserved(self, bytes: usize) -> Self {
+        Self { keys_reserved: bytes, ..self }
     }
 
     /// The plan on a device where some buffers, of so many bytes in all, take `taken(bytes, buffers)` bytes.
@@ -308,7 +273,7 @@ mod tests {
                 Part { name: "pack columns", bytes: 8 * GIB },
             ],
             keys: 0,
-            keys_promised: 0,
+            keys_reserved: 0,
             staging: GIB / 2,
             upload: 70 * GIB,
             one: "a batch of one query",
@@ -371,9 +336,9 @@ mod tests {
         assert_eq!((plan.kept_bytes(), plan.needed_bytes()), (75 * GIB, 75 * GIB + GIB / 2));
         assert_eq!(plan.max_batch(75 * GIB + GIB / 4), 2);
         assert_eq!(plan.lines("GPU", 80 * GIB)[3], "  keys of clients                 3.00 GiB");
-        let plan = MemoryPlan { keys_promised: GIB, ..plan };
+        let plan = MemoryPlan { keys_reserved: GIB, ..plan };
         assert_eq!((plan.kept_bytes(), plan.keys_bytes()), (74 * GIB, 3 * GIB));
-        let plan = MemoryPlan { keys_promised: 4 * GIB, ..plan };
+        let plan = MemoryPlan { keys_reserved: 4 * GIB, ..plan };
         assert_eq!(plan.kept_bytes(), 72 * GIB);
         let lines = plan.lines("GPU", 80 * GIB);
         assert!(lines.iter().all(|line| !line.contains("keys")), "{lines:?}");

@@ -5,12 +5,14 @@
 //! | `message.rs` | what a part is told, and says |
 //! | `source.rs` | where it is found: a folder, or elsewhere, of which a part comes here |
 //! | `part.rs` | one part: a batch in, what it contributes out |
-//! | `head.rs` | the engine of the table: hands a batch to all parts, and finishes |
+//! | `elsewhere.rs` | all parts: hands a batch to each of them |
+//! | `head.rs` | opens the table whose answers are finished here |
 //!
 //! Who carries messages to parts and back is none of this crate's concern ([`Workers`]): it starts them, knows which of several has
 //! a part, and asks another one if one is gone. Messages are read by the same version of the program alone. A table's epoch is in
 //! each, so that what comes of a part of another one is refused.
 
+pub(crate) mod elsewhere;
 mod head;
 mod message;
 mod part;
@@ -18,7 +20,6 @@ mod source;
 
 pub use head::open_head;
 pub use hush_protocol::share::Share;
-pub(crate) use part::PartToOpen;
 pub use part::{PartEngine, open_part};
 pub use source::{RemoteTable, Source, SparseFiles};
 

@@ -1,9 +1,7 @@
 //! One part of a table: a batch in, what it contributes out.
 
 use std::{
-    any::Any,
     collections::{HashMap, VecDeque},
-    mem,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -24,8 +22,10 @@ use super::{
     source::{SegmentFiles, Source},
 };
 use crate::{
-    Backends, MemoryChoice, OpenError, Place, Progress, hosted::Berth, memory::mapped_files::MappedFiles,
-    place::Hosting,
+    Backends, Device, MemoryChoice, OpenError, Progress,
+    memory::mapped_files::MappedFiles,
+    open::open_on,
+    opening::{Hosting, KeptForTable, OpenOn, ShareToOpen},
 };
 
 /// A part of a table that is ready to scan.
@@ -33,8 +33,8 @@ pub trait PartEngine: Send + Sync {
     /// Of the table.
     fn epoch(&self) -> [u8; 32];
 
-    /// Where it is, and computes.
-    fn place(&self) -> Place;
+    /// Returns the device that has the part.
+    fn device(&self) -> Device;
 
     /// What the part says to a batch: a message for the head of the table, whatever comes of it. Blocks.
     fn scan(&self, batch: Bytes) -> Vec<u8>;
@@ -55,81 +55,69 @@ pub fn open_part(
     progress: &dyn Progress,
 ) -> Result<Arc<dyn PartEngine>, OpenError> {
     let mut opened = source.open()?;
-    let seat = backends.gpu_to_scan(&opened.stored.params, share, progress)?;
+    let placement = backends.place(&opened.stored.params, Some(share), progress)?;
     // What goes to a GPU is not kept here.
-    let memory = if seat.is_some() { MemoryChoice::Mapped } else { backends.memory() };
+    let memory = if placement.is_on_cpu() { backends.memory() } else { MemoryChoice::Mapped };
     let (files, descriptor) = (opened.files(memory)?, opened.stored.descriptor.clone());
-    let part = PartToOpen { descriptor, share, clients: backends.clients(), files, mapped: opened.mapped() };
-    let part = match seat {
-        Some(seat) => seat.gpu.open_part(part, &seat.plan, seat.free),
-        None => {
-            let berth = Berth { backend: backends.cpu().clone(), place: Place::Cpu, room: None };
-            part.open(berth, usize::MAX)
-        }
-    }?;
+    let part = PartToOpen {
+        descriptor,
+        device: placement.shares[0].device,
+        clients: backends.clients(),
+        files,
+        mapped: opened.mapped(),
+    };
+    let part = open_on(backends, &placement, &opened.stored.params, part, progress)?;
     opened.forget_others();
     Ok(part)
 }
 
-/// A part of a table that is to be opened somewhere.
-pub(crate) struct PartToOpen<'a> {
+/// A part of a table that is to be opened on its device.
+struct PartToOpen {
     descriptor: Descriptor,
-    share: &'a Share,
+    device: Device,
     clients: usize,
-    /// Of every segment.
+    /// The files of every segment.
     files: Vec<SegmentFiles>,
-    /// Those of them that are mapped while it is opened.
-    mapped: Arc<Mutex<MappedFiles>>,
+    /// Those of them that are mapped while the part is opened.
+    mapped: MappedFiles,
 }
 
-impl PartToOpen<'_> {
-    /// Opens it where one scan answers `max_batch` queries at most.
-    pub(crate) fn open<B: Hosting>(
+impl OpenOn for PartToOpen {
+    const FINISHES: bool = false;
+    type Output = Arc<dyn PartEngine>;
+
+    fn on<B: Hosting>(
         self,
-        berth: Berth<B>,
+        mut shares: Vec<ShareToOpen<B>>,
         max_batch: usize,
-    ) -> Result<Arc<dyn PartEngine>, OpenError>
-    where
-        B::Keys: Send + Sync + 'static,
-    {
-        self.descriptor.protocol.visit(Open { part: self, berth, max_batch })
+    ) -> Result<Self::Output, OpenError> {
+        let share = shares.pop().expect("a part is one share");
+        self.descriptor.protocol.visit(Open { part: self, share, max_batch })
     }
 }
 
-struct Open<'a, B> {
-    part: PartToOpen<'a>,
-    berth: Berth<B>,
+struct Open<B> {
+    part: PartToOpen,
+    share: ShareToOpen<B>,
     max_batch: usize,
 }
 
-impl<B: Hosting> Visitor for Open<'_, B>
-where
-    B::Keys: Send + Sync + 'static,
-{
+impl<B: Hosting> Visitor for Open<B> {
     type Output = Result<Arc<dyn PartEngine>, OpenError>;
 
     fn visit<P: Page>(self) -> Self::Output {
-        let Self { part: PartToOpen { descriptor, share, clients, files, mapped }, berth, max_batch } = self;
-        let Berth { backend, place, room } = berth;
+        let Self { part: PartToOpen { descriptor, device, clients, files, mapped }, share, max_batch } = self;
+        let ShareToOpen { share, backend, kept } = share;
         let tables = descriptor.tables::<P>()?;
-        let part = HostedShare::<P, B>::open(backend, tables, descriptor.public_seed(), share, &files);
-        let mut mapped = mem::take(&mut *mapped.lock().unwrap_or_else(PoisonError::into_inner));
+        let part = HostedShare::<P, B>::open(backend, tables, descriptor.public_seed(), &share, &files);
         // What was read of a file that is not whole any more is no table, whatever came of it.
         mapped.check()?;
         let part = part?;
         mapped.forget_unused();
         let has_keys = descriptor.params()?.facts().keys.is_some();
         let keys = KeyCache { most: clients.max(1), kept: Mutex::default() };
-        Ok(Arc::new(OpenPart {
-            part,
-            mapped,
-            keys,
-            has_keys,
-            max_batch,
-            epoch: descriptor.epoch,
-            place,
-            _room: room,
-        }))
+        let epoch = descriptor.epoch;
+        Ok(Arc::new(OpenPart { part, mapped, keys, has_keys, max_batch, epoch, device, _kept: kept }))
     }
 }
 
@@ -142,21 +130,18 @@ struct OpenPart<P: Page, B: Hosting> {
     /// Queries that a scan answers at most.
     max_batch: usize,
     epoch: [u8; 32],
-    place: Place,
+    device: Device,
     /// Dropped after the part and the keys.
-    _room: Option<Box<dyn Any + Send + Sync>>,
+    _kept: Option<KeptForTable>,
 }
 
-impl<P: Page, B: Hosting> PartEngine for OpenPart<P, B>
-where
-    B::Keys: Send + Sync,
-{
+impl<P: Page, B: Hosting> PartEngine for OpenPart<P, B> {
     fn epoch(&self) -> [u8; 32] {
         self.epoch
     }
 
-    fn place(&self) -> Place {
-        self.place
+    fn device(&self) -> Device {
+        self.device
     }
 
     fn lost(&self) -> Option<String> {
@@ -193,10 +178,10 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
                 .and_then(|opened| self.part.scan(&opened))
                 .map_err(|error| refusal(error, first))?;
             let read = |words: B::Words| Ok(self.part.backend().read(&words)?.into_owned());
-            for (place, (segment, partial)) in scanned.into_iter().enumerate() {
+            for (at, (segment, partial)) in scanned.into_iter().enumerate() {
                 let partial =
                     partial.carried(read).map_err(|error: OpsError| refusal(error.into(), first))?;
-                match told.get_mut(place) {
+                match told.get_mut(at) {
                     Some((_, before)) => behind::<P>(before, partial),
                     None => told.push((segment, partial)),
                 }
@@ -260,8 +245,8 @@ struct KeyCache<K> {
 impl<K> KeyCache<K> {
     fn get(&self, id: &[u8]) -> Option<Arc<K>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().position(|(own, _)| own[..] == *id)?;
-        let found = kept.remove(place)?;
+        let at = kept.iter().position(|(own, _)| own[..] == *id)?;
+        let found = kept.remove(at)?;
         let keys = found.1.clone();
         kept.push_front(found);
         Some(keys)

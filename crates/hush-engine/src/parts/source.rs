@@ -18,7 +18,7 @@ use hush_store::snapshot::{
     Checksums, FileEntry, MappedFile, ResidentFile, Snapshot, StoredFile, Verified, Verify, segment_file,
 };
 
-use crate::{MemoryChoice, OpenError, Silent, hosted::Stored, memory::mapped_files::MappedFiles};
+use crate::{MemoryChoice, OpenError, Silent, memory::mapped_files::MappedFiles, stored::Stored};
 
 /// Where a table is.
 #[derive(Clone)]
@@ -81,7 +81,7 @@ impl Source {
             }
         };
         let stored = Stored::open(&dir)?;
-        Ok(Opened { stored, from: Arc::new(from), mapped: Arc::default() })
+        Ok(Opened { stored, from: Arc::new(from), mapped: MappedFiles::default() })
     }
 }
 
@@ -89,7 +89,7 @@ impl Source {
 pub(super) struct Opened {
     pub(super) stored: Stored,
     from: Arc<From>,
-    mapped: Arc<Mutex<MappedFiles>>,
+    mapped: MappedFiles,
 }
 
 impl Opened {
@@ -115,7 +115,7 @@ impl Opened {
     }
 
     /// The files that have been mapped until now.
-    pub(super) fn mapped(&self) -> Arc<Mutex<MappedFiles>> {
+    pub(super) fn mapped(&self) -> MappedFiles {
         self.mapped.clone()
     }
 
@@ -194,7 +194,7 @@ pub(super) struct SegmentFiles {
     memory: MemoryChoice,
     /// What is in memory by now: who asks again shares it.
     read: Mutex<Vec<Arc<ResidentFile>>>,
-    mapped: Arc<Mutex<MappedFiles>>,
+    mapped: MappedFiles,
 }
 
 impl Files for SegmentFiles {
@@ -224,7 +224,7 @@ impl Files for SegmentFiles {
             file.verify(entry, &ranges)?;
         }
         let file = Arc::new(self.from.map(file)?);
-        self.mapped.lock().unwrap_or_else(PoisonError::into_inner).push(file.clone());
+        self.mapped.push(file.clone());
         // So that the first query is as fast as the next.
         ranges.iter().try_for_each(|range| file.make_part_resident(range.clone()))?;
         Ok(file)

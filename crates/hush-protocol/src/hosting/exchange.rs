@@ -34,7 +34,7 @@ pub fn answer<P: Page, B: Steps>(
     let scanned = on_all(devices.iter().zip(keys).collect(), |_, (device, keys)| {
         let opened = device.share().open_batch(queries, keys)?;
         let contributions = device.share().scan(&opened)?;
-        Ok((opened, contributions))
+        Ok::<_, ProtocolError>((opened, contributions))
     })?;
     let (opened, contributions): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
     let shares = shares(queries.len(), devices.len());
@@ -51,11 +51,14 @@ pub fn answer<P: Page, B: Steps>(
     Ok(answers.concat())
 }
 
-/// Does `work` for each device, with what there is of each.
-fn on_all<T: Send, R: Send>(
+/// Does `work` for each device at once: it gets the number of the device, and what `of_each` has for it.
+///
+/// # Errors
+/// The first of `work`, in the order of the devices, when all are done.
+pub fn on_all<T: Send, R: Send, E: Send>(
     of_each: Vec<T>,
-    work: impl Fn(usize, T) -> Result<R, ProtocolError> + Sync,
-) -> Result<Vec<R>, ProtocolError> {
+    work: impl Fn(usize, T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     let work = &work;
     thread::scope(|scope| {
         let spawn = |(device, of)| scope.spawn(move || work(device, of));

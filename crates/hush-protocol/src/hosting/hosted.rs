@@ -26,11 +26,11 @@ pub struct HostedShare<P: Page, B: Steps> {
     seed: PublicSeed,
     scheme: P::Scheme<B>,
     /// The base first, then the others in the order of their answers.
-    segments: Vec<Segment<P, B>>,
+    segments: Vec<HostedSegment<P, B>>,
 }
 
 /// A segment, and the units that the share has of it.
-struct Segment<P: Page, B: Steps> {
+struct HostedSegment<P: Page, B: Steps> {
     table: P::Table,
     /// The units, in as many parts as are scanned one after another; none where the share has no units.
     parts: Vec<P::Part<B>>,
@@ -74,7 +74,7 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
             let is_whole = parts.iter().map(Range::len).sum::<usize>() == P::facts(&table).units;
             let parts = parts.into_iter().map(|units| P::open_part(&host, units, files));
             let parts = parts.collect::<Result<_, F::Error>>()?;
-            Ok(Segment { table, parts, is_whole })
+            Ok(HostedSegment { table, parts, is_whole })
         };
         let segments = tables.into_iter().zip(files).zip(parts).map(open).collect::<Result<_, F::Error>>()?;
         Ok(Self { backend, seed, scheme, segments })
@@ -90,7 +90,7 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
         self.host_of(&self.segments[0])
     }
 
-    fn host_of<'a>(&'a self, segment: &'a Segment<P, B>) -> Host<'a, P, B> {
+    fn host_of<'a>(&'a self, segment: &'a HostedSegment<P, B>) -> Host<'a, P, B> {
         Host { backend: &self.backend, table: &segment.table, seed: self.seed, scheme: &self.scheme }
     }
 
@@ -116,7 +116,7 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
     /// [`ProtocolError::Ops`] if a step fails.
     pub fn scan(&self, opened: &P::Opened<B>) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
         let mut contributions = Vec::new();
-        let has_units = |segment: &Segment<P, B>| !segment.parts.is_empty();
+        let has_units = |segment: &HostedSegment<P, B>| !segment.parts.is_empty();
         self.on_segments(has_units, opened, |number, segment, host, opened| {
             contributions.extend(segment.scan(host, opened)?.into_iter().map(|partial| (number, partial)));
             Ok(())
@@ -127,9 +127,14 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
     /// Does `work` on one segment after another of those that `are_asked`, with the batch as the segment reads it.
     fn on_segments(
         &self,
-        are_asked: impl Fn(&Segment<P, B>) -> bool,
+        are_asked: impl Fn(&HostedSegment<P, B>) -> bool,
         opened: &P::Opened<B>,
-        mut work: impl FnMut(usize, &Segment<P, B>, &Host<'_, P, B>, &P::Opened<B>) -> Result<(), ProtocolError>,
+        mut work: impl FnMut(
+            usize,
+            &HostedSegment<P, B>,
+            &Host<'_, P, B>,
+            &P::Opened<B>,
+        ) -> Result<(), ProtocolError>,
     ) -> Result<(), ProtocolError> {
         for (number, segment) in self.segments.iter().enumerate().filter(|(_, segment)| are_asked(segment)) {
             let host = self.host_of(segment);
@@ -142,7 +147,7 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
     }
 }
 
-impl<P: Page, B: Steps> Segment<P, B> {
+impl<P: Page, B: Steps> HostedSegment<P, B> {
     fn scan(
         &self,
         host: &Host<'_, P, B>,
@@ -224,7 +229,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     }
 
     fn with_heads<F: Files>(share: HostedShare<P, B>, files: &[F]) -> Result<Self, F::Error> {
-        let open = |(segment, files): (&Segment<P, B>, &F)| {
+        let open = |(segment, files): (&HostedSegment<P, B>, &F)| {
             let parts = if segment.is_whole { &segment.parts[..] } else { &[] };
             P::open_head(&share.host_of(segment), parts, files)
         };
@@ -245,7 +250,8 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     /// are elsewhere.
     pub fn answer(&self, queries: &[Query], keys: &[&B::Keys]) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let opened = self.share.open_batch(queries, keys)?;
-        let scan = |_, segment: &Segment<P, B>, host: &Host<'_, P, B>, opened: &_| segment.scan(host, opened);
+        let scan =
+            |_, segment: &HostedSegment<P, B>, host: &Host<'_, P, B>, opened: &_| segment.scan(host, opened);
         self.finish_each(&opened, &Batch { queries, keys }, scan)
     }
 
@@ -299,7 +305,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         batch: &Batch<'_, B>,
         mut partials_of: impl FnMut(
             usize,
-            &Segment<P, B>,
+            &HostedSegment<P, B>,
             &Host<'_, P, B>,
             &P::Opened<B>,
         ) -> Result<Vec<Partial<B::Words>>, ProtocolError>,

@@ -53,8 +53,8 @@ impl Share {
 }
 
 /// Returns the units of each segment that each share has, by their weights. The segments are one line of bytes, cut by the weights,
-/// and a unit belongs to the share in which its middle is. So a share has units of few segments, and short segments do not all go to
-/// one share.
+/// and a unit belongs to the share in which its middle is. So a share has units of few segments, and short segments do not all go
+/// to one share.
 ///
 /// # Panics
 /// If all weights are 0.

@@ -164,9 +164,9 @@ impl Keys {
         if is_nearly_full { self.note_after.min(NEARLY_FULL_NOTE_AFTER) } else { self.note_after }
     }
 
-    /// The keys `id` if they are in memory, opened at the place of `spec`, and have not expired.
+    /// The keys `id` if they are in memory, opened on the devices of `spec`, and have not expired.
     fn in_memory(&self, id: &KeyId, spec: &KeySpec, now: Millis) -> Option<Arc<OpenedKeys>> {
-        let opened = self.opened.get(id, spec.place)?;
+        let opened = self.opened.get(id, &spec.devices)?;
         if self.store.is_expired(opened.noted(), now) {
             self.opened.remove(&[*id]);
             return None;

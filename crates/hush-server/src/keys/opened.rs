@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use hush_engine::{ClientKeys, KeySpec, Place};
+use hush_engine::{ClientKeys, Device, KeySpec};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -38,8 +38,8 @@ pub(super) struct OpenedCache {
 
 #[derive(Default)]
 struct Entries {
-    /// The same keys are opened once for each place that has a table of theirs.
-    by_id: HashMap<(KeyId, Place), CachedKeys>,
+    /// The same keys are opened once for all tables on the same devices.
+    by_id: HashMap<(KeyId, Arc<[Device]>), CachedKeys>,
     /// Counts uses.
     clock: u64,
 }
@@ -87,12 +87,12 @@ impl OpenedCache {
         OpenedCache { places, entries: Mutex::default() }
     }
 
-    /// The keys `id`, opened at `place`.
-    pub(super) fn get(&self, id: &KeyId, place: Place) -> Option<Arc<OpenedKeys>> {
+    /// Returns the keys `id`, opened on `devices`.
+    pub(super) fn get(&self, id: &KeyId, devices: &Arc<[Device]>) -> Option<Arc<OpenedKeys>> {
         let mut entries = self.entries.lock();
         entries.clock += 1;
         let now = entries.clock;
-        let entry = entries.by_id.get_mut(&(*id, place))?;
+        let entry = entries.by_id.get_mut(&(*id, devices.clone()))?;
         entry.last_use = now;
         Some(entry.opened.clone())
     }
@@ -113,7 +113,7 @@ impl OpenedCache {
     fn remove_oldest(&self) -> Option<CachedKeys> {
         let mut entries = self.entries.lock();
         let idle = entries.by_id.iter().filter(|(_, entry)| Arc::strong_count(&entry.opened) == 1);
-        let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| *id)?;
+        let oldest = idle.min_by_key(|(_, entry)| entry.last_use).map(|(id, _)| id.clone())?;
         entries.by_id.remove(&oldest)
     }
 
@@ -122,7 +122,12 @@ impl OpenedCache {
         let mut entries = self.entries.lock();
         entries.clock += 1;
         let last_use = entries.clock;
-        entries.by_id.entry((id, opened.spec.place)).or_insert(CachedKeys { opened, last_use }).opened.clone()
+        entries
+            .by_id
+            .entry((id, opened.spec.devices.clone()))
+            .or_insert(CachedKeys { opened, last_use })
+            .opened
+            .clone()
     }
 
     /// Removes keys, whoever opened them.
@@ -138,13 +143,17 @@ impl OpenedCache {
 mod tests {
     use super::*;
 
-    const CPU: Place = Place::Cpu;
-    const GPU: Place = Place::Gpu(0);
+    const CPU: Device = Device::Cpu;
+    const GPU: Device = Device::Gpu(0);
 
-    fn open_on(cache: &OpenedCache, id: u8, place: Place) -> Option<Arc<OpenedKeys>> {
-        let spec = KeySpec { preset: "toy".into(), bytes: 1, place };
-        let opened =
-            OpenedKeys::new(ClientKeys { place, keys: Arc::new(id) }, &spec, (0, true), cache.permit()?);
+    fn on(device: Device) -> Arc<[Device]> {
+        Arc::new([device])
+    }
+
+    fn open_on(cache: &OpenedCache, id: u8, device: Device) -> Option<Arc<OpenedKeys>> {
+        let spec = KeySpec { preset: "toy".into(), bytes: 1, devices: on(device) };
+        let keys = ClientKeys { devices: on(device), keys: Arc::new(id) };
+        let opened = OpenedKeys::new(keys, &spec, (0, true), cache.permit()?);
         Some(cache.insert([id; 32], opened))
     }
 
@@ -156,10 +165,10 @@ mod tests {
     fn the_keys_used_longest_ago_make_room() {
         let cache = OpenedCache::new(2);
         assert!(open(&cache, 1).is_some() && open(&cache, 2).is_some());
-        assert!(cache.get(&[1; 32], CPU).is_some());
+        assert!(cache.get(&[1; 32], &on(CPU)).is_some());
         assert!(open(&cache, 3).is_some());
-        assert!(cache.get(&[2; 32], CPU).is_none());
-        assert!(cache.get(&[1; 32], CPU).is_some() && cache.get(&[3; 32], CPU).is_some());
+        assert!(cache.get(&[2; 32], &on(CPU)).is_none());
+        assert!(cache.get(&[1; 32], &on(CPU)).is_some() && cache.get(&[3; 32], &on(CPU)).is_some());
     }
 
     #[test]
@@ -167,7 +176,7 @@ mod tests {
         let cache = OpenedCache::new(2);
         let (first, second) = (open(&cache, 1), open(&cache, 2));
         assert!(open(&cache, 3).is_none());
-        assert!(cache.get(&[1; 32], CPU).is_some() && cache.get(&[2; 32], CPU).is_some());
+        assert!(cache.get(&[1; 32], &on(CPU)).is_some() && cache.get(&[2; 32], &on(CPU)).is_some());
         // Removed from the cache, but still in use: the place is not free.
         cache.remove(&[[1; 32]]);
         assert!(open(&cache, 3).is_none());
@@ -186,17 +195,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_opened_for_each_place() {
+    fn keys_are_opened_for_each_device() {
         let cache = OpenedCache::new(3);
         let on_cpu = open(&cache, 1).unwrap();
-        assert!(cache.get(&[1; 32], GPU).is_none(), "opened elsewhere");
+        assert!(cache.get(&[1; 32], &on(GPU)).is_none(), "opened elsewhere");
         let on_gpu = open_on(&cache, 1, GPU).unwrap();
-        let on_other = open_on(&cache, 1, Place::Gpu(1)).unwrap();
+        let on_other = open_on(&cache, 1, Device::Gpu(1)).unwrap();
         assert!(!Arc::ptr_eq(&on_cpu, &on_gpu) && !Arc::ptr_eq(&on_gpu, &on_other));
-        for (place, opened) in [(CPU, &on_cpu), (GPU, &on_gpu), (Place::Gpu(1), &on_other)] {
-            assert!(Arc::ptr_eq(&cache.get(&[1; 32], place).unwrap(), opened));
+        for (device, opened) in [(CPU, &on_cpu), (GPU, &on_gpu), (Device::Gpu(1), &on_other)] {
+            assert!(Arc::ptr_eq(&cache.get(&[1; 32], &on(device)).unwrap(), opened));
         }
         cache.remove(&[[1; 32]]);
-        assert!([CPU, GPU, Place::Gpu(1)].iter().all(|&place| cache.get(&[1; 32], place).is_none()));
+        assert!([CPU, GPU, Device::Gpu(1)].iter().all(|&device| cache.get(&[1; 32], &on(device)).is_none()));
     }
 }

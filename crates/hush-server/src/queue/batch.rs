@@ -151,7 +151,7 @@ async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
         }
         tokio::select! {
             Some(scanned) = scans.join_next() => others_waited |= scanned.unwrap_or(true),
-            () = table.batcher.filled(table.max_batch()), if scans.len() < table.served().place.batches_in_flight() => {}
+            () = table.batcher.filled(table.max_batch()), if scans.len() < table.served().placement.batches_in_flight() => {}
         }
         if scans.is_empty() && mem::take(&mut others_waited) {
             table.batcher.collect(server.config.window, table.max_batch()).await;

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use hush_engine::Place;
+use hush_engine::Device;
 use hush_server::ServerConfig;
 use prost::Message;
 
@@ -292,7 +292,7 @@ fn a_refused_query_does_not_spoil_its_batch() {
 
 #[test]
 fn on_a_gpu_full_batches_go_beside_others() {
-    let (server, engine) = TestServer::with_engine_at(Place::Gpu(0), with_window(FOREVER));
+    let (server, engine) = TestServer::with_engine_on(Device::Gpu(0), with_window(FOREVER));
     engine.hold();
     let mut first = server.client();
     first.send_queries(EPOCH, &[query(9)]);
@@ -317,7 +317,7 @@ fn on_a_gpu_full_batches_go_beside_others() {
 
 #[test]
 fn on_a_gpu_a_batch_whose_clients_have_gone_is_not_scanned() {
-    let (server, engine) = TestServer::with_engine_at(Place::Gpu(0), with_window(Duration::ZERO));
+    let (server, engine) = TestServer::with_engine_on(Device::Gpu(0), with_window(Duration::ZERO));
     engine.hold();
     let mut first = server.client();
     first.send_queries(EPOCH, &[query(9)]);

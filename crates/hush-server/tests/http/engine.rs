@@ -5,8 +5,11 @@ use std::{
     sync::{Arc, Condvar, Mutex},
 };
 
-use hush_engine::{Blob, ClientKeys, Engine, EngineError, KeySpec, Place, Served};
-use hush_protocol::wire::{self, EvaluationKeys, KEY_ID_BYTES, Query, QuerySizes};
+use hush_engine::{Blob, ClientKeys, Device, Engine, EngineError, KeySpec, Placement, Served};
+use hush_protocol::{
+    share::Share,
+    wire::{self, EvaluationKeys, KEY_ID_BYTES, Query, QuerySizes},
+};
 use prost::Message;
 
 pub(crate) const SIZES: QuerySizes = QuerySizes::lwe(8, 4);
@@ -51,7 +54,7 @@ impl SumEngine {
             protocol: "sum".into(),
             query: SIZES,
             answer_bytes: ANSWER_BYTES,
-            place: Place::Cpu,
+            placement: Placement::on(Device::Cpu, Share::whole()),
             max_batch: MAX_BATCH,
             keys: None,
             blobs: Vec::new(),
@@ -79,15 +82,17 @@ impl SumEngine {
     /// Queries need keys of this parameter set, of this many words.
     pub(crate) fn with_keys(mut self, preset: &str, words: usize) -> SumEngine {
         let bytes = wire::encoded_keys_bytes(preset, SEED_BYTES, words);
-        self.served.keys = Some(KeySpec { preset: preset.to_owned(), bytes, place: Place::Cpu });
+        self.served.keys =
+            Some(KeySpec { preset: preset.to_owned(), bytes, devices: self.served.placement.devices() });
         self.served.query.key_id = KEY_ID_BYTES;
         self
     }
 
-    /// It is at this place, and takes keys that were opened there.
-    pub(crate) fn at(mut self, place: Place) -> SumEngine {
-        self.served.place = place;
-        self.served.keys = self.served.keys.map(|spec| KeySpec { place, ..spec });
+    /// It is on this device, and takes keys that were opened there.
+    pub(crate) fn on(mut self, device: Device) -> SumEngine {
+        self.served.placement = Placement::on(device, Share::whole());
+        let devices = self.served.placement.devices();
+        self.served.keys = self.served.keys.map(|spec| KeySpec { devices, ..spec });
         self
     }
 
@@ -194,7 +199,7 @@ impl Engine for SumEngine {
         match keys.words.iter().max() {
             Some(&PANICS) => panic!("asked to panic"),
             Some(&REFUSED) => Err(refuse("a coefficient of the keys is too large")),
-            _ => Ok(ClientKeys { place: spec.place, keys: Arc::new(keys.seed[0]) }),
+            _ => Ok(ClientKeys { devices: spec.devices.clone(), keys: Arc::new(keys.seed[0]) }),
         }
     }
 
@@ -219,7 +224,7 @@ impl Engine for SumEngine {
         for (answer, keys) in answers.iter_mut().zip(keys) {
             assert_eq!(keys.is_some(), self.served.keys.is_some());
             let shift = keys.as_ref().map_or(0, |keys| {
-                assert_eq!(keys.place, self.served.place, "keys that were opened elsewhere");
+                assert_eq!(keys.devices, self.served.placement.devices(), "keys that were opened elsewhere");
                 *keys.keys.downcast_ref::<u8>().unwrap()
             });
             answer.iter_mut().for_each(|byte| *byte = byte.wrapping_add(shift));

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use hush_engine::Place;
+use hush_engine::Device;
 use hush_protocol::Name;
 use hush_server::{Listeners, ServerConfig, ServerError, Tables, run};
 use tokio::{net::TcpListener, sync::oneshot};
@@ -74,12 +74,12 @@ impl TestServer {
 
     /// A server with one table, `t`, of epoch [`EPOCH`].
     pub(crate) fn with_engine(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
-        Self::with_engine_at(Place::Cpu, config)
+        Self::with_engine_on(Device::Cpu, config)
     }
 
     /// The same with an engine that says that it is on `backend`.
-    pub(crate) fn with_engine_at(place: Place, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
-        let engine = Arc::new(SumEngine::new(EPOCH_BYTE).at(place));
+    pub(crate) fn with_engine_on(device: Device, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
+        let engine = Arc::new(SumEngine::new(EPOCH_BYTE).on(device));
         let tables = Tables::new();
         tables.insert(&name("t"), engine.clone()).unwrap();
         (TestServer::start(tables, config), engine)

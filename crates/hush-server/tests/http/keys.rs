@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, thread, time::Duration};
 
-use hush_engine::Place;
+use hush_engine::Device;
 use hush_protocol::wire::{CONTENT_TYPE, EvaluationKeys, Query, ResponseShape};
 use hush_server::{ServerConfig, Tables, Throttle};
 use prost::Message;
@@ -247,7 +247,7 @@ fn keys_of_another_table_do_not_fit() {
 fn tables_on_two_backends_take_the_same_keys() {
     let tables = Tables::new();
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
-    let on_gpu = SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS).at(Place::Gpu(0));
+    let on_gpu = SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS).on(Device::Gpu(0));
     tables.insert(&name("gpu"), Arc::new(on_gpu)).unwrap();
     // Places for the keys of one client: opened by one backend, they make room for those of the other.
     for open_keys in [1, 2] {

@@ -1,6 +1,6 @@
 //! The backends of this process and the crew elsewhere that compute a build.
 
-use hush_engine::{Backends, DoesNotFit, Progress, Seat};
+use hush_engine::{Backends, DoesNotFit, Gpu, Progress};
 use hush_protocol::{any_page::SegmentParams, facts::HintPlan};
 
 use crate::builder::{BuildError, Crew, HintStage};
@@ -31,15 +31,15 @@ pub(in crate::builder) fn gpus_to_build<'a>(
     hint: &HintPlan,
     backends: &'a Backends,
     progress: &dyn Progress,
-) -> Result<Vec<Seat<'a>>, DoesNotFit> {
+) -> Result<Vec<&'a Gpu>, DoesNotFit> {
     let memory = super::hint_memory::plan(hint);
     backends.gpus_to_share(segment.facts(), |gpu| gpu.in_blocks(memory.clone()), progress)
 }
 
 /// Computes what comes of a hint, on all of some GPUs.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
-pub(in crate::builder) fn compute_on(seats: &[Seat<'_>], stage: HintStage<'_>) -> Result<(), BuildError> {
-    stage.run(&seats.iter().map(|seat| seat.gpu.cuda()).collect::<Vec<_>>())
+pub(in crate::builder) fn compute_on(gpus: &[&Gpu], stage: HintStage<'_>) -> Result<(), BuildError> {
+    stage.run(&gpus.iter().map(|gpu| gpu.cuda()).collect::<Vec<_>>())
 }
 
 /// Returns no GPU: this program has no support of GPUs.
@@ -49,11 +49,11 @@ pub(in crate::builder) fn gpus_to_build<'a>(
     _: &HintPlan,
     _: &'a Backends,
     _: &dyn Progress,
-) -> Result<Vec<Seat<'a>>, DoesNotFit> {
+) -> Result<Vec<&'a Gpu>, DoesNotFit> {
     Ok(Vec::new())
 }
 
 #[cfg(not(any(feature = "cuda", feature = "emulator")))]
-pub(in crate::builder) fn compute_on(_: &[Seat<'_>], _: HintStage<'_>) -> Result<(), BuildError> {
+pub(in crate::builder) fn compute_on(_: &[&Gpu], _: HintStage<'_>) -> Result<(), BuildError> {
     unreachable!("no GPU is found without support of GPUs")
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hush_cpu::Cpu;
-use hush_engine::Place;
+use hush_engine::BATCHES_IN_FLIGHT;
 use hush_ops::path::{Footprint, Step, batch_bytes, largest_batch};
 use hush_protocol::{any_page::TableParams, facts::FileSpec, share::shares};
 
@@ -127,7 +127,7 @@ impl<'a> TableCosts<'a> {
         // Segments are answered one after another; what opens the queries of a batch is there for all.
         let steps = paths.iter().map(|path| batch_bytes::<Cpu>(path, batch)).max().unwrap_or(0);
         let working = (batch_bytes::<Cpu>(&self.opening, batch) + steps) as u64 + messages;
-        PROCESS_BYTES + held + self.keys + Place::Parts.batches_in_flight() as u64 * working
+        PROCESS_BYTES + held + self.keys + BATCHES_IN_FLIGHT as u64 * working
     }
 
     /// Seconds in which a machine opens a batch.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hush_engine::Place;
+use hush_engine::BATCHES_IN_FLIGHT;
 use serde::Serialize;
 
 use super::{
@@ -155,7 +155,7 @@ impl<'a> Parts<'a> {
         // A head computes and copies one batch while another is at the parts; it sends and receives at once.
         let computing = costs.opening_seconds(node, batch) + stages.finish + (to_parts + to_head) / COPY;
         let sending = self.nodes.len() as f64 * to_parts / node.network;
-        let in_flight = Place::Parts.batches_in_flight() as f64;
+        let in_flight = BATCHES_IN_FLIGHT as f64;
         let busy = [stages.total / in_flight, computing, sending, to_head / node.network];
         [queries / busy.into_iter().fold(0.0, f64::max), queries / stages.scan]
     }

@@ -1,11 +1,54 @@
-//! What everybody may know of a table that cannot be served: what is wrong, but nothing of the machine.
+//! Why a table cannot be served: for its operator, and for everybody.
 
+use hush_ops::OpsError;
+use hush_protocol::ProtocolError;
 use hush_store::snapshot::SnapshotError;
+use thiserror::Error;
 
-use crate::OpenError;
+use crate::memory::plan::DoesNotFit;
 
 /// What everybody may know of a table whose files changed while it was served.
 pub const FILES_CHANGED: &str = "its files were changed while they were served";
+
+/// Why a snapshot could not be served.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// Reading it.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// Its descriptor.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+    /// The backend.
+    #[error(transparent)]
+    Ops(#[from] OpsError),
+    /// Files that are to be in memory, for which there is none.
+    #[error(
+        "the table needs {needed} of memory, and {room} are free: stop what else takes memory, or have its files mapped"
+    )]
+    NoRoom {
+        /// The memory that they take.
+        needed: String,
+        /// The memory that is free.
+        room: String,
+    },
+    /// The GPU that was asked for.
+    #[error(transparent)]
+    Memory(#[from] DoesNotFit),
+    /// Fetching what a part reads.
+    #[error(transparent)]
+    Fetch(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<ProtocolError> for OpenError {
+    /// The backend's errors are its own, whichever way they come.
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Ops(error) => Self::Ops(error),
+            error => Self::Protocol(error),
+        }
+    }
+}
 
 impl OpenError {
     /// The reason without paths, numbers or words of the system. Who runs the server gets the error itself.

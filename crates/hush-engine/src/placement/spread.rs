@@ -1,4 +1,4 @@
-//! A table that no GPU holds alone, on several: who gets which share of it.
+//! The shares of a table that no GPU holds alone.
 
 use hush_protocol::{any_page::TableParams, share::Share};
 
@@ -11,10 +11,10 @@ const GIVEN: u32 = 16;
 /// Weight of the device with the most room.
 const MOST: u64 = 1 << 20;
 
-/// The share of each of some devices that have `free` bytes; those that have none have no room for anything. `plan` says what a
-/// share takes of which device.
+/// Returns the shares of some GPUs that have `free` bytes; the index of a share is the number of its GPU. A GPU that has no room
+/// for anything gets none. `plan` plans the memory of a share on a GPU.
 ///
-/// Shares are as the room is that each device has beyond what all of them need: keys, and a batch.
+/// Shares are as the room is that each GPU has beyond what all of them need: keys, and a batch.
 ///
 /// # Errors
 /// The plans of shares that have no room, if there are no others.
@@ -22,7 +22,7 @@ pub(crate) fn shares(
     table: &TableParams,
     free: &[usize],
     plan: impl Fn(usize, &Share) -> MemoryPlan,
-) -> Result<Vec<Option<(Share, MemoryPlan)>>, Vec<MemoryPlan>> {
+) -> Result<Vec<Share>, Vec<MemoryPlan>> {
     let room = |device: usize| {
         let needed = plan(device, &Share::nothing()).needed_bytes();
         free[device].checked_sub(needed).map_or(0, |room| room as u64)
@@ -50,9 +50,7 @@ pub(crate) fn shares(
         let is_short = |device: usize| is_used(device) && planned[device].1.needed_bytes() > free[device];
         let short: Vec<usize> = (0..free.len()).filter(|&device| is_short(device)).collect();
         if short.is_empty() {
-            let used: Vec<bool> = (0..free.len()).map(is_used).collect();
-            let shares = planned.into_iter().zip(used);
-            return Ok(shares.map(|(planned, is_used)| is_used.then_some(planned)).collect());
+            return Ok(planned.into_iter().map(|(share, _)| share).filter(has_units).collect());
         }
         plans = planned.into_iter().map(|(_, plan)| plan).collect();
         if short.len() == free.len() {

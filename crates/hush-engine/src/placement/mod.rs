@@ -1,0 +1,119 @@
+//! Where a table is: shares of it, each on a device.
+//!
+//! * `choose.rs`: which placement a table gets. `spread.rs`: which shares several GPUs get.
+
+mod choose;
+mod spread;
+
+use std::{fmt, sync::Arc};
+
+use hush_ops::path::Content;
+use hush_protocol::share::Share;
+
+/// Batches of a table that are worth answering at once, unless only the CPU computes them: while a GPU computes one, the host reads
+/// the queries of another, or packs its answers; while other processes scan one, another is finished.
+pub const BATCHES_IN_FLIGHT: usize = 2;
+
+/// What computes on a share of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Device {
+    /// The CPU.
+    Cpu,
+    /// The GPU of this number, or the emulator of one.
+    Gpu(usize),
+    /// Devices of other processes.
+    Elsewhere,
+}
+
+/// A share of a table on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedShare {
+    /// The units of the table that the device scans.
+    pub share: Share,
+    /// The device.
+    pub device: Device,
+    /// Whether the symbols stay in the host's memory, and are copied to the device for every batch. Otherwise all files are
+    /// resident where the device computes.
+    pub is_streamed: bool,
+}
+
+/// Where a table is, or the part of it that a process has. The CPU does not share a table with GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The shares, at least one; their order is that of the devices.
+    pub shares: Vec<PlacedShare>,
+}
+
+impl Placement {
+    /// Returns the placement of a share that is resident on one device.
+    pub fn on(device: Device, share: Share) -> Self {
+        Self { shares: vec![PlacedShare { share, device, is_streamed: false }] }
+    }
+
+    /// Returns the devices. Keys that are opened on them are of use to all tables on the same ones in the same order.
+    pub fn devices(&self) -> Arc<[Device]> {
+        self.shares.iter().map(|placed| placed.device).collect()
+    }
+
+    /// Returns how many batches are worth answering at once. The CPU has enough to do with one.
+    pub fn batches_in_flight(&self) -> usize {
+        if self.is_on_cpu() { 1 } else { BATCHES_IN_FLIGHT }
+    }
+
+    /// Whether only the CPU computes.
+    pub(crate) fn is_on_cpu(&self) -> bool {
+        self.shares.iter().all(|placed| placed.device == Device::Cpu)
+    }
+
+    /// Whether the host reads `content` for every batch.
+    pub(crate) fn is_read_by_host(&self, content: &Content) -> bool {
+        let is_symbols = matches!(content, Content::Symbols { .. });
+        self.is_on_cpu() || is_symbols && self.shares.iter().any(|placed| placed.is_streamed)
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Gpu(0) => f.write_str("cuda"),
+            Self::Gpu(number) => write!(f, "cuda:{number}"),
+            Self::Elsewhere => f.write_str("parts"),
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gpus = self.shares.iter().map(|placed| match placed.device {
+            Device::Gpu(number) => Ok(number.to_string()),
+            device => Err(device),
+        });
+        match (&self.shares[..], gpus.collect::<Result<Vec<_>, _>>()) {
+            ([one], _) => one.device.fmt(f),
+            (_, Ok(numbers)) => write!(f, "cuda:{}", numbers.join("+")),
+            _ => Device::Elsewhere.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placements_have_names() {
+        for (devices, name, in_flight) in [
+            (&[Device::Cpu][..], "cpu", 1),
+            (&[Device::Gpu(0)], "cuda", 2),
+            (&[Device::Gpu(2)], "cuda:2", 2),
+            (&[Device::Gpu(2), Device::Gpu(0)], "cuda:2+0", 2),
+            (&[Device::Cpu, Device::Elsewhere], "parts", 2),
+        ] {
+            let shares = devices.iter().flat_map(|&device| Placement::on(device, Share::whole()).shares);
+            let placement = Placement { shares: shares.collect() };
+            assert_eq!((placement.to_string(), placement.batches_in_flight()), (name.into(), in_flight));
+            assert_eq!(placement.devices()[..], *devices);
+        }
+    }
+}
