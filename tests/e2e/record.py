@@ -8,16 +8,16 @@ from harness import BINARY, HushTest, request
 
 FILE = pathlib.Path(__file__).with_name("recorded.json")
 HEADERS = ("content-type", "etag", "retry-after", "www-authenticate")
-# Of every recording: what is told of it, and what each client makes of it: the words of `hushdb get`, the class in Python and in Kotlin,
-# the code in JavaScript.
+# Of every recording: what is told of it, and what clients make of it: the words of `hushdb get`; the kind and the code in Python, Kotlin
+# and JavaScript.
 OUTCOMES = {
-    "no token": ("the server asks for a token", "give one with HUSHDB_TOKEN or --token", "NotAllowed", "NotAllowed: ", "token"),
-    "another table's token": ("the token is for another table", "the server has no tables", "NoSuchTable", "NoSuchTable: ", "no_tables"),
-    "several tables": ("none was named", "choose one with --table", "NoSuchTable", "NoSuchTable: ", "choose_table"),
-    "no query": ("the query is none for the server", "the server refused the request", "HushError", "Other: ", "refused"),
-    "a page": ("it is no HushDB", "does not answer like a hushdb server", "HushError", "Other: ", "not_hushdb"),
-    "elsewhere": ("it sends clients elsewhere", "the server says that it has moved to https://new.example: ", "HushError", "Other: ", "moved"),
-    "a proxy": ("a proxy lets no one in", "a proxy in front of", "ConnectionFailed", "ConnectionFailed: ", "proxy"),
+    "no token": ("the server asks for a token", "give one with HUSHDB_TOKEN or --token", "NotAllowed", "unauthorized"),
+    "another table's token": ("the token is for another table", "the server has no tables", "NoSuchTable", "no_tables"),
+    "several tables": ("none was named", "choose one with --table", "NoSuchTable", "choose_table"),
+    "no query": ("the query is none for the server", "the server refused the request", "Other", "invalid_request"),
+    "a page": ("it is no HushDB", "does not answer like a hushdb server", "Other", "not_hushdb"),
+    "elsewhere": ("it sends clients elsewhere", "the server says that it has moved to https://new.example: ", "Other", "moved"),
+    "a proxy": ("a proxy lets no one in", "a proxy in front of", "ConnectionFailed", "proxy"),
 }
 
 
@@ -47,7 +47,7 @@ class Recorder(HushTest):
         recorded["a page"] = {"/v1/tables": {"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>It works!</html>"}}
         recorded["elsewhere"] = {"/v1/tables": {"status": 301, "headers": {"location": "https://new.example/v1/tables"}, "body": ""}}
         recorded["a proxy"] = {"/v1/tables": {"status": 403, "headers": {"content-type": "text/html"}, "body": "<html>No.</html>"}}
-        clients = ("get", "python", "kotlin", "javascript")
+        clients = ("get", "kind", "code")
         vectors = [{"name": name, "what": what, "replies": recorded[name], **dict(zip(clients, said, strict=True))}
                    for name, (what, *said) in OUTCOMES.items()]
         FILE.write_text(json.dumps(vectors, indent=1) + "\n")

@@ -8,7 +8,7 @@ import type { Url } from "./platform.js";
 import { IndexedDbStorage } from "./storage.js";
 import { Value } from "./value.js";
 
-export { HushError, type ErrorCode } from "./error.js";
+export { HushError, type ErrorCode, type ErrorKind } from "./error.js";
 export { initialize, type Source } from "./module.js";
 export type { CallOptions, ConnectOptions, Progress, Seconds, Stats, TableFacts, TableInfo } from "./options.js";
 export { IndexedDbStorage, type HushStorage } from "./storage.js";
@@ -191,7 +191,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
       return (found as (Uint8Array<ArrayBuffer> | null)[]).map((bytes) => bytes && Value.of_<Fields>(bytes, hasFields));
     } catch (error) {
       const hush = hushError(error);
-      if (hush.code !== "internal") this.#renewed(table);
+      if (hush.code !== "client_failed") this.#renewed(table);
       throw hush;
     }
   }

@@ -1,39 +1,49 @@
-/** A kind of error, for programs. */
-export type ErrorCode =
-  /** Of the caller. */
-  | "url" | "options" | "bad_key" | "key_too_long" | "wrong_lookup" | "index_out_of_range" | "closed" | "aborted"
-  /** Of the way to the server. */
-  | "unreachable" | "timeout" | "moved" | "proxy" | "not_hushdb" | "interrupted" | "relay"
-  /** Refusals of the server. */
-  | "token" | "token_in_the_open" | "no_tables" | "choose_table" | "unknown_table" | "busy" | "refused"
-  /** Of the table: it is not accepted, or it changes too fast. */
-  | "weak" | "insecure" | "other_epoch" | "not_signed" | "other_publisher" | "other_name" | "older_table"
-  | "hint_too_long" | "changed"
-  /** The server does not keep to the protocol. */
-  | "bad_answer" | "hint_mismatch" | "keys_not_kept"
-  /** Of this machine. */
-  | "no_randomness" | "memory" | "wasm" | "internal";
+/** Every code, by kind. docs/clients.md says what each means. */
+const CODES = {
+  OptionError: ["url", "options", "bad_key", "key_too_long", "wrong_lookup", "index_out_of_range", "token_in_the_open"],
+  InputError: ["input"],
+  ConnectionFailed: ["bad_gateway", "unreachable", "tls", "proxy", "relay", "interrupted"],
+  TimedOut: ["timeout"],
+  NotAllowed: ["unauthorized", "forbidden"],
+  NoSuchTable: ["unknown_table", "no_tables", "choose_table"],
+  ServerBusy: ["throttled", "warming", "overloaded", "part_unavailable"],
+  Untrusted: ["weak", "insecure", "other_epoch", "not_signed", "other_publisher", "other_name", "older_table"],
+  Other: [
+    "invalid_request", "not_found", "method_not_allowed", "epoch_gone", "key_mismatch", "key_not_found", "key_preset",
+    "too_large", "unsupported_media_type", "unsupported_version", "range_not_satisfiable", "misdirected", "ohttp_key",
+    "ohttp_date", "ohttp_replay", "device_lost", "table_failed", "refused", "internal", "moved", "not_hushdb", "hint_too_long",
+    "hint_mismatch", "bad_answer", "keys_not_kept", "closed", "aborted", "no_randomness", "cache", "wasm", "client_failed",
+  ],
+} as const;
+
+/** A kind of errors. */
+export type ErrorKind = keyof typeof CODES;
+
+/** What went wrong, for programs. */
+export type ErrorCode = (typeof CODES)[ErrorKind][number];
 
 /** An error of this package. Its message says what to do, and never names what was looked up. */
 export class HushError extends Error {
   override readonly name = "HushError";
 
   constructor(
-    /** The kind of the error, for programs. */
+    /** What went wrong, for programs. */
     readonly code: ErrorCode,
     message: string,
-    options?: {
-      cause?: unknown;
-      status?: number | undefined;
-      retryAfterMs?: number | undefined;
-    },
+    options?: { cause?: unknown; status?: number | undefined; retryAfterMs?: number | undefined },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.status = options?.status;
     this.retryAfterMs = options?.retryAfterMs;
   }
 
-  /** The HTTP status, where the server refused (`refused`), or a proxy in front of it answered (`proxy`). */
+  /** The kind of the error: of the call, of the way to the server, .. */
+  get kind(): ErrorKind {
+    const kinds = Object.keys(CODES) as ErrorKind[];
+    return kinds.find((kind) => (CODES[kind] as readonly ErrorCode[]).includes(this.code)) ?? "Other";
+  }
+
+  /** The HTTP status, where the server refused, or a proxy in front of it answered (`proxy`). */
   readonly status: number | undefined;
   /** How long a busy server asks to wait. */
   readonly retryAfterMs: number | undefined;
@@ -43,16 +53,11 @@ export class HushError extends Error {
 export function hushError(thrown: unknown): HushError {
   if (thrown instanceof HushError) return thrown;
   if (typeof thrown === "object" && thrown !== null && "code" in thrown && !(thrown instanceof Error)) {
-    const { code, message, status, retryAfterMs } = thrown as {
-      code: ErrorCode;
-      message: string;
-      status?: number;
-      retryAfterMs?: number;
-    };
-    return new HushError(code, message, { status, retryAfterMs });
+    const { code, message, ...rest } = thrown as { code: ErrorCode; message: string; status?: number; retryAfterMs?: number };
+    return new HushError(code, message, rest);
   }
   const said = thrown instanceof Error ? thrown.message : String(thrown);
-  return new HushError("internal", `the client failed (${said}): please report this`, { cause: thrown });
+  return new HushError("client_failed", `the client failed (${said}): please report this`, { cause: thrown });
 }
 
 /** @internal What a given-up call throws. */

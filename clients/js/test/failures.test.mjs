@@ -64,7 +64,7 @@ function localStorageLike() {
 
 test("no server, and a server of something else", async () => {
   await assert.rejects(connect("http://127.0.0.1:1", { attempts: 1 }), { code: "unreachable", message: /ECONNREFUSED|bad port/ });
-  await assert.rejects(connect(`${url}/elsewhere`), { code: "refused", status: 404 });
+  await assert.rejects(connect(`${url}/elsewhere`), { code: "not_found", kind: "Other", status: 404 });
   const other = await proxy(url, (_, response) => response.end("<html>") !== undefined);
   await assert.rejects(connect(other.url), { code: "not_hushdb" });
   await other.close();
@@ -212,8 +212,8 @@ test("tokens", async () => {
   const guarded = await scratch.serve(["colpack"], "--tokens", file);
   const table = await (await connect(guarded, { token })).open();
   assert.equal((await table.get("k11")).text(), valueOf(11));
-  await assert.rejects(connect(guarded), { code: "token", message: /connect\(url, \{ token \}\)/ });
-  await assert.rejects(connect(guarded, { token: "hush_nonsense" }), { code: "token" });
+  await assert.rejects(connect(guarded), { code: "unauthorized", kind: "NotAllowed", message: /connect\(url, \{ token \}\)/ });
+  await assert.rejects(connect(guarded, { token: "hush_nonsense" }), { code: "unauthorized" });
 });
 
 test("a table that changes, and one that is replaced", async () => {

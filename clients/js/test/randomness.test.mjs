@@ -109,8 +109,8 @@ test("randomness that ends midway ends the client, and nothing is sent", async (
     return own.getRandomValues(array);
   };
   await withCrypto({ getRandomValues }, () =>
-    assert.rejects(table.get("k1"), { code: "internal", message: /randomness/ }),
+    assert.rejects(table.get("k1"), { code: "client_failed", message: /randomness/ }),
   );
-  await assert.rejects(table.get("k1"), { code: "internal" });
+  await assert.rejects(table.get("k1"), { code: "client_failed" });
   assert.equal(watched.requests.length, before);
 });

@@ -21,7 +21,7 @@ export async function name(email: string, signal: AbortSignal): Promise<string |
     table.close();
     return typeof city === "string" ? city : value?.text();
   } catch (error) {
-    if (error instanceof HushError && error.code === "busy") return `in ${error.retryAfterMs} ms`;
+    if (error instanceof HushError && error.kind === "ServerBusy") return `in ${error.retryAfterMs} ms`;
     throw error;
   }
 }

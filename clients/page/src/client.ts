@@ -5,11 +5,11 @@ import type { Ask, Failure, LookUp, Opened, Question, Reply } from "./messages.j
 
 /** The error of a look-up that failed, or of a server that is not reached. */
 export class ClientError extends Error {
-  readonly code: Failure["code"];
+  readonly kind: Failure["kind"];
 
-  constructor({ code, message }: Failure) {
+  constructor({ kind, message }: Failure) {
     super(message);
-    this.code = code;
+    this.kind = kind;
   }
 }
 
@@ -41,7 +41,7 @@ export class Client {
       else waiting?.resolve(data.result as never);
     };
     this.#worker.onerror = (event) => {
-      const failure = { code: "internal", message: event.message || "the page's own files are not all there: load it again" } as const;
+      const failure = { kind: "Other", message: event.message || "the page's own files are not all there: load it again" } as const;
       for (const { reject } of this.#waiting.values()) reject(new ClientError(failure));
       this.#waiting.clear();
     };

@@ -28,7 +28,7 @@ function reason(error: unknown): string {
 }
 
 function isOfToken(error: unknown): boolean {
-  return error instanceof ClientError && error.code === "token";
+  return error instanceof ClientError && error.kind === "NotAllowed";
 }
 
 /** Shows the form for a token, with what is wrong with the last one. */

@@ -1,6 +1,6 @@
 /** The messages between the page and its worker. */
 
-import type { ErrorCode, Progress, Stats, TableFacts, TableInfo } from "./client/index.js";
+import type { ErrorKind, Progress, Stats, TableFacts, TableInfo } from "./client/index.js";
 
 /** Look-ups under the same evaluation keys. */
 export const LOOKUPS_PER_KEY = 256;
@@ -44,7 +44,7 @@ export type Ask =
   | { kind: "lookUp"; key: string | bigint };
 
 export interface Failure {
-  code: ErrorCode;
+  kind: ErrorKind;
   message: string;
 }
 

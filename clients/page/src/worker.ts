@@ -23,8 +23,8 @@ async function answer(question: Question): Promise<void> {
   try {
     postMessage({ id, result: await result(question) });
   } catch (error) {
-    const { code, message } = error instanceof HushError ? error : { code: "internal" as const, message: String(error) };
-    postMessage({ id, failure: { code, message } });
+    const { kind, message } = error instanceof HushError ? error : { kind: "Other" as const, message: String(error) };
+    postMessage({ id, failure: { kind, message } });
   }
 }
 

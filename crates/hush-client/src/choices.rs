@@ -86,8 +86,9 @@ fn of_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 mod tests {
     use std::collections::BTreeSet;
 
+    use hush_protocol::wording::camel_case;
+
     use super::*;
-    use crate::session::camel_case;
 
     const JAVASCRIPT: &str = include_str!("../../../clients/js/src/options.ts");
     const MOBILE: &str = include_str!("../../hush-mobile/src/options.rs");

@@ -1,6 +1,6 @@
 //! The error of the client.
 
-use hush_protocol::{Name, ProtocolError, signature::PublicKey};
+use hush_protocol::{Code, Name, ProtocolError, signature::PublicKey};
 use thiserror::Error;
 
 /// Why a look-up could not be made or read.
@@ -67,4 +67,24 @@ pub enum ClientError {
     Compression,
     #[error("the hint does not match its hash: download it again")]
     HintHash,
+}
+
+impl ClientError {
+    /// Returns the code, which every door shows.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Protocol(error) => error.code(),
+            Self::Weak { .. } => Code::Weak,
+            Self::Insecure { .. } => Code::Insecure,
+            Self::OtherEpoch { .. } => Code::OtherEpoch,
+            Self::NotSigned { .. } => Code::NotSigned,
+            Self::OtherPublisher { .. } => Code::OtherPublisher,
+            Self::OtherName { .. } => Code::OtherName,
+            Self::NameNotGiven => Code::ChooseTable,
+            Self::OlderSerial { .. } => Code::OlderTable,
+            Self::NoKeys => Code::ClientFailed,
+            Self::Compression => Code::BadAnswer,
+            Self::HintHash => Code::HintMismatch,
+        }
+    }
 }

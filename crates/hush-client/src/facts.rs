@@ -59,10 +59,11 @@ impl From<&Table> for TableFacts {
 mod tests {
     use std::{collections::BTreeSet, time::Duration};
 
+    use hush_protocol::wording::camel_case;
     use serde_json::{Value, to_value};
 
     use super::*;
-    use crate::session::{Event, SessionError, Stats, TableInfo, camel_case};
+    use crate::session::{Event, SessionError, Stats, TableInfo};
 
     const JAVASCRIPT: &str = include_str!("../../../clients/js/src/options.ts");
     const MOBILE: [&str; 3] = [

@@ -21,7 +21,7 @@ fun main(arguments: Array<String>) = runBlocking {
             }
         }
     } catch (error: HushException) {
-        System.err.println("${error::class.simpleName}: ${error.message}")
+        System.err.println("${error::class.simpleName} ${error.code()}: ${error.message}")
         exitProcess(2)
     }
 }

@@ -1,54 +1,65 @@
 //! What can go wrong.
 
-use hush_client::{
-    http::{ErrorKind, HttpError},
-    session::camel_case,
+use hush_client::http::HttpError;
+use hush_protocol::{
+    Code, ErrorKind,
+    wording::{Slot, camel_case},
 };
-use hush_protocol::wording::Slot;
 
-/// What can go wrong. Every message says what to do.
-#[derive(Clone, Debug, thiserror::Error, uniffi::Error)]
-#[uniffi(flat_error)]
-pub enum HushError {
+/// Defines [`HushError`] with a variant for each kind.
+macro_rules! errors {
+    ($($(#[$doc:meta])* $kind:ident,)*) => {
+        /// What can go wrong. Every message says what to do.
+        #[derive(Clone, Debug, thiserror::Error, uniffi::Error)]
+        #[expect(missing_docs, reason = "the fields of each are a code and a message")]
+        pub enum HushError {
+            $($(#[$doc])* #[error("{message}")] $kind { code: String, message: String },)*
+        }
+
+        #[uniffi::export]
+        impl HushError {
+            /// The code, a word for programs: docs/clients.md lists all.
+            pub fn code(&self) -> String {
+                match self { $(Self::$kind { code, .. })|* => code.clone() }
+            }
+        }
+
+        impl HushError {
+            /// Creates the error of the kind of `code`.
+            pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+                let (kind, code, message) = (code.kind(), code.word().to_owned(), message.into());
+                match kind {
+                    $(ErrorKind::$kind => Self::$kind { code, message },)*
+                    // Nothing here reads records.
+                    ErrorKind::InputError => Self::Other { code, message },
+                }
+            }
+        }
+    };
+}
+
+errors! {
     /// What a call was given is none that it takes: a key of the wrong kind, a token with spaces, a file that is no certificate.
-    #[error("{0}")]
-    OptionError(String),
+    OptionError,
     /// The server is not reached, or the way to it is not safe.
-    #[error("{0}")]
-    ConnectionFailed(String),
+    ConnectionFailed,
     /// The server did not answer in time.
-    #[error("{0}")]
-    TimedOut(String),
+    TimedOut,
     /// The server asks for a token, or for another one.
-    #[error("{0}")]
-    NotAllowed(String),
+    NotAllowed,
     /// The server has no table of this name, or several and none was named.
-    #[error("{0}")]
-    NoSuchTable(String),
+    NoSuchTable,
     /// The server is loading a table, or has more to do than it can: the call was tried again before this was thrown.
-    #[error("{0}")]
-    ServerBusy(String),
+    ServerBusy,
     /// The table is not one that this client accepts: too weak, of another epoch, or not signed by whom it trusts.
-    #[error("{0}")]
-    Untrusted(String),
+    Untrusted,
     /// All others.
-    #[error("{0}")]
-    Other(String),
+    Other,
 }
 
 impl From<HttpError> for HushError {
     fn from(error: HttpError) -> Self {
-        let message = error.to_string();
-        match error.kind() {
-            ErrorKind::Option => Self::OptionError(message),
-            ErrorKind::Connection => Self::ConnectionFailed(message),
-            ErrorKind::Timeout => Self::TimedOut(message),
-            ErrorKind::Token => Self::NotAllowed(message),
-            ErrorKind::NoTable => Self::NoSuchTable(message),
-            ErrorKind::Busy => Self::ServerBusy(message),
-            ErrorKind::Untrusted => Self::Untrusted(message),
-            ErrorKind::Other => Self::Other(message),
-        }
+        Self::new(error.code(), error.to_string())
     }
 }
 
@@ -73,10 +84,11 @@ mod tests {
     fn messages_name_options_as_they_are_called_here() {
         wording::speak(named);
         let error = HushError::from(HttpError::HintTooLong { bytes: 9, limit: 8 });
-        assert!(matches!(error, HushError::Other(_)), "{error:?}");
+        assert!(matches!(error, HushError::Other { .. }), "{error:?}");
+        assert_eq!(error.code(), "hint_too_long");
         assert!(error.to_string().ends_with("allow it with the option maxHint 9"), "{error}");
-        let error = HushError::from(HttpError::Token { detail: "no token".into() });
-        assert!(matches!(error, HushError::NotAllowed(_)), "{error:?}");
-        assert_eq!(error.to_string(), "no token: give one with the option token");
+        let error = HushError::from(HttpError::ChooseTable { tables: vec!["a".into(), "b".into()] });
+        assert!(matches!(error, HushError::NoSuchTable { .. }), "{error:?}");
+        assert!(error.to_string().ends_with("choose one with the option table: a, b"), "{error}");
     }
 }

@@ -6,6 +6,7 @@ use hush_client::{
     Choices,
     http::{HintCache, HttpOptions, TlsIdentity, TlsOptions},
 };
+use hush_protocol::Code;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -79,7 +80,7 @@ impl fmt::Display for Options {
 impl Options {
     /// The same for a session.
     pub(crate) fn parse(self, observer: Option<Arc<dyn Observer>>) -> Result<HttpOptions, HushError> {
-        let refused = |reason: &str| HushError::OptionError(reason.to_owned());
+        let refused = |reason: &str| HushError::new(Code::Options, reason);
         let identity = match (self.client_cert, self.client_key) {
             (Some(cert), Some(key)) => {
                 Some(TlsIdentity { cert: cert.into_bytes(), key: Zeroizing::new(key.into_bytes()) })

@@ -7,7 +7,7 @@ use std::{
 
 use futures_channel::oneshot;
 use hush_client::http::Cancel;
-use hush_protocol::wording;
+use hush_protocol::{Code, wording};
 
 use crate::{HushError, error::named};
 
@@ -35,12 +35,13 @@ pub(crate) async fn on_thread<T: Send + 'static>(
     let _awaited = Awaited(cancel.clone());
     let work = move || drop(sender.send(guarded(|| work(&cancel))));
     let started = thread::Builder::new().name("hushdb".into()).spawn(work);
-    started.map_err(|error| HushError::Other(format!("cannot start a thread ({error}): try again later")))?;
+    let no_thread = |error| format!("cannot start a thread ({error}): try again later");
+    started.map_err(|error| HushError::new(Code::ClientFailed, no_thread(error)))?;
     receiver.await.unwrap_or_else(|_| Err(failed()))
 }
 
 fn failed() -> HushError {
-    HushError::Other("the client failed: what it printed says why".into())
+    HushError::new(Code::ClientFailed, "the client failed: what it printed says why")
 }
 
 #[cfg(test)]
@@ -50,6 +51,6 @@ mod tests {
     #[test]
     fn a_panic_is_an_error() {
         let outcome = guarded::<()>(|| panic!("for a test"));
-        assert!(matches!(outcome, Err(HushError::Other(_))));
+        assert!(matches!(outcome, Err(HushError::Other { .. })));
     }
 }

@@ -143,7 +143,9 @@ private class Tests(private val scratch: Scratch) {
             assertContains(assertFailsWith<HushException.OptionException>(says) { connect() }.message!!, says)
         }
         assertContains(assertFailsWith<HushException.NoSuchTable> { client.table("nothing") }.message!!, "it has")
-        assertContains(assertFailsWith<HushException.NoSuchTable> { client.table() }.message!!, "choose one with the option table: ")
+        val several = assertFailsWith<HushException.NoSuchTable> { client.table() }
+        assertEquals("choose_table", several.code())
+        assertTrue(several.message.startsWith("the server has several tables, choose one with the option table: "), several.message)
         assertFailsWith<HushException.Untrusted> { Client.connect(url, Options(epoch = "00".repeat(32))).table("people") }
         val cache = Options(cache = "/proc/nowhere")
         assertContains(assertFailsWith<HushException.Other> { Client.connect(url, cache).table("wide") }.message!!, "as the option cache")

@@ -3,7 +3,7 @@
 use hush_he::params::MAX_LOG2_FAILURE;
 use thiserror::Error;
 
-use crate::registry::Protocol;
+use crate::{Code, registry::Protocol};
 
 /// Why a table, a message or a look-up was refused. Carries shapes and names, never data.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -66,4 +66,17 @@ pub enum ProtocolError {
     /// From a step.
     #[error(transparent)]
     Ops(#[from] hush_ops::OpsError),
+}
+
+impl ProtocolError {
+    /// Returns the code of a look-up that is refused so.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::KeyTooLong { .. } => Code::KeyTooLong,
+            Self::WrongLookup { .. } => Code::WrongLookup,
+            Self::KeyColumns { .. } | Self::KeyForm { .. } | Self::Position => Code::BadKey,
+            Self::IndexOutOfRange { .. } => Code::IndexOutOfRange,
+            _ => Code::BadAnswer,
+        }
+    }
 }

@@ -9,12 +9,13 @@
 //! * [`keyword`]: look-ups by key, over every protocol.
 //! * [`wire`]: messages and their checks.
 //! * `trust/`: who published a table ([`signature`]), and how messages go through a relay ([`ohttp`]).
-//! * [`wording`]: texts that name options, as each door words them.
+//! * [`Code`]: what can go wrong, with its [`Remedy`]. [`wording`]: texts that name options, as each door words them.
 //!
 //! The folders are private. Their modules are public here, each under one path.
 
 pub mod any_page;
 pub mod client;
+mod code;
 mod error;
 mod families;
 mod hosting;
@@ -28,6 +29,7 @@ mod trust;
 pub mod wire;
 pub mod wording;
 
+pub use code::{Code, ErrorKind, Remedy};
 pub use error::ProtocolError;
 pub use families::{
     column::{page as column_page, table as column_table},

@@ -67,6 +67,16 @@ fn neutral(slot: &Slot<'_>) -> String {
     }
 }
 
+/// Returns a name as languages with camel case have it: `ca-cert` and `ca_cert` are `caCert`.
+pub fn camel_case(name: &str) -> String {
+    let mut words = name.split(['-', '_']);
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (head, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        name + &head.to_uppercase() + rest
+    })
+}
+
 impl Display for Slot<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let own = if IS_NEUTRAL.get() {
@@ -101,6 +111,11 @@ mod tests {
 
     fn shouted(slot: &Slot<'_>) -> String {
         neutral(slot).to_uppercase()
+    }
+
+    #[test]
+    fn options_are_named_as_languages_do() {
+        assert_eq!(["ca-cert", "key", "lookups_per_key"].map(camel_case), ["caCert", "key", "lookupsPerKey"]);
     }
 
     #[test]

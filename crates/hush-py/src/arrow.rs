@@ -18,7 +18,7 @@ use hush_protocol::{
 use pyo3::{prelude::*, types::PyCapsule};
 
 use crate::{
-    error::Kind,
+    error::{Code, raised},
     lookup::Form,
     typed::{self, Content},
 };
@@ -34,7 +34,7 @@ pub(crate) fn reader(from: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRea
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
     let reader = RecordBatchStreamReader::try_new(stream);
     let reader =
-        reader.map_err(|error| Kind::Input.raised(from.py(), format!("no stream of Arrow: {error}")))?;
+        reader.map_err(|error| raised(from.py(), Code::Input, format!("no stream of Arrow: {error}")))?;
     Ok(Box::new(reader))
 }
 
@@ -77,15 +77,15 @@ pub(crate) fn look_up(
     text: bool,
     ask: impl Fn(Vec<Wanted>) -> PyResult<(Vec<Found>, Form)>,
 ) -> PyResult<ArrowStream> {
-    let unreadable = |error: ArrowError| Kind::Input.raised(py, error);
+    let unreadable = |error: ArrowError| raised(py, Code::Input, error);
     let reader = reader(frame)?;
     let given = reader.schema();
     let batches = reader.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-    let keys = key_columns(given.fields(), form).map_err(|error| Kind::Option.raised(py, error))?;
+    let keys = key_columns(given.fields(), form).map_err(|error| raised(py, Code::Options, error))?;
     let mut wanted = Vec::new();
     for batch in &batches {
         for row in 0..batch.num_rows() {
-            let key = key(&keys, batch, row).map_err(|error| Kind::Option.raised(py, error))?;
+            let key = key(&keys, batch, row).map_err(|error| raised(py, Code::Options, error))?;
             wanted.push(key.map(|parts| if form.by_key { Wanted::Columns(parts) } else { index(&parts) }));
         }
     }
@@ -233,7 +233,7 @@ fn values(py: Python<'_>, form: &Form, found: &[Found], text: bool) -> PyResult<
     for value in found {
         let fields = match value {
             None => vec![RecordField::Null; columns.len()],
-            Some(value) => form.schema.read(value).map_err(|error| Kind::Hush.raised(py, error))?,
+            Some(value) => form.schema.read(value).map_err(|error| raised(py, Code::BadAnswer, error))?,
         };
         for (cells, field) in cells.iter_mut().zip(fields) {
             cells.push(Content::of(field));
@@ -246,11 +246,15 @@ fn values(py: Python<'_>, form: &Form, found: &[Found], text: bool) -> PyResult<
                 PlainType::Binary(Layout::Short).into()
             }
             Some(PlainType::Any) if columns.len() == 1 && cells.iter().flatten().any(Content::is_bytes) => {
-                return Err(Kind::Option.raised(py, "some values are no text: look them up with text=False"));
+                return Err(raised(
+                    py,
+                    Code::Options,
+                    "some values are no text: look them up with text=False",
+                ));
             }
             _ => own.clone(),
         };
-        let array = typed::array(&own, cells).map_err(|error| Kind::Hush.raised(py, error))?;
+        let array = typed::array(&own, cells).map_err(|error| raised(py, Code::ClientFailed, error))?;
         all.push((Column(name.clone(), own), array));
     }
     Ok(all)

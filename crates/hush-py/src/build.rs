@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     arrow,
-    error::Kind,
+    error::{Code, CodedError, failed, raised},
     interrupt::{Cancel, interruptible},
     progress::Told,
     snapshot::Snapshot,
@@ -49,9 +49,8 @@ pub(crate) fn build(
     let (told, own) = (Told::new(on_progress, &cancel), cancel.work.clone());
     let place = out.clone();
     let build = move || {
-        let request =
-            embed::build(&options, input, &out, &told).map_err(|error| (Kind::Option, error.to_string()))?;
-        let cpu = Cpu::new(threads).map_err(|error| (Kind::Hush, error.to_string()))?;
+        let request = embed::build(&options, input, &out, &told).map_err(failed(Code::Options))?;
+        let cpu = Cpu::new(threads).map_err(failed(Code::ClientFailed))?;
         let job = Job::open(request, &own).map_err(failure)?;
         let backends = Backends::cpu_only(Arc::new(cpu));
         let crew = crew.map(|crew| PyCrew { crew });
@@ -61,7 +60,7 @@ pub(crate) fn build(
         Ok(built)
     };
     let built = interruptible(py, &cancel, build)?;
-    let built = built.map_err(|(kind, error): (Kind, String)| kind.raised(py, error))?;
+    let built = built.map_err(|(code, error): CodedError| raised(py, code, error))?;
     Snapshot::of(py, place, &built.header, Some(built.seconds))
 }
 
@@ -72,8 +71,8 @@ pub(crate) fn work(py: Python<'_>, task: PyBackedBytes, threads: usize) -> PyRes
         let cpu = Cpu::new(threads).map_err(|error| error.to_string())?;
         builder::work(Bytes::from_owner(task), &cpu).map_err(|error| error.to_string())
     };
-    let contents =
-        interruptible(py, &Cancel::default(), compute)?.map_err(|error| Kind::Hush.raised(py, error))?;
+    let contents = interruptible(py, &Cancel::default(), compute)?
+        .map_err(|error| raised(py, Code::ClientFailed, error))?;
     Ok(contents.iter().map(|content| PyBytes::new(py, content)).collect())
 }
 
@@ -107,13 +106,13 @@ impl Crew for PyCrew {
     }
 }
 
-pub(crate) fn failure(error: JobError) -> (Kind, String) {
-    let kind = match error {
-        JobError::Build(BuildError::Crew(_)) => Kind::Hush,
-        JobError::Build(_) => Kind::Option,
-        _ => Kind::Input,
+pub(crate) fn failure(error: JobError) -> CodedError {
+    let code = match error {
+        JobError::Build(BuildError::Crew(_)) => Code::ClientFailed,
+        JobError::Build(_) => Code::Options,
+        _ => Code::Input,
     };
-    (kind, error.to_string())
+    (code, error.to_string())
 }
 
 /// A path, a URL, a list of these, or a stream of Arrow.
@@ -132,5 +131,5 @@ pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
 
 /// Options, which Python has written.
 pub(crate) fn parsed(py: Python<'_>, options: &str) -> PyResult<Map<String, Value>> {
-    serde_json::from_str(options).map_err(|error| Kind::Option.raised(py, error))
+    serde_json::from_str(options).map_err(|error| raised(py, Code::Options, error))
 }

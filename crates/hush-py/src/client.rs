@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     arrow::{self, ArrowStream},
-    error::{Kind, of_client},
+    error::{Code, raised},
     interrupt::{Cancel, interruptible},
     lookup::{self, Form, wanted},
 };
@@ -59,7 +59,7 @@ impl Client {
         on_progress: Option<Py<PyAny>>,
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<Self> {
-        let refused = |reason: String| Kind::Option.raised(py, reason);
+        let refused = |reason: String| raised(py, Code::Options, reason);
         let file = |path: PathBuf| {
             std::fs::read(&path).map_err(|error| refused(format!("cannot read {}: {error}", path.display())))
         };
@@ -102,7 +102,7 @@ impl Client {
         let calls = cancel.calls.clone();
         let connect = move || HttpClient::connect_unless(&calls, &url, options);
         let connected = interruptible(py, &cancel, connect)?;
-        connected.map(|client| Self(client.into())).map_err(|error| of_client(py, &error))
+        connected.map(|client| Self(client.into())).map_err(|error| raised(py, error.code(), error))
     }
 
     /// Name, state, protocol and number of records of every table.
@@ -120,7 +120,7 @@ impl Client {
         let (client, cancel) = (self.0.clone(), Cancel::of(cancel));
         let calls = cancel.calls.clone();
         let opened = interruptible(py, &cancel, move || client.open_unless(&calls, name.as_deref()))?;
-        opened.map(RemoteTable::new).map_err(|error| of_client(py, &error))
+        opened.map(RemoteTable::new).map_err(|error| raised(py, error.code(), error))
     }
 }
 
@@ -189,14 +189,14 @@ impl RemoteTable {
             CallOptions { cancel: cancel.calls.clone(), max_queries: in_flight(py, max_in_flight)? };
         let open = self.open.clone();
         let found = interruptible(py, cancel, move || open.look_up(&wanted, &options))?;
-        found.map_err(|error| of_client(py, &error))
+        found.map_err(|error| raised(py, error.code(), error))
     }
 }
 
 /// Returns a number of look-ups that may be under way, and refuses none.
 pub(crate) fn in_flight(py: Python<'_>, most: Option<usize>) -> PyResult<Option<usize>> {
     match most {
-        Some(0) => Err(Kind::Option.raised(py, "max_in_flight is a number of at least 1")),
+        Some(0) => Err(raised(py, Code::Options, "max_in_flight is a number of at least 1")),
         most => Ok(most),
     }
 }
@@ -255,7 +255,7 @@ impl RemoteTable {
 
 /// Returns a structure as a dict, and several as a list of these.
 pub(crate) fn as_dicts<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    let text = serde_json::to_string(value).map_err(|error| Kind::Hush.raised(py, error))?;
+    let text = serde_json::to_string(value).map_err(|error| raised(py, Code::ClientFailed, error))?;
     py.import("json")?.call_method1("loads", (text,))
 }
 

@@ -2,63 +2,31 @@
 
 use std::fmt::Display;
 
-use hush_client::http::{ErrorKind, HttpError};
-use hush_protocol::wording::Slot;
+pub(crate) use hush_protocol::Code;
+use hush_protocol::{ErrorKind, wording::Slot};
 use pyo3::{prelude::*, types::PyString};
 
-/// The class of an exception.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    /// What has no class of its own.
-    Hush,
-    /// What a call was given.
-    Option,
-    Connection,
-    Timeout,
-    Token,
-    NoTable,
-    Busy,
-    Untrusted,
-    Input,
+/// An error of work that is done without the interpreter's lock.
+pub(crate) type CodedError = (Code, String);
+
+/// Returns a function that makes a [`CodedError`] of an error.
+pub(crate) fn failed<E: Display>(code: Code) -> impl FnOnce(E) -> CodedError {
+    move |error| (code, error.to_string())
 }
 
-impl From<ErrorKind> for Kind {
-    fn from(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::Option => Self::Option,
-            ErrorKind::Connection => Self::Connection,
-            ErrorKind::Timeout => Self::Timeout,
-            ErrorKind::Token => Self::Token,
-            ErrorKind::NoTable => Self::NoTable,
-            ErrorKind::Busy => Self::Busy,
-            ErrorKind::Untrusted => Self::Untrusted,
-            ErrorKind::Other => Self::Hush,
-        }
-    }
-}
-
-impl Kind {
-    fn class(self) -> &'static str {
-        match self {
-            Self::Hush => "HushError",
-            Self::Option => "OptionError",
-            Self::Connection => "ConnectionFailed",
-            Self::Timeout => "TimedOut",
-            Self::Token => "NotAllowed",
-            Self::NoTable => "NoSuchTable",
-            Self::Busy => "ServerBusy",
-            Self::Untrusted => "Untrusted",
-            Self::Input => "InputError",
-        }
-    }
-
-    /// An exception with what `error` says.
-    pub(crate) fn raised(self, py: Python<'_>, error: impl Display) -> PyErr {
-        let text = PyString::new(py, &error.to_string());
-        let raised =
-            py.import("hushdb._errors").and_then(|errors| errors.getattr(self.class())?.call1((text,)));
-        raised.map_or_else(|error| error, PyErr::from_value)
-    }
+/// Returns an exception with what `error` says, of the class of the kind of `code`.
+pub(crate) fn raised(py: Python<'_>, code: Code, error: impl Display) -> PyErr {
+    let text = PyString::new(py, &error.to_string());
+    let class = match code.kind() {
+        ErrorKind::Other => "HushError".to_owned(),
+        kind => format!("{kind:?}"),
+    };
+    let raised = py.import("hushdb._errors").and_then(|errors| {
+        let raised = errors.getattr(class)?.call1((text,))?;
+        raised.setattr("code", code.word())?;
+        Ok(raised)
+    });
+    raised.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// Words what texts of libraries name, as a call in Python has it.
@@ -80,9 +48,4 @@ pub(crate) fn named(slot: &Slot<'_>) -> String {
             format!("hushdb.{name}(..{options})")
         }
     }
-}
-
-/// What a client meets.
-pub(crate) fn of_client(py: Python<'_>, error: &HttpError) -> PyErr {
-    Kind::from(error.kind()).raised(py, error)
 }

@@ -10,7 +10,7 @@ use std::{
 use hush_client::http;
 use pyo3::prelude::*;
 
-use crate::error::Kind;
+use crate::error::{Code, raised};
 
 /// How often it is looked whether somebody has pressed Ctrl-C, or given the work up.
 const LOOK: Duration = Duration::from_millis(100);
@@ -61,7 +61,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
         match received.1 {
             Ok(Ok(done)) => return Ok(done),
             Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
-                return Err(Kind::Hush.raised(py, "the program failed: what it printed says why"));
+                return Err(raised(py, Code::ClientFailed, "the program failed: what it printed says why"));
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(interrupt) = py.check_signals() {
@@ -69,7 +69,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
                     return Err(interrupt);
                 }
                 if cancel.calls.is_cancelled() {
-                    return Err(Kind::Hush.raised(py, "the call was given up"));
+                    return Err(raised(py, Code::Aborted, "the call was given up"));
                 }
             }
         }

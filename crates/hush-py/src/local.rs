@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::{
     arrow::{self, ArrowStream},
     client::{as_dicts, in_flight},
-    error::Kind,
+    error::{Code, CodedError, failed, raised},
     interrupt::{Cancel, interruptible},
     lookup::{self, Form, wanted},
 };
@@ -34,33 +34,28 @@ struct Open {
     turn: Mutex<()>,
 }
 
-/// What went wrong, and what that is.
-type Failure = (Kind, String);
-
 impl Open {
-    fn at(path: PathBuf, threads: usize) -> Result<Self, Failure> {
-        let failed = |kind: Kind| move |error: &dyn std::fmt::Display| (kind, error.to_string());
-        let cpu = Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?;
+    fn at(path: PathBuf, threads: usize) -> Result<Self, CodedError> {
+        let cpu = Cpu::new(threads).map_err(failed(Code::ClientFailed))?;
         let backends = Backends::cpu_only(Arc::new(cpu));
         let engine = hush_engine::open(&path, Verify::Full, &backends, &Silent);
-        let engine = engine.map_err(|error| failed(Kind::Input)(&error))?;
+        let engine = engine.map_err(failed(Code::Input))?;
         let served = engine.served();
         let mut blobs = Vec::new();
         for blob in &served.blobs {
             let mut content = vec![0; blob.bytes as usize];
-            blob.file.read_exact_at(&mut content, 0).map_err(|error| failed(Kind::Input)(&error))?;
+            blob.file.read_exact_at(&mut content, 0).map_err(failed(Code::Input))?;
             blobs.push(Arc::new(content) as Hint);
         }
-        let descriptor =
-            Descriptor::from_json(&served.descriptor_json).map_err(|error| failed(Kind::Input)(&error))?;
+        let descriptor = Descriptor::from_json(&served.descriptor_json).map_err(failed(Code::Input))?;
         let mut client = Table::new(descriptor, blobs, &Acceptance::default())
-            .map_err(|error| (error.kind().into(), error.to_string()))?;
+            .map_err(|error| (error.code(), error.to_string()))?;
         client.use_stored_form(true);
         let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *seed).map_err(|error| failed(Kind::Hush)(&error))?;
-        client.use_keys(&seed).map_err(|error| failed(Kind::Hush)(&error))?;
+        getrandom::fill(&mut *seed).map_err(failed(Code::NoRandomness))?;
+        client.use_keys(&seed).map_err(failed(Code::ClientFailed))?;
         let keys = client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose();
-        let keys = keys.map_err(|error| failed(Kind::Hush)(&error))?;
+        let keys = keys.map_err(failed(Code::ClientFailed))?;
         Ok(Self { engine, client, keys, turn: Mutex::default() })
     }
 
@@ -69,20 +64,20 @@ impl Open {
         wanted: &[Wanted],
         max_in_flight: Option<usize>,
         cancel: &Cancel,
-    ) -> Result<Vec<Found>, Failure> {
+    ) -> Result<Vec<Found>, CodedError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = |error: hush_client::ClientError| (error.kind().into(), error.to_string());
+        let refused = |error: hush_client::ClientError| (error.code(), error.to_string());
         let mut found = Vec::with_capacity(wanted.len());
         let most = self.engine.served().max_batch;
         for batch in wanted.chunks(max_in_flight.map_or(most, |asked| asked.min(most))) {
             if cancel.calls.is_cancelled() {
-                return Err((Kind::Hush, "the call was given up".into()));
+                return Err((Code::Aborted, "the call was given up".into()));
             }
             let asked = batch.iter().map(|wanted| self.client.query(wanted)).collect::<Result<Vec<_>, _>>();
             let (queries, pending): (Vec<_>, Vec<_>) = asked.map_err(refused)?.into_iter().unzip();
             let keys = vec![self.keys.clone(); queries.len()];
             let answers = self.engine.answer(&queries, &keys);
-            let answers = answers.map_err(|error| (Kind::Hush, error.to_string()))?;
+            let answers = answers.map_err(failed(Code::ClientFailed))?;
             for (pending, answer) in pending.iter().zip(answers) {
                 found.push(self.client.decode(pending, &answer).map_err(refused)?);
             }
@@ -101,7 +96,7 @@ impl LocalTable {
     ) -> PyResult<Vec<Found>> {
         let (open, own, most) = (self.0.clone(), cancel.clone(), in_flight(py, max_in_flight)?);
         let look_up = move || open.look_up(&wanted, most, &own);
-        interruptible(py, cancel, look_up)?.map_err(|(kind, error)| kind.raised(py, error))
+        interruptible(py, cancel, look_up)?.map_err(|(code, error)| raised(py, code, error))
     }
 }
 
@@ -116,7 +111,7 @@ impl LocalTable {
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<Self> {
         let open = interruptible(py, &Cancel::of(cancel), move || Open::at(path, threads))?;
-        let open = open.map_err(|(kind, error)| kind.raised(py, error))?;
+        let open = open.map_err(|(code, error)| raised(py, code, error))?;
         Ok(Self(Arc::new(open)))
     }
 

@@ -11,7 +11,7 @@ use pyo3::{
     types::{PyBytes, PyString, PyTuple},
 };
 
-use crate::error::Kind;
+use crate::error::{Code, raised};
 
 /// How a table is looked up, and of which columns its keys and values are.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ pub(crate) fn wanted(py: Python<'_>, keys: &[Bound<'_, PyAny>], form: &Form) -> 
         }
         made.extract()
             .map(Wanted::Index)
-            .map_err(|_| Kind::Option.raised(py, "a position is a whole number from 0, and less than 2^64"))
+            .map_err(|_| raised(py, Code::BadKey, "a position is a whole number from 0, and less than 2^64"))
     };
     keys.iter().map(one).collect()
 }
@@ -75,10 +75,10 @@ pub(crate) fn found<'py>(
     let one = |value: Vec<u8>| {
         let Some(names) = schema.fields() else {
             let bytes = if schema.value.is_empty() { Ok(value) } else { schema.readable(&value) };
-            let bytes = bytes.map_err(|error| Kind::Hush.raised(py, error))?;
+            let bytes = bytes.map_err(|error| raised(py, Code::BadAnswer, error))?;
             return Ok(PyBytes::new(py, &bytes).into_any());
         };
-        let fields = schema.read(&value).map_err(|error| Kind::Hush.raised(py, error))?;
+        let fields = schema.read(&value).map_err(|error| raised(py, Code::BadAnswer, error))?;
         let fields = fields.iter().map(|field| cell(py, field)).collect::<PyResult<Vec<_>>>()?;
         convert.call1((names, kinds.clone(), fields))
     };

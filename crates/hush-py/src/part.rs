@@ -16,7 +16,7 @@ use hushdb::embed;
 use pyo3::{prelude::*, pybacked::PyBackedBytes, types::PyBytes};
 
 use crate::{
-    error::Kind,
+    error::{Code, raised},
     interrupt::{Cancel, interruptible},
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Source {
 impl Source {
     #[new]
     fn new(py: Python<'_>, place: PathBuf, verify: bool, cache: Option<PathBuf>) -> PyResult<Self> {
-        let table = RemoteTable::of(&place).map_err(|error| Kind::Input.raised(py, error))?;
+        let table = RemoteTable::of(&place).map_err(|error| raised(py, Code::Input, error))?;
         let Some(table) = table else {
             let verify = if verify { Verify::Full } else { Verify::Header };
             return Ok(Self {
@@ -47,7 +47,7 @@ impl Source {
         };
         let cache = cache.or_else(embed::tables_cache);
         let cache =
-            cache.ok_or_else(|| Kind::Option.raised(py, "no home directory is known: name a cache"))?;
+            cache.ok_or_else(|| raised(py, Code::Options, "no home directory is known: name a cache"))?;
         let (name, shown) = (table.name(), table.shown().display().to_string());
         Ok(Self { name, shown, source: parts::Source::Remote(Arc::new(RemoteSource { url: place, cache })) })
     }
@@ -57,7 +57,7 @@ impl Source {
     fn name(&self, py: Python<'_>) -> PyResult<&str> {
         self.name
             .as_deref()
-            .map_err(|error| Kind::Option.raised(py, format!("{error}: give the table a name")))
+            .map_err(|error| raised(py, Code::Options, format!("{error}: give the table a name")))
     }
 
     /// Where it is, without what is secret in it.
@@ -74,7 +74,7 @@ impl Source {
 
     /// The epoch that is there now, in hex.
     fn epoch(&self, py: Python<'_>) -> PyResult<String> {
-        let there = py.detach(|| self.source.descriptor()).map_err(|error| Kind::Input.raised(py, error))?;
+        let there = py.detach(|| self.source.descriptor()).map_err(|error| raised(py, Code::Input, error))?;
         Ok(hex::encode(there.epoch))
     }
 
@@ -86,13 +86,13 @@ impl Source {
             let table = there.params().map_err(|error| error.to_string())?;
             Ok(part_bytes(&table, &weights, CLIENTS, host_batch(&table)))
         };
-        py.detach(reckon).map_err(|error| Kind::Input.raised(py, error))
+        py.detach(reckon).map_err(|error| raised(py, Code::Input, error))
     }
 }
 
 fn check(py: Python<'_>, weights: &[u32]) -> PyResult<()> {
     match weights.iter().all(|&weight| weight == 0) {
-        true => Err(Kind::Option.raised(py, "weights are one number a part, and not all 0")),
+        true => Err(raised(py, Code::Options, "weights are one number a part, and not all 0")),
         false => Ok(()),
     }
 }
@@ -114,9 +114,9 @@ impl Part {
         backend: &str,
     ) -> PyResult<Self> {
         check(py, &weights)?;
-        let choice: BackendChoice = backend.parse().map_err(|error| Kind::Option.raised(py, error))?;
+        let choice: BackendChoice = backend.parse().map_err(|error| raised(py, Code::Options, error))?;
         if index >= weights.len() {
-            return Err(Kind::Option.raised(py, "weights are one number a part"));
+            return Err(raised(py, Code::Options, "weights are one number a part"));
         }
         let (source, share) = (source.source.clone(), Share { index, weights });
         let open = move || {
@@ -126,7 +126,7 @@ impl Part {
             open_part(&source, &share, &backends, &Silent).map_err(|error| error.to_string())
         };
         let opened = interruptible(py, &Cancel::default(), open)?;
-        opened.map(Self).map_err(|error| Kind::Input.raised(py, error))
+        opened.map(Self).map_err(|error| raised(py, Code::Input, error))
     }
 
     /// The epoch of the table, in hex.

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::{
     arrow::ArrowStream,
     build::{input, parsed},
-    error::Kind,
+    error::{Code, raised},
     interrupt::{Cancel, interruptible},
     progress::Told,
 };
@@ -41,7 +41,7 @@ pub(crate) fn plan(
         planned
     };
     let planned = interruptible(py, &cancel, plan)?;
-    planned.map(Plan).map_err(|error| Kind::Option.raised(py, error))
+    planned.map(Plan).map_err(|error| raised(py, Code::Options, error))
 }
 
 #[pymethods]
@@ -81,7 +81,7 @@ impl Plan {
             ("linkable", flags(&|offer| offer.linkable == Linkable::Lookups)),
             ("options", texts(&embed::command_line)),
         ]);
-        batch.map(ArrowStream::of).map_err(|error| Kind::Hush.raised(py, error))
+        batch.map(ArrowStream::of).map_err(|error| raised(py, Code::ClientFailed, error))
     }
 
     /// The tables for people: whether it is chosen, protocol, parameter set, bytes (up, down, once up, once down, of a server),
@@ -111,6 +111,6 @@ impl Plan {
     /// Draws them to a file: `.svg` or `.png`.
     fn draw(&self, py: Python<'_>, path: PathBuf, all: bool) -> PyResult<()> {
         let drawn = py.detach(|| self.0.draw(&path, all).map_err(|error| error.to_string()));
-        drawn.map_err(|error| Kind::Option.raised(py, error))
+        drawn.map_err(|error| raised(py, Code::Options, error))
     }
 }

@@ -21,17 +21,11 @@ use serde_json::{Map, Value};
 
 use crate::{
     build::parsed,
-    error::Kind,
+    error::{Code, CodedError, failed, raised},
     interrupt::{Cancel, interruptible},
     part::Source,
     watch::{Folder, Watch},
 };
-
-type Failure = (Kind, String);
-
-fn failed(kind: Kind) -> impl Fn(&dyn std::fmt::Display) -> Failure {
-    move |error| (kind, error.to_string())
-}
 
 /// A server that goes on until it is stopped, or the process ends.
 #[pyclass(frozen)]
@@ -49,29 +43,28 @@ fn start(
     folders: Vec<(String, PathBuf)>,
     threads: usize,
     warn: Option<Py<PyAny>>,
-) -> Result<Server, Failure> {
-    let cpu = Arc::new(Cpu::new(threads).map_err(|error| failed(Kind::Hush)(&error))?);
+) -> Result<Server, CodedError> {
+    let cpu = Arc::new(Cpu::new(threads).map_err(failed(Code::ClientFailed))?);
     let memory = match given.get("memory").and_then(Value::as_str) {
-        Some(name) => name.parse::<MemoryChoice>().map_err(|error| failed(Kind::Option)(&error))?,
+        Some(name) => name.parse::<MemoryChoice>().map_err(failed(Code::Options))?,
         None => MemoryChoice::default(),
     };
     let backends = Backends::cpu_only(cpu.clone()).with_memory(memory);
     let tables = Tables::new();
     let named = |(name, path): (String, PathBuf)| match name.parse::<Name>() {
         Ok(name) => Ok((name, path)),
-        Err(error) => Err((Kind::Option, format!("{error}: give the table another one with tables={{..}}"))),
+        Err(error) => Err((Code::Options, format!("{error}: give the table another one with tables={{..}}"))),
     };
     let folders: Vec<_> = folders.into_iter().map(named).collect::<Result<_, _>>()?;
     let mut watched = Vec::new();
     for (name, path) in folders {
         let mut folder = Folder::new(name, path);
-        let engine = folder.open(&backends).map_err(|error| failed(Kind::Input)(&error))?;
-        tables.insert(&folder.name, engine).map_err(|error| failed(Kind::Option)(&error))?;
+        let engine = folder.open(&backends).map_err(failed(Code::Input))?;
+        tables.insert(&folder.name, engine).map_err(failed(Code::Options))?;
         watched.push(folder);
     }
     let watch = warn.map(|warn| Watch::start(watched, tables.clone(), backends, warn));
-    let running =
-        embed::Server::start(given, tables.clone()).map_err(|error| failed(Kind::Option)(&error))?;
+    let running = embed::Server::start(given, tables.clone()).map_err(failed(Code::Options))?;
     Ok(Server {
         url: running.url().to_owned(),
         running: Mutex::new(Some(running)),
@@ -90,7 +83,7 @@ impl Server {
 }
 
 fn named(py: Python<'_>, name: &str) -> PyResult<Name> {
-    name.parse::<Name>().map_err(|error| Kind::Option.raised(py, error))
+    name.parse::<Name>().map_err(|error| raised(py, Code::Options, error))
 }
 
 /// Returns the name of a table, and refuses a text that is not one.
@@ -114,7 +107,7 @@ impl Server {
     ) -> PyResult<Self> {
         let given = parsed(py, given)?;
         let started = interruptible(py, &Cancel::default(), move || start(&given, folders, threads, warn))?;
-        started.map_err(|(kind, error)| kind.raised(py, error))
+        started.map_err(|(code, error)| raised(py, code, error))
     }
 
     /// Serves a table whose parts are elsewhere, or its next epoch: `scan` is given a batch, and returns what every part says to
@@ -123,16 +116,16 @@ impl Server {
         let workers = Arc::new(PyWorkers { scan });
         let (cpu, source) = (self.cpu.clone(), source.source.clone());
         let opened = interruptible(py, &Cancel::default(), move || open_head(&source, workers, cpu))?;
-        let engine = opened.map_err(|error| Kind::Input.raised(py, error))?;
+        let engine = opened.map_err(|error| raised(py, Code::Input, error))?;
         let name = named(py, name)?;
-        py.detach(|| self.tables.insert(&name, engine)).map_err(|error| Kind::Option.raised(py, error))
+        py.detach(|| self.tables.insert(&name, engine)).map_err(|error| raised(py, Code::Options, error))
     }
 
     /// Announces a table, and expects its parts to be seen: the server is not ready once one of them has had no live replica for
     /// `grace` seconds.
     fn expect_parts(&self, py: Python<'_>, name: &str, count: usize, grace: f64) -> PyResult<()> {
         let grace = Duration::try_from_secs_f64(grace);
-        let grace = grace.map_err(|error| Kind::Option.raised(py, format!("grace: {error}")))?;
+        let grace = grace.map_err(|error| raised(py, Code::Options, format!("grace: {error}")))?;
         let name = named(py, name)?;
         self.tables.parts().expect(&name, count, grace);
         if !self.tables.is_resident(&name) {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
-use hush_build::{Update, UpdateError, builder::Signing};
+use hush_build::{Update, UpdateError};
 use hush_cpu::Cpu;
 use hush_engine::Backends;
 use hush_ingest::{Batches, Input};
@@ -13,12 +13,10 @@ use pyo3::prelude::*;
 
 use crate::{
     build::{failure, input, parsed},
-    error::Kind,
+    error::{Code, CodedError, failed, raised},
     interrupt::{Cancel, interruptible},
     progress::Told,
 };
-
-type Failure = (Kind, String);
 
 /// The facts of a table in a folder.
 #[pyclass(frozen, get_all)]
@@ -34,7 +32,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn of(py: Python<'_>, path: PathBuf, header: &Header, seconds: Option<f64>) -> PyResult<Self> {
-        let described = embed::described(header).map_err(|error| Kind::Input.raised(py, error))?;
+        let described = embed::described(header).map_err(|error| raised(py, Code::Input, error))?;
         Ok(Self { path, facts: described.0.to_string(), summary: described.1, seconds })
     }
 }
@@ -50,7 +48,7 @@ pub(crate) fn inspect(
 ) -> PyResult<Snapshot> {
     let (verify, place) = (if full { Verify::Full } else { Verify::Header }, path.clone());
     let opened = interruptible(py, &Cancel::of(cancel), move || snapshot::Snapshot::open(&place, verify))?;
-    let opened = opened.map_err(|error| Kind::Input.raised(py, error))?;
+    let opened = opened.map_err(|error| raised(py, Code::Input, error))?;
     Snapshot::of(py, path, opened.header(), None)
 }
 
@@ -71,7 +69,7 @@ pub(crate) fn push(
         told.finish();
         pushed
     };
-    interruptible(py, &cancel, push)?.map_err(|error| Kind::Input.raised(py, error))
+    interruptible(py, &cancel, push)?.map_err(|error| raised(py, Code::Input, error))
 }
 
 /// Changes the records of a table that is updatable. `options` are those of `hushdb apply` in JSON; keys to delete are read from
@@ -97,9 +95,9 @@ pub(crate) fn apply(
         let (mut request, signing) =
             embed::apply(&options, &dir, changes, delete).map_err(|error| of_options(&*error))?;
         if let Some(keys) = keys {
-            request.delete = Some(rows(&request.ingest.key, &keys).map_err(|error| (Kind::Option, error))?);
+            request.delete = Some(rows(&request.ingest.key, &keys).map_err(failed(Code::Options))?);
         }
-        let update = open(&dir, signing, cancel)?;
+        let update = Update::open(&dir, signing, cancel).map_err(of_update)?;
         update.apply(request, backends, told).map_err(of_update)
     })
 }
@@ -118,7 +116,8 @@ pub(crate) fn compact(
     let (options, dir) = (parsed(py, options)?, path.clone());
     updated(py, path, threads, on_progress, cancel, move |backends, told, cancel| {
         let (request, signing) = embed::compact(&options, &dir).map_err(|error| of_options(&*error))?;
-        open(&dir, signing, cancel)?.compact(request, backends, told).map_err(of_update)
+        let update = Update::open(&dir, signing, cancel).map_err(of_update)?;
+        update.compact(request, backends, told).map_err(of_update)
     })
 }
 
@@ -128,42 +127,34 @@ fn updated(
     threads: usize,
     on_progress: Option<Py<PyAny>>,
     cancel: Option<&Bound<'_, Cancel>>,
-    work: impl FnOnce(&Backends, &Told, &hush_engine::Cancel) -> Result<hush_build::Updated, Failure>
+    work: impl FnOnce(&Backends, &Told, &hush_engine::Cancel) -> Result<hush_build::Updated, CodedError>
     + Send
     + 'static,
 ) -> PyResult<Snapshot> {
     let cancel = Cancel::of(cancel);
     let (told, own) = (Told::new(on_progress, &cancel), cancel.work.clone());
     let update = move || {
-        let cpu = Cpu::new(threads).map_err(|error| (Kind::Hush, error.to_string()))?;
+        let cpu = Cpu::new(threads).map_err(failed(Code::ClientFailed))?;
         let updated = work(&Backends::cpu_only(Arc::new(cpu)), &told, &own)?;
         told.finish();
         Ok(updated)
     };
     let updated = interruptible(py, &cancel, update)?;
-    let updated = updated.map_err(|(kind, error): Failure| kind.raised(py, error))?;
+    let updated = updated.map_err(|(code, error): CodedError| raised(py, code, error))?;
     Snapshot::of(py, path, &updated.header, Some(updated.seconds))
 }
 
-fn open(
-    dir: &std::path::Path,
-    signing: Option<Signing>,
-    cancel: &hush_engine::Cancel,
-) -> Result<Update, Failure> {
-    Update::open(dir, signing, cancel).map_err(of_update)
-}
-
-fn of_update(error: UpdateError) -> Failure {
+fn of_update(error: UpdateError) -> CodedError {
     match error {
         UpdateError::Job(error) => failure(error),
-        error => (Kind::Input, error.to_string()),
+        error => (Code::Input, error.to_string()),
     }
 }
 
 /// A folder without a table is not an option.
-fn of_options(error: &(dyn std::error::Error + 'static)) -> Failure {
-    let kind = if error.is::<snapshot::SnapshotError>() { Kind::Input } else { Kind::Option };
-    (kind, error.to_string())
+fn of_options(error: &(dyn std::error::Error + 'static)) -> CodedError {
+    let code = if error.is::<snapshot::SnapshotError>() { Code::Input } else { Code::Options };
+    (code, error.to_string())
 }
 
 /// Rows of text as records of these columns.

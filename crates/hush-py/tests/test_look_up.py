@@ -115,8 +115,9 @@ def test_errors_have_classes_and_say_what_to_do(server, people_table, tmp_path):
     assert isinstance(raised.value, LookupError) and isinstance(raised.value, hushdb.HushError)
     with pytest.raises(hushdb.NoSuchTable):
         client.table()
-    with pytest.raises(hushdb.Untrusted):
+    with pytest.raises(hushdb.Untrusted) as raised:
         server.connect(epoch="00" * 32).table("people")
+    assert raised.value.code == "other_epoch"
     with pytest.raises(hushdb.InputError, match="no header.json"):
         hushdb.open(tmp_path)
     with pytest.raises(hushdb.OptionError, match="name the folders"):

@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hush_engine::FILES_CHANGED;
+pub(crate) use hush_protocol::Code;
 use hush_protocol::{
     ohttp::{DATE_PROBLEM, KEY_PROBLEM},
     wire::WireError,
@@ -30,83 +31,6 @@ const WARMING_SECONDS: u64 = 5;
 /// Seconds after which a client may ask an overloaded server again.
 const OVERLOADED_SECONDS: u64 = 1;
 
-/// What went wrong, for programs. The names and statuses are part of the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Code {
-    InvalidRequest,
-    Unauthorized,
-    Forbidden,
-    UnknownTable,
-    NotFound,
-    MethodNotAllowed,
-    Timeout,
-    EpochGone,
-    KeyMismatch,
-    KeyNotFound,
-    KeyPreset,
-    TooLarge,
-    UnsupportedMediaType,
-    UnsupportedVersion,
-    RangeNotSatisfiable,
-    Misdirected,
-    OhttpKey,
-    OhttpDate,
-    OhttpReplay,
-    BadGateway,
-    Throttled,
-    Warming,
-    Overloaded,
-    PartUnavailable,
-    DeviceLost,
-    TableFailed,
-    Refused,
-    Internal,
-}
-
-impl Code {
-    /// Status, the code as a word, and the title: the same text for every occurrence.
-    fn facts(self) -> (StatusCode, &'static str, &'static str) {
-        use StatusCode as S;
-        match self {
-            Code::InvalidRequest => (S::BAD_REQUEST, "invalid_request", "Invalid request"),
-            Code::Unauthorized => (S::UNAUTHORIZED, "unauthorized", "No valid token"),
-            Code::Forbidden => (S::FORBIDDEN, "forbidden", "Not allowed"),
-            Code::UnknownTable => (S::NOT_FOUND, "unknown_table", "Unknown table"),
-            Code::NotFound => (S::NOT_FOUND, "not_found", "Not found"),
-            Code::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed"),
-            Code::Timeout => (S::REQUEST_TIMEOUT, "timeout", "Request timed out"),
-            Code::EpochGone => (S::GONE, "epoch_gone", "Epoch is gone"),
-            Code::KeyMismatch => (S::BAD_REQUEST, "key_mismatch", "Keys do not match their hash"),
-            Code::KeyNotFound => (S::PRECONDITION_REQUIRED, "key_not_found", "Keys are not here"),
-            Code::KeyPreset => (S::BAD_REQUEST, "key_preset", "Keys of another parameter set"),
-            Code::TooLarge => (S::PAYLOAD_TOO_LARGE, "too_large", "Request too large"),
-            Code::UnsupportedMediaType => {
-                (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "Unsupported content type")
-            }
-            Code::UnsupportedVersion => {
-                (S::UNSUPPORTED_MEDIA_TYPE, "unsupported_version", "Unsupported format version")
-            }
-            Code::RangeNotSatisfiable => {
-                (S::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", "Range not satisfiable")
-            }
-            Code::Misdirected => (S::MISDIRECTED_REQUEST, "misdirected", "Not a name of this server"),
-            Code::OhttpKey => (S::BAD_REQUEST, "ohttp_key", "Another key of the gateway"),
-            Code::OhttpDate => (S::BAD_REQUEST, "ohttp_date", "Date not acceptable"),
-            Code::OhttpReplay => (S::CONFLICT, "ohttp_replay", "Answered before"),
-            Code::BadGateway => (S::BAD_GATEWAY, "bad_gateway", "The gateway does not answer"),
-            Code::Throttled => (S::TOO_MANY_REQUESTS, "throttled", "Too many requests"),
-            Code::Warming => (S::SERVICE_UNAVAILABLE, "warming", "Still loading"),
-            Code::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Overloaded"),
-            Code::PartUnavailable => (S::SERVICE_UNAVAILABLE, "part_unavailable", "A part does not answer"),
-            Code::DeviceLost => (S::SERVICE_UNAVAILABLE, "device_lost", "Device is lost"),
-            Code::TableFailed => (S::SERVICE_UNAVAILABLE, "table_failed", "Table failed to load"),
-            Code::Refused => (S::CONFLICT, "refused", "Cannot be done"),
-            Code::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Internal error"),
-        }
-    }
-}
-
 /// One error response.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -123,10 +47,10 @@ pub(crate) struct Problem {
 #[derive(Serialize)]
 struct Document<'a> {
     r#type: String,
-    title: &'a str,
+    title: &'static str,
     status: u16,
     detail: &'a str,
-    code: Code,
+    code: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     descriptor: Option<&'a RawValue>,
 }
@@ -306,18 +230,19 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, word, title) = self.code.facts();
+        let status = self.code.status().and_then(|status| StatusCode::from_u16(status).ok());
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let document = Document {
             r#type: match self.code {
                 // RFC 9458 sections 5.3 and 6.5.2 name these.
                 Code::OhttpKey => KEY_PROBLEM.to_owned(),
                 Code::OhttpDate => DATE_PROBLEM.to_owned(),
-                _ => format!("urn:hushdb:problem:{word}"),
+                code => format!("urn:hushdb:problem:{}", code.word()),
             },
-            title,
+            title: self.code.title(),
             status: status.as_u16(),
             detail: &self.detail,
-            code: self.code,
+            code: self.code.word(),
             descriptor: self.descriptor.as_deref(),
         };
         let body = serde_json::to_vec(&document).expect("a struct of strings and numbers");

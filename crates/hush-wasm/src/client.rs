@@ -6,7 +6,7 @@ use hush_client::{
     Choices, Found, KeyColumn, TableFacts, Wanted,
     session::{Server, ServerUrl, Session, SessionError, kept_keys::RECORD_BYTES},
 };
-use hush_protocol::descriptor::Descriptor;
+use hush_protocol::{Code, descriptor::Descriptor};
 use js_sys::{Array, BigInt, Uint8Array};
 use serde::Serialize;
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
@@ -95,7 +95,8 @@ impl Client {
     pub fn open(&self, name: Option<String>) -> Result<Work, JsValue> {
         randomness()?;
         let server = self.server.borrow();
-        let server = server.as_ref().ok_or_else(|| refused("internal", "the server is not connected"))?;
+        let server =
+            server.as_ref().ok_or_else(|| refused(Code::ClientFailed, "the server is not connected"))?;
         let host = self.host.clone();
         Ok(Work::new(&self.host, server.open(name.as_deref()), move |session| {
             let session = session.map_err(|error| thrown(&error))?;
@@ -107,7 +108,7 @@ impl Client {
     pub fn provide_hint(&self, hash: &str, bytes: Option<Uint8Array>) -> Result<(), JsValue> {
         let mut blake3 = [0; 32];
         hex::decode_to_slice(hash, &mut blake3)
-            .map_err(|_| refused("internal", "a hash has 64 hex digits"))?;
+            .map_err(|_| refused(Code::ClientFailed, "a hash has 64 hex digits"))?;
         self.host.provide_hint(blake3, bytes.map(|bytes| bytes.to_vec()));
         Ok(())
     }
@@ -199,7 +200,7 @@ fn column(given: &JsValue) -> Result<KeyColumn, JsValue> {
         return Ok(KeyColumn::Bytes(Zeroizing::new(bytes.to_vec())));
     }
     let number = given.dyn_ref::<BigInt>().and_then(|number| i128::try_from(number.clone()).ok());
-    number.map(KeyColumn::Number).ok_or_else(|| refused("bad_key", "a number in a key is less than 2^127"))
+    number.map(KeyColumn::Number).ok_or_else(|| refused(Code::BadKey, "a number in a key is less than 2^127"))
 }
 
 /// The value is wiped here: the caller has a copy of its own.
@@ -211,5 +212,5 @@ fn value(found: Found) -> JsValue {
 }
 
 fn busy() -> JsValue {
-    refused("internal", "look-ups are under way")
+    refused(Code::ClientFailed, "look-ups are under way")
 }

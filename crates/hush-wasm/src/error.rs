@@ -2,29 +2,31 @@
 
 use hush_client::{
     ClientError,
-    session::{SessionError, TransportFailure, camel_case},
+    session::{ServerRefusal, SessionError, TransportFailure},
 };
-use hush_protocol::{ProtocolError, wording::Slot};
+use hush_protocol::{
+    Code, ProtocolError,
+    wording::{Slot, camel_case},
+};
 use wasm_bindgen::JsValue;
 
 use crate::object::{milliseconds, object, set};
 
 /// What the driver throws: it makes a `HushError` of it.
-pub(crate) fn refused(code: &str, message: &str) -> JsValue {
-    object([("code", code.into()), ("message", message.into())])
+pub(crate) fn refused(code: Code, message: &str) -> JsValue {
+    object([("code", code.word().into()), ("message", message.into())])
 }
 
 /// The same of an error of the session.
 pub(crate) fn thrown(error: &SessionError) -> JsValue {
-    let thrown = refused(code(error), &message(error));
-    match error {
-        SessionError::Refused { status, .. } | SessionError::Intermediary { status, .. } => {
-            set(&thrown, "status", &f64::from(*status).into())
-        }
-        SessionError::Busy { retry_after: Some(wait), .. } => {
-            set(&thrown, "retryAfterMs", &milliseconds(*wait).into());
-        }
-        _ => {}
+    let thrown = refused(error.code(), &message(error));
+    if let SessionError::Refused(ServerRefusal { status, .. }) | SessionError::Intermediary { status, .. } =
+        error
+    {
+        set(&thrown, "status", &f64::from(*status).into());
+    }
+    if let SessionError::Refused(ServerRefusal { retry_after: Some(wait), .. }) = error {
+        set(&thrown, "retryAfterMs", &milliseconds(*wait).into());
     }
     thrown
 }
@@ -34,7 +36,7 @@ pub(crate) fn randomness() -> Result<(), JsValue> {
     getrandom::fill(&mut [0]).map_err(|_| {
         let message = "crypto.getRandomValues gives no randomness, so nothing can be encrypted and nothing was asked: look \
                        records up where it is there, which is every browser and every Node from 18 on";
-        refused("no_randomness", message)
+        refused(Code::NoRandomness, message)
     })
 }
 
@@ -44,50 +46,6 @@ pub(crate) fn failure(kind: &str, reason: String, transient: bool) -> TransportF
         "timeout" => TransportFailure::Timeout { phase: reason },
         "odd" => TransportFailure::Odd { reason },
         _ => TransportFailure::Unreachable { reason, transient },
-    }
-}
-
-fn code(error: &SessionError) -> &'static str {
-    match error {
-        SessionError::Url { .. } => "url",
-        SessionError::Unreachable { .. } => "unreachable",
-        SessionError::Timeout { .. } => "timeout",
-        SessionError::TokenInTheOpen | SessionError::TokenToRelay => "token_in_the_open",
-        SessionError::Relay { .. } => "relay",
-        SessionError::Token { .. } => "token",
-        SessionError::Moved { .. } => "moved",
-        SessionError::Intermediary { .. } => "proxy",
-        SessionError::NotHushDb { .. } => "not_hushdb",
-        SessionError::NoTables => "no_tables",
-        SessionError::ChooseTable { .. } => "choose_table",
-        SessionError::UnknownTable { .. } => "unknown_table",
-        SessionError::Busy { .. } => "busy",
-        SessionError::Refused { .. } => "refused",
-        SessionError::KeysNotKept => "keys_not_kept",
-        SessionError::EpochGone { .. } | SessionError::ChangesTooFast => "changed",
-        SessionError::Wire(_) | SessionError::TooLong { .. } => "bad_answer",
-        SessionError::HintTooLong { .. } => "hint_too_long",
-        SessionError::Interrupted { .. } => "interrupted",
-        SessionError::HintMismatch => "hint_mismatch",
-        SessionError::Cache(_) => "memory",
-        SessionError::Client(error) => match error {
-            ClientError::Weak { .. } => "weak",
-            ClientError::Insecure { .. } => "insecure",
-            ClientError::OtherEpoch { .. } => "other_epoch",
-            ClientError::NotSigned { .. } => "not_signed",
-            ClientError::OtherPublisher { .. } => "other_publisher",
-            ClientError::OtherName { .. } => "other_name",
-            ClientError::NameNotGiven => "choose_table",
-            ClientError::OlderSerial { .. } => "older_table",
-            ClientError::Protocol(ProtocolError::KeyTooLong { .. }) => "key_too_long",
-            ClientError::Protocol(ProtocolError::WrongLookup { .. }) => "wrong_lookup",
-            ClientError::Protocol(
-                ProtocolError::KeyColumns { .. } | ProtocolError::KeyForm { .. } | ProtocolError::Position,
-            ) => "bad_key",
-            ClientError::Protocol(ProtocolError::IndexOutOfRange { .. }) => "index_out_of_range",
-            _ => "bad_answer",
-        },
-        _ => "internal",
     }
 }
 

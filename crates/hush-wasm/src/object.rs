@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hush_client::session::camel_case;
+use hush_protocol::wording::camel_case;
 use js_sys::{Object, Reflect};
 use serde::Serialize;
 use serde_json::Value;

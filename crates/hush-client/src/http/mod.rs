@@ -44,6 +44,6 @@ pub use options::{BearerToken, HintCache, HttpOptions, Observer, TlsIdentity, Tl
 pub use transport::{agent, on_the_way, why_failed};
 
 pub use crate::session::{
-    Answers, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, ErrorKind, Event, MAX_LOOKUPS_PER_KEY,
-    RelayOptions, RetryPolicy, Seconds, SessionError as HttpError, Stats, TableInfo,
+    Answers, DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RelayOptions,
+    RetryPolicy, Seconds, ServerRefusal, SessionError as HttpError, Stats, TableInfo,
 };

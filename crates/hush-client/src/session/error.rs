@@ -1,9 +1,13 @@
 //! The errors of a session. Every message says what to do.
 
-use std::{error::Error, time::Duration};
+use std::{
+    error::Error,
+    fmt::{self, Display, Formatter},
+    time::Duration,
+};
 
 use hush_protocol::{
-    ProtocolError,
+    Code, ProtocolError, Remedy,
     descriptor::Descriptor,
     wire::WireError,
     wording::{Slot, Wording},
@@ -36,6 +40,21 @@ pub enum TransportFailure {
     /// What came is not HTTP.
     #[error("{reason}")]
     Odd { reason: String },
+}
+
+/// A refusal of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerRefusal {
+    /// What went wrong.
+    pub code: Code,
+    /// The server's word for it, which a newer server may have beyond those of [`Code`].
+    pub word: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// The error for people.
+    pub detail: String,
+    /// How long the server asks to wait.
+    pub retry_after: Option<Duration>,
 }
 
 /// Why a server could not be asked, or its answer not be used.
@@ -75,8 +94,6 @@ pub enum SessionError {
     /// The way through a relay is of no use.
     #[error("{reason}")]
     Relay { reason: String },
-    #[error("{detail}: {}", Wording("give one with {token}"))]
-    Token { detail: String },
     #[error("the server says that it has moved to {location}: if that is right, use that URL")]
     Moved { location: String },
     /// Something between client and server, such as a reverse proxy, answered in place of the server.
@@ -90,10 +107,8 @@ pub enum SessionError {
     ChooseTable { tables: Vec<String> },
     #[error("the server has no table '{name}': it has {}", list(tables))]
     UnknownTable { name: String, tables: Vec<String> },
-    #[error("the server cannot answer now ({detail}): try again {}", when(*retry_after))]
-    Busy { detail: String, warming: bool, retry_after: Option<Duration> },
-    #[error("the server refused the request: {detail} ({code}, status {status})")]
-    Refused { status: u16, code: String, detail: String },
+    #[error("{0}")]
+    Refused(ServerRefusal),
     #[error(
         "the server did not keep this client's evaluation keys: ask its operator whether its store of keys is too \
          small"
@@ -136,31 +151,63 @@ impl From<ProtocolError> for SessionError {
 }
 
 impl SessionError {
+    /// Returns the code, which every door shows.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Url { .. } => Code::Url,
+            Self::Unreachable { .. } | Self::Proxy { .. } => Code::Unreachable,
+            Self::Timeout { .. } => Code::Timeout,
+            Self::Tls { .. } => Code::Tls,
+            Self::Certificates { .. } => Code::Options,
+            Self::TokenInTheOpen | Self::TokenToRelay => Code::TokenInTheOpen,
+            Self::Relay { .. } => Code::Relay,
+            Self::Moved { .. } => Code::Moved,
+            Self::Intermediary { .. } => Code::Proxy,
+            Self::NotHushDb { .. } => Code::NotHushdb,
+            Self::NoTables => Code::NoTables,
+            Self::ChooseTable { .. } => Code::ChooseTable,
+            Self::UnknownTable { .. } => Code::UnknownTable,
+            Self::Refused(refusal) => refusal.code,
+            Self::KeysNotKept => Code::KeysNotKept,
+            Self::EpochGone { .. } | Self::ChangesTooFast => Code::EpochGone,
+            Self::Wire(_) | Self::TooLong { .. } => Code::BadAnswer,
+            Self::HintTooLong { .. } => Code::HintTooLong,
+            Self::Interrupted { .. } => Code::Interrupted,
+            Self::HintMismatch => Code::HintMismatch,
+            Self::Cache(_) => Code::Cache,
+            Self::Cancelled => Code::Aborted,
+            Self::Client(error) => error.code(),
+        }
+    }
+
     /// Whether the same request may succeed a little later.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { transient, .. } => *transient,
-            Self::Busy { .. } | Self::Interrupted { .. } => true,
+            Self::Interrupted { .. } => true,
             Self::Intermediary { status, .. } => matches!(status, 502 | 504),
-            _ => false,
+            _ => self.code().remedy() == Remedy::Wait,
         }
-    }
-
-    /// Whether nothing came for too long, as where a connection was cut and nobody said so.
-    pub(super) fn is_silence(&self) -> bool {
-        matches!(self, Self::Timeout { .. })
-    }
-
-    /// Whether the server is still loading the table.
-    pub(super) fn is_warming(&self) -> bool {
-        matches!(self, Self::Busy { warming: true, .. })
     }
 
     /// How long the server asks to wait.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
-            Self::Busy { retry_after: Some(wait), .. } => *wait,
+            Self::Refused(refusal) => refusal.retry_after.unwrap_or_default(),
             _ => Duration::ZERO,
+        }
+    }
+}
+
+impl Display for ServerRefusal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { code, word, status, detail, retry_after } = self;
+        match code.remedy() {
+            Remedy::Wait => {
+                write!(f, "the server cannot answer now ({detail}): try again {}", when(*retry_after))
+            }
+            Remedy::Option("token") => write!(f, "{detail}: give one with {}", Slot::Option("token")),
+            _ => write!(f, "the server refused the request: {detail} ({word}, status {status})"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hush_protocol::descriptor::BlobRef;
+use hush_protocol::{Code, descriptor::BlobRef};
 
 use super::{
     CachedHint, CheckedHint, Event, Head, Hint, Need, PartialHint, SessionError,
@@ -10,7 +10,6 @@ use super::{
 };
 
 const PARTIAL_CONTENT: u16 = 206;
-const RANGE_NOT_SATISFIABLE: u16 = 416;
 /// How long a download that breaks off goes on, beside the time that its bytes take at [`LEAST_RATE`].
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Bytes a second.
@@ -108,9 +107,9 @@ impl HintDownload<'_> {
         let hash = hex::encode(self.blob.blake3);
         let (path, etag) = (format!("/v1/blobs/{hash}"), format!("\"{hash}\""));
         let head = match self.link.get_file(&path, &etag, present, self.blob.bytes).await {
-            Err(SessionError::Refused { status: RANGE_NOT_SATISFIABLE, detail, .. }) => {
+            Err(SessionError::Refused(refusal)) if refusal.code == Code::RangeNotSatisfiable => {
                 self.clear()?;
-                return Err(self.interrupted(0, detail));
+                return Err(self.interrupted(0, refusal.detail));
             }
             outcome => outcome?,
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hush_protocol::{
+    Remedy,
     descriptor::Descriptor,
     wire::{self, QueryRequest, ResponseShape},
 };
@@ -264,12 +265,13 @@ impl Session {
     /// One request's look-ups. If the server lacks their keys, these are uploaded and the request is made once more.
     async fn answered(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         match self.exchange(link, batch).await {
-            Err(error) if lacks_keys(&error) => {}
+            Err(error) if error.code().remedy() == Remedy::UploadKeys => {}
             outcome => return outcome,
         }
         self.upload_keys(link).await?;
         let outcome = self.exchange(link, batch).await;
-        outcome.map_err(|error| if lacks_keys(&error) { SessionError::KeysNotKept } else { error })
+        let is_lost = |error: &SessionError| error.code().remedy() == Remedy::UploadKeys;
+        outcome.map_err(|error| if is_lost(&error) { SessionError::KeysNotKept } else { error })
     }
 
     /// Makes the keys ready for so many look-ups more, on both sides.
@@ -284,8 +286,8 @@ impl Session {
             return Ok(());
         }
         match self.upload_keys(link).await {
-            // The server may have another table by now: then it refuses the look-up, and says what the table is.
-            Err(error) if needs_no_such_keys(&error) => Ok(()),
+            // No table of the server needs such keys. If it has another table by now, it refuses the look-up, and says which.
+            Err(error) if error.code().remedy() == Remedy::FetchDescriptor => Ok(()),
             outcome => outcome,
         }
     }
@@ -391,15 +393,6 @@ impl Session {
             }
         }
     }
-}
-
-/// Whether no table of the server needs keys of this parameter set.
-fn needs_no_such_keys(error: &SessionError) -> bool {
-    matches!(error, SessionError::Refused { code, .. } if code == "not_found" || code == "key_preset")
-}
-
-fn lacks_keys(error: &SessionError) -> bool {
-    matches!(error, SessionError::Refused { status: 428, code, .. } if code == "key_not_found")
 }
 
 /// Look-ups in one request, so that neither it nor its response gets too long.

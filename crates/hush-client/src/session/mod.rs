@@ -34,7 +34,7 @@
 //! | `relay/` | Oblivious HTTP: requests through a relay, their seal, a file in pieces |
 //! | `task.rs` | the machine: what to do next, and what came of it |
 //! | `host.rs` | what a session needs of the program around it |
-//! | `error.rs`, `kind.rs` | errors, and what bindings of a language make of them |
+//! | `error.rs` | errors, each with a code |
 //! | `options.rs` | what can be chosen, and what is reported |
 //! | `stats.rs` | bytes and seconds |
 //!
@@ -47,7 +47,6 @@ mod error;
 mod hint;
 mod host;
 mod keys;
-mod kind;
 mod lookups;
 mod options;
 mod relay;
@@ -57,10 +56,9 @@ mod stats;
 mod task;
 
 pub use answers::Answers;
-pub use error::{CacheError, SessionError, TransportFailure};
+pub use error::{CacheError, ServerRefusal, SessionError, TransportFailure};
 pub use host::{CachedHint, CheckedHint, Hint, Host, Need, PartialHint};
 pub use keys::kept_keys::{self, KeptKeys, KeyNote, KeyRequest, Seed};
-pub use kind::{ErrorKind, camel_case};
 pub use lookups::Session;
 pub use options::{
     DEFAULT_LOOKUPS_PER_KEY, DEFAULT_MAX_HINT_BYTES, Event, MAX_LOOKUPS_PER_KEY, RelayOptions, RetryPolicy,

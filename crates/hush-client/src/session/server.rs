@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hush_protocol::{
-    Name,
+    Name, Remedy,
     descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES},
     facts::Facts,
 };
@@ -148,7 +148,7 @@ async fn load_newest(
     for _ in 1..EPOCHS_PASSED {
         let epoch = descriptor.epoch;
         match load(link, descriptor, stats).await {
-            Err(error) if is_missing(&error) => {
+            Err(error) if error.code().remedy() == Remedy::FetchDescriptor => {
                 // The table may have changed between descriptor and hint, and its old hint be gone.
                 descriptor = self::descriptor(link, name, stats).await?;
                 if descriptor.epoch == epoch {
@@ -227,11 +227,6 @@ async fn check_serial(link: &Link, descriptor: &Descriptor) -> Result<(), Sessio
         return Err(ClientError::OlderSerial { name: signature.name.clone(), serial, newest }.into());
     }
     Ok(())
-}
-
-/// Whether the server has no file of the hash that was asked for.
-fn is_missing(error: &SessionError) -> bool {
-    matches!(error, SessionError::Refused { status: 404, .. })
 }
 
 #[cfg(test)]

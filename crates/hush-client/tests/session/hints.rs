@@ -121,7 +121,7 @@ fn a_short_body_and_an_unmet_range_are_asked_for_again() {
     open(&mut driver).unwrap();
     assert_eq!(ranges(&driver), [None, Some("bytes=4000-".into())]);
 
-    let mut driver = faulty(&sample, vec![Reply::problem(416, "range", "no")]);
+    let mut driver = faulty(&sample, vec![Reply::problem(416, "range_not_satisfiable", "no")]);
     driver.host.put_hint(hash(&sample), &[7; 100]);
     open(&mut driver).unwrap();
     assert_eq!(ranges(&driver), [Some("bytes=100-".into()), None]);

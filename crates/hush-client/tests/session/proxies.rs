@@ -1,6 +1,7 @@
 //! Proxies that answer in the place of the server, and redirects.
 
-use hush_client::session::{ErrorKind, SessionError};
+use hush_client::session::SessionError;
+use hush_protocol::ErrorKind;
 
 use super::{
     QUERY,
@@ -33,7 +34,7 @@ fn a_proxy_is_named_with_what_its_operator_can_do() {
              requests of at least that length (in nginx by client_max_body_size) (status 413)"
         )
     );
-    assert_eq!(error.kind(), ErrorKind::Connection);
+    assert_eq!(error.code().kind(), ErrorKind::ConnectionFailed);
     assert_eq!(driver.asked(QUERY).len(), 1, "it would be refused again");
 
     for (status, words, requests) in [

@@ -1,5 +1,6 @@
 //! All tests of protocols, one program: tables in memory ([`support`]) on the backends, and what is said of tables without one.
 
+mod codes;
 mod descriptor;
 mod failures;
 mod geometry;

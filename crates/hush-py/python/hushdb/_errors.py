@@ -4,11 +4,15 @@ from __future__ import annotations
 
 
 class HushError(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package. ``code`` is a word for programs: docs/clients.md lists all."""
+
+    code = "client_failed"
 
 
 class OptionError(HushError, ValueError):
     """What a call was given is none that it takes: a key of the wrong kind, an unknown option, a file that cannot be read."""
+
+    code = "options"
 
 
 class WrongType(OptionError, TypeError):

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hush_protocol::wire;
+use hush_protocol::{Code, wire};
 
 use super::problem::{self, MAX_REFUSAL_BYTES};
 use crate::session::{
@@ -297,7 +297,7 @@ impl Retries {
     ) -> Result<(), SessionError> {
         let has_answers = link.has_answers.load(Ordering::Relaxed);
         // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
-        let may_pass = error.is_transient() || (has_answers && error.is_silence());
+        let may_pass = error.is_transient() || (has_answers && error.code() == Code::Timeout);
         if !may_pass {
             return Err(error);
         }
@@ -305,7 +305,7 @@ impl Retries {
         let RetryPolicy { attempts, first_wait, max_wait, max_warming } = link.options().retry;
         let backoff = first_wait.saturating_mul(2u32.saturating_pow(self.waits));
         let wait = error.retry_after().max(backoff.min(max_wait));
-        let enough = if error.is_warming() || has_answers {
+        let enough = if error.code() == Code::Warming || has_answers {
             let now = link.host().now();
             now.saturating_sub(*self.warming_since.get_or_insert(now)).saturating_add(wait) > max_warming
         } else {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use hush_protocol::descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES};
+use hush_protocol::{
+    Code, Remedy,
+    descriptor::{Descriptor, MAX_DESCRIPTOR_BYTES},
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::session::{Head, ServerUrl, SessionError};
+use crate::session::{Head, ServerRefusal, ServerUrl, SessionError};
 
 /// Longest problem document, its descriptor not counted.
 const MAX_PROBLEM_BYTES: usize = 64 << 10;
@@ -17,10 +20,7 @@ const MAX_DETAIL_CHARS: usize = 300;
 /// Longest wait that a header can ask for.
 const MAX_RETRY_AFTER: u64 = 24 * 3600;
 
-const UNAUTHORIZED: u16 = 401;
-const FORBIDDEN: u16 = 403;
 const GONE: u16 = 410;
-const TOO_MANY_REQUESTS: u16 = 429;
 const SERVICE_UNAVAILABLE: u16 = 503;
 
 /// A problem document (RFC 9457).
@@ -71,29 +71,21 @@ pub(in crate::session) fn refusal(
     odd: impl FnOnce(String) -> SessionError,
 ) -> SessionError {
     let problem = body.and_then(|body| serde_json::from_slice::<ProblemBody>(body).ok());
-    match (head.status, problem) {
-        (GONE, Some(ProblemBody { descriptor: Some(text), .. })) => {
-            match Descriptor::from_json(text.get().as_bytes()) {
+    let status = head.status;
+    let code = Code::of_refusal(status, problem.as_ref().map(|problem| problem.code.as_str()));
+    let (word, detail) = match problem {
+        Some(ProblemBody { descriptor: Some(text), .. }) if code == Code::EpochGone => {
+            return match Descriptor::from_json(text.get().as_bytes()) {
                 Ok(descriptor) => SessionError::EpochGone { descriptor: Box::new(descriptor) },
                 Err(error) => error.into(),
-            }
+            };
         }
-        (SERVICE_UNAVAILABLE | TOO_MANY_REQUESTS, problem)
-            // Waiting does not help there.
-            if problem.as_ref().is_none_or(|problem| problem.code != "device_lost") =>
-        {
-            let warming = problem.as_ref().is_some_and(|problem| problem.code == "warming");
-            let detail = problem.map_or_else(|| unexplained(head.status), |problem| shown(&problem.detail));
-            SessionError::Busy { detail, warming, retry_after: retry_after(head) }
-        }
-        (UNAUTHORIZED | FORBIDDEN, Some(problem)) => SessionError::Token { detail: shown(&problem.detail) },
-        (status, Some(problem)) => {
-            SessionError::Refused { status, code: shown(&problem.code), detail: shown(&problem.detail) }
-        }
-        (status, None) => {
-            intermediary(url, sent, head).unwrap_or_else(|| odd(format!("status {status}")))
-        }
-    }
+        Some(problem) => (shown(&problem.code), shown(&problem.detail)),
+        // Proxies answer so too, when a server is busy.
+        None if code.remedy() == Remedy::Wait => (code.word().into(), unexplained(status)),
+        None => return intermediary(url, sent, head).unwrap_or_else(|| odd(format!("status {status}"))),
+    };
+    SessionError::Refused(ServerRefusal { code, word, status, detail, retry_after: retry_after(head) })
 }
 
 fn unexplained(status: u16) -> String {
