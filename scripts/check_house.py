@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the import table, as docs/architecture.md states it, who tells protocols apart, the sizes of files,
+"""Checks the import table, as docs/architecture.md states it, who tells protocols apart or takes from the reference, the sizes of files,
 functions and folders, how modules are named, the lengths of comments, that libraries name no flags, and that no table of the
 docs is cut in two."""
 
@@ -50,6 +50,10 @@ A_PROTOCOL = r"(?:Some\(|Ok\()?(?:hush_protocol::)?(?:registry::)?Protocol::[A-Z
 DISPATCH = re.compile(rf"{A_PROTOCOL}\)?\s*(?:=>|\||if\b)|[!=]=\s*{A_PROTOCOL}|{A_PROTOCOL}\)?\s*[!=]=|matches!\([^;]*?{A_PROTOCOL}")
 IMPORTED = re.compile(r"use [^;]*Protocol::(?:\*|\{|[A-Z][a-z])")
 
+# The reference backend, and the definitions of steps. The bench compares with it before it measures.
+REFERENCE = re.compile(r"\breference::|\bReference\b|^ *reference,|steps::\w+::reference\b")
+MAY_REFER = {"hush-ops", "hush-bench"}
+
 # A string, behind comments and characters; a flag of the command line. Commands to run have some, and so have tests that run tests.
 LITERAL = re.compile(r"""//[^\n]*|b?'(?:\\.|[^'\\])'|r#"(.*?)"#|"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
 FLAG = re.compile(r"(?:^|[^\w-])--[a-z]")
@@ -90,6 +94,18 @@ def dispatches() -> list[str]:
         for found in [*DISPATCH.finditer(program), *IMPORTED.finditer(program)]:
             number = program.count("\n", 0, found.start()) + 1
             wrong.append(f"{path}:{number}: tells protocols apart: let the page say it (hush_protocol::page)")
+    return wrong
+
+
+def references() -> list[str]:
+    """Places in programs that use what the reference backend is made of: it is slow, and there to be compared with."""
+    wrong = []
+    for path, text in programs():
+        if path.suffix != ".rs" or path.parts[0] != "crates" or path.parts[1] in MAY_REFER:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            if REFERENCE.search(line.split("//")[0]):
+                wrong.append(f"{path}:{number}: takes from the reference backend: move what both need to a neutral place")
     return wrong
 
 
@@ -206,8 +222,8 @@ def cut_tables() -> list[str]:
 
 
 if __name__ == "__main__":
-    problems = new_arrows() + dispatches() + flags_in_libraries() + large_files() + long_functions()
+    problems = new_arrows() + dispatches() + references() + flags_in_libraries() + large_files() + long_functions()
     problems += mixed_modules() + crowded_folders() + mass() + long_comments() + cut_tables()
-    held = "import table, protocols, flags, sizes of files, functions and folders, modules, comments and tables hold"
+    held = "import table, protocols, references, flags, sizes of files, functions and folders, modules, comments and tables hold"
     print("\n".join(problems) or f"house: {held}")
     sys.exit(bool(problems))

@@ -3,15 +3,12 @@
 
 use std::{error::Error, fs, num::NonZeroUsize, path::Path, sync::Arc};
 
-use hush_build::{
-    builder::BuildOptions,
-    planner::operands::{Operands, Random},
-};
+use hush_build::{builder::BuildOptions, planner::operands::Random};
 use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::Cpu;
 use hush_engine::host_batch;
 use hush_he::params::{ONION_M31, ONION_S, RingParams};
-use hush_ops::{path::batch_bytes, tiling::DbBytes};
+use hush_ops::{path::batch_bytes, steps::sample::Operands, tiling::DbBytes};
 use hush_protocol::{
     Protocol,
     any_page::TableParams,

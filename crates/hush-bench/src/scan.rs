@@ -2,12 +2,13 @@
 
 use std::error::Error;
 
-use hush_build::planner::operands::{random_db, random_queries};
+use hush_build::planner::operands::random_db;
 use hush_cpu::Cpu;
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::LweOps,
     reference::Reference,
+    steps::sample::random_queries,
     tiling::{TiledDb, Tiling},
 };
 

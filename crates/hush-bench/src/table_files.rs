@@ -2,13 +2,14 @@
 
 use std::error::Error;
 
-use hush_build::planner::operands::{Operands, Random};
+use hush_build::planner::operands::Random;
 use hush_cpu::Cpu;
 use hush_he::params::RingParams;
 use hush_ops::{
     contract::{BatchWords, LweOps, RingOps, TfheOps},
     ntt_tiling::{NttTiledDb, NttTiling},
     path::Content,
+    steps::sample::Operands,
     symbol_tiling::{SymbolDb, SymbolTiling},
     tiling::{DbBytes, TiledDb, Tiling},
 };

@@ -8,9 +8,10 @@ use std::{
 use hush_he::entities::PublicMatrix;
 use hush_math::modulus::Modulus;
 use hush_ops::{
-    OpsError, check,
+    OpsError,
     contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries, Rounding, SentRows},
     ntt_tiling::NttTiledDb,
+    steps::rlwe_fold::check_words,
     tiling::{TiledDb, Tiling},
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -115,7 +116,7 @@ impl Cpu {
     }
 
     /// Folds the rows of a database of ring elements with RLWE selectors: the results of
-    /// [`hush_ops::reference::rlwe_fold::rlwe_fold`], word for word.
+    /// [`hush_ops::steps::rlwe_fold::reference`], word for word.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there is not one modulus a limb, or a query does not have one selector a row.
@@ -125,7 +126,7 @@ impl Cpu {
         db: &NttTiledDb,
         selectors: &[&[u32]],
     ) -> Result<Vec<Vec<u32>>, OpsError> {
-        check::rlwe_fold_words(db.tiling(), moduli, selectors.iter().map(|query| query.len()))?;
+        check_words(db.tiling(), moduli, selectors.iter().map(|query| query.len()))?;
         Ok(rlwe_fold::rlwe_fold(self, moduli, db, selectors))
     }
 

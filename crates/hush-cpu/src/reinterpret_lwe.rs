@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hush_ops::{
     OpsError,
+    steps::{ReinterpretLwe, StepFootprint},
     tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS, TiledDb, Tiling},
 };
 use rayon::prelude::*;
@@ -87,5 +88,11 @@ fn write_tile(words: &[u32], shape: Shape, first_row: usize, first_col: usize, o
             let rounded = column[item].wrapping_add(half) >> dropped;
             *byte = (rounded >> (8 * (row % digits))) as u8;
         }
+    }
+}
+
+impl StepFootprint<ReinterpretLwe> for Cpu {
+    fn footprint(step: &ReinterpretLwe, batch: usize) -> usize {
+        batch * step.db.bytes()
     }
 }

@@ -1,6 +1,9 @@
 //! Rounds the words of an answer and packs them.
 
-use hush_ops::contract::{LweBatch, Rounding, SentRows};
+use hush_ops::{
+    contract::{LweBatch, Rounding, SentRows},
+    steps::{SendWords, StepFootprint},
+};
 use rayon::prelude::*;
 
 use crate::Cpu;
@@ -26,4 +29,11 @@ fn parts_of(sent: &SentRows) -> impl Iterator<Item = SentRows> {
     let SentRows { rows, bits } = sent.clone();
     let end = rows.end;
     rows.step_by(PART_ROWS).map(move |start| SentRows { rows: start..end.min(start + PART_ROWS), bits })
+}
+
+impl StepFootprint<SendWords> for Cpu {
+    fn footprint(step: &SendWords, batch: usize) -> usize {
+        // Parts of an answer, and all of it.
+        2 * batch * step.bytes
+    }
 }

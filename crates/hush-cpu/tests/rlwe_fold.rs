@@ -10,7 +10,7 @@ use hush_math::{
 use hush_ops::{
     OpsError,
     ntt_tiling::{MAX_ROWS, NttTiledDb, NttTiling},
-    reference,
+    steps,
 };
 use ring_backends::backends;
 
@@ -53,7 +53,7 @@ fn check(backends: &[Cpu], moduli: &[Modulus], shape: Shape, batches: &[usize], 
     let queries: Vec<Vec<u32>> =
         (0..largest).map(|_| fills.1.polys(moduli, shape.degree, 2 * shape.rows, &mut rng)).collect();
     let queries: Vec<&[u32]> = queries.iter().map(Vec::as_slice).collect();
-    let expected = reference::rlwe_fold::rlwe_fold(moduli, &db, &queries);
+    let expected = steps::rlwe_fold::reference(moduli, &db, &queries);
     for cpu in backends {
         for &batch in batches {
             // The last queries, so that a result does not depend on its place in the batch.

@@ -20,10 +20,10 @@ pub mod ring;
 mod squares;
 mod thresholds;
 
-pub use column::{ChainPlan, CudaChain, TERM_WORDS};
+pub use column::{ChainPlan, CudaChain};
 pub use cuda::Cuda;
 pub use lwe::{CudaDb, FoldKernel, PreparedQueries, matrix_bytes};
-pub use pack::LIFT_BYTES;
+pub use pack::lift_tile_bytes;
 pub use random::fill_random;
 pub use ring::Stages;
 pub use thresholds::Thresholds;

@@ -1,7 +1,7 @@
 //! Random contents, for tables that are measured and never asked. Not for secrets.
 
 use hush_math::modulus::Modulus;
-use hush_ops::{OpsError, check, ntt_tiling::NttTiling};
+use hush_ops::{OpsError, ntt_tiling::NttTiling, steps::rlwe_fold::check_db};
 
 use crate::{
     Cuda, CudaDb,
@@ -43,7 +43,7 @@ impl Cuda {
         tiling: NttTiling,
         seed: u64,
     ) -> Result<CudaNttDb, OpsError> {
-        check::open_ntt_db(ring.context(), tiling)?;
+        check_db(ring.context(), tiling)?;
         self.random_residues(ring.context().kept().moduli(), tiling, seed)
     }
 

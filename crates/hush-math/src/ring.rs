@@ -120,6 +120,13 @@ impl Ring {
         Poly::from_words(words, self.degree)
     }
 
+    /// Returns `X^-power`, which is `-X^(N - power)`, for a power from 1 to N.
+    pub fn inverse_monomial(&self, power: usize) -> Poly<Eval> {
+        let mut coefficients = vec![0; self.degree];
+        coefficients[self.degree - power] = u32::MAX;
+        self.forward(self.from_signed(&coefficients))
+    }
+
     /// X -> X^`exponent` of a polynomial in evaluation form (`exponent` odd): a permutation of the slots.
     pub fn automorphism(&self, x: &Poly<Eval>, exponent: usize) -> Poly<Eval> {
         let from = slot_permutation(self.degree, exponent);

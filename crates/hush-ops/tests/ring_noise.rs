@@ -26,7 +26,8 @@ use hush_math::{
 use hush_ops::{
     contract::{BatchWords, EntryOrder, Expanded, RingOps, RlweBatch, SentPoly, TfheOps},
     ntt_tiling::{NttTiledDb, NttTiling},
-    reference::{Reference, expand::tree},
+    reference::Reference,
+    steps::expand::tree,
 };
 
 const COLUMNS: usize = 5;

@@ -2,7 +2,6 @@
 
 use std::{error::Error, sync::Arc};
 
-use hush_build::planner::operands::random_queries;
 use hush_cuda::{
     FoldKernel,
     device::CudaError,
@@ -11,7 +10,7 @@ use hush_cuda::{
 };
 use hush_he::params::RingContext;
 use hush_math::ring::Ring;
-use hush_ops::{contract::RingOps, ntt_tiling::NttTiling};
+use hush_ops::{contract::RingOps, ntt_tiling::NttTiling, steps::sample::random_queries};
 use hush_protocol::{
     Protocol, hybrid::Hybrid, pack_page::PackPage, pack_table::PackTable, table::TableShape,
 };

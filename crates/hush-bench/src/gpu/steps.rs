@@ -3,21 +3,25 @@
 
 use std::{error::Error, sync::Arc};
 
-use hush_build::planner::operands::{Operands, random_words};
+use hush_build::planner::operands::random_symbols;
 use hush_cuda::{
     Cuda, CudaDb, Stages,
     device::Buffer,
     fill_random,
-    ring::{CudaNttDb, CudaRing},
+    ring::{CudaNttDb, CudaRing, CudaSymbols},
 };
 use hush_he::{
     entities::{ColumnMasks, PublicSeed},
-    params::{DEFAULT_LWE, RingContext},
+    params::{DEFAULT_LWE, RingContext, RingParams},
 };
 use hush_ops::{
-    contract::{ColumnOps, Memory, RingOps, poly_words},
+    contract::{ColumnOps, Memory, RingOps, TfheOps, poly_words},
     ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
-    path::StepShape,
+    steps::{
+        LiftHint, ReinterpretLwe, StepShape,
+        sample::{Operands, random_words},
+    },
+    symbol_tiling::SymbolTiling,
     tiling::Tiling,
 };
 use hush_protocol::{Protocol, any_page::TableParams};
@@ -53,6 +57,16 @@ impl Operands<Cuda> for OnDevice {
 
     fn ntt_db(&self, cuda: &Cuda, ring: &CudaRing, tiling: NttTiling) -> Result<CudaNttDb, Box<dyn Error>> {
         Ok(cuda.random_ntt_db(ring, tiling, 1)?)
+    }
+
+    fn symbols(
+        &self,
+        cuda: &Cuda,
+        ring: &CudaRing,
+        _: RingParams,
+        tiling: SymbolTiling,
+    ) -> Result<CudaSymbols, Box<dyn Error>> {
+        Ok(cuda.open_symbols(ring, random_symbols(tiling)?)?)
     }
 
     fn polys(&self, cuda: &Cuda, ring: &CudaRing, count: usize) -> Result<Buffer<u32>, Box<dyn Error>> {
@@ -104,7 +118,7 @@ impl Bench<'_> {
             let batches = if step.one_by_one { &[1] } else { self.scale.batches };
             let row = |name: &str| Row::named(name).of(params.facts().protocol);
             self.step(step.shape, &row(step.shape.name()), batches);
-            if matches!(step.shape, StepShape::Expand { .. } | StepShape::RgswFold { .. }) {
+            if matches!(step.shape, StepShape::Expand(_) | StepShape::RgswFold(_)) {
                 for (kernels, stages) in STAGES {
                     let cuda = Cuda::new(self.cuda.device().clone()).with_stages(stages);
                     self.step_on(
@@ -148,8 +162,8 @@ fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Err
         ("reinterpret_lwe, a hint", hint_items, HINT_WORDS.min(rows) / hint_items),
     ] {
         let db = Tiling::new(items * DIGITS, blocks.max(1));
-        let shape = StepShape::ReinterpretLwe { words: items * db.cols(), db };
-        bench.step(shape, &Row::named(name).of(Protocol::Double), &[1]);
+        let shape = ReinterpretLwe { words: items * db.cols(), db };
+        bench.step(shape.into(), &Row::named(name).of(Protocol::Double), &[1]);
     }
     Ok(())
 }
@@ -157,8 +171,8 @@ fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Err
 /// Offline: the hint of as many plaintexts as a tile has.
 fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let (ring, n) = (*bench.scale.pack.ring(), bench.scale.pack.lwe().n());
-    let lift = StepShape::LiftHint { ring, n, columns: MAX_TILE_WIDTH, parts: 1 };
-    bench.step(lift, &Row::named("lift_hint").of(Protocol::Hybrid), &[1]);
+    let lift = LiftHint { ring, n, columns: MAX_TILE_WIDTH, parts: 1 };
+    bench.step(lift.into(), &Row::named("lift_hint").of(Protocol::Hybrid), &[1]);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use hush_he::params::RingParams;
-use hush_ops::path::{Step, StepShape};
+use hush_ops::{path::Step, steps::StepShape};
 
 /// Bytes of a word.
 pub(super) const WORD: f64 = 4.0;
@@ -67,19 +67,11 @@ pub(super) fn answers(path: &[Step], batch: usize, up: usize, down: usize) -> Wo
 /// reduced as a product is.
 pub(super) fn of_step(step: &StepShape, batch: usize) -> Work {
     let counted = step.work(batch);
-    let with_database = matches!(
-        step,
-        StepShape::Pack { .. }
-            | StepShape::PackOnline { .. }
-            | StepShape::RlweFold { .. }
-            | StepShape::SymbolFold { .. }
-    );
-    let (tensor, cores) = if with_database { (counted.products, 0.0) } else { (0.0, counted.products) };
     let own = Work {
         bytes: counted.bytes + counted.operand_bytes,
-        byte_ops: FOLD_OPS * counted.multiply_adds + WORD_OPS * tensor,
+        byte_ops: FOLD_OPS * counted.multiply_adds + WORD_OPS * counted.database_products,
         modular_products: counted.sums,
-        multiply_adds: (cores - counted.sums).max(0.0),
+        multiply_adds: (counted.products - counted.database_products - counted.sums).max(0.0),
         ..Work::default()
     };
     own + transforms(counted.transforms, step.ring().map_or(1, RingParams::degree))
@@ -88,6 +80,7 @@ pub(super) fn of_step(step: &StepShape, batch: usize) -> Work {
 #[cfg(test)]
 mod tests {
     use hush_he::params::ONION_M31;
+    use hush_ops::steps::RgswFold;
     use hush_protocol::{Protocol, table::TableShape};
 
     use super::*;
@@ -99,7 +92,7 @@ mod tests {
         assert_eq!((folded.bytes, folded.byte_ops), (10.0, 240.0));
         // Three folds of a plane: two halves by the limbs, a transform back and l of digits each; a slot is a sum of 2 l products.
         let ring = ONION_M31;
-        let work = of_step(&StepShape::RgswFold { ring, entries: 4, planes: 1, parts: 1 }, 1);
+        let work = of_step(&RgswFold { ring, entries: 4, planes: 1, parts: 1 }.into(), 1);
         let (limbs, digits, degree) = (ring.kept_limbs(), ring.fold_gadget().digits, ring.degree());
         let slots = (3 * 2 * limbs * degree) as f64;
         let transformed = transforms((3 * 2 * limbs * (1 + digits)) as f64, degree);

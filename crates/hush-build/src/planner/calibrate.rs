@@ -4,19 +4,17 @@ use std::{collections::BTreeMap, error::Error, time::Instant};
 
 use hush_cpu::Cpu;
 use hush_engine::Progress;
-use hush_ops::path::{Footprint, Step, StepShape};
+use hush_ops::{
+    path::{Footprint, Step},
+    steps::{StepShape, sample::Operands},
+};
 use hush_protocol::{
     Protocol,
     any_page::{Slots, TableParams},
     facts::DbForm,
 };
 
-use super::{
-    Machine, Times, Timing,
-    machine::nominal_seconds,
-    offers::secure_presets,
-    operands::{Operands, Random},
-};
+use super::{Machine, Times, Timing, machine::nominal_seconds, offers::secure_presets, operands::Random};
 
 /// Bytes of all files of the tables whose steps are measured: two that fit into caches, of which many servers have 32 MiB, and one
 /// that does not.
@@ -93,14 +91,7 @@ impl Machine {
 
 /// The batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all runs.
 fn effort(shape: &StepShape) -> (&'static [usize], f64) {
-    match shape {
-        StepShape::LweFold { .. }
-        | StepShape::PackColumns { .. }
-        | StepShape::RlweFold { .. }
-        | StepShape::SymbolFold { .. }
-        | StepShape::Pack { .. } => (OF_SCANS, SPAN_OF_SCANS),
-        _ => (OF_OTHERS, SPAN_OF_OTHERS),
-    }
+    if shape.scans() { (OF_SCANS, SPAN_OF_SCANS) } else { (OF_OTHERS, SPAN_OF_OTHERS) }
 }
 
 /// Whether a batch tells more than smaller ones do, and there is room for it.

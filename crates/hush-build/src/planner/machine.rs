@@ -4,7 +4,8 @@ use std::{fmt, sync::LazyLock};
 
 use hush_he::entities::MatrixStructure;
 use hush_ops::{
-    path::{Step, StepShape, Work},
+    path::Step,
+    steps::{LweHint, StepShape, Work},
     tiling::Tiling,
 };
 use hush_protocol::any_page::{SegmentParams, TableParams};
@@ -176,7 +177,7 @@ impl fmt::Debug for Machine {
 
 /// Seconds of a step at [`NOMINAL`] rates.
 pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
-    if let StepShape::LweHint { db, matrix, .. } = shape
+    if let StepShape::LweHint(LweHint { db, matrix, .. }) = shape
         && let MatrixStructure::Ring { degree } = matrix.structure()
     {
         return batch as f64 * nominal_ring_hint(*db, matrix.n(), degree);

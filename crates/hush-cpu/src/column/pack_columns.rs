@@ -3,6 +3,7 @@
 use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
     contract::{LweBatch, LweQueries},
+    steps::{PackColumns, StepFootprint, poly_bytes},
     tiling::TiledDb,
 };
 use rayon::prelude::*;
@@ -79,5 +80,13 @@ impl Product<'_> {
         ring::multiply(ring, self.z, self.digit, product);
         ring.inverse(product, transform);
         switch.add_to(ring, product, self.words);
+    }
+}
+
+impl StepFootprint<PackColumns> for Cpu {
+    fn footprint(step: &PackColumns, batch: usize) -> usize {
+        let columns = step.columns;
+        // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
+        batch * (size_of::<u32>() * (columns.cols() + columns.rows()) + 8 * poly_bytes(&step.ring))
     }
 }

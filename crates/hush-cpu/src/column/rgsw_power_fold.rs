@@ -4,7 +4,10 @@
 //! inverse transform, and of all terms only the last one is transformed at all. So an external product takes `2 limbs (1 + l)`
 //! transforms, as in a fold with bits, and the terms come for free.
 
-use hush_ops::contract::{BatchWords, LweBatch, PowerKeys, RlweBatch};
+use hush_ops::{
+    contract::{BatchWords, LweBatch, PowerKeys, RlweBatch},
+    steps::{RgswPowerFold, StepFootprint, poly_bytes},
+};
 use rayon::prelude::*;
 
 use super::{CpuChain, pack_columns::transformed};
@@ -130,6 +133,12 @@ impl Plane<'_> {
             }
         }
         ring::spectrum(kept, bodies, &mut scratch[..2 * kept.degree()]);
+    }
+}
+
+impl StepFootprint<RgswPowerFold> for Cpu {
+    fn footprint(step: &RgswPowerFold, batch: usize) -> usize {
+        batch * step.shape.planes() * 2 * poly_bytes(&step.ring)
     }
 }
 

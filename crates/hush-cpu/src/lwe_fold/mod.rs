@@ -9,6 +9,7 @@ use std::{ops::Range, sync::OnceLock};
 
 use hush_ops::{
     contract::{LweBatch, LweQueries},
+    steps::{FoldOnline, LweFold, StepFootprint},
     tiling::{CHUNK_TILES, GROUP_PANELS, PANEL_ROWS, TILE_BYTES, TILE_COLS, TiledDb, Tiling},
 };
 use rayon::prelude::*;
@@ -314,6 +315,18 @@ fn fold_item<D>(
         (kernel.finish)(&sums[index * panel_sums..][..panel_sums], batch, words);
         let first = index * PANEL_ROWS;
         store(&mut item.dest, first, &words[..PANEL_ROWS.min(rows - first) * batch]);
+    }
+}
+
+impl StepFootprint<LweFold> for Cpu {
+    fn footprint(step: &LweFold, batch: usize) -> usize {
+        batch * size_of::<u32>() * (step.db.cols() + step.db.rows())
+    }
+}
+
+impl StepFootprint<FoldOnline> for Cpu {
+    fn footprint(step: &FoldOnline, batch: usize) -> usize {
+        batch * size_of::<u32>() * (step.db.cols() + (batch + 1) * step.db.rows())
     }
 }
 

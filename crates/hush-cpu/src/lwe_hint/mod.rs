@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use hush_he::entities::{MatrixStructure, PublicMatrix};
-use hush_ops::tiling::TiledDb;
+use hush_ops::{
+    steps::{LweHint, StepFootprint},
+    tiling::TiledDb,
+};
 
 use crate::Cpu;
 
@@ -19,4 +22,10 @@ pub(crate) fn lwe_hint(cpu: &Cpu, db: &TiledDb, a: &PublicMatrix, rows: Range<us
         MatrixStructure::Ring { degree } => ring::lwe_hint(cpu, db, a, degree, rows.clone()),
     };
     by_transforms.unwrap_or_else(|| dense::lwe_hint(cpu, db, a, rows))
+}
+
+impl StepFootprint<LweHint> for Cpu {
+    fn footprint(step: &LweHint, batch: usize) -> usize {
+        batch * size_of::<u32>() * step.matrix.n() * step.db.rows().div_ceil(step.parts)
+    }
 }

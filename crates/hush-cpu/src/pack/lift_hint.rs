@@ -11,6 +11,7 @@ use hush_ops::{
     OpsError,
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
     pack_shape::PackShape,
+    steps::{LiftHint, StepFootprint, poly_bytes},
 };
 use rayon::prelude::*;
 
@@ -200,5 +201,11 @@ impl<'a> SharedTiles<'a> {
         assert!(range.start <= range.end && range.end <= self.words);
         // SAFETY: within the borrowed buffer (just checked).
         unsafe { self.start.add(range.start) }
+    }
+}
+
+impl StepFootprint<LiftHint> for Cpu {
+    fn footprint(step: &LiftHint, batch: usize) -> usize {
+        batch * step.n * step.columns * poly_bytes(&step.ring)
     }
 }

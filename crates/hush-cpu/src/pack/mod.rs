@@ -7,10 +7,11 @@ use hush_ops::{
     contract::{BatchWords, LweBatch, PackOps, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
+    steps::{AddRlwe, Pack, PackOnline, StepFootprint, poly_bytes},
     tiling::TiledDb,
 };
 
-use crate::{Cpu, CpuRing, ring};
+use crate::{Cpu, CpuRing, footprint::EXPANDED_QUERIES, ring};
 
 mod add_folded;
 mod lift_hint;
@@ -63,5 +64,26 @@ impl PackOps for Cpu {
         items: usize,
     ) -> Result<TiledDb, OpsError> {
         reinterpret_rlwe::reinterpret_rlwe(self, ring, packed, items)
+    }
+}
+
+impl StepFootprint<Pack> for Cpu {
+    const LARGEST_BATCH: usize = EXPANDED_QUERIES;
+
+    fn footprint(step: &Pack, batch: usize) -> usize {
+        batch * step.hint.fold_bytes()
+    }
+}
+
+impl StepFootprint<PackOnline> for Cpu {
+    fn footprint(step: &PackOnline, batch: usize) -> usize {
+        let &PackOnline { ring, hint, rows, parts } = step;
+        batch * (size_of::<u32>() * rows + parts * hint.columns() * 2 * poly_bytes(&ring))
+    }
+}
+
+impl StepFootprint<AddRlwe> for Cpu {
+    fn footprint(_: &AddRlwe, _: usize) -> usize {
+        0
     }
 }

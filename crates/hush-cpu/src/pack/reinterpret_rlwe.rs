@@ -2,7 +2,8 @@
 
 use hush_ops::{
     OpsError,
-    contract::{LweOps, RLWE_POLYS, RingOps, RlweBatch},
+    contract::{LweOps, RLWE_POLYS, RingOps, RlweBatch, SentPoly},
+    steps::{ReinterpretRlwe, StepFootprint},
     tiling::TiledDb,
 };
 use rayon::prelude::*;
@@ -29,4 +30,10 @@ pub(super) fn reinterpret_rlwe(
     let ciphertexts = packed.words.par_chunks_exact(packed.ciphertext_words);
     let words: Vec<_> = cpu.install(|| ciphertexts.map(words).collect());
     cpu.reinterpret_lwe(&words.concat().into(), 1, items, size_of::<u32>())
+}
+
+impl StepFootprint<ReinterpretRlwe> for Cpu {
+    fn footprint(step: &ReinterpretRlwe, batch: usize) -> usize {
+        batch * (step.count * SentPoly::answer_bytes(&step.ring) + step.db.bytes())
+    }
 }

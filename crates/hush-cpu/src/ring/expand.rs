@@ -6,7 +6,10 @@
 use std::arch::x86_64::_mm_sfence;
 
 use hush_he::entities::RlweCiphertext;
-use hush_ops::contract::{BatchWords, Expanded, RlweBatch};
+use hush_ops::{
+    contract::{BatchWords, Expanded, RlweBatch},
+    steps::{Expand, StepFootprint, poly_bytes},
+};
 use rayon::prelude::*;
 
 use super::{
@@ -17,7 +20,7 @@ use super::{
     keys::CpuKeys,
     tables::CpuRing,
 };
-use crate::{Cpu, buffer_pool::LentBuffer};
+use crate::{Cpu, buffer_pool::LentBuffer, footprint::EXPANDED_QUERIES};
 
 /// Units of work for each thread.
 const UNITS: usize = 4;
@@ -191,5 +194,14 @@ impl Expansion<'_> {
         for (from, to) in from.chunks_exact(full.words()).zip(to.chunks_exact_mut(kept.words())) {
             drop.apply(full, from, to, [rest, &mut centred[..full.degree()]], scratch.transform);
         }
+    }
+}
+
+impl StepFootprint<Expand> for Cpu {
+    const LARGEST_BATCH: usize = EXPANDED_QUERIES;
+
+    fn footprint(step: &Expand, batch: usize) -> usize {
+        // Selectors are counted with the database that they meet.
+        batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
     }
 }

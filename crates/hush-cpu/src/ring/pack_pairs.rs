@@ -1,6 +1,9 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_ops::contract::{BatchWords, RlweBatch};
+use hush_ops::{
+    contract::{BatchWords, RlweBatch, SentPoly},
+    steps::{Respond, StepFootprint},
+};
 use rayon::prelude::*;
 
 use super::{
@@ -60,5 +63,11 @@ impl Pair<'_> {
             gadget_product::decompose(kept, gadget, &mut scratch, index * gadget.digits);
         }
         gadget_product::multiply_add(kept, self.rows, gadget.half, &mut scratch, self.out);
+    }
+}
+
+impl StepFootprint<Respond> for Cpu {
+    fn footprint(step: &Respond, batch: usize) -> usize {
+        2 * batch * step.plaintexts * SentPoly::answer_bytes(&step.ring)
     }
 }

@@ -11,10 +11,11 @@ use hush_math::modulus::Modulus;
 use hush_ops::{
     contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
+    steps::{RlweFold, StepFootprint},
 };
 use rayon::prelude::*;
 
-use crate::{Cpu, buffer, features::Level, workspace::Workspace};
+use crate::{Cpu, buffer, features::Level, footprint::EXPANDED_QUERIES, workspace::Workspace};
 
 mod amx;
 mod amx_selectors;
@@ -66,7 +67,7 @@ impl RlweFoldKernels {
     }
 }
 
-/// As [`hush_ops::reference::rlwe_fold::rlwe_fold`], which has the orders of selectors and results, for operands that
+/// As [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results, for operands that
 /// fit together.
 pub(crate) fn rlwe_fold(
     cpu: &Cpu,
@@ -173,5 +174,13 @@ impl Pass<'_> {
         };
         // SAFETY: `Cpu` only hands out kernels of a level that its constructor vouched for.
         unsafe { (self.kernel.fold)(group) };
+    }
+}
+
+impl StepFootprint<RlweFold> for Cpu {
+    const LARGEST_BATCH: usize = EXPANDED_QUERIES;
+
+    fn footprint(step: &RlweFold, batch: usize) -> usize {
+        batch * step.db.fold_bytes()
     }
 }

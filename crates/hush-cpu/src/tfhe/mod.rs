@@ -4,6 +4,7 @@ use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, RlweBatch, TfheOps},
+    steps::{RingSwitch, StepFootprint},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -62,5 +63,11 @@ impl TfheOps for Cpu {
 
     fn ring_switch_key<'a>(&self, keys: &'a CpuKeys) -> Option<&'a RingSwitchKey> {
         keys.switch()
+    }
+}
+
+impl StepFootprint<RingSwitch> for Cpu {
+    fn footprint(step: &RingSwitch, batch: usize) -> usize {
+        batch * 2 * size_of::<u64>() * step.ring.degree()
     }
 }

@@ -3,7 +3,7 @@
 use hush_he::entities::TlweWords;
 use hush_ops::{
     contract::{Expanded, RLWE_POLYS, RlweBatch},
-    reference::private_key_switch::constant,
+    steps::{PrivateKeySwitch, StepFootprint, poly_bytes},
 };
 use rayon::prelude::*;
 
@@ -87,7 +87,7 @@ fn row(
                 reduce(full.level(), limb.montgomery, sums, out);
             }
         }
-        let constant = constant(ring.context().full(), tlwe, query.bodies[leaf], l);
+        let constant = tlwe.constant(ring.context().full(), query.bodies[leaf], l);
         let body = usize::from(!is_bottom);
         let body = &mut switched[body * full.words() + l * degree..][..degree];
         body.iter_mut().for_each(|word| *word = p.add(*word, constant));
@@ -95,5 +95,12 @@ fn row(
     let halves = switched.chunks_exact(full.words()).zip(out.chunks_exact_mut(ring.kept.words()));
     for (from, to) in halves {
         ring.drop_to_kept(from, to, scratch, transform);
+    }
+}
+
+impl StepFootprint<PrivateKeySwitch> for Cpu {
+    fn footprint(step: &PrivateKeySwitch, batch: usize) -> usize {
+        // Twice: as they are made, and apart. Selectors are counted with the database that they meet.
+        2 * batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
     }
 }

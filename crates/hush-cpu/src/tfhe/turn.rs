@@ -1,18 +1,31 @@
 //! Ciphertexts times a power of X.
 
-use hush_ops::{contract::RlweBatch, reference::tfhe::negative_power};
+use hush_ops::{
+    contract::RlweBatch,
+    steps::{Rotate, StepFootprint, poly_bytes},
+};
 
-use crate::ring::{CpuRing, montgomery_form, multiply};
+use crate::{
+    Cpu,
+    ring::{CpuRing, montgomery_form, multiply},
+};
 
 /// As [`hush_ops::contract::TfheOps::run_turn`].
 pub(super) fn turn(ring: &CpuRing, batch: &RlweBatch, power: usize) -> RlweBatch {
     let kept = &ring.kept;
     let mut factors = vec![0; kept.words()];
-    montgomery_form(kept, negative_power(ring.context(), power).words(), &mut factors);
+    montgomery_form(kept, ring.context().kept().inverse_monomial(power).words(), &mut factors);
     let mut words = [&batch.words[..], &batch.words[..]].concat();
     let (polys, turned) = words.split_at_mut(batch.words.len());
     for (poly, turned) in polys.chunks_exact(kept.words()).zip(turned.chunks_exact_mut(kept.words())) {
         multiply(kept, poly, &factors, turned);
     }
     RlweBatch { ciphertext_words: batch.ciphertext_words, words: words.into() }
+}
+
+impl StepFootprint<Rotate> for Cpu {
+    fn footprint(step: &Rotate, batch: usize) -> usize {
+        // As it was, turned, and folded.
+        3 * batch * step.count * 2 * poly_bytes(&step.ring)
+    }
 }

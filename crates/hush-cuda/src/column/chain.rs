@@ -1,7 +1,8 @@
 //! What packing and folding need of the hint's chain, made once.
 
+use hush_he::params::RingParams;
 use hush_math::ring::Ring;
-use hush_ops::{OpsError, contract::ChainPolys, pack_shape::PackShape};
+use hush_ops::{OpsError, contract::ChainPolys, pack_shape::PackShape, steps::poly_bytes};
 
 use super::{pair_kernel::check_ring, plan::montgomery_words, terms};
 use crate::{
@@ -21,6 +22,12 @@ pub struct CudaChain {
 }
 
 impl CudaChain {
+    /// Returns the bytes of the polynomials: digits, and the masks of terms where entries are folded.
+    pub(crate) fn bytes_for(ring: &RingParams, shape: &PackShape, folds: bool) -> usize {
+        let masks = if folds { shape.planes() * shape.entries().next_power_of_two() } else { 0 };
+        (shape.plaintexts() + masks) * poly_bytes(ring)
+    }
+
     /// Takes over polynomials that fit the shape.
     ///
     /// # Errors

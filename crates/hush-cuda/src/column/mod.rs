@@ -26,7 +26,6 @@ mod views;
 
 pub use chain::CudaChain;
 pub use plan::ChainPlan;
-pub use rgsw_power_fold::TERM_WORDS;
 
 impl ColumnOps for Cuda {
     type ChainPlan = ChainPlan;

@@ -1,11 +1,16 @@
 //! (3c) Pack: the digits of the chain meet the conjugation keys.
 
 use hush_math::poly::{Coeff, Poly};
-use hush_ops::OpsError;
+use hush_ops::{
+    OpsError,
+    steps::{PackColumns, StepFootprint, poly_bytes},
+};
 
 use super::{CudaChain, pair_kernel::PairKernel};
 use crate::{
+    Cuda,
     device::{Arg, Buffer, Device},
+    lwe::query_bytes,
     ring::{self, CudaRing},
 };
 
@@ -44,4 +49,10 @@ pub(super) fn transformed(
     let words = device.upload(&words.concat())?;
     ring::forward(device, ring.kept(), &words.slice(..), &words.slice(..))?;
     Ok(words)
+}
+
+impl StepFootprint<PackColumns> for Cuda {
+    fn footprint(step: &PackColumns, batch: usize) -> usize {
+        query_bytes(batch, step.columns.cols()) + batch * poly_bytes(&step.ring)
+    }
 }

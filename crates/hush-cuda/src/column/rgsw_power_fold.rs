@@ -7,6 +7,7 @@ use hush_math::poly::Poly;
 use hush_ops::{
     OpsError,
     contract::{PowerKeys, RlweBatch},
+    steps::{RgswPowerFold, StepFootprint, poly_bytes},
 };
 use zerocopy::{Immutable, IntoBytes};
 
@@ -18,13 +19,14 @@ use super::{
     views::FractionLift,
 };
 use crate::{
+    Cuda,
     device::{Arg, Buffer, Device, DeviceInfo, MAX_GRID},
     ring::CudaRing,
 };
 
 /// Words of terms that `rgsw_power_fold` has at once, for more than one plane: 512 MiB, and twice that if their transform takes
 /// several passes. As many planes as that, and no more than the second dimension of a grid has.
-pub const TERM_WORDS: usize = 1 << 27;
+const TERM_WORDS: usize = 1 << 27;
 /// A block a plane. Both halves of a ciphertext; four transforms and an exchange in shared memory.
 const BY_BLOCK: PairKernel = PairKernel::of_blocks(["power_fold_6", "power_fold_8", "power_fold_11"], 2, 8);
 /// Two blocks a plane. A half of a ciphertext in each; two transforms and two exchanges in shared memory.
@@ -110,6 +112,17 @@ fn fold_in_parts(
         kernel_for(device.info(), units).launch(device, kept, [units as u32, 1, 1], &args)?;
     }
     Ok(RlweBatch { ciphertext_words, words })
+}
+
+impl StepFootprint<RgswPowerFold> for Cuda {
+    fn footprint(step: &RgswPowerFold, batch: usize) -> usize {
+        let (ring, shape, poly) = (&step.ring, &step.shape, poly_bytes(&step.ring));
+        let (planes, plane) = (batch * shape.planes(), shape.entries().next_power_of_two() * poly);
+        // The terms of as many planes as are folded at once, twice.
+        let at_once = planes.min((size_of::<u32>() * TERM_WORDS / plane).max(1));
+        let rgsw = batch * 4 * ring.fold_gadget().digits * poly;
+        2 * at_once * plane + rgsw + planes * 2 * poly
+    }
 }
 
 #[cfg(all(test, feature = "emulator"))]

@@ -3,9 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_he::entities::{MatrixShape, MatrixStructure, PublicMatrix};
+use hush_ops::steps::{LweHint, StepFootprint};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::device::{Arg, CudaError, Device};
+use crate::{
+    Cuda,
+    device::{Arg, CudaError, Device},
+};
 
 use super::{
     plan::FoldKernel,
@@ -18,13 +22,13 @@ const STAGED_WORDS: usize = 8 << 20;
 /// This share of a device's memory is kept for matrices, and always one of them.
 const KEPT_SHARE: usize = 8;
 
-/// Bytes of device memory that the columns of a matrix take: while they stay, and beyond that while they are prepared.
-pub fn matrix_bytes(a: &MatrixShape) -> (usize, usize) {
+/// Returns the bytes that the columns of a matrix take, prepared for a fold, with those that are on their way to that.
+pub fn matrix_bytes(a: &MatrixShape) -> usize {
     let staged = match a.structure() {
         MatrixStructure::Plain => staged_rows(a).min(a.cols()) * a.n(),
         MatrixStructure::Ring { degree } => a.cols().div_ceil(degree) * a.n(),
     };
-    (PreparedQueries::bytes_for(a.n(), a.cols()), size_of::<u32>() * staged)
+    PreparedQueries::bytes_for(a.n(), a.cols()) + size_of::<u32>() * staged
 }
 
 /// The columns of the matrices that were used last. The hint of a table is asked for some rows at a time, and that of a second
@@ -55,7 +59,8 @@ impl PreparedMatrices {
             Some(at) => matrices.remove(at),
             None => {
                 // The memory of others first: a matrix may take as much as a part of the table.
-                make_room(&mut matrices, matrix_bytes(a.shape()).0, device.info().memory_bytes / KEPT_SHARE);
+                let bytes = PreparedQueries::bytes_for(a.n(), a.cols());
+                make_room(&mut matrices, bytes, device.info().memory_bytes / KEPT_SHARE);
                 let columns = Arc::new(match a.structure() {
                     MatrixStructure::Plain => prepare_plain(device, kernel, a)?,
                     MatrixStructure::Ring { degree } => prepare_ring(device, kernel, a, degree)?,
@@ -156,6 +161,13 @@ fn prepare_ring(
     Ok(prepared)
 }
 
+impl StepFootprint<LweHint> for Cuda {
+    fn footprint(step: &LweHint, batch: usize) -> usize {
+        let &LweHint { db, matrix, parts } = step;
+        batch * size_of::<u32>() * matrix.n() * db.rows().div_ceil(parts) + matrix_bytes(&matrix)
+    }
+}
+
 #[cfg(all(test, feature = "emulator"))]
 mod tests {
     use hush_he::entities::{MatrixDomain, PublicSeed};
@@ -207,8 +219,8 @@ mod tests {
     fn matrices_take_a_share_of_the_memory() {
         // Each takes as much as 16 queries of 8 tiles.
         let [one, two, three] = [1024, 1023, 1022].map(|cols| matrix(MatrixStructure::Plain, cols));
-        let (bytes, staged) = matrix_bytes(one.shape());
-        assert_eq!((bytes, staged), (4 * 16 * 1024, 4 * 16 * 1024));
+        let bytes = PreparedQueries::bytes_for(one.n(), one.cols());
+        assert_eq!((bytes, matrix_bytes(one.shape())), (4 * 16 * 1024, 2 * 4 * 16 * 1024));
         let device = Device::emulated_with_memory(Emulation::default(), 2 * KEPT_SHARE * bytes);
         let prepared = PreparedMatrices::default();
         let is_ready = |a: &PublicMatrix| prepared.lock().iter().any(|ready| ready.matrix == *a);

@@ -10,6 +10,7 @@ use hush_he::entities::PublicMatrix;
 use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries, Rounding, SentRows},
+    steps::{FoldOnline, LweFold, StepFootprint},
     tiling::{TiledDb, Tiling},
 };
 
@@ -31,6 +32,11 @@ pub use matrix::matrix_bytes;
 pub use plan::FoldKernel;
 pub use queries::PreparedQueries;
 pub use tiles::CudaDb;
+
+/// Returns the bytes of `batch` vectors of `cols` words: as they came, and prepared for a fold.
+pub(crate) fn query_bytes(batch: usize, cols: usize) -> usize {
+    size_of::<u32>() * batch * cols + PreparedQueries::bytes_for(batch, cols)
+}
 
 impl LweOps for Cuda {
     type Db = CudaDb;
@@ -139,6 +145,21 @@ impl Cuda {
 
     fn suited_fold_kernel(&self) -> FoldKernel {
         self.fold_kernel.unwrap_or_else(|| FoldKernel::of(self.device().info()))
+    }
+}
+
+impl StepFootprint<LweFold> for Cuda {
+    fn footprint(step: &LweFold, batch: usize) -> usize {
+        let db = step.db;
+        query_bytes(batch, db.cols()) + size_of::<u32>() * batch * db.rows()
+    }
+}
+
+impl StepFootprint<FoldOnline> for Cuda {
+    fn footprint(step: &FoldOnline, batch: usize) -> usize {
+        let all = LweFold { db: step.db.times(batch) };
+        // Each query has words of the rows of all; then its own are put together.
+        Self::footprint(&all, batch) + size_of::<u32>() * batch * step.db.rows()
     }
 }
 

@@ -1,9 +1,15 @@
 //! The words of an answer, rounded and packed.
 
-use hush_ops::contract::{self, LweBatch, Rounding};
+use hush_ops::{
+    contract::{self, LweBatch, Rounding},
+    steps::{SendWords, StepFootprint},
+};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID};
+use crate::{
+    Cuda,
+    device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID},
+};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -55,4 +61,11 @@ pub(super) fn send_words(
     ];
     device.launch("send_words", Launch::grid(grid, THREADS), &args)?;
     device.download_rows(&out.slice(..), queries)
+}
+
+impl StepFootprint<SendWords> for Cuda {
+    fn footprint(step: &SendWords, batch: usize) -> usize {
+        // The words are there.
+        batch * step.bytes
+    }
 }

@@ -4,10 +4,14 @@ use std::ops::Range;
 
 use hush_ops::{
     OpsError,
+    steps::{ReinterpretLwe, StepFootprint},
     tiling::{GROUP_ROWS, PANEL_ROWS, TiledDb, Tiling},
 };
 
-use crate::device::{Buffer, CudaError, Device, Launch, Slice};
+use crate::{
+    Cuda,
+    device::{Buffer, CudaError, Device, Launch, Slice},
+};
 
 /// Rows of a tile.
 pub(super) const TILE_ROWS: usize = 256;
@@ -126,4 +130,10 @@ pub(super) fn check_countable(step: &'static str, rows: usize, cols: usize) -> R
     const MOST: usize = i32::MAX as usize;
     OpsError::check_shape(step, "number of rows", rows.min(MOST), rows)?;
     OpsError::check_shape(step, "number of columns", cols.min(MOST), cols)
+}
+
+impl StepFootprint<ReinterpretLwe> for Cuda {
+    fn footprint(step: &ReinterpretLwe, batch: usize) -> usize {
+        CudaDb::bytes_for(step.db.times(batch))
+    }
 }

@@ -2,17 +2,25 @@
 
 use std::ops::Range;
 
-use hush_ops::{OpsError, ntt_tiling::NttTiling, pack_shape::PackShape};
+use hush_ops::{
+    OpsError,
+    ntt_tiling::{MAX_TILE_WIDTH, NttTiling},
+    pack_shape::PackShape,
+    steps::{LiftHint, StepFootprint, poly_bytes},
+};
+
+use hush_he::params::RingParams;
 
 use super::columns::PackColumns;
 use crate::{
+    Cuda,
     device::{Arg, Buffer, Device},
-    ring::{CudaNttDb, CudaRing, Lift, MAX_POLY_COLUMNS, TILE_ROWS, lift_plaintexts},
+    ring::{CudaNttDb, CudaRing, Lift, MAX_POLY_COLUMNS, STAGING_BYTES, TILE_ROWS, lift_plaintexts},
     squares::{launch_squares, squares},
 };
 
 /// Bytes of polynomials that `lift_hint` has on their way at once, for more than one tile of rows.
-pub const LIFT_BYTES: usize = 256 << 20;
+const LIFT_BYTES: usize = 256 << 20;
 
 /// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
 ///
@@ -53,4 +61,23 @@ pub(super) fn lift_hint(
         db.write_rows(device, &residues, first, polys)?;
     }
     Ok(db)
+}
+
+impl StepFootprint<LiftHint> for Cuda {
+    fn footprint(step: &LiftHint, batch: usize) -> usize {
+        let &LiftHint { ring, n, columns, .. } = step;
+        let (word_poly, poly) = (size_of::<u32>() * ring.degree(), poly_bytes(&ring));
+        let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), n, columns);
+        let lifted = tiling.map_or(0, CudaNttDb::bytes_for);
+        let tile = n.next_multiple_of(TILE_ROWS) * columns * (poly + word_poly);
+        let at_once = LIFT_BYTES.max(TILE_ROWS * columns * poly);
+        // The rows of the hint twice, the result, and the words and polynomials that are on their way.
+        batch * (2 * n * columns * word_poly + lifted + tile.min(2 * at_once))
+    }
+}
+
+/// Returns the bytes of lifting a tile of columns of the shape when a table is built: what is lifted is read back, too.
+pub fn lift_tile_bytes(ring: &RingParams, n: usize, shape: &PackShape) -> usize {
+    let lift = LiftHint { ring: *ring, n, columns: shape.plaintexts().min(MAX_TILE_WIDTH), parts: 1 };
+    Cuda::footprint(&lift, 1) + STAGING_BYTES.min(n * lift.columns * poly_bytes(ring))
 }

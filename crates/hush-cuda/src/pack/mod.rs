@@ -6,6 +6,7 @@ use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch, SentPoly},
     pack_shape::PackShape,
+    steps::{AddRlwe, Pack, PackOnline, ReinterpretRlwe, RlweFold, StepFootprint, poly_bytes},
 };
 
 use crate::{
@@ -19,7 +20,7 @@ mod columns;
 mod lift_hint;
 
 pub(crate) use columns::PackColumns;
-pub use lift_hint::LIFT_BYTES;
+pub use lift_hint::lift_tile_bytes;
 
 /// Threads of a block of `add_rlwe` and `reinterpret_rlwe`.
 const THREADS: u32 = 256;
@@ -86,5 +87,32 @@ impl PackOps for Cuda {
         let args = [&[(&words).into(), switched.into()], &numbers[..], &[(coefficients as u64).into()]];
         self.device().launch("reinterpret_rlwe", Launch::cover(coefficients, THREADS), &args.concat())?;
         self.reinterpret_lwe(&words, 1, items, size_of::<u32>())
+    }
+}
+
+impl StepFootprint<Pack> for Cuda {
+    fn footprint(step: &Pack, batch: usize) -> usize {
+        Self::footprint(&RlweFold { ring: step.ring, db: step.hint }, batch)
+    }
+}
+
+impl StepFootprint<PackOnline> for Cuda {
+    fn footprint(step: &PackOnline, batch: usize) -> usize {
+        let &PackOnline { ring, hint, rows, parts } = step;
+        batch * (3 * size_of::<u32>() * rows + 4 * parts * hint.columns() * poly_bytes(&ring))
+    }
+}
+
+impl StepFootprint<AddRlwe> for Cuda {
+    fn footprint(_: &AddRlwe, _: usize) -> usize {
+        // In place.
+        0
+    }
+}
+
+impl StepFootprint<ReinterpretRlwe> for Cuda {
+    fn footprint(step: &ReinterpretRlwe, batch: usize) -> usize {
+        // Both halves as they are switched, and as words.
+        batch * (2 * step.count * SentPoly::answer_bytes(&step.ring) + CudaDb::bytes_for(step.db))
     }
 }

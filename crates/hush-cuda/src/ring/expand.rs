@@ -8,6 +8,7 @@ use hush_he::entities::RlweCiphertext;
 use hush_ops::{
     OpsError,
     contract::{Expanded, RlweBatch},
+    steps::{Expand, StepFootprint, poly_bytes},
 };
 
 use super::{
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// Bytes of the nodes of two levels that are on the device at once, for more than one query.
-pub const TREE_BYTES: usize = 2 << 30;
+const TREE_BYTES: usize = 2 << 30;
 
 /// The kernels of a whole level.
 const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11", "expand_stage_12"];
@@ -297,6 +298,20 @@ impl Expansion<'_> {
 /// `count` of the nodes of `words` words.
 fn part(nodes: &Buffer<u32>, first: usize, count: usize, words: usize) -> Slice<'_, u32> {
     nodes.slice(first * words..(first + count) * words)
+}
+
+impl StepFootprint<Expand> for Cuda {
+    fn footprint(step: &Expand, batch: usize) -> usize {
+        let &Expand { ring, rows, folds } = step;
+        let (leaves, word_poly) = (ring.leaves(rows, folds), size_of::<u32>() * ring.degree());
+        let full_poly = word_poly * (ring.kept_limbs() + usize::from(ring.dropped_factor() > 1));
+        let digits = ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).max();
+        // Two levels of nodes and the digits of a level, or leaves, bottom rows and their digits.
+        let node = 4 * full_poly + digits.unwrap_or(0) * word_poly;
+        let trees = (TREE_BYTES / (4 * leaves * full_poly).max(1)).clamp(1, batch);
+        // Selectors are counted with the database that they meet.
+        trees * leaves * node + batch * 4 * folds * ring.fold_gadget().digits * poly_bytes(&ring)
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Bytes of digits that are on the device at once, for more than one query.
-pub const DIGIT_BYTES: usize = 1 << 30;
+pub(super) const DIGIT_BYTES: usize = 1 << 30;
 
 /// The kernels of a whole round.
 const WHOLE: [&str; 4] = ["external_stage_6", "external_stage_8", "external_stage_11", "external_stage_12"];

@@ -1,6 +1,9 @@
 //! One client's evaluation keys on the device.
 
-use hush_he::entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext};
+use hush_he::{
+    entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext},
+    params::RingParams,
+};
 
 use super::CudaRing;
 use crate::device::{Buffer, CudaError, Device, Slice};
@@ -19,6 +22,15 @@ impl CudaKeys {
     /// Bytes on the device.
     pub fn bytes(&self) -> usize {
         self.words.len() * size_of::<u32>()
+    }
+
+    /// Returns the bytes of a client's keys for a set.
+    pub(crate) fn bytes_for(ring: &RingParams) -> usize {
+        let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
+        let levels = ring.levels().iter().map(|gadget| gadget.digits).sum::<usize>();
+        let switched = 2 * (levels + ring.square_gadget().digits) * limbs;
+        let polys = switched + 6 * ring.pack_gadget().digits * ring.kept_limbs();
+        size_of::<u32>() * ring.degree() * polys
     }
 
     /// A copy of keys of the host.

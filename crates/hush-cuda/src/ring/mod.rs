@@ -28,15 +28,14 @@ use self::tables::expand_tables::ExpandTables;
 
 pub use self::{
     databases::{
-        ntt_tiles::{CudaNttDb, MAX_WIDTH, STAGING_BYTES, TILE_ROWS},
+        ntt_tiles::{CudaNttDb, STAGING_BYTES, TILE_ROWS},
         symbols::CudaSymbols,
     },
-    expand::TREE_BYTES,
-    external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
+    external_product::{Ciphertexts, ExternalProducts, external_products},
     keys::CudaKeys,
     ntt::{forward, inverse},
     ntt_db::{Lift, lift_plaintexts},
-    rlwe_fold::{MAX_PASS, POINT_BYTES, POINTS, RlweFoldKernel, fold_rows},
+    rlwe_fold::{MAX_PASS, RlweFoldKernel, fold_rows},
     stages::Stages,
     tables::{
         MAX_LIMBS, MixedRadix, Prime, RingTables, RingView, addresses::addresses, degree::Degree,
@@ -45,10 +44,7 @@ pub use self::{
 };
 
 pub(crate) use self::{
-    databases::{
-        ntt_tiles::MAX_POLY_COLUMNS,
-        symbols::{columns_at_once, rows_at_once},
-    },
+    databases::{ntt_tiles::MAX_POLY_COLUMNS, symbols::columns_at_once},
     mod_switch::switch,
     rlwe_fold::QueryPointers,
     tables::montgomery_form,

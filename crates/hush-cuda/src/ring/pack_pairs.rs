@@ -1,6 +1,10 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_ops::{OpsError, contract::RlweBatch};
+use hush_ops::{
+    OpsError,
+    contract::{RlweBatch, SentPoly},
+    steps::{Respond, StepFootprint, poly_bytes},
+};
 
 use super::{
     CudaRing,
@@ -54,4 +58,13 @@ pub(super) fn pack_pairs(
     ];
     device.launch(kept.pick(["pack_pairs_product"; 4], "pack_pairs_product_wide"), launch, &args)?;
     Ok(packed)
+}
+
+impl StepFootprint<Respond> for Cuda {
+    fn footprint(step: &Respond, batch: usize) -> usize {
+        // Pairs with their digits, and the bytes that are sent.
+        let ring = &step.ring;
+        let pack = 3 * poly_bytes(ring) + 2 * ring.pack_gadget().digits * size_of::<u32>() * ring.degree();
+        batch * step.plaintexts * (pack + SentPoly::answer_bytes(ring))
+    }
 }

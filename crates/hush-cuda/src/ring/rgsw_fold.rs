@@ -3,11 +3,12 @@
 use hush_ops::{
     OpsError,
     contract::{EntryOrder, RlweBatch},
+    steps::{RgswFold, StepFootprint, poly_bytes},
 };
 
 use super::{
     CudaRing,
-    external_product::{Ciphertexts, ExternalProducts, external_products},
+    external_product::{Ciphertexts, DIGIT_BYTES, ExternalProducts, external_products},
     tables::addresses::addresses,
 };
 use crate::{
@@ -101,5 +102,18 @@ impl Layout {
             count: (self.entries - first).div_ceil(2),
             ..all
         }
+    }
+}
+
+impl StepFootprint<RgswFold> for Cuda {
+    fn footprint(step: &RgswFold, batch: usize) -> usize {
+        let &RgswFold { ring, entries, planes, parts } = step;
+        let (entries, ciphertext) = (entries.div_ceil(parts), 2 * poly_bytes(&ring));
+        let items = |rounds: u32| batch * planes * entries.div_ceil(1 << rounds);
+        let rooms = (items(1) + items(2) + items(0).min(batch * planes)) * ciphertext;
+        // Digits of both halves of the ciphertexts of a round.
+        let query = items(1) / batch * 2 * ring.fold_gadget().digits * size_of::<u32>() * ring.degree();
+        let digits = (batch * query).min(DIGIT_BYTES.max(query));
+        rooms + digits + batch * parts * planes * ciphertext
     }
 }

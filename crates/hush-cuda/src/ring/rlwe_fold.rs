@@ -4,15 +4,16 @@ use std::mem::offset_of;
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
-    OpsError, check,
+    OpsError,
     contract::{RLWE_POLYS, RlweBatch, ciphertext_words},
     ntt_tiling::MAX_ROWS,
+    steps::{RlweFold, StepFootprint, poly_bytes, rlwe_fold::check_words},
 };
 use zerocopy::{Immutable, IntoBytes};
 
 use super::{
     CudaRing, MAX_LIMBS, Prime,
-    databases::ntt_tiles::{CudaNttDb, TILE_ROWS},
+    databases::ntt_tiles::{CudaNttDb, MAX_WIDTH, TILE_ROWS},
     tables::{
         arithmetic::{Arithmetic, check_limbs, montgomery_factor},
         prime,
@@ -27,9 +28,9 @@ use crate::{
 /// Most queries of a pass: as many pointers are passed to kernels.
 pub const MAX_PASS: usize = 64;
 /// Points that are turned over together: as many are done at once at least.
-pub const POINTS: usize = 32;
+const POINTS: usize = 32;
 /// Bytes of selectors and sums that are turned over at once, for more than [`POINTS`] points.
-pub const POINT_BYTES: usize = 1 << 30;
+const POINT_BYTES: usize = 1 << 30;
 /// Most points of a launch: a few dozen waves of blocks.
 const MAX_POINTS: usize = 4096;
 /// Chunks of points at least, where one is turned over while another is multiplied.
@@ -172,7 +173,7 @@ pub(super) fn rlwe_fold(
     Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
 }
 
-/// As [`hush_ops::reference::rlwe_fold::rlwe_fold`], which has the orders of selectors and results; by one kernel, if `kernel`
+/// As [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results; by one kernel, if `kernel`
 /// names it, to compare kernels.
 ///
 /// # Errors
@@ -187,7 +188,7 @@ pub fn fold_rows(
 ) -> Result<Vec<Buffer<u32>>, OpsError> {
     let tiling = db.tiling();
     OpsError::check_shape("rlwe_fold", "degree", tiling.degree().next_power_of_two(), tiling.degree())?;
-    check::rlwe_fold_words(tiling, moduli, selectors.iter().map(|words| words.len()))?;
+    check_words(tiling, moduli, selectors.iter().map(|words| words.len()))?;
     let suited = || RlweFoldKernel::suited(Thresholds::default(), db, selectors.len());
     fold_words(device, moduli, db, selectors, kernel.unwrap_or_else(suited))
 }
@@ -454,6 +455,17 @@ impl FoldRing {
             .zip(moduli)
             .for_each(|(prime, &modulus)| *prime = FoldPrime::new(arithmetic, modulus));
         Self { primes, log_degree: degree.ilog2(), reserved: 0 }
+    }
+}
+
+impl StepFootprint<RlweFold> for Cuda {
+    fn footprint(step: &RlweFold, batch: usize) -> usize {
+        // Selectors, results, and both again by points.
+        let (ring, db) = (step.ring, step.db);
+        let padded = db.rows().next_multiple_of(TILE_ROWS) + db.columns().next_multiple_of(MAX_WIDTH);
+        let by_points = 2 * batch * padded * poly_bytes(&ring);
+        let least = by_points / db.poly_words().max(1) * POINTS;
+        batch * db.fold_bytes() + by_points.min(POINT_BYTES.max(least))
     }
 }
 

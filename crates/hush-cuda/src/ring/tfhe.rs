@@ -5,7 +5,7 @@ use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, Memory, RlweBatch, TfheOps},
-    reference::private_key_switch::private_key_switch,
+    steps::{PrivateKeySwitch, RingSwitch, StepFootprint, poly_bytes, private_key_switch::on_host},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -50,7 +50,7 @@ impl TfheOps for Cuda {
         };
         let switch = |(query, keys): (&TlweWords, &&CudaKeys)| {
             let keys = keys.private().expect("keys of a set of TLWE words");
-            let Expanded { selectors, bits } = private_key_switch(ring.context(), keys, query, rows);
+            let Expanded { selectors, bits } = on_host(ring.context(), keys, query, rows);
             let bits = bits.into_iter().map(kept).collect::<Result<_, OpsError>>()?;
             Ok(Expanded { selectors: kept(selectors)?, bits })
         };
@@ -68,5 +68,17 @@ impl TfheOps for Cuda {
 
     fn ring_switch_key<'a>(&self, keys: &'a CudaKeys) -> Option<&'a RingSwitchKey> {
         keys.switch()
+    }
+}
+
+impl StepFootprint<PrivateKeySwitch> for Cuda {
+    fn footprint(step: &PrivateKeySwitch, batch: usize) -> usize {
+        4 * batch * step.folds * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
+    }
+}
+
+impl StepFootprint<RingSwitch> for Cuda {
+    fn footprint(step: &RingSwitch, batch: usize) -> usize {
+        2 * batch * poly_bytes(&step.ring)
     }
 }

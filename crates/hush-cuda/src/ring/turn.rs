@@ -1,9 +1,16 @@
 //! Ciphertexts times powers of X, for rotations.
 
-use hush_ops::{OpsError, contract::RlweBatch, reference::tfhe::negative_power};
+use hush_ops::{
+    OpsError,
+    contract::RlweBatch,
+    steps::{RgswFold, Rotate, StepFootprint, poly_bytes},
+};
 
 use super::{CudaRing, tables::montgomery_form};
-use crate::device::{Buffer, Device, Launch};
+use crate::{
+    Cuda,
+    device::{Buffer, Device, Launch},
+};
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -18,8 +25,9 @@ pub(super) fn turn(
     power: usize,
 ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
     ring.kept().check_narrow()?;
-    let (context, mut factors) = (ring.context(), negative_power(ring.context(), power));
-    for (limb, &modulus) in context.kept().moduli().iter().enumerate() {
+    let context = ring.context().kept();
+    let mut factors = context.inverse_monomial(power);
+    for (limb, &modulus) in context.moduli().iter().enumerate() {
         factors.limb_mut(limb).iter_mut().for_each(|word| *word = montgomery_form(modulus, *word));
     }
     let factors = device.upload(factors.words())?;
@@ -33,4 +41,13 @@ pub(super) fn turn(
         Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
     };
     batches.iter().map(both).collect()
+}
+
+impl StepFootprint<Rotate> for Cuda {
+    fn footprint(step: &Rotate, batch: usize) -> usize {
+        let &Rotate { ring, count, .. } = step;
+        let fold = RgswFold { ring, entries: 2, planes: count, parts: 1 };
+        // As it was, turned and both, and a fold of two entries.
+        6 * batch * count * poly_bytes(&ring) + Self::footprint(&fold, batch)
+    }
 }

@@ -15,7 +15,7 @@ use hush_math::{
 use hush_ops::{
     OpsError,
     ntt_tiling::{MAX_ROWS, NttTiledDb, NttTiling},
-    reference,
+    steps,
 };
 
 /// Every kernel, all points at once.
@@ -70,7 +70,7 @@ impl Case {
         let queries: Vec<Vec<u32>> =
             (0..queries).map(|_| fill.polys(moduli, degree, 2 * rows, &mut rng)).collect();
         let slices: Vec<&[u32]> = queries.iter().map(Vec::as_slice).collect();
-        let expected = reference::rlwe_fold::rlwe_fold(moduli, &host, &slices);
+        let expected = steps::rlwe_fold::reference(moduli, &host, &slices);
         let name = format!("{shape:?}, {moduli:?}, {fill:?}");
         Self { name, moduli: moduli.to_vec(), host, queries, expected }
     }

@@ -1,6 +1,6 @@
 //! Queries of TLWE words, which private key switching turns into RLWE ciphertexts.
 
-use hush_math::gadget::Gadget;
+use hush_math::{gadget::Gadget, ring::Ring};
 
 use super::{ErrorDistribution, LatticeProblem, SecretDistribution};
 use crate::entities::MatrixStructure;
@@ -50,6 +50,15 @@ impl Tlwe {
     /// What a unit of digit k is worth modulo `product`: x_k.
     pub fn unit(&self, product: u128, k: usize) -> u128 {
         ((product << self.gadget().log2_factor(k)) + (1 << self.bits >> 1)) >> self.bits
+    }
+
+    /// Returns what a word is worth modulo a prime of `ring`: the sum of its digits times their units.
+    pub fn constant(&self, ring: &Ring, word: u32, limb: usize) -> u32 {
+        let (p, rns) = (ring.moduli()[limb], ring.rns());
+        (0..).zip(self.digits(word)).fold(0, |sum, (k, digit)| {
+            let unit = rns.reduce(self.unit(rns.product(), k), limb);
+            p.add(sum, p.mul(unit, p.reduce_signed(digit)))
+        })
     }
 
     /// What the key depends on.

@@ -1,13 +1,15 @@
 //! The steps of column packing.
 
-use hush_he::entities::ColumnMasks;
+use std::sync::Arc;
+
+use hush_he::{entities::ColumnMasks, params::RingContext};
 use hush_math::{
     poly::{Coeff, Eval, Poly},
     ring::Ring,
 };
 
-use super::{LweBatch, LweOps, LweQueries, RingOps, RlweBatch, WordStore};
-use crate::{OpsError, check, pack_shape::PackShape};
+use super::{BatchWords, LweBatch, LweOps, LweQueries, RingOps, RlweBatch, WordStore};
+use crate::{OpsError, pack_shape::PackShape, reference::ByDefinition, steps, tiling::TiledDb};
 
 /// Bytes of an entry of a pack column: a word in balanced digits.
 pub const PACK_BYTES: usize = size_of::<u32>();
@@ -91,7 +93,7 @@ pub trait ColumnOps: LweOps + RingOps {
         hints: &[&Self::Words],
     ) -> Result<Vec<ChainedHint>, OpsError> {
         let context = self.context(ring);
-        hints.iter().try_for_each(|hint| check::column::chain_hint(context, hint.len()))?;
+        hints.iter().try_for_each(|hint| steps::chain_hint::check(context, hint.len()))?;
         self.run_chain_hint(ring, plan, hints)
     }
 
@@ -113,7 +115,7 @@ pub trait ColumnOps: LweOps + RingOps {
         shape: &PackShape,
         polys: ChainPolys,
     ) -> Result<Self::Chain, OpsError> {
-        check::column::open_chain(self.context(ring), shape, &polys)?;
+        steps::chain_hint::check_polys(self.context(ring), shape, &polys)?;
         self.run_open_chain(ring, shape, polys)
     }
 
@@ -158,7 +160,7 @@ pub trait ColumnOps: LweOps + RingOps {
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch<Self::Words>, OpsError> {
         let (context, shape, tiling) = (self.context(ring), self.chain_shape(chain), self.tiling(columns));
-        check::column::pack_columns(context, &shape, tiling, &folded, keys, conjugations)?;
+        self.called(steps::pack_columns::check(context, &shape, tiling, &folded, keys, conjugations)?);
         self.run_pack_columns(ring, columns, chain, folded, keys, conjugations)
     }
 
@@ -196,8 +198,9 @@ pub trait ColumnOps: LweOps + RingOps {
         packed: &LweBatch<Self::Words>,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Self::Words>, OpsError> {
-        let (shape, has_masks) = (self.chain_shape(chain), self.has_masks(chain));
-        check::column::rgsw_power_fold(self.context(ring), &shape, has_masks, packed, powers)?;
+        let (context, shape, has_masks) =
+            (self.context(ring), self.chain_shape(chain), self.has_masks(chain));
+        self.called(steps::rgsw_power_fold::check(context, &shape, has_masks, packed, powers)?);
         self.run_rgsw_power_fold(ring, chain, packed, powers)
     }
 
@@ -209,6 +212,67 @@ pub trait ColumnOps: LweOps + RingOps {
         packed: &LweBatch<Self::Words>,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Self::Words>, OpsError>;
+}
+
+impl<B: ByDefinition> ColumnOps for B {
+    type ChainPlan = ColumnMasks;
+    type Chain = (PackShape, ChainPolys);
+
+    fn open_masks(&self, _ring: &Arc<RingContext>, masks: &ColumnMasks) -> Result<ColumnMasks, OpsError> {
+        Ok(masks.clone())
+    }
+
+    fn chain_batch(&self) -> usize {
+        1
+    }
+
+    fn run_chain_hint(
+        &self,
+        ring: &Arc<RingContext>,
+        masks: &ColumnMasks,
+        hints: &[&BatchWords],
+    ) -> Result<Vec<ChainedHint>, OpsError> {
+        hints.iter().map(|hint| self.define_chain_hint(ring, masks, hint)).collect()
+    }
+
+    fn run_open_chain(
+        &self,
+        _ring: &Arc<RingContext>,
+        shape: &PackShape,
+        polys: ChainPolys,
+    ) -> Result<Self::Chain, OpsError> {
+        Ok((*shape, polys))
+    }
+
+    fn chain_shape(&self, (shape, _): &Self::Chain) -> PackShape {
+        *shape
+    }
+
+    fn has_masks(&self, (_, polys): &Self::Chain) -> bool {
+        !polys.masks.is_empty()
+    }
+
+    fn run_pack_columns(
+        &self,
+        ring: &Arc<RingContext>,
+        columns: &TiledDb,
+        chain: &Self::Chain,
+        folded: LweBatch,
+        keys: &LweQueries,
+        conjugations: &[&Poly<Coeff>],
+    ) -> Result<LweBatch, OpsError> {
+        Ok(self.define_pack_columns(ring, columns, chain, folded, keys, conjugations))
+    }
+
+    fn run_rgsw_power_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        chain: &Self::Chain,
+        packed: &LweBatch,
+        powers: PowerKeys<'_>,
+    ) -> Result<RlweBatch, OpsError> {
+        Ok(self.define_rgsw_power_fold(ring, chain, packed, powers))
+    }
 }
 
 /// The RGSW ciphertexts of a batch. Their gadget has one digit, so there are two rows: the one that meets the digit of a, and the

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::BatchWords;
-use crate::{OpsError, check};
+use crate::{OpsError, steps::StepShape};
 
 /// Words modulo 2^32 where a backend has them.
 pub trait WordStore: Send + Sync {
@@ -67,7 +67,13 @@ pub trait Memory: Send + Sync {
         memories: &[&Self],
         copies: &[WordCopy<'_, Self::Words>],
     ) -> Result<Vec<Self::Words>, OpsError> {
-        copies.iter().try_for_each(|copy| check::memory::exchange(memories.len(), copy))?;
+        for copy in copies {
+            for memory in [copy.from, copy.to] {
+                let last = memories.len().saturating_sub(1);
+                OpsError::check_shape("exchange", "number of a memory", memory.min(last), memory)?;
+            }
+            check_range("exchange", copy.words.len(), &copy.range)?;
+        }
         Self::run_exchange(memories, copies)
     }
 
@@ -88,16 +94,28 @@ pub trait Memory: Send + Sync {
     /// # Errors
     /// [`OpsError::Shape`] if a range is none of its words, [`OpsError::Backend`] if the backend has no room for the copy.
     fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError> {
-        parts.iter().try_for_each(|(words, range)| check::memory::join(words.len(), range))?;
+        parts.iter().try_for_each(|(words, range)| check_range("join", words.len(), range))?;
         self.run_join(parts)
     }
 
     /// Runs [`Memory::join`].
     fn run_join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError>;
+
+    /// Is told every step that is called, with the shape of its operands.
+    fn called(&self, _step: impl Into<StepShape>) {}
+}
+
+/// Checks that a range is one of `words` words.
+fn check_range(step: &'static str, words: usize, range: &Range<usize>) -> Result<(), OpsError> {
+    OpsError::check_shape(step, "end of a range", range.end.min(words), range.end)?;
+    OpsError::check_shape(step, "start of a range", range.start.min(range.end), range.start)
 }
 
 /// A backend that computes on the host: its words are [`BatchWords`], and all that [`Memory`] does is trivial.
-pub trait HostMemory: Send + Sync {}
+pub trait HostMemory: Send + Sync {
+    /// [`Memory::called`].
+    fn called(&self, _step: impl Into<StepShape>) {}
+}
 
 impl<B: HostMemory> Memory for B {
     type Words = BatchWords;
@@ -116,6 +134,10 @@ impl<B: HostMemory> Memory for B {
             joined.extend_from_slice(&words[range.clone()]);
         }
         Ok(joined.into())
+    }
+
+    fn called(&self, step: impl Into<StepShape>) {
+        HostMemory::called(self, step);
     }
 }
 

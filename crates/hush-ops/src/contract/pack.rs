@@ -1,11 +1,13 @@
 //! The steps between LWE and RLWE.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
-use hush_he::params::ResponseBits;
+use hush_he::params::{ResponseBits, RingContext};
 
-use super::{LweBatch, LweOps, RingOps, RlweBatch, WordStore};
-use crate::{OpsError, check, pack_shape::PackShape};
+use super::{BatchWords, LweBatch, LweOps, RingOps, RlweBatch, WordStore};
+use crate::{
+    OpsError, ntt_tiling::NttTiledDb, pack_shape::PackShape, reference::ByDefinition, steps, tiling::TiledDb,
+};
 
 /// The steps that pack LWE ciphertexts: what `exppack-s`, `exppack-d`, `double-pack` and `hybrid` are made of.
 ///
@@ -32,7 +34,7 @@ pub trait PackOps: LweOps + RingOps {
         shape: &PackShape,
         columns: Range<usize>,
     ) -> Result<Self::NttDb, OpsError> {
-        check::pack::lift_hint(self.context(ring), hint.len(), n, shape, &columns)?;
+        self.called(steps::lift_hint::check(self.context(ring), hint.len(), n, shape, &columns)?);
         self.run_lift_hint(ring, hint, n, shape, columns)
     }
 
@@ -74,7 +76,7 @@ pub trait PackOps: LweOps + RingOps {
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
         let (context, tiling) = (self.context(ring), self.ntt_tiling(hint));
-        check::pack::pack(context, tiling, folded, shape, &columns, selectors)?;
+        self.called(steps::pack::check(context, tiling, folded, shape, &columns, selectors)?);
         self.run_pack(ring, hint, folded, shape, columns, selectors)
     }
 
@@ -100,7 +102,7 @@ pub trait PackOps: LweOps + RingOps {
         first: usize,
         part: &RlweBatch<Self::Words>,
     ) -> Result<(), OpsError> {
-        check::pack::add_rlwe(self.context(ring), sum, first, part)?;
+        self.called(steps::add_rlwe::check(self.context(ring), sum, first, part)?);
         self.run_add_rlwe(ring, sum, first, part)
     }
 
@@ -133,8 +135,9 @@ pub trait PackOps: LweOps + RingOps {
         packed: &RlweBatch<Self::Words>,
         planes: usize,
     ) -> Result<Self::Db, OpsError> {
-        let items = check::pack::reinterpret_rlwe(self.context(ring), packed, planes)?;
-        self.run_reinterpret_rlwe(ring, packed, items)
+        let step = steps::reinterpret_rlwe::check(self.context(ring), packed, planes)?;
+        self.called(step);
+        self.run_reinterpret_rlwe(ring, packed, step.db.rows() / size_of::<u32>())
     }
 
     /// Runs [`PackOps::reinterpret_rlwe`], for entries of `items` words of 32 bits.
@@ -144,6 +147,53 @@ pub trait PackOps: LweOps + RingOps {
         packed: &RlweBatch<Self::Words>,
         items: usize,
     ) -> Result<Self::Db, OpsError>;
+}
+
+impl<B: ByDefinition> PackOps for B {
+    fn run_lift_hint(
+        &self,
+        ring: &Arc<RingContext>,
+        hint: &BatchWords,
+        n: usize,
+        shape: &PackShape,
+        columns: Range<usize>,
+    ) -> Result<NttTiledDb, OpsError> {
+        steps::lift_hint::reference(ring, hint, n, shape, columns)
+    }
+
+    fn run_pack(
+        &self,
+        ring: &Arc<RingContext>,
+        hint: &NttTiledDb,
+        folded: &LweBatch,
+        shape: &PackShape,
+        columns: Range<usize>,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let mut packed = self.run_rlwe_fold(ring, hint, selectors)?;
+        steps::pack::add_folded(ring, folded, shape, columns, &mut packed);
+        Ok(packed)
+    }
+
+    fn run_add_rlwe(
+        &self,
+        ring: &Arc<RingContext>,
+        sum: &mut RlweBatch,
+        first: usize,
+        part: &RlweBatch,
+    ) -> Result<(), OpsError> {
+        steps::add_rlwe::reference(ring, sum, first, part);
+        Ok(())
+    }
+
+    fn run_reinterpret_rlwe(
+        &self,
+        ring: &Arc<RingContext>,
+        packed: &RlweBatch,
+        items: usize,
+    ) -> Result<TiledDb, OpsError> {
+        Ok(steps::reinterpret_rlwe::reference(ring, packed, items))
+    }
 }
 
 /// Bytes of both halves of a switched coefficient, if they are whole words of 32 bits: what [`PackOps::reinterpret_rlwe`]

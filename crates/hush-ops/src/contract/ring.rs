@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use hush_he::{
-    entities::{EvaluationKeys, RlweCiphertext},
+    entities::{EvaluationKeys, KeySwitchKey, RlweCiphertext},
     params::RingContext,
 };
+use hush_math::gadget::Gadget;
 
 use super::{BatchWords, Memory, SentPoly, WordStore};
 use crate::{
-    OpsError, check,
+    OpsError,
     ntt_tiling::{NttTiledDb, NttTiling},
+    reference::ByDefinition,
+    steps,
 };
 
 /// Polynomials of an RLWE ciphertext (a, b).
@@ -106,7 +109,7 @@ pub trait RingOps: Memory {
     /// # Errors
     /// [`OpsError::Shape`] if degree or limbs are not those of R modulo Q_1.
     fn open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError> {
-        check::ring::open_ntt_db(self.context(ring), db.tiling())?;
+        steps::rlwe_fold::check_db(self.context(ring), db.tiling())?;
         self.run_open_ntt_db(ring, db)
     }
 
@@ -124,7 +127,7 @@ pub trait RingOps: Memory {
     /// # Errors
     /// [`OpsError::Shape`] if they are not those of the parameter set.
     fn open_evaluation_keys(&self, ring: &Self::Ring, keys: EvaluationKeys) -> Result<Self::Keys, OpsError> {
-        check::ring::open_evaluation_keys(self.context(ring), &keys)?;
+        check_keys(self.context(ring), &keys)?;
         self.run_open_evaluation_keys(ring, keys)
     }
 
@@ -148,7 +151,7 @@ pub trait RingOps: Memory {
     /// # Errors
     /// [`OpsError::Shape`] if there are not whole plaintexts.
     fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-        check::ring::ntt_db(self.context(ring), symbols)?;
+        steps::ntt_db::check(self.context(ring), symbols)?;
         self.run_ntt_db(ring, symbols)
     }
 
@@ -183,7 +186,7 @@ pub trait RingOps: Memory {
         rows: usize,
         folds: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError> {
-        check::ring::expand(self.context(ring), keys.len(), queries, rows, folds)?;
+        self.called(steps::expand::check(self.context(ring), keys.len(), queries, rows, folds)?);
         self.run_expand(ring, keys, queries, rows, folds)
     }
 
@@ -216,7 +219,7 @@ pub trait RingOps: Memory {
         db: &Self::NttDb,
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
-        check::ring::rlwe_fold(self.context(ring), self.ntt_tiling(db), selectors)?;
+        self.called(steps::rlwe_fold::check(self.context(ring), self.ntt_tiling(db), selectors)?);
         self.run_rlwe_fold(ring, db, selectors)
     }
 
@@ -254,8 +257,9 @@ pub trait RingOps: Memory {
         order: EntryOrder,
         bits: &[&[RlweBatch<Self::Words>]],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
-        let count = check::ring::rgsw_fold(self.context(ring), entries, planes, bits)?;
-        self.run_rgsw_fold(ring, entries, count, planes, order, bits)
+        let step = steps::rgsw_fold::check(self.context(ring), entries, planes, bits)?;
+        self.called(step);
+        self.run_rgsw_fold(ring, entries, step.entries, planes, order, bits)
     }
 
     /// Runs [`RingOps::rgsw_fold`], for `count` entries a query.
@@ -288,8 +292,9 @@ pub trait RingOps: Memory {
         keys: &[&Self::Keys],
         batches: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<Self::Words>, OpsError> {
-        let pairs = check::ring::pack_pairs(self.context(ring), keys.len(), batches)?;
-        self.run_pack_pairs(ring, keys, batches, pairs)
+        let step = steps::pack_pairs::check(self.context(ring), keys.len(), batches)?;
+        self.called(step);
+        self.run_pack_pairs(ring, keys, batches, step.plaintexts / 2)
     }
 
     /// Runs [`RingOps::pack_pairs`], for `pairs` pairs a query.
@@ -324,7 +329,7 @@ pub trait RingOps: Memory {
         first: usize,
         sent: &[SentPoly],
     ) -> Result<Vec<Vec<u8>>, OpsError> {
-        check::ring::mod_switch(self.context(ring), polys, first, sent)?;
+        self.called(steps::mod_switch::check(self.context(ring), polys, first, sent)?);
         self.run_mod_switch(ring, polys, first, sent)
     }
 
@@ -336,4 +341,128 @@ pub trait RingOps: Memory {
         first: usize,
         sent: &[SentPoly],
     ) -> Result<Vec<Vec<u8>>, OpsError>;
+}
+
+/// Checks that keys have the rows and limbs of the parameter set.
+fn check_keys(ring: &RingContext, keys: &EvaluationKeys) -> Result<(), OpsError> {
+    let (step, params) = ("open_evaluation_keys", ring.params());
+    let words = ring.full().limbs() * ring.full().degree();
+    let check = |key: &KeySwitchKey, gadget: Gadget| {
+        OpsError::check_shape(step, "rows of a key", gadget.digits, key.rows.len())?;
+        key.rows.iter().try_for_each(|row| {
+            OpsError::check_shape(
+                step,
+                "words of a row",
+                2 * words,
+                row.a.words().len() + row.b.words().len(),
+            )
+        })
+    };
+    OpsError::check_shape(step, "levels", params.levels().len(), keys.levels.len())?;
+    keys.levels.iter().zip(params.levels()).try_for_each(|(key, gadget)| check(key, *gadget))?;
+    check(&keys.square, params.square_gadget())?;
+    keys.pack.iter().try_for_each(|rows| {
+        OpsError::check_shape(step, "rows of a packing key", params.pack_gadget().digits, rows.len())?;
+        rows.iter().try_for_each(|row| {
+            let words = row.a.words().len() + row.b.iter().map(|b| b.words().len()).sum::<usize>();
+            OpsError::check_shape(step, "words of a packing row", 3 * poly_words(ring), words)
+        })
+    })
+}
+
+impl<B: ByDefinition> RingOps for B {
+    type Ring = Arc<RingContext>;
+    type NttDb = NttTiledDb;
+    type Keys = EvaluationKeys;
+
+    fn open_ring(&self, context: Arc<RingContext>) -> Result<Arc<RingContext>, OpsError> {
+        Ok(context)
+    }
+
+    fn context<'a>(&self, ring: &'a Arc<RingContext>) -> &'a RingContext {
+        ring
+    }
+
+    fn ntt_tiling(&self, db: &NttTiledDb) -> NttTiling {
+        db.tiling()
+    }
+
+    fn run_open_ntt_db(&self, _ring: &Arc<RingContext>, db: NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Ok(db)
+    }
+
+    fn read_ntt_db(&self, _ring: &Arc<RingContext>, db: &NttTiledDb) -> Result<NttTiledDb, OpsError> {
+        Ok(db.clone())
+    }
+
+    fn run_open_evaluation_keys(
+        &self,
+        _ring: &Arc<RingContext>,
+        keys: EvaluationKeys,
+    ) -> Result<EvaluationKeys, OpsError> {
+        Ok(keys)
+    }
+
+    fn run_ntt_db(&self, ring: &Arc<RingContext>, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
+        Ok(steps::ntt_db::reference(ring, symbols))
+    }
+
+    fn run_expand(
+        &self,
+        ring: &Arc<RingContext>,
+        keys: &[&EvaluationKeys],
+        queries: &[RlweCiphertext],
+        rows: usize,
+        folds: usize,
+    ) -> Result<Vec<Expanded>, OpsError> {
+        let queries = queries.iter().zip(keys);
+        Ok(queries.map(|(query, keys)| self.define_expand(ring, keys, query, rows, folds)).collect())
+    }
+
+    fn run_rlwe_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        db: &NttTiledDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        Ok(selectors.iter().map(|selectors| self.define_rlwe_fold(ring, db, selectors)).collect())
+    }
+
+    fn run_rgsw_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        entries: &[&RlweBatch],
+        count: usize,
+        planes: usize,
+        order: EntryOrder,
+        bits: &[&[RlweBatch]],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        let index = |entry, plane| order.index(entry, plane, count, planes);
+        let queries = entries.iter().zip(bits);
+        let fold = |(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
+            self.define_rgsw_fold(ring, entries, count, planes, index, bits)
+        };
+        Ok(queries.map(fold).collect())
+    }
+
+    fn run_pack_pairs(
+        &self,
+        ring: &Arc<RingContext>,
+        keys: &[&EvaluationKeys],
+        batches: &[&RlweBatch],
+        pairs: usize,
+    ) -> Result<Vec<BatchWords>, OpsError> {
+        let batches = batches.iter().zip(keys);
+        Ok(batches.map(|(batch, keys)| self.define_pack_pairs(ring, keys, batch, pairs)).collect())
+    }
+
+    fn run_mod_switch(
+        &self,
+        ring: &Arc<RingContext>,
+        polys: &[&BatchWords],
+        first: usize,
+        sent: &[SentPoly],
+    ) -> Result<Vec<Vec<u8>>, OpsError> {
+        Ok(polys.iter().map(|polys| steps::mod_switch::reference(ring, polys, first, sent)).collect())
+    }
 }

@@ -33,6 +33,11 @@ impl SentPoly {
         [bits.a, bits.b].map(|bits| Self::whole(ring.degree(), bits))
     }
 
+    /// Returns the bytes of both halves of a ciphertext at the widths of an answer.
+    pub fn answer_bytes(ring: &RingParams) -> usize {
+        Self::halves(ring).iter().map(Self::bytes).sum()
+    }
+
     /// Bytes on the wire.
     pub fn bytes(&self) -> usize {
         packed_bytes(self.count, self.bits)

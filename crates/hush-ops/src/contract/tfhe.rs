@@ -1,14 +1,19 @@
 //! The steps of table look-ups in the manner of TFHE: what `tfhe` has beyond the steps over rings.
 
+use std::sync::Arc;
+
 use hush_he::{
     algorithms::ring_switch,
-    entities::{RingSwitchKey, TlweWords},
+    entities::{EvaluationKeys, RingSwitchKey, TlweWords},
+    params::RingContext,
 };
 use rayon::prelude::*;
 
 use super::{EntryOrder, Expanded, RingOps, RlweBatch, WordStore, ciphertext_words, poly_words};
 use crate::{
-    OpsError, check,
+    OpsError,
+    reference::ByDefinition,
+    steps,
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -25,7 +30,7 @@ pub trait TfheOps: RingOps {
     /// # Errors
     /// [`OpsError::Shape`] if degree or bits of a symbol are not those of the set, or a kept prime has more than 31 bits.
     fn open_symbols(&self, ring: &Self::Ring, db: SymbolDb) -> Result<Self::Symbols, OpsError> {
-        check::tfhe::symbols("open_symbols", self.context(ring), db.tiling())?;
+        steps::symbol_fold::check_db("open_symbols", self.context(ring), db.tiling())?;
         self.run_open_symbols(ring, db)
     }
 
@@ -52,7 +57,7 @@ pub trait TfheOps: RingOps {
         db: &Self::Symbols,
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
-        check::tfhe::symbol_fold(self.context(ring), self.symbol_tiling(db), selectors)?;
+        self.called(steps::symbol_fold::check(self.context(ring), self.symbol_tiling(db), selectors)?);
         self.run_symbol_fold(ring, db, selectors)
     }
 
@@ -84,17 +89,18 @@ pub trait TfheOps: RingOps {
         ciphertexts: &[&RlweBatch<Self::Words>],
         bits: &[&[RlweBatch<Self::Words>]],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
-        let (count, folds) = check::tfhe::rotate(self.context(ring), ciphertexts, bits)?;
+        let step = steps::rotate::check(self.context(ring), ciphertexts, bits)?;
+        self.called(step);
         let all = |batch: &&RlweBatch<Self::Words>| {
             let words = self.join(&[(&batch.words, 0..batch.words.len())])?;
             Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
         };
         let mut rotated = ciphertexts.iter().map(all).collect::<Result<Vec<_>, OpsError>>()?;
-        for fold in 0..if count == 0 { 0 } else { folds } {
+        for fold in 0..if step.count == 0 { 0 } else { step.bits } {
             let pairs = self.run_turn(ring, &rotated, 1 << fold)?;
             let round: Vec<_> = bits.iter().map(|bits| &bits[fold..=fold]).collect();
             let pairs: Vec<_> = pairs.iter().collect();
-            rotated = self.rgsw_fold(ring, &pairs, count, EntryOrder::EntryMajor, &round)?;
+            rotated = self.run_rgsw_fold(ring, &pairs, 2, step.count, EntryOrder::EntryMajor, &round)?;
         }
         Ok(rotated)
     }
@@ -130,7 +136,8 @@ pub trait TfheOps: RingOps {
         rows: usize,
         folds: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError> {
-        check::tfhe::private_key_switch(self.context(ring), keys.len(), queries, rows, folds)?;
+        let step = steps::private_key_switch::check(self.context(ring), keys.len(), queries, rows, folds)?;
+        self.called(step);
         self.run_private_key_switch(ring, keys, queries, rows)
     }
 
@@ -160,7 +167,7 @@ pub trait TfheOps: RingOps {
         ciphertexts: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<Vec<Vec<u64>>>, OpsError> {
         let context = self.context(ring);
-        check::tfhe::ring_switch(context, keys.len(), ciphertexts)?;
+        self.called(steps::ring_switch::check(context, keys.len(), ciphertexts)?);
         let firsts: Vec<_> =
             ciphertexts.iter().map(|batch| (&batch.words, 0..ciphertext_words(context))).collect();
         let joined = self.join(&firsts)?;
@@ -176,4 +183,52 @@ pub trait TfheOps: RingOps {
 
     /// What [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
     fn ring_switch_key<'a>(&self, keys: &'a Self::Keys) -> Option<&'a RingSwitchKey>;
+}
+
+impl<B: ByDefinition> TfheOps for B {
+    type Symbols = SymbolDb;
+
+    fn symbol_tiling(&self, db: &SymbolDb) -> SymbolTiling {
+        db.tiling()
+    }
+
+    fn run_open_symbols(&self, _: &Arc<RingContext>, db: SymbolDb) -> Result<SymbolDb, OpsError> {
+        Ok(db)
+    }
+
+    fn run_symbol_fold(
+        &self,
+        ring: &Arc<RingContext>,
+        db: &SymbolDb,
+        selectors: &[&RlweBatch],
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        self.run_rlwe_fold(ring, &steps::symbol_fold::evaluated(ring, db)?, selectors)
+    }
+
+    fn run_private_key_switch(
+        &self,
+        ring: &Arc<RingContext>,
+        keys: &[&EvaluationKeys],
+        queries: &[TlweWords],
+        rows: usize,
+    ) -> Result<Vec<Expanded>, OpsError> {
+        let switch = |(query, keys): (&TlweWords, &&EvaluationKeys)| {
+            let keys = keys.private.as_ref().expect("keys of a set of TLWE words");
+            steps::private_key_switch::on_host(ring, keys, query, rows)
+        };
+        Ok(queries.iter().zip(keys).map(switch).collect())
+    }
+
+    fn run_turn(
+        &self,
+        ring: &Arc<RingContext>,
+        batches: &[RlweBatch],
+        power: usize,
+    ) -> Result<Vec<RlweBatch>, OpsError> {
+        Ok(batches.iter().map(|batch| steps::rotate::turn(ring, batch, power)).collect())
+    }
+
+    fn ring_switch_key<'a>(&self, keys: &'a EvaluationKeys) -> Option<&'a RingSwitchKey> {
+        keys.switch.as_ref()
+    }
 }

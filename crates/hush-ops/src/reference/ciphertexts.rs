@@ -9,27 +9,27 @@ use hush_math::{
 use crate::contract::{RLWE_POLYS, RlweBatch};
 
 /// One ciphertext of a batch.
-pub(super) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
+pub(crate) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
     let (a, b) = words.split_at(words.len() / RLWE_POLYS);
     let poly = |words: &[u32]| Poly::<Eval>::from_words(words.to_vec(), ring.degree());
     RlweCiphertext { a: poly(a), b: poly(b) }
 }
 
 /// A batch of ciphertexts of one ring.
-pub(super) fn batch(ring: &Ring, ciphertexts: impl IntoIterator<Item = RlweCiphertext>) -> RlweBatch {
+pub(crate) fn batch(ring: &Ring, ciphertexts: impl IntoIterator<Item = RlweCiphertext>) -> RlweBatch {
     let ciphertext_words = RLWE_POLYS * ring.limbs() * ring.degree();
     let words = ciphertexts.into_iter().flat_map(|c| [c.a, c.b].map(Poly::into_words)).flatten().collect();
     RlweBatch { ciphertext_words, words }
 }
 
 /// `x += y`.
-pub(super) fn add(ring: &Ring, x: &mut RlweCiphertext, y: &RlweCiphertext) {
+pub(crate) fn add(ring: &Ring, x: &mut RlweCiphertext, y: &RlweCiphertext) {
     ring.add(&mut x.a, &y.a);
     ring.add(&mut x.b, &y.b);
 }
 
 /// `x -= y`.
-pub(super) fn sub(ring: &Ring, x: &mut RlweCiphertext, y: &RlweCiphertext) {
+pub(crate) fn sub(ring: &Ring, x: &mut RlweCiphertext, y: &RlweCiphertext) {
     ring.sub(&mut x.a, &y.a);
     ring.sub(&mut x.b, &y.b);
 }

@@ -10,7 +10,8 @@ use hush_he::params::RingParams;
 use hush_ops::{
     OpsError,
     contract::{EntryOrder, RingOps, RlweBatch},
-    path::{Step, StepShape},
+    path::Step,
+    steps::RgswFold,
 };
 
 use crate::page::Partial;
@@ -69,7 +70,7 @@ pub(crate) fn roots(entries: usize, units: &Range<usize>) -> usize {
 
 /// The step of a part's rounds, or of those in which the head makes one of `entries` roots.
 pub(crate) fn folds(ring: RingParams, entries: usize, planes: usize, parts: usize) -> Step {
-    Step::of_batch(StepShape::RgswFold { ring, entries, planes, parts })
+    Step::of_batch(RgswFold { ring, entries, planes, parts })
 }
 
 /// The step of the last rounds; none if there is one part, which plays them all.

@@ -13,7 +13,8 @@
 
 use hush_ops::{
     contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps, SentPoly},
-    path::{Step, StepShape},
+    path::Step,
+    steps::{Respond, RgswPowerFold},
 };
 use zeroize::Zeroizing;
 
@@ -34,9 +35,8 @@ impl ColumnPage for Colpack {
 
     fn path_behind(table: &ColumnTable) -> Vec<Step> {
         let (ring, shape) = (*table.params().ring(), table.pack_shape());
-        let fold = StepShape::RgswPowerFold { ring, shape };
-        let respond = StepShape::Respond { ring, plaintexts: table.answer_plaintexts() };
-        [fold, respond].map(Step::of_batch).to_vec()
+        let respond = Respond { ring, plaintexts: table.answer_plaintexts() };
+        vec![Step::of_batch(RgswPowerFold { ring, shape }), Step::of_batch(respond)]
     }
 
     /// They are folded: none travels.

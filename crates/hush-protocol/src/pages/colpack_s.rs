@@ -11,9 +11,9 @@
 //! Source: as [`crate::colpack`].
 
 use hush_ops::{
-    check,
     contract::{ChainPolys, ColumnOps, LweBatch, RingOps, Rounding, SentPoly, SentRows},
-    path::{Step, StepShape},
+    path::Step,
+    steps::{SendWords, chain_hint::residues},
 };
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -36,7 +36,7 @@ impl ColumnPage for ColpackS {
 
     fn path_behind(table: &ColumnTable) -> Vec<Step> {
         let bytes = sent(table).iter().map(SentRows::bytes).sum();
-        vec![Step::of_batch(StepShape::SendWords { rows: table.rows(), bytes })]
+        vec![Step::of_batch(SendWords { rows: table.rows(), bytes })]
     }
 
     /// Once: at the width of an answer. They travel as they are: nothing is folded, so that the backend has not seen them.
@@ -48,12 +48,7 @@ impl ColumnPage for ColpackS {
     ) -> Result<Vec<u8>, ProtocolError> {
         let (plaintexts, [mask, _]) =
             (table.pack_shape().plaintexts(), SentPoly::halves(table.params().ring()));
-        check::residues(
-            backend.context(ring),
-            "open_chain",
-            "words of masks below their primes",
-            &polys.masks,
-        )?;
+        residues(backend.context(ring), "open_chain", "words of masks below their primes", &polys.masks)?;
         let masks = backend.keep(polys.masks)?;
         let bytes = backend.mod_switch(ring, &[&masks], 0, &vec![mask; plaintexts])?.remove(0);
         check_length("masks of all plaintexts", plaintexts * mask.bytes(), bytes.len())?;

@@ -22,7 +22,8 @@ use hush_he::{
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{LweBatch, LweOps, Rounding, SentRows},
-    path::{Step, StepShape},
+    path::Step,
+    steps::{FoldOnline, LweFold, LweHint, ReinterpretLwe, SendWords},
     tiling::Tiling,
 };
 use zeroize::Zeroizing;
@@ -80,11 +81,11 @@ impl LwePage for Double {
         let online = Tiling::new(table.second_answer_rows(), table.shape().blocks);
         let rows = table.second_hint_rows() + table.second_answer_rows() * (1 + table.lwe().n());
         vec![
-            Step::of_batch(StepShape::LweFold { db: table.second_tiling() }),
-            Step::of_batch(StepShape::ReinterpretLwe { words: table.rows(), db: online }),
-            Step::of_batch(StepShape::FoldOnline { db: online }),
-            Step::of_batch(StepShape::LweHint { db: online, matrix: table.second_matrix(), parts: 1 }),
-            Step::of_batch(StepShape::SendWords { rows, bytes: table.answer_bytes() }),
+            Step::of_batch(LweFold { db: table.second_tiling() }),
+            Step::of_batch(ReinterpretLwe { words: table.rows(), db: online }),
+            Step::of_batch(FoldOnline { db: online }),
+            Step::of_batch(LweHint { db: online, matrix: table.second_matrix(), parts: 1 }),
+            Step::of_batch(SendWords { rows, bytes: table.answer_bytes() }),
         ]
     }
 

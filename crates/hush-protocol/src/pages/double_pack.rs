@@ -23,7 +23,8 @@ use std::ops::Range;
 use hush_he::{algorithms::decrypt_response, params::PackParams};
 use hush_ops::{
     contract::PackOps,
-    path::{Step, StepShape},
+    path::Step,
+    steps::{LiftHint, LweFold, LweHint, PackOnline, ReinterpretRlwe, Respond},
     tiling::Tiling,
 };
 use zeroize::Zeroizing;
@@ -58,18 +59,16 @@ impl PackPage for DoublePack {
         // The second hint is computed and packed a part at a time.
         let columns = second.plaintexts().min(table.second_part_columns());
         let parts = second.plaintexts().div_ceil(columns);
-        let online = [
-            StepShape::ReinterpretRlwe { ring, count: first.plaintexts(), db },
-            StepShape::LweFold { db },
-            StepShape::LweHint { db, matrix, parts },
-            StepShape::LiftHint { ring, n, columns, parts },
-        ];
-        // What is packed waits for that of all others.
-        let packed = [
-            StepShape::PackOnline { ring, hint: table.lifted_tiling(columns), rows: second.rows(), parts },
-            StepShape::Respond { ring, plaintexts: second.plaintexts() },
-        ];
-        online.map(Step::of_query).into_iter().chain(packed.map(Step::of_batch)).collect()
+        let hint = table.lifted_tiling(columns);
+        vec![
+            Step::of_query(ReinterpretRlwe { ring, count: first.plaintexts(), db }),
+            Step::of_query(LweFold { db }),
+            Step::of_query(LweHint { db, matrix, parts }),
+            Step::of_query(LiftHint { ring, n, columns, parts }),
+            // What is packed waits for that of all others.
+            Step::of_batch(PackOnline { ring, hint, rows: second.rows(), parts }),
+            Step::of_batch(Respond { ring, plaintexts: second.plaintexts() }),
+        ]
     }
 
     fn finish<B: PackOps>(

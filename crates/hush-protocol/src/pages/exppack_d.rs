@@ -21,7 +21,8 @@ use hush_he::{
 };
 use hush_ops::{
     contract::{LweBatch, PackOps, WordStore},
-    path::{Step, StepShape},
+    path::Step,
+    steps::{AddRlwe, FoldOnline, LiftHint, LweFold, LweHint, Pack, PackOnline, ReinterpretLwe, Respond},
     tiling::Tiling,
 };
 use zeroize::Zeroizing;
@@ -64,16 +65,16 @@ impl PackPage for ExppackD {
         let columns = table.online_columns().len();
         let hint = table.lifted_tiling(columns);
         vec![
-            Step::of_batch(StepShape::LweFold { db: table.second_tiling() }),
+            Step::of_batch(LweFold { db: table.second_tiling() }),
             // The rows of all queries are there before the first is packed.
-            Step::of_batch(StepShape::ReinterpretLwe { words: table.rows(), db }),
-            Step::of_batch(StepShape::FoldOnline { db }),
-            Step::of_batch(StepShape::LweHint { db, matrix, parts }),
-            Step::of_batch(StepShape::Pack { ring, hint: table.hint_tiling(), shape }),
-            Step::of_query(StepShape::LiftHint { ring, n, columns, parts }),
-            Step::of_query(StepShape::PackOnline { ring, hint, rows: shape.rows(), parts }),
-            Step::of_query(StepShape::AddRlwe { ring, count: columns }),
-            Step::of_batch(StepShape::Respond { ring, plaintexts: shape.plaintexts() }),
+            Step::of_batch(ReinterpretLwe { words: table.rows(), db }),
+            Step::of_batch(FoldOnline { db }),
+            Step::of_batch(LweHint { db, matrix, parts }),
+            Step::of_batch(Pack { ring, hint: table.hint_tiling(), shape }),
+            Step::of_query(LiftHint { ring, n, columns, parts }),
+            Step::of_query(PackOnline { ring, hint, rows: shape.rows(), parts }),
+            Step::of_query(AddRlwe { ring, count: columns }),
+            Step::of_batch(Respond { ring, plaintexts: shape.plaintexts() }),
         ]
     }
 

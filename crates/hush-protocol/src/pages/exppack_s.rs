@@ -14,10 +14,7 @@
 use std::ops::Range;
 
 use hush_he::params::PackParams;
-use hush_ops::{
-    contract::PackOps,
-    path::{Step, StepShape},
-};
+use hush_ops::{contract::PackOps, path::Step, steps::Respond};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -47,7 +44,7 @@ impl PackPage for ExppackS {
 
     fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
         let (ring, plaintexts) = (*table.params().ring(), table.first_shape().plaintexts());
-        vec![Step::of_batch(StepShape::Respond { ring, plaintexts })]
+        vec![Step::of_batch(Respond { ring, plaintexts })]
     }
 
     fn finish<B: PackOps>(

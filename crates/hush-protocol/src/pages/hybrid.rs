@@ -15,7 +15,8 @@ use std::ops::Range;
 use hush_he::params::PackParams;
 use hush_ops::{
     contract::{EntryOrder, LweBatch, PackOps},
-    path::{Step, StepShape},
+    path::Step,
+    steps::{Pack, Respond},
 };
 use zeroize::Zeroizing;
 
@@ -45,7 +46,7 @@ impl PackPage for Hybrid {
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         let (ring, shape) = (*table.params().ring(), table.part_shape(units));
         let hint = table.lifted_tiling(shape.plaintexts());
-        let pack = Step::of_batch(StepShape::Pack { ring, hint, shape });
+        let pack = Step::of_batch(Pack { ring, hint, shape });
         let folds = tournament::folds(ring, shape.entries(), shape.planes(), 1);
         let roots = tournament::roots(table.first_shape().entries(), units);
         (vec![pack, folds], roots * shape.planes() * ciphertext_words(&ring))
@@ -54,7 +55,7 @@ impl PackPage for Hybrid {
     fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step> {
         let (ring, first) = (*table.params().ring(), table.first_shape());
         let folds = tournament::last_folds(ring, first.entries(), first.planes(), parts);
-        let respond = Step::of_batch(StepShape::Respond { ring, plaintexts: first.planes() });
+        let respond = Step::of_batch(Respond { ring, plaintexts: first.planes() });
         folds.into_iter().chain([respond]).collect()
     }
 

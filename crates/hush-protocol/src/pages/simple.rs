@@ -22,7 +22,8 @@ use hush_he::{
 use hush_math::csprng::Csprng;
 use hush_ops::{
     contract::{LweBatch, LweOps, Rounding, SentRows},
-    path::{Step, StepShape},
+    path::Step,
+    steps::SendWords,
 };
 
 use crate::{
@@ -80,7 +81,7 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
     }
 
     fn path_behind(table: &LweTable) -> Vec<Step> {
-        vec![Step::of_batch(StepShape::SendWords { rows: table.rows(), bytes: table.answer_bytes() })]
+        vec![Step::of_batch(SendWords { rows: table.rows(), bytes: table.answer_bytes() })]
     }
 
     fn finish<B: LweOps>(

@@ -7,7 +7,10 @@ use hush_he::params::{
     INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256,
     LWE_N1280_STD3_2_PLAIN, ParameterSet,
 };
-use hush_ops::{path::StepShape, reference::Reference};
+use hush_ops::{
+    reference::Reference,
+    steps::{FoldOnline, LweFold, Pack, PackOnline, RlweFold, StepShape},
+};
 use hush_protocol::Protocol;
 
 use crate::support::{Recorder, Setup, filled, one, shape};
@@ -33,23 +36,20 @@ fn as_called(steps: impl IntoIterator<Item = StepShape>) -> Vec<StepShape> {
     let mut all: Vec<StepShape> = Vec::new();
     for step in steps {
         let step = match step {
-            StepShape::FoldOnline { db } => StepShape::LweFold { db },
+            StepShape::FoldOnline(FoldOnline { db }) => LweFold { db }.into(),
             // Rows of a pack differ by who owns the hint: rows that are packed at once are told by the hint's columns.
-            StepShape::Pack { ring, hint, .. } => StepShape::RlweFold { ring, db: hint },
-            StepShape::PackOnline { ring, hint, parts: 1, .. } => StepShape::RlweFold { ring, db: hint },
+            StepShape::Pack(Pack { ring, hint: db, .. })
+            | StepShape::PackOnline(PackOnline { ring, hint: db, parts: 1, .. }) => {
+                RlweFold { ring, db }.into()
+            }
             step => step,
         };
         match (all.last_mut(), step) {
-            (
-                Some(StepShape::SendWords { rows, bytes }),
-                StepShape::SendWords { rows: more_rows, bytes: more },
-            ) => {
-                *rows += more_rows;
-                *bytes += more;
+            (Some(StepShape::SendWords(sent)), StepShape::SendWords(more)) => {
+                sent.rows += more.rows;
+                sent.bytes += more.bytes;
             }
-            (Some(StepShape::Respond { plaintexts, .. }), StepShape::Respond { plaintexts: more, .. }) => {
-                *plaintexts += more;
-            }
+            (Some(StepShape::Respond(sent)), StepShape::Respond(more)) => sent.plaintexts += more.plaintexts,
             _ => all.push(step),
         }
     }

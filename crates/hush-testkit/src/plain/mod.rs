@@ -4,38 +4,32 @@
 mod column;
 mod ring;
 
-use std::ops::Range;
-
-use hush_he::entities::PublicMatrix;
-
+use hush_he::{
+    entities::{ColumnMasks, EvaluationKeys, RlweCiphertext},
+    params::RingContext,
+};
+use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
     OpsError,
-    contract::{BatchWords, HostMemory, LweBatch, LweOps, LweQueries, Rounding, SentRows},
-    reference::{PackByDefinition, Reference},
-    tiling::{TiledDb, Tiling},
+    contract::{
+        BatchWords, ChainPolys, ChainedHint, Expanded, HostMemory, LweBatch, LweQueries, PACK_BYTES,
+        PowerKeys, RlweBatch, ciphertext_words, poly_words,
+    },
+    ntt_tiling::NttTiledDb,
+    pack_shape::PackShape,
+    reference::ByDefinition,
+    tiling::TiledDb,
 };
 
-/// Index arithmetic only; the results equal [`Reference`]'s for every input.
+/// Index arithmetic only. A set without encryption has an LWE dimension of 1, so that the definitions of other steps cost little.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 
 impl HostMemory for Plain {}
 
-/// A set without encryption has an LWE dimension of 1, so that the definitions cost little.
-impl PackByDefinition for Plain {}
-
-impl LweOps for Plain {
-    type Db = TiledDb;
-
-    fn open_db(&self, db: TiledDb) -> Result<TiledDb, OpsError> {
-        Ok(db)
-    }
-
-    fn tiling(&self, db: &TiledDb) -> Tiling {
-        db.tiling()
-    }
-
-    fn run_lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> Result<LweBatch, OpsError> {
+impl ByDefinition for Plain {
+    /// Equals the definition for every input.
+    fn define_lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> LweBatch {
         let rows = db.tiling().rows();
         let mut words = vec![0u32; queries.batch() * rows];
         let nonzero = queries.words.iter().enumerate().filter(|&(_, &word)| word != 0);
@@ -45,35 +39,91 @@ impl LweOps for Plain {
                 *sum = sum.wrapping_add((db.at(r, c) as u32).wrapping_mul(*word));
             }
         }
-        Ok(LweBatch { rows, words: words.into() })
+        LweBatch { rows, words: words.into() }
     }
 
-    fn run_lwe_hint(
+    /// Reads the messages where the tree would take them from.
+    fn define_expand(
         &self,
-        db: &TiledDb,
-        a: &PublicMatrix,
-        rows: Range<usize>,
-    ) -> Result<BatchWords, OpsError> {
-        Reference.run_lwe_hint(db, a, rows)
+        ring: &RingContext,
+        _keys: &EvaluationKeys,
+        query: &RlweCiphertext,
+        rows: usize,
+        folds: usize,
+    ) -> Expanded {
+        ring::expand(ring, query, rows, folds)
     }
 
-    fn run_reinterpret_lwe(
-        &self,
-        words: &BatchWords,
-        queries: usize,
-        items: usize,
-        digits: usize,
-        cols: usize,
-    ) -> Result<TiledDb, OpsError> {
-        Reference.run_reinterpret_lwe(words, queries, items, digits, cols)
+    /// Touches only the rows that are selected.
+    fn define_rlwe_fold(&self, ring: &RingContext, db: &NttTiledDb, selectors: &RlweBatch) -> RlweBatch {
+        ring::fold(ring, db, selectors)
     }
 
-    fn run_send_words(
+    /// Picks by the bits.
+    fn define_rgsw_fold(
         &self,
-        words: &LweBatch,
-        sent: &[SentRows],
-        rounding: Rounding,
-    ) -> Result<Vec<Vec<u8>>, OpsError> {
-        Reference.run_send_words(words, sent, rounding)
+        ring: &RingContext,
+        entries: &RlweBatch,
+        count: usize,
+        planes: usize,
+        index: impl Fn(usize, usize) -> usize,
+        bits: &[RlweBatch],
+    ) -> RlweBatch {
+        let (entry, ciphertext_words) = (ring::entry_of_bits(ring, bits), ciphertext_words(ring));
+        let mut words = vec![0; planes * ciphertext_words];
+        for (plane, chosen) in words.chunks_exact_mut(ciphertext_words).enumerate() {
+            if entry < count {
+                chosen.copy_from_slice(entries.ciphertext(index(entry, plane)));
+            }
+        }
+        RlweBatch { ciphertext_words, words: words.into() }
+    }
+
+    fn define_pack_pairs(
+        &self,
+        ring: &RingContext,
+        _keys: &EvaluationKeys,
+        batch: &RlweBatch,
+        pairs: usize,
+    ) -> BatchWords {
+        let poly = poly_words(ring);
+        let body = |index| &batch.ciphertext(index)[poly..];
+        let pair = |pair| [&vec![0; poly], body(2 * pair), body(2 * pair + 1)].concat();
+        (0..pairs).flat_map(pair).collect()
+    }
+
+    /// Zeros: without a secret, masks mean nothing.
+    fn define_chain_hint(
+        &self,
+        ring: &RingContext,
+        _masks: &ColumnMasks,
+        hint: &[u32],
+    ) -> Result<ChainedHint, OpsError> {
+        let poly = vec![0; poly_words(ring)];
+        Ok(ChainedHint { columns: vec![0; PACK_BYTES * hint.len()], digit: poly.clone(), mask: poly })
+    }
+
+    /// Nothing is switched.
+    fn define_pack_columns(
+        &self,
+        _ring: &RingContext,
+        _columns: &TiledDb,
+        _chain: &(PackShape, ChainPolys),
+        folded: LweBatch,
+        _keys: &LweQueries,
+        _conjugations: &[&Poly<Coeff>],
+    ) -> LweBatch {
+        folded
+    }
+
+    /// A plane of the entry that the power of X names is taken as it is.
+    fn define_rgsw_power_fold(
+        &self,
+        ring: &RingContext,
+        (shape, _): &(PackShape, ChainPolys),
+        packed: &LweBatch,
+        powers: PowerKeys<'_>,
+    ) -> RlweBatch {
+        column::power_fold(ring, shape, packed, powers)
     }
 }

@@ -1,9 +1,6 @@
 //! The memory of tables whose hint is computed on a GPU.
 
-use hush_cuda::{
-    Cuda, CudaDb,
-    footprint::{lift_tile, matrix},
-};
+use hush_cuda::{Cuda, CudaDb, lift_tile_bytes, matrix_bytes};
 use hush_engine::{MemoryPlan, Part};
 use hush_he::entities::MatrixShape;
 use hush_ops::{
@@ -22,16 +19,18 @@ pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
     let db = Tiling::new(hint.rows, hint.matrix.cols());
     let mut parts = vec![
         Part { name: "database", bytes: CudaDb::bytes_for(db) },
-        Part { name: "matrix", bytes: matrix(&hint.matrix) },
+        Part { name: "matrix", bytes: matrix_bytes(&hint.matrix) },
     ];
     if let Some(second) = &hint.second {
         parts.push(Part { name: "second database", bytes: CudaDb::bytes_for(second.tiling) });
-        parts.push(Part { name: "second matrix", bytes: matrix(&second.matrix) });
+        parts.push(Part { name: "second matrix", bytes: matrix_bytes(&second.matrix) });
     }
     let rows = |rows| hint_rows(&hint.matrix, db, rows);
     let working = match hint.product {
         HintProduct::Download { .. } => rows(STEP_ROWS),
-        HintProduct::Lifted { ring, shape } => lift_tile(&ring, hint.matrix.n(), &shape) + rows(STEP_ROWS),
+        HintProduct::Lifted { ring, shape } => {
+            lift_tile_bytes(&ring, hint.matrix.n(), &shape) + rows(STEP_ROWS)
+        }
         HintProduct::Chained { params, .. } => {
             // As many at once as there is room for, but at least one: its hint, two matrices of residues, its columns.
             let ring = params.ring();

@@ -5,10 +5,7 @@ use hush_he::{
     codec::packed_bytes,
     entities::{PublicMatrix, PublicSeed},
 };
-use hush_ops::{
-    contract::{LweOps, Steps},
-    reference::Reference,
-};
+use hush_ops::contract::{LweOps, Steps};
 use hush_protocol::{
     descriptor::BlobRef,
     facts::{HintPlan, HintProduct, SecondDb},
@@ -117,7 +114,7 @@ impl<'a> HintStage<'a> {
         let stage = Stage { name, context: self.context, pieces: &words, journal: None, is_first: true };
         stage.run(|most| backends.iter().take(most).map(open).collect())?;
         let words = words.into_words().into();
-        let db = Reference.reinterpret_lwe(&words, 1, second.items, second.digits)?;
+        let db = self.context.cpu.reinterpret_lwe(&words, 1, second.items, second.digits)?;
         let mut file = writer.create_mapped(SECOND_DB_FILE, db.bytes().len())?;
         file.bytes().copy_from_slice(db.bytes());
         self.files.push(file.finish()?);

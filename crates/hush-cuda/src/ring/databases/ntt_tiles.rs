@@ -16,7 +16,7 @@ use crate::{
 /// Rows of a tile.
 pub const TILE_ROWS: usize = 32;
 /// Most columns of a tile.
-pub const MAX_WIDTH: usize = 64;
+pub(in crate::ring) const MAX_WIDTH: usize = 64;
 /// Most columns that polynomials are tiled with at once: padded to whole tiles, they are the third dimension of a grid.
 pub(crate) const MAX_POLY_COLUMNS: usize = MAX_GRID[2] / MAX_WIDTH * MAX_WIDTH;
 /// Bytes of a database that are on their way between layouts at once, for more than one group of slots.

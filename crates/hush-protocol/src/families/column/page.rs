@@ -15,7 +15,8 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
     contract::{ChainPolys, ColumnOps, LweBatch, LweQueries, RingOps, Steps, key_words},
-    path::{Content, Step, StepShape, pack_columns_tiling},
+    path::{Content, Step, pack_columns_tiling},
+    steps::{LweFold, PackColumns},
     tiling::{TiledDb, Tiling},
 };
 use rayon::prelude::*;
@@ -257,7 +258,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let shape = all.part(all.entries_rows(units).len());
         let db = Tiling::new(shape.rows(), table.shape().columns);
         let columns = pack_columns_tiling(&ring, shape.rows());
-        let steps = [StepShape::LweFold { db }, StepShape::PackColumns { ring, columns, shape }];
+        let pack = PackColumns { ring, columns, shape };
         // The masks are the head's.
         let digits = Content::Chain { ring, shape, folds: false };
         let file = |name, title, content| FileSpec { name, title, content };
@@ -266,7 +267,11 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             file(COLUMNS_FILE, "pack columns", Content::Bytes(columns)),
             file(CHAIN_FILE, "digits", digits),
         ];
-        PartFacts { files, steps: steps.map(Step::of_batch).to_vec(), words: shape.rows() }
+        PartFacts {
+            files,
+            steps: vec![Step::of_batch(LweFold { db }), Step::of_batch(pack)],
+            words: shape.rows(),
+        }
     }
 
     fn head(table: &ColumnTable, _: &[Range<usize>]) -> HeadFacts {

@@ -11,7 +11,8 @@ use hush_math::csprng::Csprng;
 use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries, Steps},
-    path::{Content, Step, StepShape},
+    path::{Content, Step},
+    steps::LweFold,
     tiling::{TILE_COLS, TiledDb, Tiling},
 };
 use serde_json::json;
@@ -212,7 +213,7 @@ impl<P: LwePage> Page for OverLwe<P> {
             true => Tiling::new(table.rows(), columns_of(table, units).len()),
             false => Tiling::new(rows_of(table, units).len(), table.shape().columns),
         };
-        let steps = vec![Step::of_batch(StepShape::LweFold { db })];
+        let steps = vec![Step::of_batch(LweFold { db })];
         let file = FileSpec { name: DB_FILE, title: "database", content: Content::Bytes(db) };
         PartFacts { files: vec![file], steps, words: db.rows() }
     }

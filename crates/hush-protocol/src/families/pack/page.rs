@@ -18,7 +18,8 @@ use hush_ops::{
     contract::{Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, Steps},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
-    path::{Content, Step, StepShape},
+    path::{Content, Step},
+    steps::{Expand, LweFold, Pack},
     tiling::{TiledDb, Tiling},
 };
 use serde_json::json;
@@ -60,7 +61,7 @@ pub trait PackPage: Send + Sync + 'static {
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         let (ring, shape) = (*table.params().ring(), table.part_shape(units));
         let hint = table.lifted_tiling(shape.plaintexts());
-        let pack = Step::of_batch(StepShape::Pack { ring, hint, shape });
+        let pack = Step::of_batch(Pack { ring, hint, shape });
         (vec![pack], shape.plaintexts() * ciphertext_words(&ring))
     }
 
@@ -286,7 +287,7 @@ impl<P: PackPage> Page for Packed<P> {
 
     fn opening(table: &PackTable) -> Vec<Step> {
         let (ring, rows) = (*table.params().ring(), table.params().lwe().n());
-        vec![Step::of_batch(StepShape::Expand { ring, rows, folds: table.folds() })]
+        vec![Step::of_batch(Expand { ring, rows, folds: table.folds() })]
     }
 
     fn part(table: &PackTable, units: &Range<usize>) -> PartFacts {
@@ -297,7 +298,7 @@ impl<P: PackPage> Page for Packed<P> {
             files.push(FileSpec { name: LIFTED_FILE, title: "hint", content: lifted });
         }
         let (behind, words) = P::part_behind(table, units);
-        let steps = [vec![Step::of_batch(StepShape::LweFold { db })], behind].concat();
+        let steps = [vec![Step::of_batch(LweFold { db })], behind].concat();
         PartFacts { files, steps, words }
     }
 

@@ -20,7 +20,8 @@ use hush_math::{constant_time::equal_mask, csprng::Csprng};
 use hush_ops::{
     contract::{EntryOrder, Expanded, RlweBatch, Steps},
     ntt_tiling::NttTiledDb,
-    path::{Content, Step, StepShape},
+    path::{Content, Step},
+    steps::{Expand, PrivateKeySwitch, Respond, RingSwitch, RlweFold, Rotate, SymbolFold},
     symbol_tiling::SymbolDb,
 };
 use serde_json::json;
@@ -207,11 +208,10 @@ impl<P: RingPage> Page for OverRing<P> {
 
     fn opening(table: &RingTable) -> Vec<Step> {
         let (ring, rows, folds) = (*table.ring(), table.shape().columns, table.bits());
-        let expand = match ring.tlwe() {
-            None => StepShape::Expand { ring, rows, folds },
-            Some(_) => StepShape::PrivateKeySwitch { ring, rows, folds },
-        };
-        vec![Step::of_batch(expand)]
+        vec![match ring.tlwe() {
+            None => Step::of_batch(Expand { ring, rows, folds }),
+            Some(_) => Step::of_batch(PrivateKeySwitch { ring, rows, folds }),
+        }]
     }
 
     fn part(table: &RingTable, units: &Range<usize>) -> PartFacts {
@@ -222,14 +222,14 @@ impl<P: RingPage> Page for OverRing<P> {
         let (fold, file) = match table.form() {
             DbForm::Evaluation => {
                 let db = table.part_tiling(units.len());
-                (StepShape::RlweFold { ring, db }, Content::Eval(db))
+                (Step::of_batch(RlweFold { ring, db }), Content::Eval(db))
             }
             DbForm::Symbols => {
                 let db = table.part_symbol_tiling(units.len());
-                (StepShape::SymbolFold { ring, db, parts }, Content::Symbols { ring, db })
+                (Step::of_batch(SymbolFold { ring, db, parts }), Content::Symbols { ring, db })
             }
         };
-        let steps = vec![Step::of_batch(fold), tournament::folds(ring, units.len(), planes, parts)];
+        let steps = vec![fold, tournament::folds(ring, units.len(), planes, parts)];
         let roots: usize = pieces.iter().map(|piece| tournament::roots(table.entries(), piece)).sum();
         let words = roots * planes * ciphertext_words(&ring);
         let file = FileSpec { name: DB_FILE, title: "database", content: file };
@@ -240,14 +240,13 @@ impl<P: RingPage> Page for OverRing<P> {
         let (ring, planes) = (*table.ring(), table.planes());
         let pieces: Vec<_> = parts.iter().flat_map(|units| Self::pieces(table, units)).collect();
         let folds = tournament::last_folds(ring, table.entries(), planes, &pieces);
-        let rotate = StepShape::Rotate { ring, count: planes, bits: table.rotations() };
+        let rotate = Step::of_batch(Rotate { ring, count: planes, bits: table.rotations() });
         let answer = match table.switch() {
-            Some(_) => StepShape::RingSwitch { ring },
-            None => StepShape::Respond { ring, plaintexts: planes },
+            Some(_) => Step::of_batch(RingSwitch { ring }),
+            None => Step::of_batch(Respond { ring, plaintexts: planes }),
         };
         let rotate = (table.rotations() > 0).then_some(rotate);
-        let answer = rotate.into_iter().chain([answer]).map(Step::of_batch);
-        HeadFacts { files: Vec::new(), steps: folds.into_iter().chain(answer).collect() }
+        HeadFacts { files: Vec::new(), steps: folds.into_iter().chain(rotate).chain([answer]).collect() }
     }
 
     fn client(table: &RingTable, given: &Given) -> Result<Client, ProtocolError> {

@@ -12,11 +12,52 @@ use hush_math::{
 
 use crate::{
     OpsError,
-    contract::{BALANCED_HALVES, ChainedHint, PACK_BYTES},
+    contract::{BALANCED_HALVES, ChainPolys, ChainedHint, PACK_BYTES, poly_words},
+    pack_shape::PackShape,
 };
 
-/// As [`crate::contract::ColumnOps::chain_hint`], for one hint.
-pub(super) fn chain_hint(
+/// Checks that a hint of `words` words has 1 to N rows of N, and that there is one digit.
+pub(crate) fn check(ring: &RingContext, words: usize) -> Result<(), OpsError> {
+    let (step, degree) = ("chain_hint", ring.kept().degree());
+    OpsError::check_shape(step, "digits of the gadget", 1, ring.params().fold_gadget().digits)?;
+    let rows = (words / degree).clamp(1, degree);
+    OpsError::check_shape(step, "words of the hint", rows * degree, words)
+}
+
+/// Checks that there are polynomials for every plaintext, of canonical words, and that powers of X tell the entries apart.
+pub(crate) fn check_polys(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
+    let step = "open_chain";
+    OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
+    let (entries, words) = (shape.entries(), shape.plaintexts() * poly_words(ring));
+    OpsError::check_shape(step, "words of digits", words, polys.digits.len())?;
+    if !polys.masks.is_empty() {
+        OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
+        OpsError::check_shape(step, "words of masks", words, polys.masks.len())?;
+    }
+    residues(ring, step, "words of digits below their primes", &polys.digits)?;
+    residues(ring, step, "words of masks below their primes", &polys.masks)
+}
+
+/// Checks that all words of polynomials are below their primes.
+///
+/// # Errors
+/// [`OpsError::Shape`] for `what` with their number if some are not.
+pub fn residues(
+    ring: &RingContext,
+    step: &'static str,
+    what: &'static str,
+    words: &[u32],
+) -> Result<(), OpsError> {
+    let limbs = words.chunks(ring.kept().degree()).zip(ring.kept().moduli().iter().cycle());
+    let canonical = limbs.map(|(limb, p)| limb.iter().filter(|&&word| word < p.value()).count()).sum();
+    OpsError::check_shape(step, what, words.len(), canonical)
+}
+
+/// Switches one hint.
+///
+/// # Errors
+/// [`OpsError::PackColumns`] if an entry does not fit.
+pub(crate) fn reference(
     context: &RingContext,
     masks: &ColumnMasks,
     hint: &[u32],

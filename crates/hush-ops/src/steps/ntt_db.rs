@@ -2,8 +2,16 @@
 
 use hush_he::params::RingContext;
 
+use crate::OpsError;
+
+/// Checks that there are whole plaintexts.
+pub(crate) fn check(ring: &RingContext, symbols: &[u32]) -> Result<(), OpsError> {
+    let degree = ring.params().degree();
+    OpsError::check_shape("ntt_db", "symbols", symbols.len() / degree * degree, symbols.len())
+}
+
 /// Lifts symbols to `-t/2..t/2`, and transforms them plaintext by plaintext.
-pub(super) fn ntt_db(ring: &RingContext, symbols: &[u32]) -> Vec<u32> {
+pub(crate) fn reference(ring: &RingContext, symbols: &[u32]) -> Vec<u32> {
     let bits = ring.params().plaintext_bits();
     let centred = |&symbol: &u32| (((symbol << (32 - bits)) as i32) >> (32 - bits)) as u32;
     let plaintexts = symbols.chunks_exact(ring.params().degree());

@@ -1,0 +1,56 @@
+//! Ciphertexts added to others.
+
+use hush_he::params::{RingContext, RingParams};
+
+use super::{Made, Maker, StepKind, Work, ciphertext_bytes};
+use crate::{
+    OpsError,
+    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
+};
+
+/// `add_rlwe`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AddRlwe {
+    /// The RLWE set.
+    pub ring: RingParams,
+    /// Ciphertexts that are added.
+    pub count: usize,
+}
+
+impl StepKind for AddRlwe {
+    fn work(&self, batch: usize) -> Work {
+        Work { bytes: ciphertext_bytes(&self.ring, (batch * self.count) as f64), ..Work::default() }
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let (backend, on) = (make.backend, make.open(&self.ring)?);
+        let (mut sum, part) = (make.ciphertexts(&on, self.count)?, make.ciphertexts(&on, self.count)?);
+        Ok(make.one_by_one(move || backend.add_rlwe(&on.ring, &mut sum, 0, &part)))
+    }
+}
+
+/// Checks that there are ciphertexts to add to.
+pub(crate) fn check<W: WordStore>(
+    ring: &RingContext,
+    sum: &RlweBatch<W>,
+    first: usize,
+    part: &RlweBatch<W>,
+) -> Result<AddRlwe, OpsError> {
+    let (step, words) = ("add_rlwe", ciphertext_words(ring));
+    OpsError::check_shape(step, "words of a ciphertext", words, sum.ciphertext_words)?;
+    OpsError::check_shape(step, "words of a ciphertext", words, part.ciphertext_words)?;
+    OpsError::check_shape(step, "first ciphertext", first.min(sum.count()), first)?;
+    let room = sum.words.len() - first * words;
+    OpsError::check_shape(step, "words to add", part.words.len().min(room), part.words.len())?;
+    Ok(AddRlwe { ring: *ring.params(), count: part.count() })
+}
+
+/// Adds in place.
+pub(crate) fn reference(ring: &RingContext, sum: &mut RlweBatch, first: usize, part: &RlweBatch) {
+    let kept = ring.kept();
+    let limbs = sum.words[first * sum.ciphertext_words..].chunks_exact_mut(kept.degree());
+    for (index, (sum, part)) in limbs.zip(part.words.chunks_exact(kept.degree())).enumerate() {
+        let p = kept.moduli()[index % kept.limbs()];
+        sum.iter_mut().zip(part).for_each(|(sum, &part)| *sum = p.add(*sum, part));
+    }
+}

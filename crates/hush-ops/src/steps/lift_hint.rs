@@ -1,0 +1,108 @@
+//! A hint to evaluation form.
+
+use std::ops::Range;
+
+use hush_he::params::{RingContext, RingParams};
+
+use super::{Made, Maker, StepKind, Work, ntt_db, poly_bytes, random_words};
+use crate::{
+    OpsError,
+    contract::{Steps, round_word_up},
+    ntt_tiling::{NttTiledDb, NttTiling},
+    pack_shape::PackShape,
+};
+
+/// `lift_hint` of a hint that is the query's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LiftHint {
+    /// The RLWE set.
+    pub ring: RingParams,
+    /// The LWE dimension.
+    pub n: usize,
+    /// Plaintexts that are lifted at once.
+    pub columns: usize,
+    /// How often.
+    pub parts: usize,
+}
+
+impl StepKind for LiftHint {
+    /// A row of the hint is n words, a coefficient of n polynomials.
+    fn work(&self, batch: usize) -> Work {
+        let polys = (batch * self.n * self.columns * self.parts) as f64;
+        let words = polys * (size_of::<u32>() * self.ring.degree()) as f64;
+        Work {
+            operand_bytes: words + polys * poly_bytes(&self.ring) as f64,
+            transforms: polys * self.ring.kept_limbs() as f64,
+            ..Work::default()
+        }
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let (Self { ring, n, columns, parts }, backend) = (*self, make.backend);
+        let (on, rows) = (make.open(&ring)?, columns * ring.degree());
+        let shape = PackShape::new(ring.degree(), rows, rows)?;
+        let hint = backend.keep(random_words(rows * n))?;
+        let lift = move || backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop);
+        Ok(make.one_by_one(move || (0..parts).try_for_each(|_| lift())))
+    }
+}
+
+/// Checks that the columns are in the shape, the shape in the ring, and that the hint of `hint` words has n for every row.
+pub(crate) fn check(
+    ring: &RingContext,
+    hint: usize,
+    n: usize,
+    shape: &PackShape,
+    columns: &Range<usize>,
+) -> Result<LiftHint, OpsError> {
+    let step = "lift_hint";
+    check_columns(step, ring, shape, columns)?;
+    let rows = shape.rows_of(columns.clone()).len();
+    OpsError::check_shape(step, "words of the hint", rows * n, hint)?;
+    Ok(LiftHint { ring: *ring.params(), n, columns: columns.len(), parts: 1 })
+}
+
+/// Checks that the columns are in the shape, and the shape in the ring.
+pub(super) fn check_columns(
+    step: &'static str,
+    ring: &RingContext,
+    shape: &PackShape,
+    columns: &Range<usize>,
+) -> Result<(), OpsError> {
+    OpsError::check_shape(step, "degree", ring.params().degree(), shape.degree())?;
+    let bits = ring.params().plaintext_bits();
+    OpsError::check_shape(step, "plaintext bits", bits.min(u32::BITS - 1) as usize, bits as usize)?;
+    OpsError::check_shape(step, "end of the columns", columns.end.min(shape.plaintexts()), columns.end)?;
+    OpsError::check_shape(step, "start of the columns", columns.start.min(columns.end), columns.start)
+}
+
+/// Lifts the hint.
+///
+/// # Errors
+/// [`OpsError::Shape`] if n is more than a tiling has rows.
+pub(crate) fn reference(
+    ring: &RingContext,
+    hint: &[u32],
+    n: usize,
+    shape: &PackShape,
+    columns: Range<usize>,
+) -> Result<NttTiledDb, OpsError> {
+    let tiling = NttTiling::new(shape.degree(), ring.kept().limbs(), n, columns.len())?;
+    let first = shape.rows_of(columns.clone()).start;
+    let mut polys = Vec::with_capacity(n * columns.len() * tiling.poly_words());
+    for i in 0..n {
+        for column in columns.clone() {
+            let words = shape.plaintext_rows(column).map(|row| hint[(row - first) * n + i]);
+            polys.extend(lift(ring, words));
+        }
+    }
+    Ok(NttTiledDb::from_polys(tiling, &polys))
+}
+
+/// Returns the polynomial of `words`, rounded to the plaintext modulus, in evaluation form.
+pub(super) fn lift(ring: &RingContext, words: impl Iterator<Item = u32>) -> Vec<u32> {
+    let bits = ring.params().plaintext_bits();
+    let mut symbols: Vec<u32> = words.map(|word| round_word_up(word, bits)).collect();
+    symbols.resize(ring.params().degree(), 0);
+    ntt_db::reference(ring, &symbols)
+}

@@ -1,0 +1,90 @@
+//! The hint of SimplePIR: the database times the public matrix.
+
+use std::ops::Range;
+
+use hush_he::entities::{MatrixShape, PublicMatrix, PublicSeed};
+
+use super::{Made, Maker, StepKind, Work, fold};
+use crate::{
+    OpsError,
+    contract::Steps,
+    tiling::{GROUP_ROWS, TiledDb, Tiling},
+};
+
+/// `lwe_hint` of a database that is the query's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LweHint {
+    /// Rows x columns.
+    pub db: Tiling,
+    /// Columns x n.
+    pub matrix: MatrixShape,
+    /// Parts of the rows, done one after another.
+    pub parts: usize,
+}
+
+impl StepKind for LweHint {
+    /// The matrix is expanded from its seed: its columns are the vectors.
+    fn work(&self, batch: usize) -> Work {
+        fold(self.db, (batch * self.matrix.n()) as f64)
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let (backend, db) = (make.backend, self.db.times(make.batch));
+        let (rows, db) = (0..db.rows(), make.operands.db(backend, db)?);
+        let matrix = PublicMatrix::new(PublicSeed([1; 32]), self.matrix);
+        Ok(Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop)))
+    }
+}
+
+/// Checks that A has a row for every database column, and that `rows` starts at a group and ends at one or at the last row.
+pub(crate) fn check(db: Tiling, a: &PublicMatrix, rows: &Range<usize>) -> Result<LweHint, OpsError> {
+    let step = "lwe_hint";
+    OpsError::check_shape(step, "rows of A", db.cols(), a.cols())?;
+    let end = rows.end.min(db.rows());
+    OpsError::check_shape(step, "end of the row range", end, rows.end)?;
+    let start = rows.start.min(end);
+    OpsError::check_shape(step, "start of the row range", start / GROUP_ROWS * GROUP_ROWS, rows.start)?;
+    let whole = if end == db.rows() { end } else { end / GROUP_ROWS * GROUP_ROWS };
+    OpsError::check_shape(step, "end of the row range", whole, rows.end)?;
+    Ok(LweHint { db, matrix: *a.shape(), parts: 1 })
+}
+
+/// Returns `out[r][i] = sum_c db[r][c] * A[c][i] mod 2^32` for the rows `r` in `rows`.
+pub(crate) fn reference(db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Vec<u32> {
+    let n = a.n();
+    let mut out = vec![0u32; rows.len() * n];
+    let mut a_row = vec![0u32; n];
+    for c in 0..a.cols() {
+        a.row_into(c, &mut a_row);
+        for (r, out_row) in rows.clone().zip(out.chunks_exact_mut(n.max(1))) {
+            let byte = db.at(r, c) as u32;
+            for i in 0..n {
+                out_row[i] = out_row[i].wrapping_add(byte.wrapping_mul(a_row[i]));
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_he::entities::{MatrixDomain, MatrixStructure};
+
+    use super::*;
+
+    #[test]
+    fn row_ranges_are_whole_groups() {
+        let tiling = Tiling::new(1300, 100);
+        let shape = |cols| MatrixShape::new(MatrixDomain::First, MatrixStructure::Plain, cols, 8);
+        let matrix = |cols| PublicMatrix::new(PublicSeed([1; 32]), shape(cols));
+        for good in [0..512, 512..1024, 0..1300, 1024..1300, 0..0, 512..512, 1024..1024] {
+            assert!(check(tiling, &matrix(100), &good).is_ok(), "{good:?}");
+        }
+        for (start, end) in [(1, 512), (0, 511), (0, 1301), (512, 2048), (512, 0), (1536, 1300), (2048, 2048)]
+        {
+            let bad = start..end;
+            assert!(check(tiling, &matrix(100), &bad).is_err(), "{bad:?}");
+        }
+        assert!(check(tiling, &matrix(99), &(0..512)).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! The steps, a file each: the shape of its operands, what it refuses, its work, its definition on the host, and operands to time
+//! it on. The methods that do the steps are in the [contract](crate::contract).
+//!
+//! The registry at the end is the only list of steps. Steps that no path has (those of builds) have a file alone. The folder is
+//! flat with more than fifteen files, because a step is found by its name.
+
+use std::ops::Deref;
+
+use hush_he::params::RingParams;
+
+use crate::contract::Steps;
+
+pub(crate) mod add_rlwe;
+pub(crate) mod band_solve;
+pub mod chain_hint;
+pub mod expand;
+pub(crate) mod lift_hint;
+pub(crate) mod lwe_fold;
+pub(crate) mod lwe_hint;
+pub(crate) mod mod_switch;
+pub(crate) mod ntt_db;
+pub(crate) mod pack;
+pub(crate) mod pack_columns;
+pub(crate) mod pack_pairs;
+pub mod private_key_switch;
+pub(crate) mod reinterpret_lwe;
+pub(crate) mod reinterpret_rlwe;
+pub(crate) mod respond;
+pub(crate) mod rgsw_fold;
+pub(crate) mod rgsw_power_fold;
+pub(crate) mod ring_switch;
+pub mod rlwe_fold;
+pub(crate) mod rotate;
+pub mod sample;
+pub(crate) mod send_words;
+pub(crate) mod symbol_fold;
+mod work;
+
+use mod_switch::switched;
+use pack_columns::check_rows;
+use rgsw_fold::check_bits;
+use sample::{Made, Maker, random_queries, random_words, residues};
+pub use work::{Work, poly_bytes};
+use work::{ciphertext_bytes, external_products, fold, selected, switch_transforms, switches};
+
+/// What a step says of itself, for the shape that it is.
+pub trait StepKind {
+    /// Whether it is done when a query is opened: once, however many segments are asked with it.
+    fn opens_queries(&self) -> bool {
+        false
+    }
+
+    /// Whether a batch reads a database once, so that larger batches cost less a query.
+    fn scans(&self) -> bool {
+        false
+    }
+
+    /// Returns what the step does for `batch` queries.
+    fn work(&self, batch: usize) -> Work;
+
+    /// Makes the step with operands of its shape.
+    ///
+    /// # Errors
+    /// If the backend cannot hold them.
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b>
+    where
+        Self: Sized;
+}
+
+/// What a backend takes of its memory for a step: bounds, stated beside the code that allocates.
+pub trait StepFootprint<S> {
+    /// Queries that one pass of the step takes at most, if they are fewer than those of all others.
+    const LARGEST_BATCH: usize = usize::MAX;
+
+    /// Bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what is there anyway
+    /// (databases, keys) nothing is counted.
+    fn footprint(step: &S, batch: usize) -> usize;
+}
+
+/// Declares the shape of every step, and hands what is asked of a shape to its step. A shape that has an RLWE set names its field.
+macro_rules! registry {
+    ($($module:ident: $($Step:ident $(($ring:ident))?),+;)+) => {
+        $($(pub use $module::$Step;)+)+
+
+        /// A step of the contract with the shapes of its operands, for one query; a batch has as many of each.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[allow(missing_docs, reason = "each is the step of its name")]
+        pub enum StepShape { $($($Step($Step),)+)+ }
+
+        $($(impl From<$Step> for StepShape {
+            fn from(step: $Step) -> Self {
+                Self::$Step(step)
+            }
+        })+)+
+
+        impl Deref for StepShape {
+            type Target = dyn StepKind;
+
+            fn deref(&self) -> &Self::Target {
+                match self { $($(Self::$Step(step) => step,)+)+ }
+            }
+        }
+
+        impl StepShape {
+            /// Returns the step's name in the contract.
+            pub fn name(&self) -> &'static str {
+                match self { $($(Self::$Step(_) => stringify!($module),)+)+ }
+            }
+
+            /// Returns the RLWE set; `None` for steps over LWE.
+            pub fn ring(&self) -> Option<&RingParams> {
+                match self { $($(Self::$Step(_step) => None$(.or(Some(&_step.$ring)))?,)+)+ }
+            }
+
+            /// [`StepKind::sample`].
+            pub fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+                match self { $($(Self::$Step(step) => step.sample(make),)+)+ }
+            }
+
+            /// [`StepFootprint::footprint`].
+            pub fn footprint<B: StepFootprints>(&self, batch: usize) -> usize {
+                match self { $($(Self::$Step(step) => B::footprint(step, batch),)+)+ }
+            }
+
+            /// [`StepFootprint::LARGEST_BATCH`].
+            pub fn largest_batch<B: StepFootprints>(&self) -> usize {
+                match self { $($(Self::$Step(_) => <B as StepFootprint<$Step>>::LARGEST_BATCH,)+)+ }
+            }
+        }
+
+        /// The footprints of all steps.
+        pub trait StepFootprints: $($(StepFootprint<$Step> +)+)+ {}
+
+        impl<B: $($(StepFootprint<$Step> +)+)+> StepFootprints for B {}
+    };
+}
+
+registry! {
+    add_rlwe: AddRlwe(ring);
+    expand: Expand(ring);
+    lift_hint: LiftHint(ring);
+    lwe_fold: LweFold, FoldOnline;
+    lwe_hint: LweHint;
+    pack: Pack(ring), PackOnline(ring);
+    pack_columns: PackColumns(ring);
+    private_key_switch: PrivateKeySwitch(ring);
+    reinterpret_lwe: ReinterpretLwe;
+    reinterpret_rlwe: ReinterpretRlwe(ring);
+    respond: Respond(ring);
+    rgsw_fold: RgswFold(ring);
+    rgsw_power_fold: RgswPowerFold(ring);
+    ring_switch: RingSwitch(ring);
+    rlwe_fold: RlweFold(ring);
+    rotate: Rotate(ring);
+    send_words: SendWords;
+    symbol_fold: SymbolFold(ring);
+}

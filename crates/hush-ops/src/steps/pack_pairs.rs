@@ -1,0 +1,54 @@
+//! Two ciphertexts to one mask and two bodies.
+
+use hush_he::{algorithms::decompose, entities::EvaluationKeys, params::RingContext};
+use hush_math::poly::Poly;
+
+use super::respond::Respond;
+use crate::{
+    OpsError,
+    contract::{BatchWords, RlweBatch, WordStore, ciphertext_words},
+    reference::ciphertexts::ciphertext,
+};
+
+/// Checks that there are as many keys, and whole ciphertexts in each batch, of a set that packs pairs. An odd last one is left out.
+pub(crate) fn check<W: WordStore>(
+    ring: &RingContext,
+    keys: usize,
+    batches: &[&RlweBatch<W>],
+) -> Result<Respond, OpsError> {
+    let (step, digits) = ("pack_pairs", ring.params().pack_gadget().digits);
+    OpsError::check_shape(step, "digits of the gadget", digits.max(1), digits)?;
+    OpsError::check_shape(step, "clients' keys", batches.len(), keys)?;
+    let words = ciphertext_words(ring);
+    let count = batches.first().map_or(0, |batch| batch.words.len() / words);
+    for batch in batches {
+        OpsError::check_shape(step, "words of a ciphertext", words, batch.ciphertext_words)?;
+        OpsError::check_shape(step, "words of all ciphertexts", count * words, batch.words.len())?;
+    }
+    Ok(Respond { ring: *ring.params(), plaintexts: count / 2 * 2 })
+}
+
+/// Packs the pairs of one query.
+pub(crate) fn reference(
+    ring: &RingContext,
+    keys: &EvaluationKeys,
+    batch: &RlweBatch,
+    pairs: usize,
+) -> BatchWords {
+    (0..pairs).flat_map(|pair| pack_pair(ring, keys, batch, 2 * pair)).collect()
+}
+
+/// Returns three polynomials of the ciphertexts `first` and `first + 1`.
+fn pack_pair(ring: &RingContext, keys: &EvaluationKeys, batch: &RlweBatch, first: usize) -> Vec<u32> {
+    let (kept, gadget) = (ring.kept(), ring.params().pack_gadget());
+    let [x, y] = [first, first + 1].map(|index| ciphertext(kept, batch.ciphertext(index)));
+    let (mut a, mut b) = (kept.zero(), [x.b, y.b]);
+    for (a_i, rows) in [x.a, y.a].iter().zip(&keys.pack) {
+        for (digit, row) in decompose(kept, a_i, gadget).iter().zip(rows) {
+            kept.mul_add(&mut a, digit, &row.a);
+            b.iter_mut().zip(&row.b).for_each(|(b, row)| kept.mul_add(b, digit, row));
+        }
+    }
+    let [b0, b1] = b;
+    [a, b0, b1].into_iter().flat_map(Poly::into_words).collect()
+}

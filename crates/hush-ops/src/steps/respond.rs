@@ -1,0 +1,62 @@
+//! An answer of ciphertexts: `pack_pairs` where the ring packs pairs, then `mod_switch`.
+
+use hush_he::params::RingParams;
+
+use super::{Made, Maker, StepKind, Work, poly_bytes, switch_transforms, switches};
+use crate::contract::{SentPoly, Steps};
+
+/// `pack_pairs` and `mod_switch`: what is left becomes an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Respond {
+    /// The RLWE set.
+    pub ring: RingParams,
+    /// Plaintexts of an answer.
+    pub plaintexts: usize,
+}
+
+impl Respond {
+    /// Pairs of plaintexts that are packed.
+    fn pairs(&self) -> usize {
+        if self.ring.packs_pairs() { self.plaintexts / 2 } else { 0 }
+    }
+}
+
+impl StepKind for Respond {
+    /// A pair takes a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
+    /// polynomials are read, and three written.
+    fn work(&self, batch: usize) -> Work {
+        let (ring, queries) = (&self.ring, batch as f64);
+        let (limbs, digits) = (ring.kept_limbs(), ring.pack_gadget().digits);
+        let pairs_of_all = queries * self.pairs() as f64;
+        let sums = 3.0 * pairs_of_all * (limbs * ring.degree()) as f64;
+        let packed = Work {
+            operand_bytes: 7.0 * pairs_of_all * poly_bytes(ring) as f64,
+            transforms: 2.0 * pairs_of_all * switch_transforms(limbs, digits) as f64,
+            products: sums * 2.0 * digits as f64,
+            sums,
+            ..Work::default()
+        };
+        packed + switches(ring, queries * (2 * self.plaintexts - self.pairs()) as f64)
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let &Maker { backend, batch, .. } = make;
+        let on = make.open(&self.ring)?;
+        let (ciphertexts, [a, b]) = (make.of_each(&on, self.plaintexts)?, SentPoly::halves(&self.ring));
+        let keys = if self.ring.packs_pairs() { Some(on.keys()?) } else { None };
+        // Pairs become three polynomials each; what is left is switched as it is.
+        let pairs = self.pairs();
+        let of_pairs = [a, b, b].repeat(pairs);
+        let of_others = [a, b].repeat(self.plaintexts - 2 * pairs);
+        Ok(Box::new(move || {
+            let batches: Vec<_> = ciphertexts.iter().collect();
+            if let Some(keys) = &keys {
+                let packed = backend.pack_pairs(&on.ring, &vec![keys; batch], &batches)?;
+                let packed: Vec<_> = packed.iter().collect();
+                backend.mod_switch(&on.ring, &packed, 0, &of_pairs)?;
+            }
+            let words: Vec<_> = batches.iter().map(|batch| &batch.words).collect();
+            backend.mod_switch(&on.ring, &words, 4 * pairs, &of_others).map(drop)
+        }))
+    }
+}

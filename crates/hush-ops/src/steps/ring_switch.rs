@@ -1,0 +1,54 @@
+//! A ciphertext to a small ring.
+
+use hush_he::params::{RingContext, RingParams};
+
+use super::{Made, Maker, StepKind, Work, switches};
+use crate::{
+    OpsError,
+    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
+};
+
+/// `ring_switch` of a ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RingSwitch {
+    /// The RLWE set.
+    pub ring: RingParams,
+}
+
+impl StepKind for RingSwitch {
+    /// Transforms of the small ring cost less in proportion to its degree.
+    fn work(&self, batch: usize) -> Work {
+        let (ring, queries) = (&self.ring, batch as f64);
+        let small = ring.switch().map_or(0.0, |switch| {
+            let parts = ring.degree() / switch.degree();
+            let transforms = parts * (2 + switch.gadget().digits) + switch.rank() + 1;
+            (transforms * switch.limbs() * switch.degree()) as f64 / ring.degree() as f64
+        });
+        switches(ring, 2.0 * queries) + Work { transforms: queries * small, ..Work::default() }
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let &Maker { backend, batch, .. } = make;
+        let on = make.open(&self.ring)?;
+        let (keys, ciphertexts) = (on.keys()?, make.of_each(&on, 1)?);
+        Ok(Box::new(move || {
+            let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+            backend.ring_switch(&on.ring, &vec![&keys; batch], &ciphertexts).map(drop)
+        }))
+    }
+}
+
+/// Checks that there are as many keys, at least one ciphertext of every query, and a small ring.
+pub(crate) fn check<W: WordStore>(
+    ring: &RingContext,
+    keys: usize,
+    ciphertexts: &[&RlweBatch<W>],
+) -> Result<RingSwitch, OpsError> {
+    let (step, words) = ("ring_switch", ciphertext_words(ring));
+    OpsError::check_shape(step, "small rings", 1, usize::from(ring.switched().is_some()))?;
+    OpsError::check_shape(step, "clients' keys", ciphertexts.len(), keys)?;
+    for batch in ciphertexts {
+        OpsError::check_shape(step, "words of a ciphertext", words, batch.words.len().min(words))?;
+    }
+    Ok(RingSwitch { ring: *ring.params() })
+}

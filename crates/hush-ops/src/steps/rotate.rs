@@ -1,0 +1,62 @@
+//! Ciphertexts times powers of X that bits encrypt.
+
+use hush_he::params::{RingContext, RingParams};
+use hush_math::poly::{Eval, Poly};
+
+use super::{Made, Maker, StepKind, Work, check_bits, external_products};
+use crate::{
+    OpsError,
+    contract::{RlweBatch, Steps, WordStore, poly_words},
+};
+
+/// `rotate` by encrypted bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rotate {
+    /// The RLWE set.
+    pub ring: RingParams,
+    /// Ciphertexts.
+    pub count: usize,
+    /// Bits.
+    pub bits: usize,
+}
+
+impl StepKind for Rotate {
+    fn work(&self, batch: usize) -> Work {
+        external_products(&self.ring, (batch * self.count * self.bits) as f64)
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let &Maker { backend, batch, .. } = make;
+        let on = make.open(&self.ring)?;
+        let bits = make.bits(&on, self.bits)?;
+        let ciphertexts = make.of_each(&on, self.count)?;
+        Ok(Box::new(move || {
+            let ciphertexts: Vec<_> = ciphertexts.iter().collect();
+            backend.rotate(&on.ring, &ciphertexts, &vec![&bits[..]; batch]).map(drop)
+        }))
+    }
+}
+
+/// Checks that all queries have as many whole ciphertexts, and as many bits, at most log2 N.
+pub(crate) fn check<W: WordStore>(
+    ring: &RingContext,
+    ciphertexts: &[&RlweBatch<W>],
+    bits: &[&[RlweBatch<W>]],
+) -> Result<Rotate, OpsError> {
+    let step = "rotate";
+    let (count, bits) = check_bits(step, ring, ciphertexts, bits)?;
+    OpsError::check_shape(step, "bits", bits.min(ring.params().degree().ilog2() as usize), bits)?;
+    Ok(Rotate { ring: *ring.params(), count, bits })
+}
+
+/// Returns the ciphertexts, then all of them times `X^-power`.
+pub(crate) fn turn(ring: &RingContext, batch: &RlweBatch, power: usize) -> RlweBatch {
+    let (kept, monomial) = (ring.kept(), ring.kept().inverse_monomial(power));
+    let turned = batch.words.chunks_exact(poly_words(ring)).flat_map(|words| {
+        let mut poly: Poly<Eval> = Poly::from_words(words.to_vec(), kept.degree());
+        kept.mul(&mut poly, &monomial);
+        poly.into_words()
+    });
+    let words = batch.words.iter().copied().chain(turned).collect();
+    RlweBatch { ciphertext_words: batch.ciphertext_words, words }
+}

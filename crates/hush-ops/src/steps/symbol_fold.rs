@@ -1,0 +1,90 @@
+//! (5)(6) Fold the first dimension of symbols.
+
+use hush_he::params::{RingContext, RingParams};
+
+use super::{Made, Maker, StepKind, Work, ciphertext_bytes, ntt_db};
+use crate::{
+    OpsError,
+    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
+    ntt_tiling::NttTiledDb,
+    symbol_tiling::{SymbolDb, SymbolTiling},
+};
+
+/// Most bits of a kept prime: sums of four products of residues fit 64 bits.
+const MAX_MODULUS_BITS: u32 = 31;
+
+/// (5)(6) `symbol_fold` of a database of symbols.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SymbolFold {
+    /// The RLWE set.
+    pub ring: RingParams,
+    /// D0 rows, a column a plane and entry.
+    pub db: SymbolTiling,
+    /// Parts of the columns, done one after another.
+    pub parts: usize,
+}
+
+impl StepKind for SymbolFold {
+    fn scans(&self) -> bool {
+        true
+    }
+
+    /// A batch of queries shares the transforms.
+    fn work(&self, batch: usize) -> Work {
+        let (Self { ring, db, .. }, queries) = (self, batch as f64);
+        let transforms = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
+        let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
+        let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
+        let operand_bytes = ciphertext_bytes(ring, queries * (db.rows() + db.columns()) as f64);
+        let database_products = products;
+        Work { bytes, operand_bytes, transforms, products, database_products, sums, ..Work::default() }
+    }
+
+    fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
+        let (backend, on) = (make.backend, make.open(&self.ring)?);
+        let selectors = make.of_each(&on, self.db.rows())?;
+        let db = make.operands.symbols(backend, &on.ring, self.ring, self.db)?;
+        Ok(Box::new(move || {
+            let selectors: Vec<_> = selectors.iter().collect();
+            backend.symbol_fold(&on.ring, &db, &selectors).map(drop)
+        }))
+    }
+}
+
+/// Checks that the database is one of the set's plaintexts, whose primes are short enough.
+pub(crate) fn check_db(step: &'static str, ring: &RingContext, db: SymbolTiling) -> Result<(), OpsError> {
+    let params = ring.params();
+    OpsError::check_shape(step, "degree", params.degree(), db.degree())?;
+    OpsError::check_shape(step, "bits of a symbol", params.plaintext_bits() as usize, db.bits() as usize)?;
+    ring.kept().moduli().iter().map(|p| p.bits()).try_for_each(|bits| {
+        OpsError::check_shape(step, "bits of a modulus", bits.min(MAX_MODULUS_BITS) as usize, bits as usize)
+    })
+}
+
+/// Checks the database, and that every query has one selector for each row.
+pub(crate) fn check<W: WordStore>(
+    ring: &RingContext,
+    db: SymbolTiling,
+    selectors: &[&RlweBatch<W>],
+) -> Result<SymbolFold, OpsError> {
+    let step = "symbol_fold";
+    check_db(step, ring, db)?;
+    let words = db.rows() * ciphertext_words(ring);
+    for query in selectors {
+        OpsError::check_shape(step, "words of a query's selectors", words, query.words.len())?;
+    }
+    Ok(SymbolFold { ring: *ring.params(), db, parts: 1 })
+}
+
+/// Returns the database in evaluation form.
+///
+/// # Errors
+/// [`OpsError::Shape`] if no tiling has so many rows.
+pub(crate) fn evaluated(ring: &RingContext, db: &SymbolDb) -> Result<NttTiledDb, OpsError> {
+    let tiling = db.tiling();
+    let places = (0..tiling.rows()).flat_map(|row| (0..tiling.columns()).map(move |column| (row, column)));
+    let symbols: Vec<u32> =
+        places.flat_map(|(row, column)| tiling.unpack(db.plaintext(row, column))).collect();
+    let polys = ntt_db::reference(ring, &symbols);
+    Ok(NttTiledDb::from_polys(tiling.evaluated(ring.kept().limbs())?, &polys))
+}
