@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hush_build::planner::operands::Random;
-use hush_cpu::Cpu;
+use hush_cpu::{Cpu, CpuRing};
 use hush_he::params::RingParams;
 use hush_ops::{
     contract::{BatchWords, LweOps, RingOps, TfheOps},
@@ -34,19 +34,14 @@ impl TableFiles<'_> {
 }
 
 impl Operands<Cpu> for TableFiles<'_> {
-    fn db(&self, cpu: &Cpu, tiling: Tiling) -> Result<<Cpu as LweOps>::Db, Box<dyn Error>> {
+    fn db(&self, cpu: &Cpu, tiling: Tiling) -> Result<TiledDb, Box<dyn Error>> {
         match self.of(Content::Bytes(tiling)) {
             Some(bytes) => Ok(cpu.open_db(TiledDb::new(tiling, bytes)?)?),
             None => self.others.db(cpu, tiling),
         }
     }
 
-    fn ntt_db(
-        &self,
-        cpu: &Cpu,
-        ring: &<Cpu as RingOps>::Ring,
-        tiling: NttTiling,
-    ) -> Result<<Cpu as RingOps>::NttDb, Box<dyn Error>> {
+    fn ntt_db(&self, cpu: &Cpu, ring: &CpuRing, tiling: NttTiling) -> Result<NttTiledDb, Box<dyn Error>> {
         match self.of(Content::Eval(tiling)) {
             Some(bytes) => Ok(cpu.open_ntt_db(ring, NttTiledDb::new(tiling, bytes)?)?),
             None => self.others.ntt_db(cpu, ring, tiling),
@@ -56,22 +51,17 @@ impl Operands<Cpu> for TableFiles<'_> {
     fn symbols(
         &self,
         cpu: &Cpu,
-        ring: &<Cpu as RingOps>::Ring,
+        ring: &CpuRing,
         set: RingParams,
         tiling: SymbolTiling,
-    ) -> Result<<Cpu as TfheOps>::Symbols, Box<dyn Error>> {
+    ) -> Result<SymbolDb, Box<dyn Error>> {
         match self.of(Content::Symbols { ring: set, db: tiling }) {
             Some(bytes) => Ok(cpu.open_symbols(ring, SymbolDb::new(tiling, bytes)?)?),
             None => self.others.symbols(cpu, ring, set, tiling),
         }
     }
 
-    fn polys(
-        &self,
-        cpu: &Cpu,
-        ring: &<Cpu as RingOps>::Ring,
-        count: usize,
-    ) -> Result<BatchWords, Box<dyn Error>> {
+    fn polys(&self, cpu: &Cpu, ring: &CpuRing, count: usize) -> Result<BatchWords, Box<dyn Error>> {
         self.others.polys(cpu, ring, count)
     }
 }

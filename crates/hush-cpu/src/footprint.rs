@@ -1,26 +1,17 @@
 //! What files and keys take of the host's memory, and the largest batches. What a step takes is stated beside it.
 
 use hush_he::params::RingParams;
-use hush_ops::{
-    path::{Content, Footprint},
-    steps::StepShape,
-};
+use hush_ops::path::{Content, Footprint};
 
 use crate::Cpu;
 
-/// Queries of which a fold over bytes has a tile of its own: what one pass takes.
-const FOLD_QUERIES: usize = 64;
 /// Queries of which one pass over a database in evaluation form is worth while.
 pub(crate) const EXPANDED_QUERIES: usize = 8;
 
 impl Footprint for Cpu {
-    fn largest_batch(step: &StepShape) -> usize {
-        step.largest_batch::<Self>().min(FOLD_QUERIES)
-    }
-
-    fn footprint(step: &StepShape, batch: usize) -> usize {
-        step.footprint::<Self>(batch)
-    }
+    type Steps = Self;
+    /// A fold over bytes has a tile for so many queries.
+    const LARGEST_BATCH: usize = 64;
 
     fn resident(content: &Content) -> usize {
         match content {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use hush_ops::{
     OpsError,
-    steps::{ReinterpretLwe, StepFootprint},
     tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS, TiledDb, Tiling},
 };
 use rayon::prelude::*;
@@ -91,8 +90,4 @@ fn write_tile(words: &[u32], shape: Shape, first_row: usize, first_col: usize, o
     }
 }
 
-impl StepFootprint<ReinterpretLwe> for Cpu {
-    fn footprint(step: &ReinterpretLwe, batch: usize) -> usize {
-        batch * step.db.bytes()
-    }
-}
+hush_ops::footprint!(Cpu: ReinterpretLwe, |step, batch| batch * step.db.bytes());

@@ -1,9 +1,6 @@
 //! Rounds the words of an answer and packs them.
 
-use hush_ops::{
-    contract::{LweBatch, Rounding, SentRows},
-    steps::{SendWords, StepFootprint},
-};
+use hush_ops::contract::{LweBatch, Rounding, SentRows};
 use rayon::prelude::*;
 
 use crate::Cpu;
@@ -31,9 +28,7 @@ fn parts_of(sent: &SentRows) -> impl Iterator<Item = SentRows> {
     rows.step_by(PART_ROWS).map(move |start| SentRows { rows: start..end.min(start + PART_ROWS), bits })
 }
 
-impl StepFootprint<SendWords> for Cpu {
-    fn footprint(step: &SendWords, batch: usize) -> usize {
-        // Parts of an answer, and all of it.
-        2 * batch * step.bytes
-    }
-}
+hush_ops::footprint!(Cpu: SendWords, |step, batch| {
+    // Parts of an answer, and all of it.
+    2 * batch * step.bytes
+});

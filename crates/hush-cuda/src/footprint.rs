@@ -12,13 +12,8 @@ use crate::{
 };
 
 impl Footprint for Cuda {
-    fn largest_batch(_: &StepShape) -> usize {
-        MAX_PASS
-    }
-
-    fn footprint(step: &StepShape, batch: usize) -> usize {
-        step.footprint::<Self>(batch)
-    }
+    type Steps = Self;
+    const LARGEST_BATCH: usize = MAX_PASS;
 
     fn resident(content: &Content) -> usize {
         match content {
@@ -57,9 +52,8 @@ impl Footprint for Cuda {
 pub struct SymbolsOnHost;
 
 impl Footprint for SymbolsOnHost {
-    fn largest_batch(step: &StepShape) -> usize {
-        <Cuda as Footprint>::largest_batch(step)
-    }
+    type Steps = Cuda;
+    const LARGEST_BATCH: usize = MAX_PASS;
 
     fn footprint(step: &StepShape, batch: usize) -> usize {
         let copied = match step {
@@ -69,7 +63,7 @@ impl Footprint for SymbolsOnHost {
             }
             _ => 0,
         };
-        <Cuda as Footprint>::footprint(step, batch) + copied
+        step.footprint::<Cuda>(batch) + copied
     }
 
     fn resident(content: &Content) -> usize {

@@ -21,9 +21,6 @@ pub struct PackShape {
 
 impl PackShape {
     /// `rows` rows in entries of `entry_rows` rows (the last entry may have fewer), packed in degree `degree`.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if a number is 0.
     pub fn new(degree: usize, rows: usize, entry_rows: usize) -> Result<Self, OpsError> {
         for (what, number) in [("degree", degree), ("rows", rows), ("rows of an entry", entry_rows)] {
             OpsError::check_shape("pack", what, number.max(1), number)?;

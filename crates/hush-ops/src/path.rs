@@ -9,7 +9,7 @@ use crate::{
     contract::PACK_BYTES,
     ntt_tiling::NttTiling,
     pack_shape::PackShape,
-    steps::{StepShape, poly_bytes},
+    steps::{StepFootprints, StepShape, poly_bytes},
     symbol_tiling::SymbolTiling,
     tiling::Tiling,
 };
@@ -95,12 +95,20 @@ pub fn pack_columns_tiling(ring: &RingParams, rows: usize) -> Tiling {
 
 /// What a backend takes of its memory: bounds, known before anything is loaded.
 pub trait Footprint {
-    /// Queries that one pass of the step takes at most.
-    fn largest_batch(step: &StepShape) -> usize;
+    /// The backend that states what its steps take.
+    type Steps: StepFootprints;
+    /// Queries that one pass of any step takes at most.
+    const LARGEST_BATCH: usize;
 
-    /// Bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what is there anyway
-    /// (databases, keys) nothing is counted.
-    fn footprint(step: &StepShape, batch: usize) -> usize;
+    /// [`StepFootprint::LARGEST_BATCH`](crate::steps::StepFootprint::LARGEST_BATCH).
+    fn largest_batch(step: &StepShape) -> usize {
+        step.largest_batch::<Self::Steps>().min(Self::LARGEST_BATCH)
+    }
+
+    /// [`StepFootprint::footprint`](crate::steps::StepFootprint::footprint).
+    fn footprint(step: &StepShape, batch: usize) -> usize {
+        step.footprint::<Self::Steps>(batch)
+    }
 
     /// Bytes that a file takes for good, once it is loaded.
     fn resident(content: &Content) -> usize;

@@ -33,9 +33,6 @@ pub trait Symbol: sealed::Sealed + Copy + Debug + Default + Eq + From<u8> + Send
     fn inverse(self) -> Self;
 
     /// [`FilterOps::band_solve`] or [`FilterOps::band_solve_words`].
-    ///
-    /// # Errors
-    /// Those of the step.
     fn band_solve(
         ops: &dyn FilterOps,
         system: &BandSystem,

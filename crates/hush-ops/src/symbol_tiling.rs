@@ -85,9 +85,6 @@ impl SymbolTiling {
     }
 
     /// The shape of the database in evaluation form, modulo so many primes.
-    ///
-    /// # Errors
-    /// As [`NttTiling::new`].
     pub fn evaluated(&self, limbs: usize) -> Result<NttTiling, OpsError> {
         NttTiling::new(self.degree, limbs, self.rows, self.columns)
     }
@@ -142,9 +139,6 @@ pub struct SymbolDb {
 
 impl SymbolDb {
     /// `bytes` as a database of shape `tiling`.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if the length differs from [`SymbolTiling::bytes`].
     pub fn new(tiling: SymbolTiling, bytes: DbBytes) -> Result<Self, OpsError> {
         OpsError::check_shape("symbol database", "byte length", tiling.bytes(), (*bytes).as_ref().len())?;
         let all = 0..tiling.columns;

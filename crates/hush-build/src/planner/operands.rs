@@ -14,38 +14,38 @@ use hush_ops::{
     tiling::{TiledDb, Tiling},
 };
 
-/// Random operands that are made on the host. It keeps the last database, of which several batches are timed.
+/// Random operands that are made on the host. It keeps the last database of each kind, of which several batches are timed.
 #[derive(Default)]
 pub struct Random {
     bytes: RefCell<Option<TiledDb>>,
-    evaluated: RefCell<Option<(String, NttTiledDb)>>,
+    evaluated: RefCell<Option<(&'static str, NttTiledDb)>>,
     symbols: RefCell<Option<SymbolDb>>,
+}
+
+/// Returns what is kept if it `fits`, or else makes it, and keeps it.
+fn kept<T: Clone>(
+    kept: &RefCell<Option<T>>,
+    fits: impl Fn(&T) -> bool,
+    make: impl FnOnce() -> Result<T, OpsError>,
+) -> Result<T, OpsError> {
+    let known = kept.take().filter(fits);
+    let made = known.map_or_else(make, Ok)?;
+    Ok(kept.borrow_mut().insert(made).clone())
 }
 
 impl Operands<Cpu> for Random {
     fn db(&self, cpu: &Cpu, tiling: Tiling) -> Result<TiledDb, Box<dyn Error>> {
-        let mut kept = self.bytes.borrow_mut();
-        let db = match kept.take().filter(|db| db.tiling() == tiling) {
-            Some(db) => db,
-            None => random_db(tiling)?,
-        };
-        *kept = Some(db.clone());
-        Ok(cpu.open_db(db)?)
+        Ok(cpu.open_db(kept(&self.bytes, |db| db.tiling() == tiling, || random_db(tiling))?)?)
     }
 
     fn ntt_db(&self, cpu: &Cpu, ring: &CpuRing, tiling: NttTiling) -> Result<NttTiledDb, Box<dyn Error>> {
-        let context = cpu.context(ring);
-        let mut kept = self.evaluated.borrow_mut();
-        let known = kept.take().filter(|(set, db)| set == context.params().name() && db.tiling() == tiling);
-        let db = match known {
-            Some((_, db)) => db,
-            None => {
-                let polys = residues(context, tiling.rows() * tiling.columns());
-                NttTiledDb::from_polys(tiling, &polys)
-            }
+        let (context, set) = (cpu.context(ring), cpu.context(ring).params().name());
+        let make = || {
+            let polys = residues(context, tiling.rows() * tiling.columns());
+            Ok((set, NttTiledDb::from_polys(tiling, &polys)))
         };
-        *kept = Some((context.params().name().to_owned(), db.clone()));
-        Ok(cpu.open_ntt_db(ring, db)?)
+        let fits = |(of, db): &(&str, NttTiledDb)| *of == set && db.tiling() == tiling;
+        Ok(cpu.open_ntt_db(ring, kept(&self.evaluated, fits, make)?.1)?)
     }
 
     fn symbols(
@@ -55,12 +55,7 @@ impl Operands<Cpu> for Random {
         _: RingParams,
         tiling: SymbolTiling,
     ) -> Result<SymbolDb, Box<dyn Error>> {
-        let mut kept = self.symbols.borrow_mut();
-        let db = match kept.take().filter(|db| db.tiling() == tiling) {
-            Some(db) => db,
-            None => random_symbols(tiling)?,
-        };
-        *kept = Some(db.clone());
+        let db = kept(&self.symbols, |db| db.tiling() == tiling, || random_symbols(tiling))?;
         Ok(cpu.open_symbols(ring, db)?)
     }
 

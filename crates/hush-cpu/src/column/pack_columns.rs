@@ -3,7 +3,7 @@
 use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
     contract::{LweBatch, LweQueries},
-    steps::{PackColumns, StepFootprint, poly_bytes},
+    steps::poly_bytes,
     tiling::TiledDb,
 };
 use rayon::prelude::*;
@@ -83,10 +83,8 @@ impl Product<'_> {
     }
 }
 
-impl StepFootprint<PackColumns> for Cpu {
-    fn footprint(step: &PackColumns, batch: usize) -> usize {
-        let columns = step.columns;
-        // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
-        batch * (size_of::<u32>() * (columns.cols() + columns.rows()) + 8 * poly_bytes(&step.ring))
-    }
-}
+hush_ops::footprint!(Cpu: PackColumns, |step, batch| {
+    let columns = step.columns;
+    // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
+    batch * (size_of::<u32>() * (columns.cols() + columns.rows()) + 8 * poly_bytes(&step.ring))
+});

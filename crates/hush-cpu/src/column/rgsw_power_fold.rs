@@ -6,7 +6,7 @@
 
 use hush_ops::{
     contract::{BatchWords, LweBatch, PowerKeys, RlweBatch},
-    steps::{RgswPowerFold, StepFootprint, poly_bytes},
+    steps::poly_bytes,
 };
 use rayon::prelude::*;
 
@@ -136,11 +136,9 @@ impl Plane<'_> {
     }
 }
 
-impl StepFootprint<RgswPowerFold> for Cpu {
-    fn footprint(step: &RgswPowerFold, batch: usize) -> usize {
-        batch * step.shape.planes() * 2 * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cpu: RgswPowerFold, |step, batch| {
+    batch * step.shape.planes() * 2 * poly_bytes(&step.ring)
+});
 
 #[cfg(test)]
 mod tests {

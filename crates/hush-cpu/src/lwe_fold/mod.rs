@@ -9,7 +9,6 @@ use std::{ops::Range, sync::OnceLock};
 
 use hush_ops::{
     contract::{LweBatch, LweQueries},
-    steps::{FoldOnline, LweFold, StepFootprint},
     tiling::{CHUNK_TILES, GROUP_PANELS, PANEL_ROWS, TILE_BYTES, TILE_COLS, TiledDb, Tiling},
 };
 use rayon::prelude::*;
@@ -318,17 +317,13 @@ fn fold_item<D>(
     }
 }
 
-impl StepFootprint<LweFold> for Cpu {
-    fn footprint(step: &LweFold, batch: usize) -> usize {
-        batch * size_of::<u32>() * (step.db.cols() + step.db.rows())
-    }
-}
+hush_ops::footprint!(Cpu: LweFold, |step, batch| {
+    batch * size_of::<u32>() * (step.db.cols() + step.db.rows())
+});
 
-impl StepFootprint<FoldOnline> for Cpu {
-    fn footprint(step: &FoldOnline, batch: usize) -> usize {
-        batch * size_of::<u32>() * (step.db.cols() + (batch + 1) * step.db.rows())
-    }
-}
+hush_ops::footprint!(Cpu: FoldOnline, |step, batch| {
+    batch * size_of::<u32>() * (step.db.cols() + (batch + 1) * step.db.rows())
+});
 
 #[cfg(test)]
 mod tests {

@@ -3,10 +3,7 @@
 use std::ops::Range;
 
 use hush_he::entities::{MatrixStructure, PublicMatrix};
-use hush_ops::{
-    steps::{LweHint, StepFootprint},
-    tiling::TiledDb,
-};
+use hush_ops::tiling::TiledDb;
 
 use crate::Cpu;
 
@@ -24,8 +21,6 @@ pub(crate) fn lwe_hint(cpu: &Cpu, db: &TiledDb, a: &PublicMatrix, rows: Range<us
     by_transforms.unwrap_or_else(|| dense::lwe_hint(cpu, db, a, rows))
 }
 
-impl StepFootprint<LweHint> for Cpu {
-    fn footprint(step: &LweHint, batch: usize) -> usize {
-        batch * size_of::<u32>() * step.matrix.n() * step.db.rows().div_ceil(step.parts)
-    }
-}
+hush_ops::footprint!(Cpu: LweHint, |step, batch| {
+    batch * size_of::<u32>() * step.matrix.n() * step.db.rows().div_ceil(step.parts)
+});

@@ -11,7 +11,7 @@ use hush_ops::{
     OpsError,
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
     pack_shape::PackShape,
-    steps::{LiftHint, StepFootprint, poly_bytes},
+    steps::poly_bytes,
 };
 use rayon::prelude::*;
 
@@ -204,8 +204,4 @@ impl<'a> SharedTiles<'a> {
     }
 }
 
-impl StepFootprint<LiftHint> for Cpu {
-    fn footprint(step: &LiftHint, batch: usize) -> usize {
-        batch * step.n * step.columns * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cpu: LiftHint, |step, batch| batch * step.n * step.columns * poly_bytes(&step.ring));

@@ -7,7 +7,7 @@ use hush_ops::{
     contract::{BatchWords, LweBatch, PackOps, RingOps, RlweBatch},
     ntt_tiling::NttTiledDb,
     pack_shape::PackShape,
-    steps::{AddRlwe, Pack, PackOnline, StepFootprint, poly_bytes},
+    steps::{PackOnline, poly_bytes},
     tiling::TiledDb,
 };
 
@@ -67,23 +67,11 @@ impl PackOps for Cpu {
     }
 }
 
-impl StepFootprint<Pack> for Cpu {
-    const LARGEST_BATCH: usize = EXPANDED_QUERIES;
+hush_ops::footprint!(Cpu: Pack, up to EXPANDED_QUERIES, |step, batch| batch * step.hint.fold_bytes());
 
-    fn footprint(step: &Pack, batch: usize) -> usize {
-        batch * step.hint.fold_bytes()
-    }
-}
+hush_ops::footprint!(Cpu: PackOnline, |step, batch| {
+    let &PackOnline { ring, hint, rows, parts } = step;
+    batch * (size_of::<u32>() * rows + parts * hint.columns() * 2 * poly_bytes(&ring))
+});
 
-impl StepFootprint<PackOnline> for Cpu {
-    fn footprint(step: &PackOnline, batch: usize) -> usize {
-        let &PackOnline { ring, hint, rows, parts } = step;
-        batch * (size_of::<u32>() * rows + parts * hint.columns() * 2 * poly_bytes(&ring))
-    }
-}
-
-impl StepFootprint<AddRlwe> for Cpu {
-    fn footprint(_: &AddRlwe, _: usize) -> usize {
-        0
-    }
-}
+hush_ops::footprint!(Cpu: AddRlwe, |_, _| 0);

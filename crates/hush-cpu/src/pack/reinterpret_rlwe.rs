@@ -3,7 +3,6 @@
 use hush_ops::{
     OpsError,
     contract::{LweOps, RLWE_POLYS, RingOps, RlweBatch, SentPoly},
-    steps::{ReinterpretRlwe, StepFootprint},
     tiling::TiledDb,
 };
 use rayon::prelude::*;
@@ -32,8 +31,6 @@ pub(super) fn reinterpret_rlwe(
     cpu.reinterpret_lwe(&words.concat().into(), 1, items, size_of::<u32>())
 }
 
-impl StepFootprint<ReinterpretRlwe> for Cpu {
-    fn footprint(step: &ReinterpretRlwe, batch: usize) -> usize {
-        batch * (step.count * SentPoly::answer_bytes(&step.ring) + step.db.bytes())
-    }
-}
+hush_ops::footprint!(Cpu: ReinterpretRlwe, |step, batch| {
+    batch * (step.count * SentPoly::answer_bytes(&step.ring) + step.db.bytes())
+});

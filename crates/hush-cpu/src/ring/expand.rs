@@ -8,7 +8,7 @@ use std::arch::x86_64::_mm_sfence;
 use hush_he::entities::RlweCiphertext;
 use hush_ops::{
     contract::{BatchWords, Expanded, RlweBatch},
-    steps::{Expand, StepFootprint, poly_bytes},
+    steps::poly_bytes,
 };
 use rayon::prelude::*;
 
@@ -197,11 +197,7 @@ impl Expansion<'_> {
     }
 }
 
-impl StepFootprint<Expand> for Cpu {
-    const LARGEST_BATCH: usize = EXPANDED_QUERIES;
-
-    fn footprint(step: &Expand, batch: usize) -> usize {
-        // Selectors are counted with the database that they meet.
-        batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cpu: Expand, up to EXPANDED_QUERIES, |step, batch| {
+    // Selectors are counted with the database that they meet.
+    batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
+});

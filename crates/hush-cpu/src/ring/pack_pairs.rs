@@ -1,9 +1,6 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_ops::{
-    contract::{BatchWords, RlweBatch, SentPoly},
-    steps::{Respond, StepFootprint},
-};
+use hush_ops::contract::{BatchWords, RlweBatch, SentPoly};
 use rayon::prelude::*;
 
 use super::{
@@ -66,8 +63,6 @@ impl Pair<'_> {
     }
 }
 
-impl StepFootprint<Respond> for Cpu {
-    fn footprint(step: &Respond, batch: usize) -> usize {
-        2 * batch * step.plaintexts * SentPoly::answer_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cpu: Respond, |step, batch| {
+    2 * batch * step.plaintexts * SentPoly::answer_bytes(&step.ring)
+});

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use hush_ops::{
     contract::{EntryOrder, RlweBatch},
-    steps::{RgswFold, StepFootprint, poly_bytes},
+    steps::{RgswFold, poly_bytes},
 };
 use rayon::prelude::*;
 
@@ -122,10 +122,8 @@ fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: 
     bit.multiply_add(ring, scratch, x);
 }
 
-impl StepFootprint<RgswFold> for Cpu {
-    fn footprint(step: &RgswFold, batch: usize) -> usize {
-        let &RgswFold { ring, entries, planes, parts } = step;
-        // What is left of each part is kept for the last rounds.
-        batch * (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly_bytes(&ring)
-    }
-}
+hush_ops::footprint!(Cpu: RgswFold, |step, batch| {
+    let &RgswFold { ring, entries, planes, parts } = step;
+    // What is left of each part is kept for the last rounds.
+    batch * (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly_bytes(&ring)
+});

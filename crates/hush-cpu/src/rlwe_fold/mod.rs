@@ -11,7 +11,6 @@ use hush_math::modulus::Modulus;
 use hush_ops::{
     contract::RLWE_POLYS,
     ntt_tiling::{GROUP_SLOTS, NttTiledDb, NttTiling},
-    steps::{RlweFold, StepFootprint},
 };
 use rayon::prelude::*;
 
@@ -177,10 +176,4 @@ impl Pass<'_> {
     }
 }
 
-impl StepFootprint<RlweFold> for Cpu {
-    const LARGEST_BATCH: usize = EXPANDED_QUERIES;
-
-    fn footprint(step: &RlweFold, batch: usize) -> usize {
-        batch * step.db.fold_bytes()
-    }
-}
+hush_ops::footprint!(Cpu: RlweFold, up to EXPANDED_QUERIES, |step, batch| batch * step.db.fold_bytes());

@@ -4,7 +4,6 @@ use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, RlweBatch, TfheOps},
-    steps::{RingSwitch, StepFootprint},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -66,8 +65,4 @@ impl TfheOps for Cpu {
     }
 }
 
-impl StepFootprint<RingSwitch> for Cpu {
-    fn footprint(step: &RingSwitch, batch: usize) -> usize {
-        batch * 2 * size_of::<u64>() * step.ring.degree()
-    }
-}
+hush_ops::footprint!(Cpu: RingSwitch, |step, batch| batch * 2 * size_of::<u64>() * step.ring.degree());

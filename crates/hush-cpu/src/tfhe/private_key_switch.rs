@@ -3,7 +3,7 @@
 use hush_he::entities::TlweWords;
 use hush_ops::{
     contract::{Expanded, RLWE_POLYS, RlweBatch},
-    steps::{PrivateKeySwitch, StepFootprint, poly_bytes},
+    steps::poly_bytes,
 };
 use rayon::prelude::*;
 
@@ -98,9 +98,7 @@ fn row(
     }
 }
 
-impl StepFootprint<PrivateKeySwitch> for Cpu {
-    fn footprint(step: &PrivateKeySwitch, batch: usize) -> usize {
-        // Twice: as they are made, and apart. Selectors are counted with the database that they meet.
-        2 * batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cpu: PrivateKeySwitch, |step, batch| {
+    // Twice: as they are made, and apart. Selectors are counted with the database that they meet.
+    2 * batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
+});

@@ -2,7 +2,7 @@
 
 use hush_ops::{
     contract::{RLWE_POLYS, RlweBatch},
-    steps::{StepFootprint, SymbolFold, poly_bytes},
+    steps::{SymbolFold, poly_bytes},
     symbol_tiling::SymbolDb,
 };
 use rayon::prelude::*;
@@ -106,11 +106,7 @@ fn fold_column(
     }
 }
 
-impl StepFootprint<SymbolFold> for Cpu {
-    const LARGEST_BATCH: usize = MAX_BATCH;
-
-    fn footprint(step: &SymbolFold, batch: usize) -> usize {
-        let &SymbolFold { ring, db, parts } = step;
-        batch * (db.rows() + db.columns().div_ceil(parts)) * 2 * poly_bytes(&ring)
-    }
-}
+hush_ops::footprint!(Cpu: SymbolFold, up to MAX_BATCH, |step, batch| {
+    let &SymbolFold { ring, db, parts } = step;
+    batch * (db.rows() + db.columns().div_ceil(parts)) * 2 * poly_bytes(&ring)
+});

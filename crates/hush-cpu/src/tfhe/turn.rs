@@ -1,9 +1,6 @@
 //! Ciphertexts times a power of X.
 
-use hush_ops::{
-    contract::RlweBatch,
-    steps::{Rotate, StepFootprint, poly_bytes},
-};
+use hush_ops::{contract::RlweBatch, steps::poly_bytes};
 
 use crate::{
     Cpu,
@@ -23,9 +20,7 @@ pub(super) fn turn(ring: &CpuRing, batch: &RlweBatch, power: usize) -> RlweBatch
     RlweBatch { ciphertext_words: batch.ciphertext_words, words: words.into() }
 }
 
-impl StepFootprint<Rotate> for Cpu {
-    fn footprint(step: &Rotate, batch: usize) -> usize {
-        // As it was, turned, and folded.
-        3 * batch * step.count * 2 * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cpu: Rotate, |step, batch| {
+    // As it was, turned, and folded.
+    3 * batch * step.count * 2 * poly_bytes(&step.ring)
+});

@@ -1,10 +1,7 @@
 //! (3c) Pack: the digits of the chain meet the conjugation keys.
 
 use hush_math::poly::{Coeff, Poly};
-use hush_ops::{
-    OpsError,
-    steps::{PackColumns, StepFootprint, poly_bytes},
-};
+use hush_ops::{OpsError, steps::poly_bytes};
 
 use super::{CudaChain, pair_kernel::PairKernel};
 use crate::{
@@ -51,8 +48,6 @@ pub(super) fn transformed(
     Ok(words)
 }
 
-impl StepFootprint<PackColumns> for Cuda {
-    fn footprint(step: &PackColumns, batch: usize) -> usize {
-        query_bytes(batch, step.columns.cols()) + batch * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cuda: PackColumns, |step, batch| {
+    query_bytes(batch, step.columns.cols()) + batch * poly_bytes(&step.ring)
+});

@@ -7,7 +7,7 @@ use hush_math::poly::Poly;
 use hush_ops::{
     OpsError,
     contract::{PowerKeys, RlweBatch},
-    steps::{RgswPowerFold, StepFootprint, poly_bytes},
+    steps::poly_bytes,
 };
 use zerocopy::{Immutable, IntoBytes};
 
@@ -114,16 +114,14 @@ fn fold_in_parts(
     Ok(RlweBatch { ciphertext_words, words })
 }
 
-impl StepFootprint<RgswPowerFold> for Cuda {
-    fn footprint(step: &RgswPowerFold, batch: usize) -> usize {
-        let (ring, shape, poly) = (&step.ring, &step.shape, poly_bytes(&step.ring));
-        let (planes, plane) = (batch * shape.planes(), shape.entries().next_power_of_two() * poly);
-        // The terms of as many planes as are folded at once, twice.
-        let at_once = planes.min((size_of::<u32>() * TERM_WORDS / plane).max(1));
-        let rgsw = batch * 4 * ring.fold_gadget().digits * poly;
-        2 * at_once * plane + rgsw + planes * 2 * poly
-    }
-}
+hush_ops::footprint!(Cuda: RgswPowerFold, |step, batch| {
+    let (ring, shape, poly) = (&step.ring, &step.shape, poly_bytes(&step.ring));
+    let (planes, plane) = (batch * shape.planes(), shape.entries().next_power_of_two() * poly);
+    // The terms of as many planes as are folded at once, twice.
+    let at_once = planes.min((size_of::<u32>() * TERM_WORDS / plane).max(1));
+    let rgsw = batch * 4 * ring.fold_gadget().digits * poly;
+    2 * at_once * plane + rgsw + planes * 2 * poly
+});
 
 #[cfg(all(test, feature = "emulator"))]
 mod tests {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_he::entities::{MatrixShape, MatrixStructure, PublicMatrix};
-use hush_ops::steps::{LweHint, StepFootprint};
+use hush_ops::steps::LweHint;
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::{
@@ -161,12 +161,10 @@ fn prepare_ring(
     Ok(prepared)
 }
 
-impl StepFootprint<LweHint> for Cuda {
-    fn footprint(step: &LweHint, batch: usize) -> usize {
-        let &LweHint { db, matrix, parts } = step;
-        batch * size_of::<u32>() * matrix.n() * db.rows().div_ceil(parts) + matrix_bytes(&matrix)
-    }
-}
+hush_ops::footprint!(Cuda: LweHint, |step, batch| {
+    let &LweHint { db, matrix, parts } = step;
+    batch * size_of::<u32>() * matrix.n() * db.rows().div_ceil(parts) + matrix_bytes(&matrix)
+});
 
 #[cfg(all(test, feature = "emulator"))]
 mod tests {

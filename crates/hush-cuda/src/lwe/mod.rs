@@ -10,7 +10,7 @@ use hush_he::entities::PublicMatrix;
 use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, LweQueries, Rounding, SentRows},
-    steps::{FoldOnline, LweFold, StepFootprint},
+    steps::LweFold,
     tiling::{TiledDb, Tiling},
 };
 
@@ -148,20 +148,16 @@ impl Cuda {
     }
 }
 
-impl StepFootprint<LweFold> for Cuda {
-    fn footprint(step: &LweFold, batch: usize) -> usize {
-        let db = step.db;
-        query_bytes(batch, db.cols()) + size_of::<u32>() * batch * db.rows()
-    }
-}
+hush_ops::footprint!(Cuda: LweFold, |step, batch| {
+    let db = step.db;
+    query_bytes(batch, db.cols()) + size_of::<u32>() * batch * db.rows()
+});
 
-impl StepFootprint<FoldOnline> for Cuda {
-    fn footprint(step: &FoldOnline, batch: usize) -> usize {
-        let all = LweFold { db: step.db.times(batch) };
-        // Each query has words of the rows of all; then its own are put together.
-        Self::footprint(&all, batch) + size_of::<u32>() * batch * step.db.rows()
-    }
-}
+hush_ops::footprint!(Cuda: FoldOnline, |step, batch| {
+    let all = LweFold { db: step.db.times(batch) };
+    // Each query has words of the rows of all; then its own are put together.
+    Self::footprint(&all, batch) + size_of::<u32>() * batch * step.db.rows()
+});
 
 #[cfg(all(test, feature = "emulator"))]
 mod tests {

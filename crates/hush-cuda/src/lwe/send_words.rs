@@ -1,9 +1,6 @@
 //! The words of an answer, rounded and packed.
 
-use hush_ops::{
-    contract::{self, LweBatch, Rounding},
-    steps::{SendWords, StepFootprint},
-};
+use hush_ops::contract::{self, LweBatch, Rounding};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::{
@@ -63,9 +60,7 @@ pub(super) fn send_words(
     device.download_rows(&out.slice(..), queries)
 }
 
-impl StepFootprint<SendWords> for Cuda {
-    fn footprint(step: &SendWords, batch: usize) -> usize {
-        // The words are there.
-        batch * step.bytes
-    }
-}
+hush_ops::footprint!(Cuda: SendWords, |step, batch| {
+    // The words are there.
+    batch * step.bytes
+});

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use hush_ops::{
     OpsError,
-    steps::{ReinterpretLwe, StepFootprint},
     tiling::{GROUP_ROWS, PANEL_ROWS, TiledDb, Tiling},
 };
 
@@ -132,8 +131,4 @@ pub(super) fn check_countable(step: &'static str, rows: usize, cols: usize) -> R
     OpsError::check_shape(step, "number of columns", cols.min(MOST), cols)
 }
 
-impl StepFootprint<ReinterpretLwe> for Cuda {
-    fn footprint(step: &ReinterpretLwe, batch: usize) -> usize {
-        CudaDb::bytes_for(step.db.times(batch))
-    }
-}
+hush_ops::footprint!(Cuda: ReinterpretLwe, |step, batch| CudaDb::bytes_for(step.db.times(batch)));

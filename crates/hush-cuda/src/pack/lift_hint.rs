@@ -63,18 +63,16 @@ pub(super) fn lift_hint(
     Ok(db)
 }
 
-impl StepFootprint<LiftHint> for Cuda {
-    fn footprint(step: &LiftHint, batch: usize) -> usize {
-        let &LiftHint { ring, n, columns, .. } = step;
-        let (word_poly, poly) = (size_of::<u32>() * ring.degree(), poly_bytes(&ring));
-        let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), n, columns);
-        let lifted = tiling.map_or(0, CudaNttDb::bytes_for);
-        let tile = n.next_multiple_of(TILE_ROWS) * columns * (poly + word_poly);
-        let at_once = LIFT_BYTES.max(TILE_ROWS * columns * poly);
-        // The rows of the hint twice, the result, and the words and polynomials that are on their way.
-        batch * (2 * n * columns * word_poly + lifted + tile.min(2 * at_once))
-    }
-}
+hush_ops::footprint!(Cuda: LiftHint, |step, batch| {
+    let &LiftHint { ring, n, columns, .. } = step;
+    let (word_poly, poly) = (size_of::<u32>() * ring.degree(), poly_bytes(&ring));
+    let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), n, columns);
+    let lifted = tiling.map_or(0, CudaNttDb::bytes_for);
+    let tile = n.next_multiple_of(TILE_ROWS) * columns * (poly + word_poly);
+    let at_once = LIFT_BYTES.max(TILE_ROWS * columns * poly);
+    // The rows of the hint twice, the result, and the words and polynomials that are on their way.
+    batch * (2 * n * columns * word_poly + lifted + tile.min(2 * at_once))
+});
 
 /// Returns the bytes of lifting a tile of columns of the shape when a table is built: what is lifted is read back, too.
 pub fn lift_tile_bytes(ring: &RingParams, n: usize, shape: &PackShape) -> usize {

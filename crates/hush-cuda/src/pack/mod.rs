@@ -6,7 +6,7 @@ use hush_ops::{
     OpsError,
     contract::{LweBatch, LweOps, PackOps, RingOps, RlweBatch, SentPoly},
     pack_shape::PackShape,
-    steps::{AddRlwe, Pack, PackOnline, ReinterpretRlwe, RlweFold, StepFootprint, poly_bytes},
+    steps::{PackOnline, RlweFold, poly_bytes},
 };
 
 use crate::{
@@ -90,29 +90,21 @@ impl PackOps for Cuda {
     }
 }
 
-impl StepFootprint<Pack> for Cuda {
-    fn footprint(step: &Pack, batch: usize) -> usize {
-        Self::footprint(&RlweFold { ring: step.ring, db: step.hint }, batch)
-    }
-}
+hush_ops::footprint!(Cuda: Pack, |step, batch| {
+    Self::footprint(&RlweFold { ring: step.ring, db: step.hint }, batch)
+});
 
-impl StepFootprint<PackOnline> for Cuda {
-    fn footprint(step: &PackOnline, batch: usize) -> usize {
-        let &PackOnline { ring, hint, rows, parts } = step;
-        batch * (3 * size_of::<u32>() * rows + 4 * parts * hint.columns() * poly_bytes(&ring))
-    }
-}
+hush_ops::footprint!(Cuda: PackOnline, |step, batch| {
+    let &PackOnline { ring, hint, rows, parts } = step;
+    batch * (3 * size_of::<u32>() * rows + 4 * parts * hint.columns() * poly_bytes(&ring))
+});
 
-impl StepFootprint<AddRlwe> for Cuda {
-    fn footprint(_: &AddRlwe, _: usize) -> usize {
-        // In place.
-        0
-    }
-}
+hush_ops::footprint!(Cuda: AddRlwe, |_, _| {
+    // In place.
+    0
+});
 
-impl StepFootprint<ReinterpretRlwe> for Cuda {
-    fn footprint(step: &ReinterpretRlwe, batch: usize) -> usize {
-        // Both halves as they are switched, and as words.
-        batch * (2 * step.count * SentPoly::answer_bytes(&step.ring) + CudaDb::bytes_for(step.db))
-    }
-}
+hush_ops::footprint!(Cuda: ReinterpretRlwe, |step, batch| {
+    // Both halves as they are switched, and as words.
+    batch * (2 * step.count * SentPoly::answer_bytes(&step.ring) + CudaDb::bytes_for(step.db))
+});

@@ -8,7 +8,7 @@ use hush_he::entities::RlweCiphertext;
 use hush_ops::{
     OpsError,
     contract::{Expanded, RlweBatch},
-    steps::{Expand, StepFootprint, poly_bytes},
+    steps::{Expand, poly_bytes},
 };
 
 use super::{
@@ -300,19 +300,17 @@ fn part(nodes: &Buffer<u32>, first: usize, count: usize, words: usize) -> Slice<
     nodes.slice(first * words..(first + count) * words)
 }
 
-impl StepFootprint<Expand> for Cuda {
-    fn footprint(step: &Expand, batch: usize) -> usize {
-        let &Expand { ring, rows, folds } = step;
-        let (leaves, word_poly) = (ring.leaves(rows, folds), size_of::<u32>() * ring.degree());
-        let full_poly = word_poly * (ring.kept_limbs() + usize::from(ring.dropped_factor() > 1));
-        let digits = ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).max();
-        // Two levels of nodes and the digits of a level, or leaves, bottom rows and their digits.
-        let node = 4 * full_poly + digits.unwrap_or(0) * word_poly;
-        let trees = (TREE_BYTES / (4 * leaves * full_poly).max(1)).clamp(1, batch);
-        // Selectors are counted with the database that they meet.
-        trees * leaves * node + batch * 4 * folds * ring.fold_gadget().digits * poly_bytes(&ring)
-    }
-}
+hush_ops::footprint!(Cuda: Expand, |step, batch| {
+    let &Expand { ring, rows, folds } = step;
+    let (leaves, word_poly) = (ring.leaves(rows, folds), size_of::<u32>() * ring.degree());
+    let full_poly = word_poly * (ring.kept_limbs() + usize::from(ring.dropped_factor() > 1));
+    let digits = ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).max();
+    // Two levels of nodes and the digits of a level, or leaves, bottom rows and their digits.
+    let node = 4 * full_poly + digits.unwrap_or(0) * word_poly;
+    let trees = (TREE_BYTES / (4 * leaves * full_poly).max(1)).clamp(1, batch);
+    // Selectors are counted with the database that they meet.
+    trees * leaves * node + batch * 4 * folds * ring.fold_gadget().digits * poly_bytes(&ring)
+});
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use hush_ops::{
     OpsError,
     contract::{RlweBatch, SentPoly},
-    steps::{Respond, StepFootprint, poly_bytes},
+    steps::poly_bytes,
 };
 
 use super::{
@@ -60,11 +60,9 @@ pub(super) fn pack_pairs(
     Ok(packed)
 }
 
-impl StepFootprint<Respond> for Cuda {
-    fn footprint(step: &Respond, batch: usize) -> usize {
-        // Pairs with their digits, and the bytes that are sent.
-        let ring = &step.ring;
-        let pack = 3 * poly_bytes(ring) + 2 * ring.pack_gadget().digits * size_of::<u32>() * ring.degree();
-        batch * step.plaintexts * (pack + SentPoly::answer_bytes(ring))
-    }
-}
+hush_ops::footprint!(Cuda: Respond, |step, batch| {
+    // Pairs with their digits, and the bytes that are sent.
+    let ring = &step.ring;
+    let pack = 3 * poly_bytes(ring) + 2 * ring.pack_gadget().digits * size_of::<u32>() * ring.degree();
+    batch * step.plaintexts * (pack + SentPoly::answer_bytes(ring))
+});

@@ -3,7 +3,7 @@
 use hush_ops::{
     OpsError,
     contract::{EntryOrder, RlweBatch},
-    steps::{RgswFold, StepFootprint, poly_bytes},
+    steps::{RgswFold, poly_bytes},
 };
 
 use super::{
@@ -105,15 +105,13 @@ impl Layout {
     }
 }
 
-impl StepFootprint<RgswFold> for Cuda {
-    fn footprint(step: &RgswFold, batch: usize) -> usize {
-        let &RgswFold { ring, entries, planes, parts } = step;
-        let (entries, ciphertext) = (entries.div_ceil(parts), 2 * poly_bytes(&ring));
-        let items = |rounds: u32| batch * planes * entries.div_ceil(1 << rounds);
-        let rooms = (items(1) + items(2) + items(0).min(batch * planes)) * ciphertext;
-        // Digits of both halves of the ciphertexts of a round.
-        let query = items(1) / batch * 2 * ring.fold_gadget().digits * size_of::<u32>() * ring.degree();
-        let digits = (batch * query).min(DIGIT_BYTES.max(query));
-        rooms + digits + batch * parts * planes * ciphertext
-    }
-}
+hush_ops::footprint!(Cuda: RgswFold, |step, batch| {
+    let &RgswFold { ring, entries, planes, parts } = step;
+    let (entries, ciphertext) = (entries.div_ceil(parts), 2 * poly_bytes(&ring));
+    let items = |rounds: u32| batch * planes * entries.div_ceil(1 << rounds);
+    let rooms = (items(1) + items(2) + items(0).min(batch * planes)) * ciphertext;
+    // Digits of both halves of the ciphertexts of a round.
+    let query = items(1) / batch * 2 * ring.fold_gadget().digits * size_of::<u32>() * ring.degree();
+    let digits = (batch * query).min(DIGIT_BYTES.max(query));
+    rooms + digits + batch * parts * planes * ciphertext
+});

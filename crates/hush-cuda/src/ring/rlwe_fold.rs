@@ -7,7 +7,7 @@ use hush_ops::{
     OpsError,
     contract::{RLWE_POLYS, RlweBatch, ciphertext_words},
     ntt_tiling::MAX_ROWS,
-    steps::{RlweFold, StepFootprint, poly_bytes, rlwe_fold::check_words},
+    steps::{poly_bytes, rlwe_fold::check_words},
 };
 use zerocopy::{Immutable, IntoBytes};
 
@@ -458,16 +458,14 @@ impl FoldRing {
     }
 }
 
-impl StepFootprint<RlweFold> for Cuda {
-    fn footprint(step: &RlweFold, batch: usize) -> usize {
-        // Selectors, results, and both again by points.
-        let (ring, db) = (step.ring, step.db);
-        let padded = db.rows().next_multiple_of(TILE_ROWS) + db.columns().next_multiple_of(MAX_WIDTH);
-        let by_points = 2 * batch * padded * poly_bytes(&ring);
-        let least = by_points / db.poly_words().max(1) * POINTS;
-        batch * db.fold_bytes() + by_points.min(POINT_BYTES.max(least))
-    }
-}
+hush_ops::footprint!(Cuda: RlweFold, |step, batch| {
+    // Selectors, results, and both again by points.
+    let (ring, db) = (step.ring, step.db);
+    let padded = db.rows().next_multiple_of(TILE_ROWS) + db.columns().next_multiple_of(MAX_WIDTH);
+    let by_points = 2 * batch * padded * poly_bytes(&ring);
+    let least = by_points / db.poly_words().max(1) * POINTS;
+    batch * db.fold_bytes() + by_points.min(POINT_BYTES.max(least))
+});
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, Memory, RlweBatch, TfheOps},
-    steps::{PrivateKeySwitch, RingSwitch, StepFootprint, poly_bytes, private_key_switch::on_host},
+    steps::{poly_bytes, private_key_switch::on_host},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -71,14 +71,8 @@ impl TfheOps for Cuda {
     }
 }
 
-impl StepFootprint<PrivateKeySwitch> for Cuda {
-    fn footprint(step: &PrivateKeySwitch, batch: usize) -> usize {
-        4 * batch * step.folds * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cuda: PrivateKeySwitch, |step, batch| {
+    4 * batch * step.folds * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
+});
 
-impl StepFootprint<RingSwitch> for Cuda {
-    fn footprint(step: &RingSwitch, batch: usize) -> usize {
-        2 * batch * poly_bytes(&step.ring)
-    }
-}
+hush_ops::footprint!(Cuda: RingSwitch, |step, batch| 2 * batch * poly_bytes(&step.ring));

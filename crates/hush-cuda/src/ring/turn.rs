@@ -3,7 +3,7 @@
 use hush_ops::{
     OpsError,
     contract::RlweBatch,
-    steps::{RgswFold, Rotate, StepFootprint, poly_bytes},
+    steps::{RgswFold, Rotate, poly_bytes},
 };
 
 use super::{CudaRing, tables::montgomery_form};
@@ -43,11 +43,9 @@ pub(super) fn turn(
     batches.iter().map(both).collect()
 }
 
-impl StepFootprint<Rotate> for Cuda {
-    fn footprint(step: &Rotate, batch: usize) -> usize {
-        let &Rotate { ring, count, .. } = step;
-        let fold = RgswFold { ring, entries: 2, planes: count, parts: 1 };
-        // As it was, turned and both, and a fold of two entries.
-        6 * batch * count * poly_bytes(&ring) + Self::footprint(&fold, batch)
-    }
-}
+hush_ops::footprint!(Cuda: Rotate, |step, batch| {
+    let &Rotate { ring, count, .. } = step;
+    let fold = RgswFold { ring, entries: 2, planes: count, parts: 1 };
+    // As it was, turned and both, and a fold of two entries.
+    6 * batch * count * poly_bytes(&ring) + Self::footprint(&fold, batch)
+});

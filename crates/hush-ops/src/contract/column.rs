@@ -53,9 +53,6 @@ pub trait ColumnOps: LweOps + RingOps {
     type Chain: Send + Sync;
 
     /// Makes the tables of the chain.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the backend cannot hold them.
     fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Result<Self::ChainPlan, OpsError>;
 
     /// How many hints [`ColumnOps::chain_hint`] takes at once to keep the backend busy, at least one. More bring nothing, and
@@ -147,9 +144,6 @@ pub trait ColumnOps: LweOps + RingOps {
     /// Error: `ColumnNoise::packing`. Cost: the columns read once, 4 N multiply-adds of s8 x u32 a row and query; a transform of
     /// each limb a query, and an inverse one a plaintext and query. Source: InsPIRe (InspiRING, online); as one matrix product
     /// in ReinsPIRe, too.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if the operands do not fit each other.
     fn pack_columns(
         &self,
         ring: &Self::Ring,
@@ -188,9 +182,6 @@ pub trait ColumnOps: LweOps + RingOps {
     ///
     /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane, and two transforms of each limb a query. Source:
     /// InsPIRe, which takes the spectrum of the table instead.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if the operands do not fit each other.
     fn rgsw_power_fold(
         &self,
         ring: &Self::Ring,
@@ -232,7 +223,7 @@ impl<B: ByDefinition> ColumnOps for B {
         masks: &ColumnMasks,
         hints: &[&BatchWords],
     ) -> Result<Vec<ChainedHint>, OpsError> {
-        hints.iter().map(|hint| self.define_chain_hint(ring, masks, hint)).collect()
+        hints.iter().map(|hint| steps::chain_hint::reference(ring, masks, hint)).collect()
     }
 
     fn run_open_chain(
@@ -261,7 +252,7 @@ impl<B: ByDefinition> ColumnOps for B {
         keys: &LweQueries,
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch, OpsError> {
-        Ok(self.define_pack_columns(ring, columns, chain, folded, keys, conjugations))
+        Ok(steps::pack_columns::reference(ring, columns, chain, folded, keys, conjugations))
     }
 
     fn run_rgsw_power_fold(
@@ -271,7 +262,7 @@ impl<B: ByDefinition> ColumnOps for B {
         packed: &LweBatch,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch, OpsError> {
-        Ok(self.define_rgsw_power_fold(ring, chain, packed, powers))
+        Ok(steps::rgsw_power_fold::reference(ring, chain, packed, powers))
     }
 }
 

@@ -36,9 +36,6 @@ impl LweQueries {
     /// The queries of a segment of `cols` columns: word `c` is the sum of the words `c + j * cols`. They are queries under the same
     /// secrets, of the wrapped vectors over the wrapped matrix. On the host, where queries come from: a word is added once for
     /// each segment, and is folded thousands of times.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if `cols` does not divide the columns.
     pub fn wrapped(&self, cols: usize) -> Result<Self, OpsError> {
         let wraps = self.cols.checked_div(cols).unwrap_or(0);
         OpsError::check_shape("wrap", "columns of a query", wraps * cols, self.cols)?;
@@ -82,9 +79,6 @@ pub trait LweOps: Memory {
     type Db: Send + Sync;
 
     /// Takes a tiled database over.
-    ///
-    /// # Errors
-    /// If the backend cannot hold it.
     fn open_db(&self, db: TiledDb) -> Result<Self::Db, OpsError>;
 
     /// The shape of a database.
@@ -101,9 +95,6 @@ pub trait LweOps: Memory {
     /// Error: std grows from sigma to `sigma * |row|_2 <= sigma * 128 * sqrt(D0)` (`hush_he::params::noise`).
     /// Cost: the database read once; `rows * D0 * B` multiply-adds of s8 x u32.
     /// Source: SimplePIR section 4; VIPIR section 3.2, step (1).
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if the query length is not D0.
     fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError> {
         self.called(steps::lwe_fold::check(self.tiling(db), queries)?);
         self.run_lwe_fold(db, queries)
@@ -116,9 +107,6 @@ pub trait LweOps: Memory {
     ///
     /// `rows.start` is a multiple of [`crate::tiling::GROUP_ROWS`]; `rows.end` is one too, or the number of rows.
     /// Source: SimplePIR section 4, FrodoPIR section 4; VIPIR section 2.5.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if A has not D0 rows, or the range is not of that form.
     fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Self::Words, OpsError> {
         self.called(steps::lwe_hint::check(self.tiling(db), a, &rows)?);
         self.run_lwe_hint(db, a, rows)
@@ -142,9 +130,6 @@ pub trait LweOps: Memory {
     ///
     /// Rounding: `(w + 2^(31 - 8 digits)) >> (32 - 8 digits)`, modulo `2^(8 digits)`.
     /// Source: DoublePIR (SimplePIR section 5); VIPIR section 3.2, step (2).
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are no queries, `words` is not `B * cols * items` long or `digits` is not 1..=4.
     fn reinterpret_lwe(
         &self,
         words: &Self::Words,
@@ -176,9 +161,6 @@ pub trait LweOps: Memory {
     /// | returns   | B x all pieces    | bytes as they travel, every piece of whole bytes    |
     ///
     /// Error: half a unit of the width. Cost: the words read once. Only bytes leave the backend, and those of a batch at once.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are not whole queries, rows are not among them, or a width is not 1..=32.
     fn send_words(
         &self,
         words: &LweBatch<Self::Words>,

@@ -37,23 +37,14 @@ pub trait Memory: Send + Sync {
     type Words: WordStore;
 
     /// Takes words over.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the backend has no room for them.
     fn keep(&self, words: Vec<u32>) -> Result<Self::Words, OpsError>;
 
     /// So many words that are zero, where the backend computes.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the backend has no room for them.
     fn zeros(&self, len: usize) -> Result<Self::Words, OpsError> {
         self.keep(vec![0; len])
     }
 
     /// The words on the host: borrowed from a backend that computes there. Waits for the steps that make them.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if one of these steps failed, or the copy.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
     /// Copies of words of some instances of this backend, `memories`, for others, all at once: one for each of `copies`, in order,
@@ -90,9 +81,6 @@ pub trait Memory: Send + Sync {
     }
 
     /// A copy of some ranges of words, one after another.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if a range is none of its words, [`OpsError::Backend`] if the backend has no room for the copy.
     fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError> {
         parts.iter().try_for_each(|(words, range)| check_range("join", words.len(), range))?;
         self.run_join(parts)

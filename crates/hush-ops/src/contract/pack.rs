@@ -23,9 +23,6 @@ pub trait PackOps: LweOps + RingOps {
     /// | returns   | n rows x columns               | evaluation form modulo the kept primes |
     ///
     /// Cost: n transforms a column and limb. Source: VIPIR sections 3.5 and 3.6, step (3), offline.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are not n words for every row, or the columns are not in `shape`.
     fn lift_hint(
         &self,
         ring: &Self::Ring,
@@ -63,9 +60,6 @@ pub trait PackOps: LweOps + RingOps {
     /// Error: `sqrt(n N) t / sqrt(12)` times that of a selector (`PackNoise`), not the `n` times it of the paper's
     /// appendix D.3. Cost: the hint read once; two products of words an entry and query. Source: VIPIR section 3.5 and
     /// appendix C, step (3).
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if the operands do not fit each other.
     fn pack(
         &self,
         ring: &Self::Ring,
@@ -92,9 +86,6 @@ pub trait PackOps: LweOps + RingOps {
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
     /// Adds the ciphertexts of `part` to those of `sum`, from ciphertext `first` on.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if `sum` has not as many.
     fn add_rlwe(
         &self,
         ring: &Self::Ring,

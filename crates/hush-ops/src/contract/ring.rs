@@ -93,9 +93,6 @@ pub trait RingOps: Memory {
     type Keys: Send + Sync;
 
     /// Makes the tables of a parameter set.
-    ///
-    /// # Errors
-    /// [`OpsError::Backend`] if the backend cannot hold them.
     fn open_ring(&self, context: Arc<RingContext>) -> Result<Self::Ring, OpsError>;
 
     /// The parameter set.
@@ -117,15 +114,9 @@ pub trait RingOps: Memory {
     fn run_open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
 
     /// A database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
-    ///
-    /// # Errors
-    /// As [`Memory::read`].
     fn read_ntt_db(&self, ring: &Self::Ring, db: &Self::NttDb) -> Result<NttTiledDb, OpsError>;
 
     /// Takes a client's keys over.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if they are not those of the parameter set.
     fn open_evaluation_keys(&self, ring: &Self::Ring, keys: EvaluationKeys) -> Result<Self::Keys, OpsError> {
         check_keys(self.context(ring), &keys)?;
         self.run_open_evaluation_keys(ring, keys)
@@ -147,9 +138,6 @@ pub trait RingOps: Memory {
     ///
     /// Cost: a transform a plaintext and limb. The centred lift keeps noise free of a common offset.
     /// Source: VIPIR section 3.2, step (5).
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are not whole plaintexts.
     fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
         steps::ntt_db::check(self.context(ring), symbols)?;
         self.run_ntt_db(ring, symbols)
@@ -174,10 +162,6 @@ pub trait RingOps: Memory {
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
     /// `limbs (1 + l)` transforms each. Source: OnionPIRv2 section 3.3, algorithms 2 and 3
     /// (`docs/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are not as many keys as queries, the leaves do not fit the tree or a query is not modulo
-    /// Q_e.
     fn expand(
         &self,
         ring: &Self::Ring,
@@ -210,9 +194,6 @@ pub trait RingOps: Memory {
     ///
     /// Error: `sqrt(D0 N) t / sqrt(12)` times that of a selector (`RingNoise::first`). Cost: the database read once;
     /// two products of words an entry and query. Source: VIPIR section 3.2, step (6) (RowSel).
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if a query has not a selector for every row.
     fn rlwe_fold(
         &self,
         ring: &Self::Ring,
@@ -245,10 +226,6 @@ pub trait RingOps: Memory {
     /// Error: each fold adds `RingNoise::fold`. Cost of a plane: `entries - 1` external products (and one for every odd end) of
     /// `2 limbs (1 + l)` transforms each. Source: VIPIR section 3.2, step (7) (ColTor); OnionPIRv2 section 3.4 for a
     /// bit a fold; PPIR algorithms 3 to 6 are this with other block sizes.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are no whole entries, more than the bits can tell apart, or not as many entries and folds in
-    /// every query.
     fn rgsw_fold(
         &self,
         ring: &Self::Ring,
@@ -318,10 +295,6 @@ pub trait RingOps: Memory {
     ///
     /// Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`). Source: OnionPIRv2 section 3.4, VIPIR
     /// appendix D.5; a power of two in place of a prime. Only bytes leave the backend, and those of a batch at once.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if words are not whole polynomials, there are not as many, a width is not 1..=48, or a polynomial has
-    /// not the coefficients.
     fn mod_switch(
         &self,
         ring: &Self::Ring,

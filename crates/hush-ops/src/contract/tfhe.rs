@@ -48,9 +48,6 @@ pub trait TfheOps: RingOps {
     ///
     /// Error: as there. Cost: the database read once, a transform a plaintext and limb, which a batch shares; two products of words
     /// an entry and query. Source: PPIR folds trivial ciphertexts of the table, which have the table's symbols.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if a query has not a selector for every row.
     fn symbol_fold(
         &self,
         ring: &Self::Ring,
@@ -125,9 +122,6 @@ pub trait TfheOps: RingOps {
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `selector`, `top`, `bottom`. Cost of a query: n ciphertexts times a digit for
     /// every row. Source: PPIR algorithm 2.
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are not as many keys as queries, as many words in a query, or the set has no TLWE words.
     fn private_key_switch(
         &self,
         ring: &Self::Ring,
@@ -157,9 +151,6 @@ pub trait TfheOps: RingOps {
     /// |---------------|----------------------------|------------------------------------------------------|
     /// | `ciphertexts` | B x 1 or more              | RLWE modulo Q_1                                      |
     /// | returns       | B x (rank + 1) x small N   | below `2^bits`, in natural order of the coefficients |
-    ///
-    /// # Errors
-    /// [`OpsError::Shape`] if there are not as many keys, a query has no ciphertext, or the set has no small ring.
     fn ring_switch(
         &self,
         ring: &Self::Ring,

@@ -2,18 +2,13 @@
 //! definition, its file says ([`crate::steps`]).
 
 use hush_he::{
-    entities::{ColumnMasks, EvaluationKeys, RlweCiphertext},
+    entities::{EvaluationKeys, RlweCiphertext},
     params::RingContext,
 };
-use hush_math::poly::{Coeff, Poly};
 
 use crate::{
-    OpsError,
-    contract::{
-        BatchWords, ChainPolys, ChainedHint, Expanded, HostMemory, LweBatch, LweQueries, PowerKeys, RlweBatch,
-    },
+    contract::{BatchWords, Expanded, HostMemory, LweBatch, LweQueries, RlweBatch},
     ntt_tiling::NttTiledDb,
-    pack_shape::PackShape,
     steps,
     tiling::TiledDb,
 };
@@ -75,39 +70,5 @@ pub trait ByDefinition: HostMemory {
         pairs: usize,
     ) -> BatchWords {
         steps::pack_pairs::reference(ring, keys, batch, pairs)
-    }
-
-    /// Defines [`ColumnOps::chain_hint`](crate::contract::ColumnOps::chain_hint) of a hint.
-    fn define_chain_hint(
-        &self,
-        ring: &RingContext,
-        masks: &ColumnMasks,
-        hint: &[u32],
-    ) -> Result<ChainedHint, OpsError> {
-        steps::chain_hint::reference(ring, masks, hint)
-    }
-
-    /// Defines [`ColumnOps::pack_columns`](crate::contract::ColumnOps::pack_columns).
-    fn define_pack_columns(
-        &self,
-        ring: &RingContext,
-        columns: &TiledDb,
-        chain: &(PackShape, ChainPolys),
-        folded: LweBatch,
-        keys: &LweQueries,
-        conjugations: &[&Poly<Coeff>],
-    ) -> LweBatch {
-        steps::pack_columns::reference(ring, columns, chain, folded, keys, conjugations)
-    }
-
-    /// Defines [`ColumnOps::rgsw_power_fold`](crate::contract::ColumnOps::rgsw_power_fold).
-    fn define_rgsw_power_fold(
-        &self,
-        ring: &RingContext,
-        chain: &(PackShape, ChainPolys),
-        packed: &LweBatch,
-        powers: PowerKeys<'_>,
-    ) -> RlweBatch {
-        steps::rgsw_power_fold::reference(ring, chain, packed, powers)
     }
 }

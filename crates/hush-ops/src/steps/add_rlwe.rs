@@ -1,12 +1,6 @@
 //! Ciphertexts added to others.
 
-use hush_he::params::{RingContext, RingParams};
-
-use super::{Made, Maker, StepKind, Work, ciphertext_bytes};
-use crate::{
-    OpsError,
-    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
-};
+use super::*;
 
 /// `add_rlwe`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,18 +1,6 @@
 //! Expansion of a query.
 
-use hush_he::{
-    algorithms::{drop_primes, encrypt_ring_query, key_switch, open_ring_query, substitute},
-    entities::{EvaluationKeys, RlweCiphertext},
-    params::{RingContext, RingParams},
-};
-use hush_math::csprng::Csprng;
-
-use super::{Made, Maker, StepKind, Work, ciphertext_bytes, switch_transforms};
-use crate::{
-    OpsError,
-    contract::{Expanded, RlweBatch, Steps},
-    reference::ciphertexts::{add, batch, sub},
-};
+use super::*;
 
 /// `expand`: a packed query becomes selectors and RGSW ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,16 +1,6 @@
 //! A hint to evaluation form.
 
-use std::ops::Range;
-
-use hush_he::params::{RingContext, RingParams};
-
-use super::{Made, Maker, StepKind, Work, ntt_db, poly_bytes, random_words};
-use crate::{
-    OpsError,
-    contract::{Steps, round_word_up},
-    ntt_tiling::{NttTiledDb, NttTiling},
-    pack_shape::PackShape,
-};
+use super::*;
 
 /// `lift_hint` of a hint that is the query's own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,9 +67,6 @@ pub(super) fn check_columns(
 }
 
 /// Lifts the hint.
-///
-/// # Errors
-/// [`OpsError::Shape`] if n is more than a tiling has rows.
 pub(crate) fn reference(
     ring: &RingContext,
     hint: &[u32],

@@ -1,11 +1,6 @@
 //! (1) Fold the first dimension.
 
-use super::{Made, Maker, StepKind, Work, fold, random_queries};
-use crate::{
-    OpsError,
-    contract::{LweBatch, LweQueries, Steps},
-    tiling::{TiledDb, Tiling},
-};
+use super::*;
 
 /// (1) `lwe_fold` of a byte database.
 #[derive(Clone, Copy, Debug, PartialEq)]

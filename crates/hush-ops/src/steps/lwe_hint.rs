@@ -1,15 +1,6 @@
 //! The hint of SimplePIR: the database times the public matrix.
 
-use std::ops::Range;
-
-use hush_he::entities::{MatrixShape, PublicMatrix, PublicSeed};
-
-use super::{Made, Maker, StepKind, Work, fold};
-use crate::{
-    OpsError,
-    contract::Steps,
-    tiling::{GROUP_ROWS, TiledDb, Tiling},
-};
+use super::*;
 
 /// `lwe_hint` of a database that is the query's own.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,13 +2,40 @@
 //! it on. The methods that do the steps are in the [contract](crate::contract).
 //!
 //! The registry at the end is the only list of steps. Steps that no path has (those of builds) have a file alone. The folder is
-//! flat with more than fifteen files, because a step is found by its name.
+//! flat with more than fifteen files, because a step is found by its name. What they use alike is imported here, once.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
-use hush_he::params::RingParams;
+use hush_he::{
+    algorithms::{
+        decompose, drop_primes, encrypt_ring_query, encrypt_tlwe_query, external_product, key_switch,
+        open_ring_query, open_tlwe_query, private_key_switch, substitute, switch_to_power_of_two,
+    },
+    entities::{
+        EvaluationKeys, MatrixShape, PublicMatrix, PublicSeed, RgswCiphertext, RlweCiphertext, TlweWords,
+    },
+    params::{RingContext, RingParams},
+};
+use hush_math::{
+    csprng::Csprng,
+    modulus::Modulus,
+    poly::{Coeff, Eval, Poly},
+    ring::Ring,
+};
 
-use crate::contract::Steps;
+use crate::{
+    OpsError,
+    contract::{
+        BatchWords, ChainPolys, EntryOrder, Expanded, LweBatch, LweQueries, PACK_BYTES, PowerKeys,
+        RLWE_POLYS, RlweBatch, Rounding, SentPoly, SentRows, Steps, WordStore, ciphertext_words, lift_words,
+        pack_polys, poly_words, round_word_up,
+    },
+    ntt_tiling::{NttTiledDb, NttTiling},
+    pack_shape::PackShape,
+    reference::ciphertexts::{add, batch, ciphertext, sub},
+    symbol_tiling::{SymbolDb, SymbolTiling},
+    tiling::{GROUP_ROWS, TiledDb, Tiling},
+};
 
 pub(crate) mod add_rlwe;
 pub(crate) mod band_solve;
@@ -59,9 +86,6 @@ pub trait StepKind {
     fn work(&self, batch: usize) -> Work;
 
     /// Makes the step with operands of its shape.
-    ///
-    /// # Errors
-    /// If the backend cannot hold them.
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b>
     where
         Self: Sized;
@@ -75,6 +99,21 @@ pub trait StepFootprint<S> {
     /// Bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what is there anyway
     /// (databases, keys) nothing is counted.
     fn footprint(step: &S, batch: usize) -> usize;
+}
+
+/// States what a backend takes for a step: `footprint!(Cpu: SendWords, |step, batch| 2 * batch * step.bytes);`, and with
+/// `up to QUERIES,` before the closure how many queries one pass takes.
+#[macro_export]
+macro_rules! footprint {
+    ($Backend:ident: $Step:ident, $(up to $most:expr,)? |$step:pat_param, $batch:pat_param| $bytes:expr) => {
+        impl $crate::steps::StepFootprint<$crate::steps::$Step> for $Backend {
+            $(const LARGEST_BATCH: usize = $most;)?
+
+            fn footprint($step: &$crate::steps::$Step, $batch: usize) -> usize {
+                $bytes
+            }
+        }
+    };
 }
 
 /// Declares the shape of every step, and hands what is asked of a shape to its step. A shape that has an RLWE set names its field.

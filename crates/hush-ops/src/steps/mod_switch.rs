@@ -1,13 +1,6 @@
 //! Polynomials modulo Q_1 to powers of two.
 
-use hush_he::{algorithms::switch_to_power_of_two, params::RingContext};
-use hush_math::poly::Poly;
-
-use super::respond::Respond;
-use crate::{
-    OpsError,
-    contract::{SentPoly, WordStore, pack_polys, poly_words},
-};
+use super::*;
 
 /// Most bits to which a coefficient can be switched.
 const MAX_SWITCH_BITS: u32 = 48;

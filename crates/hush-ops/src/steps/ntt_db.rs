@@ -1,8 +1,6 @@
 //! (5) Plaintexts to evaluation form.
 
-use hush_he::params::RingContext;
-
-use crate::OpsError;
+use super::*;
 
 /// Checks that there are whole plaintexts.
 pub(crate) fn check(ring: &RingContext, symbols: &[u32]) -> Result<(), OpsError> {

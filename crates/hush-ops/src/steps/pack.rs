@@ -1,16 +1,6 @@
 //! (3) Make N LWE ciphertexts one RLWE ciphertext: an `rlwe_fold` of the lifted hint, and the folded words on top of it.
 
-use std::ops::Range;
-
-use hush_he::params::{RingContext, RingParams};
-
-use super::{Made, Maker, StepKind, Work, lift_hint, rlwe_fold, selected};
-use crate::{
-    OpsError,
-    contract::{LweBatch, RlweBatch, Steps, WordStore, poly_words},
-    ntt_tiling::NttTiling,
-    pack_shape::PackShape,
-};
+use super::*;
 
 /// (3) `pack` with a hint in evaluation form.
 #[derive(Clone, Copy, Debug, PartialEq)]

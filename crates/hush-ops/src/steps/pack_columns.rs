@@ -1,21 +1,6 @@
 //! (3c) Packs LWE ciphertexts by keys of the query.
 
-use hush_he::{
-    algorithms::switch_to_power_of_two,
-    params::{RingContext, RingParams},
-};
-use hush_math::{
-    csprng::Csprng,
-    poly::{Coeff, Poly},
-};
-
-use super::{Made, Maker, StepKind, Work, fold, lwe_fold, poly_bytes, random_queries, residues};
-use crate::{
-    OpsError,
-    contract::{ChainPolys, LweBatch, LweQueries, PACK_BYTES, Steps, WordStore, poly_words},
-    pack_shape::PackShape,
-    tiling::{TiledDb, Tiling},
-};
+use super::*;
 
 /// (3c) `pack_columns`.
 #[derive(Clone, Copy, Debug, PartialEq)]

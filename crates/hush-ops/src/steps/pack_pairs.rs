@@ -1,14 +1,6 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_he::{algorithms::decompose, entities::EvaluationKeys, params::RingContext};
-use hush_math::poly::Poly;
-
-use super::respond::Respond;
-use crate::{
-    OpsError,
-    contract::{BatchWords, RlweBatch, WordStore, ciphertext_words},
-    reference::ciphertexts::ciphertext,
-};
+use super::*;
 
 /// Checks that there are as many keys, and whole ciphertexts in each batch, of a set that packs pairs. An odd last one is left out.
 pub(crate) fn check<W: WordStore>(

@@ -1,18 +1,6 @@
 //! TLWE words to RLWE ciphertexts.
 
-use hush_he::{
-    algorithms::{encrypt_tlwe_query, open_tlwe_query, private_key_switch},
-    entities::{RlweCiphertext, TlweWords},
-    params::{RingContext, RingParams},
-};
-use hush_math::csprng::Csprng;
-
-use super::{Made, Maker, StepKind, Work};
-use crate::{
-    OpsError,
-    contract::{Expanded, Steps},
-    reference::ciphertexts::batch,
-};
+use super::*;
 
 /// `private_key_switch`: TLWE words become selectors and RGSW ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,11 +1,6 @@
 //! (2) Make LWE words a new byte database.
 
-use super::{Made, Maker, StepKind, Work, random_words};
-use crate::{
-    OpsError,
-    contract::Steps,
-    tiling::{TiledDb, Tiling},
-};
+use super::*;
 
 /// (2) `reinterpret_lwe`: words become a database.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,13 +1,6 @@
 //! (4) Make RLWE words a new byte database.
 
-use hush_he::params::{RingContext, RingParams};
-
-use super::{Made, Maker, StepKind, Work, reinterpret_lwe, switched, switches};
-use crate::{
-    OpsError,
-    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
-    tiling::{TiledDb, Tiling},
-};
+use super::*;
 
 /// (4) `reinterpret_rlwe`: ciphertexts become a database.
 #[derive(Clone, Copy, Debug, PartialEq)]

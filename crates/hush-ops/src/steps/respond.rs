@@ -1,9 +1,6 @@
 //! An answer of ciphertexts: `pack_pairs` where the ring packs pairs, then `mod_switch`.
 
-use hush_he::params::RingParams;
-
-use super::{Made, Maker, StepKind, Work, poly_bytes, switch_transforms, switches};
-use crate::contract::{SentPoly, Steps};
+use super::*;
 
 /// `pack_pairs` and `mod_switch`: what is left becomes an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]

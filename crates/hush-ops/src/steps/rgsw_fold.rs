@@ -1,18 +1,6 @@
 //! (7) Fold the entries to one.
 
-use hush_he::{
-    algorithms::external_product,
-    entities::{RgswCiphertext, RlweCiphertext},
-    params::{RingContext, RingParams},
-};
-use hush_math::ring::Ring;
-
-use super::{Made, Maker, StepKind, Work, external_products};
-use crate::{
-    OpsError,
-    contract::{EntryOrder, RlweBatch, Steps, WordStore, ciphertext_words},
-    reference::ciphertexts::{add, batch, ciphertext, sub},
-};
+use super::*;
 
 /// (7) `rgsw_fold` of entries to one.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,23 +1,6 @@
 //! (7h) Fold the entries to one, with a single RGSW ciphertext.
 
-use hush_he::{
-    algorithms::external_product,
-    entities::{RgswCiphertext, RlweCiphertext},
-    params::{RingContext, RingParams},
-};
-use hush_math::{
-    csprng::Csprng,
-    poly::{Coeff, Eval, Poly},
-    ring::Ring,
-};
-
-use super::{Made, Maker, StepKind, Work, check_rows, external_products, poly_bytes, residues};
-use crate::{
-    OpsError,
-    contract::{ChainPolys, LweBatch, PowerKeys, RlweBatch, Steps, WordStore, lift_words, poly_words},
-    pack_shape::PackShape,
-    reference::ciphertexts::{add, batch},
-};
+use super::*;
 
 /// (7h) `rgsw_power_fold` of entries to one.
 #[derive(Clone, Copy, Debug, PartialEq)]

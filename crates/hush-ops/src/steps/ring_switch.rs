@@ -1,12 +1,6 @@
 //! A ciphertext to a small ring.
 
-use hush_he::params::{RingContext, RingParams};
-
-use super::{Made, Maker, StepKind, Work, switches};
-use crate::{
-    OpsError,
-    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
-};
+use super::*;
 
 /// `ring_switch` of a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,14 +1,6 @@
 //! (6) Fold the first dimension of ring elements.
 
-use hush_he::params::{RingContext, RingParams};
-use hush_math::modulus::Modulus;
-
-use super::{Made, Maker, StepKind, Work, selected};
-use crate::{
-    OpsError,
-    contract::{RLWE_POLYS, RlweBatch, Steps, WordStore},
-    ntt_tiling::{NttTiledDb, NttTiling},
-};
+use super::*;
 
 /// Fewest bits of a modulus: the kernels' quotient estimates ignore 12 bits of a sum.
 const MIN_MODULUS_BITS: u32 = 20;
@@ -43,9 +35,6 @@ impl StepKind for RlweFold {
 }
 
 /// Checks that a database is one modulo Q_1.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
 pub fn check_db(ring: &RingContext, tiling: NttTiling) -> Result<(), OpsError> {
     let step = "open_ntt_db";
     OpsError::check_shape(step, "degree", ring.kept().degree(), tiling.degree())?;
@@ -65,9 +54,6 @@ pub(crate) fn check<W: WordStore>(
 
 /// Checks that there is one modulus a limb, of at least 20 bits, and that every query has one selector (two polynomials) a row:
 /// `selectors` are their numbers of words.
-///
-/// # Errors
-/// [`OpsError::Shape`] if not.
 pub fn check_words(
     tiling: NttTiling,
     moduli: &[Modulus],

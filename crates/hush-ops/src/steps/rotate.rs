@@ -1,13 +1,6 @@
 //! Ciphertexts times powers of X that bits encrypt.
 
-use hush_he::params::{RingContext, RingParams};
-use hush_math::poly::{Eval, Poly};
-
-use super::{Made, Maker, StepKind, Work, check_bits, external_products};
-use crate::{
-    OpsError,
-    contract::{RlweBatch, Steps, WordStore, poly_words},
-};
+use super::*;
 
 /// `rotate` by encrypted bits.
 #[derive(Clone, Copy, Debug, PartialEq)]

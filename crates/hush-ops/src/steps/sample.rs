@@ -12,7 +12,7 @@ use hush_math::csprng::Csprng;
 use super::StepShape;
 use crate::{
     OpsError,
-    contract::{LweBatch, LweQueries, RLWE_POLYS, RlweBatch, Steps, ciphertext_words, poly_words},
+    contract::{LweBatch, LweQueries, Memory, RLWE_POLYS, RlweBatch, Steps, ciphertext_words, poly_words},
     ntt_tiling::NttTiling,
     symbol_tiling::SymbolTiling,
     tiling::Tiling,
@@ -27,9 +27,6 @@ pub type Made<'a> = Result<Run<'a>, Box<dyn Error>>;
 /// Where the long operands of steps come from.
 pub trait Operands<B: Steps> {
     /// A byte database.
-    ///
-    /// # Errors
-    /// If the backend cannot hold it; so with those below.
     fn db(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>>;
 
     /// A database in evaluation form.
@@ -56,6 +53,9 @@ pub trait Operands<B: Steps> {
     }
 }
 
+type Batch<B> = Result<RlweBatch<<B as Memory>::Words>, Box<dyn Error>>;
+type Batches<B> = Result<Vec<RlweBatch<<B as Memory>::Words>>, Box<dyn Error>>;
+
 /// Makes steps of a batch on a backend.
 pub struct Maker<'o, 'b, B> {
     pub(super) operands: &'o dyn Operands<B>,
@@ -72,30 +72,18 @@ impl<'b, B: Steps> Maker<'_, 'b, B> {
     }
 
     /// Makes `count` ciphertexts.
-    pub(super) fn ciphertexts(
-        &self,
-        on: &OpenRing<'b, B>,
-        count: usize,
-    ) -> Result<RlweBatch<B::Words>, Box<dyn Error>> {
+    pub(super) fn ciphertexts(&self, on: &OpenRing<'b, B>, count: usize) -> Batch<B> {
         let words = self.operands.polys(self.backend, &on.ring, RLWE_POLYS * count)?;
         Ok(RlweBatch { ciphertext_words: ciphertext_words(&on.context), words })
     }
 
     /// Makes `count` ciphertexts for each query.
-    pub(super) fn of_each(
-        &self,
-        on: &OpenRing<'b, B>,
-        count: usize,
-    ) -> Result<Vec<RlweBatch<B::Words>>, Box<dyn Error>> {
+    pub(super) fn of_each(&self, on: &OpenRing<'b, B>, count: usize) -> Batches<B> {
         (0..self.batch).map(|_| self.ciphertexts(on, count)).collect()
     }
 
     /// Makes the RGSW ciphertexts of so many bits.
-    pub(super) fn bits(
-        &self,
-        on: &OpenRing<'b, B>,
-        bits: usize,
-    ) -> Result<Vec<RlweBatch<B::Words>>, Box<dyn Error>> {
+    pub(super) fn bits(&self, on: &OpenRing<'b, B>, bits: usize) -> Batches<B> {
         let rows = 2 * on.context.params().fold_gadget().digits;
         (0..bits).map(|_| self.ciphertexts(on, rows)).collect()
     }

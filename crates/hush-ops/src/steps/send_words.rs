@@ -1,10 +1,6 @@
 //! Round the words of an answer, and pack them.
 
-use super::{Made, Maker, StepKind, Work};
-use crate::{
-    OpsError,
-    contract::{LweBatch, Rounding, SentRows, Steps, WordStore},
-};
+use super::*;
 
 /// `send_words`: what is left becomes an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]

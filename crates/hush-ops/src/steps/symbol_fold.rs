@@ -1,14 +1,6 @@
 //! (5)(6) Fold the first dimension of symbols.
 
-use hush_he::params::{RingContext, RingParams};
-
-use super::{Made, Maker, StepKind, Work, ciphertext_bytes, ntt_db};
-use crate::{
-    OpsError,
-    contract::{RlweBatch, Steps, WordStore, ciphertext_words},
-    ntt_tiling::NttTiledDb,
-    symbol_tiling::{SymbolDb, SymbolTiling},
-};
+use super::*;
 
 /// Most bits of a kept prime: sums of four products of residues fit 64 bits.
 const MAX_MODULUS_BITS: u32 = 31;
@@ -77,9 +69,6 @@ pub(crate) fn check<W: WordStore>(
 }
 
 /// Returns the database in evaluation form.
-///
-/// # Errors
-/// [`OpsError::Shape`] if no tiling has so many rows.
 pub(crate) fn evaluated(ring: &RingContext, db: &SymbolDb) -> Result<NttTiledDb, OpsError> {
     let tiling = db.tiling();
     let places = (0..tiling.rows()).flat_map(|row| (0..tiling.columns()).map(move |column| (row, column)));

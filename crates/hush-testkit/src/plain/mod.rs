@@ -1,22 +1,17 @@
 //! The backend without encryption: a query is a plain selection vector, so a step only has to touch the columns
 //! that the query selects. It tests a protocol's index arithmetic in microseconds.
 
-mod column;
 mod ring;
 
 use hush_he::{
-    entities::{ColumnMasks, EvaluationKeys, RlweCiphertext},
+    entities::{EvaluationKeys, RlweCiphertext},
     params::RingContext,
 };
-use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
-    OpsError,
     contract::{
-        BatchWords, ChainPolys, ChainedHint, Expanded, HostMemory, LweBatch, LweQueries, PACK_BYTES,
-        PowerKeys, RlweBatch, ciphertext_words, poly_words,
+        BatchWords, Expanded, HostMemory, LweBatch, LweQueries, RlweBatch, ciphertext_words, poly_words,
     },
     ntt_tiling::NttTiledDb,
-    pack_shape::PackShape,
     reference::ByDefinition,
     tiling::TiledDb,
 };
@@ -90,40 +85,5 @@ impl ByDefinition for Plain {
         let body = |index| &batch.ciphertext(index)[poly..];
         let pair = |pair| [&vec![0; poly], body(2 * pair), body(2 * pair + 1)].concat();
         (0..pairs).flat_map(pair).collect()
-    }
-
-    /// Zeros: without a secret, masks mean nothing.
-    fn define_chain_hint(
-        &self,
-        ring: &RingContext,
-        _masks: &ColumnMasks,
-        hint: &[u32],
-    ) -> Result<ChainedHint, OpsError> {
-        let poly = vec![0; poly_words(ring)];
-        Ok(ChainedHint { columns: vec![0; PACK_BYTES * hint.len()], digit: poly.clone(), mask: poly })
-    }
-
-    /// Nothing is switched.
-    fn define_pack_columns(
-        &self,
-        _ring: &RingContext,
-        _columns: &TiledDb,
-        _chain: &(PackShape, ChainPolys),
-        folded: LweBatch,
-        _keys: &LweQueries,
-        _conjugations: &[&Poly<Coeff>],
-    ) -> LweBatch {
-        folded
-    }
-
-    /// A plane of the entry that the power of X names is taken as it is.
-    fn define_rgsw_power_fold(
-        &self,
-        ring: &RingContext,
-        (shape, _): &(PackShape, ChainPolys),
-        packed: &LweBatch,
-        powers: PowerKeys<'_>,
-    ) -> RlweBatch {
-        column::power_fold(ring, shape, packed, powers)
     }
 }

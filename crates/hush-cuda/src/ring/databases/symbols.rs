@@ -7,7 +7,7 @@ use std::ops::Range;
 use hush_ops::{
     OpsError,
     contract::{Memory, RingOps, RlweBatch},
-    steps::{RlweFold, StepFootprint, SymbolFold, poly_bytes},
+    steps::{RlweFold, SymbolFold, poly_bytes},
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -140,21 +140,19 @@ fn rows_at_once(tiling: &SymbolTiling, columns: usize) -> usize {
     (CHUNK_SYMBOLS / tile).max(1) * TILE_ROWS
 }
 
-impl StepFootprint<SymbolFold> for Cuda {
-    fn footprint(step: &SymbolFold, batch: usize) -> usize {
-        let &SymbolFold { ring, db, parts } = step;
-        let (db, limbs, poly) = (db.part(parts), ring.kept_limbs(), poly_bytes(&ring));
-        let at_once = columns_at_once(&db, limbs);
-        let symbols =
-            rows_at_once(&db, at_once).min(db.rows()) * at_once * (size_of::<u32>() * ring.degree() + poly);
-        // Columns in evaluation form with the symbols that they are made of, and the fold of these.
-        let fold = db.of_columns(at_once).evaluated(limbs).map_or(0, |db| {
-            CudaNttDb::bytes_for(db) + symbols + Self::footprint(&RlweFold { ring, db }, batch)
-        });
-        // Results of columns that are not folded at once are put together.
-        fold + if at_once < db.columns() { 2 * batch * db.columns() * 2 * poly } else { 0 }
-    }
-}
+hush_ops::footprint!(Cuda: SymbolFold, |step, batch| {
+    let &SymbolFold { ring, db, parts } = step;
+    let (db, limbs, poly) = (db.part(parts), ring.kept_limbs(), poly_bytes(&ring));
+    let at_once = columns_at_once(&db, limbs);
+    let symbols =
+        rows_at_once(&db, at_once).min(db.rows()) * at_once * (size_of::<u32>() * ring.degree() + poly);
+    // Columns in evaluation form with the symbols that they are made of, and the fold of these.
+    let fold = db.of_columns(at_once).evaluated(limbs).map_or(0, |db| {
+        CudaNttDb::bytes_for(db) + symbols + Self::footprint(&RlweFold { ring, db }, batch)
+    });
+    // Results of columns that are not folded at once are put together.
+    fold + if at_once < db.columns() { 2 * batch * db.columns() * 2 * poly } else { 0 }
+});
 
 #[cfg(test)]
 mod tests {
