@@ -7,8 +7,8 @@
 //! Only backends call `run_` methods. What a check has to know of an operand that is opaque here, a small method of the trait
 //! says, like [`LweOps::tiling`] and [`RingOps::context`].
 //!
-//! Operands that have not the shapes of a step's table are refused with [`OpsError::Shape`](crate::OpsError::Shape); where a backend
-//! has no room for something, or its device fails, it says [`OpsError::Backend`](crate::OpsError::Backend).
+//! Operands that have not the shapes of a step's table are refused with [`OpsError::Shape`](crate::OpsError::Shape). A backend that
+//! has no room for something, or whose device fails, returns [`OpsError::Backend`](crate::OpsError::Backend).
 //!
 //! Beneath each trait stands what its steps are by definition ([`ByDefinition`](crate::reference::ByDefinition)).
 
