@@ -7,7 +7,7 @@ import wasm from "@hushdb/client/hush.wasm";
 export async function name(email: string, signal: AbortSignal): Promise<string | undefined> {
   const shown = (progress: Progress): void => {
     if (progress.kind === "hint_start") console.log(progress.bytes - progress.present);
-    if (progress.kind === "retry") console.log(progress.message, progress.waitMs);
+    if (progress.kind === "retry") console.log(progress.reason, progress.waitMs);
   };
   const storage: HushStorage | null = null;
   try {
