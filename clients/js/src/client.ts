@@ -10,7 +10,7 @@ import { Value } from "./value.js";
 
 export { HushError, type ErrorCode, type ErrorKind } from "./error.js";
 export { initialize, type Source } from "./module.js";
-export type { CallOptions, ConnectOptions, Progress, Seconds, Stats, TableFacts, TableInfo } from "./options.js";
+export type { CallOptions, ConnectOptions, Progress, Stats, TableFacts, TableInfo } from "./options.js";
 export { IndexedDbStorage, type HushStorage } from "./storage.js";
 export { Value } from "./value.js";
 

@@ -129,15 +129,5 @@ export interface Stats {
   /** Bytes of lists, descriptors and hints; a hint that was kept is not among them. */
   setupBytesDown: number;
   /** Time by phase. */
-  seconds: Seconds;
-}
-
-/** Seconds by phase. */
-export interface Seconds {
-  descriptor: number;
-  hint: number;
-  keys: number;
-  encrypt: number;
-  network: number;
-  decode: number;
+  seconds: { descriptor: number; hint: number; keys: number; encrypt: number; network: number; decode: number };
 }

@@ -14,8 +14,7 @@ use crate::{
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choices {
-    /// The token with which the server knows this client.
-    #[serde(deserialize_with = "wiped")]
+    /// The token with which the server knows this client. Its memory is wiped.
     pub token: Option<Zeroizing<String>>,
     /// The longest time that a call takes, with all its requests, retries and waits. In JSON a number of milliseconds.
     #[serde(rename = "timeoutMs", deserialize_with = "of_milliseconds")]
@@ -70,11 +69,6 @@ impl Choices {
             ..defaults
         })
     }
-}
-
-/// Reads a token into memory that is wiped.
-fn wiped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Zeroizing<String>>, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.map(Zeroizing::new))
 }
 
 fn of_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

@@ -17,4 +17,6 @@ pub use compaction::Compaction;
 pub use folders::Folders;
 pub use frontend::{Frontend, Shown};
 pub use source::Source;
+#[cfg(feature = "openapi")]
+pub use tasks::DescribedTask;
 pub use tasks::{Tasks, is_in_use, task_sources};

@@ -59,6 +59,8 @@ pub use error::ServerError;
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
 pub use relay::{RELAYED_AT_ONCE, Relayed, Uplink};
+#[cfg(feature = "openapi")]
+pub use routes::openapi;
 pub use routes::{host_name, origin};
 pub use tables::{Tables, parts::Parts};
 pub use upkeep::{Background, Upkeep};

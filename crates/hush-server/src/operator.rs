@@ -31,10 +31,11 @@ pub enum OperatorError {
 
 /// What is done in the background, one after the other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Task {
     /// What it goes by: each is greater than those before it.
     pub id: u64,
-    /// What is asked for, as it was asked for.
+    /// What is asked for (`TaskRequest`), as it was asked for.
     pub request: Value,
     /// How far it is.
     pub status: TaskStatus,
@@ -65,6 +66,7 @@ pub struct Task {
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// It waits for those before it.
@@ -90,6 +92,7 @@ impl TaskStatus {
 
 /// What a task is at.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskProgress {
     /// The stage.
     pub stage: String,
@@ -103,10 +106,13 @@ pub struct TaskProgress {
 
 /// A file that is being uploaded, for a task to read.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Upload {
     /// What it goes by.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     pub id: Name,
     /// The name that it was given; its ending says the format.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     pub name: Name,
     /// Bytes that are here.
     pub bytes: u64,
@@ -114,8 +120,10 @@ pub struct Upload {
 
 /// A table that the server keeps, with what was made of it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeptTable {
     /// Its name.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     pub name: Name,
     /// The epoch that is served, in hex, if it is loaded.
     pub serves: Option<String>,
@@ -125,6 +133,7 @@ pub struct KeptTable {
 
 /// What one task has made of a table.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeptBuild {
     /// The task that made it.
     pub task: u64,

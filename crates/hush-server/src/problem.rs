@@ -44,14 +44,18 @@ pub(crate) struct Problem {
     descriptor: Option<Arc<RawValue>>,
 }
 
+/// An error (RFC 9457).
 #[derive(Serialize)]
-struct Document<'a> {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Problem))]
+pub(crate) struct Document<'a> {
     r#type: String,
     title: &'static str,
     status: u16,
     detail: &'a str,
     code: &'static str,
+    /// The table's current descriptor, with the code `epoch_gone`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     descriptor: Option<&'a RawValue>,
 }
 

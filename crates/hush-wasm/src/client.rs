@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use hush_client::{
     Choices, Found, KeyColumn, TableFacts, Wanted,
-    session::{Server, ServerUrl, Session, SessionError, kept_keys::RECORD_BYTES},
+    session::{Server, ServerUrl, Session, SessionError, SessionOptions, kept_keys::RECORD_BYTES},
 };
 use hush_protocol::{Code, descriptor::Descriptor};
 use js_sys::{Array, BigInt, Uint8Array};
@@ -16,9 +16,11 @@ use crate::{
     error::{randomness, refused, thrown},
     host::MemoryHost,
     object::{json, object},
-    options,
     work::Work,
 };
+
+/// The longest hint that is accepted unless the caller says otherwise, in bytes: a page has 4 GiB for everything.
+const MAX_HINT_BYTES: u64 = 1 << 30;
 
 /// A server: what a driver connects, and opens tables of.
 #[wasm_bindgen]
@@ -26,7 +28,7 @@ pub struct Client {
     url: ServerUrl,
     /// The server, or the relay before it.
     peer: ServerUrl,
-    choices: Choices,
+    options: SessionOptions,
     host: Arc<MemoryHost>,
     /// Once it is connected.
     server: Rc<RefCell<Option<Server>>>,
@@ -54,7 +56,9 @@ impl Client {
     pub fn new(url: &str, choices: &str, keeps_hints: bool) -> Result<Self, JsValue> {
         let parsed = |url: &str| ServerUrl::parse(url).map_err(|error| thrown(&error));
         let url = parsed(url)?;
-        let choices = options::parse(choices)?;
+        let mut choices: Choices = serde_json::from_str(choices)
+            .map_err(|error| refused(Code::Options, &format!("an option is of no use: {error}")))?;
+        choices.max_hint.get_or_insert(MAX_HINT_BYTES);
         let peer = match &choices.relay {
             Some(relay) => parsed(relay)?,
             None if choices.token.is_some() && !url.is_https() && !url.is_loopback() => {
@@ -62,9 +66,9 @@ impl Client {
             }
             None => url.clone(),
         };
-        options::session(&choices)?;
+        let options = choices.session().map_err(|reason| refused(Code::Options, reason))?;
         let host = Arc::new(MemoryHost::new(keeps_hints));
-        Ok(Self { url, peer, choices, host, server: Rc::default() })
+        Ok(Self { url, peer, options, host, server: Rc::default() })
     }
 
     /// The URL that paths are added to, the server's or the relay's.
@@ -76,7 +80,7 @@ impl Client {
     /// Asks the server for its tables.
     pub fn connect(&self) -> Result<Work, JsValue> {
         randomness()?;
-        let task = Server::connect(self.url.clone(), options::session(&self.choices)?, self.host.clone());
+        let task = Server::connect(self.url.clone(), self.options.clone(), self.host.clone());
         let place = self.server.clone();
         Ok(Work::new(&self.host, task, move |server| {
             *place.borrow_mut() = Some(server.map_err(|error| thrown(&error))?);

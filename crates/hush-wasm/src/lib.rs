@@ -8,7 +8,6 @@
 //! | `client.rs` | a server, an open table |
 //! | `work.rs` | what is under way: the steps that a driver takes |
 //! | `host.rs` | a clock, and places for hints and seeds that the driver fills |
-//! | `options.rs` | what can be chosen |
 //! | `error.rs` | errors with a code, and what to do about them in JavaScript |
 //! | `object.rs` | JavaScript objects |
 //!
@@ -18,7 +17,6 @@ mod client;
 mod error;
 mod host;
 mod object;
-mod options;
 mod work;
 
 use std::panic;

@@ -92,6 +92,9 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "openapi")]
+    mod openapi;
+
     use std::{collections::BTreeSet, fs, path::Path};
 
     use super::*;

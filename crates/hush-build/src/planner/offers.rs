@@ -27,13 +27,16 @@ const AS_GOOD: f64 = 1.01;
 
 /// A table that some records could have, and what it costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Offer {
     /// The protocol.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub protocol: Protocol,
     /// The parameter set.
     pub preset: &'static str,
     /// How plaintexts are kept, where there is a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub form: Option<DbForm>,
     /// The shape of the first segment.
     pub geometry: Geometry,
@@ -65,6 +68,7 @@ pub struct Offer {
 
 /// The shape of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Geometry {
     /// Columns (D0).
     pub columns: usize,
@@ -76,6 +80,7 @@ pub struct Geometry {
 
 /// What a server can link to each other, beyond what the network tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Linkable {
     /// Nothing: queries have nothing in common.

@@ -16,6 +16,9 @@ mod uploads;
 mod watch;
 mod work;
 
+#[cfg(feature = "openapi")]
+pub use request::DescribedTask;
+
 use std::{
     collections::BTreeMap,
     convert::Infallible,

@@ -11,33 +11,42 @@ const NOT_TAKEN: [&str; 10] =
 
 /// A request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskRequest))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
     /// Build a table, and serve it in place of what is served under its name.
     Build {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
         input: TaskInputs,
+        /// Options of the command of the same name, by their names.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
     /// Apply changes to a table.
     Apply {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<TaskInput>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delete: Option<TaskInput>,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
     /// Fold the changes of a table into a new base.
     Compact {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
+        #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
     /// Serve what there is of a table: of an epoch, or the newest; or what is at a URL, which is fetched.
     Load {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
@@ -45,9 +54,13 @@ pub(super) enum Request {
         url: Option<String>,
     },
     /// Serve a table no more, and keep it.
-    Unload { table: Name },
+    Unload {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
+        table: Name,
+    },
     /// Remove a table, or what there is of it of one epoch.
     Delete {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         epoch: Option<String>,
@@ -56,6 +69,7 @@ pub(super) enum Request {
 
 /// Where the records of a table come from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(
     untagged,
     expecting = "an input is an upload, {\"upload\": ID}, something elsewhere, {\"url\": URL}, or a list of these"
@@ -79,6 +93,7 @@ impl TaskInputs {
 
 /// Where records come from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(
     untagged,
     deny_unknown_fields,
@@ -86,10 +101,19 @@ impl TaskInputs {
 )]
 pub(super) enum TaskInput {
     /// An upload.
-    Upload { upload: Name },
-    /// An object store, a web server or a database.
+    Upload {
+        #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
+        upload: Name,
+    },
+    /// An object store, a web server or a database that the server's setting task-source lists.
     Url { url: String },
 }
+
+/// The description of the request of a task.
+#[cfg(feature = "openapi")]
+#[derive(utoipa::OpenApi)]
+#[openapi(components(schemas(Request)))]
+pub struct DescribedTask;
 
 impl Request {
     /// Reads a request.

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hush_protocol::Name;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
@@ -34,7 +34,23 @@ const UPLOAD_OFFSET: &str = "upload-offset";
 /// The ID of a task or of an upload in a path.
 type Id<T> = Result<Path<T>, PathRejection>;
 
+/// The tables that the server keeps.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub(super) struct KeptTables {
+    tables: Vec<KeptTable>,
+}
+
+/// The last tasks, the newest first.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Tasks))]
+pub(super) struct TaskList {
+    tasks: Vec<Task>,
+}
+
 /// Takes up what is in the table's folder now; answers when it is served.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/tables/{table}/reload", operation_id = "reload",
+    responses((status = 200, description = "It is served: its `epoch`, in hex.", body = Object))))]
 pub(super) async fn reload(
     State(server): State<Arc<Server>>,
     caller: Caller,
@@ -46,6 +62,8 @@ pub(super) async fn reload(
 }
 
 /// Begins to fold the table's changes into a new base, which is taken up when it is there.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/tables/{table}/compact", operation_id = "compact",
+    responses((status = 202, description = "It has begun.", body = Object))))]
 pub(super) async fn compact(
     State(server): State<Arc<Server>>,
     caller: Caller,
@@ -56,13 +74,22 @@ pub(super) async fn compact(
     Ok((StatusCode::ACCEPTED, Json(json!({ "state": "begun" }))))
 }
 
-/// The tables that the server keeps.
-pub(super) async fn kept(State(server): State<Arc<Server>>, caller: Caller) -> Result<Json<Value>, Problem> {
-    let tables: Vec<KeptTable> = ask(&server, move |operator| Ok(operator.kept(&caller))).await?;
-    Ok(Json(json!({ "tables": tables })))
+/// Returns the tables that the server keeps, with what there is of each.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/admin/tables", operation_id = "listKept",
+    responses((status = 200, description = "All of them.", body = KeptTables))))]
+pub(super) async fn kept(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+) -> Result<Json<KeptTables>, Problem> {
+    let tables = ask(&server, move |operator| Ok(operator.kept(&caller))).await?;
+    Ok(Json(KeptTables { tables }))
 }
 
 /// Puts a task behind the others.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/tasks", operation_id = "submitTask",
+    request_body(content = ref("#/components/schemas/TaskRequest"), content_type = "application/json"),
+    responses((status = 202, description = "The task.", body = Task,
+        headers(("Location" = String, description = "Where the task is."))))))]
 pub(super) async fn submit(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -77,23 +104,31 @@ pub(super) async fn submit(
 
 /// Which tasks are asked for.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(super) struct TaskPage {
+    /// The tasks before this number.
     before: Option<u64>,
+    /// How many, at most.
+    #[cfg_attr(feature = "openapi", param(maximum = 100))]
     limit: Option<usize>,
 }
 
-/// The last tasks, the newest first.
+/// Returns the last tasks, the newest first.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/admin/tasks", operation_id = "listTasks", params(TaskPage),
+    responses((status = 200, description = "At most a hundred.", body = TaskList))))]
 pub(super) async fn tasks(
     State(server): State<Arc<Server>>,
     caller: Caller,
     Query(TaskPage { before, limit }): Query<TaskPage>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<TaskList>, Problem> {
     let most = limit.unwrap_or(MOST_TASKS).min(MOST_TASKS);
     let tasks = ask(&server, move |operator| Ok(operator.tasks(&caller, before, most))).await?;
-    Ok(Json(json!({ "tasks": tasks })))
+    Ok(Json(TaskList { tasks }))
 }
 
-/// One task.
+/// Returns a task.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/admin/tasks/{id}", operation_id = "getTask",
+    responses((status = 200, description = "How far it is.", body = Task))))]
 pub(super) async fn task(
     State(server): State<Arc<Server>>,
     caller: Caller,
@@ -103,7 +138,9 @@ pub(super) async fn task(
     Ok(Json(ask(&server, move |operator| operator.task(&caller, id)).await?))
 }
 
-/// Has a task given up.
+/// Has a task given up. One that is being done ends soon.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/tasks/{id}/cancel", operation_id = "cancelTask",
+    responses((status = 200, description = "The task.", body = Task))))]
 pub(super) async fn cancel(
     State(server): State<Arc<Server>>,
     caller: Caller,
@@ -115,11 +152,18 @@ pub(super) async fn cancel(
 
 /// What an upload begins with.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct NewUpload {
+    /// A name for the upload. Its ending says the format.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     name: Name,
 }
 
 /// Begins an upload: `{"name": "people.csv"}`.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/uploads", operation_id = "beginUpload",
+    request_body(content = NewUpload, content_type = "application/json"),
+    responses((status = 201, description = "The upload.", body = Upload,
+        headers(("Location" = String, description = "Where the upload is."))))))]
 pub(super) async fn begin_upload(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -139,7 +183,9 @@ pub(super) async fn begin_upload(
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(upload)).into_response())
 }
 
-/// How much of an upload is here.
+/// Tells how much of an upload is here.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/admin/uploads/{id}", operation_id = "getUpload",
+    responses((status = 200, description = "The upload; Upload-Offset has its bytes.", body = Upload))))]
 pub(super) async fn upload(
     State(server): State<Arc<Server>>,
     caller: Caller,
@@ -149,7 +195,11 @@ pub(super) async fn upload(
     uploaded(ask(&server, move |operator| operator.upload(&caller, &id)).await?)
 }
 
-/// Adds the next part of an upload.
+/// Adds the next part of an upload, of at most 64 MiB.
+#[cfg_attr(feature = "openapi", utoipa::path(patch, path = "/v1/admin/uploads/{id}", operation_id = "appendUpload",
+    params(("Upload-Offset" = u64, Header, description = "Where the part begins: the bytes that are here.")),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 200, description = "The upload.", body = Upload))))]
 pub(super) async fn append(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -171,6 +221,8 @@ pub(super) async fn append(
 }
 
 /// Removes an upload.
+#[cfg_attr(feature = "openapi", utoipa::path(delete, path = "/v1/admin/uploads/{id}", operation_id = "removeUpload",
+    responses((status = 204, description = "It is gone."))))]
 pub(super) async fn remove_upload(
     State(server): State<Arc<Server>>,
     caller: Caller,

@@ -51,12 +51,21 @@ pub(super) struct Inside {
     pub(super) endpoints: Router,
 }
 
-/// The key that clients seal requests for.
+/// Returns the key for which requests through a relay are sealed (RFC 9540).
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/.well-known/ohttp-gateway", operation_id = "getGatewayKey",
+    responses((status = 200, description = "A list of one key configuration.", body = Vec<u8>,
+        content_type = "application/ohttp-keys"))))]
 pub(super) async fn key(State(inside): State<Inside>) -> impl IntoResponse {
     ([(CONTENT_TYPE, KEYS_TYPE), (CACHE_CONTROL, KEY_CACHING)], inside.gateway.public())
 }
 
-/// Opens a request, answers it as if it had come by itself, and seals the answer. The relay sees no status but 200.
+/// Opens a sealed request, answers it once, as if it had come by itself, and seals the answer. The request inside has a Date.
+///
+/// The relay sees no status but 200.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/.well-known/ohttp-gateway", operation_id = "postSealed",
+    request_body(content = Vec<u8>, content_type = "message/ohttp-req"),
+    responses((status = 200, description = "The sealed response, whatever it says.", body = Vec<u8>,
+        content_type = "message/ohttp-res"))))]
 pub(super) async fn answer(
     State(inside): State<Inside>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

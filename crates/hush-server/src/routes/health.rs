@@ -18,15 +18,22 @@ use crate::{
 /// After which a part may be there again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The process answers.
+/// Tells that the process answers.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/livez", operation_id = "live",
+    responses((status = 200, description = "Text.", body = String))))]
 pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
+/// Tells whether the server answers queries, and what is wrong although it does.
+///
 /// Answers 200 once no table is loading, if one is resident or there are none, unless a table has lost its GPU or one of its parts,
 /// or the server stops.
-/// Each thing that is wrong although queries are answered has a line of the text: a table that has failed, too, unless
-/// [`ServerConfig::require_tables`](crate::ServerConfig::require_tables) makes it a 503.
+/// Each thing that is wrong although queries are answered has a line of the text: a table that has failed, too, unless the setting
+/// require-tables makes it a 503.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/readyz", operation_id = "ready",
+    responses((status = 200, body = String,
+        description = "`ok`, and a line `degraded: ..` for each thing that is wrong although queries are answered: a table that has failed while others answer, a background task that failed and was started again, a table that is not known to be up to date."))))]
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, Problem> {
     let upkeep = server.tables.upkeep();
     if let Some((table, reason)) = server.tables.lost() {
@@ -55,8 +62,9 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, P
     Ok("ok\n".to_owned() + &degraded.collect::<String>())
 }
 
-/// What runs here.
+/// The program that runs here, and its tables.
 #[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct Info {
     version: &'static str,
     /// BLAKE3 of the program, in hex; null if it cannot be read.
@@ -65,6 +73,8 @@ pub(super) struct Info {
 }
 
 /// Returns version, program, tables and epochs: of the tables, those that the caller operates.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/info", operation_id = "info",
+    responses((status = 200, description = "Version, program, tables.", body = Info))))]
 pub(super) async fn info(State(server): State<Arc<Server>>, caller: Caller) -> Json<Info> {
     let program = spawn_blocking(program).await.unwrap_or(None);
     Json(Info {

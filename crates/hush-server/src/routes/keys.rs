@@ -18,8 +18,12 @@ use crate::{
     state::Server,
 };
 
-/// Takes keys: 201 if they are new, 204 if they were there. Everything that can be refused without
-/// reading the body is; a body that is not all there leaves nothing behind.
+/// Takes a client's evaluation keys.
+///
+/// Everything that can be refused without reading the body is; a body that is not all there leaves nothing behind.
+#[cfg_attr(feature = "openapi", utoipa::path(put, path = "/v1/keys/{hash}", operation_id = "putKeys",
+    request_body(content = Vec<u8>, description = "An EvaluationKeys.", content_type = "application/x-protobuf"),
+    responses((status = 201, description = "They are new."), (status = 204, description = "They were here."))))]
 pub(super) async fn upload(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -42,7 +46,9 @@ pub(super) async fn upload(
     }
 }
 
-/// Whether keys are there.
+/// Tells whether evaluation keys are here.
+#[cfg_attr(feature = "openapi", utoipa::path(head, path = "/v1/keys/{hash}", operation_id = "hasKeys",
+    responses((status = 204, description = "They are."))))]
 pub(super) async fn contains(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

@@ -18,6 +18,9 @@ use crate::{
 };
 
 /// Returns all metrics, as text, to a caller that operates all tables.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/metrics", operation_id = "metrics",
+    responses((status = 200, description = "OpenMetrics text.", body = String,
+        content_type = "application/openmetrics-text"))))]
 pub(super) async fn text(State(server): State<Arc<Server>>, caller: Caller) -> Result<Response, Problem> {
     if !caller.may_all(Scope::Admin) {
         return Err(Problem::new(

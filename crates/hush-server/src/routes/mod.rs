@@ -8,6 +8,8 @@ mod health;
 mod host;
 mod keys;
 mod metrics;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 mod origins;
 mod page;
 mod query;

@@ -80,7 +80,10 @@ fn no_file() -> Problem {
     Problem::new(Code::NotFound, "the page has no such file")
 }
 
-/// Tables that the records of this one could have.
+/// Returns the tables that the records of this one could have, as far as its description tells. Where there is a page for browsers.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/tables/{table}/plan", operation_id = "planTable",
+    responses((status = 200, description = "Those that no other is better than in everything, and the table itself.",
+        body = ref("#/components/schemas/TablePlan")))))]
 pub(super) async fn plan(
     State((server, page)): State<(Arc<Server>, Arc<dyn Page>)>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

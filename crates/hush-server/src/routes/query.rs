@@ -33,8 +33,12 @@ use crate::{
     state::{ResidentTable, Server},
 };
 
-/// Answers the queries of one request, in order. Everything that can be refused without reading the
-/// body is; the scan is shared with the queries of others.
+/// Answers encrypted queries, in order.
+///
+/// Everything that can be refused without reading the body is; the scan is shared with the queries of others.
+#[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/tables/{table}/query", operation_id = "query",
+    request_body(content = Vec<u8>, description = "A QueryRequest.", content_type = "application/x-protobuf"),
+    responses((status = 200, description = "A QueryResponse.", body = Vec<u8>, content_type = "application/x-protobuf"))))]
 pub(super) async fn answer(
     State(server): State<Arc<Server>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

@@ -24,23 +24,31 @@ use crate::{
 
 /// The list of tables.
 #[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Tables))]
 pub(super) struct List {
     tables: Vec<TableEntry>,
 }
 
-/// One table of the list. One that is not resident has a name, and a reason if it failed.
+/// A table of the list. One that is not resident has a name, and a reason if it failed.
 #[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Table))]
 pub(super) struct TableEntry {
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     name: Name,
+    /// `resident`, `loading` or `failed`.
     state: &'static str,
+    /// The hash of what is in the table, in hex.
     epoch: Option<String>,
     protocol: Option<String>,
     records: Option<u64>,
+    /// Why the table failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
 /// Returns the tables that the caller may look up, by name.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/tables", operation_id = "listTables",
+    responses((status = 200, description = "All of them, or those that the token is for.", body = List))))]
 pub(super) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> Json<List> {
     Json(List { tables: entries(&server, &caller, Scope::Query) })
 }
@@ -64,7 +72,11 @@ pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<Tab
     server.tables.all().into_iter().filter(|(name, _)| caller.may(scope, name)).map(entry).collect()
 }
 
-/// One table's descriptor. It changes with the epoch, so the epoch is its entity tag.
+/// Returns a table's descriptor: all that a client needs to make queries. It changes with the epoch, which is its entity tag.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/tables/{table}", operation_id = "getDescriptor",
+    responses(
+        (status = 200, description = "The descriptor: docs/formats.md.", body = Object, headers(("ETag" = String, description = "The epoch."))),
+        (status = 304, description = "It is still the same."))))]
 pub(super) async fn descriptor(
     State(server): State<Arc<Server>>,
     caller: Caller,

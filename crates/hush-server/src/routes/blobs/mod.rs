@@ -28,7 +28,11 @@ use crate::{
 /// Bytes read from the file at once.
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// One file, or one range of it.
+/// Returns a public file that a descriptor names, or one range of it.
+#[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/blobs/{hash}", operation_id = "getBlob",
+    responses((status = 200, description = "The file.", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 206, description = "The range that was asked for.", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 304, description = "It is still the same."))))]
 pub(super) async fn download(
     State(server): State<Arc<Server>>,
     hash: Result<Path<String>, PathRejection>,

@@ -3,6 +3,7 @@
 mod text;
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fmt::Display,
     fs,
@@ -186,7 +187,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     })?;
     if args.stats && args.json {
         let protocol = table.table().facts().protocol.name();
-        let line = StatsLine { stats: StatsObject { protocol, spent: table.stats() } };
+        let line = BTreeMap::from([("stats", StatsLine { protocol, spent: table.stats() })]);
         let line = serde_json::to_string(&line).map_err(|error| error.to_string())?;
         report::print(&format!("{line}\n"))?;
     } else if args.stats {
@@ -380,11 +381,6 @@ fn write_json(out: &mut impl Write, key: &[u8], value: Option<&[u8]>) -> io::Res
 /// The last line of `--json --stats`.
 #[derive(Serialize)]
 struct StatsLine {
-    stats: StatsObject,
-}
-
-#[derive(Serialize)]
-struct StatsObject {
     protocol: &'static str,
     #[serde(flatten)]
     spent: Stats,

@@ -20,6 +20,8 @@ use crate::{
 pub(crate) use check::check;
 use limits::LimitArgs;
 use open_files::Needs;
+#[cfg(all(test, feature = "openapi"))]
+pub(crate) use page::ShownPlan;
 pub(crate) use prepare::Front;
 pub use prepare::tables_cache;
 use prepare::{Prepared, front, prepare};

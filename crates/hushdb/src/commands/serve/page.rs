@@ -5,8 +5,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hush_engine::Served;
+use hush_build::{
+    builder::BuildOptions,
+    planner::{self, Machine, Offer, Records, Wishes, undominated},
+};
+use hush_engine::{Served, Silent};
+use hush_protocol::descriptor::Descriptor;
 use hush_server::Page;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::commands::{plan::command_line, wishes};
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
@@ -46,18 +55,30 @@ impl Page for Embedded {
     }
 }
 
+/// What `hushdb plan` would list for the records of a table, and the table itself.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TablePlan))]
+pub(crate) struct ShownPlan {
+    /// Whose times these are: its name, its threads, and is_this, whether it is the server's own, which has been measured.
+    machine: Value,
+    /// Look-ups that what is sent once is shared among.
+    lookups: f64,
+    table: Shown,
+    offers: Vec<Shown>,
+}
+
+/// A table and what it costs, as `hushdb plan --json` prints it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TableOffer))]
+struct Shown {
+    #[serde(flatten)]
+    offer: Offer,
+    /// The options of `hushdb build` that make it.
+    options: String,
+}
+
 /// What `hushdb plan` would list for the records of a table, as far as its public description tells, and the table itself.
 fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
-    use hush_build::{
-        builder::BuildOptions,
-        planner::{self, Machine, Offer, Records, Wishes, undominated},
-    };
-    use hush_engine::Silent;
-    use hush_protocol::descriptor::Descriptor;
-    use serde_json::{Value, json};
-
-    use crate::commands::{plan::command_line, wishes};
-
     let descriptor = Descriptor::from_json(&served.descriptor_json).map_err(|error| error.to_string())?;
     let kept = wishes::kept_machine(threads);
     let machine = kept.as_deref().unwrap_or(Machine::reference());
@@ -67,16 +88,12 @@ fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
     let offers = planner::offers(&records, &BuildOptions::default(), &wanted, machine, &Silent)
         .map_err(|error| error.to_string())?;
     let own = Offer::of(&descriptor, machine, wanted.clients).map_err(|error| error.to_string())?;
-    let shown = |offer: &Offer| {
-        let mut value = json!(offer);
-        value["options"] = command_line(offer).into();
-        value
+    let shown = |offer: Offer| Shown { options: command_line(&offer), offer };
+    let document = ShownPlan {
+        machine: json!({ "name": machine.name, "threads": machine.threads, "is_this": kept.is_some() }),
+        lookups: wanted.clients.lookups,
+        table: shown(own),
+        offers: undominated(&offers).into_iter().map(shown).collect(),
     };
-    let document = json!({
-        "machine": { "name": machine.name, "threads": machine.threads, "is_this": kept.is_some() },
-        "lookups": wanted.clients.lookups,
-        "table": shown(&own),
-        "offers": undominated(&offers).iter().map(shown).collect::<Vec<Value>>(),
-    });
-    Ok(document.to_string().into_bytes())
+    serde_json::to_vec(&document).map_err(|error| error.to_string())
 }
