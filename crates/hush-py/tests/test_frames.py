@@ -1,5 +1,7 @@
 """Data frames in and out."""
 
+import os
+
 import duckdb
 import pandas
 import polars
@@ -85,13 +87,18 @@ def test_what_is_no_frame_is_refused(server, people, tmp_path):
         hushdb.build(7, out=tmp_path / "x", key="k")
 
 
+@pytest.mark.skipif(os.environ.get("FEATURES") == "emulator", reason="the library of tests has these sets")
+def test_sets_without_security_are_refused(people, tmp_path):
+    with pytest.raises(hushdb.OptionError, match="has no security"):
+        hushdb.build(people, out=tmp_path / "table", key="email", preset="INSECURE_RING_N256")
+
+
 def test_builds_say_what_is_wrong(people, tmp_path):
     out = tmp_path / "table"
     for options, kind, said in [
         ({"key": "mail"}, hushdb.InputError, "mail"),
         ({"key": "email", "protocol": "fast"}, hushdb.OptionError, "unknown protocol 'fast'"),
         ({"key": "email", "colums": 7}, hushdb.OptionError, "colums"),
-        ({"key": "email", "preset": "INSECURE_RING_N256"}, hushdb.OptionError, "has no security"),
     ]:
         with pytest.raises(kind, match=said):
             hushdb.build(people, out=out, **options)
