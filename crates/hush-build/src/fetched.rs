@@ -5,7 +5,7 @@ use std::path::Path;
 use hush_engine::{Bytes, Progress};
 use hush_ingest::{Fetch, IngestOptions, Input};
 
-use crate::JobError;
+use crate::job_error::JobError;
 
 /// The input as it can be opened: what is elsewhere is fetched to a file in `dir`, which goes with the last copy of what comes
 /// back. Before that it says how much it is.

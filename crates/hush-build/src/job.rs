@@ -15,19 +15,16 @@ use hush_ingest::{
     Fetch, IngestError, IngestOptions, Input, LongField, OnDuplicate, Place, ProgressUnit, Record, Source,
     Spool, SpooledRecords, Summary,
 };
-use hush_protocol::{
-    schema::{Column, Schema},
-    wording::Wording,
-};
+use hush_protocol::schema::{Column, Schema};
 use hush_store::{
     cancel::{Cancel, Cancelled},
-    snapshot::{Header, Phase, SharedPhase, SnapshotError, SnapshotWriter},
+    snapshot::{Header, SharedPhase, SnapshotWriter},
 };
-use thiserror::Error;
 
 use crate::{
-    builder::{BuildError, BuildOptions, Computers, build},
+    builder::{BuildOptions, Computers, build},
     fetched,
+    job_error::JobError,
 };
 
 /// Columns of an input without keys that are told by name, at most.
@@ -65,37 +62,6 @@ pub struct Built {
     pub header: Header,
     /// Seconds since the job was opened.
     pub seconds: f64,
-}
-
-/// Why there is no new table. The target is as it was.
-#[derive(Debug, Error)]
-#[expect(missing_docs, reason = "each text says what its variant is")]
-pub enum JobError {
-    /// The same request goes on from where `phase` says that it can.
-    #[error("cancelled")]
-    Cancelled { phase: Phase },
-    #[error("{}: {source}", input.display())]
-    DuplicateKey {
-        input: PathBuf,
-        /// [`IngestError::DuplicateKey`].
-        source: IngestError,
-    },
-    #[error(
-        "{} and {} both have the key \"{key}\"; {}",
-        places[0],
-        places[1],
-        Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
-    )]
-    DuplicateKeyOfFiles { key: String, places: Box<[Place; 2]> },
-    /// Reading the input, or spooling its records.
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
-    /// The folder of the table.
-    #[error(transparent)]
-    Target(#[from] SnapshotError),
-    /// Building the table.
-    #[error(transparent)]
-    Build(#[from] BuildError),
 }
 
 /// A job whose input is open, or is to be fetched, and whose folder is its own. Dropped before it runs, it leaves nothing behind.
@@ -180,23 +146,6 @@ impl Job {
         let path = input.path();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(build(&records, by_key, &name, &options, writer, by, progress)?)
-    }
-}
-
-impl JobError {
-    /// Whether the job was given up, wherever that was noticed.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        match self {
-            Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,
-            Self::Build(error) => error.is_cancelled(),
-            _ => false,
-        }
-    }
-}
-
-impl From<Cancelled> for JobError {
-    fn from(cancelled: Cancelled) -> Self {
-        Self::Build(cancelled.into())
     }
 }
 

@@ -47,6 +47,7 @@
 pub mod builder;
 mod fetched;
 mod job;
+mod job_error;
 mod mirror;
 pub mod planner;
 mod push;
@@ -54,7 +55,8 @@ mod remote_source;
 mod update;
 
 pub use fetched::fetched;
-pub use job::{Built, Job, JobError, JobRequest};
+pub use job::{Built, Job, JobRequest};
+pub use job_error::JobError;
 pub use mirror::{MirrorError, mirror};
 pub use push::push;
 pub use remote_source::RemoteSource;

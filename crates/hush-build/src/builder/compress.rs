@@ -8,6 +8,7 @@ use hush_ingest::{Compressor, IngestError, SpooledRecords};
 use hush_protocol::descriptor::{BlobRef, Codec, Compression};
 
 use super::{BuildError, BuildOptions, Compress, Lengths, Plan};
+use crate::planner;
 
 /// Values are compressed if a server then keeps at most so much of what it would.
 const WORTH: f64 = 0.75;
@@ -38,7 +39,8 @@ pub(super) fn stored(
         let previous = options.previous.as_ref().filter(|previous| previous.keeps_geometry);
         let kept =
             previous.and_then(|previous| Plan::keeping(&previous.descriptor, &lengths, by_key, options));
-        kept.map_or_else(|| Plan::choose(&lengths, by_key, options, progress), Ok).map(|plan| (lengths, plan))
+        kept.map_or_else(|| planner::choose(&lengths, by_key, options, progress), Ok)
+            .map(|plan| (lengths, plan))
     };
     let smaller = match options.compress {
         Compress::None => None,

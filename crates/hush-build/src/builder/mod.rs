@@ -24,6 +24,8 @@ use hush_store::snapshot::{
     segment_file,
 };
 
+use crate::planner;
+
 pub use apply::apply;
 pub(crate) use apply::shown_change;
 use compress::Stored;
@@ -34,13 +36,12 @@ pub use hints::crew::Crew;
 use hints::pieces::StageContext;
 pub(crate) use hints::product::HintStage;
 pub use hints::work::work;
-pub use layout::delta::ChangeRoom;
 use layout::{
     index, keyed,
     laid::{LaidTable, Written},
     plain_slots,
 };
-pub use options::{BuildOptions, Compress, DEFAULT_TIERS, Previous, Tiers};
+pub use options::{BuildOptions, ChangeRoom, Compress, DEFAULT_TIERS, Previous, Tiers};
 pub(crate) use shape::lengths::Lengths;
 pub(crate) use shape::plan::Plan;
 use shape::size::{DiskRoom, TableSize};
@@ -115,7 +116,7 @@ fn lay_out(
     progress.note(&size.to_string());
     plan.tell_segments(&lengths, |line| progress.note(line));
     let room = DiskRoom::here(writer.partial_dir());
-    let settled = options.settled(&plan);
+    let settled = plan.settle(options);
     size.admit(&lengths, &settled, &room, |line| progress.note(line))?;
     let none = Changes::default();
     let changes = options.previous.as_ref().map_or(&none, |previous| &previous.changes);
@@ -129,7 +130,7 @@ fn lay_out(
         Some(laid) => laid,
         None => {
             progress.note("the keys do not fit the blocks that they were in: clients fetch the new table");
-            keyed(&Plan::choose(&lengths, by_key, &settled, progress)?)?.expect("no geometry is kept")
+            keyed(&planner::choose(&lengths, by_key, &settled, progress)?)?.expect("no geometry is kept")
         }
     };
     let mut state = laid.finish(identity, stored, progress)?;

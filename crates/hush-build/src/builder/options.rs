@@ -12,7 +12,7 @@ use hush_protocol::{
 };
 use hush_store::snapshot::Changes;
 
-use super::{BuildError, ChangeRoom, Plan, Signing};
+use super::{BuildError, Signing};
 use crate::planner::{Machine, Wishes};
 
 /// Choices of a build. `None` leaves the choice to the program.
@@ -92,6 +92,29 @@ impl fmt::Debug for Previous {
     }
 }
 
+/// Of a table that says nothing of it: one change for so many records, and at least so many.
+const RECORDS_A_CHANGE: usize = 100;
+const LEAST_ROOM: usize = 1000;
+
+/// Room for changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeRoom {
+    /// For a hundredth of the records, and at least a thousand.
+    Auto,
+    /// For so many.
+    For(usize),
+}
+
+impl ChangeRoom {
+    /// How many changes of so many records.
+    pub(super) fn changes(self, records: usize) -> usize {
+        match self {
+            Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
+            Self::For(changes) => changes,
+        }
+    }
+}
+
 /// Into how many segments the bytes of values go, by their place: longer values have bytes in more of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tiers {
@@ -147,24 +170,8 @@ impl BuildOptions {
     }
 
     /// Whether there is nothing to plan: a protocol is named, and nothing is wished of it.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.protocol.is_some() && self.wishes.is_none()
-    }
-
-    /// The same options, with what was planned in place of wishes.
-    pub(super) fn settled(&self, plan: &Plan) -> Self {
-        if self.is_settled() {
-            return self.clone();
-        }
-        let (facts, form) = (plan.params.facts(), plan.params.database().form());
-        Self {
-            protocol: Some(facts.protocol),
-            preset: Some(facts.preset.to_owned()),
-            columns: facts.protocol.page().has_columns().then_some(facts.shape.columns),
-            form: Some(form),
-            wishes: None,
-            ..self.clone()
-        }
     }
 
     /// The parameters of a table of these slots, of the protocol that is asked for.

@@ -22,13 +22,20 @@ pub fn offers(
     Ok(ranked.into_iter().map(|(offer, _)| offer).collect())
 }
 
-/// The best table for a build, and why it is.
+/// Returns the plan of the best table for a build, with the reasons; that of the protocol that is asked for, if nothing is wished
+/// of it.
+///
+/// # Errors
+/// [`BuildError`] if there is no such table.
 pub(crate) fn choose(
     lengths: &Lengths,
     by_key: bool,
     options: &BuildOptions,
     progress: &dyn Progress,
 ) -> Result<Plan, BuildError> {
+    if options.is_settled() {
+        return Plan::of_protocol(lengths, by_key, options);
+    }
     let wishes = &options.wishes.unwrap_or_default();
     let machine = options.machine.as_deref().unwrap_or(Machine::reference());
     let mut ranked = ranked(lengths, by_key, options, wishes, machine, progress)?.into_iter();
@@ -101,7 +108,7 @@ mod tests {
 
     fn chosen(count: usize, size: usize, wishes: Wishes) -> Result<Plan, BuildError> {
         let options = BuildOptions { wishes: Some(wishes), ..BuildOptions::default() };
-        Plan::choose(records(count, size).lengths(), true, &options, &Silent)
+        choose(records(count, size).lengths(), true, &options, &Silent)
     }
 
     fn within(budgets: Budgets) -> Wishes {
@@ -137,7 +144,7 @@ mod tests {
     #[test]
     fn budgets_are_kept_or_refused_with_what_binds() {
         let default =
-            Plan::choose(records(1 << 20, 1024).lengths(), true, &BuildOptions::default(), &Silent).unwrap();
+            choose(records(1 << 20, 1024).lengths(), true, &BuildOptions::default(), &Silent).unwrap();
         let facts = default.params.facts();
         let upload = facts.query.total() as u64 - 1;
         let smaller = within(Budgets { upload: Some(upload), ..Budgets::default() });

@@ -6,6 +6,7 @@
 mod calibrate;
 mod choice;
 mod cluster;
+mod judgement;
 mod machine;
 mod offers;
 pub mod operands;
@@ -16,6 +17,6 @@ pub(crate) use choice::choose;
 pub use choice::offers;
 pub use cluster::{ClusterWishes, Layout, LayoutError, Node, Placed, Stages, layouts, part_bytes};
 pub use machine::{Machine, Rates, Times, Timing};
-pub use offers::{Clients, Geometry, Linkable, Offer, undominated};
+pub use offers::{Geometry, Linkable, Offer, undominated};
 pub use records::Records;
-pub use wishes::{Budgets, Goal, MemoryBudget, Network, OutOfBudget, Prices, Wishes};
+pub use wishes::{Budgets, Clients, Goal, MemoryBudget, Network, OutOfBudget, Prices, Wishes};

@@ -9,19 +9,16 @@ use hush_protocol::{
     facts::DbForm,
     presets::presets_of,
     ring_keys::LOOKUPS_PER_KEY,
-    wording::Slot,
 };
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Machine;
+use super::{Clients, Machine};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
 
 const FORMS: [DbForm; 2] = [DbForm::Evaluation, DbForm::Symbols];
 /// Columns that are tried, in those that suit a table.
 const COLUMNS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
-/// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
-const LOOKUPS: f64 = 10.0;
 /// A table is left out if another one is better by as much as this in nothing, and as good in all.
 const AS_GOOD: f64 = 1.01;
 
@@ -87,21 +84,6 @@ pub enum Linkable {
     Nothing,
     /// The look-ups of a client, which name its evaluation keys.
     Lookups,
-}
-
-/// For whom tables are offered.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Clients {
-    /// How many have keys in a server's memory at once.
-    pub count: usize,
-    /// How often each looks up before the table changes.
-    pub lookups: f64,
-}
-
-impl Default for Clients {
-    fn default() -> Self {
-        Self { count: 1, lookups: LOOKUPS }
-    }
 }
 
 impl Offer {
@@ -176,13 +158,6 @@ impl Offer {
             }
         });
         options
-    }
-
-    /// Returns the options of `build` that make this table, as a message has them.
-    pub(super) fn told_options(&self) -> String {
-        let options = self.options();
-        let options = options.iter().map(|(name, value)| Slot::Setting(name, value).to_string());
-        options.collect::<Vec<_>>().join(" ")
     }
 
     /// What is to be small, of everything that counts.

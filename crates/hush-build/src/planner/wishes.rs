@@ -1,15 +1,12 @@
 //! What users wish of a table: a goal, budgets, and how they are connected.
 
-use std::{cmp::Ordering, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
-use hush_engine::{Bytes, Seconds};
 use hush_protocol::wording::Slot;
 use thiserror::Error;
 
-use super::{Clients, Offer};
-
-/// Bytes that a server takes without any table: tables that are much shorter are not told apart by their memory.
-const SERVER_BYTES: u64 = 64 << 20;
+/// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
+const LOOKUPS: f64 = 10.0;
 
 /// What is to be as little as possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +80,21 @@ pub struct Budgets {
     pub linkable: bool,
 }
 
+/// For whom tables are offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clients {
+    /// How many have keys in a server's memory at once.
+    pub count: usize,
+    /// How often each looks up before the table changes.
+    pub lookups: f64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self { count: 1, lookups: LOOKUPS }
+    }
+}
+
 /// How clients are connected: 10^6 bits a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
@@ -130,135 +142,18 @@ pub struct Wishes {
     pub prices: Prices,
 }
 
-/// A budget, and what a table needs of it.
-struct BudgetNeed {
-    name: &'static str,
-    option: &'static str,
-    needed: f64,
-    limit: f64,
-    /// For people.
-    text: fn(f64) -> String,
-}
-
-impl BudgetNeed {
-    fn excess(&self) -> f64 {
-        self.needed / self.limit
-    }
-
-    fn is_met(&self) -> bool {
-        self.needed <= self.limit
-    }
-}
-
-impl Wishes {
-    /// Seconds of a look-up: the server's, and of sending, with its share of what is sent once.
-    pub fn latency(&self, offer: &Offer) -> f64 {
-        let seconds = |bytes: f64, megabits: f64| bytes * 8.0 / (megabits * 1e6);
-        let (setup_up, setup_down) = offer.setup_shares(self.clients.lookups);
-        offer.seconds
-            + seconds(offer.bytes_up as f64 + setup_up, self.network.up)
-            + seconds(offer.bytes_down as f64 + setup_down, self.network.down)
-    }
-
-    /// What a million look-ups cost, on a machine of so many threads.
-    pub fn cost(&self, offer: &Offer, threads: usize) -> f64 {
-        let core_hours = threads as f64 / offer.queries_per_second / 3600.0;
-        let gigabytes = offer.bytes(self.clients.lookups) / 1e9;
-        1e6 * (core_hours * self.prices.core_hour + gigabytes * self.prices.gigabyte)
-    }
-
-    /// The goal as a number: less is better.
-    pub fn score(&self, offer: &Offer, threads: usize) -> f64 {
-        match self.goal {
-            Goal::Balance => {
-                // Without the last one, a hint of gigabytes would win wherever it spares a server as many.
-                let kept = [SERVER_BYTES, offer.server_bytes, offer.setup_bytes()];
-                self.latency(offer) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
-            }
-            Goal::Latency => self.latency(offer),
-            Goal::Bytes => offer.bytes(self.clients.lookups),
-            Goal::Memory => offer.server_bytes as f64,
-            Goal::Cost => self.cost(offer, threads),
-        }
-    }
-
-    /// The budgets, and what a table of values of so many bytes needs of them.
-    fn needs(&self, offer: &Offer, payload: u64) -> Vec<BudgetNeed> {
-        let Budgets { upload, download, setup, memory, latency, .. } = self.budgets;
-        let memory = memory.map(|memory| match memory {
-            MemoryBudget::Times(times) => times * payload as f64,
-            MemoryBudget::Bytes(bytes) => bytes as f64,
-        });
-        let of_bytes = |limit: Option<u64>| limit.map(|bytes| bytes as f64);
-        let bytes = [
-            ("a query", "max-upload", offer.bytes_up, of_bytes(upload)),
-            ("an answer", "max-download", offer.bytes_down, of_bytes(download)),
-            ("what a client sends and gets once", "max-setup", offer.setup_bytes(), of_bytes(setup)),
-            ("a server's memory", "max-memory", offer.server_bytes, memory),
-        ];
-        let bytes = bytes.into_iter().filter_map(|(name, option, needed, limit)| {
-            let text = |bytes: f64| Bytes(bytes as usize).to_string();
-            Some(BudgetNeed { name, option, needed: needed as f64, limit: limit?, text })
-        });
-        let time = latency.map(|limit| BudgetNeed {
-            name: "a look-up",
-            option: "max-latency",
-            needed: self.latency(offer),
-            limit,
-            text: |seconds| Seconds(seconds).to_string(),
-        });
-        bytes.chain(time).collect()
-    }
-
-    /// Whether a table of values of so many bytes is within all budgets.
-    pub fn are_met(&self, offer: &Offer, payload: u64) -> bool {
-        self.needs(offer, payload).iter().all(BudgetNeed::is_met)
-    }
-
-    /// How two tables compare: by the goal, then by the latency.
-    pub fn order(&self, a: &Offer, b: &Offer, threads: usize) -> Ordering {
-        let by_goal = self.score(a, threads).total_cmp(&self.score(b, threads));
-        by_goal.then(self.latency(a).total_cmp(&self.latency(b)))
-    }
-
-    /// Why none of `offers`, of which there are some, is within all budgets.
-    pub fn refusal(&self, offers: &[Offer], payload: u64, threads: usize) -> OutOfBudget {
-        let excess =
-            |offer: &Offer| self.needs(offer, payload).iter().map(BudgetNeed::excess).fold(1.0, f64::max);
-        let nearest = offers
-            .iter()
-            .min_by(|a, b| excess(a).total_cmp(&excess(b)).then(self.order(a, b, threads)))
-            .expect("some offers");
-        let needs = self.needs(nearest, payload);
-        let binding = needs.iter().enumerate().filter_map(|(index, need)| {
-            let needed = offers.iter().map(|offer| self.needs(offer, payload)[index].needed);
-            let least = needed.fold(f64::INFINITY, f64::min);
-            let BudgetNeed { name, option, limit, text, .. } = need;
-            (least > *limit).then(|| {
-                let option = Slot::Option(option);
-                format!("{name} takes at least {}, and {option} allows {}", text(least), text(*limit))
-            })
-        });
-        let binding: Vec<String> = binding.collect();
-        let exceeded = needs.iter().filter(|need| !need.is_met()).map(|need| {
-            let BudgetNeed { name, option, limit, text, needed } = need;
-            format!("{name} of {} ({} allows {})", text(*needed), Slot::Option(option), text(*limit))
-        });
-        let exceeded: Vec<String> = exceeded.collect();
-        let binding = match binding.is_empty() {
-            true => "no table is within all budgets at once".to_owned(),
-            false => binding.join("; "),
-        };
-        OutOfBudget { binding, nearest: Box::new(nearest.clone()), exceeded: exceeded.join(", ") }
-    }
-}
-
 /// No table is within the budgets.
 #[derive(Clone, Debug, Error)]
-#[error("{binding}: the nearest is {} with {exceeded}", nearest.told_options())]
+#[error("{binding}: the nearest is {} with {exceeded}", told_options(nearest))]
 pub struct OutOfBudget {
-    binding: String,
-    /// The table that exceeds its budgets least.
-    pub nearest: Box<Offer>,
-    exceeded: String,
+    pub(super) binding: String,
+    /// The options of the table that exceeds its budgets least.
+    pub(super) nearest: Vec<(&'static str, String)>,
+    pub(super) exceeded: String,
+}
+
+/// Returns options of `build` as a message has them.
+pub(super) fn told_options(options: &[(&'static str, String)]) -> String {
+    let options = options.iter().map(|(name, value)| Slot::Setting(name, value).to_string());
+    options.collect::<Vec<_>>().join(" ")
 }

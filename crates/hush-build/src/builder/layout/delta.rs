@@ -20,30 +20,8 @@ use crate::builder::{
     shape::segment_shapes::{Candidate, SegmentShapes, fullest},
 };
 
-/// Of a table that says nothing of it: one change for so many records, and at least so many.
-const RECORDS_A_CHANGE: usize = 100;
-const LEAST_ROOM: usize = 1000;
 /// Long values that there is room for beyond what is to be expected.
 const SPARE: usize = 16;
-
-/// Room for changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeRoom {
-    /// For a hundredth of the records, and at least a thousand.
-    Auto,
-    /// For so many.
-    For(usize),
-}
-
-impl ChangeRoom {
-    /// How many changes of so many records.
-    pub(in crate::builder) fn changes(self, records: usize) -> usize {
-        match self {
-            Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
-            Self::For(changes) => changes,
-        }
-    }
-}
 
 /// The cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end at `ends`.
 pub(in crate::builder) fn shapes(

@@ -12,25 +12,18 @@
 
 use std::ops::Range;
 
-use hush_engine::{Bytes, Progress};
+use hush_engine::Bytes;
 use hush_protocol::{
     any_page::{SegmentParams, Slots, TableParams},
-    descriptor::{Descriptor, KeyLookup, MAX_TIERS, Segment},
+    descriptor::{Descriptor, KeyLookup, Segment},
     keyword::{FilterKind, WrappedFilter},
     slot::SlotFormat,
     table::SegmentShape,
 };
 use hush_store::snapshot::Choice;
 
-use super::{
-    segment_shapes::{SegmentShapes, cost, fullest, wide_bases},
-    tier_search::TierSearch,
-};
-use crate::builder::{BuildError, BuildOptions, Lengths, Tiers, layout::delta, options::Scheme};
-use crate::planner;
-
-/// What tiers have to save of the cost of one, to be worth another filter and more files.
-const WORTH: f64 = 0.9;
+use super::segment_shapes::{SegmentShapes, cost, fullest, wide_bases};
+use crate::builder::{BuildError, BuildOptions, Lengths, layout::delta, options::Scheme};
 
 /// What a table is to be.
 pub(crate) struct Plan {
@@ -93,52 +86,19 @@ impl Plan {
         })
     }
 
-    /// The best table ([`planner::choose`]), or that of the protocol that is asked for, if nothing is wished of it.
-    ///
-    /// # Errors
-    /// [`BuildError`] if there is no such table.
-    pub(crate) fn choose(
-        lengths: &Lengths,
-        by_key: bool,
-        options: &BuildOptions,
-        progress: &dyn Progress,
-    ) -> Result<Self, BuildError> {
-        match options.is_settled() {
-            true => Self::of_protocol(lengths, by_key, options),
-            false => planner::choose(lengths, by_key, options, progress),
+    /// Returns the options of a build with this plan in place of wishes.
+    pub(in crate::builder) fn settle(&self, options: &BuildOptions) -> BuildOptions {
+        if options.is_settled() {
+            return options.clone();
         }
-    }
-
-    /// The same of a protocol that is asked for, with the tiers that are asked for, or those that are cheapest.
-    pub(crate) fn of_protocol(
-        lengths: &Lengths,
-        by_key: bool,
-        options: &BuildOptions,
-    ) -> Result<Self, BuildError> {
-        let (_, longest) = lengths.ends();
-        match &options.tiers {
-            Tiers::Ends(ends) => {
-                let is_ordered = ends.windows(2).all(|pair| pair[0] < pair[1]);
-                if !is_ordered || !(1..=MAX_TIERS).contains(&ends.len()) || ends[0] == 0 {
-                    return Err(BuildError::TierOrder { max: MAX_TIERS });
-                }
-                if ends[ends.len() - 1] < longest {
-                    return Err(BuildError::TiersTooShort { longest });
-                }
-                Self::with_ends(lengths, by_key, options, ends)
-            }
-            Tiers::AtMost(most) => {
-                let one = Self::with_ends(lengths, by_key, options, &[longest]);
-                let is_free = options.filter.is_none_or(WrappedFilter::suits);
-                if *most < 2 || !is_free {
-                    return one;
-                }
-                let limit = one.as_ref().map_or(f64::INFINITY, |one| WORTH * one.cost());
-                match TierSearch::new(lengths, by_key, options).run(*most, limit) {
-                    Some(ends) => Self::with_ends(lengths, by_key, options, &ends),
-                    None => one,
-                }
-            }
+        let (facts, form) = (self.params.facts(), self.params.database().form());
+        BuildOptions {
+            protocol: Some(facts.protocol),
+            preset: Some(facts.preset.to_owned()),
+            columns: facts.protocol.page().has_columns().then_some(facts.shape.columns),
+            form: Some(form),
+            wishes: None,
+            ..options.clone()
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use hush_protocol::descriptor::MAX_TIERS;
+use hush_protocol::{descriptor::MAX_TIERS, keyword::WrappedFilter};
 
 use super::segment_shapes::{SegmentShapes, fullest};
-use crate::builder::{BuildOptions, Lengths, Plan};
+use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
 
 /// Shares of the records that may be longer than a cut: one in the square root of two to these powers.
 const CUTS: Range<i32> = 1..40;
@@ -18,8 +18,11 @@ const EVEN: f64 = 1.02;
 /// Coefficients of a plaintext, of which slots that fill it leave none: a multiple of every ring's degree or a fraction of it.
 const PLANE: usize = 2048;
 
+/// What tiers have to save of the cost of one, to be worth another filter and more files.
+const WORTH: f64 = 0.9;
+
 /// The search for the cheapest tiers.
-pub(in crate::builder) struct TierSearch<'a> {
+struct TierSearch<'a> {
     lengths: &'a Lengths,
     by_key: bool,
     options: &'a BuildOptions,
@@ -30,8 +33,46 @@ pub(in crate::builder) struct TierSearch<'a> {
 /// The cheapest tiers up to a cut: what they cost, and where they end.
 type CheapestTiers = Option<(f64, Vec<usize>)>;
 
+impl Plan {
+    /// Returns the plan of the protocol that is asked for, with the tiers that are asked for, or those that are cheapest.
+    ///
+    /// # Errors
+    /// [`BuildError`] if there is no such table.
+    pub(crate) fn of_protocol(
+        lengths: &Lengths,
+        by_key: bool,
+        options: &BuildOptions,
+    ) -> Result<Self, BuildError> {
+        let (_, longest) = lengths.ends();
+        match &options.tiers {
+            Tiers::Ends(ends) => {
+                let is_ordered = ends.windows(2).all(|pair| pair[0] < pair[1]);
+                if !is_ordered || !(1..=MAX_TIERS).contains(&ends.len()) || ends[0] == 0 {
+                    return Err(BuildError::TierOrder { max: MAX_TIERS });
+                }
+                if ends[ends.len() - 1] < longest {
+                    return Err(BuildError::TiersTooShort { longest });
+                }
+                Self::with_ends(lengths, by_key, options, ends)
+            }
+            Tiers::AtMost(most) => {
+                let one = Self::with_ends(lengths, by_key, options, &[longest]);
+                let is_free = options.filter.is_none_or(WrappedFilter::suits);
+                if *most < 2 || !is_free {
+                    return one;
+                }
+                let limit = one.as_ref().map_or(f64::INFINITY, |one| WORTH * one.cost());
+                match TierSearch::new(lengths, by_key, options).run(*most, limit) {
+                    Some(ends) => Self::with_ends(lengths, by_key, options, &ends),
+                    None => one,
+                }
+            }
+        }
+    }
+}
+
 impl<'a> TierSearch<'a> {
-    pub(in crate::builder) fn new(lengths: &'a Lengths, by_key: bool, options: &'a BuildOptions) -> Self {
+    fn new(lengths: &'a Lengths, by_key: bool, options: &'a BuildOptions) -> Self {
         let (_, longest) = lengths.ends();
         let share = |power: i32| (lengths.records() as f64 / 2f64.powf(f64::from(power) / 2.0)) as usize;
         let mut cuts: Vec<usize> = CUTS.map(|power| lengths.beyond(share(power))).collect();
@@ -43,7 +84,7 @@ impl<'a> TierSearch<'a> {
     }
 
     /// Where the cheapest tiers end, if they are two or more and cost less than `limit`.
-    pub(in crate::builder) fn run(&self, most: usize, limit: f64) -> Option<Vec<usize>> {
+    fn run(&self, most: usize, limit: f64) -> Option<Vec<usize>> {
         let firsts = &self.cuts[..self.cuts.len().saturating_sub(1)];
         let bases = |first: usize| {
             let (_, longest) = self.lengths.ends();

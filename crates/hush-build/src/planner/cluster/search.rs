@@ -10,6 +10,7 @@ use super::{
     wishes::{ClusterWishes, LayoutError},
 };
 use crate::builder::{BuildError, BuildOptions};
+use crate::planner::wishes::told_options;
 
 /// The most parts that are tried.
 const MOST_PARTS: usize = 4096;
@@ -70,7 +71,7 @@ pub fn layouts(
         return Err(nearest.map_or(
             LayoutError::Units { parts: count.unwrap_or(1) },
             |(bytes, parts, offer)| LayoutError::NoRoom {
-                options: offer.told_options(),
+                options: told_options(&offer.options()),
                 parts,
                 lacking: Bytes(bytes as usize).to_string(),
             },

@@ -1,0 +1,61 @@
+//! The error of a job.
+
+use std::path::PathBuf;
+
+use hush_ingest::{IngestError, Place};
+use hush_protocol::wording::Wording;
+use hush_store::{
+    cancel::Cancelled,
+    snapshot::{Phase, SnapshotError},
+};
+use thiserror::Error;
+
+use crate::builder::BuildError;
+
+/// Why there is no new table. The target is as it was.
+#[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each text says what its variant is")]
+pub enum JobError {
+    /// The same request goes on from where `phase` says that it can.
+    #[error("cancelled")]
+    Cancelled { phase: Phase },
+    #[error("{}: {source}", input.display())]
+    DuplicateKey {
+        input: PathBuf,
+        /// [`IngestError::DuplicateKey`].
+        source: IngestError,
+    },
+    #[error(
+        "{} and {} both have the key \"{key}\"; {}",
+        places[0],
+        places[1],
+        Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
+    )]
+    DuplicateKeyOfFiles { key: String, places: Box<[Place; 2]> },
+    /// Reading the input, or spooling its records.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The folder of the table.
+    #[error(transparent)]
+    Target(#[from] SnapshotError),
+    /// Building the table.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl JobError {
+    /// Whether the job was given up, wherever that was noticed.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,
+            Self::Build(error) => error.is_cancelled(),
+            _ => false,
+        }
+    }
+}
+
+impl From<Cancelled> for JobError {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::Build(cancelled.into())
+    }
+}
