@@ -177,7 +177,7 @@ test("a server of another origin, which allows the page", async () => {
   const allowing = await scratch.serve(["colpack", "simple", "onion"], "--allow-origin", `https://other.example,${origin}`, ...own);
   // Preflights, tokens, a hint, uploads of keys; a refusal says how long to wait, which the page can read.
   assert.deepEqual((await inPage("lookUp", allowing, { token })).found, all);
-  assert.match(await inPage("otherOrigin", allowing, { token: "hush_wrong" }), /^token: /);
+  assert.match(await inPage("otherOrigin", allowing, { token: "hush_wrong" }), /^unauthorized: /);
   const { busy, etag } = await inPage("refusal", allowing, { token });
   assert.ok(busy >= 1000 && etag, `${busy} ${etag}`);
 });
