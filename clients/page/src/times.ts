@@ -14,8 +14,8 @@ const NAMES: Record<keyof Phases, string> = {
 };
 
 export function drawTimes(bar: HTMLElement, legend: HTMLElement, phases: Phases): void {
-  const all = Object.entries(phases) as [keyof Phases, number][];
-  const taken = all.filter(([, seconds]) => seconds > 0);
+  const names = Object.keys(NAMES) as (keyof Phases)[]; // in the order of a look-up
+  const taken = names.map((phase) => [phase, phases[phase]] as const).filter(([, seconds]) => seconds > 0);
   const total = taken.reduce((sum, [, seconds]) => sum + seconds, 0);
   const parts = taken.map(([phase, seconds]) => {
     const part = make("span");

@@ -6,7 +6,7 @@
 //! * [`path`]: the steps of a protocol as data, and what memory they take.
 //! * [`tiling`]: the one layout of a byte database that every backend reads.
 //! * [`ntt_tiling`], [`symbol_tiling`]: the layouts of a database of ring elements, in evaluation form and as symbols.
-//! * [`reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
+//! * [`mod@reference`]: slow and obvious: the oracle that fast backends equal bit for bit.
 
 pub mod contract;
 mod error;
