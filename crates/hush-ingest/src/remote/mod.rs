@@ -3,9 +3,7 @@
 //! A program without the feature `remote` has `no_remote.rs` in place of the clients of stores and web servers, which need much to
 //! compile. It reads nothing that is elsewhere, and says so.
 
-#[cfg(not(feature = "remote"))]
-mod no_remote;
-#[cfg(feature = "remote")]
+#[cfg_attr(not(feature = "remote"), path = "no_remote.rs")]
 mod object;
 mod patience;
 #[cfg(feature = "remote")]
@@ -21,15 +19,9 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream::BoxStream};
 use tokio::time::timeout;
 
-#[cfg(not(feature = "remote"))]
-pub(crate) use no_remote::Remote;
-#[cfg(not(feature = "remote"))]
-pub use no_remote::SourcePolicy;
-#[cfg(feature = "remote")]
 pub(crate) use object::Remote;
+pub use object::SourcePolicy;
 pub(crate) use patience::{FIRST_ATTEMPTS, Patience, persist};
-#[cfg(feature = "remote")]
-pub use policy::SourcePolicy;
 #[cfg(feature = "remote")]
 pub(crate) use refused::AUTHORITY_AS_SERVER;
 pub(crate) use refused::{Refused, SILENT, TOO_SOON, is_page};

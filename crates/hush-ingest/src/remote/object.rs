@@ -15,6 +15,7 @@ use reqwest::{
 };
 use tokio::time::{sleep, timeout};
 
+pub use super::policy::SourcePolicy;
 use super::{
     AUTHORITY_AS_SERVER, Part, Patience, Refused, RemoteUrl, SILENCE, SILENT, Scheme, TOO_SOON,
     policy::forbidden,
