@@ -31,7 +31,7 @@ test: check deny docs vectors unit python-dev mobile-dev e2e npm-test page-test 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
 	python3 scripts/cuda
 
-check unit openapi e2e npm-test mobile-dev page-test docs: cuda page # they build all features, and so embed the kernels and the page
+check unit openapi python-dev e2e npm-test mobile-dev page-test docs: cuda page # they build all features, and so embed the kernels and the page
 
 check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
