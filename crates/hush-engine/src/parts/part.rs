@@ -28,7 +28,8 @@ use crate::{
     opening::{Hosting, KeptForTable, OpenOn, ShareToOpen},
 };
 
-/// A part of a table that is ready to scan.
+/// A part of a table that is ready to scan. It is not an [`Engine`](crate::Engine): it exchanges messages with a head, not queries
+/// and answers.
 pub trait PartEngine: Send + Sync {
     /// Of the table.
     fn epoch(&self) -> [u8; 32];
