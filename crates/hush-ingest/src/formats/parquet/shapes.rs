@@ -1,5 +1,5 @@
-//! The structures of a Parquet file that its reader takes at their word: which fields have which types. Others it passes over, or
-//! bounds by the bytes that are there. Source: parquet.thrift of Apache Parquet 2.12.
+//! The structures of a Parquet file whose fields the reader trusts to have certain types. The reader skips all other structures, or
+//! bounds them by the bytes that there are. Source: parquet.thrift of Apache Parquet 2.12.
 
 use self::ThriftShape::{Binary, Bool, Byte, Int, Many, Struct};
 
@@ -8,17 +8,17 @@ use self::ThriftShape::{Binary, Bool, Byte, Int, Many, Struct};
 pub(crate) enum ThriftShape {
     Bool,
     Byte,
-    /// Of 16, 32 or 64 bits, which are encoded alike.
+    /// An integer of 16, 32 or 64 bits; all are encoded alike.
     Int,
     Binary,
     Many(&'static ThriftShape),
     Struct(Fields),
 }
 
-/// The fields of a structure. Others, of later versions, may have any type.
+/// The fields of a structure. Fields of later versions are not listed and may have any type.
 pub(crate) type Fields = &'static [(i16, ThriftShape)];
 
-/// `FileMetaData`, as far as its schema, which the reader descends into.
+/// `FileMetaData` up to its schema, into which the reader descends.
 pub(crate) const METADATA: Fields = &[(1, Int), (2, Many(&Struct(SCHEMA_ELEMENT)))];
 
 /// `PageHeader`.
@@ -46,7 +46,7 @@ const SCHEMA_ELEMENT: Fields = &[
     (10, Struct(LOGICAL_TYPE)),
 ];
 
-/// A union, most of whose variants are empty structures.
+/// A union. Most of its variants are empty structures.
 const LOGICAL_TYPE: Fields = &[
     (1, Struct(&[])),
     (2, Struct(&[])),
