@@ -95,7 +95,7 @@ pub(crate) enum NoCell {
 #[derive(Default)]
 pub(crate) struct PostgresRow {
     bytes: Vec<u8>,
-    /// `None` is null.
+    /// The range of each field in `bytes`; `None` is null.
     fields: Vec<Option<Range<usize>>>,
 }
 
