@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Display, io::Write};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hush_protocol::fields::{Field, append_float, append_json_string};
 
-/// One field of a row.
+/// A field of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Null,

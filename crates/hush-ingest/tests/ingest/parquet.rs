@@ -162,7 +162,7 @@ fn every_number_has_its_text() {
         ("REQUIRED DOUBLE v;", Values::F64(vec![Some(-1e-9)]), "-1e-9"),
         ("REQUIRED INT32 v (DECIMAL(9,2));", i32s(-150), "-1.50"),
         ("REQUIRED INT64 v (DECIMAL(18,4));", i64s(12), "0.0012"),
-        // More digits than the column should have.
+        // The value has more digits than the column allows.
         ("REQUIRED INT32 v (DECIMAL(4,2));", i32s(1_234_567), "12345.67"),
         ("REQUIRED BYTE_ARRAY v (DECIMAL(9,1));", bytes(&[Some(&[0xff, 0x00])]), "-25.6"),
         (

@@ -97,7 +97,7 @@ fn several_inputs_and_patterns_are_one_table() {
         ("[x].csv", "k,v\n4,d\n"),
     ]);
     let [a, b, d] = [("1", "a"), ("2", "b"), ("4", "d")];
-    // In the order of the command line.
+    // The files are read in the order of the command line.
     assert_eq!(pairs_of(&all(&folder, &["b.csv", "a.csv"]), &options("k", "v")), pairs(&[b, a]));
     assert_eq!(pairs_of(&all(&folder, &["?.csv"]), &options("k", "v")), pairs(&[a, b]));
     assert_eq!(pairs_of(&all(&folder, &["*.csv"]), &options("k", "v")), pairs(&[d, a, b]));
