@@ -1,6 +1,9 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_ops::contract::{BatchWords, RlweBatch, SentPoly};
+use hush_ops::{
+    contract::{BatchWords, RlweBatch, SentPoly},
+    steps::poly_bytes,
+};
 use rayon::prelude::*;
 
 use super::{
@@ -64,5 +67,7 @@ impl Pair<'_> {
 }
 
 hush_ops::footprint!(Cpu: Respond, |step, batch| {
-    2 * batch * step.plaintexts * SentPoly::answer_bytes(&step.ring)
+    // Three polynomials of each pair, and the answer in parts and as a whole.
+    let (packed, answer) = (3 * step.pairs() * poly_bytes(&step.ring), step.plaintexts * SentPoly::answer_bytes(&step.ring));
+    batch * (packed + 2 * answer)
 });

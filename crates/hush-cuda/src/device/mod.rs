@@ -147,6 +147,16 @@ impl Device {
         }
     }
 
+    /// Returns by how many bytes the peak of an emulated device's memory since the last call exceeded what is taken now, for tests.
+    #[cfg(feature = "emulator")]
+    pub fn take_emulated_peak(&self) -> usize {
+        match *self.runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(_) => 0,
+            Runtime::Emulator(ref emulator) => emulator.take_peak(),
+        }
+    }
+
     /// How often somebody waited for an emulated device until now, for tests: at a download, or for all its work.
     #[cfg(feature = "emulator")]
     pub fn emulated_waits(&self) -> usize {

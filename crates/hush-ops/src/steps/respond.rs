@@ -12,8 +12,8 @@ pub struct Respond {
 }
 
 impl Respond {
-    /// Pairs of plaintexts that are packed.
-    fn pairs(&self) -> usize {
+    /// Returns the number of pairs of plaintexts that are packed.
+    pub fn pairs(&self) -> usize {
         if self.ring.packs_pairs() { self.plaintexts / 2 } else { 0 }
     }
 }

@@ -120,6 +120,11 @@ impl Emulator {
         self.waits.load(Ordering::Relaxed)
     }
 
+    /// Returns by how many bytes the peak of memory since the last call exceeded what is taken now.
+    pub(super) fn take_peak(&self) -> usize {
+        self.memory.take_peak()
+    }
+
     pub(super) fn is_pooled(&self) -> bool {
         self.emulation.pooled
     }
