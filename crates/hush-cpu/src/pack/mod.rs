@@ -57,15 +57,6 @@ impl PackOps for Cpu {
         Ok(())
     }
 
-    fn run_negate_rlwe(&self, ring: &CpuRing, batch: &mut RlweBatch) -> Result<(), OpsError> {
-        let (degree, context) = (ring.kept.degree(), self.context(ring));
-        let moduli = context.kept().moduli().iter().cycle();
-        for (limb, p) in batch.words.chunks_exact_mut(degree).zip(moduli) {
-            limb.iter_mut().for_each(|word| *word = p.sub(0, *word));
-        }
-        Ok(())
-    }
-
     fn run_reinterpret_rlwe(
         &self,
         ring: &CpuRing,
@@ -84,5 +75,3 @@ hush_ops::footprint!(Cpu: PackOnline, |step, batch| {
 });
 
 hush_ops::footprint!(Cpu: AddRlwe, |_, _| 0);
-
-hush_ops::footprint!(Cpu: NegateRlwe, |_, _| 0);

@@ -71,13 +71,6 @@ impl PackOps for Cuda {
         Ok(self.device().launch("add_rlwe", Launch::new(blocks.min(most), THREADS), &args)?)
     }
 
-    fn run_negate_rlwe(&self, ring: &CudaRing, batch: &mut RlweBatch<Buffer<u32>>) -> Result<(), OpsError> {
-        ring.kept().check_narrow()?;
-        let words = batch.words.len();
-        let args = [(&batch.words).into(), ring.kept().view(), (words as u64).into()];
-        Ok(self.device().launch("negate_rlwe", Launch::cover(words, THREADS), &args)?)
-    }
-
     fn run_reinterpret_rlwe(
         &self,
         ring: &CudaRing,
@@ -115,9 +108,4 @@ hush_ops::footprint!(Cuda: AddRlwe, |_, _| {
 hush_ops::footprint!(Cuda: ReinterpretRlwe, |step, batch| {
     // Both halves as they are switched, and as words.
     batch * (2 * step.count * SentPoly::answer_bytes(&step.ring) + CudaDb::bytes_for(step.db))
-});
-
-hush_ops::footprint!(Cuda: NegateRlwe, |_, _| {
-    // In place.
-    0
 });

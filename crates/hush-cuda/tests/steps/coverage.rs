@@ -16,7 +16,7 @@ pub(crate) const GADGET: &[&str] =
 pub(crate) const RLWE_FOLD: &[&str] = &["rlwe_fold_", "ntt_tiles_from_host", "ntt_tiles_to_host"];
 /// Packing by evaluation keys.
 pub(crate) const PACK: &[&str] =
-    &["pack_add_folded_", "lift_hint", "add_rlwe", "negate_rlwe", "reinterpret_rlwe", "ntt_tiles_from_polys"];
+    &["pack_add_folded_", "lift_hint", "add_rlwe", "reinterpret_rlwe", "ntt_tiles_from_polys"];
 /// Column packing.
 pub(crate) const COLUMN: &[&str] = &["chain_", "column_product_", "power_"];
 /// Memory.

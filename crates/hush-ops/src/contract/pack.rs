@@ -106,15 +106,6 @@ pub trait PackOps: LweOps + RingOps {
         part: &RlweBatch<Self::Words>,
     ) -> Result<(), OpsError>;
 
-    /// Negates the messages of ciphertexts.
-    fn negate_rlwe(&self, ring: &Self::Ring, batch: &mut RlweBatch<Self::Words>) -> Result<(), OpsError> {
-        self.called(steps::negate_rlwe::check(self.context(ring), batch)?);
-        self.run_negate_rlwe(ring, batch)
-    }
-
-    /// Runs [`PackOps::negate_rlwe`].
-    fn run_negate_rlwe(&self, ring: &Self::Ring, batch: &mut RlweBatch<Self::Words>) -> Result<(), OpsError>;
-
     /// (4) Make RLWE words a new byte database. Each ciphertext is switched to the widths of an answer; coefficient j becomes
     /// the W bytes ([`switched_bytes`]) of `a + 2^(bits of a) b`, least significant first, byte k of which goes to row
     /// `(plane N + j) W + k`.
@@ -183,11 +174,6 @@ impl<B: ByDefinition> PackOps for B {
         part: &RlweBatch,
     ) -> Result<(), OpsError> {
         steps::add_rlwe::reference(ring, sum, first, part);
-        Ok(())
-    }
-
-    fn run_negate_rlwe(&self, ring: &Arc<RingContext>, batch: &mut RlweBatch) -> Result<(), OpsError> {
-        steps::negate_rlwe::reference(ring, batch);
         Ok(())
     }
 

@@ -45,7 +45,6 @@ pub(crate) mod lift_hint;
 pub(crate) mod lwe_fold;
 pub(crate) mod lwe_hint;
 pub(crate) mod mod_switch;
-pub(crate) mod negate_rlwe;
 pub(crate) mod ntt_db;
 pub(crate) mod pack;
 pub(crate) mod pack_columns;
@@ -181,7 +180,6 @@ registry! {
     lift_hint: LiftHint(ring);
     lwe_fold: LweFold, FoldOnline;
     lwe_hint: LweHint;
-    negate_rlwe: NegateRlwe(ring);
     pack: Pack(ring), PackOnline(ring);
     pack_columns: PackColumns(ring);
     private_key_switch: PrivateKeySwitch(ring);

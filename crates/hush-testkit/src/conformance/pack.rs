@@ -192,10 +192,6 @@ impl PackCase {
             backend.add_rlwe(&ring, &mut actual, first, &backend.kept_rlwe(part)).expect(FITS);
             self.assert_same("add_rlwe", &expected.words, &backend.result(&actual.words));
         }
-        let (mut expected, mut actual) = (all.clone(), backend.kept_rlwe(all));
-        Reference.negate_rlwe(&self.context, &mut expected).expect(FITS);
-        backend.negate_rlwe(&ring, &mut actual).expect(FITS);
-        self.assert_same("negate_rlwe", &expected.words, &backend.result(&actual.words));
     }
 
     /// Checks `reinterpret_rlwe`: reads the bytes of a database that packed words became by folding it with unit vectors.
