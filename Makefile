@@ -58,7 +58,7 @@ quick: cuda page ## Between commits: formatting, lints and tests of the crates t
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked
 
-openapi: ## docs/openapi.json, of the endpoints and their types.
+openapi: ## docs/reference/openapi.json, of the endpoints and their types.
 	HUSHDB_WRITE_OPENAPI=1 $(CARGO) test --locked -p hushdb --all-features --lib description_of_the_api
 
 vectors: ## Known answers, recomputed in Python from what the documents say. Fetches numpy once.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/figures/*.svg: the shapes of the data that a look-up with a packed answer makes, one figure a protocol.
+"""Draws docs/explanation/drawings/*.svg: the shapes of the data that a look-up with a packed answer makes, one figure a protocol.
 
 Without arguments it writes the figures; with --check it fails if the committed ones differ from what it draws.
 """
@@ -372,7 +372,7 @@ def main():
         elif not path.is_file() or path.read_text() != drawn:
             stale.append(path.name)
     if stale:
-        sys.exit(f"docs/figures: {', '.join(stale)} not as scripts/draw_figures.py draws: run it")
+        sys.exit(f"docs/explanation/drawings: {', '.join(stale)} not as scripts/draw_figures.py draws: run it")
 
 
 if __name__ == "__main__":

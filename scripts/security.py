@@ -5,7 +5,7 @@
     make build && python3 scripts/security.py --estimator lattice-estimator
 
 Needs Sage (Debian: `apt install sagemath`). The sets are those that `hushdb presets --json` lists; a process estimates a lattice
-problem with one attack after the other. Writes the figures of docs/notes/security-estimates.md, and fails if a set claims more than was found,
+problem with one attack after the other. Writes the figures of docs/explanation/notes/security-estimates.md, and fails if a set claims more than was found,
 or has less than 128 bits and does not say so in its name. With --check nothing is written: it fails if the tables of a page differ
 from what was found. All of it takes a core about an hour; with --results a run goes on where the last one stopped.
 """
@@ -23,7 +23,7 @@ import sys
 import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/notes/security-estimates.md"
+PAGE = ROOT / "docs/explanation/notes/security-estimates.md"
 PINNED = "27a581bb8e9d49f5e9e2db315bd48ac769d5f5f5"
 ATTACKS = ["usvp", "bdd", "bdd_hybrid", "dual", "dual_hybrid", "arora_gb"]
 # Other ways to count what the primal attacks take.

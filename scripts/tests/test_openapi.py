@@ -1,4 +1,4 @@
-"""docs/openapi.json has the endpoints that the server has, and what it refers to is there."""
+"""docs/reference/openapi.json has the endpoints that the server has, and what it refers to is there."""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOCUMENT = json.loads((ROOT / "docs/openapi.json").read_text())
+DOCUMENT = json.loads((ROOT / "docs/reference/openapi.json").read_text())
 ROUTES = ROOT / "crates/hush-server/src/routes/mod.rs"
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 

@@ -1,4 +1,4 @@
-"""A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/formats.md, Descriptor, Keys; docs/http-api.md)."""
+"""A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/reference/file-formats.md, Descriptor, Keys; docs/reference/http-api.md)."""
 
 import base64
 import dataclasses
@@ -153,7 +153,7 @@ class Client:
 
 
 def read_fields(names: list[str], value: bytes) -> dict:
-    """docs/formats.md, Fields."""
+    """docs/reference/file-formats.md, Fields."""
     at, record = 0, {}
     for name in names:
         head = shift = 0

@@ -1,4 +1,4 @@
-"""`colpack` and `colpack-s`: answers packed by keys of the query (docs/protocols/colpack.md)."""
+"""`colpack` and `colpack-s`: answers packed by keys of the query (docs/explanation/protocols/colpack.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`download`: the hint is the table, and nothing is sent (docs/protocols/download.md)."""
+"""`download`: the hint is the table, and nothing is sent (docs/explanation/protocols/download.md)."""
 
 from collections.abc import Iterator
 

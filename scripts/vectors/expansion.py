@@ -1,4 +1,4 @@
-"""Packed queries, and their expansion by evaluation keys (docs/formats.md, Expansion)."""
+"""Packed queries, and their expansion by evaluation keys (docs/reference/file-formats.md, Expansion)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Where the slots of a key are (docs/formats.md, Keys)."""
+"""Where the slots of a key are (docs/reference/file-formats.md, Keys)."""
 
 import blake3
 

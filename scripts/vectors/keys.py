@@ -1,4 +1,4 @@
-"""A client's secrets and evaluation keys, from one seed (docs/formats.md, Evaluation keys)."""
+"""A client's secrets and evaluation keys, from one seed (docs/reference/file-formats.md, Evaluation keys)."""
 
 import dataclasses
 

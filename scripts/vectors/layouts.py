@@ -1,4 +1,4 @@
-"""Databases as they are stored: tiles of bytes, and tiles of polynomials in evaluation form (docs/formats.md, Databases)."""
+"""Databases as they are stored: tiles of bytes, and tiles of polynomials in evaluation form (docs/reference/file-formats.md, Databases)."""
 
 import numpy as np
 

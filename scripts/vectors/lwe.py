@@ -1,4 +1,4 @@
-"""LWE modulo 2^32: the public matrix, queries, folds and hints (docs/formats.md, LWE)."""
+"""LWE modulo 2^32: the public matrix, queries, folds and hints (docs/reference/file-formats.md, LWE)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`onion`: RLWE selectors pick the row, RGSW bits the entry (docs/protocols/onion.md)."""
+"""`onion`: RLWE selectors pick the row, RGSW bits the entry (docs/explanation/protocols/onion.md)."""
 
 from collections.abc import Iterator
 

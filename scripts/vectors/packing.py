@@ -1,4 +1,4 @@
-"""What the protocols that pack by evaluation keys have in common (docs/protocols/exppack-s.md)."""
+"""What the protocols that pack by evaluation keys have in common (docs/explanation/protocols/exppack-s.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The parameter sets (docs/formats.md, Parameter sets)."""
+"""The parameter sets (docs/reference/file-formats.md, Parameter sets)."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""The ring modulo X^N + 1 and a product of primes: transforms, automorphisms, digits (docs/formats.md, Rings).
+"""The ring modulo X^N + 1 and a product of primes: transforms, automorphisms, digits (docs/reference/file-formats.md, Rings).
 
 A polynomial is an array `[..., limb, N]` of residues in uint64, of coefficients or in evaluation form.
 """

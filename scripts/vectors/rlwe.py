@@ -1,4 +1,4 @@
-"""RLWE: encryption, evaluation keys, expansion, folds, answers (docs/formats.md, RLWE)."""
+"""RLWE: encryption, evaluation keys, expansion, folds, answers (docs/reference/file-formats.md, RLWE)."""
 
 import numpy as np
 

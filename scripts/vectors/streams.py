@@ -1,4 +1,4 @@
-"""Randomness: ChaCha20 streams, their keys by BLAKE3, and what is sampled from them (docs/formats.md, Streams)."""
+"""Randomness: ChaCha20 streams, their keys by BLAKE3, and what is sampled from them (docs/reference/file-formats.md, Streams)."""
 
 import functools
 import math

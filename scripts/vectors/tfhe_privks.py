@@ -1,4 +1,4 @@
-"""`tfhe-privks`: TLWE words become rows by private key switching; then as `tfhe` (docs/protocols/tfhe.md)."""
+"""`tfhe-privks`: TLWE words become rows by private key switching; then as `tfhe` (docs/explanation/protocols/tfhe.md)."""
 
 from collections.abc import Iterator
 

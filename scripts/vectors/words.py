@@ -1,4 +1,4 @@
-"""Words on the wire: packed bits, roundings, and integers wider than 64 bits (docs/formats.md, Words)."""
+"""Words on the wire: packed bits, roundings, and integers wider than 64 bits (docs/reference/file-formats.md, Words)."""
 
 import numpy as np
 

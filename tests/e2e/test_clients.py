@@ -67,8 +67,8 @@ class Documents(HushTest):
     def test_blocks_run(self):
         with self.serve(self.table) as (url, _):
             for document, language, command in [
-                ("docs/clients.md", "python", [PYTHON]), ("crates/hush-py/README.md", "python", [PYTHON]),
-                ("docs/clients.md", "js", ["node"]), ("clients/js/README.md", "js", ["node"]),
+                ("docs/reference/clients.md", "python", [PYTHON]), ("crates/hush-py/README.md", "python", [PYTHON]),
+                ("docs/reference/clients.md", "js", ["node"]), ("clients/js/README.md", "js", ["node"]),
             ]:
                 with self.subTest(document, language=language):
                     self.assertIn("Alice", self.run_blocks(document, language, command, url))

@@ -7,7 +7,7 @@ import unittest
 
 from harness import HushTest
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/notes/security-estimates.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/explanation/notes/security-estimates.md"
 
 
 class Presets(HushTest):

@@ -159,7 +159,7 @@ class Serving(TlsTest):
             self.assertIn("cannot read", self.look_up(local, "k1", "--ca-cert", self.dir / "none")[2])
 
     def test_a_certificate_that_nobody_has_signed(self):
-        """As docs/operate.md makes it."""
+        """As docs/how-to/operate.md makes it."""
         cert, key = self.dir / "cert.pem", self.dir / "key.pem"
         Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
                           "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",

@@ -1,4 +1,4 @@
-/** Every code, by kind. docs/clients.md says what each means. */
+/** Every code, by kind. docs/reference/clients.md says what each means. */
 const CODES = {
   OptionError: ["url", "options", "bad_key", "key_too_long", "wrong_lookup", "index_out_of_range", "token_in_the_open"],
   InputError: ["input"],

@@ -3,7 +3,7 @@
 // A block is one of a persistent grid, one a multiprocessor: three consumer warpgroups, each with the accumulators of
 // two slabs of 64 rows (one slab if N = 256), and a producer warp. Three, because the register file then holds 384 rows
 // x 128 byte columns of sums (192 x 256): the queries come from L2 once a row block, and that traffic is what two
-// warpgroups have too much of (docs/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
+// warpgroups have too much of (docs/explanation/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
 // memory 2,640; tensor cores 192 for B = 1, 1,536 for B = 32; for B = 64, of half the rows, 1,320 and 1,536, and its 56
 // KiB come out of L2 in some 2,000. So memory bounds B up to 32, and L2 bounds 64: there, clusters of two blocks with
 // neighbouring row blocks go in step, and each fetches half of the queries for both, which leaves 40 KiB.

@@ -18,7 +18,7 @@ macro_rules! errors {
 
         #[uniffi::export]
         impl HushError {
-            /// The code, a word for programs: docs/clients.md lists all.
+            /// The code, a word for programs: docs/reference/clients.md lists all.
             pub fn code(&self) -> String {
                 match self { $(Self::$kind { code, .. })|* => code.clone() }
             }

@@ -1,4 +1,4 @@
-//! Size, build time and success rate of the key filters: the tables of `docs/notes/key-filters.md`.
+//! Size, build time and success rate of the key filters: the tables of `docs/explanation/notes/key-filters.md`.
 //!
 //! ```sh
 //! cargo run --release -p hush-protocol --example filter_rates

@@ -1,4 +1,4 @@
-"""Runs the commands of docs/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and commands where
+"""Runs the commands of docs/how-to/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and commands where
 there is no cluster."""
 
 import os
@@ -17,7 +17,7 @@ import pytest
 import hushdb
 import ray  # noqa: F401: without it there is nothing to test
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs/cluster.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs/how-to/cluster.md"
 COUNT = 100
 LISTENING = re.compile(r"listening on (http://\S+)")
 

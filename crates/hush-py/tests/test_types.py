@@ -51,7 +51,7 @@ def money(digits, places):
     return lambda rng: decimal.Decimal(rng.randint(-(10**digits) + 1, 10**digits - 1)).scaleb(-places, decimal.Context(prec=100))
 
 
-# Every type of docs/ingest.md that Arrow has, with what makes a value of it.
+# Every type of docs/reference/input-formats.md that Arrow has, with what makes a value of it.
 ARROW = {
     "bool": (pyarrow.bool_(), lambda rng: rng.random() < 0.5),
     **{f"int{bits}": (getattr(pyarrow, f"int{bits}")(), number(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)) for bits in (8, 16, 32, 64)},

@@ -49,7 +49,7 @@ impl FoldKernels {
     /// The kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
     ///
     /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
-    /// Where the one overtakes the other is measured: see docs/notes/speed.md.
+    /// Where the one overtakes the other is measured: see docs/explanation/notes/speed.md.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
         let by_batch: &[_] = match (level, cores) {
             (Level::Scalar, _) => &[(MAX_BATCH, scalar::KERNEL)],

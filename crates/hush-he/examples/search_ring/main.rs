@@ -1,4 +1,4 @@
-//! Searches RLWE sets for `onion`: the tables of `docs/notes/ring-parameters.md`.
+//! Searches RLWE sets for `onion`: the tables of `docs/explanation/notes/ring-parameters.md`.
 //!
 //! ```sh
 //! cargo run --release -p hush-he --example search_ring

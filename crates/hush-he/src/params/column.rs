@@ -146,7 +146,7 @@ impl ColumnParams {
 }
 
 /// Noise of bytes that went through a fold over LWE and column packing, each part a standard deviation in steps of a byte
-/// (LSB). The formulas are those of `docs/protocols/colpack.md`.
+/// (LSB). The formulas are those of `docs/explanation/protocols/colpack.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnNoise {
     /// Of the fold over LWE. Hints are lifted without loss.

@@ -59,7 +59,7 @@ impl LweParams {
     ///
     /// An error of three values is a root of `e^3 - e`: a cubic equation in the secret for every sample, and enough of them can be
     /// solved (Arora and Ge). At n = 1774 that takes 187 bits with 2^23 samples, which is still more than lattice attacks take, but
-    /// 157 with 2^24 and 111 with 2^26 (`docs/notes/security-estimates.md`).
+    /// 157 with 2^24 and 111 with 2^26 (`docs/explanation/notes/security-estimates.md`).
     pub fn max_samples(&self) -> Option<usize> {
         matches!(self.error, ErrorDistribution::Ternary).then_some(1 << 23)
     }

@@ -149,7 +149,7 @@ pub struct PackNoise {
 impl PackNoise {
     /// Noise after a fold over `cols` columns (D0) with query words of `query_bits` bits, packing, and `folds` folds.
     ///
-    /// Source: VIPIR appendix D, but for its D.3 (`docs/protocols/exppack-s.md` says why).
+    /// Source: VIPIR appendix D, but for its D.3 (`docs/explanation/protocols/exppack-s.md` says why).
     pub fn new(params: &PackParams, cols: usize, query_bits: u32, folds: usize) -> Self {
         let bits = params.ring.plaintext_bits;
         let widths = Widths { query: query_bits, hint: bits, answer: bits };

@@ -161,7 +161,7 @@ pub trait RingOps: Memory {
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
     /// `limbs (1 + l)` transforms each. Source: OnionPIRv2 section 3.3, algorithms 2 and 3
-    /// (`docs/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
+    /// (`docs/explanation/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
     fn expand(
         &self,
         ring: &Self::Ring,

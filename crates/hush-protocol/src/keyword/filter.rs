@@ -85,7 +85,7 @@ impl FilterKind {
     }
 
     /// The slots that a block of `keys` keys should have: as few as are found to work under one of the first
-    /// few seeds (`docs/notes/key-filters.md`), and at least 1.
+    /// few seeds (`docs/explanation/notes/key-filters.md`), and at least 1.
     pub fn slots_for(self, keys: usize) -> usize {
         match self.family() {
             Family::Fuse { arity } => fuse::slots_for(arity, keys),

@@ -12,7 +12,7 @@ use hush_protocol::{
 
 use crate::support::{shape, table};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/notes/widths-and-shapes.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/notes/widths-and-shapes.md");
 /// Tables of 1 MiB to 256 GiB.
 const LOG2_BYTES: [u32; 7] = [20, 23, 26, 29, 32, 35, 38];
 const SLOT_BYTES: [usize; 6] = [1, 40, 256, 1024, 4096, 1 << 16];

@@ -54,7 +54,7 @@ fn the_papers_sizes_are_reproduced() {
 }
 
 /// 1 GiB of single bytes under VIPIR's set: below the paper's 395 KiB, as the rows of the answer travel in the same plaintext
-/// (`docs/protocols/exppack-d.md`). And what ours sends.
+/// (`docs/explanation/protocols/exppack-d.md`). And what ours sends.
 #[test]
 fn single_bytes_take_one_plaintext() {
     let table = |params: PackParams, slot_bytes| -> (PackTable, f64) {

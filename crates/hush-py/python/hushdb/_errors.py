@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HushError(Exception):
-    """The base of all errors of this package. ``code`` is a word for programs: docs/clients.md lists all."""
+    """The base of all errors of this package. ``code`` is a word for programs: docs/reference/clients.md lists all."""
 
     code = "client_failed"
 

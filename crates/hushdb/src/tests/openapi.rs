@@ -1,4 +1,4 @@
-//! The description of the API, `docs/openapi.json`, is what the endpoints and their types say.
+//! The description of the API, `docs/reference/openapi.json`, is what the endpoints and their types say.
 
 use std::{env, fs};
 
@@ -22,8 +22,8 @@ const WRITE: &str = "HUSHDB_WRITE_OPENAPI";
 #[openapi(
     info(
         title = "HushDB",
-        description = "A private look-up server. Queries and answers are protobuf messages of ciphertexts: docs/formats.md. Errors \
-                       are in docs/http-api.md. The admin endpoints are at a listener of their own.",
+        description = "A private look-up server. Queries and answers are protobuf messages of ciphertexts: docs/reference/file-formats.md. Errors \
+                       are in docs/reference/http-api.md. The admin endpoints are at a listener of their own.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     security((), ("token" = [])),
@@ -39,7 +39,7 @@ struct Described;
 
 #[test]
 fn the_description_of_the_api_is_that_of_the_endpoints() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/openapi.json");
     let mut document = Described::openapi();
     document.merge(Endpoints::openapi());
     document.merge(hush_operator::DescribedTask::openapi());
@@ -48,7 +48,7 @@ fn the_description_of_the_api_is_that_of_the_endpoints() {
     if env::var_os(WRITE).is_some() {
         fs::write(path, &text).unwrap();
     }
-    assert!(fs::read_to_string(path).unwrap() == text, "docs/openapi.json is out of date: make openapi");
+    assert!(fs::read_to_string(path).unwrap() == text, "docs/reference/openapi.json is out of date: make openapi");
 }
 
 /// Adds what all endpoints have in common: tokens, problems, the parameters of paths.

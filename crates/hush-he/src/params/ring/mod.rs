@@ -39,7 +39,7 @@ pub struct ResponseBits {
 /// An RLWE set: ring degree N, small secrets and errors.
 ///
 /// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
-/// else happens modulo Q_1, the product of the kept primes (`docs/protocols/onion.md`).
+/// else happens modulo Q_1, the product of the kept primes (`docs/explanation/protocols/onion.md`).
 ///
 /// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is always
 /// one that this program knows.
@@ -149,7 +149,7 @@ impl RingParams {
     }
 
     /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for fewer leaves
-    /// than N (`docs/protocols/onion.md`).
+    /// than N (`docs/explanation/protocols/onion.md`).
     pub fn level_exponent(&self, level: usize) -> usize {
         (self.degree >> level) + 1
     }

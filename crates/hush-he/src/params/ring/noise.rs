@@ -1,7 +1,7 @@
 //! Noise of the ring protocols: variances as formulas, step by step, and the failure probability that follows.
 //!
 //! The database is taken as uniform modulo t, which whitening makes it. Variances are averages over the coefficients,
-//! in units of 1 modulo the modulus of the step. The formulas are those of `docs/protocols/onion.md`; tests of the
+//! in units of 1 modulo the modulus of the step. The formulas are those of `docs/explanation/protocols/onion.md`; tests of the
 //! reference backend measure every one of them.
 
 use hush_math::gadget::Gadget;

@@ -1,7 +1,7 @@
 //! Whitening: a table over rings is stored plus a pseudo-random symbol at every place, modulo t.
 //!
 //! The noise of the first dimension is a sum over database polynomials. Where these are alike, errors add up in one
-//! frequency of the ring and depend on the secret alone (`docs/protocols/onion.md`: a constant table comes within a few
+//! frequency of the ring and depend on the secret alone (`docs/explanation/protocols/onion.md`: a constant table comes within a few
 //! standard deviations of failing). With whitening the database is uniform whatever it holds. It hides nothing: the
 //! seed is public, in the descriptor, drawn when the table is built so that its content cannot have been chosen for it.
 

@@ -229,7 +229,7 @@ mod tests {
     /// The example has every setting, in a comment, with its default; and it is one, once it is none.
     #[test]
     fn the_example_has_every_setting() {
-        let example = include_str!("../../../../../docs/hushdb.toml");
+        let example = include_str!("../../../../../docs/reference/hushdb.toml");
         let text: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("#:")).collect();
         let text = text.join("\n");
         SettingLayer::text(&text, &serve()).unwrap();
