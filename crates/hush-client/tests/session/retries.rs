@@ -123,6 +123,12 @@ fn a_server_that_is_started_anew_is_waited_for_by_a_call_that_has_answers() {
     assert!(matches!(error, SessionError::Unreachable { .. }), "{error}");
     let waited: Duration = driver.waits.iter().sum();
     assert!(Duration::from_secs(80) < waited && waited <= Duration::from_secs(120), "{waited:?}");
+
+    // Nor where the server itself says that a request took too long.
+    let mut driver = answered(vec![Ok(Reply::problem(408, "timeout", "the body took more than 60 s"))]);
+    let error = look_up(&mut driver, &[1, 2, 3]).unwrap_err();
+    assert_eq!(error.code(), Code::Timeout, "{error}");
+    assert!(driver.waits.is_empty());
 }
 
 #[test]

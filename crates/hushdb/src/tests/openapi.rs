@@ -7,7 +7,8 @@ use hush_server::openapi::Endpoints;
 use utoipa::{
     OpenApi, PartialSchema,
     openapi::{
-        Content, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, Type,
+        Content, KnownFormat, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SchemaFormat,
+        Type,
         path::{ParameterBuilder, ParameterIn},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
@@ -82,6 +83,11 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
             operation.tags = Some(vec![tag.into()]);
             if let Some(RefOr::T(body)) = &mut operation.request_body {
                 body.required = Some(Required::True);
+                body.content.values_mut().for_each(describe_bytes);
+            }
+            for response in operation.responses.responses.values_mut() {
+                let RefOr::T(response) = response else { continue };
+                response.content.values_mut().for_each(describe_bytes);
             }
             if path != "/livez" {
                 let problem = RefOr::Ref(Ref::from_response_name("Problem"));
@@ -104,5 +110,16 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
                 .schema(Some(schema));
             operation.parameters.get_or_insert_default().insert(0, RefOr::T(parameter.build()));
         }
+    }
+}
+
+/// Describes a body of bytes as what it is: of a `Vec<u8>` the schema is an array of numbers.
+fn describe_bytes(content: &mut RefOr<Content>) {
+    if let RefOr::T(content) = content
+        && matches!(content.schema, Some(RefOr::T(Schema::Array(_))))
+    {
+        let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
+        let bytes = ObjectBuilder::new().schema_type(Type::String).format(Some(binary));
+        content.schema = Some(RefOr::T(Schema::Object(bytes.build())));
     }
 }

@@ -297,7 +297,7 @@ impl Retries {
     ) -> Result<(), SessionError> {
         let has_answers = link.has_answers.load(Ordering::Relaxed);
         // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
-        let may_pass = error.is_transient() || (has_answers && error.code() == Code::Timeout);
+        let may_pass = error.is_transient() || (has_answers && matches!(error, SessionError::Timeout { .. }));
         if !may_pass {
             return Err(error);
         }

@@ -53,7 +53,7 @@ const QUIET_WAIT: Duration = Duration::from_secs(2);
 Output: the value of a single KEY is written as it is, with a newline only on a terminal. For several keys, or \
 with --keys-file, one line each: the key, a tab, the value. There, backslash, tab, newline, other control \
 characters and bytes that are not UTF-8 are written as \\\\, \\t, \\n and \\xNN. Keys that are not found are named on \
-standard error. With --json, one object a line for every key. AnswerLines are printed as answers come, in the order of \
+standard error. With --json, one object a line for every key. Lines are printed as answers come, in the order of \
 the keys. A server that is started anew meanwhile is waited for.
 
 A key over several columns is their values joined by the byte 0x1F: hushdb get URL $'Smith\\x1fJohn'.
