@@ -8,7 +8,7 @@ import pathlib
 import sys
 from dataclasses import dataclass, field
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "figures"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "explanation" / "drawings"
 WIDTH = 1040
 TEXT, LINE, CHARACTER = 13, 17, 7.0  # font size, line height, width of a wide character: all in pixels
 

@@ -1,4 +1,4 @@
-//! Values as they were before they were compressed (`docs/reference/file-formats.md`, Compression). Dictionary and values come from the network.
+//! The decompression of values (`docs/reference/file-formats.md`, Compression). Dictionary and values come from the network.
 
 use hush_protocol::descriptor::{Codec, Compression};
 use ruzstd::{

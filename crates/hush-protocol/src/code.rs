@@ -1,8 +1,8 @@
 //! What can go wrong, as facts: every error of a server and of a client has a [`Code`]. Doors (a command line, HTTP, the languages)
 //! word it.
 
-/// A kind of errors that programs tell apart: a class of exceptions in languages, with the name of the variant. docs/reference/clients.md
-/// says what each is.
+/// A kind of errors that programs tell apart: a class of exceptions in languages, with the name of the variant.
+/// docs/reference/clients.md says what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the page for programmers in other languages has it")]
 pub enum ErrorKind {

@@ -89,7 +89,8 @@ impl Machine {
     /// The sizes of steps, by which times are told: raised when the nominal seconds of a step change.
     pub const VERSION: u32 = 1;
 
-    /// A machine that is planned for where no other is named: measured once, two cores of a server of 2022 (`docs/explanation/planner.md`).
+    /// Returns the machine that is planned for where no other is named: two cores of a server of 2022, measured once
+    /// (`docs/explanation/planner.md`).
     pub fn reference() -> &'static Self {
         static REFERENCE: LazyLock<Machine> = LazyLock::new(|| {
             serde_json::from_str(include_str!("reference_machine.json"))

@@ -1,8 +1,9 @@
 //! Queries of the ring protocols: one RLWE ciphertext whose coefficients become selectors and RGSW rows.
 //!
 //! It travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
-//! The expansion tree separates the coefficients left out from the others exactly (`docs/explanation/protocols/onion.md`). The server divides
-//! the query by what the tree multiplies it with, so that the errors of what travels are no larger in the end. Sets that
+//! The expansion tree separates the coefficients left out from the others exactly
+//! (`docs/explanation/protocols/onion.md`). The server divides the query by what the tree multiplies it with, so that the
+//! errors of what travels are no larger in the end. Sets that
 //! reproduce a paper's traffic have *whole* queries: both halves, a word a residue.
 
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! PPIR as in the paper: a query of TLWE words, private key switching, CMux folds of the whole table; at sound parameters, for
 //! comparison with [`crate::tfhe`].
 //!
-//! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`); `docs/explanation/protocols/tfhe.md`.
+//! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`);
+//! `docs/explanation/protocols/tfhe.md`.
 
 use hush_he::params::{PrivksParams, RingParams, TFHE_PRIVKS};
 

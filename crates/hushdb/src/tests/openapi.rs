@@ -49,7 +49,10 @@ fn the_description_of_the_api_is_that_of_the_endpoints() {
     if env::var_os(WRITE).is_some() {
         fs::write(path, &text).unwrap();
     }
-    assert!(fs::read_to_string(path).unwrap() == text, "docs/reference/openapi.json is out of date: make openapi");
+    assert!(
+        fs::read_to_string(path).unwrap() == text,
+        "docs/reference/openapi.json is out of date: make openapi"
+    );
 }
 
 /// Adds what all endpoints have in common: tokens, problems, the parameters of paths.
