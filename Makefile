@@ -13,7 +13,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit openapi vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -58,8 +58,8 @@ quick: cuda page ## Between commits: formatting, lints and tests of the crates t
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked
 
-openapi: ## docs/reference/openapi.json, of the endpoints and their types.
-	HUSHDB_WRITE_OPENAPI=1 $(CARGO) test --locked -p hushdb --all-features --lib description_of_the_api
+reference: ## The pages of docs/reference that are written from the code: commands, settings, errors, parameter sets, openapi.json.
+	HUSHDB_WRITE_REFERENCE=1 $(CARGO) test --locked -p hushdb --all-features --lib -- tests::reference tests::openapi
 
 vectors: ## Known answers, recomputed in Python from what the documents say. Fetches numpy once.
 	python3 -m unittest discover --quiet --start-directory scripts/vectors/tests

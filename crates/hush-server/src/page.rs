@@ -1,4 +1,4 @@
-//! What a browser is shown, by the program around the server.
+//! The page for browsers, which the program around the server supplies.
 
 use hush_engine::Served;
 

@@ -31,7 +31,7 @@ const WARMING_SECONDS: u64 = 5;
 /// Seconds after which a client may ask an overloaded server again.
 const OVERLOADED_SECONDS: u64 = 1;
 
-/// One error response.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Problem {
     code: Code,
@@ -65,7 +65,7 @@ impl Problem {
         Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
     }
 
-    /// The same, for a client that had better wait for so long, or a second.
+    /// Sets how long a client should wait before it asks again: `wait`, and at least a second.
     pub(crate) fn retry_in(self, wait: Duration) -> Problem {
         let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
         Problem { retry_after: Some(seconds), ..self }

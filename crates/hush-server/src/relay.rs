@@ -4,7 +4,7 @@
 /// Requests that a relay passes on at once. Each takes a thread and a connection.
 pub const RELAYED_AT_ONCE: usize = 64;
 
-/// What a gateway said.
+/// The response of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relayed {
     /// The HTTP status.

@@ -1,4 +1,4 @@
-//! What is read of files, and read again when they change.
+//! Values read from files, and read again when the files change.
 
 use std::{error::Error, fs::File, io::Read, path::Path, sync::Arc};
 
@@ -10,7 +10,7 @@ pub(crate) type FileBytes = Zeroizing<Vec<u8>>;
 
 /// Files, and what they say.
 pub(crate) trait Source {
-    /// What they say.
+    /// The value that the files hold.
     type Value;
     /// Why they say nothing.
     type Error: Error;
@@ -18,11 +18,11 @@ pub(crate) trait Source {
     /// The bytes of all of them.
     fn read(&self) -> Result<Vec<FileBytes>, Self::Error>;
 
-    /// What they say; `before` is what they said.
+    /// Parses the files; `before` is the value that they held before.
     fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, Self::Error>;
 }
 
-/// What files say, as they last said something.
+/// The value of some files, as of the last time that they were valid.
 pub(crate) struct Renewed<S: Source> {
     source: S,
     current: RwLock<Arc<S::Value>>,
@@ -34,7 +34,7 @@ pub(crate) struct Renewed<S: Source> {
 enum SeenFiles {
     /// The hash of their bytes, good or bad.
     Read(blake3::Hash),
-    /// They could not be read, and why.
+    /// The files could not be read, and why.
     Unreadable(String),
 }
 
@@ -46,7 +46,7 @@ impl<S: Source> Renewed<S> {
         Ok(Self { source, current, seen: Mutex::new(SeenFiles::Read(hash(&files))) })
     }
 
-    /// What the files say, or what they said before they said nothing.
+    /// Returns the value of the files, or the last valid one.
     pub(crate) fn current(&self) -> Arc<S::Value> {
         self.current.read().clone()
     }

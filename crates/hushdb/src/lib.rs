@@ -94,6 +94,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
 mod tests {
     #[cfg(feature = "openapi")]
     mod openapi;
+    mod reference;
 
     use std::{collections::BTreeSet, fs, path::Path};
 

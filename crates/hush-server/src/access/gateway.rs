@@ -34,11 +34,11 @@ const HEADER_BYTES: usize = 7;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayKey {
-    /// What requests name it by.
+    /// The number by which requests name the key pair.
     pub id: u8,
     /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// What the key pair is derived from (RFC 9180 section 7.1.3).
+    /// The text that the key pair is derived from (RFC 9180 section 7.1.3).
     secret: Zeroizing<String>,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct KeySet {
 pub(crate) enum Sealed {
     /// For another key.
     UnknownKey,
-    /// It does not open.
+    /// The sealed request does not open.
     Broken,
 }
 

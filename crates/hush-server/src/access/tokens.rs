@@ -28,12 +28,12 @@ const VERSION: u32 = 1;
 /// Bytes of a token's ID and of its secret.
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
-/// What every token begins with, so that those who look for leaked ones find it.
+/// The beginning of every token, by which scanners find leaked ones.
 const PREFIX: &str = "hush";
 /// The longest file that is read: a token takes some 300 bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What a token is for.
+/// A purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -47,14 +47,14 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// What it goes by.
+    /// The ID of the token.
     pub id: String,
-    /// Whose it is, for who runs the server.
+    /// The owner of the token, for the operator.
     pub name: String,
     /// BLAKE3 of its secret.
     #[serde(with = "hex::serde")]
     hash: [u8; 32],
-    /// What it is for.
+    /// The scopes of the token.
     pub scopes: Vec<Scope>,
     /// The tables that it is for; all if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,13 +165,13 @@ pub(crate) struct Grant {
 /// Why a request is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It has no token.
+    /// The request has no token.
     Missing,
-    /// It has none of these.
+    /// The server does not know the token.
     Unknown,
-    /// Its token has ended.
+    /// The token has expired.
     Expired,
-    /// Its token is for something else.
+    /// The token lacks the scope.
     Scope,
 }
 

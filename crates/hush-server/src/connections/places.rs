@@ -136,7 +136,7 @@ impl Drop for ConnectionPlace {
     }
 }
 
-/// What one connection is at.
+/// The state of one connection.
 pub(crate) struct Activity {
     client: ClientAddress,
     phase: Mutex<ConnectionPhase>,

@@ -37,7 +37,7 @@ struct OpenStreams {
 }
 
 impl Streams {
-    /// None yet; a response may take `patience` beside what its bytes take at the least rate.
+    /// Creates an empty set. A response may take `patience` plus the time that its bytes take at the least rate.
     pub(crate) fn new(activity: Arc<Activity>, patience: Duration) -> Arc<Streams> {
         Arc::new(Streams { activity, patience, open: Mutex::default() })
     }
@@ -59,7 +59,7 @@ impl Streams {
     }
 }
 
-/// One request, until all of its response is written or given up.
+/// A request, until all of its response is written or given up.
 pub(crate) struct RequestStream {
     streams: Arc<Streams>,
     id: u64,

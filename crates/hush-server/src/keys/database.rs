@@ -49,7 +49,7 @@ impl KeyDatabase {
         }
     }
 
-    /// The same as the file would be: nothing is written to it.
+    /// Opens the file, or fails, without writing to it.
     pub(super) fn try_open(path: &Path) -> Result<KeyDatabase, Error> {
         let path = path.to_owned();
         KeyDatabase::new(move || build(Untouched::new(open_file(&path)?)?), PAUSE)

@@ -55,15 +55,16 @@ use crate::{
 const AT_ONCE: usize = 4;
 /// How often expired keys are removed, and how much later than it happened a use may be noted.
 const HOUR: Duration = Duration::from_secs(3600);
-/// The same when the store is nearly full: who asks now must not be taken for one who has not asked for an hour.
+/// The time after which keys that are used are noted again while the store is nearly full. A client that asks now
+/// must not look like one that has not asked for an hour.
 const NEARLY_FULL_NOTE_AFTER: Millis = 1000;
 
 /// Why keys were not found or not taken.
 #[derive(Debug)]
 pub(crate) enum KeyError {
-    /// They are not here, or not any more.
+    /// The keys are not here, or not any more.
     NotFound,
-    /// They belong to another parameter set than the table.
+    /// The keys belong to another parameter set than the table.
     OtherPreset,
     /// Queries hold as many keys as may be in memory.
     NoPlace,

@@ -14,10 +14,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::store::{KeyId, Millis};
 
-/// One client's keys in memory. Queries that wait for a scan hold on to theirs.
+/// A client's keys in memory. Queries that wait for a scan hold on to the keys they name.
 pub(crate) struct OpenedKeys {
     pub(crate) keys: ClientKeys,
-    /// Whose they are.
+    /// The parameter set of the keys.
     pub(crate) spec: KeySpec,
     /// The last use that the store knows of.
     noted: AtomicU64,
@@ -38,7 +38,7 @@ pub(super) struct OpenedCache {
 
 #[derive(Default)]
 struct Entries {
-    /// The same keys are opened once for all tables on the same devices.
+    /// The opened keys. All tables on the same devices share them.
     by_id: HashMap<(KeyId, Arc<[Device]>), CachedKeys>,
     /// Counts uses.
     clock: u64,

@@ -31,7 +31,8 @@ const ENTRIES: TableDefinition<&KeyId, (&str, u64, Millis)> = TableDefinition::n
 const PIECES: TableDefinition<(&KeyId, u32), &[u8]> = TableDefinition::new("pieces");
 /// The bytes of each body that a query has used; in order, those that were used longest ago come first.
 const BY_USE: ByTime = TableDefinition::new("by use");
-/// The same for those that no query has used. They go first: nobody can push out what others use by uploading alone.
+/// The times of bodies that no query has used. These go first: nobody can push out what others use by uploading
+/// alone.
 const UNUSED: ByTime = TableDefinition::new("unused");
 /// Bytes of all bodies, each with [`ENTRY_BYTES`].
 const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
@@ -41,7 +42,7 @@ type ByTime = TableDefinition<'static, (Millis, &'static KeyId), u64>;
 /// Bytes of a piece. A value and what the file adds to it takes a power of two: one of the length of
 /// a body would leave up to half of its space empty.
 const PIECE_BYTES: usize = (64 << 10) - 256;
-/// What an entry counts beside its body.
+/// The bytes that an entry counts beside its body.
 const ENTRY_BYTES: u64 = 512;
 /// Bodies that one transaction removes at most when the store is tidied up.
 const TIDY_BATCH: usize = 64;
@@ -75,12 +76,12 @@ pub(crate) struct StoredKeys {
     pub(crate) body: Vec<u8>,
 }
 
-/// Who adds a body, and what else is known by then.
+/// An upload of a body: the client, and what is known of it.
 #[derive(Default)]
 pub(crate) struct KeyUpload<'a> {
     /// Bodies of the same client. If the new one makes them more than its share, they make room for it.
     pub(crate) own: &'a [KeyId],
-    /// What `own` count.
+    /// The bytes that the client's bodies count.
     pub(crate) own_bytes: u64,
     /// The most that they may count, unless there is only one.
     pub(crate) share: u64,
@@ -88,7 +89,7 @@ pub(crate) struct KeyUpload<'a> {
     pub(crate) uses: Vec<(KeyId, Millis)>,
 }
 
-/// What a change came to.
+/// The outcome of a change.
 #[derive(Debug, Default)]
 pub(crate) struct StoreChange {
     /// Whether a body was added.
@@ -99,7 +100,7 @@ pub(crate) struct StoreChange {
     pub(crate) expired: Vec<KeyId>,
     /// Bodies that are there now.
     pub(crate) keys: u64,
-    /// What they count.
+    /// The bytes that all bodies count.
     pub(crate) bytes: u64,
 }
 
@@ -346,7 +347,7 @@ impl<'t> Ledger<'t> {
         Ok(true)
     }
 
-    /// Of the bodies that no query has used and of the others, the one whose time is longest ago.
+    /// Returns the oldest body of each class: never used, and used.
     fn oldest(&self) -> Result<[Option<(Millis, KeyId)>; 2]> {
         let first = |table: &Table<'_, (Millis, &'static KeyId), u64>| {
             let first = table.first()?;
@@ -394,7 +395,7 @@ impl<'t> Ledger<'t> {
     }
 }
 
-/// What a body counts.
+/// Returns the bytes that a body counts.
 pub(crate) fn counted(body: &[u8]) -> u64 {
     body.len() as u64 + ENTRY_BYTES
 }
@@ -404,7 +405,7 @@ fn is_in_use(error: &redb::Error) -> bool {
     matches!(error, redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch)
 }
 
-/// What is wrong with the file, and what to do.
+/// Returns the reason of an error of the file, and the remedy.
 fn advice(error: &redb::Error) -> String {
     match error {
         error if is_in_use(error) => Wording("another server uses it: give each its own {keys}").to_string(),

@@ -1,4 +1,5 @@
-//! Who uploaded which keys, so that no client takes the room of all. Known in memory alone: no address is ever written down.
+//! The clients that uploaded keys, so that no client takes the room of all. The list is in memory alone: no address
+//! is ever written down.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -12,7 +13,7 @@ pub(super) struct Uploaders {
     by_client: HashMap<ClientAddress, ClientUploads>,
 }
 
-/// What one client has uploaded.
+/// The uploads of one client.
 #[derive(Default)]
 struct ClientUploads {
     keys: Vec<KeyId>,

@@ -66,7 +66,7 @@ struct RequestLabels {
     status: u32,
 }
 
-/// Those of OpenTelemetry's semantic conventions for HTTP servers.
+/// The labels of OpenTelemetry's semantic conventions for HTTP servers.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct DurationLabels {
     http_request_method: String,

@@ -53,7 +53,7 @@ struct Queue {
 
 struct QueryJob {
     query: Query,
-    /// Of its client, in a table that needs them.
+    /// The keys of the query's client, in a table that needs keys.
     keys: Option<Arc<OpenedKeys>>,
     reply: oneshot::Sender<Result<AnsweredBatch, AnswerError>>,
     /// The query borrows from the request's body, which counts until the last query is answered.
@@ -74,7 +74,7 @@ pub(crate) type QueryReply = oneshot::Receiver<Result<AnsweredBatch, AnswerError
 /// Why one query got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerError {
-    /// Its bytes are not a query of this table.
+    /// The bytes of the query are malformed for this table.
     Query {
         /// The engine's reason.
         reason: String,
@@ -85,7 +85,7 @@ pub(crate) enum AnswerError {
     PartUnavailable,
     /// The table's GPU has failed for good.
     DeviceLost,
-    /// What was scanned is not the table any more: its name.
+    /// The table failed since the query was read. Holds its name.
     TableFailed(Name),
 }
 

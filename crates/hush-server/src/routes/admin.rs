@@ -150,7 +150,7 @@ pub(super) async fn cancel(
     Ok(Json(ask(&server, move |operator| operator.cancel(&caller, id)).await?))
 }
 
-/// What an upload begins with.
+/// The request that begins an upload.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct NewUpload {

@@ -43,7 +43,7 @@ const RESPONSE_FIELDS: usize = 512;
 /// How often a body is in memory at once while it is opened, or sealed.
 const COPIES: usize = 3;
 
-/// What the gateway needs: the endpoints that it passes requests on to among it.
+/// The state of the gateway, with the endpoints that it passes requests on to.
 #[derive(Clone)]
 pub(super) struct Inside {
     pub(super) server: Arc<Server>,

@@ -44,7 +44,7 @@ use crate::{
     tables::TableSlot,
 };
 
-/// What a listener is for.
+/// The purpose of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoints {
     All,
@@ -52,7 +52,7 @@ pub(crate) enum Endpoints {
     Tables,
     Health,
     Admin,
-    /// Those of a relay, which has no tables.
+    /// The endpoints of a relay, which has no tables.
     Relay,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn router(
     finished(router, &server, endpoints, hosts, origins)
 }
 
-/// What clients ask for.
+/// Returns the routes for clients.
 fn of_tables() -> Router<Arc<Server>> {
     Router::new()
         .route("/v1/tables", get(tables::list))

@@ -52,7 +52,7 @@ struct TableSlots {
 pub(crate) enum TableSlot {
     /// Announced; its queries are answered 503 until it is there.
     Loading,
-    /// It will not be there: why, for everybody to read.
+    /// The table cannot be loaded: why, for everybody to read.
     Failed(Arc<str>),
     /// Ready to answer.
     Resident(Arc<ResidentTable>),
@@ -172,7 +172,7 @@ impl Tables {
         drop(gone);
     }
 
-    /// What is under a name, and the replaced epochs of that table that still answer.
+    /// Returns the table under a name, and its replaced epochs that still answer.
     pub(crate) fn slot(&self, name: &str) -> Option<(TableSlot, Vec<Arc<ResidentTable>>)> {
         let content = self.0.content.read();
         let replaced = content.answering().filter(|table| table.name == *name).cloned().collect();

@@ -52,7 +52,7 @@ impl Client {
         Self::over(TcpStream::connect(address).unwrap())
     }
 
-    /// The same from another address of the loopback network.
+    /// Connects from another address of the loopback network.
     pub(crate) fn connect_from(from: [u8; 4], address: SocketAddr) -> Client {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let connect = async {

@@ -1,4 +1,4 @@
-//! Who gets a place when there are more connections than places.
+//! Tests of admission: who gets a slot when there are more connections than slots.
 
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ impl SumEngine {
         self
     }
 
-    /// It is on this device, and takes keys that were opened there.
+    /// Puts the engine on a device; it takes keys that were opened there.
     pub(crate) fn on(mut self, device: Device) -> SumEngine {
         self.served.placement = Placement::on(device, Share::whole());
         let devices = self.served.placement.devices();
@@ -111,12 +111,12 @@ impl SumEngine {
         self.changed.notify_all();
     }
 
-    /// Its device fails for good.
+    /// Makes the device fail for good.
     pub(crate) fn lose(&self, reason: &str) {
         self.state.lock().unwrap().lost = Some(reason.to_owned());
     }
 
-    /// One of its files changes.
+    /// Changes one of the table's files.
     pub(crate) fn damage(&self, reason: &str) {
         self.state.lock().unwrap().damaged = Some(reason.to_owned());
     }

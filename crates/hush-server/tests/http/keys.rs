@@ -21,7 +21,7 @@ use crate::{
 const PRESET: &str = "toy";
 const WORDS: usize = 1000;
 
-/// What the store counts beside each body.
+/// The bytes that the store counts beside each body.
 const ENTRY_BYTES: u64 = 512;
 
 fn server_with(engine: SumEngine, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
@@ -369,7 +369,7 @@ fn keys_that_no_longer_fit_are_forgotten() {
     assert_eq!(second.metric("hush_keys"), Some(0.0));
 }
 
-/// What the server says when it cannot start with this file.
+/// Returns the error of a server that cannot start with this file.
 fn start_error(file: &Path) -> String {
     server(config_with_file(file)).0.start_error().to_string()
 }

@@ -61,10 +61,20 @@ struct Distribution {
 }
 
 pub(crate) fn run(args: &PresetsArgs) -> Result<(), Box<dyn Error>> {
-    let presets = presets::presets().into_iter().map(row).collect();
-    let document = PresetList { min_security_bits: MIN_SECURITY_BITS, presets };
+    let document = list();
     let text = if args.json { serde_json::to_string_pretty(&document)? + "\n" } else { lines(&document) };
     Ok(report::print(&text)?)
+}
+
+fn list() -> PresetList {
+    let presets = presets::presets().into_iter().map(row).collect();
+    PresetList { min_security_bits: MIN_SECURITY_BITS, presets }
+}
+
+/// Returns what the command prints, for the page of the reference.
+#[cfg(test)]
+pub(crate) fn text() -> String {
+    lines(&list())
 }
 
 fn row(preset: Preset) -> PresetRow {

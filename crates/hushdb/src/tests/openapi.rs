@@ -1,7 +1,5 @@
 //! The description of the API, `docs/reference/openapi.json`, is what the endpoints and their types say.
 
-use std::{env, fs};
-
 use hush_protocol::{Code, ohttp::GATEWAY_PATH};
 use hush_server::openapi::Endpoints;
 use utoipa::{
@@ -14,10 +12,8 @@ use utoipa::{
     },
 };
 
+use super::reference;
 use crate::commands::serve::ShownPlan;
-
-/// The variable that has the description written anew.
-const WRITE: &str = "HUSHDB_WRITE_OPENAPI";
 
 #[derive(OpenApi)]
 #[openapi(
@@ -40,19 +36,12 @@ struct Described;
 
 #[test]
 fn the_description_of_the_api_is_that_of_the_endpoints() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/openapi.json");
     let mut document = Described::openapi();
     document.merge(Endpoints::openapi());
     document.merge(hush_operator::DescribedTask::openapi());
     complete(&mut document);
     let text = document.to_pretty_json().unwrap() + "\n";
-    if env::var_os(WRITE).is_some() {
-        fs::write(path, &text).unwrap();
-    }
-    assert!(
-        fs::read_to_string(path).unwrap() == text,
-        "docs/reference/openapi.json is out of date: make openapi"
-    );
+    reference::assert_written("openapi.json", &text);
 }
 
 /// Adds what all endpoints have in common: tokens, problems, the parameters of paths.

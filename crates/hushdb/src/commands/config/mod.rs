@@ -1,6 +1,6 @@
 //! Settings of `serve`: a command line over the environment over a file; and `hushdb config`.
 
-mod layers;
+pub(crate) mod layers;
 
 use std::{error::Error, ffi::OsString, path::PathBuf};
 
