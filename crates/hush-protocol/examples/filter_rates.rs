@@ -29,7 +29,7 @@ fn random_bytes(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// One block: how often the first seed works at the documented size, and the time of a build.
+/// Measures one block: how often the first seed works at the documented size, and the time of a build.
 fn one_block(cpu: &Cpu, kind: FilterKind, log_slots: u32) -> Result<(), FilterError> {
     let (trials, slot_bytes) = match log_slots {
         17.. => (4, 128),

@@ -16,7 +16,7 @@ use crate::{
     wire::QuerySizes,
 };
 
-/// What a page says without a backend, and without its types.
+/// A page without its types: everything that a page says without a backend.
 pub trait AnyPage: Send + Sync {
     /// [`Page::NAME`].
     fn name(&self) -> &'static str;
@@ -42,7 +42,7 @@ pub trait AnyPage: Send + Sync {
     /// As [`Page::table`]; [`ProtocolError::He`] if there is no such set.
     fn table(&self, preset: &str, shape: TableShape) -> Result<TableParams, ProtocolError>;
 
-    /// The same with the widths that a descriptor gives.
+    /// Returns the table with the widths that a descriptor gives.
     ///
     /// # Errors
     /// As [`Page::described`]; [`ProtocolError::He`] if there is no such set.
@@ -120,7 +120,7 @@ pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> Tab
 /// A table of any page: its segments, of which a look-up asks all with one query, made for the first, the *base*.
 #[derive(Clone)]
 pub struct TableParams {
-    /// Of a whole look-up.
+    /// The facts of a whole look-up.
     facts: Arc<Facts>,
     /// The base first.
     segments: Vec<SegmentParams>,
@@ -165,12 +165,13 @@ impl TableParams {
         self.base().table.segment(shape)
     }
 
-    /// The same table, of one segment yet, with its database in `form`; so will those of its segments be.
+    /// Returns the table, of one segment yet, with its database in `form`. Its later segments have that form too.
     pub fn in_form(self, form: DbForm) -> Result<Self, ProtocolError> {
         Ok(Self::of(vec![self.base().table.in_form(form)?]))
     }
 
-    /// What a look-up of the table is: the shape of the query is that of the base, answers and files are those of all segments.
+    /// Returns the facts of a look-up: the shape of the query is that of the base, answers and files are those of all
+    /// segments.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -185,7 +186,7 @@ impl TableParams {
         &self.segments
     }
 
-    /// What a scan reads of every segment, as shares are cut of it.
+    /// Returns the part of every segment that a scan reads, as shares are cut of it.
     pub fn scanned(&self) -> Vec<SegmentSize> {
         self.segments.iter().map(|segment| SegmentSize::new(segment.facts().units, segment.files())).collect()
     }
@@ -241,7 +242,7 @@ impl SegmentParams {
         Self { facts: Arc::new(P::facts(&table)), table: Arc::new(TableOf::<P>(table)) }
     }
 
-    /// What the segment is. Beside the base it has no query of its own.
+    /// Returns the facts of the segment. Beside the base a segment has no query.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }

@@ -11,7 +11,7 @@ use crate::{ProtocolError, page::Page, ring_keys::RingKeys, target::Target, wire
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// What a client has beside a table's parameters, as the table's facts ask for.
+/// The values that a client has beside a table's parameters, as the table's facts ask for.
 #[derive(Clone)]
 pub struct Given {
     /// The seed of the table's public values.
@@ -31,7 +31,7 @@ impl Given {
     }
 }
 
-/// What a client keeps between query and answer.
+/// The state that a client keeps between query and answer.
 pub struct Pending {
     secrets: Box<dyn Any + Send + Sync>,
     target: Target,
@@ -73,7 +73,7 @@ impl<P: Page> AskedTable<P> {
     }
 }
 
-/// What is kept of a page's query: pages that share a type are still told apart.
+/// A page's pending query. Pages that share a type are still told apart.
 struct PendingOf<P: Page>(P::Pending);
 
 impl<P: Page> ClientHalf for AskedTable<P> {

@@ -1,4 +1,4 @@
-//! What a page says: everything that a protocol is.
+//! The trait of a page: everything that a protocol is.
 //!
 //! A page is static inside: its server's half is generic over the backend, and no step is `dyn`. What can be said without a backend
 //! is plain data ([`Facts`], [`FileSpec`], [`Step`]), for those who serve, ask, build, plan and print tables, and who match on
@@ -42,15 +42,15 @@ pub trait Page: Send + Sync + 'static {
     type Set: ParameterSet;
     /// Checked parameters and shape of a table, from which every size follows.
     type Table: Clone + fmt::Debug + PartialEq + Send + Sync;
-    /// What a client has of a table.
+    /// A client's half of a table.
     type Client: Send + Sync;
-    /// What a client keeps between query and answer: secrets, wiped when dropped.
+    /// The state that a client keeps between query and answer: secrets, wiped when dropped.
     type Pending: Send + Sync + 'static;
-    /// What a backend has of the parameter set.
+    /// The parameter set on a backend.
     type Scheme<B: Steps>: Send + Sync;
     /// A part of a table on a backend: what a scan reads.
     type Part<B: Steps>: Send + Sync;
-    /// What the end of an answer needs on a backend, beside the parts.
+    /// The end of an answer on a backend, beside the parts.
     type Head<B: Steps>: Send + Sync;
     /// A batch of queries as a backend reads it.
     type Opened<B: Steps>: Send;
@@ -72,7 +72,7 @@ pub trait Page: Send + Sync + 'static {
     /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-64.
     fn table(set: Self::Set, shape: TableShape) -> Result<Self::Table, ProtocolError>;
 
-    /// The same with the widths that a descriptor gives.
+    /// Returns the table with the widths that a descriptor gives.
     ///
     /// # Errors
     /// As [`Page::table`], and if the widths are none of this protocol.
@@ -88,7 +88,7 @@ pub trait Page: Send + Sync + 'static {
     /// As [`Page::table`], and [`ProtocolError::Limit`] for what [`Facts::segments`] of the base does not allow.
     fn segment(base: &Self::Table, shape: SegmentShape) -> Result<Self::Table, ProtocolError>;
 
-    /// The same table with its database in `form`.
+    /// Returns the table with its database in `form`.
     ///
     /// # Errors
     /// [`ProtocolError::Descriptor`] if its protocol has no other form than that of evaluation.
@@ -99,7 +99,7 @@ pub trait Page: Send + Sync + 'static {
         Err(no_symbols(Self::PROTOCOL))
     }
 
-    /// What the table is.
+    /// Returns the facts of the table.
     fn facts(table: &Self::Table) -> Facts;
 
     /// The units of the table in the parts in which a server scans it one after another, so that what a pass makes is no longer
@@ -108,16 +108,16 @@ pub trait Page: Send + Sync + 'static {
         vec![0..Self::facts(table).units]
     }
 
-    /// The same of a share of the table.
+    /// Returns the pieces of a share of the table.
     fn pieces(table: &Self::Table, units: &Range<usize>) -> Vec<Range<usize>> {
         let within = |piece: Range<usize>| piece.start.max(units.start)..piece.end.min(units.end);
         Self::parts(table).into_iter().map(within).filter(|units| !units.is_empty()).collect()
     }
 
-    /// What is in the slots' database.
+    /// Returns the database of the slots.
     fn database(table: &Self::Table) -> Database;
 
-    /// What is made of the database's hint; `None` if there is no hint.
+    /// Returns the plan for the database's hint; `None` if there is no hint.
     fn hint(table: &Self::Table) -> Option<HintPlan>;
 
     /// The files of a snapshot, the database first if a server reads one.
@@ -126,10 +126,11 @@ pub trait Page: Send + Sync + 'static {
     /// The steps of [`Page::open`], which every part does, and the head.
     fn opening(table: &Self::Table) -> Vec<Step>;
 
-    /// What the part that has `units` holds, does and contributes; a part has a unit at least.
+    /// Returns the facts of the part that has `units`, at least one: what it holds, does and contributes.
     fn part(table: &Self::Table, units: &Range<usize>) -> PartFacts;
 
-    /// What finishes the answers to which `parts`, all of the table, contribute: what it holds if it is apart from them, and does.
+    /// Returns the facts of the head, which finishes the answers that all `parts` of the table contribute to: what it
+    /// holds if it is apart from them, and does.
     fn head(table: &Self::Table, parts: &[Range<usize>]) -> HeadFacts;
 
     /// The steps of an answer of the whole table.
@@ -276,7 +277,7 @@ pub trait Files {
     /// If there is no such file.
     fn bytes(&self, name: &'static str) -> Result<DbBytes, Self::Error>;
 
-    /// The same, of which no more is read than some ranges: the others may be anything.
+    /// Returns a file of which only some ranges are read: the other bytes may be anything.
     ///
     /// # Errors
     /// If there is no such file, or it does not have them.
@@ -312,7 +313,7 @@ pub struct Host<'a, P: Page + ?Sized, B: Steps> {
 pub struct Batch<'a, B: Steps> {
     /// The queries.
     pub queries: &'a [wire::Query],
-    /// As many keys, or none.
+    /// The clients' keys: as many keys as queries, or none.
     pub keys: &'a [&'a B::Keys],
 }
 
@@ -358,11 +359,11 @@ pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
 pub enum Partials {
     /// All together: as many of each query, query after query.
     Together,
-    /// Those of each query by themselves.
+    /// The words of each query by themselves.
     Apart,
 }
 
-/// What a part contributes to the answers of a batch.
+/// The contribution of a part to the answers of a batch.
 pub struct Partial<W> {
     /// The units of the part.
     pub units: Range<usize>,
@@ -371,7 +372,7 @@ pub struct Partial<W> {
 }
 
 impl<W> Partial<W> {
-    /// The same, of whose words `carry` makes others: those of another memory.
+    /// Returns the partial with its words in another memory, as `carry` copies them.
     pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
         let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
         Ok(Partial { units: self.units, words })

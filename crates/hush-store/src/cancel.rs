@@ -32,7 +32,7 @@ impl Cancel {
         self.0.load(Relaxed)
     }
 
-    /// What work calls between its units.
+    /// Checks for cancellation. Work calls it between its units.
     ///
     /// # Errors
     /// [`Cancelled`] if it is to stop.

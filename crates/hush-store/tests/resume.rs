@@ -1,4 +1,4 @@
-//! What a killed build leaves: taken over by the same build only, and only what is whole.
+//! Tests of a killed build's files: only the same build takes them over, and only whole ones.
 
 use std::{
     fs::{self, DirBuilder},

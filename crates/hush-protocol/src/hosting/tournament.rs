@@ -187,7 +187,7 @@ impl<B: RingOps> Tournament<'_, B> {
         Ok(root.into_iter().map(|words| self.batch(words)).collect())
     }
 
-    /// One fold of two siblings, or of one and zero.
+    /// Folds two siblings, or one and zero.
     fn meet(
         &self,
         left: Vec<B::Words>,

@@ -30,9 +30,9 @@ pub struct NotBalanced {
 /// The public arrays that tell a client the block of a key and the seed of that block's filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMap {
-    /// One byte a block: keys whose balance byte is below it live in their second block.
+    /// The thresholds, a byte a block: keys whose balance byte is below it live in their second block.
     pub thresholds: Vec<u8>,
-    /// One byte a block: the seed under which its filter could be built.
+    /// The seeds, a byte a block: the seed under which the block's filter could be built.
     pub seeds: Vec<u8>,
 }
 
@@ -85,7 +85,7 @@ pub struct BlockKeys {
 }
 
 impl BlockKeys {
-    /// Those of a table of `blocks` blocks.
+    /// Creates the map of a table of `blocks` blocks.
     pub fn new(mut keys: Vec<BlockKey>, blocks: usize) -> Self {
         keys.par_sort_unstable();
         Self { blocks, sorted: keys }
@@ -133,7 +133,7 @@ impl BlockKeys {
 pub struct BlockKey(u64);
 
 impl BlockKey {
-    /// That of a key in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
+    /// Creates the key's place in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
     pub fn new(digest: &KeyDigest, blocks: usize) -> Self {
         let (first, second) = (digest.first_block(blocks) as u64, digest.second_block(blocks) as u64);
         Self(first << 32 | u64::from(digest.balance()) << 24 | second)

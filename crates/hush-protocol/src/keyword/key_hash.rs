@@ -1,4 +1,4 @@
-//! What a key hashes to: its block, its fingerprint, its positions in the block's filter.
+//! The hash of a key: its block, its fingerprint, its positions in the block's filter.
 
 use zeroize::Zeroize;
 
@@ -61,7 +61,7 @@ impl KeyDigest {
         &self.0[16..16 + bytes]
     }
 
-    /// What stands for the key where keys are compared.
+    /// Returns the half of the digest that stands for the key where keys are compared.
     pub fn first_half(&self) -> [u8; 16] {
         *self.0.first_chunk().expect("half of 32 bytes")
     }

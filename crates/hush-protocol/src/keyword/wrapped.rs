@@ -29,10 +29,10 @@ const MAX_WIDTH: usize = 128;
 /// In which lane of its entry a key of a segment is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneMap {
-    /// One byte an entry: the seed under which its lanes could be solved.
+    /// The seeds, a byte an entry: the seed under which the entry's lanes could be solved.
     #[serde(with = "hex")]
     pub seeds: Vec<u8>,
-    /// One byte a block, as in a [`BlockMap`] of the lanes of every entry.
+    /// The thresholds, a byte a block, as in a [`BlockMap`] of the lanes of every entry.
     #[serde(with = "hex")]
     pub thresholds: Vec<u8>,
 }
@@ -183,7 +183,7 @@ mod tests {
         keys.map(|key| KeyDigest::new(&[9; 32], &key.to_le_bytes()).unwrap()).collect()
     }
 
-    /// What a wrapped look-up gives.
+    /// Returns the result of a wrapped look-up.
     fn look_up(filter: WrappedFilter, digest: &KeyDigest, seed: u8, slots: &[u8], size: usize) -> Vec<u8> {
         let base = FilterParams { kind: filter.kind, slots: filter.base_columns };
         let mut value = vec![0u8; size];

@@ -42,7 +42,7 @@ use crate::{
 /// The page.
 pub struct Double;
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct DoublePending {
     first: LweDecryptionKey,
     second: LweDecryptionKey,

@@ -1,4 +1,4 @@
-//! What is in a slot of the changes: `[fingerprint][length + 1, or 0][first bytes of the value][zeros]`.
+//! The format of a slot of the changes: `[fingerprint][length + 1, or 0][first bytes of the value][zeros]`.
 //!
 //! A record that changed since the base was made is asked for in the base and among the changes, always, and what is found here
 //! counts. Its fingerprint is long, whatever the base's: a false one here would hide a record of the base.
@@ -12,16 +12,16 @@ pub const CHANGE_FINGERPRINT_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeFormat(SlotFormat);
 
-/// What a slot of the changes says of a record.
+/// A change of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// It is no more.
+    /// The record was deleted.
     Deleted,
-    /// It has another value.
+    /// The record has another value.
     Value {
         /// Bytes of the value.
         length: usize,
-        /// Its first bytes, and zeros behind them.
+        /// The first bytes of the value, and zeros behind them.
         head: &'a [u8],
     },
 }

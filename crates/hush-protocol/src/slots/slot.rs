@@ -1,4 +1,4 @@
-//! What is in a slot: `[fingerprint][length][value][zeros]`.
+//! The format of a slot: `[fingerprint][length][value][zeros]`.
 //!
 //! A key table's slots begin with the key's fingerprint; a table whose values all have one length has no length
 //! field. Everything is padded to the longest value, so that a slot's size says nothing about its record.
@@ -18,7 +18,8 @@ pub struct SlotFormat {
     pub length_bytes: u8,
     /// Length of the longest value.
     pub max_value_bytes: u32,
-    /// Of a table of several tiers: how many bytes of a value are in the slot; those behind them are in the other tiers.
+    /// The number of bytes of a value that are in the slot, in a table of several tiers. The other tiers have the
+    /// bytes behind them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_bytes: Option<u32>,
 }
@@ -60,7 +61,7 @@ impl SlotFormat {
         self.encode_part(fingerprint, value, 0, slot);
     }
 
-    /// As [`SlotFormat::encode_into`], only the bytes of the slot from `start` on that fit `out`.
+    /// Writes the bytes of the slot from `start` on that fit `out`, as [`SlotFormat::encode_into`] would.
     ///
     /// # Panics
     /// If `fingerprint` or `value` has not the length that the format gives, or `out` goes beyond the slot: a defect of the

@@ -35,7 +35,8 @@ const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold. The second
 /// number is for tables with so many folds that the noise leaves no room for more rows.
 const RING_COLUMNS: [usize; 2] = [256, 128];
-/// The same where every row is some bits of a query (`tfhe`): more rows are for tables that would have too many folds.
+/// The columns where every row is some bits of a query (`tfhe`): more rows are for tables that would have too many
+/// folds.
 const ROTATED_COLUMNS: [usize; 4] = [32, 64, 128, 256];
 /// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
 const RING_ENTRIES: usize = 16;

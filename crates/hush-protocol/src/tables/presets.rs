@@ -10,7 +10,7 @@ use crate::{
 /// A parameter set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preset {
-    /// Its name.
+    /// The name of the set.
     pub name: &'static str,
     /// The security that it claims, in bits.
     pub security_bits: f64,

@@ -1,4 +1,4 @@
-//! Who published a table: an Ed25519 signature of its name, serial, time and epoch.
+//! Signatures of tables: an Ed25519 signature of a table's name, serial, time and epoch.
 //!
 //! A server can make up an epoch for a single client, and know that client by it. One that is not the publisher cannot sign it, nor
 //! pass another table of the publisher off as this one, nor an old epoch as the newest to a client that has seen a newer one.
@@ -39,7 +39,7 @@ impl FromStr for PublicKey {
 /// A publisher's signature in a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// Whose.
+    /// The publisher's public key.
     pub publisher: PublicKey,
     /// The name under which the table is published.
     pub name: Name,
@@ -80,7 +80,7 @@ impl SigningKey {
         Self(ed25519_dalek::SigningKey::from_bytes(secret))
     }
 
-    /// Its public half.
+    /// Returns the public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
@@ -113,7 +113,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// What is signed. All parts but the last have a fixed length.
+/// Returns the message that is signed. All parts but the last have a fixed length.
 fn message(epoch: &[u8; 32], name: &str, serial: u64, time: u64) -> Vec<u8> {
     [&CONTEXT[..], epoch, &serial.to_le_bytes(), &time.to_le_bytes(), name.as_bytes()].concat()
 }

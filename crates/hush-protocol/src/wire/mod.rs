@@ -118,10 +118,10 @@ impl QuerySizes {
     }
 }
 
-/// What a request for one table must look like.
+/// The shape of a request for one table.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestShape<'a> {
-    /// What queries of the table name: its epoch, or its geometry.
+    /// The hash that queries of the table name: its epoch, or its geometry.
     pub asked: &'a [u8; EPOCH_BYTES],
     /// The table's protocol.
     pub protocol: &'a str,
@@ -164,7 +164,7 @@ impl RequestShape<'_> {
     }
 }
 
-/// What the response to a request must look like.
+/// The shape of the response to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseShape<'a> {
     /// The epoch that has to answer; `None` where queries name a geometry: any.

@@ -79,7 +79,7 @@ fn sets_for_long_records_serve_large_tables() {
     assert_eq!([rows(20), rows(25), rows(26)], [256, 256, 128]);
 }
 
-/// What a look-up decodes is of all segments: two that are within the limit alone are not so together.
+/// Segments count together: two that are within the limit alone are not so together.
 #[test]
 fn segments_count_together() {
     let base = table(Protocol::Onion, ONION_S.name(), shape(256, 1 << 17, 4096));

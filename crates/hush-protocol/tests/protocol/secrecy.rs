@@ -1,5 +1,5 @@
-//! What the secrecy of column packing rests on: every secret and every mask is used once, masks are nobody's choice, and neither
-//! lengths nor what comes back depend on the target.
+//! Tests of what the secrecy of column packing rests on: every secret and every mask is used once, masks are nobody's
+//! choice, and neither lengths nor results depend on the target.
 
 use std::collections::BTreeSet;
 

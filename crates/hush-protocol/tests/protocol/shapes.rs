@@ -167,7 +167,7 @@ fn entries_are_powers_of_two() {
     }
 }
 
-/// One record, a few long ones, and what fits into one entry.
+/// Small tables are one entry: one record, a few long ones, and as many as fit.
 #[test]
 fn small_tables_are_one_entry() {
     for protocol in COLUMN {

@@ -1,5 +1,5 @@
-//! What look-ups send and what servers keep for them, for tables of 1 to 64 GiB of 4 KiB records, computed without building one;
-//! and that messages have these sizes.
+//! Tests of the bytes that look-ups send and servers keep, for tables of 1 to 64 GiB of 4 KiB records, computed
+//! without building one; and that messages have these sizes.
 
 #![allow(clippy::print_stdout)]
 

@@ -58,7 +58,7 @@ fn setup(protocol: Protocol, set: &str, shape: TableShape) -> Setup {
     Setup::new(Reference, table(protocol, set, shape), matrix)
 }
 
-/// One look-up: its query, its answer, its slot.
+/// A look-up: its query, its answer, its slot.
 struct LookUp {
     query: wire::Query,
     answer: Vec<u8>,
@@ -261,7 +261,7 @@ fn random_symbols(ring: &RingParams, plaintexts: usize) -> Vec<u32> {
     (0..plaintexts * ring.degree()).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect()
 }
 
-/// What all tables over rings have, up to the first dimension.
+/// Returns the common part of all tables over rings, up to the first dimension.
 fn over_ring(
     symbols: &[u32],
     db: Value,
@@ -349,7 +349,7 @@ fn switch(context: &Arc<RingContext>, polys: &BatchWords, widths: &[u32], out: &
     out.extend(Reference.mod_switch(context, &[polys], 0, &sent).unwrap().remove(0));
 }
 
-/// What the server makes of a query, step by step, and the ciphertexts that it answers with.
+/// Returns the server's steps for a query, and the ciphertexts that it answers with.
 fn pack_steps(
     setup: &Setup,
     table: &PackTable,
@@ -488,7 +488,7 @@ fn column_intermediates(protocol: Protocol) -> Value {
     vector(&setup, list)
 }
 
-/// What the server makes of a query, step by step, and its answer.
+/// Returns the server's steps for a query, and its answer.
 fn column_steps(setup: &Setup, public: &ColumnRing, query: &wire::Query) -> (Vec<Value>, Vec<u8>) {
     let (facts, params, context) = (setup.table.facts(), INSECURE_COLPACK_N256, public.context());
     let table = column_table(facts.protocol, params, facts.shape);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileEntry, Snapshot, SnapshotError, SnapshotWriter};
 
-/// Of every change, in the order of keys: the length of its key in 2 bytes, that of its value in 4, or all ones if the record is
-/// deleted; the key, the value.
+/// The file of the changes. It has, of every change, in the order of keys: the length of its key in 2 bytes, that of
+/// its value in 4, or all ones if the record is deleted; the key, the value.
 pub const CHANGES_FILE: &str = "changes.bin";
 
 /// Bytes in front of a key.

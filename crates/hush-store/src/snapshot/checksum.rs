@@ -65,7 +65,7 @@ pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Those of some chunks of `bytes`, the content of a file, that are not as expected, or not there.
+/// Returns those of `chunks` of `bytes`, the content of a file, that are not as expected, or not there.
 pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -> Vec<usize> {
     let differs = |chunk: &usize| {
         let content = bytes.chunks(CHUNK_BYTES).nth(*chunk);

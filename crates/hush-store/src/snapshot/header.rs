@@ -19,14 +19,14 @@ pub const FORMAT_VERSION: u32 = 2;
 /// Longest header that is read.
 pub const MAX_HEADER_BYTES: u64 = 256 << 20;
 
-/// What a snapshot says about itself.
+/// The header of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT_VERSION`].
     pub version: u32,
     /// The program that wrote it.
     pub written_by: String,
-    /// What clients are told.
+    /// The descriptor, for clients.
     pub descriptor: Descriptor,
     /// Bytes of all values before encoding.
     pub payload_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Header {
     /// Why it is this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// Of a table that has room for changes.
+    /// The count of changes, in a table that has room for changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
     /// The other files.
@@ -45,11 +45,11 @@ pub struct Header {
 /// Why a table is what it is, for people: what was planned for, what was chosen, and what would have been next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What was to be little.
+    /// The goal of the choice.
     pub goal: String,
     /// The machine that times are of.
     pub machine: String,
-    /// What the table takes.
+    /// The size of the table and of its look-ups.
     pub chosen: String,
     /// The next best table of another protocol, if there is one, and what it would take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ impl FileEntry {
         Ok(Self { name: name.clone(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
     }
 
-    /// One hash of all of the content: BLAKE3 of the checksums.
+    /// Returns one hash of all of the content: BLAKE3 of the checksums.
     pub fn digest(&self) -> [u8; 32] {
         *blake3::hash(&self.chunks).as_bytes()
     }

@@ -4,7 +4,8 @@
 
 use super::{FileEntry, MappedFile, Snapshot, SnapshotError, SnapshotWriter};
 
-/// Of every record, in order: the length of its key in 2 bytes, that of its value in 4, the key.
+/// The file of kept keys. It has, of every record, in order: the length of its key in 2 bytes, that of its value in
+/// 4, the key.
 pub const KEYS_FILE: &str = "keys.bin";
 /// The values, one after another.
 pub const VALUES_FILE: &str = "values.bin";

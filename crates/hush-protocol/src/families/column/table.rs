@@ -26,7 +26,7 @@ use crate::{
     wire::QuerySizes,
 };
 
-/// What sets a protocol of column packing apart.
+/// The facts that differ between the protocols of column packing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnSpec {
     /// The protocol.
@@ -99,7 +99,7 @@ impl ColumnTable {
         Ok(table)
     }
 
-    /// What sets the protocol apart.
+    /// Returns the facts that differ between the protocols.
     pub fn spec(&self) -> &ColumnSpec {
         &self.spec
     }
@@ -134,7 +134,7 @@ impl ColumnTable {
         pack_columns_tiling(self.params.ring(), self.rows())
     }
 
-    /// What the file of the chain's polynomials holds.
+    /// Returns the content of the file of the chain's polynomials.
     pub fn chain(&self) -> Content {
         Content::Chain { ring: *self.params.ring(), shape: self.pack_shape(), folds: self.spec.folds }
     }
@@ -168,7 +168,7 @@ impl ColumnTable {
         self.params.lwe().matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         // One power of X chooses: among all entries, or there is no choice.
         let entries = self.pack_shape().entries();

@@ -1,4 +1,5 @@
-//! What the pages over LWE have in common: a database of bytes, one `lwe_fold` of it, and a hint that clients download.
+//! The common part of the pages over LWE: a database of bytes, one `lwe_fold` of it, and a hint that clients
+//! download.
 
 use std::{ops::Range, sync::Arc};
 
@@ -40,7 +41,7 @@ use crate::{
 pub trait LwePage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// What sets it apart.
+    /// The facts that differ between the protocols of the family.
     const SPEC: LweSpec;
     /// [`Page::Pending`].
     type Pending: Send + Sync + 'static;
@@ -81,7 +82,7 @@ pub trait LwePage: Send + Sync + 'static {
     ) -> Result<Vec<u8>, ProtocolError>;
 }
 
-/// What a client has of a table over LWE.
+/// A client's half of a table over LWE.
 pub struct LweClient {
     /// The hint.
     pub hint: Hint,

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What sets a protocol over LWE apart.
+/// The facts that differ between the protocols over LWE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweSpec {
     /// The protocol.
@@ -115,7 +115,7 @@ impl LweTable {
         Ok(params)
     }
 
-    /// What sets the protocol apart.
+    /// Returns the facts that differ between the protocols.
     pub fn spec(&self) -> &LweSpec {
         &self.spec
     }
@@ -155,7 +155,7 @@ impl LweTable {
         self.lwe.matrix_shape(MatrixDomain::Second, self.shape.blocks)
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         // The second vector is as it is.
         let entries = vec![if self.spec.second_fold { self.shape.blocks } else { 1 }];

@@ -1,4 +1,4 @@
-//! What the pages have in common whose answers are packed by a client's evaluation keys.
+//! The common part of the pages whose answers are packed by a client's evaluation keys.
 //!
 //! A query holds a vector over the columns under a fresh LWE secret; in `exppack-d` and `double-pack` a second vector, over
 //! blocks or entries, under the same secret and an independent matrix; and the packed query: an RLWE ciphertext that the
@@ -48,7 +48,7 @@ use crate::{
 pub trait PackPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// What sets it apart.
+    /// The facts that differ between the protocols of the family.
     const SPEC: PackSpec;
     /// [`Page::PARTIALS`]: packed if not said otherwise.
     const PARTIALS: Partials = Partials::Apart;
@@ -106,22 +106,22 @@ pub trait PackPage: Send + Sync + 'static {
 /// A page whose answers are packed by evaluation keys, as a [`Page`].
 pub struct Packed<P>(P);
 
-/// What a client has of a table.
+/// A client's half of a table.
 pub struct PackClient {
-    /// Its keys.
+    /// The keys of the client.
     pub keys: Arc<RingKeys>,
     /// The seed of the public matrices.
     pub seed: PublicSeed,
 }
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct PackPending {
-    /// What is left of the LWE secret.
+    /// The part of the LWE secret that decrypts the answer.
     pub(crate) lwe: LweDecryptionKey,
     key_id: [u8; KEY_ID_BYTES],
 }
 
-/// What the steps of a batch have in common.
+/// The operands that the steps of a batch share.
 pub struct PackHost<'a, B: RingOps> {
     /// The backend.
     pub backend: &'a B,
@@ -142,7 +142,7 @@ pub struct PackPart<B: LweOps + RingOps> {
     hint: Option<(B::NttDb, PackShape)>,
 }
 
-/// What [`Second::Block`] has beside its parts: the second database, and its hint in evaluation form.
+/// The head of [`Second::Block`], beside its parts: the second database, and its hint in evaluation form.
 pub struct PackHead<B: LweOps + RingOps>(Option<(B::Db, B::NttDb)>);
 
 impl<B: LweOps + RingOps> PackHead<B> {

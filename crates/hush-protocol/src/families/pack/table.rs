@@ -36,18 +36,18 @@ const PART_COLUMNS: usize = 4;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
 
-/// What sets a protocol that packs by evaluation keys apart.
+/// The facts that differ between the protocols that pack by evaluation keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackSpec {
     /// The protocol.
     pub protocol: Protocol,
-    /// What the second vector of a query selects.
+    /// The selection of a query's second vector.
     pub second: Second,
     /// Whether entries are folded to one by the bits of the entry.
     pub folds: bool,
 }
 
-/// What the second vector of a query selects.
+/// The selection of a query's second vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Second {
     /// There is no second vector.
@@ -125,7 +125,7 @@ impl PackTable {
         Ok(table)
     }
 
-    /// What sets the protocol apart.
+    /// Returns the facts that differ between the protocols.
     pub fn spec(&self) -> &PackSpec {
         &self.spec
     }
@@ -191,7 +191,7 @@ impl PackTable {
         self.entry_layout().pack_shape()
     }
 
-    /// The same of some entries.
+    /// Returns the shape of the packed plaintexts of some entries.
     pub(crate) fn part_shape(&self, units: &Range<usize>) -> PackShape {
         let all = self.first_shape();
         all.part(all.entries_rows(units).len())
@@ -218,7 +218,7 @@ impl PackTable {
         (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
     }
 
-    /// As many are done at once, at most.
+    /// Returns the largest number of columns of a part of the second hint that are done at once.
     pub fn second_part_columns(&self) -> usize {
         let degree = self.params.ring().degree();
         (PART_COLUMNS * degree).next_multiple_of(GROUP_ROWS) / degree
@@ -295,7 +295,7 @@ impl PackTable {
         }
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         let entries = self.first_shape().entries();
         let entries = match self.spec.second {
@@ -361,7 +361,7 @@ impl PackTable {
         worst + layers.iter().map(|layer| (layer.log2_failure - worst).exp2()).sum::<f64>().log2()
     }
 
-    /// What is decoded one after the other: one layer, or first the second fold's.
+    /// Returns the layers of decoding, in order: one layer, or first the second fold's.
     fn layers(&self) -> Vec<DecodingLayer> {
         if self.params.ring().is_plain() {
             return vec![DecodingLayer { sigmas: f64::INFINITY, log2_failure: f64::NEG_INFINITY }];

@@ -29,9 +29,9 @@ use crate::{
     ring_table::RingTable,
 };
 
-/// What a body has of a plaintext.
+/// The body of an answer: the coefficients of a plaintext that are sent.
 struct Body {
-    /// Its coefficients are the multiples of this.
+    /// The distance between the coefficients that are sent.
     stride: usize,
     /// How many of them.
     count: usize,
@@ -52,8 +52,8 @@ fn small_body(table: &RingTable, switch: &RingSwitch) -> Body {
     Body { stride: stride * switch.degree() / table.ring().degree(), count }
 }
 
-/// What is sent of the polynomials of a table whose ciphertexts are not packed in pairs: of every plane, or of the small ring,
-/// whole masks and a body.
+/// Returns the polynomials that are sent of a table whose ciphertexts are not packed in pairs: of every plane, or of
+/// the small ring, whole masks and a body.
 fn sent(table: &RingTable) -> Vec<SentPoly> {
     let of = |masks, degree, bits: ResponseBits, Body { stride, count }| {
         let body = SentPoly { bits: bits.b, stride, count };

@@ -50,7 +50,7 @@ impl RingKeys {
         &self.context
     }
 
-    /// What never leaves the client.
+    /// Returns the secrets, which never leave the client.
     pub fn secrets(&self) -> &RingSecrets {
         &self.secrets
     }

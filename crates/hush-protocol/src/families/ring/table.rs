@@ -53,7 +53,7 @@ impl RingTable {
         Self::of_lanes(ring, shape, false)
     }
 
-    /// The same, of which the server rotates the lane that was asked for to the front.
+    /// Creates a table whose server rotates the lane that is asked for to the front.
     pub fn rotated(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         Self::of_lanes(ring, shape, true)
     }
@@ -64,7 +64,7 @@ impl RingTable {
         Self { ring, shape, entries: None, is_rotated, form: DbForm::Evaluation }.checked()
     }
 
-    /// The same with its database in another form.
+    /// Returns the table with its database in another form.
     pub(crate) fn in_form(self, form: DbForm) -> Self {
         Self { form, ..self }
     }
@@ -146,7 +146,7 @@ impl RingTable {
         self.ring.switch().filter(|switch| self.stride() >= self.ring.degree() / switch.degree())
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         // The selectors are as they are; the low bits choose.
         let columns = self.shape.columns;
@@ -204,19 +204,19 @@ impl RingTable {
         self.part_symbol_tiling(self.entries())
     }
 
-    /// The same of some entries.
+    /// Returns the tiling of the symbols of some entries.
     pub(crate) fn part_symbol_tiling(&self, entries: usize) -> SymbolTiling {
         let (degree, bits) = (self.ring.degree(), self.ring.plaintext_bits());
         let tiling = SymbolTiling::new(degree, bits, self.shape.columns, self.planes() * entries);
         tiling.expect("a set whose symbols fill words")
     }
 
-    /// What the file of the database holds.
+    /// Returns the content of the file of the database.
     pub fn content(&self) -> Content {
         self.part_content(self.entries())
     }
 
-    /// What a part of so many entries has of it.
+    /// Returns the content of the file of a part with `entries` entries.
     pub(crate) fn part_content(&self, entries: usize) -> Content {
         match self.form {
             DbForm::Evaluation => Content::Eval(self.part_tiling(entries)),

@@ -1,5 +1,6 @@
-//! As many entries as there are powers of X, folded to one: exact bytes, and noise as `ColumnNoise` predicts it. The steps before
-//! are left out: masks are the chain's polynomials, and a client that knows them makes the words that are folded.
+//! Folds of as many entries as there are powers of X: exact bytes, and noise as `ColumnNoise` predicts it. The steps
+//! before are left out: masks are the chain's polynomials, and a client that knows them makes the words that are
+//! folded.
 
 #![allow(clippy::print_stdout)]
 

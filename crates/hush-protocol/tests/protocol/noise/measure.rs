@@ -1,5 +1,5 @@
-//! What a look-up with column packing is off after each step, in steps of a byte (LSB), Q / 256: measured with the secret that a
-//! client draws.
+//! Measurements of the errors of a look-up with column packing after each step, in steps of a byte (LSB), Q / 256,
+//! with the secret that a client draws.
 
 use std::ops::Range;
 
@@ -135,7 +135,7 @@ pub(super) fn fold(setup: &Measured, clients: &[Client]) -> LweBatch {
     setup.cpu.lwe_fold(&setup.db, &LweQueries { cols, words: vectors.flatten().collect() }).unwrap()
 }
 
-/// What the server makes of a batch.
+/// The server's results for a batch.
 pub(super) struct Steps {
     pub(super) folded: LweBatch,
     pub(super) packed: LweBatch,
@@ -168,14 +168,14 @@ impl Steps {
 
 /// Errors in LSB after each step, of one look-up.
 pub(super) struct Errors {
-    /// Of all rows.
+    /// The errors of all rows after the fold.
     pub(super) fold: Vec<f64>,
-    /// Of all rows.
+    /// The errors of all rows after packing.
     pub(super) packing: Vec<f64>,
-    /// Of the rows that are asked for, as are those below.
+    /// The errors of the rows that are asked for, after the folds. The fields below are of the same rows.
     pub(super) folds: Vec<f64>,
     pub(super) response: Vec<f64>,
-    /// What rounding b added to the response.
+    /// The errors that rounding b added to the response.
     pub(super) rounded_b: Vec<f64>,
 }
 

@@ -183,7 +183,7 @@ impl Stored {
         assert_eq!(there, listed, "{table:?}");
     }
 
-    /// What is made of the words of a hint.
+    /// Writes the product of the words of a hint.
     fn put_hint<B: Steps>(&mut self, backend: &B, plan: &HintPlan, mut words: Vec<u32>) {
         let n = plan.matrix.n();
         if let Some(second) = &plan.second {

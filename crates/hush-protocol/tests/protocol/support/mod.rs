@@ -37,7 +37,7 @@ use hush_protocol::{
 };
 pub(crate) use recorder::Recorder;
 
-/// What the keys of the client follow from.
+/// The seed of the client's keys.
 pub(crate) const CLIENT_SEED: [u8; 32] = [7; 32];
 /// The seed of the whitening of a table over rings.
 pub(crate) const WHITENING_SEED: [u8; 32] = [9; 32];
@@ -51,13 +51,13 @@ pub(crate) const PACK: [Protocol; 4] =
 /// The protocols of column packing.
 pub(crate) const COLUMN: [Protocol; 2] = [Protocol::ColpackS, Protocol::Colpack];
 
-/// What sets a protocol of [`PACK`] apart.
+/// Returns the facts of a protocol of [`PACK`].
 pub(crate) fn pack_spec(protocol: Protocol) -> PackSpec {
     let specs = [ExppackS::SPEC, ExppackD::SPEC, DoublePack::SPEC, Hybrid::SPEC];
     specs.into_iter().find(|spec| spec.protocol == protocol).expect("one of PACK")
 }
 
-/// What sets a protocol of [`COLUMN`] apart.
+/// Returns the facts of a protocol of [`COLUMN`].
 pub(crate) fn column_spec(protocol: Protocol) -> ColumnSpec {
     let specs = [ColpackS::SPEC, Colpack::SPEC];
     specs.into_iter().find(|spec| spec.protocol == protocol).expect("one of COLUMN")
@@ -82,7 +82,7 @@ impl Setup {
         Self::of_files(backend, table, matrix, files)
     }
 
-    /// The same of files that are there.
+    /// Creates the set-up from files that are there.
     pub(crate) fn of_files<B: Steps + 'static>(
         backend: B,
         table: TableParams,
@@ -99,7 +99,7 @@ impl Setup {
         Self { table, matrix, files, keys, client, server }
     }
 
-    /// The same table on any backend, in parts.
+    /// Serves the table on any backend, in parts.
     pub(crate) fn serve<B: Steps + 'static>(
         &self,
         backend: &Arc<B>,
@@ -123,7 +123,7 @@ impl Setup {
         self.server.answer(queries)
     }
 
-    /// What the server says of queries before it scans anything: it has no part of the table here.
+    /// Opens queries, as the server does before it scans anything: it has no part of the table here.
     pub(crate) fn open(&self, queries: &[wire::Query]) -> Result<(), ProtocolError> {
         self.server.open(queries)
     }
@@ -180,7 +180,7 @@ pub(crate) trait Server {
 
 struct Served<P: Page, B: Steps> {
     hosted: Hosted<P, B>,
-    /// Those of the client, if the protocol has any.
+    /// The client's keys, if the protocol has any.
     keys: Option<B::Keys>,
 }
 

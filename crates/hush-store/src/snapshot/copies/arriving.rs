@@ -18,7 +18,7 @@ use crate::snapshot::{
     },
 };
 
-/// What of a copy is taken to be whole.
+/// The part of a copy that is trusted to be whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Files of the copy that is there, if their lengths are right.

@@ -34,7 +34,7 @@ struct GuardedRange {
 
 /// The slot that was made last.
 static SLOTS: AtomicPtr<GuardedRange> = AtomicPtr::new(ptr::null_mut());
-/// What handled the signal before.
+/// The handler of the signal before this one.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A mapped file that may lose its pages.

@@ -32,7 +32,7 @@ pub struct Snapshot {
 pub struct Verified(HashMap<Stamp, [u8; 32]>);
 
 impl Verified {
-    /// What is left to be done about the checksums of a file, where so much is to be checked.
+    /// Returns the checks that are left of the checksums of a file, where `verify` asks for so much.
     pub fn checksums(&self, verify: Verify, file: &StoredFile, entry: &FileEntry) -> Checksums {
         match verify {
             _ if self.0.get(&file.stamp()) == Some(&entry.digest()) => Checksums::Known,
@@ -126,12 +126,12 @@ impl Snapshot {
         }
     }
 
-    /// The same, mapped.
+    /// Maps the file and takes it out of the list.
     pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
         self.take_file(name)?.map()
     }
 
-    /// The same, once its checksums have been checked.
+    /// Takes a mapped file once its checksums have been checked.
     ///
     /// # Errors
     /// Also [`SnapshotError::Corrupt`].

@@ -28,7 +28,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// That of the snapshot in `dir`, by its header; `None` if there is none.
+    /// Returns the stamp of the snapshot in `dir`, by its header; `None` if there is none.
     pub fn of(dir: &Path) -> Option<Self> {
         fs::metadata(dir.join(HEADER_FILE)).ok().as_ref().map(Self::new)
     }
@@ -47,7 +47,7 @@ impl Stamp {
 pub struct StoredFile {
     path: PathBuf,
     file: File,
-    /// As it was opened.
+    /// The stamp of the file when it was opened.
     stamp: Stamp,
 }
 
@@ -71,12 +71,12 @@ impl StoredFile {
         &self.file
     }
 
-    /// As it was opened.
+    /// Returns the stamp of the file when it was opened.
     pub(in crate::snapshot) fn stamp(&self) -> Stamp {
         self.stamp
     }
 
-    /// Its length when it was opened, in bytes.
+    /// Returns the file's length when it was opened, in bytes.
     pub fn bytes(&self) -> u64 {
         self.stamp.bytes
     }
@@ -90,7 +90,7 @@ impl StoredFile {
         SnapshotError::Changed { path: self.path.clone() }
     }
 
-    /// The same file, open once more.
+    /// Opens the same file once more.
     pub fn again(&self) -> Result<Self, SnapshotError> {
         let file = self.file.try_clone().map_err(SnapshotError::io(&self.path, "open"))?;
         Ok(Self { path: self.path.clone(), file, stamp: self.stamp })

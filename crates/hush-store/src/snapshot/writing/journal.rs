@@ -33,7 +33,7 @@ pub struct Journal {
 }
 
 impl SnapshotWriter {
-    /// As [`crate::snapshot::SegmentWriter::open_journal`], for segment `segment`.
+    /// Opens the journal of segment `segment`, as [`crate::snapshot::SegmentWriter::open_journal`] does.
     pub(in crate::snapshot) fn open_journal(
         &self,
         segment: usize,

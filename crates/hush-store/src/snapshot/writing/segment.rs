@@ -55,17 +55,17 @@ impl SegmentWriter<'_> {
         fs::remove_file(&path).map_err(SnapshotError::io(&path, "remove"))
     }
 
-    /// As [`SnapshotWriter::create_mapped`].
+    /// Creates a mapped file of the segment, as [`SnapshotWriter::create_mapped`] does.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.create_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// As [`SnapshotWriter::open_mapped`].
+    /// Opens a mapped file of the segment, as [`SnapshotWriter::open_mapped`] does.
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.open_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// As [`SnapshotWriter::create_scratch`].
+    /// Creates scratch memory, as [`SnapshotWriter::create_scratch`] does.
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         self.writer.create_scratch(bytes)
     }

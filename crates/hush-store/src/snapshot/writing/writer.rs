@@ -82,14 +82,15 @@ impl SnapshotWriter {
         })
     }
 
-    /// The same, given up when `cancel` says so: long work of its own, and of the files that it creates from now on, then ends
-    /// with [`SnapshotError::Cancelled`].
+    /// Returns the writer, which stops when `cancel` says so: its long work, and that of the files that it creates
+    /// from now on, then ends with [`SnapshotError::Cancelled`].
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// What is laid out is left to the next build, although this one fails: for errors that are not of what was written.
+    /// Leaves the laid-out files to the next build, although this one fails: for errors that do not come from what
+    /// was written.
     pub fn keep(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
@@ -115,7 +116,8 @@ impl SnapshotWriter {
         self.map_output(name, bytes, OpenOptions::new().create_new(true))
     }
 
-    /// As [`SnapshotWriter::create_mapped`], but if a file of this name is there, with its content.
+    /// Opens a mapped file with its content if there is a file of this name, and creates it as
+    /// [`SnapshotWriter::create_mapped`] does otherwise.
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
     }
@@ -237,7 +239,7 @@ impl Scratch {
         self.shared().0
     }
 
-    /// The same, and what takes it out of the memory of this process once it is written.
+    /// Returns the words, and what takes them out of the memory of this process once they are written.
     pub fn shared(&mut self) -> (&mut [u32], Release<'_>) {
         let (bytes, release) = self.0.shared();
         // SAFETY: all bit patterns are words; a map is aligned to pages.
@@ -332,7 +334,7 @@ pub struct Release<'a> {
 }
 
 impl Release<'_> {
-    /// What was written is the system's to write to disk, and what is touched again comes back.
+    /// Lets the system write out the pages, which come back when they are touched again.
     pub fn release(&self) {
         // SAFETY: the range is that of a shared map of a file, which lives as long as this; its pages stay in the system's cache.
         // It is advice; nothing is lost if it is not taken.
