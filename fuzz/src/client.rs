@@ -68,7 +68,7 @@ impl Reply {
     }
 }
 
-/// What a server says that refuses a request.
+/// Reads the refusal of a server.
 pub fn problem(bytes: &[u8]) {
     static HOST: LazyLock<Arc<Memory>> = LazyLock::new(Arc::default);
     let mut input = Input::new(bytes);
@@ -140,7 +140,7 @@ fn options() -> SessionOptions {
     }
 }
 
-/// What a server of the table answers; its answers are zeros.
+/// Answers as a server of the table does; the answers are zeros.
 fn right(table: &Descriptor, request: &Request) -> Reply {
     let name = "t";
     match request.path.as_str() {

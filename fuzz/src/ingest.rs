@@ -186,7 +186,7 @@ fn parquet_bytes(content: &[u8]) -> usize {
     2 * ((64 << 20) + (content.len() << 15)) + 16 * FIXED
 }
 
-/// The same of Arrow: a batch that is decompressed, and a copy of it that is aligned.
+/// Returns the bytes that reading Arrow may take: a batch that is decompressed, and a copy of it that is aligned.
 fn arrow_bytes(content: &[u8]) -> usize {
     (content.len() << 17) + 16 * FIXED
 }

@@ -81,7 +81,7 @@ fn enveloped(body: &str) -> Option<Vec<u8>> {
     Some(format!(r#"{{"blake3":"{blake3}","body":{body}}}"#).into_bytes())
 }
 
-/// What a killed build leaves: a state, a database, a journal.
+/// Reads the files that a killed build leaves: a state, a database, a journal.
 pub fn build_state(bytes: &[u8]) {
     on_one_thread();
     const UNITS: usize = 8;

@@ -1,4 +1,4 @@
-//! What this machine can reach at best, measured now: the yardsticks of the benchmarks.
+//! The bounds of this machine, measured now: the yardsticks of the benchmarks.
 
 use std::{
     arch::{asm, x86_64::*},

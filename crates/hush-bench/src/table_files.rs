@@ -19,9 +19,9 @@ use hush_protocol::facts::FileSpec;
 pub(crate) struct TableFiles<'a> {
     /// The files.
     pub(crate) specs: &'a [FileSpec],
-    /// Their bytes, by name.
+    /// The bytes of the files, by name.
     pub(crate) bytes: &'a [(&'static str, DbBytes)],
-    /// What is in none of them.
+    /// The operands that are in none of the files.
     pub(crate) others: Random,
 }
 

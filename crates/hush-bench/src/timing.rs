@@ -19,7 +19,7 @@ pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64
     Ok((quantile(seconds, 0.5), result))
 }
 
-/// What a share of `seconds`, of which there are some, stay within.
+/// Returns the bound that `share` of `seconds` stay within; there is at least one.
 pub(crate) fn quantile(mut seconds: Vec<f64>, share: f64) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[((seconds.len() - 1) as f64 * share) as usize]

@@ -1,4 +1,4 @@
-//! What computes: the choice of a backend, made once.
+//! The backend of a program, chosen once.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What this machine has: memory, and room on its disks.
+//! The resources of this machine: memory, and room on its disks.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 pub struct Memory {
     /// All there is.
     pub total: u64,
-    /// What can be had without swapping.
+    /// The bytes that can be allocated without swapping.
     pub available: u64,
 }
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::memory::plan::DoesNotFit;
 
-/// What everybody may know of a table whose files changed while it was served.
+/// The public reason of a table whose files changed while it was served.
 pub const FILES_CHANGED: &str = "its files were changed while they were served";
 
 /// Why a snapshot could not be served.
@@ -16,7 +16,7 @@ pub enum OpenError {
     /// Reading it.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// Its descriptor.
+    /// The descriptor is invalid.
     #[error(transparent)]
     Protocol(ProtocolError),
     /// The backend.

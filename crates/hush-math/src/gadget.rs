@@ -41,7 +41,8 @@ impl Gadget {
             && product / 2 + self.offset() < 1 << top
     }
 
-    /// What makes all digits of a value non-negative: half a unit for the rounding, and half a base for every digit.
+    /// Returns the offset that makes all digits of a value non-negative: half a unit for the rounding, and half a
+    /// base for every digit.
     ///
     /// Bits `log2_factor(k) .. + width` of `x + offset` are `digit_k + 2^(width - 1)`.
     pub fn offset(&self) -> u128 {

@@ -12,7 +12,7 @@ pub struct Orbits {
 }
 
 impl Orbits {
-    /// Those of degree N under a generator g.
+    /// Creates the orbits of degree N under a generator g.
     ///
     /// # Panics
     /// If N is not a power of two of at least 4, or the powers of g and their negatives are not all odd numbers modulo 2N.

@@ -85,7 +85,7 @@ impl Rns {
         value
     }
 
-    /// As [`Rns::lift`], the representative in `-Q/2..Q/2`.
+    /// Returns the representative in `-Q/2..Q/2` of the value that [`Rns::lift`] returns.
     #[inline]
     pub fn lift_centred(&self, residue: impl Fn(usize) -> u32) -> i128 {
         self.centre(self.lift(residue))

@@ -131,7 +131,7 @@ impl NttTiling {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
     }
 
-    /// The same where it may be more than memory has: of a table that another machine holds.
+    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
     pub fn stored_bytes(&self) -> u64 {
         let columns = self.tiles() as u64 * self.tile_width as u64;
         size_of::<u32>() as u64 * self.poly_words() as u64 * self.rows as u64 * columns

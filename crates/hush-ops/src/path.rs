@@ -17,7 +17,7 @@ use crate::{
 /// A step of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What is done.
+    /// The shape of the step.
     pub shape: StepShape,
     /// Whether it is done for one query after another, and not for a batch at once.
     pub one_by_one: bool,
@@ -35,7 +35,7 @@ impl Step {
     }
 }
 
-/// What a file of a snapshot holds, by which a backend reads it.
+/// The content of a snapshot's file, by which a backend reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
     /// A byte database.
@@ -93,7 +93,7 @@ pub fn pack_columns_tiling(ring: &RingParams, rows: usize) -> Tiling {
     Tiling::new(rows, PACK_BYTES * ring.degree())
 }
 
-/// What a backend takes of its memory: bounds, known before anything is loaded.
+/// The memory that a backend takes: bounds, known before anything is loaded.
 pub trait Footprint {
     /// The backend that states what its steps take.
     type Steps: StepFootprints;

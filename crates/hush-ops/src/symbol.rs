@@ -1,4 +1,4 @@
-//! What the slots of a key filter are made of: elements of Z_2^8 or Z_2^32.
+//! The symbols of a key filter's slots: elements of Z_2^8 or Z_2^32.
 
 use std::fmt::Debug;
 

@@ -69,7 +69,7 @@ impl SymbolTiling {
         self.plaintext_bytes() * self.rows * self.columns
     }
 
-    /// The same where it may be more than memory has: of a table that another machine holds.
+    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
     pub fn stored_bytes(&self) -> u64 {
         self.plaintext_bytes() as u64 * self.rows as u64 * self.columns as u64
     }
@@ -79,7 +79,7 @@ impl SymbolTiling {
         self.of_columns(self.columns.div_ceil(parts))
     }
 
-    /// The same of so many columns.
+    /// Returns the tiling of `columns` columns.
     pub fn of_columns(&self, columns: usize) -> Self {
         Self { columns, ..*self }
     }

@@ -38,7 +38,7 @@ impl Tiling {
         Self { rows, cols }
     }
 
-    /// That of a database with as many rows of each of so many queries.
+    /// Returns the tiling of a database with these rows for each of `queries` queries.
     pub fn times(self, queries: usize) -> Self {
         Self::new(queries * self.rows, self.cols)
     }
@@ -68,7 +68,7 @@ impl Tiling {
         self.padded_rows() * self.padded_cols()
     }
 
-    /// The same where it may be more than memory has: of a table that another machine holds.
+    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
     pub fn stored_bytes(&self) -> u64 {
         self.padded_rows() as u64 * self.padded_cols() as u64
     }

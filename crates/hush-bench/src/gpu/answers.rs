@@ -72,7 +72,7 @@ pub(super) fn table_params(
     protocol.page().table(set(scale, protocol, shape.slot_bytes), shape)
 }
 
-/// Those of the other protocols that are measured.
+/// Returns the tables of the other protocols that are measured.
 pub(super) fn suited(
     scale: &Scale,
     size: usize,

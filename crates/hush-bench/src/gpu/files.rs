@@ -31,7 +31,7 @@ pub(super) const SEED: PublicSeed = PublicSeed([1; 32]);
 /// No prime of a parameter set has fewer bits.
 const LEAST_PRIME: u32 = 1 << 25;
 
-/// What a client of such a table is given, but for keys: a hint of zeros, some whitening.
+/// Returns the values that a client of such a table is given, but for keys: a hint of zeros, some whitening.
 pub(super) fn given(facts: &Facts) -> Given {
     let hint = (facts.hint_bytes > 0).then(|| Arc::new(vec![0u8; facts.hint_bytes as usize]) as Arc<_>);
     Given { hint, whitening: facts.is_whitened.then_some([1; 32]), ..Given::new(SEED) }

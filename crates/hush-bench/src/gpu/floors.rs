@@ -1,4 +1,4 @@
-//! What the GPU does at most: bandwidths and rates of operations, each measured by a kernel that does nothing else.
+//! The bounds of the GPU: bandwidths and rates of operations, each measured by a kernel that does nothing else.
 
 use std::error::Error;
 

@@ -2,7 +2,8 @@
 
 use hush_engine::MemoryPlan;
 
-/// Those of `batches` that a device with `free` bytes has room for; in place of those that are too large, the largest.
+/// Returns those of `batches` that a device with `free` bytes has room for; in place of those that are too large, the
+/// largest.
 ///
 /// # Errors
 /// Says what a table of `encoded` bytes needs, if there is no room for it.

@@ -30,7 +30,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What follows of timings; what was not measured is as guessed.
+/// Returns the thresholds that follow from timings; `guessed` where nothing was measured.
 fn thresholds(products: &Timings, batches: &[usize], guessed: Thresholds) -> Thresholds {
     let mma_from = first_for_good(
         products,

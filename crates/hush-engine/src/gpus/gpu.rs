@@ -123,7 +123,7 @@ impl Gpu {
         placement::Device::Gpu(self.number)
     }
 
-    /// As its maker calls it.
+    /// Returns the name that the GPU's maker gave it.
     pub(crate) fn name(&self) -> &str {
         &self.cuda.device().info().name
     }

@@ -10,7 +10,7 @@ use hush_cuda::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a file has.
+/// The content of a file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {

@@ -1,4 +1,4 @@
-//! What a table takes of a device's memory, known before anything is loaded.
+//! The plan of a table's device memory, known before anything is loaded.
 
 use std::ops::Range;
 
@@ -21,9 +21,9 @@ const PART_BUFFERS: usize = 2;
 /// Something of a table that stays in device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// The name of the part.
     pub name: &'static str,
-    /// Its bytes there.
+    /// The bytes of the part on the device.
     pub bytes: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct Part {
 pub struct MemoryPlan {
     /// Whether it is of a part, whose others are elsewhere.
     is_part: bool,
-    /// What is there when the table is loaded.
+    /// The parts that are there when the table is loaded.
     parts: Vec<Part>,
     /// Bytes of the keys of all clients, which come later.
     keys: usize,
@@ -42,7 +42,7 @@ pub struct MemoryPlan {
     staging: usize,
     /// Bytes of the host's files that are uploaded.
     upload: usize,
-    /// What batches of one are called.
+    /// The name of a batch of one.
     one: &'static str,
     /// Entry `b - 1` is what batches of `b` queries take, as many as are under way at once; at least one entry.
     batches: Vec<usize>,
@@ -244,7 +244,7 @@ impl DoesNotFit {
         if self.is_part { "part" } else { "table" }
     }
 
-    /// What is needed and what there is: "needs .. of device memory (..), .. are free on ..".
+    /// Returns the needs and the room: "needs .. of device memory (..), .. are free on ..".
     pub fn needs(&self) -> String {
         let Self { needed, parts, device, free, .. } = self;
         format!("needs {} of device memory ({parts}), {} are free on {device}", Bytes(*needed), Bytes(*free))

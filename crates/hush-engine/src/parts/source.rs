@@ -60,7 +60,7 @@ pub trait SparseFiles: Send + Sync {
 }
 
 impl Source {
-    /// What is there.
+    /// Returns the descriptor of the table.
     ///
     /// # Errors
     /// [`OpenError`] names the file and the reason.
@@ -138,11 +138,11 @@ impl Opened {
     }
 }
 
-/// What is done before bytes are read.
+/// The source of bytes.
 enum From {
-    /// They are there: so much of them is checked.
+    /// The bytes are in a folder, and so much of them is checked.
     Folder(Verify),
-    /// They come here, and are checked as they come.
+    /// The bytes are fetched, and checked as they come.
     Remote(Box<dyn SparseFiles>),
 }
 
@@ -192,7 +192,7 @@ pub(super) struct SegmentFiles {
     files: Vec<SegmentFile>,
     from: Arc<From>,
     memory: MemoryChoice,
-    /// What is in memory by now: who asks again shares it.
+    /// The files that are in memory by now. A caller that asks again shares them.
     read: Mutex<Vec<Arc<ResidentFile>>>,
     mapped: MappedFiles,
 }

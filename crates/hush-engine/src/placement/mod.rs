@@ -14,7 +14,7 @@ use hush_protocol::share::Share;
 /// the queries of another, or packs its answers; while other processes scan one, another is finished.
 pub const BATCHES_IN_FLIGHT: usize = 2;
 
-/// What computes on a share of a table.
+/// A device that computes on a share of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Device {
     /// The CPU.

@@ -3,7 +3,7 @@
 use hush_he::params::RingParams;
 use hush_math::modulus::MODULUS_LIMIT;
 
-/// What is asked of a set of one degree.
+/// The target for a set of one degree.
 pub(crate) struct Target {
     pub(crate) preset: RingParams,
     /// Largest log2 Q_e: below it 128 bits of security, with a bit or half of one to spare.

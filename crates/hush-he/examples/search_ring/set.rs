@@ -86,14 +86,14 @@ impl Set {
         self.rows + FOLDS * self.fold.digits
     }
 
-    /// As `RingParams::key_words_bytes`.
+    /// Returns the bytes of keys, as `RingParams::key_words_bytes` does.
     pub(crate) fn key_bytes(&self) -> usize {
         let poly = |product| packed_bytes(self.moduli.degree, bits_of(product) - self.key_dropped_bits);
         let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
         switched * poly(self.moduli.full_product()) + 4 * self.pack.digits * poly(self.moduli.kept_product())
     }
 
-    /// As `RingParams::query_bytes`.
+    /// Returns the bytes of a query, as `RingParams::query_bytes` does.
     pub(crate) fn query_bytes(&self) -> usize {
         let bits = bits_of(self.moduli.full_product()) - self.query_dropped_bits;
         let words = |leaves: usize| packed_bytes(leaves * (self.moduli.degree >> self.levels.len()), bits);

@@ -59,8 +59,8 @@ impl OneTimeRingSecret {
     }
 }
 
-/// What is left of a [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside
-/// this crate encrypts under it.
+/// The remainder of a [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside this crate
+/// encrypts under it.
 pub struct RingDecryptionKey {
     pub(crate) secret: RlweSecret,
 }

@@ -4,8 +4,8 @@ use hush_math::csprng::Csprng;
 
 use super::PublicSeed;
 
-/// What an A is for. Matrices of different domains are independent, as DoublePIR's two folds need
-/// (A1 and A2 from one seed would leak the difference of two queries).
+/// The purpose of a matrix A. Matrices of different domains are independent, as DoublePIR's two folds need (A1 and A2
+/// from one seed would leak the difference of two queries).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixDomain {
     /// The first dimension of a look-up.
@@ -83,7 +83,7 @@ impl MatrixShape {
         self.n
     }
 
-    /// What A is for.
+    /// Returns the domain of A.
     pub fn domain(&self) -> MatrixDomain {
         self.domain
     }
@@ -167,7 +167,7 @@ impl PublicMatrix {
         }
     }
 
-    /// What is at `index` of the matrix that is wrapped, and at every `step` after it, added up.
+    /// Adds up the entries at `index` of the wrapped matrix and at every `step` after it.
     fn sum_of_streams(&self, index: usize, step: usize, out: &mut [u32]) {
         self.stream(index).fill_u32(out);
         let wraps = self.shape.wraps;

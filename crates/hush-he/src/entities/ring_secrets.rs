@@ -12,7 +12,7 @@ pub struct RingSecrets {
     pub query: RlweSecret,
     /// s': the second secret of a pair.
     pub second: RlweSecret,
-    /// Of the small ring that answers are switched to: as many as its rank, or none.
+    /// The secrets of the small ring that answers are switched to: as many as its rank, or none.
     pub switched: Vec<RlweSecret>,
     /// t: of TLWE words, n entries modulo 2^32; empty where queries have none.
     pub tlwe: Zeroizing<Vec<u32>>,

@@ -101,7 +101,8 @@ pub const INSECURE_COLPACK_PLAIN: ColumnParams = ColumnParams {
     ..INSECURE_COLPACK_N256
 };
 
-/// One digit of 24 bits: all that is left of a coefficient modulo Q when its low 28 bits are rounded away.
+/// A gadget of one digit of 24 bits: all that is left of a coefficient modulo Q when its low 28 bits are rounded
+/// away.
 const ONE_DIGIT: Gadget = Gadget::new(24, 1, 28);
 
 impl ColumnParams {
@@ -149,11 +150,11 @@ impl ColumnParams {
 /// (LSB). The formulas are those of `docs/explanation/protocols/colpack.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnNoise {
-    /// Of the fold over LWE. Hints are lifted without loss.
+    /// The noise of the fold over LWE. Hints are lifted without loss.
     pub lwe: LweNoise,
-    /// What packing adds.
+    /// The noise that packing adds.
     pub packing: f64,
-    /// What the external products add.
+    /// The noise that the external products add.
     pub folds: f64,
     /// Rounding a in the response.
     pub response: f64,

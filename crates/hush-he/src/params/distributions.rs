@@ -39,7 +39,7 @@ impl SecretDistribution {
         }
     }
 
-    /// What the field calls it.
+    /// Returns the field's name of the distribution.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",

@@ -80,7 +80,7 @@ pub struct Widths {
     pub answer: u32,
 }
 
-/// What a choice of widths is to be cheap for: words of each kind that travel, the hint's spread over the look-ups
+/// The traffic that a choice of widths minimises: words of each kind that travel, the hint's spread over the look-ups
 /// of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {

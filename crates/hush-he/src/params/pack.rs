@@ -138,11 +138,12 @@ impl PackParams {
 /// Noise of bytes that went through a fold over LWE and a packing, in steps of a byte (LSB).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackNoise {
-    /// Of the fold, with hint and answer rounded to the plaintext modulus of the packing.
+    /// The noise of the fold, with hint and answer rounded to the plaintext modulus of the packing.
     pub lwe: LweNoise,
-    /// Of the packing, the folds after it and the rounding of the response, in steps of its own plaintext modulus.
+    /// The noise of the packing, the folds after it and the rounding of the response, in steps of its own plaintext
+    /// modulus.
     pub ring: RingNoise,
-    /// Those steps in LSB.
+    /// The size of those steps in LSB.
     step: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What all parameter sets have in common.
+//! The trait of all parameter sets.
 
 use std::fmt::Debug;
 

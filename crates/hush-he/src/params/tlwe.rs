@@ -47,7 +47,7 @@ impl Tlwe {
         (0..self.digits).map(move |k| i64::from(gadget.digit(centred, k)))
     }
 
-    /// What a unit of digit k is worth modulo `product`: x_k.
+    /// Returns the value x_k of a unit of digit k modulo `product`.
     pub fn unit(&self, product: u128, k: usize) -> u128 {
         ((product << self.gadget().log2_factor(k)) + (1 << self.bits >> 1)) >> self.bits
     }
@@ -61,7 +61,7 @@ impl Tlwe {
         })
     }
 
-    /// What the key depends on.
+    /// Returns the values that the key depends on.
     pub(super) fn key_context(&self) -> String {
         format!(
             "private key switching from {} entries modulo 2^{} by {} digits",

@@ -18,8 +18,8 @@ pub const PACK_BYTES: usize = size_of::<u32>();
 /// at least minus this and at most [`u32::MAX`] minus this.
 pub const BALANCED_HALVES: u32 = 0x8080_8080;
 
-/// What [`ColumnOps::chain_hint`] makes of the hint of one plaintext: all that packing needs to know of its rows, before any
-/// query.
+/// The product of [`ColumnOps::chain_hint`] for the hint of one plaintext: all that packing needs to know of its
+/// rows, before any query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainedHint {
     /// The pack columns: rows x 4N bytes read as s8, row-major. Bytes `4c ..` of a row are the balanced digits of the word that

@@ -52,7 +52,7 @@ impl RlweBatch {
     }
 }
 
-/// What a query becomes: everything modulo Q_1.
+/// An expanded query: everything modulo Q_1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expanded<W = BatchWords> {
     /// A selector for every row: phase `Delta * coefficient`.
@@ -89,7 +89,7 @@ pub trait RingOps: Memory {
     type Ring: Send + Sync;
     /// A database in evaluation form as this backend holds it.
     type NttDb: Send + Sync;
-    /// One client's evaluation keys as this backend holds them.
+    /// A client's evaluation keys as this backend holds them.
     type Keys: Send + Sync;
 
     /// Makes the tables of a parameter set.

@@ -1,4 +1,4 @@
-//! What travels of the polynomials and words of an answer: which of them, at which widths, and how they are rounded.
+//! The polynomials and words of an answer that travel: which of them, at which widths, and how they are rounded.
 //!
 //! Packed values are those of [`hush_he::codec`]: value i takes the bits `i * bits ..`, the least significant first, and zeros fill
 //! the last byte.
@@ -10,7 +10,7 @@ use hush_he::{
     params::RingParams,
 };
 
-/// What travels of a polynomial: the coefficients `0, stride, 2 stride, ..`, packed.
+/// The part of a polynomial that travels: the coefficients `0, stride, 2 stride, ..`, packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPoly {
     /// The width of a coefficient, 1 to 48.
@@ -57,7 +57,7 @@ pub fn pack_polys(polys: &[Vec<u64>], sent: &[SentPoly]) -> Vec<u8> {
     out
 }
 
-/// What travels of the words of a query: those of some rows, rounded and packed by themselves.
+/// The part of a query's words that travels: the words of some rows, rounded and packed by themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentRows {
     /// The rows.

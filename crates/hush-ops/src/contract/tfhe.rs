@@ -172,7 +172,7 @@ pub trait TfheOps: RingOps {
         Ok(words.par_chunks_exact(ciphertext_words(context)).zip(&keys).map(switch).collect())
     }
 
-    /// What [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
+    /// Returns the key that [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
     fn ring_switch_key<'a>(&self, keys: &'a Self::Keys) -> Option<&'a RingSwitchKey>;
 }
 

@@ -8,7 +8,7 @@ use hush_math::{
 
 use crate::contract::{RLWE_POLYS, RlweBatch};
 
-/// One ciphertext of a batch.
+/// Returns a ciphertext of a batch.
 pub(crate) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
     let (a, b) = words.split_at(words.len() / RLWE_POLYS);
     let poly = |words: &[u32]| Poly::<Eval>::from_words(words.to_vec(), ring.degree());

@@ -151,7 +151,8 @@ impl Switched {
         }
     }
 
-    /// The same matrix over coefficients, as centred integers modulo Q: `[coefficient of the sum][coefficient of y]`.
+    /// Returns the matrix over coefficients, as centred integers modulo Q: `[coefficient of the sum][coefficient of
+    /// y]`.
     fn matrix(self, ring: &Ring) -> Vec<i128> {
         let degree = ring.degree();
         let residues: Vec<Vec<u32>> = self

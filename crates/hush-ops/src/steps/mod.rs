@@ -70,7 +70,7 @@ use sample::{Made, Maker, random_queries, random_words, residues};
 pub use work::{Work, poly_bytes};
 use work::{ciphertext_bytes, external_products, fold, selected, switch_transforms, switches};
 
-/// What a step says of itself, for the shape that it is.
+/// The facts of a step that follow from its shape.
 pub trait StepKind {
     /// Whether it is done when a query is opened: once, however many segments are asked with it.
     fn opens_queries(&self) -> bool {
@@ -91,7 +91,7 @@ pub trait StepKind {
         Self: Sized;
 }
 
-/// What a backend takes of its memory for a step: bounds, stated beside the code that allocates.
+/// The memory that a backend takes for a step: bounds, stated beside the code that allocates.
 pub trait StepFootprint<S> {
     /// Queries that one pass of the step takes at most, if they are fewer than those of all others.
     const LARGEST_BATCH: usize = usize::MAX;

@@ -29,7 +29,7 @@ pub enum HintRows {
     },
     /// A random one in the middle, and zeros.
     One,
-    /// One random word in the middle, and zeros.
+    /// Zeros, but for one random word in the middle.
     OneWord,
 }
 

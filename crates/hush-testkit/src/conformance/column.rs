@@ -41,7 +41,7 @@ pub struct ColumnCase {
     keys: LweQueries,
     conjugations: Vec<Poly<Coeff>>,
     power_masks: [Poly<Eval>; 2],
-    /// Of each query; empty where there is one entry.
+    /// The bodies of the RGSW rows of each query; empty where there is one entry.
     power_bodies: Vec<[Poly<Coeff>; 2]>,
     queries: usize,
     folded: LweBatch,

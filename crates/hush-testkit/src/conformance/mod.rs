@@ -1,4 +1,4 @@
-//! One test body a step, for every backend: the words of the reference backend, bit for bit.
+//! Test bodies, one for each step, for every backend: the words of the reference backend, bit for bit.
 
 use hush_math::csprng::Csprng;
 use hush_ops::contract::{LweBatch, Memory, RlweBatch};

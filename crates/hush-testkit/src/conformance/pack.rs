@@ -19,7 +19,7 @@ use super::{Kept, Residues, assert_same_words};
 pub enum Words {
     /// Uniform.
     Random,
-    /// Those about the limits of a word and of its sign, and those that rounding just carries, or just not.
+    /// Words about the limits of a word and of its sign, and words that rounding just carries, or just not.
     Extreme,
     /// All the same.
     All(u32),

@@ -30,9 +30,9 @@ pub const RLWE_ERROR_STD: f64 = 3.2;
 /// Widths to which an answer is switched, in bits of a coefficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseBits {
-    /// Of the half that is multiplied by the secret.
+    /// The bits of the half that is multiplied by the secret.
     pub a: u32,
-    /// Of the half that carries the message.
+    /// The bits of the half that carries the message.
     pub b: u32,
 }
 
@@ -204,8 +204,9 @@ impl RingParams {
         self.tlwe.as_ref()
     }
 
-    /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on, and nothing else. A
-    /// set that is changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
+    /// Returns the context from which secrets and evaluation keys are derived, beside a seed: everything that they
+    /// depend on, and nothing else. A set that is changed under its old name, or a new order of the rows, must not
+    /// meet the same masks and errors again.
     pub fn key_context(&self) -> String {
         const ROWS: u32 = 1;
         let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
@@ -238,7 +239,7 @@ impl RingParams {
         product_bits(self.kept)
     }
 
-    /// What the noise depends on.
+    /// Returns the values that the noise depends on.
     pub fn noise_inputs(&self) -> RingNoiseInputs<'_> {
         RingNoiseInputs {
             degree: self.degree,
@@ -336,7 +337,8 @@ impl RingParams {
         (!self.is_plain()).then_some(problem)
     }
 
-    /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
+    /// Returns the problems of queries and keys, of the ring that answers are switched to, and of TLWE words; none
+    /// without encryption.
     pub(super) fn problems(&self) -> Vec<LatticeProblem> {
         let Some(own) = self.problem() else { return Vec::new() };
         let switch = self.switch.map(|switch| switch.problem(self.secret, self.error_std));

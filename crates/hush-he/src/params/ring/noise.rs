@@ -9,8 +9,8 @@ use hush_math::gadget::Gadget;
 use super::ResponseBits;
 use crate::params::{RingParams, RingSwitch, SecretDistribution, Tlwe, noise::log2_erfc};
 
-/// What the noise of a parameter set depends on: that of a preset ([`RingParams::noise_inputs`]), or of a candidate that
-/// a search makes up (`examples/search_ring/`). Protocols take presets only.
+/// The values that the noise of a parameter set depends on: of a preset ([`RingParams::noise_inputs`]), or of a
+/// candidate that a search makes up (`examples/search_ring/`). Protocols take presets only.
 #[derive(Clone, Copy, Debug)]
 pub struct RingNoiseInputs<'a> {
     /// Ring degree N.
@@ -58,11 +58,11 @@ pub struct RingNoise {
     pub bottom: f64,
     /// After the first dimension.
     pub first: f64,
-    /// What one fold adds.
+    /// The variance that one fold adds.
     pub fold: f64,
     /// After all folds.
     pub folded: f64,
-    /// What pair packing adds.
+    /// The variance that pair packing adds.
     pub pack: f64,
     /// All of it with the rounding of a in the response, in steps of the plaintext (LSB).
     pub response: f64,
@@ -78,7 +78,7 @@ impl RingNoise {
         Self::from_inputs(&params.noise_inputs(), rows, folds)
     }
 
-    /// As [`RingNoise::new`], of a set that need not be a preset.
+    /// Computes the noise as [`RingNoise::new`] does, of a set that need not be a preset.
     pub fn from_inputs(set: &RingNoiseInputs, rows: usize, folds: usize) -> Self {
         let n = set.degree as f64;
         let secret = set.secret.mean_square();
@@ -143,7 +143,7 @@ impl RingNoise {
         }
     }
 
-    /// The same where the answer is switched to a small ring: another response.
+    /// Returns the noise where the answer is switched to a small ring: another response.
     pub fn ring_switched(self, params: &RingParams, switch: &RingSwitch) -> Self {
         let (set, gadget) = (params.noise_inputs(), switch.gadget());
         let (n, small) = (set.degree as f64, switch.degree() as f64);

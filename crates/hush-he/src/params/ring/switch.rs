@@ -68,7 +68,7 @@ impl RingSwitch {
         from / self.degree * self.gadget.digits * packed_bytes(self.degree, bits)
     }
 
-    /// What the key depends on.
+    /// Returns the values that the key depends on.
     pub(in crate::params) fn key_context(&self) -> String {
         let Self { degree, rank, primes, gadget: Gadget { width, digits, dropped }, .. } = self;
         format!("switched to {rank} of degree {degree}; primes {primes:?}; by {width},{digits},{dropped}")
