@@ -6,7 +6,8 @@ use hush_protocol::{Name, descriptor::Descriptor, facts::Facts, signature::Publi
 
 use crate::ClientError;
 
-/// What a table has to be. By default its parameter set has 128 bits of security, and nothing else is asked of it.
+/// The conditions for a table. By default its parameter set must have 128 bits of security, and nothing else is
+/// required.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
     /// Name of the one parameter set that is accepted although it has less. Sets without any security never are, but in builds

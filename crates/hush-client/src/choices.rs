@@ -1,4 +1,4 @@
-//! What every client can choose, by the same names: a language has them in its own case.
+//! The choices of every client, under the same names: each language has them in its own case.
 
 use std::time::Duration;
 

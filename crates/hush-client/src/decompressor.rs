@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::ClientError;
 
-/// What a frame begins with, and values are stored without.
+/// The beginning of a frame, which values are stored without.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The head of a frame: a single segment, without a checksum, reserved bits or the number of a dictionary.
 const HEAD_MASK: u8 = 0b0011_1111;
@@ -33,10 +33,10 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Of values that were compressed so, with this dictionary.
+    /// Creates a decompressor for values compressed with this dictionary.
     ///
     /// # Errors
-    /// [`ClientError::Compression`] if it is none.
+    /// [`ClientError::Compression`] if the dictionary is invalid.
     pub fn new(compression: &Compression, dictionary: &[u8]) -> Result<Self, ClientError> {
         let Codec::Zstd = compression.codec;
         let parsed = Dictionary::decode_dict(dictionary).map_err(|_| ClientError::Compression)?;

@@ -1,4 +1,5 @@
-//! What every door tells of a table. The doors pass these types on, by the same names, in the case of their language.
+//! The facts of a table that every door tells. The doors pass these types on, under the same names, in the case of
+//! their language.
 
 use hush_protocol::descriptor::Lookup;
 use serde::Serialize;

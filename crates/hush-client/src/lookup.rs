@@ -1,4 +1,4 @@
-//! What is asked for, and what was found.
+//! The targets of look-ups, and the results.
 
 use std::{fmt, mem};
 

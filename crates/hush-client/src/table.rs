@@ -26,27 +26,27 @@ pub type KeyId = [u8; wire::KEY_ID_BYTES];
 #[derive(Clone)]
 pub struct Table {
     descriptor: Descriptor,
-    /// What queries name.
+    /// The hash that queries name.
     asked: [u8; 32],
     params: TableParams,
-    /// What is in a slot of the changes, if there is room for some.
+    /// The format of a slot of the changes, if there is room for changes.
     changes: Option<ChangeFormat>,
     /// Block map of a table whose records are found by a filter.
     block_map: Option<BlockMap>,
-    /// Of compressed values.
+    /// The decompressor of compressed values.
     decompressor: Option<Decompressor>,
     /// Whether callers get values as they are stored.
     is_stored_form: bool,
-    /// What the client has of every segment, as far as it is here.
+    /// The values that the client has of every segment, as far as they are here.
     given: Vec<Given>,
     /// The client's half of every segment, the base first; none as long as the client's keys are missing.
     halves: Vec<Arc<dyn ClientHalf>>,
 }
 
-/// What is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
+/// The state that is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
 pub struct PendingLookup {
     pending: Pending,
-    /// What was asked for in the segments beside the base.
+    /// The targets in the segments beside the base.
     beside: Vec<Target>,
     /// Fingerprint of the key, as much of it as any slot must have; empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
@@ -142,7 +142,7 @@ impl Table {
         segments.map(|(segment, given)| Ok(segment.client(given)?.into())).collect()
     }
 
-    /// What queries name: [`Descriptor::asked`].
+    /// Returns the hash that queries name: [`Descriptor::asked`].
     pub fn asked(&self) -> &[u8; 32] {
         &self.asked
     }
@@ -158,7 +158,7 @@ impl Table {
         &self.descriptor
     }
 
-    /// What the table is.
+    /// Returns the facts of the table.
     pub fn facts(&self) -> &Facts {
         self.params.facts()
     }

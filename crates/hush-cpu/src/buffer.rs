@@ -64,7 +64,7 @@ impl<T: Word> AlignedBuffer<T> {
 pub(crate) struct UnwrittenBuffer<T: Word>(AlignedBuffer<T>);
 
 impl<T: Word> From<AlignedBuffer<T>> for UnwrittenBuffer<T> {
-    /// What is in the buffer does not matter.
+    /// Fills a buffer; the old content does not matter.
     fn from(buffer: AlignedBuffer<T>) -> Self {
         Self(buffer)
     }

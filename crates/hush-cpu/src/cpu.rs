@@ -28,7 +28,7 @@ pub struct Cpu {
     /// Whether kernels are chosen by measurement where several may be best.
     measures: bool,
     pool: ThreadPool,
-    /// One for each thread of the pool, which alone takes it.
+    /// A workspace for each thread of the pool, which alone takes it.
     workspaces: Vec<Mutex<Workspace>>,
     query_buffers: BufferPool<u8>,
     ring_buffers: BufferPool<u32>,
@@ -58,7 +58,7 @@ impl Cpu {
         unsafe { Self::with_level_unchecked(level, threads) }
     }
 
-    /// As [`Cpu::with_level`], without asking the machine.
+    /// Creates a backend as [`Cpu::with_level`] does, without asking the machine.
     ///
     /// # Errors
     /// [`CpuError::Threads`] if threads cannot be started.
@@ -71,7 +71,8 @@ impl Cpu {
         unsafe { Self::with_cores(level, Cores::detect(), threads) }
     }
 
-    /// As [`Cpu::with_level_unchecked`], with the kernels that are best on `cores`; every machine runs them.
+    /// Creates a backend as [`Cpu::with_level_unchecked`] does, with the kernels that are best on `cores`; every
+    /// machine runs them.
     ///
     /// # Safety
     /// As for [`Cpu::with_level_unchecked`].

@@ -1,4 +1,4 @@
-//! What this CPU can do. Nothing else in the workspace asks it.
+//! The features of this CPU. Nothing else in the workspace asks it.
 
 use std::{
     arch::x86_64::{__cpuid, __cpuid_count, _xgetbv},
@@ -116,12 +116,12 @@ pub enum CpuError {
     Threads { threads: usize, reason: String },
 }
 
-/// Whose cores these are: they differ in what they fetch ahead by themselves, and in how many ports multiply.
+/// The maker of the cores: they differ in what they fetch ahead by themselves, and in how many ports multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
-    /// Those of Intel, and of anybody who is not known.
+    /// Intel's cores, and unknown ones.
     Intel,
-    /// Those of AMD, and of Hygon, which are AMD's.
+    /// AMD's cores, and Hygon's, which are AMD's.
     Amd,
 }
 

@@ -20,10 +20,10 @@ pub struct Table {
     open: Arc<Open>,
 }
 
-/// What look-ups share.
+/// The state that look-ups share.
 struct Open {
     http: Mutex<HttpTable>,
-    /// What is told of it, so that who asks for that does not wait for a look-up.
+    /// The facts and stats, apart, so that a caller who asks for them does not wait for a look-up.
     told: Mutex<(Facts, Stats)>,
 }
 
@@ -74,27 +74,27 @@ impl Table {
         on_thread(move |cancel| open.look_up(keys, cancel)).await
     }
 
-    /// As `get`, and blocks.
+    /// Looks a record up as `get` does, and blocks.
     pub fn get_blocking(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
         Ok(only(self.get_many_blocking(vec![key])?))
     }
 
-    /// As `getMany`, and blocks.
+    /// Looks records up as `getMany` does, and blocks.
     pub fn get_many_blocking(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         guarded(|| self.open.look_up(keys, &Cancel::default()))
     }
 
-    /// Its name on the server.
+    /// Returns the name of the table on the server.
     pub fn name(&self) -> String {
         self.name.clone()
     }
 
-    /// What it says of itself.
+    /// Returns the facts of the table.
     pub fn facts(&self) -> Facts {
         held(&self.open.told).0.clone()
     }
 
-    /// What it has cost since it was opened.
+    /// Returns the cost of the table since it was opened.
     pub fn stats(&self) -> Stats {
         held(&self.open.told).1
     }

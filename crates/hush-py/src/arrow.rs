@@ -188,9 +188,9 @@ fn key_columns(given: &Fields, form: &Form) -> Result<Vec<KeyColumn>, String> {
 
 /// How a column of a frame is one of a key.
 enum Fit {
-    /// Its fields are written in the same way.
+    /// The fields are written as they are.
     Same,
-    /// It has text, which is read.
+    /// The field is text, which is parsed.
     Text,
     No,
 }

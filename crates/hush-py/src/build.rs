@@ -26,7 +26,7 @@ use crate::{
     snapshot::Snapshot,
 };
 
-/// What records of a frame are called in a table's header.
+/// The name of a frame's records in a table's header.
 const FRAME: &str = "frame.arrow";
 
 /// Builds a table in the folder `out`. `options` are those of `hushdb build` in JSON.

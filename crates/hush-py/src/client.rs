@@ -134,10 +134,10 @@ pub(crate) struct RemoteTable {
     open: Arc<Open>,
 }
 
-/// What look-ups share.
+/// The state that look-ups share.
 struct Open {
     table: Mutex<HttpTable>,
-    /// What is told of it, so that who asks for that does not wait for a look-up.
+    /// The facts and stats, apart, so that a caller who asks for them does not wait for a look-up.
     told: Mutex<Told>,
 }
 

@@ -1,4 +1,4 @@
-//! What is looked up, and what is found, on both sides.
+//! The keys and the results of look-ups, on both sides.
 
 use hush_client::{Found, Table, Wanted};
 use hush_protocol::{
@@ -64,7 +64,8 @@ fn types(columns: &[Column]) -> Vec<String> {
     columns.iter().map(name).collect()
 }
 
-/// What was found, `None` where there is nothing: bytes, or a dictionary of the columns as `hushdb._values` has them.
+/// Converts a result: `None` where there is no record, else bytes, or a dictionary of the columns as `hushdb._values`
+/// has them.
 pub(crate) fn found<'py>(
     py: Python<'py>,
     found: Vec<Found>,

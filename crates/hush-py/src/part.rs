@@ -1,4 +1,4 @@
-//! One part of a table, in a process that has no other.
+//! A part of a table, in a process that has no other.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -52,7 +52,7 @@ impl Source {
         Ok(Self { name, shown, source: parts::Source::Remote(Arc::new(RemoteSource { url: place, cache })) })
     }
 
-    /// What clients call the table, unless told.
+    /// Returns the name under which clients know the table, unless told otherwise.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<&str> {
         self.name
@@ -147,7 +147,7 @@ impl Part {
         self.0.lost()
     }
 
-    /// What the part says to a batch.
+    /// Returns the part's reply to a batch.
     fn scan<'py>(&self, py: Python<'py>, batch: PyBackedBytes) -> Bound<'py, PyBytes> {
         let reply = py.detach(|| self.0.scan(Bytes::from_owner(batch)));
         PyBytes::new(py, &reply)

@@ -17,7 +17,7 @@ use crate::{
 
 type Row = (bool, &'static str, &'static str, [u64; 5], f64, f64, f64);
 
-/// What was planned.
+/// The result of planning.
 #[pyclass(frozen)]
 pub(crate) struct Plan(Planned);
 
@@ -103,7 +103,7 @@ impl Plan {
         self.0.shown(false).iter().map(row).collect()
     }
 
-    /// As `hushdb plan` prints them.
+    /// Returns the offers as `hushdb plan` prints them.
     fn text(&self, all: bool) -> String {
         self.0.text(all)
     }

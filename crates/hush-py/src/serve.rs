@@ -34,7 +34,7 @@ pub(crate) struct Server {
     running: Mutex<Option<embed::Server>>,
     tables: Tables,
     cpu: Arc<Cpu>,
-    /// What takes new epochs up, until it is dropped.
+    /// The watch that takes new epochs up, until it is dropped.
     watch: Mutex<Option<Watch>>,
 }
 
@@ -147,7 +147,7 @@ impl Server {
         Ok(())
     }
 
-    /// Its URL.
+    /// Returns the URL of the server.
     #[getter]
     fn url(&self) -> String {
         self.url.clone()

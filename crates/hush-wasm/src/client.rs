@@ -38,7 +38,7 @@ pub struct Client {
 #[wasm_bindgen]
 pub struct OpenTable {
     host: Arc<MemoryHost>,
-    /// None while look-ups are under way.
+    /// The session; `None` while look-ups are under way.
     session: Rc<RefCell<Option<Session>>>,
 }
 
@@ -157,14 +157,14 @@ impl Client {
 
 #[wasm_bindgen]
 impl OpenTable {
-    /// What the table is, as JSON.
+    /// Returns the facts of the table, as JSON.
     pub fn about(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         let session = session.as_ref().ok_or_else(busy)?;
         Ok(json(&About { name: session.name(), facts: session.table().into() }))
     }
 
-    /// What the table has cost, as JSON.
+    /// Returns the cost of the table, as JSON.
     pub fn stats(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         Ok(json(&session.as_ref().ok_or_else(busy)?.stats()))

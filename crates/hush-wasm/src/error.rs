@@ -12,12 +12,12 @@ use wasm_bindgen::JsValue;
 
 use crate::object::{milliseconds, object, set};
 
-/// What the driver throws: it makes a `HushError` of it.
+/// Returns the error that the driver throws: the driver makes a `HushError` of it.
 pub(crate) fn refused(code: Code, message: &str) -> JsValue {
     object([("code", code.word().into()), ("message", message.into())])
 }
 
-/// The same of an error of the session.
+/// Returns the error that the driver throws for an error of the session.
 pub(crate) fn thrown(error: &SessionError) -> JsValue {
     let thrown = refused(error.code(), &message(error));
     if let SessionError::Refused(ServerRefusal { status, .. }) | SessionError::Intermediary { status, .. } =
@@ -59,7 +59,8 @@ pub(crate) fn named(slot: &Slot<'_>) -> String {
     }
 }
 
-/// What JavaScript says otherwise: keys of other types, and a server that is asked without a terminal.
+/// Returns the message in JavaScript's words: of keys of other types, and of a server that is asked without a
+/// terminal.
 fn message(error: &SessionError) -> String {
     match error {
         SessionError::Client(ClientError::Protocol(ProtocolError::WrongLookup { actual: "key", .. })) => {

@@ -148,7 +148,7 @@ fn remove(path: &Path) -> Result<(), FileCacheError> {
 struct PartFile {
     /// Locked, if it has a name.
     file: File,
-    /// Its name; its directory if it has none and goes with the process.
+    /// The name of the file; its directory if it has none and goes with the process.
     path: PathBuf,
     /// The name that it gets once it is whole.
     whole: Option<PathBuf>,

@@ -17,7 +17,7 @@ pub struct SealedPeer {
     url: ServerUrl,
 }
 
-/// What a peer said.
+/// The response of a peer.
 pub struct Said {
     /// The HTTP status.
     pub status: u16,
@@ -55,8 +55,8 @@ impl SealedPeer {
     }
 }
 
-/// What a response says. If all is well, but it is of another type than `wanted`, as the page of a web server, its body is none of
-/// a relay's and is not read.
+/// Reads a response. The body of a successful response of another type than `wanted`, such as the page of a web
+/// server, does not come from a relay and is not read.
 fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, ureq::Error> {
     let status = response.status().as_u16();
     let field = |name| response.headers().get(name).and_then(|value| value.to_str().ok());

@@ -37,7 +37,7 @@ pub enum TransportFailure {
     /// The relay, or what came through it, is of no use.
     #[error("{reason}")]
     Relay { reason: String },
-    /// What came is not HTTP.
+    /// The response is not HTTP.
     #[error("{reason}")]
     Odd { reason: String },
 }
@@ -45,7 +45,7 @@ pub enum TransportFailure {
 /// A refusal of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerRefusal {
-    /// What went wrong.
+    /// The code of the error.
     pub code: Code,
     /// The server's word for it, which a newer server may have beyond those of [`Code`].
     pub word: String,

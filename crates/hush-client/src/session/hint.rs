@@ -39,7 +39,7 @@ pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> R
 struct HintDownload<'a> {
     link: &'a Link,
     blob: &'a BlobRef,
-    /// What is there of the hint.
+    /// The part of the hint that is there.
     part: &'a mut dyn PartialHint,
     received: &'a mut u64,
 }

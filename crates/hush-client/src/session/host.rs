@@ -9,7 +9,7 @@ use super::{CacheError, Event, KeptKeys, KeyNote, KeyRequest};
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// What a session is about to ask its [`Host`] for.
+/// A need that a session is about to ask its [`Host`] for.
 pub enum Need<'a> {
     /// [`Host::hint`] of this.
     Hint(&'a BlobRef),
@@ -62,7 +62,7 @@ pub trait Host: Send + Sync {
     fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError>;
 }
 
-/// What is there of a hint.
+/// The cached part of a hint.
 pub enum CachedHint {
     /// All of it.
     Whole(CheckedHint),
@@ -99,7 +99,8 @@ pub trait PartialHint: Send {
     /// Throws all bytes away.
     fn clear(&mut self) -> Result<(), CacheError>;
 
-    /// What is there. Until it is dropped, or for good if it is the whole hint, nothing is added or thrown away.
+    /// Reads what is cached. Until the result is dropped, or for good if it is the whole hint, nothing is added or
+    /// removed.
     fn read(&self) -> Result<Hint, CacheError>;
 
     /// Keeps what is there: it is the whole hint.

@@ -59,7 +59,7 @@ impl Session {
         &self.table
     }
 
-    /// What the table has cost since it was opened.
+    /// Returns the cost of the table since it was opened.
     pub fn stats(&self) -> Stats {
         self.stats.shared()
     }
@@ -110,7 +110,7 @@ impl Session {
         Task::new(move |port| async move { self.given(port, wanted, max_queries, &mut give).await })
     }
 
-    /// The same for drivers that cannot borrow: the task has the session and gives it back.
+    /// Starts a look-up for drivers that cannot borrow: the task has the session and gives it back.
     pub fn into_look_up(
         mut self,
         wanted: Vec<Wanted>,
@@ -262,7 +262,8 @@ impl Session {
         given
     }
 
-    /// One request's look-ups. If the server lacks their keys, these are uploaded and the request is made once more.
+    /// Answers the look-ups of one request. If the server lacks their keys, these are uploaded and the request is
+    /// made once more.
     async fn answered(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         match self.exchange(link, batch).await {
             Err(error) if error.code().remedy() == Remedy::UploadKeys => {}
@@ -320,7 +321,8 @@ impl Session {
         }
     }
 
-    /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted.
+    /// Sends one request, in as many attempts as are allowed, and returns its response. A failure here does not
+    /// depend on what is looked up.
     async fn exchange(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         for _ in 0..CHANGES_PASSED {
             let (epoch, answers) = self.answers(link, batch).await?;

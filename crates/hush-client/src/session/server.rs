@@ -28,7 +28,7 @@ const MAX_LIST_BYTES: usize = 16 << 20;
 pub struct Server {
     context: Arc<Context>,
     tables: Vec<TableInfo>,
-    /// What it took to learn of the tables.
+    /// The cost of learning of the tables.
     stats: Stats,
 }
 
@@ -41,7 +41,7 @@ pub struct TableInfo {
     pub state: String,
     /// Name of its protocol, maybe one that this client does not know; absent while it is loading.
     pub protocol: Option<String>,
-    /// Its number of records; absent while it is loading.
+    /// The number of records; absent while the table is loading.
     pub records: Option<u64>,
 }
 

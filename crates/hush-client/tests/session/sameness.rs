@@ -1,4 +1,4 @@
-//! What is sent depends on the table and the number of look-ups alone.
+//! Tests that messages depend on the table and the number of look-ups alone.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ use super::{
 /// Method, path, headers and length of every request.
 type Seen = Vec<(String, String, Vec<(String, String)>, usize)>;
 
-/// What a server sees when `wanted` are looked up, and what comes of it.
+/// Returns what a server sees when `wanted` are looked up, and the result.
 fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, SessionError>) {
     driver.options.max_queries = 2;
     let mut session = open(&mut driver).unwrap();
@@ -53,7 +53,7 @@ fn noise_by_key() -> Driver {
     noise_with(None)
 }
 
-/// The same, with the columns that the server names.
+/// Returns a driver whose answers are noise, with the columns that the server names.
 fn noise_with(schema: Option<&str>) -> Driver {
     const VALUE_BYTES: usize = 5;
     let slot = SlotFormat::for_values(4, VALUE_BYTES, VALUE_BYTES);

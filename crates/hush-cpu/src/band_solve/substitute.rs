@@ -29,7 +29,7 @@ pub(super) const fn stripe<S>() -> usize {
 /// Blocks brought into the window together.
 const RUN: usize = 32;
 
-/// One lane of the four slots of a block, in the kernel's own order.
+/// A lane of the four slots of a block, in the kernel's own order.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Group<S>(pub(super) [[S; LANE]; BLOCK]);

@@ -55,7 +55,8 @@ impl Bands {
         }
     }
 
-    /// As [`Bands::read`], for a matrix of rows of N words of which the last ones may be missing: they are zeros.
+    /// Reads a band as [`Bands::read`] does, for a matrix of rows of N words of which the last ones may be missing:
+    /// they are zeros.
     pub(super) fn read_hint(self, hint: &[u32], column: usize, band: &mut [u32]) {
         let rows = hint.len() / self.degree;
         for first in (0..self.degree).step_by(SQUARE) {

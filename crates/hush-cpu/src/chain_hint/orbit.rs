@@ -24,7 +24,7 @@ impl OrbitTables {
         Self { degree: orbits.places().len(), slots: table(orbits.slots()), places: table(orbits.places()) }
     }
 
-    /// As [`Orbits::place`].
+    /// Returns the place of a slot, as [`Orbits::place`] does.
     pub(super) fn place(&self, slot: usize) -> (usize, usize) {
         let place = self.places[slot] as usize;
         (place / self.degree, place % self.degree)

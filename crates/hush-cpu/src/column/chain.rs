@@ -1,4 +1,4 @@
-//! What packing and folding need of the hint's chain, made once.
+//! The hint's chain as packing and folding need it, made once.
 
 use hush_ops::{contract::ChainPolys, pack_shape::PackShape};
 use rayon::prelude::*;

@@ -53,7 +53,7 @@ pub(crate) trait Lanes: Copy {
     /// `(low >> shift | high << (32 - shift)) & mask`, for a shift below 32.
     unsafe fn bits(low: Self::Words, high: Self::Words, shift: u32, mask: u32) -> Self::Words;
 
-    /// The same in all lanes.
+    /// Returns a vector with `word` in all lanes.
     unsafe fn splat_wide(word: u64) -> Self::Wide;
     /// Loads what [`Lanes::store_wide`] stored, `2 * WIDTH` words.
     unsafe fn load_wide(from: *const u32) -> Self::Wide;

@@ -158,7 +158,7 @@ fn interleave(chunk: &QueryChunk<'_>, first: usize, batch: usize, tile: usize, l
     }
 }
 
-/// One partial sum for every row and query, already a word.
+/// Returns the number of partial sums: a word for every row and query.
 pub(super) fn word_sum_words(batch: usize) -> usize {
     PANEL_ROWS * batch
 }

@@ -152,7 +152,7 @@ impl<D> Item<D> {
         row(self.panels.start)..row(self.panels.end)
     }
 
-    /// The same unit with a destination for its rows.
+    /// Returns the unit with a destination for its rows.
     pub(crate) fn with_dest<E>(self, dest: E) -> Item<E> {
         Item { group: self.group, panels: self.panels, dest }
     }
@@ -177,7 +177,7 @@ pub(crate) fn add_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries, out: &mut 
     }
 }
 
-/// One pass over the whole database, added to `out`, query after query.
+/// Adds a pass over the whole database to `out`, query after query.
 fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
     let tiling = db.tiling();
     // What is left of each query's words; the units are in row order.
@@ -220,7 +220,7 @@ impl Cpu {
         self.fold_items_with(kernel, db, source, items, store);
     }
 
-    /// The same with a kernel for the batch of `source`.
+    /// Folds all items with a kernel for the batch of `source`.
     fn fold_items_with<D: Send>(
         &self,
         kernel: &FoldKernel,
@@ -255,7 +255,7 @@ fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepa
     });
 }
 
-/// One unit of work, start to end, on the calling thread.
+/// Runs a unit of work, start to end, on the calling thread.
 fn fold_item<D>(
     (kernel, fetch): (&FoldKernel, Fetch),
     db: &TiledDb,

@@ -24,7 +24,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
+/// Runs [`hush_ops::contract::PackOps::lift_hint`] for a hint of the shape.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if n is more than a tiling has rows.
@@ -95,7 +95,7 @@ impl LiftJob<'_> {
         self.ring.degree() + SQUARE
     }
 
-    /// One unit of work, start to end, on the calling thread.
+    /// Runs a unit of work, start to end, on the calling thread.
     fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
         let (column_words, columns) = (SQUARE * self.stride(), self.tiling.tile_columns(unit.tile));
         let values_words = SQUARE * self.stride();

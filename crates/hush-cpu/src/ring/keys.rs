@@ -1,4 +1,4 @@
-//! One client's evaluation keys, laid out for products.
+//! A client's evaluation keys, laid out for products.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ pub struct CpuKeys {
     square: KeyRows,
     /// `None` if pairs are not packed.
     pack: Option<KeyRows>,
-    /// As it came; `None` in sets without a small ring.
+    /// The key of the small ring, as it came; `None` in sets without one.
     switch: Option<RingSwitchKey>,
-    /// As it came; `None` in sets without TLWE words.
+    /// The keys of TLWE words, as they came; `None` in sets without such words.
     private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 

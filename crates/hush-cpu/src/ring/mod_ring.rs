@@ -7,7 +7,7 @@ use hush_math::ring::Ring;
 use super::arithmetic::montgomery::Montgomery;
 use crate::{Level, ntt::Ntt};
 
-/// One prime.
+/// A prime and its transform.
 #[derive(Clone)]
 pub(crate) struct Limb {
     pub(crate) ntt: Arc<Ntt>,
@@ -31,7 +31,7 @@ impl ModRing {
         Self { level, degree: ring.degree(), limbs: limbs.collect() }
     }
 
-    /// The same modulo the first primes only.
+    /// Returns the ring modulo the first primes only.
     pub(super) fn first_limbs(&self, limbs: usize) -> Self {
         Self { limbs: self.limbs[..limbs].to_vec(), ..*self }
     }

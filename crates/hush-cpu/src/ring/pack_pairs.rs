@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Cpu, workspace::Workspace};
 
-/// As [`hush_ops::contract::RingOps::pack_pairs`], for operands that fit together. Parallel over queries and pairs.
+/// Runs [`hush_ops::contract::RingOps::pack_pairs`] for operands that fit together. Parallel over queries and pairs.
 ///
 /// # Panics
 /// If the set does not pack pairs.

@@ -43,8 +43,8 @@ impl Planes<'_> {
     }
 }
 
-/// As [`hush_ops::contract::RingOps::rgsw_fold`], for one query and operands that fit together. Parallel over planes, and over
-/// the units of each.
+/// Runs [`hush_ops::contract::RingOps::rgsw_fold`] for one query and operands that fit together. Parallel over
+/// planes, and over the units of each.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, planes: &Planes<'_>, bits: &[RlweBatch]) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
     let rows_words = RgswRows::words(ring);
@@ -74,7 +74,7 @@ fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>], units
     if rounds == bits.len() { folded } else { fold(cpu, ring, &folded, &bits[rounds..], units) }
 }
 
-/// One round for every bit.
+/// Runs a round for every bit.
 fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());

@@ -81,7 +81,7 @@ unsafe fn fold_tiles<const WIDTH: usize>(group: Group<'_>) {
     }
 }
 
-/// One slot of a tile and the selectors that one pass multiplies it with.
+/// A slot of a tile and the selectors that one pass multiplies it with.
 struct Piece<'a> {
     /// `[row][column of the tile]`.
     db: &'a [u32],

@@ -70,7 +70,7 @@ pub(super) fn transpose(columns: &SelectorColumns<'_>, out: &mut [u32]) {
     }
 }
 
-/// The same with AVX-512.
+/// Transposes with AVX-512.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F.

@@ -1,4 +1,4 @@
-//! What the kernels of AVX-512 IFMA and AMX share: a transposition, and a reduction of 64-bit lanes.
+//! Helpers of the kernels of AVX-512 IFMA and AMX: a transposition, and a reduction of 64-bit lanes.
 
 use std::arch::x86_64::*;
 

@@ -17,7 +17,7 @@ use crate::{Cpu, buffer, ring::CpuRing, workspace::Workspace};
 /// a query takes more than twice as long.)
 const MAX_BATCH: usize = 8;
 
-/// As [`hush_ops::contract::TfheOps::symbol_fold`], for operands that fit together.
+/// Runs [`hush_ops::contract::TfheOps::symbol_fold`] for operands that fit together.
 pub(super) fn symbol_fold(
     cpu: &Cpu,
     ring: &CpuRing,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hush_math::{constant_time::equal_bytes, csprng::Csprng};
 use zeroize::Zeroizing;
 
-/// What secret and evaluation keys are derived from: randomness of the operating system, kept like a key.
+/// The seed of secret and evaluation keys: randomness of the operating system, kept like a key.
 pub type Seed = Zeroizing<[u8; 32]>;
 
 /// How long keys are used. The server can tell the queries under them from all others, so they do not last for ever.

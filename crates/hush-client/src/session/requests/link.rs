@@ -27,7 +27,7 @@ pub(in crate::session) struct Context {
     pub(in crate::session) relay: Option<Arc<Relay>>,
 }
 
-/// What a task makes its requests through.
+/// The link through which a task makes its requests.
 pub(in crate::session) struct Link {
     context: Arc<Context>,
     port: Port,
@@ -279,7 +279,7 @@ fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
 /// The failures of a request so far.
 #[derive(Default)]
 pub(in crate::session) struct Retries {
-    /// Those that count as attempts.
+    /// The attempts that count.
     failed: u32,
     /// All, those of a server that is loading its table included.
     waits: u32,

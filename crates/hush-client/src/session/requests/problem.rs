@@ -1,4 +1,4 @@
-//! What a response other than a success means.
+//! The meaning of a response other than a success.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use crate::session::SessionError;
 pub struct ServerUrl {
     /// Without a slash at the end.
     text: String,
-    /// The same without a password.
+    /// The URL without a password.
     shown: String,
     uri: Uri,
 }
@@ -71,7 +71,7 @@ impl ServerUrl {
         host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// The same however the host is spelled: what keys of this server are kept under.
+    /// Returns the origin, which is the same however the host is spelled. Keys of the server are kept under it.
     pub(in crate::session) fn origin(&self) -> String {
         let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
         let (scheme, host) = (lower(self.uri.scheme_str()), lower(self.uri.host()));

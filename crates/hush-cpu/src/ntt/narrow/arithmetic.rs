@@ -12,7 +12,7 @@ pub(super) struct Twiddle<L: Words<W>, const W: usize> {
 }
 
 impl<L: Words<W>, const W: usize> Twiddle<L, W> {
-    /// The same multiplier in all lanes.
+    /// Returns the multiplier in all lanes.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.

@@ -102,7 +102,7 @@ impl<'a> GadgetRows<'a> {
     }
 }
 
-/// What becomes of sums of products.
+/// The destination of sums of products.
 pub(in crate::ring) trait Sink {
     /// Takes a vector of sums from `slot` on.
     ///
@@ -118,7 +118,7 @@ pub(in crate::ring) trait Sink {
     );
 }
 
-/// One polynomial of one row, modulo one limb, into its place.
+/// A polynomial of one row, modulo one limb, with its place.
 struct LayOut<'a> {
     montgomery: Montgomery,
     from: &'a [u32],

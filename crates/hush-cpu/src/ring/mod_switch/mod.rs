@@ -11,7 +11,7 @@ use self::narrow_switch::NarrowSwitch;
 use super::{ModRing, tables::CpuRing};
 use crate::Cpu;
 
-/// As [`hush_ops::contract::RingOps::mod_switch`], for operands that fit together.
+/// Runs [`hush_ops::contract::RingOps::mod_switch`] for operands that fit together.
 pub(super) fn mod_switch(
     cpu: &Cpu,
     ring: &CpuRing,
