@@ -15,7 +15,7 @@ use crate::{Place, input::key_list::Utf16};
 pub enum IngestError {
     #[error("the values cannot be compressed: {}: {}", .0, Wording("leave {compress} out"))]
     Compress(io::Error),
-    /// It was given up.
+    /// The reading was cancelled.
     #[error(transparent)]
     Cancelled(Cancelled),
     #[error(
@@ -250,7 +250,7 @@ fn quote_advice(is_escape: bool) -> Wording {
     }
 }
 
-/// What to do about a text that is not UTF-8: only files of lines are in an encoding as a whole.
+/// Returns the advice about a text that is not UTF-8: only files of lines are in an encoding as a whole.
 fn utf8_advice(place: &Place) -> Wording {
     if place.line.is_some() {
         Wording("convert the file to UTF-8")

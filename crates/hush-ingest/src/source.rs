@@ -27,7 +27,7 @@ use crate::{
     remote::{RemoteUrl, Scheme},
 };
 
-/// What [`Progress`] counts.
+/// The unit that [`Progress`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgressUnit {
     /// Bytes of the input.
@@ -39,11 +39,11 @@ pub enum ProgressUnit {
 /// How much of an input has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What has been read, in `unit`s.
+    /// The amount that has been read, in `unit`s.
     pub read: u64,
-    /// What there is to read, if known. An estimate: a file may grow, and a SQLite table have gaps.
+    /// The amount to read, if it is known. An estimate: a file may grow, and a SQLite table may have gaps.
     pub total: Option<u64>,
-    /// What is counted.
+    /// The unit of the amounts.
     pub unit: ProgressUnit,
 }
 
@@ -60,7 +60,7 @@ pub struct LongField {
     pub last_line: u64,
 }
 
-/// What a reader knows at the end of its input.
+/// The facts that a reader knows at the end of its input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Rows that became records.
@@ -79,7 +79,7 @@ pub struct Summary {
 pub(crate) trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     /// How much has been read.
     fn progress(&self) -> Progress;
-    /// What is in the input and not among its records.
+    /// Returns the parts of the input that are not among its records.
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
@@ -132,7 +132,7 @@ impl Source {
         self.reader.columns()
     }
 
-    /// What has been read so far.
+    /// Returns the facts of the input as far as it has been read.
     pub fn summary(&self) -> Summary {
         Summary {
             rows: self.rows,
@@ -143,7 +143,7 @@ impl Source {
         }
     }
 
-    /// What is in a folder of files and not among its records.
+    /// Returns the files of a folder that are not among its records.
     pub fn skipped(&self) -> Skipped {
         self.reader.skipped()
     }

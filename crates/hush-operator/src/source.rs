@@ -44,7 +44,7 @@ impl Source {
         &self.dir
     }
 
-    /// Its URL, without what is secret in it.
+    /// Returns the URL without its secrets.
     pub fn shown(&self) -> &Path {
         self.table.shown()
     }

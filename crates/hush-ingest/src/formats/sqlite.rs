@@ -239,7 +239,7 @@ fn refused(path: &Path, error: rusqlite::Error) -> IngestError {
     IngestError::Sqlite { path: path.into(), message: error.to_string() }
 }
 
-/// What the reading thread does.
+/// The work of the reading thread.
 struct TableScan {
     path: PathBuf,
     sql: String,

@@ -35,7 +35,7 @@ fn may_be_replaced(path: &Path) -> io::Result<bool> {
         || found.is_ok_and(|found| found.row > 0 && !found.input.is_empty() && !found.error.is_empty()))
 }
 
-/// What tells a line of the file.
+/// The facts of a bad row, as a line of the file has them.
 #[derive(Deserialize)]
 struct FoundRow {
     input: String,

@@ -22,7 +22,8 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// What the last extension of a name says; and the name without it, whose extension says the format.
+    /// Returns the compression that the last extension of a name states; and the name without it, whose extension
+    /// states the format.
     pub(crate) fn of_name(name: &Path) -> (Option<Self>, &Path) {
         let extension = name.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let compression = match extension.as_str() {
@@ -33,7 +34,7 @@ impl Compression {
         (Some(compression), name.file_stem().map_or(name, Path::new))
     }
 
-    /// What the first bytes of an input say.
+    /// Returns the compression that the first bytes of an input state.
     pub(crate) fn of_head(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -63,7 +64,7 @@ impl Compression {
         }
     }
 
-    /// What is wrong with the data, if it is not the disk that failed.
+    /// Returns the error of malformed data, unless the disk failed.
     fn refused(self, error: io::Error) -> io::Error {
         let name = self.name();
         let reason = match error.kind() {

@@ -100,7 +100,7 @@ enum FetchEvent {
     Refused(Refused),
 }
 
-/// What is fetched, how it is read, and where it is.
+/// A kind of input that is fetched: how it is read, and where it is.
 struct FetchKind {
     scheme: Scheme,
     format: Format,
@@ -226,7 +226,7 @@ fn unfetched(url: &RemoteUrl, refused: Refused) -> IngestError {
 /// Nobody wants it any more.
 struct GivenUp;
 
-/// What a thread has got of an object.
+/// The part of an object that a thread has downloaded.
 struct ObjectDownload {
     events: SyncSender<FetchEvent>,
     here: u64,

@@ -1,4 +1,4 @@
-//! What to read, and how rows become records.
+//! The options of an input: the files to read, and how rows become records.
 
 use std::{
     convert::Infallible,
@@ -30,7 +30,7 @@ pub enum Input {
     Stdin,
     /// A database, or what has to be fetched before it is read ([`crate::Fetch`]).
     Url(RemoteUrl),
-    /// What was fetched.
+    /// The input was fetched.
     Fetched(Fetched),
     /// Batches of Arrow within this program.
     #[cfg(feature = "arrow")]
@@ -129,7 +129,7 @@ impl Default for CsvDialect {
     }
 }
 
-/// What the files of a folder are.
+/// The meaning of a folder's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderAs {
     /// Values: the key is the name of the file.

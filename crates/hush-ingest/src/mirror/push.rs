@@ -8,10 +8,10 @@ use hush_store::{
 use super::{MirrorError, RemoteTable, remote_table::runtime};
 
 impl RemoteTable {
-    /// What of a table is not there yet: files of other names or with another content.
+    /// Returns the files of a table that are not there yet: files of other names or with another content.
     ///
     /// # Errors
-    /// [`MirrorError`], if what is there is not to be had, or is no table.
+    /// [`MirrorError`] if the files that are there cannot be read, or are not a table.
     pub fn lacks<'h>(&self, header: &'h Header) -> Result<Vec<&'h FileEntry>, MirrorError> {
         let there = match self.find_header()? {
             Ok(there) => there.files,

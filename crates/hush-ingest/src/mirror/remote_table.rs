@@ -64,7 +64,7 @@ impl RemoteTable {
         Ok(Some(Self { url, remote }))
     }
 
-    /// Its URL, without what is secret in it.
+    /// Returns the URL without its secrets.
     pub fn shown(&self) -> &Path {
         self.url.shown()
     }

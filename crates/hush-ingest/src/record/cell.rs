@@ -1,11 +1,11 @@
-//! One field of a row, and its two forms: bytes when it is a key or the only value, JSON among several values.
+//! The field of a row, and its two forms: bytes when it is a key or the only value, JSON among several values.
 
 use std::{borrow::Cow, fmt::Display, io::Write};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use hush_protocol::fields::{Field, append_float, append_json_string};
 
-/// One field of a row.
+/// A field of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Null,

@@ -15,7 +15,7 @@ use crate::{
 /// The most bytes that a key may have.
 pub const MAX_KEY_SIZE: usize = 4096;
 
-/// One record of a table.
+/// A record of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The key, at most [`MAX_KEY_SIZE`] bytes; `None` if records are looked up by row.
@@ -44,7 +44,7 @@ impl Column {
 pub(crate) struct Projection {
     pub(crate) keys: Vec<Column>,
     pub(crate) values: Vec<Column>,
-    /// Of an input without types.
+    /// The types that are inferred, of an input without types.
     inferred: Option<Inferred>,
     normalize: NormalForm,
     max_value_size: usize,

@@ -31,13 +31,13 @@ pub(crate) use url::Scheme;
 /// How long a server may be silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a request gives.
+/// The response to a request for a range.
 pub(crate) struct Part {
     /// The byte of the object with which it starts.
     pub(crate) start: u64,
     /// Bytes of the whole object.
     pub(crate) size: Option<u64>,
-    /// What is another if the object is.
+    /// The version of the object: another object has another version.
     pub(crate) version: Option<String>,
     pub(crate) bytes: BoxStream<'static, Result<Bytes, Refused>>,
 }

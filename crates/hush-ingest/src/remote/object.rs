@@ -169,7 +169,7 @@ impl Remote {
         Err(Refused::for_now(TOO_SOON))
     }
 
-    /// As [`Remote::get`], of a server that is not silent.
+    /// Requests a part as [`Remote::get`] does, from a server that is not silent.
     pub(crate) async fn part(
         self,
         start: u64,

@@ -66,7 +66,7 @@ impl Patience {
     }
 }
 
-/// What a request gives, asked for again and again where it may go on.
+/// Returns the response to a request, which is repeated as long as another attempt may succeed.
 pub(crate) async fn persist<T, F>(attempts: u32, mut request: impl FnMut() -> F) -> Result<T, Refused>
 where
     F: Future<Output = Result<T, Refused>>,

@@ -1,4 +1,4 @@
-//! What may be fetched, and where credentials of the environment may go.
+//! The policy of remote sources: what may be fetched, and where credentials of the environment may go.
 //!
 //! Whoever runs a program names its inputs: [`SourcePolicy::default`] allows everything. A server that fetches what others name has
 //! a list of sources. Nothing else is fetched, except over `https` from public addresses if the list says so.

@@ -7,7 +7,7 @@ use super::url::without_secrets;
 pub(crate) const SILENT: &str = "the server is silent";
 pub(crate) const TOO_SOON: &str = "the server ended it too soon";
 pub(super) const NAME: &str = "check the name";
-/// What is wrong with a certificate that the TLS library calls `CaUsedAsEndEntity`, and what to do.
+/// The error of a certificate that the TLS library calls `CaUsedAsEndEntity`, and the advice.
 pub(crate) const AUTHORITY_AS_SERVER: (&str, &str) = (
     "the server's certificate is that of an authority, which signs others and is no server's",
     "its operator must make one with basicConstraints=critical,CA:FALSE",
@@ -17,7 +17,7 @@ pub(crate) const AUTHORITY_AS_SERVER: (&str, &str) = (
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) message: String,
-    /// What to do; `None` where it may go on if it is asked again.
+    /// The advice; `None` where another attempt may succeed.
     pub(crate) advice: Option<&'static str>,
 }
 
@@ -39,7 +39,7 @@ impl Refused {
         self
     }
 
-    /// It may go on.
+    /// Creates a refusal after which another attempt may succeed.
     pub(crate) fn for_now(message: &str) -> Self {
         Self { message: message.into(), advice: None }
     }

@@ -1,4 +1,4 @@
-//! What has a URL. It may hold a password or a signature, which no message shows.
+//! URLs of inputs and tables. A URL may hold a password or a signature, which no message shows.
 
 use std::{
     fmt,
@@ -37,7 +37,7 @@ const SCHEMES: &[(&str, Scheme)] = &[
     ("http", Scheme::Web),
 ];
 
-/// What is elsewhere: an input, or a table.
+/// The URL of an input or a table that is elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
     text: String,

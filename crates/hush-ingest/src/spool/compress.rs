@@ -15,7 +15,7 @@ use crate::SpooledRecords;
 const DICTIONARY_BYTES: usize = 110 << 10;
 /// Bytes of values that it is trained on, about: as many more make it no better.
 const SAMPLE_BYTES: u64 = 12 << 20;
-/// As high as is quick with a dictionary that is prepared.
+/// The level, as high as is quick with a prepared dictionary.
 const LEVEL: i32 = 12;
 /// Longest values are one segment: 2^24 bytes.
 const WINDOW_LOG: u32 = 24;
@@ -54,7 +54,7 @@ impl Compressor {
         Ok(Self::with_dictionary(&from_continuous(&sample, &sizes, DICTIONARY_BYTES)?))
     }
 
-    /// One with a dictionary that is there.
+    /// Creates a compressor with a given dictionary.
     pub fn with_dictionary(dictionary: &[u8]) -> Self {
         Self { dictionary: dictionary.to_vec(), prepared: EncoderDictionary::copy(dictionary, LEVEL) }
     }
@@ -64,7 +64,7 @@ impl Compressor {
         &self.dictionary
     }
 
-    /// What a thread compresses with.
+    /// Returns the compressor of one thread.
     ///
     /// # Panics
     /// If there is no memory for it.

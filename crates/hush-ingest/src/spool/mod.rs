@@ -38,7 +38,7 @@ const DIGEST_BYTES: usize = 1 << 17;
 const BUFFER_BYTES: usize = 1 << 20;
 const PARTITION_BUFFER_BYTES: usize = 1 << 16;
 
-/// What to do with several records of one key.
+/// The rule for several records of one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
     /// Refuse the input.
@@ -71,13 +71,13 @@ impl FromStr for OnDuplicate {
 /// Writes records to temporary files. They have no names, so they go when the process ends, however it ends.
 pub struct Spool {
     dir: PathBuf,
-    /// One, or [`PARTITIONS`].
+    /// The files: one, or [`PARTITIONS`].
     files: Vec<BufWriter<File>>,
     seed: [u8; blake3::KEY_LEN],
     has_keys: bool,
     records: u32,
     digest: blake3::Hasher,
-    /// What is to be added to the digest: at once, which is faster.
+    /// The bytes that are still to be added to the digest: many at once are faster.
     undigested: Vec<u8>,
 }
 
@@ -89,7 +89,7 @@ impl Spool {
         Self::with_seed(dir, seed)
     }
 
-    /// The same for a table that is laid out under this seed, which was random when it was drawn.
+    /// Creates a spool for a table that is laid out under this seed, which was random when it was drawn.
     pub fn with_seed(dir: &Path, seed: [u8; blake3::KEY_LEN]) -> Result<Self, IngestError> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, new_file(dir)?);
         let (dir, digest) = (dir.into(), blake3::Hasher::new());

@@ -136,7 +136,8 @@ impl SpooledRecords {
         }
     }
 
-    /// The same records in files in `dir`, with the values that `convert` makes of theirs, on all threads. `advance` is told of so
+    /// Writes the records to files in `dir`, with the values that `convert` makes of theirs, on all threads.
+    /// `advance` is told the bytes of values that are done.
     /// many bytes of values that are done.
     ///
     /// # Errors

@@ -195,7 +195,7 @@ fn the_longest_field_of_several_lines_is_known() {
     assert_eq!((&schema.key[0].0[..], &schema.value[0].0[..]), ("k", "w"));
 }
 
-/// What the `csv` crate reads: the fields of all rows.
+/// Returns the fields of all rows, as the `csv` crate reads them.
 fn by_csv_crate(content: &[u8], dialect: CsvDialect) -> Vec<Vec<String>> {
     let mut builder = csv::ReaderBuilder::new();
     builder.escape(dialect.backslash.then_some(b'\\')).quoting(dialect.quote.is_some());

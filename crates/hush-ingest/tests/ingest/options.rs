@@ -1,4 +1,4 @@
-//! What all formats have in common.
+//! Tests of the options that all formats have.
 
 use std::{fs, path::PathBuf};
 

@@ -85,7 +85,7 @@ impl Kept {
         }
     }
 
-    /// What there is of a table, the newest first.
+    /// Returns the builds of a table that are kept, newest first.
     pub(super) fn builds(&self, table: &Name) -> Vec<KeptBuild> {
         let mut tasks = self.tasks(table);
         tasks.sort_unstable_by(|one, other| other.cmp(one));

@@ -1,4 +1,4 @@
-//! What the admin API has a server do: one task after the other, each of which survives a restart.
+//! The tasks of the admin API: one after the other, each of which survives a restart.
 //!
 //! | file | what |
 //! |---|---|
@@ -57,7 +57,7 @@ const MAX_ATTEMPTS: u32 = 3;
 /// How often uploads are looked at that may be too old.
 const UPLOAD_LOOK: Duration = Duration::from_secs(60);
 
-/// What tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
+/// The source that tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
 const DEFAULT_SOURCE: &str = "https://";
 
 /// Returns the sources that tasks may fetch from. `advice` says what to do about another one.

@@ -1,4 +1,4 @@
-//! What a task is asked for, in JSON: options are those of the command, by the same names.
+//! The request of a task, in JSON: options are those of the command, by the same names.
 
 use hush_protocol::Name;
 use hush_server::OperatorError;
@@ -75,7 +75,7 @@ pub(super) enum Request {
     expecting = "an input is an upload, {\"upload\": ID}, something elsewhere, {\"url\": URL}, or a list of these"
 )]
 pub(super) enum TaskInputs {
-    /// One input.
+    /// A single input.
     One(TaskInput),
     /// Files of the same columns.
     Several(Vec<TaskInput>),

@@ -49,7 +49,7 @@ pub(crate) struct BuildArgs {
     rows: RowArgs,
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
     protocol: ProtocolChoice,
-    /// What to do with a key that comes twice: error, first or last.
+    /// How to treat a key that occurs twice: error, first or last.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
     /// Refuse values longer than this many bytes, at most 16777216: every answer is as long as the longest.
@@ -111,8 +111,8 @@ pub(crate) struct BuildArgs {
     /// Threads; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes the hint and what comes of it: auto, cpu or cuda. auto is the GPU, if there is one with room for the table.
-    /// The table does not depend on it.
+    /// Backend that computes the hint and what follows from it: auto, cpu or cuda. auto takes a GPU with room for the
+    /// table, if there is one. The table does not depend on it.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
 }
@@ -178,7 +178,7 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What is to be built, and how; a machine that tables are chosen for is measured, unless that was done before.
+/// Returns the request of a build. Measures the machine that tables are chosen for, unless that was done before.
 pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
     let asked = args.threads;
     let mut request = request(args)?;
@@ -189,7 +189,7 @@ pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRe
     Ok(request)
 }
 
-/// What is to be built, and how.
+/// Returns the request of a build.
 pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {

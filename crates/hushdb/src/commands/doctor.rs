@@ -74,7 +74,7 @@ fn cpu() -> CpuReport {
     }
 }
 
-/// What Linux says; nothing where it says nothing.
+/// Returns the memory that Linux reports; nothing where it reports nothing.
 fn memory() -> MemoryReport {
     let memory = hush_engine::memory();
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();

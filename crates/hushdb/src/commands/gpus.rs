@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::report;
 
-/// What there is.
+/// The GPUs of this machine.
 #[derive(Serialize)]
 pub(crate) struct Gpus {
     /// Version of CUDA that the driver has.
@@ -16,7 +16,7 @@ pub(crate) struct Gpus {
     pub(crate) unused_because: Option<String>,
 }
 
-/// One of them.
+/// A GPU.
 #[derive(Serialize)]
 pub(crate) struct GpuReport {
     name: String,

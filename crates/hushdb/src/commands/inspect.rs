@@ -182,7 +182,7 @@ fn held_bytes(segment: &SegmentParams) -> u64 {
     contents.filter(Content::is_held).map(|content| content.bytes()).sum()
 }
 
-/// What a server has in memory of a table, with its parts.
+/// Returns the line about a server's memory for a table, with its parts.
 fn server(params: &TableParams) -> String {
     let specs = params.files();
     let mut parts: Vec<(&str, u64)> = Vec::new();
@@ -238,7 +238,7 @@ fn line(name: &str, value: String) -> FactLine {
     (name.into(), value)
 }
 
-/// What the table is: its epoch, who signed it, its protocol, why it was chosen, its security.
+/// Returns the lines about the table itself: its epoch, who signed it, its protocol, why it was chosen, its security.
 fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     let (descriptor, facts) = (&header.descriptor, params.facts());
     let slots = (facts.shape.columns * facts.shape.blocks) as f64 / descriptor.records as f64;
@@ -273,7 +273,7 @@ fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     lines
 }
 
-/// What the values and their columns are.
+/// Returns the lines about the values and their columns.
 fn value_lines(header: &Header) -> Vec<FactLine> {
     let descriptor = &header.descriptor;
     let values = format!(
@@ -324,7 +324,8 @@ fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     lines
 }
 
-/// What is beside the database: what clients download or upload once, and what the server keeps.
+/// Returns the lines about the files beside the database: those that clients download or upload once, and those that
+/// the server keeps.
 fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<FactLine> {
     let mut lines = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));

@@ -25,7 +25,7 @@ pub(crate) struct PresetsArgs {
 
 #[derive(Serialize)]
 struct PresetList {
-    /// What every default has.
+    /// The least security of a default.
     min_security_bits: f64,
     presets: Vec<PresetRow>,
 }

@@ -44,8 +44,8 @@ pub(super) struct RowArgs {
     /// Leave bad rows out, and write them to FILE, a JSON object for each. Without it, a bad row is an error.
     #[arg(long, value_name = "FILE")]
     skip_bad_rows: Option<PathBuf>,
-    /// What the files of a folder are: values, under their names, or files of rows. If not given they are values, and a folder that
-    /// has files of rows is refused.
+    /// How to read the files of a folder: as values under their names, or as files of rows. If not given, they are
+    /// values, and a folder that has files of rows is refused.
     #[arg(long = "as", value_name = "HOW", value_enum)]
     folder: Option<FolderContent>,
     /// Take hidden files and folders, whose names start with a dot (a folder of files).
@@ -98,7 +98,7 @@ impl RowArgs {
 /// `None` is `none`.
 type Quote = Option<u8>;
 
-/// What the files of a folder are.
+/// The meaning of a folder's files.
 #[derive(Clone, Copy, ValueEnum)]
 enum FolderContent {
     Files,

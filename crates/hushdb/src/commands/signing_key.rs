@@ -32,7 +32,7 @@ pub(crate) struct SignArgs {
 }
 
 impl SignArgs {
-    /// What they say; `None` of a table that is not signed.
+    /// Returns the signing that the options state; `None` for a table that is not signed.
     ///
     /// # Errors
     /// If there is no key in the file.

@@ -52,10 +52,10 @@ struct TokenFileArg {
 struct CreateArgs {
     #[command(flatten)]
     file: TokenFileArg,
-    /// Whose it is, for whoever reads the list.
+    /// Owner of the token, for whoever reads the list.
     #[arg(long)]
     name: String,
-    /// What it is for: query (look-ups), admin (admin endpoints, metrics), or both.
+    /// Scope of the token: query (look-ups), admin (admin endpoints, metrics), or both.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "query", value_parser = parse_scope)]
     scope: Vec<Scope>,
     /// A table that it is for; all if not given. May be repeated.

@@ -1,4 +1,4 @@
-//! What users wish of a table: the goal, the budgets and the machine that `plan` and `build` are told.
+//! The wishes of users for a table: the goal, the budgets and the machine that `plan` and `build` are told.
 
 use std::{
     error::Error,
@@ -18,8 +18,8 @@ use hush_protocol::wording::Slot;
 /// Goal and budgets.
 #[derive(Args, Clone)]
 pub(super) struct WishArgs {
-    /// What is to be little: latency (the server's time and that of sending), bytes (sent and received), memory (of a server), cost
-    /// (cores and traffic) or, if none is given, balance (latency times memory).
+    /// Quantity to minimise: latency (of the server and of sending), bytes (sent and received), memory (of a server),
+    /// cost (cores and traffic) or, if none is given, balance (latency times memory).
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
     /// Longest query: 100K.

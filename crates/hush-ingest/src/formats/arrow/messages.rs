@@ -38,7 +38,7 @@ impl Messages {
         Self::Stream(MessageStream { text, is_file: false, ahead: None })
     }
 
-    /// Of a file of so many bytes.
+    /// Reads the messages of a file of `bytes` bytes.
     pub(crate) fn of_file(file: File, bytes: u64) -> Self {
         Self::File(FileBlocks { file, bytes, read: 0, blocks: Vec::new().into_iter() })
     }

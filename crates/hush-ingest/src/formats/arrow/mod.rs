@@ -52,7 +52,7 @@ pub(crate) struct ArrowReader {
     path: PathBuf,
     batches: BatchSource,
     projection: Projection,
-    /// What the columns of the projection are made of, by the columns of the input; those that are not in use are there too.
+    /// The readers of the input's columns; columns that are not in use have one too.
     columns: Vec<ArrowColumn>,
     /// The columns of the schema that are decoded.
     decoded: Vec<usize>,

@@ -13,7 +13,7 @@ use hush_protocol::wording::Wording;
 
 use crate::{FolderAs, IngestError, IngestOptions};
 
-/// What is in a folder of files and not among its records. Its text is a line for who builds the table.
+/// The files of a folder that are not among its records. The text is a line for whoever builds the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Files whose name starts with a dot.
@@ -92,7 +92,7 @@ impl Walk {
         Ok(Self { hidden, follow_links, is_of_rows, levels, skipped: Skipped::default() })
     }
 
-    /// What was skipped so far.
+    /// Returns the files that were skipped so far.
     pub(crate) fn skipped(&self) -> Skipped {
         self.skipped
     }

@@ -308,7 +308,7 @@ impl Length for ChunkFile {
 impl ChunkReader for ChunkFile {
     type T = BufReader<File>;
 
-    /// What is behind the header of a page that starts there.
+    /// Returns a reader of the bytes behind the header of the page that starts at `start`.
     fn get_read(&self, start: u64) -> Result<Self::T> {
         self.check_header(start)?;
         self.file.get_read(start)
@@ -368,7 +368,7 @@ impl ChunkFile {
 
 /// The most bytes that `compressed` bytes are taken to become. The other length counts where nothing is compressed.
 fn most_expanded(compression: Compression, compressed: u64) -> u64 {
-    /// What nobody needs to look at.
+    /// The bytes of a page that need no check.
     const SMALL: u64 = 1 << 16;
     let (least, factor) = match compression {
         Compression::UNCOMPRESSED | Compression::LZO => return u64::MAX,

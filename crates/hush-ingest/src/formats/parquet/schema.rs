@@ -142,7 +142,7 @@ struct SchemaWalk<'s, F> {
     schema: &'s SchemaDescriptor,
     asked: F,
     next_leaf: usize,
-    /// What the last leaf is that has no form as a value.
+    /// The type of the last leaf that has no form as a value.
     unsupported: Option<&'static str>,
     /// The structs around the field at hand.
     above: Vec<&'s Type>,

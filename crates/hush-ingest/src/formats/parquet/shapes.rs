@@ -8,7 +8,7 @@ use self::ThriftShape::{Binary, Bool, Byte, Double, Int, Many, Struct};
 pub(crate) enum ThriftShape {
     Bool,
     Byte,
-    /// Of 16, 32 or 64 bits, which are encoded alike.
+    /// An integer of 16, 32 or 64 bits, which are encoded alike.
     Int,
     Double,
     Binary,

@@ -17,9 +17,9 @@ const START: i16 = i16::MIN;
 /// Why metadata is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// It goes on behind the bytes that are here.
+    /// The structure goes on behind the bytes that are here.
     Ends,
-    /// It is none that a writer would write.
+    /// The structure is malformed: no writer would write it.
     Odd(&'static str),
 }
 
@@ -28,9 +28,9 @@ pub(crate) enum Malformed {
 pub(crate) struct Number {
     /// The field of the outer structure that the inner one is; 0 for the outer one's own fields.
     pub(crate) outer: i16,
-    /// Its own field; [`START`] for what is no number, but where an inner structure begins.
+    /// The number of the field; [`START`] where an inner structure begins.
     pub(crate) field: i16,
-    /// Its value.
+    /// The value of the field.
     pub(crate) value: i64,
 }
 

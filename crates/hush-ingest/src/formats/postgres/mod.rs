@@ -67,7 +67,7 @@ pub(crate) struct PostgresReader {
     session: Option<DatabaseSession>,
     runtime: Runtime,
     projection: Projection,
-    /// Of the columns of the query: where it is in a row, and its kind; `None` for one that is not in use.
+    /// The place of each column in a row, and its kind; `None` for a column that is not in use.
     columns: Vec<Option<(usize, CellKind)>>,
     /// The types of the columns of the query.
     types: Vec<ColumnType>,
@@ -311,7 +311,7 @@ fn quoted(name: &str) -> String {
 
 const AGAIN: Wording = Wording("run the build again");
 
-/// What the server, or the way to it, refused. `left_out` says which passwords were not looked at.
+/// Returns the error of a refused connection. `left_out` says which passwords were not looked at.
 fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
     let (mut message, advice) = match error.as_db_error() {
         Some(refusal) => {

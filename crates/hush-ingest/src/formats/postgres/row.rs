@@ -163,7 +163,7 @@ impl PostgresRow {
     }
 }
 
-/// What is JSON.
+/// Checks that a text is JSON.
 fn json(text: &str) -> Result<&str, NoCell> {
     serde_json::from_str::<&RawValue>(text).map(RawValue::get).map_err(|_| NoCell::Form)
 }

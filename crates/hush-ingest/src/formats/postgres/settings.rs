@@ -205,7 +205,7 @@ fn home() -> Option<PathBuf> {
     env::home_dir()
 }
 
-/// What the URL leaves out, from the environment.
+/// Completes the URL from the environment.
 fn complete(config: &mut Config) -> Result<(), String> {
     complete_place(config)?;
     if config.get_user().is_none() {

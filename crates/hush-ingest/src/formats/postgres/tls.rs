@@ -24,13 +24,13 @@ use tokio_postgres::{
 };
 use tokio_rustls::{TlsConnector, client};
 
-/// What has to be right of a certificate.
+/// The check of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     Nothing,
-    /// Who has signed it.
+    /// The authority that signed the certificate.
     Authority,
-    /// That, and the name of the server.
+    /// The authority, and the name of the server.
     Name,
 }
 

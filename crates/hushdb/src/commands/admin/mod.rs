@@ -21,7 +21,7 @@ use crate::report;
 
 /// Bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
-/// What tasks count.
+/// The units that tasks count.
 const UNITS: [&str; 9] =
     ["bytes", "changes", "keys", "pieces", "plaintexts", "protocols", "records", "rows", "steps"];
 /// How often a task is looked at that is waited for.
@@ -113,12 +113,12 @@ enum AdminCommand {
     Tasks,
     /// Print a task, in JSON.
     Task {
-        /// Its number.
+        /// The number of the task
         id: u64,
     },
     /// Have a task given up.
     Cancel {
-        /// Its number.
+        /// The number of the task
         id: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What stands beneath the command line of `serve`: the environment, then a file.
+//! The layers beneath the command line of `serve`: the environment, then a file.
 //!
 //! Both become defaults of its arguments. So a setting is defined once, as an argument, and a value is read and refused in one way
 //! wherever it comes from.

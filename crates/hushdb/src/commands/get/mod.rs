@@ -273,7 +273,7 @@ fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
     Ok(keys)
 }
 
-/// One key: a line of standard input.
+/// Reads a key: a line of standard input.
 fn read_key() -> io::Result<Vec<u8>> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -298,7 +298,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// One found or missing record as JSON.
+/// A found or missing record as JSON.
 #[derive(Serialize)]
 struct AnswerLine<'a> {
     key: &'a str,

@@ -2,7 +2,7 @@
 
 use hush_client::Wanted;
 
-/// What a key asks for; with `index` it is a position.
+/// Returns the target of a key; with `index` the key is a position.
 pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
     if !index {
         return Ok(Wanted::Key(key.to_vec()));

@@ -21,7 +21,7 @@ const LAYOUT: [isize; 13] = [-2, -12, -19, 9, 12, 10, 12, 12, 12, 12, 10, 7, 10]
 const PART: [isize; 6] = [-2, -14, -20, 6, 8, 14];
 const TIMES: [isize; 7] = [-2, -14, 12, 12, 12, 12, 12];
 
-/// What is printed.
+/// The layouts as they are printed.
 pub(super) struct PrintedLayouts<'a> {
     pub(super) records: &'a Records,
     pub(super) wishes: &'a Wishes,

@@ -78,7 +78,7 @@ pub(crate) struct PlanArgs {
     /// Threads of the server; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes: cpu, or cuda, for which times are those that a GPU takes at least.
+    /// Backend that computes: cpu, or cuda, whose times are lower bounds.
     #[arg(long, value_name = "NAME", default_value = "cpu", value_parser = parse_backend)]
     backend: BackendChoice,
 }
@@ -193,11 +193,11 @@ impl PlanArgs {
 pub struct Planned {
     records: Records,
     machine: Arc<Machine>,
-    /// Those of this machine, if it is planned for them.
+    /// The GPUs of this machine, if it is planned for them.
     gpus: Vec<GpuReport>,
     asked: Wishes,
     offers: Vec<Offer>,
-    /// Those that no other is better than in everything.
+    /// The offers that no other is better than in everything.
     best: Vec<Offer>,
     chosen: Option<Offer>,
 }
@@ -213,7 +213,7 @@ impl Planned {
         self.chosen.as_ref()
     }
 
-    /// As `hushdb plan` prints them.
+    /// Returns the offers as `hushdb plan` prints them.
     pub fn text(&self, all: bool) -> String {
         let Self { records, machine, gpus, asked: wishes, chosen, .. } = self;
         let (shown, chosen) = (self.shown(all), chosen.as_ref());

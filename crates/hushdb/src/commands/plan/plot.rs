@@ -35,7 +35,7 @@ const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(225, 225, 225);
 /// Radii of dots, of the least memory and of the most.
 const RADII: (f64, f64) = (5.0, 17.0);
-/// What is left to the right for the names.
+/// The width that is left to the right for the names.
 const LEGEND: u32 = 230;
 
 /// Draws `offers`, of which there are some, to a file whose name ends in .svg or .png.

@@ -15,7 +15,7 @@ const POINTS: usize = 200;
 /// Records that are read between two looks at the progress bar.
 const STEP: usize = 4096;
 
-/// What is planned for.
+/// The records to plan for.
 #[derive(Args)]
 pub(super) struct RecordsArgs {
     /// Records, as `build` takes them: a file, several, a folder of files, or - for standard input.
@@ -44,7 +44,7 @@ pub(super) struct RecordsArgs {
 }
 
 impl RecordsArgs {
-    /// What is known of them, or of those of an input that is given otherwise.
+    /// Returns the facts of the records, or of an input that is given otherwise.
     ///
     /// # Errors
     /// If an input cannot be read, or the description makes no sense.

@@ -11,7 +11,7 @@ const MOST: usize = 24;
 /// The widths of their columns.
 const OFFER: [isize; 11] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 11, 11];
 
-/// What is printed.
+/// The offers as they are printed.
 pub(super) struct PrintedOffers<'a> {
     pub(super) records: &'a Records,
     pub(super) machine: &'a Machine,

@@ -1,4 +1,5 @@
-//! What a server opens before it answers anybody. `config check` opens the same, and closes it.
+//! The preparation of a server: all that it opens before it answers anybody. `config check` opens the same, and
+//! closes it.
 
 use std::{
     error::Error,
@@ -122,7 +123,7 @@ pub(super) async fn front(
     Ok(Front { listeners, config, url, fewer_connections })
 }
 
-/// What --listen speaks, if not plain HTTP.
+/// Returns TLS for --listen; `None` for plain HTTP.
 pub(in crate::commands) fn tls(
     cert: Option<&PathBuf>,
     key: Option<&PathBuf>,
@@ -140,12 +141,12 @@ pub(in crate::commands) fn tls(
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
 }
 
-/// What opens requests that come through a relay.
+/// Returns the gateway, which opens requests that come through a relay.
 fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
     args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
 }
 
-/// Who does what the admin endpoints are asked for.
+/// Returns the operator of the admin endpoints.
 fn operator(
     args: &ServeArgs,
     folders: &Arc<Folders>,
@@ -164,7 +165,8 @@ fn operator(
     Ok(Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources)?)
 }
 
-/// Who may ask, which has to be said of a server that others than this machine reach.
+/// Returns the tokens that callers need. A server that others than this machine reach needs them, or a setting that
+/// opens it.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;
     if args.tokens.is_none() && !args.open && others_reach(address) {
