@@ -38,14 +38,14 @@ const BATCHES_AHEAD: usize = 2;
 /// How often a job whose input is silent looks whether it is cancelled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a job is to make.
+/// The request of a job.
 #[derive(Clone, Debug)]
 pub struct JobRequest {
     /// Where the records come from.
     pub input: Input,
     /// How its rows become records.
     pub ingest: IngestOptions,
-    /// What to do with several records of one key.
+    /// The rule for several records of one key.
     pub on_duplicate: OnDuplicate,
     /// The folder of the table.
     pub out: PathBuf,
@@ -55,7 +55,7 @@ pub struct JobRequest {
     pub options: BuildOptions,
 }
 
-/// What a job has made.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Built {
     /// The header of the table, which is in place.

@@ -40,7 +40,7 @@ use crate::{
     job::{Watched, spool},
 };
 
-/// What is to change.
+/// The request of an update.
 #[derive(Clone, Debug)]
 pub struct ApplyRequest {
     /// Records that are new, or have a new value.
@@ -49,11 +49,11 @@ pub struct ApplyRequest {
     pub delete: Option<Input>,
     /// How rows become records. Of a table by position, the key is the position.
     pub ingest: IngestOptions,
-    /// What to do with several changes of one key.
+    /// The rule for several changes of one key.
     pub on_duplicate: OnDuplicate,
 }
 
-/// What a new base is to be like.
+/// The request of a compaction: the properties of the new base.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompactRequest {
     /// Values up to this length are to have room, although none is as long.
@@ -67,7 +67,7 @@ pub struct CompactRequest {
 /// A new epoch, which is in place.
 #[derive(Debug)]
 pub struct Updated {
-    /// Its header.
+    /// The header of the table.
     pub header: Header,
     /// Whether queries for the epoch before are answered by it.
     pub keeps_geometry: bool,

@@ -25,17 +25,17 @@ impl Cuda {
         Self { device, stages, thresholds, symbols_on_host, fold_kernel, matrices }
     }
 
-    /// The same with other kernels for the stages of trees, for comparison.
+    /// Returns the backend with other kernels for the stages of trees, for comparison.
     pub fn with_stages(self, stages: Stages) -> Self {
         Self { stages, ..self }
     }
 
-    /// The same with thresholds that were measured on such a device.
+    /// Returns the backend with thresholds that were measured on such a device.
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
 
-    /// The same backend with one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
+    /// Returns the backend with one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
     pub fn with_fold_kernel(self, kernel: FoldKernel) -> Self {
         Self { fold_kernel: Some(kernel), ..self }
     }
@@ -45,8 +45,8 @@ impl Cuda {
         self.thresholds
     }
 
-    /// The same whose databases of symbols stay in the host's memory, and are copied to the device for every batch: for those that
-    /// it has no room for.
+    /// Returns a backend whose databases of symbols stay in the host's memory, and are copied to the device for every
+    /// batch: for databases that the device has no room for.
     pub fn with_symbols_on_host(self) -> Self {
         Self { symbols_on_host: true, ..self }
     }

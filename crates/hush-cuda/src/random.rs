@@ -47,7 +47,7 @@ impl Cuda {
         self.random_residues(ring.context().kept().moduli(), tiling, seed)
     }
 
-    /// The same for any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
+    /// Returns random residues modulo any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
     pub fn random_residues(
         &self,
         moduli: &[Modulus],

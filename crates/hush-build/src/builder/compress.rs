@@ -17,7 +17,7 @@ const DICTIONARIES: u64 = 32;
 /// Values that show what is to be expected.
 const SAMPLE: usize = 4096;
 
-/// What is laid out: the records as they are, or compressed, and the plan of their table.
+/// The records that are laid out, as they are or compressed, and the plan of their table.
 pub(super) struct Stored {
     /// With their dictionary.
     pub(super) compressed: Option<(SpooledRecords, Vec<u8>)>,
@@ -110,7 +110,7 @@ fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool
     Ok(after as f64 <= WORTH * before as f64)
 }
 
-/// What the descriptor says of it.
+/// Returns the descriptor's entry for the compression.
 pub(super) fn described(records: &SpooledRecords, dictionary: BlobRef) -> Compression {
     let max_value_bytes = records.max_value_len() as u32;
     Compression { codec: Codec::Zstd, dictionary, max_value_bytes }

@@ -118,7 +118,7 @@ pub enum BuildError {
     Cancelled(#[from] Cancelled),
 }
 
-/// What a table needs and the machine does not have.
+/// A need of the table that the machine cannot meet.
 #[derive(Debug, Error)]
 #[error(
     "the table takes {} of {what}, {} are free: {why}; {}",

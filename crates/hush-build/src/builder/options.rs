@@ -1,4 +1,4 @@
-//! What a build can be told.
+//! The options of a build.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -44,7 +44,7 @@ pub struct BuildOptions {
     pub force_size: bool,
     /// How the table is signed, if it is.
     pub signing: Option<Signing>,
-    /// What the planner is to choose by; with a protocol and without any of these, nothing is planned.
+    /// The wishes that the planner chooses by; with a protocol and without any of these, nothing is planned.
     pub wishes: Option<Wishes>,
     /// The machine that it plans for; `None` is [`Machine::reference`].
     pub machine: Option<Arc<Machine>>,
@@ -79,7 +79,7 @@ pub const DEFAULT_TIERS: usize = 4;
 pub struct Previous {
     /// Whether its geometry is kept, if the records fit it.
     pub keeps_geometry: bool,
-    /// What it is.
+    /// The descriptor of the table.
     pub descriptor: Descriptor,
     /// The changes that the other one begins with.
     pub changes: Changes,
@@ -92,7 +92,8 @@ impl fmt::Debug for Previous {
     }
 }
 
-/// Of a table that says nothing of it: one change for so many records, and at least so many.
+/// The records for each change that a table has room for, if nothing is specified; the next constant is the least
+/// room.
 const RECORDS_A_CHANGE: usize = 100;
 const LEAST_ROOM: usize = 1000;
 
@@ -118,7 +119,7 @@ impl ChangeRoom {
 /// Into how many segments the bytes of values go, by their place: longer values have bytes in more of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tiers {
-    /// As many as are cheapest, at most so many.
+    /// The number of tiers is the cheapest, up to this one.
     AtMost(usize),
     /// So many, which end at these lengths, ascending.
     Ends(Vec<usize>),
@@ -127,11 +128,11 @@ pub enum Tiers {
 /// Whether values are compressed, each by itself, with a dictionary that clients download once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compress {
-    /// They are not.
+    /// Values are not compressed.
     None,
     /// If that saves a quarter of what a server keeps, of a table that is many times as long as the dictionary.
     Auto,
-    /// They are.
+    /// Values are compressed with zstd.
     Zstd,
 }
 
@@ -199,7 +200,7 @@ pub(super) struct Scheme {
 }
 
 impl Scheme {
-    /// That of a table that is there.
+    /// Returns the options of a table that is there.
     pub(super) fn of(descriptor: &Descriptor) -> Self {
         let columns = descriptor.protocol.page().has_columns().then_some(descriptor.columns);
         let form = Some(descriptor.form);

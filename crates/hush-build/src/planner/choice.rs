@@ -72,7 +72,7 @@ fn ranked(
     Ok(met)
 }
 
-/// What counts of a table, in a line.
+/// Returns the facts of a table that count for the choice, in a line.
 fn described(offer: &Offer, wishes: &Wishes) -> String {
     let bytes = |bytes: u64| Bytes(bytes as usize);
     let mut text = format!(

@@ -40,7 +40,7 @@ impl Wishes {
             + seconds(offer.bytes_down as f64 + setup_down, self.network.down)
     }
 
-    /// What a million look-ups cost, on a machine of so many threads.
+    /// Returns the cost of a million look-ups, on a machine of `threads` threads.
     pub fn cost(&self, offer: &Offer, threads: usize) -> f64 {
         let core_hours = threads as f64 / offer.queries_per_second / 3600.0;
         let gigabytes = offer.bytes(self.clients.lookups) / 1e9;

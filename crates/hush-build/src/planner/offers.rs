@@ -53,13 +53,13 @@ pub struct Offer {
     pub seconds: f64,
     /// Look-ups a second at the best batch.
     pub queries_per_second: f64,
-    /// That batch.
+    /// The batch of these times.
     pub batch: usize,
     /// Security of the parameter set, in bits.
     pub security_bits: f64,
     /// log2 of the probability that an honest answer decodes wrongly.
     pub failure_log2: f64,
-    /// What a server can link to each other.
+    /// The data that a server can link.
     pub linkable: Linkable,
 }
 
@@ -75,7 +75,7 @@ pub struct Geometry {
     pub slot_bytes: usize,
 }
 
-/// What a server can link to each other, beyond what the network tells it.
+/// The data that a server can link, beyond what the network tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -87,15 +87,15 @@ pub enum Linkable {
 }
 
 impl Offer {
-    /// What a table costs that is there.
+    /// Returns the offer for an existing table.
     ///
     /// # Errors
-    /// [`ProtocolError`] if its description is none.
+    /// [`ProtocolError`] if its description is invalid.
     pub fn of(table: &Descriptor, machine: &Machine, clients: Clients) -> Result<Self, ProtocolError> {
         Ok(Self::new(&table.params()?, &table.tier_ends(), machine, clients))
     }
 
-    /// What `table` costs, whose tiers end at `ends`.
+    /// Creates the offer for `table`, whose tiers end at `ends`.
     pub(super) fn new(table: &TableParams, ends: &[usize], machine: &Machine, clients: Clients) -> Self {
         let facts = table.facts();
         let most = host_batch(table);
@@ -160,7 +160,7 @@ impl Offer {
         options
     }
 
-    /// What is to be small, of everything that counts.
+    /// Returns everything that counts and should be small.
     fn costs(&self) -> [f64; 7] {
         [
             self.bytes_up as f64,
@@ -180,7 +180,7 @@ impl Offer {
     }
 }
 
-/// What is offered, without what is dominated.
+/// Returns the offers that no other dominates.
 pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
     let is_best = |offer: &&Offer| !offers.iter().any(|other| offer.is_dominated_by(other));
     let mut best: Vec<Offer> = offers.iter().filter(is_best).cloned().collect();

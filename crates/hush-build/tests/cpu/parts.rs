@@ -54,7 +54,7 @@ fn parts_answer_as_the_whole_table_does() {
     }
 }
 
-/// What a part sends is what its page says without it, and a few bytes that say what it is.
+/// Checks that a part sends as much as its page says, and a few bytes that identify it.
 fn replies_are_as_long_as_pages_say(head: &Arc<dyn Engine>, workers: &Here, weights: &[u32], queries: usize) {
     let descriptor = Descriptor::from_json(&head.served().descriptor_json).unwrap();
     let table = descriptor.params().unwrap();

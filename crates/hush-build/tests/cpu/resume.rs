@@ -38,11 +38,11 @@ const COLPACK: Wanted = Wanted {
     room: None,
 };
 
-/// The same under the small parameter set.
+/// A table of [`COLPACK`] under the small parameter set.
 const SMALL: Wanted = Wanted { preset: Some("INSECURE_COLPACK_N256"), ..COLPACK };
 
 impl Folder {
-    /// What a build leaves that is killed.
+    /// Returns the folder that a killed build leaves.
     fn partial(&self) -> PathBuf {
         self.dir.path().join(".table.hush-partial")
     }
@@ -52,7 +52,7 @@ impl Folder {
         self.killed_in(threads, 1, stage, units)
     }
 
-    /// The same where `stage` was begun for the `time`th time.
+    /// Kills a build where `stage` begins for the `time`th time.
     fn killed_in(&self, threads: usize, time: usize, stage: &'static str, units: u64) -> Self {
         let left = Self::new(self.wanted);
         let (from, copy) = (self.partial(), left.partial());

@@ -17,10 +17,10 @@ use crate::tables::{Folder, Wanted, on_cpu};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) protocol: Protocol,
-    /// Of a record.
+    /// The bytes of a record.
     bytes: usize,
     blocks: usize,
-    /// Of the hint, at N = 256.
+    /// The plaintexts of the hint, at N = 256.
     plaintexts: usize,
 }
 
@@ -98,7 +98,7 @@ fn the_shapes_are_those_that_are_built() {
     }
 }
 
-/// What the shapes by evaluation keys are there for.
+/// Checks the purpose of the shapes by evaluation keys.
 #[test]
 fn they_cover_the_corners_of_tiles() {
     let [narrow, lanes, digits] = [2, 4, 7].map(|index| SHAPES[index].params());
@@ -113,8 +113,8 @@ fn they_cover_the_corners_of_tiles() {
     assert_eq!((tiling.tiles(), tiling.tile_columns(1)), (2, 16..17));
 }
 
-/// What those by the keys of a query are there for: as many plaintexts are made at a time as there are threads, and 3 divide none
-/// of their numbers.
+/// Checks the purpose of the shapes by keys of the query: as many plaintexts are made at a time as there are threads,
+/// and 3 divides none of their numbers.
 #[test]
 fn they_cover_the_corners_of_chains() {
     let mut off_boundary = 0;

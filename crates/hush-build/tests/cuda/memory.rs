@@ -1,4 +1,4 @@
-//! What the memory plan promises is kept.
+//! Tests that the promises of the memory plan are kept.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ pub(crate) struct Here {
     pub(crate) parts: Vec<Arc<dyn PartEngine>>,
     pub(crate) gone: AtomicBool,
     pub(crate) batches: AtomicUsize,
-    /// What is done to the reply of the last part.
+    /// The change to the reply of the last part.
     pub(crate) spoil: Mutex<Option<Spoil>>,
     /// Bytes of every part's last reply.
     pub(crate) replied: Mutex<Vec<usize>>,

@@ -28,7 +28,7 @@ HUSH_DEVICE void mbarrier_init_fence() {
 #endif
 }
 
-// One arrival that also makes the phase wait for `bytes` bytes of bulk copies.
+// Arrives once, and makes the phase wait for `bytes` bytes of bulk copies, too.
 HUSH_DEVICE void mbarrier_expect(uint64_t* barrier, uint32_t bytes) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)

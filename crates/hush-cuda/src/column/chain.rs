@@ -1,4 +1,4 @@
-//! What packing and folding need of the hint's chain, made once.
+//! The hint's chain as packing and folding need it, made once.
 
 use hush_he::params::RingParams;
 use hush_math::ring::Ring;
@@ -57,7 +57,7 @@ impl CudaChain {
         &self.shape
     }
 
-    /// The same for kernels.
+    /// Returns the rows for kernels.
     pub(super) fn rows(&self) -> &PackColumns {
         &self.rows
     }

@@ -40,8 +40,8 @@ pub(super) fn chain_batch(device: &Device) -> usize {
     fit.clamp(1, most_at_once(device))
 }
 
-/// As many hints as have a multiprocessor for each of their two chains. More would wait: one chain keeps the multiplier of a
-/// multiprocessor busy for much of the time. (Not measured.)
+/// Returns the number of hints that have a multiprocessor for each of their two chains. More would wait: one chain
+/// keeps the multiplier of a multiprocessor busy for much of the time. (Not measured.)
 pub(super) fn most_at_once(device: &Device) -> usize {
     device.info().multiprocessors.div_ceil(2) as usize
 }

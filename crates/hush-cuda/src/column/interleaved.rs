@@ -12,7 +12,7 @@ mod tests {
 
     use super::*;
 
-    /// What keeps `chain_switch` from bank conflicts: the slots of a warp have their words in different banks.
+    /// Checks that `chain_switch` has no bank conflicts: the slots of a warp have their words in different banks.
     #[test]
     fn slots_of_a_warp_have_different_banks() {
         let orbits = Orbits::new(2048, ROTATION);

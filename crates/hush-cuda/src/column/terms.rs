@@ -38,7 +38,7 @@ pub(super) fn transform(
     Ok(transform_from(device, ring, polys, &passes, units)?)
 }
 
-/// The same, of words that are lifted first.
+/// Lifts the words, then transforms them.
 pub(super) fn lift_and_transform(
     device: &Device,
     ring: &RingTables,
@@ -78,7 +78,7 @@ fn transform_from(
     Ok(polys)
 }
 
-/// As `TermsPass` in `kernels/power_terms.cu`.
+/// The struct `TermsPass` of `kernels/power_terms.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Immutable, IntoBytes)]
 struct TermsPass {

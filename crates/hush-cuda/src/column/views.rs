@@ -6,7 +6,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::ring::{MAX_LIMBS, montgomery_form};
 
-/// As `FractionLift` in `kernels/lift_fraction.cuh`.
+/// The struct `FractionLift` of `kernels/lift_fraction.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(super) struct FractionLift {
@@ -31,7 +31,7 @@ impl FractionLift {
     }
 }
 
-/// As `EntryJoin` in `kernels/chain_matrix.cu`.
+/// The struct `EntryJoin` of `kernels/chain_matrix.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(super) struct EntryJoin {

@@ -83,7 +83,7 @@ unsafe impl Send for Gpu {}
 // SAFETY: as above; what is ours is behind locks.
 unsafe impl Sync for Gpu {}
 
-/// What the GPUs say of themselves.
+/// Returns the facts that the GPUs report.
 pub(super) fn list() -> Result<Vec<DeviceInfo>, CudaError> {
     start()?;
     (0..count()?).map(|ordinal| describe(handle(ordinal)?)).collect()

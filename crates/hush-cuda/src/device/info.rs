@@ -1,4 +1,4 @@
-//! What a device says of itself.
+//! The facts that a device reports.
 
 /// Bytes of shared memory that a block may have on any GPU: those of Ada, and of later ones for desks.
 pub const LEAST_SHARED: usize = 99 << 10;

@@ -29,12 +29,12 @@ impl Launch {
         Self { grid, block: threads, shared: 0 }
     }
 
-    /// As many blocks of `threads` threads as `items` items need, a thread each.
+    /// Returns as many blocks of `threads` threads as `items` items need, a thread each.
     pub fn cover(items: usize, threads: u32) -> Self {
         Self::new(items.div_ceil(threads as usize) as u32, threads)
     }
 
-    /// The same with `bytes` bytes of dynamic shared memory a block.
+    /// Returns the launch with `bytes` bytes of dynamic shared memory a block.
     pub fn shared(self, bytes: usize) -> Self {
         Self { shared: bytes as u32, ..self }
     }
@@ -55,7 +55,7 @@ pub enum Arg<'a> {
     View(&'a [u8], Memory),
 }
 
-/// Whose memory an argument points to.
+/// The device whose memory an argument points to.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory(pub(super) DeviceId);
 

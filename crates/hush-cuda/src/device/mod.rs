@@ -103,7 +103,7 @@ impl Device {
         }
     }
 
-    /// What the GPUs of this machine say of themselves, in the driver's order; those that cannot be used too.
+    /// Returns the facts that the GPUs of this machine report, in the driver's order; GPUs that cannot be used too.
     ///
     /// # Errors
     /// [`CudaError`] if there is no driver, or the program has no GPU support.
@@ -194,7 +194,7 @@ impl Device {
         self.health.lost()
     }
 
-    /// What it says of itself.
+    /// Returns the facts that the device reports.
     pub fn info(&self) -> &DeviceInfo {
         self.runtime.info()
     }
@@ -244,7 +244,7 @@ impl Device {
         self.address_for("a table of addresses", slice)
     }
 
-    /// The same for `call`.
+    /// Returns the address for `call`.
     fn address_for<T: Word>(&self, call: &str, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         if slice.device() == self.pool.device() {
             return Ok(slice.address());
@@ -289,7 +289,7 @@ impl Device {
         Ok(host)
     }
 
-    /// The same, to memory of the same length.
+    /// Downloads to memory of the same length.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -306,7 +306,7 @@ impl Device {
         })
     }
 
-    /// The same as `rows` rows of one length, each in memory of its own.
+    /// Downloads `rows` rows of one length, each into memory of its own.
     ///
     /// # Panics
     /// If they are not of one length.
@@ -414,7 +414,7 @@ impl Device {
         self.launch_by(Runtime::launch, kernel, launch, args)
     }
 
-    /// The same by one of the runtime's ways.
+    /// Launches by one of the runtime's ways.
     fn launch_by(
         &self,
         by: impl Fn(&Runtime, &'static str, Launch, &[Arg<'_>]) -> Result<(), CudaError>,

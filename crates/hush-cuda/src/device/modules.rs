@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// What a module is compiled for.
+/// The target that a module is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     /// Text (PTX) that the driver compiles, for every GPU of compute capability 8.0 or later.

@@ -121,7 +121,7 @@ fn prepare_plain(
     Ok(prepared)
 }
 
-/// As `kernels/negacyclic.cu` has it.
+/// The struct of `kernels/negacyclic.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct RingBlocks {

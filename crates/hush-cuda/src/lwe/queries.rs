@@ -35,7 +35,7 @@ pub(super) struct WordView<'a> {
     pub(super) columns: usize,
 }
 
-/// As `kernels/split_queries.cu` has it.
+/// The struct of `kernels/split_queries.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct WordShape {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hush_ops::{OpsError, pack_shape::PackShape};
 use zerocopy::{Immutable, IntoBytes};
 
-/// As `PackColumns` of `kernels/pack.cuh`.
+/// The struct `PackColumns` of `kernels/pack.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub(crate) struct PackColumns {

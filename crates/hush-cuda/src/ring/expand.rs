@@ -28,11 +28,11 @@ const TREE_BYTES: usize = 2 << 30;
 
 /// The kernels of a whole level.
 const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11", "expand_stage_12"];
-/// Those of the last level, where a prime is dropped.
+/// The kernels of the last level, where a prime is dropped.
 const LEAVES: [&str; 4] = ["expand_leaves_6", "expand_leaves_8", "expand_leaves_11", "expand_leaves_12"];
 
-/// As [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit the memory
-/// that is set aside for them.
+/// Runs [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit
+/// the memory that is set aside for them.
 pub(super) fn expand(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -86,13 +86,13 @@ struct Level<'a> {
     needed: usize,
 }
 
-/// What a tree ends in.
+/// The leaves of a tree.
 struct Leaves {
     /// The wanted leaves from `first` on, `[query][leaf][a, b][limb][slot]` modulo Q_e.
     words: Buffer<u32>,
     /// 0, or the number of selectors if these are in the results.
     first: usize,
-    /// What the queries become.
+    /// The expanded queries.
     results: Vec<Expanded<Buffer<u32>>>,
 }
 
@@ -158,7 +158,7 @@ impl Expansion<'_> {
         Ok(children)
     }
 
-    /// The same by one kernel.
+    /// Runs a level by one kernel.
     fn whole_level(
         &self,
         level: &Level<'_>,
@@ -173,7 +173,7 @@ impl Expansion<'_> {
         Ok(children)
     }
 
-    /// The same of the last level, with selectors modulo Q_1.
+    /// Runs the last level by one kernel, with selectors modulo Q_1.
     fn last_level(
         &self,
         level: &Level<'_>,

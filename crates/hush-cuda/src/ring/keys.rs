@@ -1,4 +1,4 @@
-//! One client's evaluation keys on the device.
+//! A client's evaluation keys on the device.
 
 use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext},

@@ -55,7 +55,7 @@ pub fn lift_plaintexts(
     device.launch(kernel, launch, &[to.into(), symbols.into(), Arg::of(&lift), ring.view()])
 }
 
-/// As [`hush_ops::contract::RingOps::ntt_db`].
+/// Runs [`hush_ops::contract::RingOps::ntt_db`].
 pub(super) fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
     let (device, kept) = (cuda.device(), ring.kept());
     let lift = Lift::symbols(ring.context().params().plaintext_bits());

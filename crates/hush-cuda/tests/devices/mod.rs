@@ -10,7 +10,7 @@ const REQUIRE: &str = "HUSH_REQUIRE_CUDA";
 /// An earlier GPU.
 const AMPERE: Emulation = Emulation { capability: (8, 0), multiprocessors: 2, seed: 0, pooled: false };
 
-/// One whose blocks have less shared memory than those of any other.
+/// A device whose blocks have less shared memory than those of any other.
 const ADA: Emulation = Emulation { capability: (8, 9), ..AMPERE };
 
 /// A Hopper GPU: in order, or in disorder if `seed` is not 0.
@@ -38,7 +38,7 @@ pub(crate) fn emulated() -> Vec<Device> {
     [hopper(0), ADA].map(Device::emulated).into()
 }
 
-/// The same, and the GPU.
+/// Returns the orderly devices, and the GPU.
 pub(crate) fn orderly() -> Vec<Device> {
     gpu_or([hopper(0), ADA])
 }
@@ -53,7 +53,7 @@ pub(crate) fn little_shared() -> Device {
     Device::emulated(ADA)
 }
 
-/// One emulated Hopper GPU, for tests that have much to compute, and the GPU.
+/// Returns one emulated Hopper GPU, for tests that have much to compute, and the GPU.
 pub(crate) fn one_and_gpu(seed: u64) -> Vec<Device> {
     gpu_or([hopper(seed)])
 }
@@ -71,7 +71,7 @@ pub(crate) fn pairs() -> Vec<[Device; 2]> {
     emulated.into_iter().chain(gpus).collect()
 }
 
-/// What the sanitizers run on: emulated devices of each kind, in order and in disorder.
+/// Returns the devices that the sanitizers run on: emulated devices of each kind, in order and in disorder.
 pub(crate) fn small() -> Vec<Device> {
     [hopper(0), hopper(7), AMPERE, Emulation { seed: 8, ..ADA }].map(Device::emulated).into()
 }

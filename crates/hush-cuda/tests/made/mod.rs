@@ -1,4 +1,4 @@
-//! What is made of the hint of a database when a table is built, made of the whole hint at once.
+//! The products of a database's hint when a table is built, made of the whole hint at once.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use hush_protocol::facts::{
 /// A file by name.
 pub(crate) type File = (&'static str, DbBytes);
 
-/// Its bytes.
+/// Returns the bytes of a file.
 pub(crate) fn bytes(file: &DbBytes) -> &[u8] {
     (**file).as_ref()
 }

@@ -35,7 +35,7 @@ use hush_testkit::conformance::{Residues, RingCase, RingShape, TfheCase, TfheSha
 
 const FITS: &str = "the shapes fit";
 
-/// One emulated backend, and that of the GPU, by operations and by whole stages.
+/// Returns one emulated backend, and that of the GPU, by operations and by whole stages.
 fn backends(seed: u64) -> impl Iterator<Item = Cuda> {
     one_and_gpu(seed).into_iter().flat_map(by_stages)
 }
@@ -107,7 +107,7 @@ fn symbols_are_folded_some_columns_at_a_time() {
     }
 }
 
-/// One to four primes, gadgets of one digit to ten, with and without a prime that is dropped.
+/// Checks one to four primes, gadgets of one digit to ten, with and without a prime that is dropped.
 #[test]
 fn sets_in_use_are_computed_too() {
     for params in [
@@ -235,7 +235,8 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
     }
 }
 
-/// What the sanitizers run: the steps of sets with and without a prime that is dropped, with gadgets of several digits.
+/// Runs under the sanitizers: the steps of sets with and without a prime that is dropped, with gadgets of several
+/// digits.
 #[test]
 fn small_steps_over_rings() {
     let sets = [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring()];

@@ -8,7 +8,7 @@ use hush_ops::contract::LweQueries;
 
 /// Bytes of the table on a GPU, or half of its memory.
 const BYTES: usize = 18 << 30;
-/// The same in the emulator, for which that would be too much.
+/// The bytes in the emulator, for which [`BYTES`] would be too much.
 const EMULATED_BYTES: usize = 1 << 20;
 /// Rows that are computed by hand, between the first and the last.
 const ROWS_BY_HAND: usize = 16;

@@ -162,7 +162,7 @@ fn accumulators_wrap() {
     }
 }
 
-/// What the sanitizers run: every kernel over two row blocks and three k tiles, and both structures of hints.
+/// Runs under the sanitizers: every kernel over two row blocks and three k tiles, and both structures of hints.
 #[test]
 fn small_lwe_steps() {
     let (rows, cols) = (400, 300);

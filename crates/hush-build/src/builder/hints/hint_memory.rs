@@ -14,7 +14,7 @@ use super::hint::STEP_ROWS;
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
 
-/// What is taken while a hint is computed, and what comes of it.
+/// Returns the memory that computing a hint takes, with its product.
 pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
     let db = Tiling::new(hint.rows, hint.matrix.cols());
     let mut parts = vec![

@@ -1,4 +1,4 @@
-//! What pack columns do to noise, checked as they are made.
+//! The noise of pack columns, checked as they are made.
 
 use hush_he::params::RingParams;
 use hush_ops::contract::{BALANCED_HALVES, PACK_BYTES};

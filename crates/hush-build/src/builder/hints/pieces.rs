@@ -23,7 +23,7 @@ const TASKS: usize = 4;
 /// Bytes that a task brings at most, unless one piece is longer.
 const TASK_BYTES: usize = 64 << 20;
 
-/// What comes of a stage, and where it goes. From any thread.
+/// The product of a stage, with its destination. Used from any thread.
 pub(in crate::builder) trait Pieces: Sync {
     /// How many there are.
     fn count(&self) -> usize;
@@ -37,7 +37,7 @@ pub(in crate::builder) trait Pieces: Sync {
     fn read(&self, piece: usize, take: &mut dyn FnMut(&[u8]));
 }
 
-/// What computes pieces.
+/// A worker that computes pieces.
 pub(in crate::builder) trait Worker: Sync {
     /// Pieces that are computed at once.
     fn at_once(&self) -> usize {
@@ -53,7 +53,7 @@ pub(in crate::builder) trait Worker: Sync {
     fn contents(&self, pieces: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError>;
 }
 
-/// What a stage is given: where it writes, the threads for what is done on the host, and who else computes.
+/// The context of a stage: where it writes, the threads for what is done on the host, and who else computes.
 #[derive(Clone, Copy)]
 pub(in crate::builder) struct StageContext<'a> {
     pub(in crate::builder) writer: &'a SegmentWriter<'a>,
@@ -64,11 +64,11 @@ pub(in crate::builder) struct StageContext<'a> {
 
 /// All pieces of what is made of a hint.
 pub(in crate::builder) struct Stage<'a> {
-    /// What is done, and the units of its progress.
+    /// The name of the stage, and the units of its progress.
     pub(in crate::builder) name: (&'static str, &'static str),
     pub(in crate::builder) context: StageContext<'a>,
     pub(in crate::builder) pieces: &'a dyn Pieces,
-    /// None if a build that is killed does all of it again.
+    /// The journal; `None` if a build that is killed does all of the stage again.
     pub(in crate::builder) journal: Option<Journal>,
     /// Whether it is the hint of which a second database is made.
     pub(in crate::builder) is_first: bool,

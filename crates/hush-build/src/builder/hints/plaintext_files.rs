@@ -83,7 +83,7 @@ impl Pieces for PlaintextFiles<'_> {
     }
 }
 
-/// What the files hold of a plaintext: its rows of pack columns, digit and mask.
+/// Returns the content of the files for a plaintext: its rows of pack columns, digit and mask.
 pub(in crate::builder) fn content(chained: ChainedHint) -> Vec<u8> {
     let ChainedHint { columns: mut content, digit, mask } = chained;
     content.extend(digit.iter().chain(&mask).flat_map(|word| word.to_le_bytes()));

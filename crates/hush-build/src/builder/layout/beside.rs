@@ -23,11 +23,11 @@ const LANE_SEEDS: u8 = 24;
 
 /// Keys as those of a base.
 pub(in crate::builder) struct Beside<'a> {
-    /// Of all keys that may be in a segment.
+    /// The digest of each key that may be in a segment.
     pub(in crate::builder) digest: &'a Digest<'a>,
-    /// Of the base.
+    /// The block map of the base.
     pub(in crate::builder) block_map: &'a BlockMap,
-    /// Of the base.
+    /// The filter of the base.
     pub(in crate::builder) filter: FilterKind,
     /// The base.
     pub(in crate::builder) base: &'a Facts,
@@ -50,7 +50,7 @@ impl PlacedKeys {
         self.by_entry.iter().map(Vec::len).sum()
     }
 
-    /// What a descriptor says of the segment; its database and what comes of it are to come.
+    /// Returns the descriptor's entry for the segment; its database and what follows from it are to come.
     pub(in crate::builder) fn segment(self, role: Role, records: u64) -> Segment {
         let SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries } = self.shape;
         Segment {

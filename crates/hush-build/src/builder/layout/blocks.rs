@@ -48,7 +48,7 @@ pub(in crate::builder) type Digest<'a> = dyn Fn(u32) -> KeyDigest + Sync + 'a;
 /// Writes the slot of a key, whose digest it gets.
 pub(in crate::builder) type Encode<'a> = dyn Fn(u32, &KeyDigest, &mut [u8]) + Sync + 'a;
 
-/// What solves the filter of a block.
+/// The solver of a block's filter.
 pub(in crate::builder) enum Solver<'a> {
     /// In the base: a seed is found for each block, unless they are given.
     Base { filter: FilterParams, seeds: Option<&'a [u8]> },

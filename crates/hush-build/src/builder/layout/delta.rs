@@ -63,7 +63,7 @@ pub(in crate::builder) fn shapes(
 
 /// Changes beside a base, of which `seed`, `block_map` and `filter` are.
 pub(in crate::builder) struct ChangeLayout<'a> {
-    /// Their values as they are in slots.
+    /// The values of the changes as they are in slots.
     pub(in crate::builder) changes: &'a Changes,
     pub(in crate::builder) room: usize,
     pub(in crate::builder) seed: &'a [u8; 32],

@@ -17,7 +17,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Those of some records, of which there are some.
+    /// Returns the lengths of some records, at least one.
     pub(in crate::builder) fn of(records: &SpooledRecords) -> Self {
         Self::count(records.value_lens().map(|length| length as usize))
     }

@@ -1,4 +1,4 @@
-//! What a table of some records is to be: its length tiers, and the shapes of their segments.
+//! The plan of a table: its length tiers, and the shapes of their segments.
 //!
 //! ```text
 //!               ├── base ──┤├─── tier 2 ───┤├──────── tier 3 ────────┤
@@ -25,13 +25,13 @@ use hush_store::snapshot::Choice;
 use super::segment_shapes::{SegmentShapes, cost, fullest, wide_bases};
 use crate::builder::{BuildError, BuildOptions, Lengths, layout::delta, options::Scheme};
 
-/// What a table is to be.
+/// The plan of a table.
 pub(crate) struct Plan {
     /// Whether records have keys of their own.
     pub(in crate::builder) by_key: bool,
     /// The filter, if records are found by it.
     pub(in crate::builder) filter: FilterKind,
-    /// What is in a slot of the base.
+    /// The format of a slot of the base.
     pub(in crate::builder) slot: SlotFormat,
     /// Protocol and parameter set.
     pub(in crate::builder) scheme: Scheme,
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     pub(crate) choice: Option<Choice>,
 }
 
-/// What is to stay of a table, so that queries of it can be answered.
+/// The geometry of a table that has to stay, so that queries of it can be answered.
 pub(in crate::builder) struct KeptGeometry {
     /// The base alone.
     pub(in crate::builder) base: TableParams,
@@ -207,7 +207,7 @@ impl Plan {
         self.by_key || self.has_segments()
     }
 
-    /// What a look-up of all segments costs.
+    /// Returns the cost of a look-up of all segments.
     pub(in crate::builder) fn cost(&self) -> f64 {
         self.params.segments().iter().map(cost).sum()
     }

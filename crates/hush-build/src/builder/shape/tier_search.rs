@@ -18,7 +18,7 @@ const EVEN: f64 = 1.02;
 /// Coefficients of a plaintext, of which slots that fill it leave none: a multiple of every ring's degree or a fraction of it.
 const PLANE: usize = 2048;
 
-/// What tiers have to save of the cost of one, to be worth another filter and more files.
+/// The largest share of the cost of one tier that several may have, to be worth another filter and more files.
 const WORTH: f64 = 0.9;
 
 /// The search for the cheapest tiers.
@@ -154,7 +154,7 @@ impl<'a> TierSearch<'a> {
         best
     }
 
-    /// What a tier costs.
+    /// Returns the cost of a tier.
     fn tier(&self, beside: &SegmentShapes<'_>, from: usize, to: usize) -> Option<f64> {
         let records = self.lengths.longer_than(from);
         let fullest = |entries| fullest(records, entries);

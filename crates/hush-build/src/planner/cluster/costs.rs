@@ -1,4 +1,4 @@
-//! What a part of a table takes of a machine, and what the head does: memory, and seconds of a batch.
+//! The costs of a part of a table on a machine, and of the head: memory, and seconds of a batch.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub fn part_bytes(table: &TableParams, weights: &[u32], clients: usize, batch: u
     costs.shares(weights).iter().map(|units| costs.part_bytes(&costs.part(units), batch)).collect()
 }
 
-/// What a table in parts is, whatever its parts.
+/// The costs of a table in parts, whatever its parts.
 pub(super) struct TableCosts<'a> {
     table: &'a TableParams,
     profile: &'a Machine,
@@ -43,7 +43,7 @@ pub(super) struct PartCosts {
     pub(super) partial_bytes: u64,
 }
 
-/// What finishes.
+/// The costs of the head.
 pub(super) struct HeadCosts {
     held: u64,
     paths: Vec<Vec<Step>>,
@@ -78,7 +78,7 @@ impl<'a> TableCosts<'a> {
         shares(weights, &self.table.scanned())
     }
 
-    /// What the units of every segment take.
+    /// Returns the costs of a part with these units of every segment.
     pub(super) fn part(&self, units: &[Range<usize>]) -> PartCosts {
         let own = self.table.segments().iter().zip(units).filter(|(_, units)| !units.is_empty());
         let facts: Vec<_> = own.map(|(segment, units)| segment.part(units)).collect();
@@ -89,7 +89,7 @@ impl<'a> TableCosts<'a> {
         }
     }
 
-    /// What finishes the answers of parts of these weights.
+    /// Returns the costs of the head, for parts of these weights.
     pub(super) fn head(&self, weights: &[u32]) -> HeadCosts {
         let mut head = HeadCosts { held: 0, paths: Vec::new(), partial_bytes: 0 };
         let shares = self.shares(weights);
@@ -117,7 +117,7 @@ impl<'a> TableCosts<'a> {
         self.bytes(part.held, &part.paths, messages, batch)
     }
 
-    /// The same of a head.
+    /// Returns the memory of a head for a batch.
     pub(super) fn head_bytes(&self, head: &HeadCosts, batch: usize) -> u64 {
         let messages = batch as u64 * (3 * self.query_bytes() + COPIES * head.partial_bytes);
         self.bytes(head.held, &head.paths, messages, batch)

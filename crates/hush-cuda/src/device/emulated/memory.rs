@@ -13,7 +13,7 @@ use super::super::{Arg, CudaError};
 
 /// Alignment of what is allocated, as on a GPU.
 const ALIGNMENT: usize = 256;
-/// What memory is filled with before its first use.
+/// The byte that fills memory before its first use.
 const POISON: u8 = 0xcd;
 const ADDRESS: usize = size_of::<u64>();
 

@@ -17,7 +17,7 @@ mod memory;
 /// Bytes of device memory that the emulator pretends to have, unless told.
 pub(super) const MEMORY_BYTES: usize = 4 << 30;
 
-/// What is emulated.
+/// The properties of the emulated device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emulation {
     /// Compute capability: `(9, 0)` for Hopper, whose kernels run then, or an earlier one.
@@ -38,7 +38,7 @@ impl Default for Emulation {
     }
 }
 
-/// As the C++ side has it.
+/// The struct `HushEmulation` of the C++ side.
 #[repr(C)]
 struct HushEmulation {
     capability_major: u32,

@@ -92,7 +92,8 @@ impl<T: Word> Slice<'_, T> {
         self.device
     }
 
-    /// Its address on the device. Whoever gives it to a kernel otherwise than as an argument asks [`Device::address`], which knows
+    /// Returns the buffer's address on the device. Code that gives it to a kernel otherwise than as an argument asks
+    /// [`Device::address`], which knows the device of the buffer.
     /// whose it is.
     ///
     /// [`Device::address`]: crate::device::Device::address
@@ -131,7 +132,7 @@ impl<T: Word> Slice<'_, T> {
 }
 
 impl<'a> Slice<'a, u8> {
-    /// The same bytes as words.
+    /// Returns the bytes as words.
     ///
     /// # Panics
     /// If they are not whole words.

@@ -205,7 +205,7 @@ fn copy_beside(side: &mut Side<'_>, from: &Buffer<u32>, to: &Buffer<u32>) {
         .expect("it is queued");
 }
 
-/// The same in the device's order, and what it copied.
+/// Copies in the device's order, and returns the copy.
 fn copied(device: &Device, from: &Buffer<u32>) -> Vec<u32> {
     let to = device.alloc::<u32>(COPIED).expect("there is room");
     device.copy(&from.slice(..), &to.slice(..)).expect("the lengths are equal");

@@ -30,7 +30,7 @@ pub struct CudaNttDb {
     words: Buffer<u32>,
 }
 
-/// As `NttTiles` of `kernels/ntt_tiles.cuh`.
+/// The struct `NttTiles` of `kernels/ntt_tiles.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(in crate::ring) struct NttTiles {
@@ -156,12 +156,12 @@ impl CudaNttDb {
         self.tiling.rows().div_ceil(TILE_ROWS)
     }
 
-    /// What kernels see of it, as an argument.
+    /// Returns the view of the database as an argument of a kernel.
     pub(in crate::ring) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
         Arg::of(view).pointing_into(&self.words.slice(..))
     }
 
-    /// As kernels see it.
+    /// Returns the view of the database for kernels.
     pub(in crate::ring) fn view(&self) -> NttTiles {
         NttTiles {
             chunks: self.words.slice(..).address(),

@@ -31,7 +31,7 @@ pub struct CudaSymbols {
 }
 
 enum Symbols {
-    /// As [`SymbolTiling`] has it.
+    /// The bytes on the device, in the order of [`SymbolTiling`].
     Device(Buffer<u8>),
     Host(SymbolDb),
 }
@@ -102,7 +102,7 @@ fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Resu
     Ok(bytes)
 }
 
-/// As [`hush_ops::contract::TfheOps::symbol_fold`].
+/// Runs [`hush_ops::contract::TfheOps::symbol_fold`].
 pub(in crate::ring) fn symbol_fold(
     cuda: &Cuda,
     ring: &CudaRing,

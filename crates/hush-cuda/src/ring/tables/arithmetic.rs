@@ -20,7 +20,7 @@ pub(in crate::ring) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// That of a base of primes.
+    /// Returns the arithmetic of a base of primes.
     pub(in crate::ring) fn of(moduli: &[Modulus]) -> Self {
         if moduli.iter().all(|p| p.value() < WIDE_FROM) { Self::Narrow } else { Self::Wide }
     }
@@ -45,7 +45,7 @@ impl Arithmetic {
         }
     }
 
-    /// That of two kernels, one for narrow primes and one for wide ones, which is for these.
+    /// Returns the one of two kernels that is for this arithmetic: one for narrow primes, one for wide ones.
     pub(in crate::ring) fn pick(self, [narrow, wide]: [&'static str; 2]) -> &'static str {
         match self {
             Self::Narrow => narrow,
@@ -104,13 +104,13 @@ pub(in crate::ring) fn inverse_of_odd(odd: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// As `plantard_mul` in `kernels/modular.cuh`.
+    /// Multiplies as `plantard_mul` of `kernels/modular.cuh` does.
     fn plantard_times(a: u32, [low, high]: [u32; 2], p: u32) -> u32 {
         let word = a.wrapping_mul(high).wrapping_add(high_word(a, low));
         ((u64::from(word) * u64::from(p) + u64::from(p)) >> 32) as u32
     }
 
-    /// As `constant_mul` in `kernels/wide_modular.cuh`.
+    /// Multiplies as `constant_mul` of `kernels/wide_modular.cuh` does.
     fn montgomery_times(a: u32, [form, quotient]: [u32; 2], p: u32) -> u32 {
         let (difference, wraps) = high_word(a, form).overflowing_sub(high_word(a.wrapping_mul(quotient), p));
         if wraps { difference.wrapping_add(p) } else { difference }

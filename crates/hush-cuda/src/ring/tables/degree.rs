@@ -49,7 +49,8 @@ impl Degree {
         (self.words() / THREAD_WORDS) as u32
     }
 
-    /// That of four kernels, one a degree from the smallest to the largest, which is for this one.
+    /// Returns the one of four kernels that is for this degree; they are in order, from the smallest degree to the
+    /// largest.
     pub fn pick(self, kernels: [&'static str; 4]) -> &'static str {
         kernels[self as usize]
     }

@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 use super::{MAX_LIMBS, arithmetic::Arithmetic, montgomery_form};
 use crate::device::Arg;
 
-/// As `GadgetView` in `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
+/// The struct `GadgetView` of `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct GadgetView {
@@ -18,7 +18,7 @@ struct GadgetView {
     dropped: u32,
     /// h mod p_0.
     first: u32,
-    /// What makes the digits of mixed radix of `x + h`, in Montgomery form.
+    /// The factors of the digits of mixed radix of `x + h`, in Montgomery form.
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
     constants: [u32; MAX_LIMBS],
     /// [`Gadget::offset`] - h, the lowest word first. Not negative: the highest digit alone makes offset half of what has digits.

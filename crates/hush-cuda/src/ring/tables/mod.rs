@@ -27,7 +27,7 @@ use crate::device::{Arg, Buffer, Device};
 /// Most primes of a base.
 pub const MAX_LIMBS: usize = 4;
 
-/// As `Prime` in `kernels/modular.cuh`, and `WidePrime` in `kernels/wide_modular.cuh`.
+/// The struct `Prime` of `kernels/modular.cuh`, and `WidePrime` of `kernels/wide_modular.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 pub struct Prime {
@@ -41,7 +41,7 @@ pub struct Prime {
     pub r2: u32,
 }
 
-/// As `RingView` and `WideRingView` in `kernels/ring.cuh`: a kernel argument by value.
+/// The structs `RingView` and `WideRingView` of `kernels/ring.cuh`: a kernel argument by value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub struct RingView {
@@ -60,7 +60,7 @@ const _: () = assert!(size_of::<RingView>() == 176 && offset_of!(RingView, prime
 const _: () = assert!(offset_of!(RingView, forward) == 80 && offset_of!(RingView, inverse) == 112);
 const _: () = assert!(offset_of!(RingView, inverse_degree) == 144);
 
-/// As `MixedRadix` in `kernels/switch.cuh`: a kernel argument by value.
+/// The struct `MixedRadix` of `kernels/switch.cuh`: a kernel argument by value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 pub struct MixedRadix {
@@ -77,7 +77,7 @@ pub struct RingTables {
     arithmetic: Arithmetic,
     view: RingView,
     radix: MixedRadix,
-    /// What the view points to.
+    /// The buffer that the view points to.
     factors: Arc<Buffer<u32>>,
 }
 
@@ -126,8 +126,8 @@ impl RingTables {
         self.degree
     }
 
-    /// That of five kernels which is for this ring: one a degree from the smallest to the largest for primes below 2^31, or the
-    /// one for others.
+    /// Returns the one of five kernels that is for this ring: one a degree from the smallest to the largest for
+    /// primes below 2^31, or the one for others.
     pub(super) fn pick(&self, narrow: [&'static str; 4], wide: &'static str) -> &'static str {
         self.arithmetic.pick([self.degree.pick(narrow), wide])
     }

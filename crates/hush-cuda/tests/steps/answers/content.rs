@@ -1,4 +1,4 @@
-//! What is in a table, and what is asked of it, whatever its protocol.
+//! The content of a table and the look-ups in it, whatever its protocol.
 
 use std::sync::Arc;
 

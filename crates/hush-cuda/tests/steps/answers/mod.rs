@@ -52,7 +52,7 @@ struct Case<P: Page> {
     table: P::Table,
     content: Content,
     keys: Option<Arc<RingKeys>>,
-    /// As the reference makes them.
+    /// The files as the reference makes them.
     files: Vec<File>,
     client: P::Client,
     queries: Vec<wire::Query>,
