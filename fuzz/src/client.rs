@@ -333,7 +333,7 @@ pub fn cache(bytes: &[u8]) {
     let _ = (fs::remove_file(whole), fs::remove_file(partial));
 }
 
-/// A request for keys for one look-up.
+/// Returns a request for keys for one look-up.
 fn request() -> KeyRequest {
     KeyRequest { name: "a.seed".into(), held: None, lookups: 1, limit: 10 }
 }

@@ -27,7 +27,7 @@ impl<'a> Input<'a> {
         head
     }
 
-    /// Bytes whose number is in front of them.
+    /// Returns the bytes whose number is in front of them.
     pub(crate) fn piece(&mut self) -> &'a [u8] {
         let length = self.word();
         self.take(usize::from(length))

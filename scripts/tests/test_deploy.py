@@ -31,7 +31,7 @@ def metrics(query):
 
 
 def family(name):
-    """A name without what a histogram adds to it."""
+    """Returns a name without what a histogram adds to it."""
     return re.sub(r"_(bucket|sum|count)$", "", name)
 
 
@@ -54,7 +54,7 @@ def drain_seconds():
 
 
 def settings():
-    """The keys of docs/reference/hushdb.toml, which a test of the program holds complete."""
+    """Returns the keys of docs/reference/hushdb.toml, which a test of the program holds complete."""
     example = (ROOT / "docs/reference/hushdb.toml").read_text()
     return set(tomllib.loads("\n".join(re.findall(r"^#:(.*)", example, re.M))))
 

@@ -12,7 +12,7 @@ METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 
 def routes():
-    """Every path that a router has, with its methods; the relay's own is none of a server, and files of the page are no endpoints."""
+    """Returns every path that a router has, with its methods; the relay's own is none of a server, and files of the page are no endpoints."""
     called = re.compile(rf"\b({'|'.join(METHODS)})\(")
     text = ROUTES.read_text()
     found = {}

@@ -46,7 +46,7 @@ class HushTest(unittest.TestCase):
         return out
 
     def fails(self, *args, **kwargs):
-        """A command that must fail with exactly one clear line; returns the line."""
+        """Returns a command that must fail with exactly one clear line; returns the line."""
         result = self.hushdb(*args, **kwargs)
         self.assertEqual(result.returncode, 2, (result.stdout, result.stderr))
         errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]

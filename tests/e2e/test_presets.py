@@ -1,4 +1,4 @@
-"""What the binary says of its parameter sets, and that the committed estimates are of these."""
+"""Tests of the parameter sets that the binary prints, and that the committed estimates are of these."""
 
 import json
 import pathlib

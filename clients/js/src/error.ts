@@ -19,7 +19,7 @@ const CODES = {
 /** A kind of errors. */
 export type ErrorKind = keyof typeof CODES;
 
-/** What went wrong, for programs. */
+/** The code of an error, for programs. */
 export type ErrorCode = (typeof CODES)[ErrorKind][number];
 
 /** An error of this package. Its message says what to do, and never names what was looked up. */
@@ -27,7 +27,7 @@ export class HushError extends Error {
   override readonly name = "HushError";
 
   constructor(
-    /** What went wrong, for programs. */
+    /** The code of the error, for programs. */
     readonly code: ErrorCode,
     message: string,
     options?: { cause?: unknown; status?: number | undefined; retryAfterMs?: number | undefined },

@@ -35,7 +35,7 @@ function colour(byte: number): [number, number, number] {
   return [mixed(0), mixed(1), mixed(2)];
 }
 
-/** How evenly bytes have all values: their entropy beside that of as many random ones. */
+/** Returns how evenly bytes have all values: their entropy beside that of as many random ones. */
 function evenness(body: Uint8Array): string {
   if (body.length === 0) return "empty";
   const counts = new Array<number>(256).fill(0);
@@ -58,7 +58,7 @@ function ofRandom(length: number): number {
   return Math.log2(length) - (256 * sum) / length;
 }
 
-/** How many bytes two bodies have in common, at the same places. */
+/** Returns how many bytes two bodies have in common, at the same places. */
 export function alike(one: Uint8Array, other: Uint8Array): string {
   const length = Math.min(one.length, other.length);
   let same = 0;

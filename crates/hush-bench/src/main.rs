@@ -67,12 +67,12 @@ enum What {
 }
 
 impl What {
-    /// Whether tables have a number of columns that one may choose.
+    /// Returns whether tables have a number of columns that one may choose.
     fn has_columns(self) -> bool {
         self.is_gpu_answers() || matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
     }
 
-    /// Whether batches may be chosen.
+    /// Returns whether batches may be chosen.
     fn has_batches(self) -> bool {
         self.is_gpu_answers() || matches!(self, Self::Scan | Self::Answer)
     }
@@ -213,7 +213,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     report.finish()
 }
 
-/// Whether clients upload evaluation keys.
+/// Returns whether clients upload evaluation keys.
 fn has_keys(protocol: Protocol) -> bool {
     let (page, shape) = (protocol.page(), TableShape { columns: 64, blocks: 1, slot_bytes: 8 });
     page.table(page.default_set(shape.slot_bytes), shape).is_ok_and(|table| table.facts().keys.is_some())
@@ -224,7 +224,7 @@ fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// The backends to choose from, with so many threads of the CPU.
+/// Returns the backends to choose from, with so many threads of the CPU.
 fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
     Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }

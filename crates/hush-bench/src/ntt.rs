@@ -112,7 +112,7 @@ pub(super) fn ntt_rates(level: Level, modulus: u32, degree: usize) -> Result<Ntt
     Ok(best)
 }
 
-/// The best measured rate of 512-bit multiply-adds of 52 bits, in 10^9 a second, if the machine has them.
+/// Returns the best measured rate of 512-bit multiply-adds of 52 bits, in 10^9 a second, if the machine has them.
 fn ifma_gops() -> Option<f64> {
     const ITERATIONS: u64 = 1000;
     Level::Avx512Ifma.require().ok()?;

@@ -24,17 +24,17 @@ pub(crate) const ON_CPU: &[Column] = &[
     ("peak", 6, |row| percent(row.peak_share)),
 ];
 
-/// A number that is counted.
+/// Returns a number that is counted.
 pub(crate) fn whole(count: Option<usize>) -> Option<String> {
     count.map(|count| count.to_string())
 }
 
-/// A number with so many digits behind the point.
+/// Returns a number with so many digits behind the point.
 pub(crate) fn fixed(number: Option<f64>, digits: usize) -> Option<String> {
     number.map(|number| format!("{number:.digits$}"))
 }
 
-/// A share.
+/// Returns a share.
 pub(crate) fn percent(share: Option<f64>) -> Option<String> {
     share.map(|share| format!("{:.0}%", 100.0 * share))
 }
@@ -58,7 +58,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new(columns: &'static [Column], json: bool) -> Self {
         Self { columns, json, started: false, error: None }
     }

@@ -26,7 +26,7 @@ pub(crate) struct TableFiles<'a> {
 }
 
 impl TableFiles<'_> {
-    /// The bytes of a file that holds `content`, if there is one.
+    /// Returns the bytes of a file that holds `content`, if there is one.
     fn of(&self, content: Content) -> Option<DbBytes> {
         let spec = self.specs.iter().find(|spec| spec.content == content)?;
         self.bytes.iter().find(|(name, _)| *name == spec.name).map(|(_, bytes)| bytes.clone())

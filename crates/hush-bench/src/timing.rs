@@ -7,7 +7,7 @@ const RUNS: usize = 3;
 /// Seconds of all runs, at least.
 const SPAN: f64 = 0.5;
 
-/// The middle of several timings in seconds, after a run that does not count, and the last result.
+/// Returns the middle of several timings in seconds, after a run that does not count, and the last result.
 pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
     let mut result = work()?;
     let (begin, mut seconds) = (Instant::now(), Vec::new());

@@ -95,12 +95,12 @@ impl Job {
         Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
     }
 
-    /// How far the job is, for who watches it while it runs.
+    /// Returns how far the job is, for who watches it while it runs.
     pub fn phase(&self) -> SharedPhase {
         self.writer.phase()
     }
 
-    /// The folder of unfinished files.
+    /// Returns the folder of unfinished files.
     pub fn partial_dir(&self) -> &Path {
         self.writer.partial_dir()
     }
@@ -283,7 +283,7 @@ impl ReadingThread {
         Self { batches, thread: Some(thread::spawn(work)), summary: Summary::default() }
     }
 
-    /// The next records; `None` at the end.
+    /// Returns the next records; `None` at the end.
     fn next(&mut self, progress: &dyn Progress) -> Result<Option<ReadRecords>, Cancelled> {
         loop {
             progress.check()?;

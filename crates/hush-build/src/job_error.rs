@@ -44,7 +44,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Whether the job was given up, wherever that was noticed.
+    /// Returns whether the job was given up, wherever that was noticed.
     pub(crate) fn is_cancelled(&self) -> bool {
         match self {
             Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,

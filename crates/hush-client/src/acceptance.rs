@@ -47,7 +47,7 @@ impl FromStr for Trust {
     }
 }
 
-/// An epoch as text: 64 hex digits.
+/// Returns an epoch as text: 64 hex digits.
 pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
     let mut epoch = [0; 32];
     let parsed = hex::decode_to_slice(text.trim(), &mut epoch);
@@ -55,7 +55,7 @@ pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
 }
 
 impl Acceptance {
-    /// The default, and the set of this name although it has less than 128 bits.
+    /// Returns the default, and the set of this name although it has less than 128 bits.
     pub fn of_weak(preset: &str) -> Self {
         Self { weak_preset: Some(preset.to_owned()), ..Self::default() }
     }

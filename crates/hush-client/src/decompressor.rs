@@ -50,7 +50,7 @@ impl Decompressor {
         Ok(Self { dictionary: dictionary.to_vec(), longest, filler, filler_bytes })
     }
 
-    /// The value, of which no more is made than the length that it states, and that is at most the longest.
+    /// Returns the value, of which no more is made than the length that it states, and that is at most the longest.
     ///
     /// # Errors
     /// [`ClientError::Compression`] if it is none.
@@ -80,7 +80,7 @@ impl Decompressor {
         value
     }
 
-    /// A decoder that has the dictionary, and the dictionary's number.
+    /// Returns a decoder that has the dictionary, and the dictionary's number.
     fn decoder(&self) -> Result<(FrameDecoder, u32), ClientError> {
         let dictionary = Dictionary::decode_dict(&self.dictionary).map_err(|_| ClientError::Compression)?;
         let (number, mut decoder) = (dictionary.id, FrameDecoder::new());
@@ -134,7 +134,7 @@ fn decode(
     if !decoder.is_finished() || !source.is_empty() { None } else { decoder.collect().map(Zeroizing::new) }
 }
 
-/// The length that the head of a frame states.
+/// Returns the length that the head of a frame states.
 fn stated_length(compressed: &[u8]) -> Option<usize> {
     let (&head, rest) = compressed.split_first()?;
     if head & HEAD_MASK != SINGLE_SEGMENT {

@@ -73,13 +73,13 @@ mod tests {
         include_str!("../../hush-mobile/src/observer.rs"),
     ];
 
-    /// The names of a value's members.
+    /// Returns the names of a value's members.
     fn names(value: &impl Serialize) -> BTreeSet<String> {
         let value = to_value(value).unwrap();
         value.as_object().unwrap().keys().cloned().collect()
     }
 
-    /// The names of the members that a declaration has in braces, where each is followed by a colon.
+    /// Returns the names of the members that a declaration has in braces, where each is followed by a colon.
     fn declared(source: &str, head: &str) -> BTreeSet<String> {
         let (_, body) = source.split_once(head).unwrap_or_else(|| panic!("there is no {head}"));
         let body = body.split_once('}').unwrap().0;

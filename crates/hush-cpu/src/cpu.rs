@@ -37,7 +37,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// A backend with `threads` threads (at least one) at the best level of this machine, or at the one that
+    /// Creates a backend with `threads` threads (at least one) at the best level of this machine, or at the one that
     /// `HUSH_CPU` names.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Cpu {
         Ok(Self { measures: !Level::is_forced(), ..cpu })
     }
 
-    /// A backend with `threads` threads (at least one) at `level`.
+    /// Returns a backend with `threads` threads (at least one) at `level`.
     ///
     /// # Errors
     /// [`CpuError::MissingLevel`] if the machine lacks it, [`CpuError::Threads`] if threads cannot be started.
@@ -95,7 +95,7 @@ impl Cpu {
         })
     }
 
-    /// The level that the kernels are for.
+    /// Returns the level that the kernels are for.
     pub fn level(&self) -> Level {
         self.kernels.level
     }
@@ -106,7 +106,7 @@ impl Cpu {
         self.kernels.fold.single_level()
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.pool.current_num_threads()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// The kernels of `level`, as they are best on `cores`.
+    /// Creates the kernels of `level`, as they are best on `cores`.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
         Self {
             level,

@@ -21,7 +21,7 @@ pub(crate) fn send_words(cpu: &Cpu, words: &LweBatch, sent: &[SentRows], roundin
     cpu.install(|| (0..words.batch()).into_par_iter().map(pack_query).collect())
 }
 
-/// A piece in parts of whole bytes.
+/// Returns a piece in parts of whole bytes.
 fn parts_of(sent: &SentRows) -> impl Iterator<Item = SentRows> {
     let SentRows { rows, bits } = sent.clone();
     let end = rows.end;

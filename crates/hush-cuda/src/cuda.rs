@@ -19,7 +19,7 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// A backend on `device`.
+    /// Creates a backend on `device`.
     pub fn new(device: Device) -> Self {
         let (stages, thresholds, symbols_on_host, fold_kernel, matrices) = Default::default();
         Self { device, stages, thresholds, symbols_on_host, fold_kernel, matrices }
@@ -40,7 +40,7 @@ impl Cuda {
         Self { fold_kernel: Some(kernel), ..self }
     }
 
-    /// The batches at which its kernels hand over to each other.
+    /// Returns the batches at which its kernels hand over to each other.
     pub fn thresholds(&self) -> Thresholds {
         self.thresholds
     }
@@ -59,7 +59,7 @@ impl Cuda {
         self.stages
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.device
     }

@@ -57,7 +57,7 @@ pub enum EngineError {
 }
 
 impl From<ProtocolError> for EngineError {
-    /// A query is to blame, or the engine.
+    /// Returns the error of a query, or of the engine.
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Query { index, source } => Self::Query { index, reason: source.to_string() },
@@ -144,7 +144,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// The keys of a batch as a backend, or whoever opened them here, holds them; none where the protocol has none.
+    /// Returns the keys of a batch as a backend, or whoever opened them here, holds them; none where the protocol has none.
     ///
     /// # Errors
     /// [`EngineError::Query`] for a query without keys.

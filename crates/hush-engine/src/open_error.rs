@@ -41,7 +41,7 @@ pub enum OpenError {
 }
 
 impl From<ProtocolError> for OpenError {
-    /// The backend's errors are its own, whichever way they come.
+    /// Converts an error; the backend's errors stay its own, whichever way they come.
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Ops(error) => Self::Ops(error),
@@ -51,7 +51,7 @@ impl From<ProtocolError> for OpenError {
 }
 
 impl OpenError {
-    /// The reason without paths, numbers or words of the system. Who runs the server gets the error itself.
+    /// Returns the reason without paths, numbers or words of the system. Who runs the server gets the error itself.
     pub fn public_reason(&self) -> &'static str {
         match self {
             Self::Snapshot(error) => match error {

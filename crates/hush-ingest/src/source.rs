@@ -77,27 +77,27 @@ pub struct Summary {
 
 /// A reader of one format.
 pub(crate) trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
-    /// How much has been read.
+    /// Returns how much has been read.
     fn progress(&self) -> Progress;
     /// Returns the parts of the input that are not among its records.
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
-    /// The columns in use, known once a record has been read. `None` of an input without columns.
+    /// Returns the columns in use, known once a record has been read. `None` of an input without columns.
     fn projection(&self) -> Option<&Projection>;
-    /// The columns in use; known once a record has been read, and their types at the end.
+    /// Returns the columns in use; known once a record has been read, and their types at the end.
     fn columns(&self) -> Option<Schema> {
         self.projection().map(Projection::schema)
     }
-    /// The file at hand, of several, and a number that no other of these has.
+    /// Returns the file at hand, of several, and a number that no other of these has.
     fn file(&self) -> Option<(usize, &Path)> {
         None
     }
-    /// The row that was read last, for the file of bad rows: the fields of a row of CSV, the text of an object.
+    /// Returns the row that was read last, for the file of bad rows: the fields of a row of CSV, the text of an object.
     fn content(&self) -> Option<Value> {
         None
     }
-    /// The longest field so far that spans several lines.
+    /// Returns the longest field so far that spans several lines.
     fn longest_field(&self) -> Option<LongField> {
         None
     }
@@ -117,17 +117,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Whether the records have keys; if not, they are looked up by row.
+    /// Returns whether the records have keys; if not, they are looked up by row.
     pub fn has_keys(&self) -> bool {
         self.keyed
     }
 
-    /// How much has been read, for a progress bar.
+    /// Returns how much has been read, for a progress bar.
     pub fn progress(&self) -> Progress {
         self.reader.progress()
     }
 
-    /// The columns in use; known once a record has been read, and their types at the end.
+    /// Returns the columns in use; known once a record has been read, and their types at the end.
     pub fn columns(&self) -> Option<Schema> {
         self.reader.columns()
     }
@@ -274,12 +274,12 @@ pub(crate) fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn
     })
 }
 
-/// Where the URL of an input leads.
+/// Returns where the URL of an input leads.
 pub(crate) fn scheme(url: &RemoteUrl) -> Result<Scheme, IngestError> {
     url.scheme().map_err(|nearest| IngestError::UnknownScheme { path: url.shown().into(), nearest })
 }
 
-/// A reader of the file at `at`; `path` is for messages.
+/// Returns a reader of the file at `at`; `path` is for messages.
 pub(crate) fn open_file(
     at: &Path,
     path: &Path,

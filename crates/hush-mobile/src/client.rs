@@ -49,7 +49,7 @@ impl Client {
         guarded(|| Self::reach(&url, options, observer, &Cancel::default()))
     }
 
-    /// The tables, as they were when the server was asked.
+    /// Returns the tables, as they were when the server was asked.
     pub fn tables(&self) -> Vec<TableInfo> {
         self.http.tables().to_vec()
     }

@@ -18,7 +18,7 @@ macro_rules! errors {
 
         #[uniffi::export]
         impl HushError {
-            /// The code, a word for programs: docs/reference/clients.md lists all.
+            /// Returns the code, a word for programs: docs/reference/clients.md lists all.
             pub fn code(&self) -> String {
                 match self { $(Self::$kind { code, .. })|* => code.clone() }
             }
@@ -63,7 +63,7 @@ impl From<HttpError> for HushError {
     }
 }
 
-/// Words what texts of libraries name, as Swift and Kotlin have it.
+/// Returns the words what texts of libraries name, as Swift and Kotlin have it.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Switch("no-cache") => "another folder as the option cache".into(),

@@ -72,7 +72,7 @@ impl From<UnexpectedUniFFICallbackError> for ObserverError {
     }
 }
 
-/// The observer of a session. No look-up fails because the one who looks on does.
+/// Returns the observer of a session. No look-up fails because the one who looks on does.
 pub(crate) fn telling(observer: Arc<dyn Observer>) -> http::Observer {
     Arc::new(move |event| {
         let _ = observer.report(Event::of(event));

@@ -44,12 +44,12 @@ fn told(http: &HttpTable) -> (Facts, Stats) {
     (http.table().into(), http.stats())
 }
 
-/// A look-up that failed leaves nothing behind that the next one could not begin with.
+/// Returns a look-up that failed leaves nothing behind that the next one could not begin with.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value of the only key.
+/// Returns the value of the only key.
 fn only(found: Vec<Found>) -> Found {
     found.into_iter().next().flatten()
 }
@@ -63,12 +63,13 @@ impl Table {
 
 #[uniffi::export]
 impl Table {
-    /// The value of a key; nothing if the table has no such key. The server learns neither the key, nor whether it was there.
+    /// Returns the value of a key; nothing if the table has no such key. The server learns neither the key, nor whether it was
+    /// there.
     pub async fn get(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
         Ok(only(self.get_many(vec![key]).await?))
     }
 
-    /// The values of several keys, in their order, all of one epoch. The server learns how many there were.
+    /// Returns the values of several keys, in their order, all of one epoch. The server learns how many there were.
     pub async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         let open = self.open.clone();
         on_thread(move |cancel| open.look_up(keys, cancel)).await

@@ -108,12 +108,12 @@ impl Folders {
         Ok(())
     }
 
-    /// The background work of the server.
+    /// Returns the background work of the server.
     pub(crate) fn upkeep(&self) -> &Upkeep {
         self.tables.upkeep()
     }
 
-    /// The backends that tables are computed on.
+    /// Returns the backends that tables are computed on.
     pub fn backends(&self) -> &Backends {
         &self.backends
     }
@@ -269,7 +269,7 @@ impl Folders {
         self.all().into_iter().find(|folder| folder.name == *table).ok_or(OperatorError::UnknownTable)
     }
 
-    /// Where the server may change a table.
+    /// Returns where the server may change a table.
     ///
     /// # Errors
     /// Of a table that it does not serve, or that is a copy.
@@ -306,7 +306,7 @@ impl Folders {
         self.load_copy(folder, &mut source)
     }
 
-    /// Whether a table that was served is not, because its files were changed.
+    /// Returns whether a table that was served is not, because its files were changed.
     fn has_failed(&self, name: &Name, state: &FolderState) -> bool {
         state.epoch.is_some() && !self.tables.is_resident(name)
     }
@@ -390,7 +390,7 @@ impl Folders {
         self.load_folder(&folder).map_err(|failure| failure.error)
     }
 
-    /// Where a table is.
+    /// Returns where a table is.
     pub fn dir(&self, name: &Name) -> Option<PathBuf> {
         Some(self.named(name).ok()?.state.lock().dir.clone())
     }

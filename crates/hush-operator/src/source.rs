@@ -34,12 +34,12 @@ impl Source {
         Ok(Some(Self { table, dir, looked: None, has_failed: false }))
     }
 
-    /// The name of a table, by where it is.
+    /// Returns the name of a table, by where it is.
     pub fn name(&self) -> Result<Name, InvalidName> {
         self.table.name()
     }
 
-    /// The folder of the copy.
+    /// Returns the folder of the copy.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -49,7 +49,7 @@ impl Source {
         self.table.shown()
     }
 
-    /// Whether it is time to look again.
+    /// Returns whether it is time to look again.
     pub fn is_due(&self) -> bool {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
     }

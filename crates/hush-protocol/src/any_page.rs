@@ -24,19 +24,19 @@ pub trait AnyPage: Send + Sync {
     /// [`Page::HAS_COLUMNS`].
     fn has_columns(&self) -> bool;
 
-    /// Whether there is a parameter set of this name.
+    /// Returns whether there is a parameter set of this name.
     fn has_set(&self, preset: &str) -> bool;
 
-    /// Name of the set that suits slots of so many bytes.
+    /// Returns the name of the set that suits slots of so many bytes.
     fn default_set(&self, slot_bytes: usize) -> &'static str;
 
-    /// The shape of a table of `slots` slots, by key or by index, with about `columns` columns, or as many as suit it.
+    /// Returns the shape of a table of `slots` slots, by key or by index, with about `columns` columns, or as many as suit it.
     ///
     /// # Errors
     /// [`ProtocolError::He`] if there is no such set.
     fn shape(&self, preset: &str, slots: Slots, columns: Option<usize>) -> Result<TableShape, ProtocolError>;
 
-    /// A table of one segment of `shape`, with the widths of words that suit it.
+    /// Returns a table of one segment of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
     /// As [`Page::table`]; [`ProtocolError::He`] if there is no such set.
@@ -65,7 +65,7 @@ pub struct Slots {
     pub by_key: bool,
 }
 
-/// A page as [`AnyPage`].
+/// Returns a page as [`AnyPage`].
 pub(crate) fn erased<P: Page>() -> &'static dyn AnyPage {
     const { &Erased::<P>(PhantomData) }
 }
@@ -107,7 +107,7 @@ impl<P: Page> AnyPage for Erased<P> {
     }
 }
 
-/// The shape of a table, with about `columns` columns or as many as suit it.
+/// Returns the shape of a table, with about `columns` columns or as many as suit it.
 pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> TableShape {
     let Slots { count, slot_bytes, by_key } = slots;
     let least = if by_key { P::KEY_COLUMNS } else { 1 };
@@ -127,7 +127,7 @@ pub struct TableParams {
 }
 
 impl TableParams {
-    /// A table of the page `P` that has one segment.
+    /// Creates a table of the page `P` that has one segment.
     pub fn new<P: Page>(table: P::Table) -> Self {
         Self::of(vec![SegmentParams::new::<P>(table)])
     }
@@ -148,7 +148,7 @@ impl TableParams {
         Self { facts: Arc::new(facts), segments }
     }
 
-    /// The table with one more segment.
+    /// Returns the table with one more segment.
     ///
     /// # Errors
     /// As [`Page::segment`], and [`ProtocolError::TooNoisy`] if the answers of all segments together fail too often.
@@ -160,7 +160,7 @@ impl TableParams {
         Ok(table)
     }
 
-    /// A segment that is asked with the queries of the table, without the table.
+    /// Returns a segment that is asked with the queries of the table, without the table.
     pub fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         self.base().table.segment(shape)
     }
@@ -176,12 +176,12 @@ impl TableParams {
         &self.facts
     }
 
-    /// The segment that queries are made for.
+    /// Returns the segment that queries are made for.
     pub fn base(&self) -> &SegmentParams {
         &self.segments[0]
     }
 
-    /// All segments, the base first.
+    /// Returns all segments, the base first.
     pub fn segments(&self) -> &[SegmentParams] {
         &self.segments
     }
@@ -201,12 +201,12 @@ impl TableParams {
         self.base().hint()
     }
 
-    /// The files of all segments, which have the same names in each.
+    /// Returns the files of all segments, which have the same names in each.
     pub fn files(&self) -> Vec<FileSpec> {
         self.segments.iter().flat_map(SegmentParams::files).collect()
     }
 
-    /// Bytes that a server holds of it: all files but what clients download.
+    /// Returns the bytes that a server holds of it: all files but what clients download.
     pub fn held_bytes(&self) -> u64 {
         let files = self.files().into_iter().map(|file| file.content);
         files.filter(Content::is_held).map(|content| content.bytes()).sum()
@@ -217,7 +217,7 @@ impl TableParams {
         self.base().path()
     }
 
-    /// A client's half of the base, with what is `given`.
+    /// Returns a client's half of the base, with what is `given`.
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.base().client(given)
     }
@@ -237,7 +237,7 @@ pub struct SegmentParams {
 }
 
 impl SegmentParams {
-    /// A segment of the page `P`.
+    /// Creates a segment of the page `P`.
     fn new<P: Page>(table: P::Table) -> Self {
         Self { facts: Arc::new(P::facts(&table)), table: Arc::new(TableOf::<P>(table)) }
     }
@@ -247,12 +247,12 @@ impl SegmentParams {
         &self.facts
     }
 
-    /// Bytes of its files.
+    /// Returns the bytes of its files.
     pub fn file_bytes(&self) -> u64 {
         self.files().iter().map(|file| file.content.bytes()).sum()
     }
 
-    /// Whether its database could be kept in `form` ([`Page::in_form`]).
+    /// Returns whether its database could be kept in `form` ([`Page::in_form`]).
     pub fn has_form(&self, form: DbForm) -> bool {
         self.table.in_form(form).is_ok()
     }
@@ -292,7 +292,7 @@ impl SegmentParams {
         self.table.head(parts)
     }
 
-    /// A client's half, with what is `given`.
+    /// Returns a client's half, with what is `given`.
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.table.client(given)
     }

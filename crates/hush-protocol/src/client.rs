@@ -25,7 +25,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// The seed alone.
+    /// Creates the seed alone.
     pub fn new(seed: PublicSeed) -> Self {
         Self { seed, hint: None, whitening: None, keys: None }
     }
@@ -42,7 +42,7 @@ pub trait ClientHalf: Send + Sync {
     /// Encrypts `target` under fresh secrets. A retry is a new call.
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending);
 
-    /// The slot that was asked for.
+    /// Returns the slot that was asked for.
     ///
     /// # Errors
     /// [`ProtocolError`] if the answer is not as long as the shape says, or the query was made with other keys;
@@ -51,7 +51,7 @@ pub trait ClientHalf: Send + Sync {
         self.recover_at(pending, &pending.target, answer)
     }
 
-    /// The slot of `target` in a segment beside the base that was asked.
+    /// Returns the slot of `target` in a segment beside the base that was asked.
     fn recover_at(
         &self,
         pending: &Pending,

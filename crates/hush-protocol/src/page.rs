@@ -55,7 +55,7 @@ pub trait Page: Send + Sync + 'static {
     /// A batch of queries as a backend reads it.
     type Opened<B: Steps>: Send;
 
-    /// The set that suits slots of so many bytes.
+    /// Returns the set that suits slots of so many bytes.
     fn default_set(slot_bytes: usize) -> Self::Set;
 
     /// Columns (D0) that a table of `slots` slots should have.
@@ -66,7 +66,7 @@ pub trait Page: Send + Sync + 'static {
         if Self::HAS_COLUMNS { slots.div_ceil(columns.clamp(1, slots.max(1))) } else { 1 }
     }
 
-    /// A table of `shape`, with the widths of words that suit it.
+    /// Returns a table of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
     /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-64.
@@ -82,7 +82,7 @@ pub trait Page: Send + Sync + 'static {
         word_bits: Option<WordBits>,
     ) -> Result<Self::Table, ProtocolError>;
 
-    /// A segment of `shape` that is asked with the queries of `base`, the base of its table. Its words are as wide.
+    /// Returns a segment of `shape` that is asked with the queries of `base`, the base of its table. Its words are as wide.
     ///
     /// # Errors
     /// As [`Page::table`], and [`ProtocolError::Limit`] for what [`Facts::segments`] of the base does not allow.
@@ -102,8 +102,8 @@ pub trait Page: Send + Sync + 'static {
     /// Returns the facts of the table.
     fn facts(table: &Self::Table) -> Facts;
 
-    /// The units of the table in the parts in which a server scans it one after another, so that what a pass makes is no longer
-    /// than it has memory for.
+    /// Returns the units of the table in the parts in which a server scans it one after another, so that what a pass makes is
+    /// no longer than it has memory for.
     fn parts(table: &Self::Table) -> Vec<Range<usize>> {
         vec![0..Self::facts(table).units]
     }
@@ -120,10 +120,10 @@ pub trait Page: Send + Sync + 'static {
     /// Returns the plan for the database's hint; `None` if there is no hint.
     fn hint(table: &Self::Table) -> Option<HintPlan>;
 
-    /// The files of a snapshot, the database first if a server reads one.
+    /// Returns the files of a snapshot, the database first if a server reads one.
     fn files(table: &Self::Table) -> Vec<FileSpec>;
 
-    /// The steps of [`Page::open`], which every part does, and the head.
+    /// Returns the steps of [`Page::open`], which every part does, and the head.
     fn opening(table: &Self::Table) -> Vec<Step>;
 
     /// Returns the facts of the part that has `units`, at least one: what it holds, does and contributes.
@@ -133,7 +133,7 @@ pub trait Page: Send + Sync + 'static {
     /// holds if it is apart from them, and does.
     fn head(table: &Self::Table, parts: &[Range<usize>]) -> HeadFacts;
 
-    /// The steps of an answer of the whole table.
+    /// Returns the steps of an answer of the whole table.
     fn path(table: &Self::Table) -> Vec<Step> {
         let all = 0..Self::facts(table).units;
         let (part, head) = (Self::part(table, &all), Self::head(table, slice::from_ref(&all)));
@@ -271,7 +271,7 @@ pub trait Files {
     /// Why a file is not to be had.
     type Error: From<ProtocolError>;
 
-    /// The content of the file `name`; the same at every call.
+    /// Returns the content of the file `name`; the same at every call.
     ///
     /// # Errors
     /// If there is no such file.
@@ -328,7 +328,7 @@ impl<B: Steps> Batch<'_, B> {
         }
     }
 
-    /// Some of the queries.
+    /// Returns some of the queries.
     pub(crate) fn narrow(&self, queries: &Range<usize>) -> Self {
         let keys = if self.keys.is_empty() { self.keys } else { &self.keys[queries.clone()] };
         Self { queries: &self.queries[queries.clone()], keys }
@@ -349,7 +349,7 @@ impl<B: Steps> Batch<'_, B> {
     }
 }
 
-/// The form of symbols was asked for, where there is none.
+/// Returns the error of a table that has no form of symbols.
 pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
     invalid_descriptor(&format!("a table of {protocol} is not kept as symbols"))
 }

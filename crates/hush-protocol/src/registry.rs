@@ -89,7 +89,7 @@ impl Protocol {
         self.visit(Erase)
     }
 
-    /// The name used on the command line, in descriptors and on the wire.
+    /// Returns the name used on the command line, in descriptors and on the wire.
     pub fn name(self) -> &'static str {
         self.page().name()
     }

@@ -115,7 +115,7 @@ pub(crate) fn failure(error: JobError) -> CodedError {
     (code, error.to_string())
 }
 
-/// A path, a URL, a list of these, or a stream of Arrow.
+/// Returns a path, a URL, a list of these, or a stream of Arrow.
 pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
     if let Ok(several) = data.cast::<PyList>() {
         return Ok(Input::of_all(several.iter().map(|data| input(&data)).collect::<PyResult<_>>()?));

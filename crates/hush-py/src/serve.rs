@@ -121,8 +121,8 @@ impl Server {
         py.detach(|| self.tables.insert(&name, engine)).map_err(|error| raised(py, Code::Options, error))
     }
 
-    /// Announces a table, and expects its parts to be seen: the server is not ready once one of them has had no live replica for
-    /// `grace` seconds.
+    /// Announces a table, and expects its parts to be seen: the server is not ready once one of them has had no live
+    /// replica for `grace` seconds.
     fn expect_parts(&self, py: Python<'_>, name: &str, count: usize, grace: f64) -> PyResult<()> {
         let grace = Duration::try_from_secs_f64(grace);
         let grace = grace.map_err(|error| raised(py, Code::Options, format!("grace: {error}")))?;

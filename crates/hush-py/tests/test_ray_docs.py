@@ -28,7 +28,7 @@ def free_port():
 
 
 def commands():
-    """Those of the block that begins with the token."""
+    """Returns the commands of the block that begins with the token."""
     block = re.search(r"(?:^    .*\n)*^    export RAY_AUTH_MODE.*\n(?:^    .*\n)*", PAGE.read_text(), re.MULTILINE)
     return [line.partition("#")[0].strip() for line in block[0].splitlines()]
 
@@ -102,7 +102,7 @@ def test_the_commands_of_the_page(tmp_path):
 
 
 def test_where_there_is_no_cluster(tmp_path):
-    """One line that says what to do, and soon."""
+    """The error is a line that says what to do, and comes soon."""
     port, start = free_port(), time.monotonic()
     for command in ("status", "stop people", "head people"):
         done = subprocess.run([sys.executable, "-m", "hushdb.ray", *command.split(), "--address", f"127.0.0.1:{port}"], capture_output=True, text=True)

@@ -30,7 +30,7 @@ def told():
 
 
 def found():
-    """The same of the module."""
+    """Returns the names of the module."""
     for name, thing in vars(_native).items():
         if name.startswith("__") or isinstance(thing, str):
             continue

@@ -23,7 +23,7 @@ def day(rng):
 
 
 def moment(rng, unit):
-    """A count of units between the years 1800 and 2200."""
+    """Returns a count of units between the years 1800 and 2200."""
     return rng.randrange(-5_000_000_000, 7_000_000_000) * unit + rng.randrange(unit)
 
 
@@ -181,7 +181,7 @@ def test_get_gives_values_of_python(everything):
 
 
 def frames():
-    """A frame of each library with the types that it has."""
+    """Returns a frame of each library with the types that it has."""
     rng = random.Random(3)
     count = range(ROWS)
     data = {

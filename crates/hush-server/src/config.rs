@@ -107,7 +107,7 @@ impl ServerConfig {
         (share as usize).max(1)
     }
 
-    /// The most queries of one client that wait for a scan of one table: at least those of one request.
+    /// Returns the most queries of one client that wait for a scan of one table: at least those of one request.
     pub(crate) fn client_queue(&self) -> usize {
         self.share_of(self.max_queue).max(self.max_queries)
     }

@@ -149,7 +149,7 @@ impl Listeners {
     }
 }
 
-/// Whether only this machine reaches a listener.
+/// Returns whether only this machine reaches a listener.
 fn is_local(listener: &TcpListener) -> bool {
     listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
 }

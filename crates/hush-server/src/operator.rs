@@ -84,7 +84,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Whether nothing more will come of it.
+    /// Returns whether nothing more will come of it.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Enqueued | Self::Processing)
     }

@@ -17,7 +17,7 @@ pub struct Relayed {
 
 /// The way to a gateway: the program around the server has one.
 pub trait Uplink: Send + Sync {
-    /// The gateway's keys. Nothing of who asks goes with it.
+    /// Returns the gateway's keys. Nothing of who asks goes with it.
     fn keys(&self) -> Result<Relayed, String>;
 
     /// Passes a sealed request on. Nothing of who asks goes with it.

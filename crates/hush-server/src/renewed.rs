@@ -15,7 +15,7 @@ pub(crate) trait Source {
     /// Why they say nothing.
     type Error: Error;
 
-    /// The bytes of all of them.
+    /// Returns the bytes of all of them.
     fn read(&self) -> Result<Vec<FileBytes>, Self::Error>;
 
     /// Parses the files; `before` is the value that they held before.
@@ -83,7 +83,7 @@ fn hash(files: &[FileBytes]) -> blake3::Hash {
     blake3::hash(hashes.as_flattened())
 }
 
-/// The bytes of a file of at most `most` bytes.
+/// Returns the bytes of a file of at most `most` bytes.
 pub(crate) fn read_file(path: &Path, most: u64) -> Result<FileBytes, String> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

@@ -27,7 +27,7 @@ impl Cancel {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether the work is to stop.
+    /// Returns whether the work is to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }

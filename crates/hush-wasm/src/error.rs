@@ -40,7 +40,7 @@ pub(crate) fn randomness() -> Result<(), JsValue> {
     })
 }
 
-/// A failure that the driver reports.
+/// Returns a failure that the driver reports.
 pub(crate) fn failure(kind: &str, reason: String, transient: bool) -> TransportFailure {
     match kind {
         "timeout" => TransportFailure::Timeout { phase: reason },
@@ -49,7 +49,7 @@ pub(crate) fn failure(kind: &str, reason: String, transient: bool) -> TransportF
     }
 }
 
-/// Words what texts of libraries name, as the package has it.
+/// Returns the words what texts of libraries name, as the package has it.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Option("table") => "open(name)".into(),

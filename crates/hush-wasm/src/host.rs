@@ -136,7 +136,7 @@ impl MemoryHost {
         record
     }
 
-    /// The names of records in which something is to be noted.
+    /// Returns the names of records in which something is to be noted.
     pub(crate) fn noted_keys(&self) -> Vec<String> {
         let mut names: Vec<_> = self.state().notes.iter().map(|(name, ..)| name.clone()).collect();
         names.dedup();
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    /// The whole hint, if an open table has it, or the driver has kept it.
+    /// Returns the whole hint, if an open table has it, or the driver has kept it.
     fn whole(&mut self, blob: &BlobRef) -> Option<CheckedHint> {
         let shared = self.whole.get(&blob.blake3).and_then(Weak::upgrade);
         let kept = self.found.remove(&blob.blake3).flatten();

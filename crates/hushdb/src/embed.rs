@@ -87,7 +87,7 @@ pub fn described(header: &Header) -> Result<(Value, String), ProtocolError> {
     Ok((inspect::facts(header)?, inspect::summary(header)?))
 }
 
-/// The tables that `hushdb plan` would list: for the records of `input`, or for those that the options describe.
+/// Returns the tables that `hushdb plan` would list: for the records of `input`, or for those that the options describe.
 ///
 /// # Errors
 /// If an input cannot be read, or the options are none.
@@ -127,7 +127,7 @@ impl Server {
         Ok(Self { url, stop, thread })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     pub fn url(&self) -> &str {
         &self.url
     }

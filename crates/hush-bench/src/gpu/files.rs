@@ -14,7 +14,7 @@ use hush_protocol::{
 /// Bytes that are mapped again and again.
 const STRETCH: usize = 64 << 20;
 
-/// The files that a backend reads. Words of polynomials are below the least prime.
+/// Returns the files that a backend reads. Words of polynomials are below the least prime.
 pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>, Box<dyn Error>> {
     let read = specs.iter().filter(|spec| spec.content.is_held());
     let file = |spec: &FileSpec| -> Result<_, Box<dyn Error>> {

@@ -85,7 +85,7 @@ fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     fold_hint(bench, &name, full, columns, bench.scale.batches).map(drop)
 }
 
-/// Every kernel on a hint of so many plaintexts, times selectors.
+/// Measures every kernel on a hint of so many plaintexts, times selectors.
 fn fold_hint(
     bench: &mut Bench<'_>,
     name: &str,

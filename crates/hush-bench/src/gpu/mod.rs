@@ -87,8 +87,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on: there may not
-    /// be another run. Once the device is lost, nothing is done any more.
+    /// Returns a part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on:
+    /// there may not be another run. Once the device is lost, nothing is done any more.
     fn attempt<T>(
         &mut self,
         row: Row,
@@ -127,7 +127,7 @@ fn measure(
     run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, report })
 }
 
-/// The GPU, or the emulator in its place, and how much is measured there.
+/// Returns the GPU, or the emulator in its place, and how much is measured there.
 fn open() -> Result<(Device, Scale), Box<dyn Error>> {
     let device = open_devices()?.remove(0);
     if env::var_os(CUDA_VARIABLE).is_none() {

@@ -30,7 +30,7 @@ mod tests {
 
     const BATCHES: [usize; 4] = [1, 8, 32, 64];
 
-    /// A table of 64 GiB and what it takes.
+    /// Returns a table of 64 GiB and what it takes.
     fn hybrid() -> (MemoryPlan, u64) {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
         let table = Protocol::Hybrid.page().table("PACK_M31", shape).unwrap();

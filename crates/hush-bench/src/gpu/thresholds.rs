@@ -45,8 +45,8 @@ fn thresholds(products: &Timings, batches: &[usize], guessed: Thresholds) -> Thr
     }
 }
 
-/// The first of the batches from which on some kernels are always faster than others, of those for which both were measured;
-/// [`NEVER`] if they are slower for the last; nothing where they were not measured.
+/// Returns the first of the batches from which on some kernels are always faster than others, of those for which both were
+/// measured; [`NEVER`] if they are slower for the last; nothing where they were not measured.
 fn first_for_good(
     timings: &Timings,
     batches: &[usize],

@@ -45,7 +45,7 @@ impl Add for Work {
     }
 }
 
-/// A fold of `entries` bytes by a batch.
+/// Returns a fold of `entries` bytes by a batch.
 pub(super) fn fold(entries: f64, batch: usize) -> Work {
     Work { bytes: entries, byte_ops: FOLD_OPS * batch as f64 * entries, ..Work::default() }
 }
@@ -56,7 +56,7 @@ pub(super) fn transforms(count: f64, degree: usize) -> Work {
     Work { modular_products, ..Work::default() }
 }
 
-/// The steps of a path for `batch` queries, of which each has `up` words that come up and `down` bytes that go back.
+/// Returns the steps of a path for `batch` queries, of which each has `up` words that come up and `down` bytes that go back.
 pub(super) fn answers(path: &[Step], batch: usize, up: usize, down: usize) -> Work {
     let queries = batch as f64;
     let copies = Work { up: queries * WORD * up as f64, down: queries * down as f64, ..Work::default() };

@@ -136,7 +136,7 @@ pub struct NoRoom {
 }
 
 impl BuildError {
-    /// Whether the build was given up, wherever that was noticed.
+    /// Returns whether the build was given up, wherever that was noticed.
     pub fn is_cancelled(&self) -> bool {
         matches!(
             self,

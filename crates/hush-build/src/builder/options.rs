@@ -107,7 +107,7 @@ pub enum ChangeRoom {
 }
 
 impl ChangeRoom {
-    /// How many changes of so many records.
+    /// Returns how many changes of so many records.
     pub(super) fn changes(self, records: usize) -> usize {
         match self {
             Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
@@ -155,27 +155,27 @@ const FILTER: FilterKind = FilterKind::Band256;
 const WRAPPED_FILTER: FilterKind = FilterKind::Band128;
 
 impl BuildOptions {
-    /// Whether a table whose tiers end at `ends` has several segments.
+    /// Returns whether a table whose tiers end at `ends` has several segments.
     pub(super) fn has_segments(&self, ends: &[usize]) -> bool {
         ends.len() > 1 || self.changes.is_some()
     }
 
-    /// How many changes there is to be room for, of so many records.
+    /// Returns how many changes there is to be room for, of so many records.
     pub(super) fn room(&self, records: usize) -> Option<usize> {
         self.changes.map(|room| room.changes(records))
     }
 
-    /// The key filter of a table of one or of several segments.
+    /// Returns the key filter of a table of one or of several segments.
     pub(super) fn filter_for(&self, several: bool) -> FilterKind {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
     }
 
-    /// Whether there is nothing to plan: a protocol is named, and nothing is wished of it.
+    /// Returns whether there is nothing to plan: a protocol is named, and nothing is wished of it.
     pub(crate) fn is_settled(&self) -> bool {
         self.protocol.is_some() && self.wishes.is_none()
     }
 
-    /// The parameters of a table of these slots, of the protocol that is asked for.
+    /// Returns the parameters of a table of these slots, of the protocol that is asked for.
     ///
     /// # Panics
     /// If there is none.
@@ -207,13 +207,13 @@ impl Scheme {
         Self { protocol: descriptor.protocol, preset: descriptor.preset.clone(), columns, form }
     }
 
-    /// The shape that suits these slots.
+    /// Returns the shape that suits these slots.
     pub(super) fn shape(&self, slots: Slots) -> Result<TableShape, BuildError> {
         Ok(self.protocol.page().shape(&self.preset, slots, self.columns)?)
     }
 
-    /// The parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if any,
-    /// and is named with them; what no number of columns would mend has errors of its own.
+    /// Returns the parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if
+    /// any, and is named with them; what no number of columns would mend has errors of its own.
     pub(super) fn params(&self, shape: TableShape) -> Result<TableParams, BuildError> {
         let table =
             self.protocol.page().table(&self.preset, shape).map_err(|error| match (error, self.columns) {
@@ -225,7 +225,8 @@ impl Scheme {
         self.in_form(table)
     }
 
-    /// The table in the form that was asked for; else in that of evaluation, unless symbols are possible and it would be long.
+    /// Returns the table in the form that was asked for; else in that of evaluation, unless symbols are possible and it would
+    /// be long.
     fn in_form(&self, table: TableParams) -> Result<TableParams, BuildError> {
         if let Some(form) = self.form {
             return table.in_form(form).map_err(|_| BuildError::NoForm { protocol: self.protocol });

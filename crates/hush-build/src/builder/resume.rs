@@ -16,7 +16,7 @@ pub(super) fn identity(records: &SpooledRecords, by_key: bool, options: &BuildOp
     }
 }
 
-/// The layout that a killed build left, if it was of the same identity.
+/// Returns the layout that a killed build left, if it was of the same identity.
 pub(super) fn take_over(
     identity: &Identity,
     writer: &SnapshotWriter,

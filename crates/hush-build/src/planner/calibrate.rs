@@ -89,12 +89,13 @@ impl Machine {
     }
 }
 
-/// The batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all runs.
+/// Returns the batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all
+/// runs.
 fn effort(shape: &StepShape) -> (&'static [usize], f64) {
     if shape.scans() { (OF_SCANS, SPAN_OF_SCANS) } else { (OF_OTHERS, SPAN_OF_OTHERS) }
 }
 
-/// Whether a batch tells more than smaller ones do, and there is room for it.
+/// Returns whether a batch tells more than smaller ones do, and there is room for it.
 fn is_told_by(step: &Step, batch: usize) -> bool {
     let largest = if step.one_by_one { 1 } else { <Cpu as Footprint>::largest_batch(&step.shape) };
     batch == 1 || (batch <= largest && <Cpu as Footprint>::footprint(&step.shape, batch) <= MOST_BYTES)
@@ -117,7 +118,7 @@ fn fastest<E>(mut run: impl FnMut() -> Result<(), E>, span: f64) -> Result<f64, 
     Ok(least)
 }
 
-/// The steps that are measured: of each kind and set those of some sizes.
+/// Returns the steps that are measured: of each kind and set those of some sizes.
 fn steps() -> Vec<Step> {
     let mut found: BTreeMap<(&str, &str), Vec<Step>> = BTreeMap::new();
     for &protocol in Protocol::ALL {
@@ -152,7 +153,7 @@ fn apart(mut steps: Vec<Step>) -> Vec<Step> {
     found
 }
 
-/// A table by index whose files take at most so many bytes.
+/// Returns a table by index whose files take at most so many bytes.
 fn table(protocol: Protocol, preset: &str, form: DbForm, bytes: u64, slots: &[usize]) -> Option<TableParams> {
     let page = protocol.page();
     slots.iter().find_map(|&slot_bytes| {

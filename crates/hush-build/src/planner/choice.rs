@@ -6,7 +6,7 @@ use hush_store::snapshot::Choice;
 use super::{Linkable, Machine, Offer, Records, Wishes, offers::plans};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan};
 
-/// Every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
+/// Returns every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
 /// `wishes`.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub(crate) fn choose(
     Ok(plan)
 }
 
-/// The tables within the budgets, the best first; at least one.
+/// Returns the tables within the budgets, the best first; at least one.
 fn ranked(
     lengths: &Lengths,
     by_key: bool,

@@ -98,7 +98,7 @@ impl Machine {
         &REFERENCE
     }
 
-    /// The machine that a profile says.
+    /// Returns the machine that a profile says.
     pub fn from_profile(text: &str) -> Result<Self, String> {
         let machine: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if machine.version != Self::VERSION {
@@ -123,14 +123,14 @@ impl Machine {
         Ok(machine)
     }
 
-    /// A GPU of which nothing was measured.
+    /// Returns a GPU of which nothing was measured.
     pub fn gpu_floors() -> Self {
         let name = "NVIDIA H100, floors by its data sheet".into();
         let times = Times::Floors(H100);
         Self { version: Self::VERSION, name, level: String::new(), threads: 1, times }
     }
 
-    /// Whether times are what it takes at least, and not what was measured.
+    /// Returns whether times are what it takes at least, and not what was measured.
     pub fn is_floor(&self) -> bool {
         matches!(self.times, Times::Floors(_))
     }
@@ -240,7 +240,7 @@ fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
     between(sizes.into_iter().map(of_size).collect(), nominal_seconds(shape, 1))
 }
 
-/// The value at `x` between points, straight over log x; beyond them, that of the last.
+/// Returns the value at `x` between points, straight over log x; beyond them, that of the last.
 fn between(mut points: Vec<(f64, f64)>, x: f64) -> f64 {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = points.partition_point(|&(known, _)| known < x);

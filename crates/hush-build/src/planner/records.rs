@@ -38,7 +38,7 @@ impl Records {
         Self::new(table.tier_ends().into_iter().zip(ending), by_key)
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.lengths.records()
     }
@@ -51,7 +51,7 @@ impl Records {
         self.by_key
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes of all values.
     pub fn payload(&self) -> u64 {
         self.lengths.payload() as u64
     }

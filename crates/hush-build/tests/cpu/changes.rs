@@ -36,7 +36,7 @@ fn value(length: usize, seed: usize) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Some records of every length, shorter and longer than before; some deleted; where there are keys, some that are new.
+/// Returns some records of every length, shorter and longer than before; some deleted; where there are keys, some that are new.
 fn changes(wanted: &Wanted, round: usize) -> Changed {
     let longest = wanted.tiers.last().map_or(wanted.bytes, |&last| last);
     let some = (0..20).map(|number| {

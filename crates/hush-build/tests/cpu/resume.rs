@@ -47,7 +47,8 @@ impl Folder {
         self.dir.path().join(".table.hush-partial")
     }
 
-    /// Another folder for the same table, in which its build was killed once `units` of `stage` were done. The table is built here.
+    /// Another folder for the same table, in which its build was killed once `units` of `stage` were done. The table is
+    /// built here.
     fn killed(&self, threads: usize, stage: &'static str, units: u64) -> Self {
         self.killed_in(threads, 1, stage, units)
     }
@@ -70,7 +71,7 @@ impl Folder {
         watch.stages.into_inner().unwrap().resumed
     }
 
-    /// A folder for a table in which a build of this one was killed.
+    /// Returns a folder for a table in which a build of this one was killed.
     fn left_to(&self, wanted: Wanted) -> Self {
         let other = Self::new(wanted);
         copy(&self.partial(), &other.partial());

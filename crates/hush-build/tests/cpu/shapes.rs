@@ -62,13 +62,13 @@ impl Shape {
         Wanted::by_index(self.protocol, 8 * self.blocks - 2, self.bytes, 8)
     }
 
-    /// The parameters of the table as it is built.
+    /// Returns the parameters of the table as it is built.
     fn params(&self) -> TableParams {
         Folder::with_table(&on_cpu(2), self.wanted()).descriptor().params().unwrap()
     }
 }
 
-/// The levels between which kernels differ, of which the machine has the last.
+/// Returns the levels between which kernels differ, of which the machine has the last.
 pub(crate) fn levels() -> Vec<Level> {
     let mut levels = vec![Level::Scalar, Level::Avx2, Level::detect()];
     levels.retain(|&level| Cpu::with_level(level, 1).is_ok());
@@ -80,7 +80,7 @@ pub(crate) fn at_level(level: Level, threads: usize) -> Backends {
     Backends::cpu_only(Arc::new(Cpu::with_level(level, threads).unwrap()))
 }
 
-/// Which rows of the hint are packed together.
+/// Returns which rows of the hint are packed together.
 fn pack_shape(params: &TableParams) -> PackShape {
     match params.hint().unwrap().product {
         HintProduct::Lifted { shape, .. } | HintProduct::Chained { shape, .. } => shape,

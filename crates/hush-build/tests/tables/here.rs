@@ -75,7 +75,7 @@ pub(crate) fn source(folder: &Folder) -> Source {
     Source::Folder(folder.table(), Verify::Full)
 }
 
-/// The head of the table, on the CPU.
+/// Returns the head of the table, on the CPU.
 pub(crate) fn head(folder: &Folder, workers: &Arc<Here>, backends: &Backends) -> Arc<dyn Engine> {
     open_head(&source(folder), workers.clone(), backends.cpu().clone()).unwrap()
 }

@@ -63,7 +63,7 @@ pub(crate) struct Wanted {
 pub(crate) type Changed = BTreeMap<usize, Option<Vec<u8>>>;
 
 impl Wanted {
-    /// A table by index, under the small set.
+    /// Returns a table by index, under the small set.
     pub(crate) fn by_index(protocol: Protocol, records: usize, bytes: usize, columns: usize) -> Self {
         Self {
             protocol,
@@ -79,7 +79,7 @@ impl Wanted {
         }
     }
 
-    /// The length of a record: of a hundred 12 go on in the second tier, two in the last, one to its very end.
+    /// Returns the length of a record: of a hundred 12 go on in the second tier, two in the last, one to its very end.
     fn length(&self, index: usize) -> usize {
         let [first, second, ..] = *self.tiers else { return self.bytes };
         let (last, before) = (self.tiers[self.tiers.len() - 1], self.tiers[self.tiers.len() - 2]);
@@ -141,7 +141,7 @@ impl Folder {
         }
     }
 
-    /// A folder with the table.
+    /// Returns a folder with the table.
     pub(crate) fn with_table(backends: &Backends, wanted: Wanted) -> Self {
         let folder = Self::new(wanted);
         folder.build("table", backends, &Silent).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
@@ -193,7 +193,7 @@ impl Folder {
         if self.wanted.by_key { LookUp::Key(key(index)) } else { LookUp::Index(index as u64) }
     }
 
-    /// Where the table is.
+    /// Returns where the table is.
     pub(crate) fn table(&self) -> PathBuf {
         self.dir.path().join("table")
     }
@@ -202,12 +202,12 @@ impl Folder {
         Snapshot::open(&self.table(), Verify::Full).unwrap().header().descriptor.clone()
     }
 
-    /// The content of a file of the table.
+    /// Returns the content of a file of the table.
     pub(crate) fn file(&self, name: &str) -> Vec<u8> {
         Snapshot::open(&self.table(), Verify::Full).unwrap().take(name).unwrap().as_ref().to_vec()
     }
 
-    /// The engine that serves the table.
+    /// Returns the engine that serves the table.
     pub(crate) fn open(&self, backends: &Backends) -> Result<Arc<dyn Engine>, OpenError> {
         open(&self.table(), Verify::Header, backends, &Silent)
     }
@@ -238,12 +238,12 @@ impl Folder {
     }
 }
 
-/// The key of a record.
+/// Returns the key of a record.
 fn key(index: usize) -> Vec<u8> {
     format!("key {index}").into_bytes()
 }
 
-/// A client of an engine.
+/// Returns a client of an engine.
 pub(crate) fn client(engine: &dyn Engine) -> Client {
     client_with(engine, &[1; 32])
 }
@@ -273,7 +273,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The client's keys as `engine` opens them, if it needs any.
+    /// Returns the client's keys as `engine` opens them, if it needs any.
     pub(crate) fn keys(&self, engine: &dyn Engine) -> Result<Option<ClientKeys>, EngineError> {
         self.client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose()
     }
@@ -311,7 +311,7 @@ impl Asked<'_> {
     }
 }
 
-/// All files of a table, by name.
+/// Returns all files of a table, by name.
 pub(crate) fn files(table: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(table).unwrap().map(|entry| entry.unwrap());
     let content = |entry: std::fs::DirEntry| {

@@ -32,7 +32,7 @@ impl HttpClient {
         Ok(Self { transport, server })
     }
 
-    /// The tables, as they were when the server was asked.
+    /// Returns the tables, as they were when the server was asked.
     pub fn tables(&self) -> &[TableInfo] {
         self.server.tables()
     }
@@ -57,12 +57,12 @@ pub struct HttpTable {
 }
 
 impl HttpTable {
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         self.session.name()
     }
 
-    /// The table as it is known now: a look-up that meets a newer epoch replaces it.
+    /// Returns the table as it is known now: a look-up that meets a newer epoch replaces it.
     pub fn table(&self) -> &Table {
         self.session.table()
     }

@@ -67,7 +67,7 @@ pub struct BearerToken(Zeroizing<String>);
 impl FromStr for BearerToken {
     type Err = &'static str;
 
-    /// A token as `hushdb token create` prints it, or any other that is visible ASCII.
+    /// Returns a token as `hushdb token create` prints it, or any other that is visible ASCII.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // A file that is read into a variable often ends its line.
         let text = text.trim_end_matches(['\r', '\n']);
@@ -82,7 +82,7 @@ impl FromStr for BearerToken {
 }
 
 impl BearerToken {
-    /// The value of an `Authorization` header.
+    /// Returns the value of an `Authorization` header.
     pub fn header(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("Bearer {}", *self.0))
     }

@@ -54,7 +54,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// A connection that is not made yet.
+    /// Creates a connection that is not made yet.
     ///
     /// # Errors
     /// [`HttpError`] if the options are of no use.
@@ -180,7 +180,7 @@ fn proxy(url: &ServerUrl) -> Option<Proxy> {
     (!is_left_out).then_some(proxy)
 }
 
-/// How the server, and this client, prove who they are.
+/// Returns how the server, and this client, prove who they are.
 fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
     let refused = |reason: String| HttpError::Certificates { reason };
     if options.is_insecure && !url.is_loopback() {
@@ -205,7 +205,7 @@ fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
     Ok(config.disable_verification(options.is_insecure).build())
 }
 
-/// The certificates of a PEM text, at least one.
+/// Returns the certificates of a PEM text, at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
     let found = parse_pem(pem).filter_map(|item| match item {
         Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),

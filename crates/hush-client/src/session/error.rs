@@ -180,7 +180,7 @@ impl SessionError {
         }
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed a little later.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { transient, .. } => *transient,
@@ -190,7 +190,7 @@ impl SessionError {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Returns how long the server asks to wait.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
             Self::Refused(refusal) => refusal.retry_after.unwrap_or_default(),

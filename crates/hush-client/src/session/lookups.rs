@@ -49,12 +49,12 @@ impl Session {
         Self { context, name, table, stats, keys: SessionKeys::default() }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The table as it is known now: a look-up that a newer epoch answers replaces it.
+    /// Returns the table as it is known now: a look-up that a newer epoch answers replaces it.
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -211,7 +211,8 @@ impl Session {
         }
     }
 
-    /// Asks for all of `wanted`, and gives the answers of each request as they come. Returns the records that need no request.
+    /// Asks for all of `wanted`, and gives the answers of each request as they come. Returns the records that need no
+    /// request.
     async fn ask(
         &mut self,
         link: &Link,
@@ -352,7 +353,7 @@ impl Session {
         Answered { table: self.table.clone(), keys: self.keys.held(link, &self.table), answers }
     }
 
-    /// The answers of one request, and the epoch that has answered.
+    /// Returns the answers of one request, and the epoch that has answered.
     async fn answers(
         &mut self,
         link: &Link,
@@ -374,7 +375,7 @@ impl Session {
         Ok((epoch, pending.into_iter().zip(answers).collect()))
     }
 
-    /// A response, and what decrypts it. Every attempt has its own ciphertexts.
+    /// Returns a response, and what decrypts it. Every attempt has its own ciphertexts.
     async fn response(
         &mut self,
         link: &Link,

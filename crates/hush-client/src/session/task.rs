@@ -179,7 +179,7 @@ impl Port {
         }
     }
 
-    /// The next part of the body of the last response; `None` after the last one.
+    /// Returns the next part of the body of the last response; `None` after the last one.
     pub(super) async fn body(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         match self.ask(Ask::Body).await {
             TaskEvent::Body(bytes) => Ok(Some(bytes)),

@@ -19,7 +19,7 @@ use super::{
     sample::Sample,
 };
 
-/// A server of the sample that answers the first queries with `faults` in turn.
+/// Returns a server of the sample that answers the first queries with `faults` in turn.
 fn faulty(faults: Vec<Result<Reply, TransportFailure>>) -> Driver {
     let (sample, mut faults) = (sample(1), faults.into_iter());
     Driver::failing(move |request: &Request| {

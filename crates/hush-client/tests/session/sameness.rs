@@ -48,7 +48,7 @@ fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, Sess
     (driver.requests.into_iter().map(see).collect(), outcome)
 }
 
-/// A table by key whose answers are noise: no key is found in it, but by chance.
+/// Returns a table by key whose answers are noise: no key is found in it, but by chance.
 fn noise_by_key() -> Driver {
     noise_with(None)
 }
@@ -209,7 +209,7 @@ fn requests_do_not_tell_what_could_not_be_read() {
     assert_eq!(seen(blank, &indices(&[0, 1, 2, 3, 4])).0, expected);
 }
 
-/// A server of a table over rings.
+/// Returns a server of a table over rings.
 fn rings() -> Driver {
     let mut sample = RingSample::new(1);
     Driver::new(move |request| sample.reply(request))
@@ -226,7 +226,7 @@ fn requests_over_rings_differ_in_ciphertexts_alone() {
     }
 }
 
-/// The ciphertexts of all queries that were sent, in order.
+/// Returns the ciphertexts of all queries that were sent, in order.
 fn ciphertexts(driver: &Driver) -> Vec<Vec<u8>> {
     let queries = driver
         .asked(QUERY)

@@ -157,13 +157,13 @@ impl<S: Symbol> Stripe<'_, S> {
         }
     }
 
-    /// The columns of each lane.
+    /// Returns the columns of each lane.
     fn lanes(&self) -> impl Iterator<Item = Range<usize>> {
         let end = self.columns.end;
         self.columns.clone().step_by(LANE).map(move |start| start..end.min(start + LANE))
     }
 
-    /// The slots of block `block`; the last block may have fewer than four, blocks after it have none.
+    /// Returns the slots of block `block`; the last block may have fewer than four, blocks after it have none.
     fn slots_of(&self, block: usize) -> Range<usize> {
         block * BLOCK..self.count.min((block + 1) * BLOCK)
     }

@@ -33,17 +33,17 @@ impl Bands {
         Self { squares: Squares::of(level), degree }
     }
 
-    /// Words from a row to the next.
+    /// Returns the words from a row to the next.
     pub(super) fn stride(self) -> usize {
         self.degree + BAND
     }
 
-    /// Words of a matrix.
+    /// Returns the words of a matrix.
     pub(super) fn matrix_words(self) -> usize {
         self.degree * self.stride()
     }
 
-    /// Words of a band.
+    /// Returns the words of a band.
     pub(super) fn band_words(self) -> usize {
         BAND * self.stride()
     }

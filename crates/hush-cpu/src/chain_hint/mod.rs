@@ -76,7 +76,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// All phases.
+    /// Returns all phases.
     fn chain(&mut self, hint: &[u32]) -> Result<ChainedHint, OpsError> {
         self.spread_columns(hint);
         self.spread_rows();

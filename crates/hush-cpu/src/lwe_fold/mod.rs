@@ -46,7 +46,7 @@ pub(crate) struct FoldKernels {
 }
 
 impl FoldKernels {
-    /// The kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
+    /// Creates the kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
     ///
     /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
     /// Where the one overtakes the other is measured: see docs/explanation/notes/speed.md.
@@ -73,12 +73,12 @@ impl FoldKernels {
         Self { by_batch, singles, single: OnceLock::new(), fetch: Fetch::of(cores) }
     }
 
-    /// The level of the kernel for one query, where several may be best and one has been chosen.
+    /// Returns the level of the kernel for one query, where several may be best and one has been chosen.
     pub(crate) fn single_level(&self) -> Option<Level> {
         Some(self.singles[*self.single.get()?].0)
     }
 
-    /// The kernel for a pass of `batch` queries, at most [`MAX_BATCH`].
+    /// Returns the kernel for a pass of `batch` queries, at most [`MAX_BATCH`].
     fn for_batch(&self, batch: usize) -> &FoldKernel {
         if batch == 1
             && let Some(&chosen) = self.single.get()
@@ -95,10 +95,10 @@ pub(crate) const MAX_BATCH: usize = 64;
 
 /// The queries of one pass, chunk by chunk.
 pub(crate) trait QuerySource: Sync {
-    /// Number of queries.
+    /// Returns the number of queries.
     fn batch(&self) -> usize;
 
-    /// The words of database columns `chunk * 512 ..`.
+    /// Returns the words of database columns `chunk * 512 ..`.
     fn chunk(&self, chunk: usize) -> QueryChunk<'_>;
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn split_rows(tiling: Tiling, groups: Range<usize>, threads: usize) -
 }
 
 impl<D> Item<D> {
-    /// The database rows of this unit, without padding.
+    /// Returns the database rows of this unit, without padding.
     pub(crate) fn rows(&self, tiling: Tiling) -> Range<usize> {
         let row = |panel: usize| ((self.group * GROUP_PANELS + panel) * PANEL_ROWS).min(tiling.rows());
         row(self.panels.start)..row(self.panels.end)

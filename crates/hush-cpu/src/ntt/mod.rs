@@ -64,7 +64,7 @@ impl Ntt {
         &self.plan
     }
 
-    /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
+    /// Returns the words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
     pub fn scratch_words(&self) -> usize {
         match &self.kernels {
             Kernels::Scalar | Kernels::Narrow(_) => 0,

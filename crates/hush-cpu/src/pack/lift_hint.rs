@@ -89,7 +89,7 @@ struct LiftJob<'a> {
 }
 
 impl LiftJob<'_> {
-    /// Words from a polynomial in scratch memory to the next: a line is left free, so that lines that are transposed
+    /// Returns the words from a polynomial in scratch memory to the next: a line is left free, so that lines that are transposed
     /// together do not share a set of a cache.
     fn stride(&self) -> usize {
         self.ring.degree() + SQUARE
@@ -190,13 +190,13 @@ struct SharedTiles<'a> {
 unsafe impl Sync for SharedTiles<'_> {}
 
 impl<'a> SharedTiles<'a> {
-    /// The room of `bytes`, which has it for `tiling`.
+    /// Creates the room of `bytes`, which has it for `tiling`.
     fn new(bytes: &'a mut UnwrittenBuffer<u8>, tiling: NttTiling) -> Self {
         // A buffer that is not empty begins at a cache line.
         Self { start: bytes.as_mut_ptr().cast(), words: tiling.bytes() / size_of::<u32>(), lent: PhantomData }
     }
 
-    /// Where the words of a range are to be written; some in between may be others'.
+    /// Returns where the words of a range are to be written; some in between may be others'.
     fn at(&self, range: Range<usize>) -> *mut u32 {
         assert!(range.start <= range.end && range.end <= self.words);
         // SAFETY: within the borrowed buffer (just checked).

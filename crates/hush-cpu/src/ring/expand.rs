@@ -67,7 +67,7 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Words of a node.
+    /// Returns the words of a node.
     fn node_words(&self) -> usize {
         2 * self.ring.full.words()
     }

@@ -63,12 +63,12 @@ impl ModRing {
         }
     }
 
-    /// Words of scratch memory with which the transforms of every prime run.
+    /// Returns the words of scratch memory with which the transforms of every prime run.
     pub(crate) fn transform_words(&self) -> usize {
         self.limbs.iter().map(|limb| limb.ntt.scratch_words()).max().unwrap_or(0)
     }
 
-    /// Words of a polynomial.
+    /// Returns the words of a polynomial.
     pub(crate) fn words(&self) -> usize {
         self.limbs.len() * self.degree
     }

@@ -31,7 +31,7 @@ pub(super) struct Planes<'a> {
 }
 
 impl Planes<'_> {
-    /// The ciphertexts of one plane, entry after entry.
+    /// Returns the ciphertexts of one plane, entry after entry.
     fn plane(&self, plane: usize) -> Cow<'_, [u32]> {
         let index = |entry| self.order.index(entry, plane, self.count, self.planes);
         if self.order == EntryOrder::PlaneMajor || self.planes == 1 {
@@ -63,7 +63,7 @@ pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, planes: &Planes<'_>, bits: &[
     RlweBatch { ciphertext_words, words: folded.into() }
 }
 
-/// All rounds of a plane, in at least `units` units of work as long as there are as many pairs.
+/// Runs all rounds of a plane, in at least `units` units of work as long as there are as many pairs.
 fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>], units: usize) -> Vec<u32> {
     if bits.is_empty() {
         return entries.to_vec();

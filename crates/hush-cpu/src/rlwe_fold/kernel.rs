@@ -35,17 +35,17 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Words of one slot of a tile of the database.
+    /// Returns the words of one slot of a tile of the database.
     pub(super) fn piece_words(&self) -> usize {
         self.rows * self.tile_width
     }
 
-    /// Words of the selectors of one slot.
+    /// Returns the words of the selectors of one slot.
     pub(super) fn slot_words(&self) -> usize {
         self.batch * selectors::query_words(self.rows)
     }
 
-    /// Words of the results of one tile.
+    /// Returns the words of the results of one tile.
     pub(super) fn tile_out_words(&self) -> usize {
         self.batch * RLWE_POLYS * BLOCK_WORDS
     }
@@ -72,7 +72,7 @@ pub(crate) struct RlweFoldKernel {
     pub(super) fold: unsafe fn(Group<'_>),
 }
 
-/// The scratch memory of a kernel that needs none.
+/// Returns the scratch memory of a kernel that needs none.
 pub(super) fn no_scratch(_rows: usize, _batch: usize) -> usize {
     0
 }

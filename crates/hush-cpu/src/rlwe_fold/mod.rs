@@ -48,7 +48,7 @@ pub(crate) struct RlweFoldKernels {
 }
 
 impl RlweFoldKernels {
-    /// The kernels of `level`. To run them is unsafe on a machine without that level.
+    /// Creates the kernels of `level`. To run them is unsafe on a machine without that level.
     pub(crate) fn of(level: Level) -> Self {
         let (few, many) = match level {
             Level::Scalar => (lanes::SCALAR, lanes::SCALAR),
@@ -60,7 +60,7 @@ impl RlweFoldKernels {
         Self { few, many }
     }
 
-    /// The kernel for a pass of `batch` queries.
+    /// Returns the kernel for a pass of `batch` queries.
     fn for_pass(&self, tiling: NttTiling, batch: usize) -> &RlweFoldKernel {
         if batch >= MANY_MIN && tiling.tiles() > 1 { &self.many } else { &self.few }
     }

@@ -29,7 +29,7 @@ pub(super) fn symbol_fold(
     selectors.chunks(pass).flat_map(|queries| fold_pass(cpu, ring, db, queries)).collect()
 }
 
-/// Some queries in one pass, parallel over columns.
+/// Folds some queries in one pass, parallel over columns.
 fn fold_pass(cpu: &Cpu, ring: &CpuRing, db: &SymbolDb, selectors: &[&RlweBatch]) -> Vec<RlweBatch> {
     let (columns, ciphertext_words) = (db.tiling().columns(), RLWE_POLYS * ring.kept.words());
     let mut results: Vec<Vec<u32>> =

@@ -38,7 +38,7 @@ const BY_CLUSTER: PairKernel = PairKernel {
     barriers: 2,
 };
 
-/// The kernel for so many planes: clusters where there are, and multiprocessors for all of their blocks.
+/// Returns the kernel for so many planes: clusters where there are, and multiprocessors for all of their blocks.
 fn kernel_for(info: &DeviceInfo, planes: usize) -> &'static PairKernel {
     let has_room = planes * BY_CLUSTER.cluster as usize <= info.multiprocessors as usize;
     if info.is_hopper() && has_room { &BY_CLUSTER } else { &BY_BLOCK }

@@ -18,7 +18,7 @@ pub(super) struct FractionLift {
 const _: () = assert!(size_of::<FractionLift>() == 36);
 
 impl FractionLift {
-    /// The lift of words b to `round(b Q / 2^32) / divisor`; the divisor is no multiple of a prime.
+    /// Creates the lift of words b to `round(b Q / 2^32) / divisor`; the divisor is no multiple of a prime.
     pub(super) fn new(rns: &Rns, divisor: usize) -> Self {
         let mut lift = Self { product: rns.product() as u32, factor: [0; MAX_LIMBS], half: [0; MAX_LIMBS] };
         for (limb, p) in rns.moduli().iter().enumerate() {

@@ -89,7 +89,7 @@ pub(super) fn list() -> Result<Vec<DeviceInfo>, CudaError> {
     (0..count()?).map(|ordinal| describe(handle(ordinal)?)).collect()
 }
 
-/// The version of CUDA that the driver has: major and minor.
+/// Returns the version of CUDA that the driver has: major and minor.
 pub(super) fn version() -> Result<(u32, u32), CudaError> {
     start()?;
     let mut version: c_int = 0;
@@ -356,7 +356,7 @@ impl Gpu {
         self.context.enter()
     }
 
-    /// The kernel, allowed `shared` bytes of dynamic shared memory.
+    /// Returns the kernel, allowed `shared` bytes of dynamic shared memory.
     fn function(&self, kernel: &'static str, shared: u32) -> Result<sys::CUfunction, CudaError> {
         let mut functions = lock(&self.functions);
         let function = functions.get_mut(kernel).ok_or(CudaError::NoKernel(kernel))?;

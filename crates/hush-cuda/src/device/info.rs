@@ -21,7 +21,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Whether kernels for Hopper alone run on it: code for compute capability 9.0a runs on no other.
+    /// Returns whether kernels for Hopper alone run on it: code for compute capability 9.0a runs on no other.
     pub fn is_hopper(&self) -> bool {
         self.capability == (9, 0)
     }

@@ -24,7 +24,7 @@ impl Launch {
         Self::grid([blocks, 1, 1], threads)
     }
 
-    /// A grid of blocks of `threads` threads.
+    /// Returns a grid of blocks of `threads` threads.
     pub fn grid(grid: [u32; 3], threads: u32) -> Self {
         Self { grid, block: threads, shared: 0 }
     }
@@ -60,12 +60,12 @@ pub enum Arg<'a> {
 pub struct Memory(pub(super) DeviceId);
 
 impl<'a> Arg<'a> {
-    /// A structure by value, laid out as the kernel has it.
+    /// Creates a structure by value, laid out as the kernel has it.
     pub fn of(value: &'a (impl IntoBytes + Immutable)) -> Self {
         Self::Bytes(value.as_bytes())
     }
 
-    /// Where the driver finds the value.
+    /// Returns where the driver finds the value.
     pub(super) fn as_ptr(&self) -> *const u8 {
         match self {
             Self::Pointer(value, _) | Self::Long(value) => std::ptr::from_ref(value).cast(),
@@ -74,7 +74,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// The device whose memory it points to, if it does.
+    /// Returns the device whose memory it points to, if it does.
     pub(super) fn device(&self) -> Option<DeviceId> {
         match self {
             Self::Pointer(_, memory) | Self::View(_, memory) => Some(memory.0),

@@ -38,7 +38,7 @@ impl Runtime {
         on!(self, device => device.info())
     }
 
-    /// Bytes of device memory that are free.
+    /// Returns the bytes of device memory that are free.
     pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
         on!(self, device => device.free_bytes())
     }
@@ -149,7 +149,7 @@ impl Runtime {
         on!(self, device => device.synchronize())
     }
 
-    /// Whether memory is rounded up, and kept for later.
+    /// Returns whether memory is rounded up, and kept for later.
     pub(super) fn is_pooled(&self) -> bool {
         on!(self, _gpu => true, emulator => emulator.is_pooled())
     }

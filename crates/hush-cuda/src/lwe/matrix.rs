@@ -46,7 +46,7 @@ struct Prepared {
 }
 
 impl PreparedMatrices {
-    /// The columns of `a`, prepared for `kernel` if they are not yet.
+    /// Returns the columns of `a`, prepared for `kernel` if they are not yet.
     pub(super) fn prepare(
         &self,
         device: &Device,

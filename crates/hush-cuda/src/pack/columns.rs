@@ -20,7 +20,7 @@ pub(crate) struct PackColumns {
 const _: () = assert!(size_of::<PackColumns>() == 24);
 
 impl PackColumns {
-    /// Some columns of a shape.
+    /// Creates some columns of a shape.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if kernels cannot count its rows with 32 bits.

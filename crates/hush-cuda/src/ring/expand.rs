@@ -58,8 +58,8 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// How many queries are expanded at once, at least one: as the nodes of two levels, and digits of half of them that are not larger,
-/// fit the workspace, and two parts of each fold the second dimension of a grid. (A query has at most N leaves.)
+/// Returns how many queries are expanded at once, at least one: as the nodes of two levels, and digits of half of them that are
+/// not larger, fit the workspace, and two parts of each fold the second dimension of a grid. (A query has at most N leaves.)
 fn queries_at_once(leaves: usize, node_bytes: usize, folds: usize) -> usize {
     let most = MAX_GRID[1] / (2 * folds).max(1);
     (TREE_BYTES / (2 * leaves * node_bytes)).clamp(1, most.max(1))
@@ -101,12 +101,12 @@ impl Expansion<'_> {
         self.ring.context().params().leaves(self.rows, self.folds)
     }
 
-    /// Words of a ciphertext modulo Q_e.
+    /// Returns the words of a ciphertext modulo Q_e.
     fn node_words(&self) -> usize {
         2 * self.ring.full().poly_words()
     }
 
-    /// All levels.
+    /// Returns all levels.
     fn tree(&self, queries: &[RlweCiphertext]) -> Result<Leaves, OpsError> {
         let (params, levels) = (self.ring.context().params(), &self.ring.expansion().levels);
         let halves: Vec<_> = queries.iter().flat_map(|query| [query.a.words(), query.b.words()]).collect();
@@ -129,7 +129,7 @@ impl Expansion<'_> {
         Ok(Leaves { words: nodes, first: 0, results: self.results()? })
     }
 
-    /// A level as what its kernels are chosen by.
+    /// Returns a level as what its kernels are chosen by.
     fn stage(&self, level: &Level<'_>) -> Stage {
         let (full, &Level { gadget, count, needed, .. }) = (self.ring.full(), level);
         let node_digits = gadget.digits() * full.degree().words();
@@ -144,7 +144,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// The needed children of the nodes of each query, by the kernels of operations.
+    /// Returns the needed children of the nodes of each query, by the kernels of operations.
     fn next_level(&self, level: &Level<'_>, nodes: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
         let (full, &Level { index, gadget, count, needed }) = (self.ring.full(), level);
         let children = self.device.alloc(self.queries * needed * self.node_words())?;
@@ -194,7 +194,7 @@ impl Expansion<'_> {
         Ok(Leaves { words, first: self.rows, results })
     }
 
-    /// The last arguments of every kernel of a level.
+    /// Returns the last arguments of every kernel of a level.
     fn level_args<'a>(&'a self, level: &'a Level<'_>) -> [Arg<'a>; 7] {
         [
             (&self.keys).into(),
@@ -207,8 +207,8 @@ impl Expansion<'_> {
         ]
     }
 
-    /// The digits of the images of half a of `count` nodes of each query under X -> X^`exponent`, `[query][node][digit][N]`.
-    /// The first node is at the start of `nodes`; those of the next query come `stride` nodes later.
+    /// Returns the digits of the images of half a of `count` nodes of each query under X -> X^`exponent`,
+    /// `[query][node][digit][N]`. The first node is at the start of `nodes`; those of the next query come `stride` nodes later.
     fn decompose(
         &self,
         gadget: &GadgetTables,
@@ -232,7 +232,7 @@ impl Expansion<'_> {
         Ok(digits)
     }
 
-    /// The bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
+    /// Returns the bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
     fn bottom_rows(&self, leaves: &Leaves) -> Result<Buffer<u32>, OpsError> {
         let (full, count) = (self.ring.full(), self.leaves() - self.rows);
         let rows = self.device.alloc(self.queries * count * self.node_words())?;

@@ -151,8 +151,8 @@ pub fn external_products(
     Ok(())
 }
 
-/// How many queries are multiplied at once, at least one: as their digits fit the workspace, and they the third dimension of a
-/// grid.
+/// Returns how many queries are multiplied at once, at least one: as their digits fit the workspace, and they the third
+/// dimension of a grid.
 fn queries_at_once(query_words: usize) -> usize {
     (DIGIT_BYTES / size_of::<u32>() / query_words).clamp(1, MAX_GRID[2])
 }

@@ -61,7 +61,7 @@ pub enum RlweFoldKernel {
 }
 
 impl RlweFoldKernel {
-    /// The kernel for a batch of so many queries.
+    /// Returns the kernel for a batch of so many queries.
     fn suited(thresholds: Thresholds, db: &CudaNttDb, queries: usize) -> Self {
         match queries {
             few if few < thresholds.mma_from => Self::Imad,
@@ -87,8 +87,8 @@ impl RlweFoldKernel {
         }
     }
 
-    /// Names (by [`Arithmetic::pick`]), grid and shared memory for the polynomials of a pass, at some points; of Hopper's kernel on
-    /// all multiprocessors but `spared`.
+    /// Returns the names (by [`Arithmetic::pick`]), grid and shared memory for the polynomials of a pass, at some points; of
+    /// Hopper's kernel on all multiprocessors but `spared`.
     fn launch(
         self,
         device: &Device,
@@ -142,7 +142,8 @@ fn spared(all: usize, row_tiles: usize, columns: usize, polys: usize) -> usize {
     (all * turned / (products + turned)).min(all - 1)
 }
 
-/// Bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of `units` lines.
+/// Returns the bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of
+/// `units` lines.
 const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
     size_of::<u32>() * polys * (row_tiles * TILE_ROWS + units)
 }
@@ -150,7 +151,7 @@ const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
 // A database of more rows, which no tiling has now, would have to be folded in parts of them.
 const _: () = assert!(imad_shared(4, MAX_ROWS.div_ceil(TILE_ROWS), 64) <= LEAST_SHARED);
 
-/// Bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
+/// Returns the bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
 fn mma_shared(polys: usize) -> usize {
     MMA_STAGE_BYTES + 2 * 4 * polys * 128
 }
@@ -395,7 +396,7 @@ pub(crate) struct QueryPointers([u64; MAX_PASS]);
 const _: () = assert!(size_of::<QueryPointers>() == 512);
 
 impl QueryPointers {
-    /// The first words of each of at most [`MAX_PASS`] slices.
+    /// Creates the first words of each of at most [`MAX_PASS`] slices.
     ///
     /// # Errors
     /// [`CudaError::OtherDevice`] if one is not of `device`.

@@ -47,7 +47,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// A launch of `grid` blocks of the kernel of the whole stage.
+    /// Returns a launch of `grid` blocks of the kernel of the whole stage.
     pub(super) fn launch(&self, grid: [u32; 3]) -> Launch {
         self.degree.launch(grid, self.polys)
     }
@@ -56,7 +56,7 @@ impl Stage {
         size_of::<u32>() * self.words
     }
 
-    /// Whether one kernel does all of it.
+    /// Returns whether one kernel does all of it.
     ///
     /// That is so where what the kernels of single operations leave each other does not stay in the second-level cache, and there
     /// are ciphertexts enough for every multiprocessor.

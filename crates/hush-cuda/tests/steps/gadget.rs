@@ -40,7 +40,7 @@ fn backends(seed: u64) -> impl Iterator<Item = Cuda> {
     one_and_gpu(seed).into_iter().flat_map(by_stages)
 }
 
-/// A device with the kernels of operations, and with those of whole stages.
+/// Returns a device with the kernels of operations, and with those of whole stages.
 fn by_stages(device: Device) -> [Cuda; 2] {
     [Stages::Operations, Stages::Whole].map(|stages| Cuda::new(device.clone()).with_stages(stages))
 }
@@ -123,7 +123,7 @@ fn sets_in_use_are_computed_too() {
     }
 }
 
-/// The polynomial whose coefficients are those at which digits carry or the sign changes, in turn.
+/// Returns the polynomial whose coefficients are those at which digits carry or the sign changes, in turn.
 fn extremes(ring: &Ring, gadget: Gadget) -> Poly<Eval> {
     let (rns, q) = (ring.rns(), ring.rns().product());
     let carries = (0..gadget.digits).map(|k| 1 << gadget.log2_factor(k));

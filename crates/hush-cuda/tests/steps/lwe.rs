@@ -17,7 +17,7 @@ use hush_ops::{
 };
 use hush_testkit::conformance::{self, FOLD_SHAPES, HINT_CASES};
 
-/// The emulator, in order and for shapes that are not too long: disorder has tests of its own.
+/// Returns the emulator, in order and for shapes that are not too long: disorder has tests of its own.
 fn emulated() -> impl Iterator<Item = Cuda> {
     devices::emulated().into_iter().map(Cuda::new)
 }

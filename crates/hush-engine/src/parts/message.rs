@@ -99,7 +99,7 @@ impl Contribution {
         }
     }
 
-    /// The number of the segment, and the partial.
+    /// Returns the number of the segment, and the partial.
     pub(super) fn partial(&self) -> (usize, HostPartial) {
         let words = |bytes: &Bytes| {
             let words =

@@ -192,7 +192,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         Ok(Said::Scanned(Scanned { partials }))
     }
 
-    /// The keys that the queries name, those that came with the batch among them.
+    /// Returns the keys that the queries name, those that came with the batch among them.
     fn keys_of(&self, batch: &Batch) -> Result<Vec<Arc<B::Keys>>, Said> {
         if !self.has_keys {
             return Ok(Vec::new());

@@ -93,7 +93,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The files of every segment: nothing of them is read before a page asks for it, and then it is in memory as `memory` says.
+    /// Returns the files of every segment: nothing of them is read before a page asks for it, and then it is in memory as
+    /// `memory` says.
     pub(super) fn files(&mut self, memory: MemoryChoice) -> Result<Vec<SegmentFiles>, OpenError> {
         let specs: Vec<_> = self.stored.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
@@ -114,7 +115,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// The files that have been mapped until now.
+    /// Returns the files that have been mapped until now.
     pub(super) fn mapped(&self) -> MappedFiles {
         self.mapped.clone()
     }

@@ -60,12 +60,12 @@ impl Placement {
         if self.is_on_cpu() { 1 } else { BATCHES_IN_FLIGHT }
     }
 
-    /// Whether only the CPU computes.
+    /// Returns whether only the CPU computes.
     pub(crate) fn is_on_cpu(&self) -> bool {
         self.shares.iter().all(|placed| placed.device == Device::Cpu)
     }
 
-    /// Whether the host reads `content` for every batch.
+    /// Returns whether the host reads `content` for every batch.
     pub(crate) fn is_read_by_host(&self, content: &Content) -> bool {
         let is_symbols = matches!(content, Content::Symbols { .. });
         self.is_on_cpu() || is_symbols && self.shares.iter().any(|placed| placed.is_streamed)

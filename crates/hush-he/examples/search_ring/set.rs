@@ -100,7 +100,7 @@ impl Set {
         QUERY_SEED_BYTES + words(self.rows) + words(self.leaves() - self.rows)
     }
 
-    /// Bytes of a packed pair for a byte of its records.
+    /// Returns the bytes of a packed pair for a byte of its records.
     pub(crate) fn overhead(&self) -> f64 {
         f64::from(self.response.a + 2 * self.response.b) / f64::from(2 * self.plaintext_bits)
     }
@@ -124,7 +124,7 @@ impl Set {
         products * (2 * self.moduli.kept.len() * (1 + self.fold.digits)) as f64
     }
 
-    /// Bytes that are scanned for a byte of records.
+    /// Returns the bytes that are scanned for a byte of records.
     fn expansion(&self) -> f64 {
         32.0 * self.moduli.kept.len() as f64 / f64::from(self.plaintext_bits)
     }
@@ -151,7 +151,7 @@ impl Set {
         })
     }
 
-    /// The response of the fewest bits that keeps the failure probability.
+    /// Returns the response of the fewest bits that keeps the failure probability.
     pub(crate) fn choose_response(&mut self) -> bool {
         let mut best = None;
         for b in self.plaintext_bits + 1..=self.plaintext_bits + 4 {

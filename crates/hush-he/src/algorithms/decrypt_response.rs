@@ -36,7 +36,7 @@ pub fn decrypt_response(
     Zeroizing::new(b.iter().enumerate().map(symbol).collect())
 }
 
-/// The symbol of a phase whose parts are `a s` modulo 2^64, and b.
+/// Returns the symbol of a phase whose parts are `a s` modulo 2^64, and b.
 pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bits: u32) -> u32 {
     let mask = (1u64 << bits.a) - 1;
     let phase = product.wrapping_add(b << (bits.a - bits.b)) & mask;

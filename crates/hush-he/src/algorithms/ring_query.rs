@@ -136,7 +136,7 @@ fn mask<R>(ring: &Ring, seed: &[u8; QUERY_SEED_BYTES]) -> Poly<R> {
     ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
 }
 
-/// The messages at the coefficients from which the tree takes them.
+/// Returns the messages at the coefficients from which the tree takes them.
 fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coeff> {
     let (params, ring) = (context.params(), context.full());
     let gadget = params.fold_gadget();

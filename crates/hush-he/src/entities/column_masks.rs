@@ -22,7 +22,7 @@ pub struct ColumnMasks {
 }
 
 impl ColumnMasks {
-    /// The masks of the ring modulo Q_1 of `context` that belong to `seed`.
+    /// Creates the masks of the ring modulo Q_1 of `context` that belong to `seed`.
     pub fn new(context: &RingContext, seed: &PublicSeed) -> Self {
         let ring = context.kept();
         let [rotation, conjugation, bottom, top] = [0, 1, 2, 3].map(|index| mask(ring, seed, index));

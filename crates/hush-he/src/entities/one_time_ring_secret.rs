@@ -66,7 +66,7 @@ pub struct RingDecryptionKey {
 }
 
 impl RingDecryptionKey {
-    /// The secret, for [`crate::algorithms::decrypt_response()`].
+    /// Returns the secret, for [`crate::algorithms::decrypt_response()`].
     pub fn secret(&self) -> &RlweSecret {
         &self.secret
     }

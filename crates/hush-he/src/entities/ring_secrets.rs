@@ -19,7 +19,7 @@ pub struct RingSecrets {
 }
 
 impl RingSecrets {
-    /// The secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
+    /// Returns the secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let mut rng = Csprng::from_secret_seed("hushdb v1 2026 ring secrets", seed, &params.key_context());
         let mut sample = |degree| RlweSecret::sample(degree, params.secret(), &mut rng);

@@ -106,17 +106,17 @@ pub const INSECURE_COLPACK_PLAIN: ColumnParams = ColumnParams {
 const ONE_DIGIT: Gadget = Gadget::new(24, 1, 28);
 
 impl ColumnParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.ring.name
     }
 
-    /// The LWE set. Its dimension n is the ring degree N.
+    /// Returns the LWE set. Its dimension n is the ring degree N.
     pub fn lwe(&self) -> &LweParams {
         &self.lwe
     }
 
-    /// The RLWE set. [`RingParams::fold_gadget`] is the one-digit gadget of packing and of the folds;
+    /// Returns the RLWE set. [`RingParams::fold_gadget`] is the one-digit gadget of packing and of the folds;
     /// [`RingParams::key_dropped_bits`] are those of the RGSW ciphertext.
     pub fn ring(&self) -> &RingParams {
         &self.ring

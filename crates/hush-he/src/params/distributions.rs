@@ -29,7 +29,7 @@ impl SecretDistribution {
         }
     }
 
-    /// The mean of the square of an entry: the variance, but for binary ones, whose mean is not zero.
+    /// Returns the mean of the square of an entry: the variance, but for binary ones, whose mean is not zero.
     pub fn mean_square(self) -> f64 {
         match self {
             Self::Zero => 0.0,

@@ -25,7 +25,7 @@ pub struct LweParams {
 }
 
 impl LweParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -64,12 +64,12 @@ impl LweParams {
         matches!(self.error, ErrorDistribution::Ternary).then_some(1 << 23)
     }
 
-    /// Whether words always travel at 32 bits, as in the paper that the set is from.
+    /// Returns whether words always travel at 32 bits, as in the paper that the set is from.
     pub fn full_words(&self) -> bool {
         self.full_words
     }
 
-    /// The shape of the public matrix for `cols` columns.
+    /// Returns the shape of the public matrix for `cols` columns.
     pub fn matrix_shape(&self, domain: MatrixDomain, cols: usize) -> MatrixShape {
         MatrixShape::new(domain, self.structure, cols, self.n)
     }
@@ -86,7 +86,7 @@ impl LweParams {
 }
 
 impl LweParams {
-    /// The problem of the words of a query; `None` without encryption.
+    /// Returns the problem of the words of a query; `None` without encryption.
     pub fn problem(&self) -> Option<LatticeProblem> {
         let problem = LatticeProblem {
             n: self.n,

@@ -43,7 +43,7 @@ impl LweNoise {
         quadrature([self.fold, self.hint, self.answer])
     }
 
-    /// The limit of 0.5 LSB in standard deviations.
+    /// Returns the limit of 0.5 LSB in standard deviations.
     pub fn sigmas(&self) -> f64 {
         0.5 / self.std()
     }
@@ -98,7 +98,7 @@ impl Widths {
     /// Standard deviations of the error that every default keeps below the limit of decoding.
     pub const MIN_SIGMAS: f64 = 12.0;
 
-    /// The widths with the least traffic that keep [`Widths::MIN_SIGMAS`] over `cols` columns (D0); whole words
+    /// Returns the widths with the least traffic that keep [`Widths::MIN_SIGMAS`] over `cols` columns (D0); whole words
     /// if none does, or if the set is one that travels whole. `hint_candidates` are the hint widths that the
     /// protocol can take.
     pub fn choose(lwe: &LweParams, cols: usize, traffic: Traffic, hint_candidates: &[u32]) -> Widths {

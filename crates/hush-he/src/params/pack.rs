@@ -109,17 +109,17 @@ const COARSE: Gadget = Gadget::new(30, 2, 33);
 const VIPIR_GADGET: Gadget = Gadget::new(18, 5, 0);
 
 impl PackParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.ring.name
     }
 
-    /// The LWE set.
+    /// Returns the LWE set.
     pub fn lwe(&self) -> &LweParams {
         &self.lwe
     }
 
-    /// The RLWE set.
+    /// Returns the RLWE set.
     pub fn ring(&self) -> &RingParams {
         &self.ring
     }

@@ -17,7 +17,7 @@ use super::{
 pub struct TfheParams(RingParams);
 
 impl TfheParams {
-    /// The RLWE set.
+    /// Returns the RLWE set.
     pub fn ring(&self) -> &RingParams {
         &self.0
     }
@@ -30,7 +30,7 @@ impl TfheParams {
 pub struct PrivksParams(RingParams);
 
 impl PrivksParams {
-    /// The RLWE set.
+    /// Returns the RLWE set.
     pub fn ring(&self) -> &RingParams {
         &self.0
     }

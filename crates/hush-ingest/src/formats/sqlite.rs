@@ -138,7 +138,7 @@ fn connect(at: &Path, path: &Path) -> Result<Connection, IngestError> {
     open(&immutable(&absolute), OpenFlags::SQLITE_OPEN_URI).map_err(|_| refused(path, error))
 }
 
-/// Whether a database cannot be opened, or only by who may write beside it.
+/// Returns whether a database cannot be opened, or only by who may write beside it.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
 }
@@ -156,8 +156,8 @@ fn immutable(file: &Path) -> PathBuf {
     uri.into()
 }
 
-/// The file may be anybody's: its views call no functions that have effects, and no value that they make is longer than a row may
-/// be.
+/// Hardens a connection to a file that may be anybody's: its views call no functions that have effects, and no value that they
+/// make is longer than a row may be.
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -195,7 +195,7 @@ struct Query {
 }
 
 impl Query {
-    /// The rows of a table by row id; views and tables without row ids keep the order that SQLite gives them.
+    /// Returns the rows of a table by row id; views and tables without row ids keep the order that SQLite gives them.
     fn of_table(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
         let table = format!("\"{}\"", table.replace('"', "\"\""));
         let by_row_id = format!("SELECT * FROM {table} ORDER BY _rowid_");
@@ -214,7 +214,7 @@ impl Query {
     }
 }
 
-/// The table of the options, or the only one.
+/// Returns the table of the options, or the only one.
 fn choose_table(
     connection: &Connection,
     path: &Path,

@@ -22,8 +22,8 @@ pub(crate) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), Inges
     })
 }
 
-/// Whether nothing is lost if a file is written anew: it is not there, is empty, begins with a bad row, or is no file but a pipe or
-/// a terminal.
+/// Returns whether nothing is lost if a file is written anew: it is not there, is empty, begins with a bad row, or is no file
+/// but a pipe or a terminal.
 fn may_be_replaced(path: &Path) -> io::Result<bool> {
     if !path.try_exists()? || !path.metadata()?.is_file() {
         return Ok(true);

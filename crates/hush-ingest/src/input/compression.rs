@@ -44,7 +44,7 @@ impl Compression {
         }
     }
 
-    /// The text of `bytes`, all members or frames of it.
+    /// Returns the text of `bytes`, all members or frames of it.
     pub(crate) fn decompress(self, bytes: impl BufRead + Send + 'static) -> io::Result<Decompressed> {
         let text: Box<dyn Read + Send> = match self {
             Self::Gzip => Box::new(GzipMembers { member: Some(GzDecoder::new(bytes)) }),
@@ -142,14 +142,14 @@ impl Read for Decompressed {
 /// An input of which the first bytes have been looked at.
 pub(crate) type Peeked<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
-/// The first bytes of an input, at most `most`; they are read again from what comes back.
+/// Returns the first bytes of an input, at most `most`; they are read again from what comes back.
 pub(crate) fn peek<R: Read>(mut input: R, most: usize) -> io::Result<(Vec<u8>, Peeked<R>)> {
     let mut head = Vec::with_capacity(most);
     input.by_ref().take(most as u64).read_to_end(&mut head)?;
     Ok((head.clone(), io::Cursor::new(head).chain(input)))
 }
 
-/// A buffer of the size that files are read with.
+/// Returns a buffer of the size that files are read with.
 pub(crate) fn buffered<R: Read>(input: R) -> BufReader<R> {
     BufReader::with_capacity(1 << 16, input)
 }

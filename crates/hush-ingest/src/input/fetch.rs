@@ -44,12 +44,12 @@ struct FetchParts {
 }
 
 impl Fetched {
-    /// Where it came from, without what is secret in it.
+    /// Returns where it came from, without what is secret in it.
     pub(crate) fn shown(&self) -> &Path {
         self.0.url.shown()
     }
 
-    /// The file that holds it.
+    /// Returns the file that holds it.
     pub(crate) fn file(&self) -> &Path {
         self.0.file.path()
     }
@@ -125,7 +125,7 @@ impl FetchKind {
 }
 
 impl Fetch {
-    /// Whether an input has to be fetched before it is opened.
+    /// Returns whether an input has to be fetched before it is opened.
     ///
     /// # Errors
     /// If its URL leads nowhere, its name does not say the format, or the options do not fit that.
@@ -157,17 +157,17 @@ impl Fetch {
         Ok(Some(Self { inner, dir: dir.into(), events, has_begun: false, here: 0, size: None }))
     }
 
-    /// Whether the server has answered.
+    /// Returns whether the server has answered.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Bytes of all of it, if the answer says so.
+    /// Returns the bytes of all of it, if the answer says so.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// Bytes that are here.
+    /// Returns the bytes that are here.
     pub fn here(&self) -> u64 {
         self.here
     }
@@ -200,13 +200,13 @@ impl Fetch {
         Ok(true)
     }
 
-    /// The input, once it is here.
+    /// Returns the input, once it is here.
     pub fn finish(self) -> Input {
         Input::Fetched(Fetched(self.inner.into()))
     }
 }
 
-/// The object of a URL.
+/// Returns the object of a URL.
 ///
 /// # Errors
 /// If the URL leads nowhere, or its policy does not allow it.
@@ -305,7 +305,8 @@ mod tests {
 
     use super::*;
 
-    /// A web server without ranges and versions that closes each connection after so many bytes of 1,000. Counts connections.
+    /// Returns a web server without ranges and versions that closes each connection after so many bytes of 1,000. Counts
+    /// connections.
     fn cut(after: usize, count: Arc<AtomicUsize>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

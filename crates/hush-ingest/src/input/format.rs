@@ -58,7 +58,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// The format of what is at `path`, and how its name says that it is compressed.
+    /// Returns the format of what is at `path`, and how its name says that it is compressed.
     pub(crate) fn of(
         path: &Path,
         options: &IngestOptions,
@@ -84,7 +84,7 @@ impl Format {
         }
     }
 
-    /// The format of what is at a URL. A text is CSV, unless [its first bytes](Self::of_fetched) say something else.
+    /// Returns the format of what is at a URL. A text is CSV, unless [its first bytes](Self::of_fetched) say something else.
     pub(crate) fn of_url(
         shown: &Path,
         options: &IngestOptions,
@@ -96,14 +96,14 @@ impl Format {
         }
     }
 
-    /// The format of a file that was fetched as `named` from a URL: of a text, what its first bytes say.
+    /// Returns the format of a file that was fetched as `named` from a URL: of a text, what its first bytes say.
     pub(crate) fn of_fetched(file: &Path, shown: &Path, named: Self) -> std::io::Result<Self> {
         let is_text = is_any_text(Compression::of_name(shown).1);
         let head = if is_text { peek(File::open(file)?, HEAD_BYTES)?.0 } else { Vec::new() };
         Ok(Self::of_head(&head).unwrap_or(named))
     }
 
-    /// The format of a file that starts with `head`, if no other format can start so.
+    /// Returns the format of a file that starts with `head`, if no other format can start so.
     fn of_head(head: &[u8]) -> Option<Self> {
         match without_mark(head).unwrap_or(head) {
             head if is_arrow(head) => Some(Self::Arrow),
@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// The format of a file that is called `name`, and how that says that it is compressed.
+    /// Returns the format of a file that is called `name`, and how that says that it is compressed.
     pub(crate) fn of_name(
         name: &Path,
         options: &IngestOptions,
@@ -136,7 +136,7 @@ impl Format {
         Ok((format, compression))
     }
 
-    /// Whether a file has rows, as far as its name says.
+    /// Returns whether a file has rows, as far as its name says.
     pub(crate) fn is_of_rows(name: &Path) -> bool {
         let (_, stem) = Compression::of_name(name);
         // Most folders of JSON are documents.
@@ -144,23 +144,23 @@ impl Format {
         !is_json && Self::of_name(name, &IngestOptions::default()).is_ok()
     }
 
-    /// Whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.
+    /// Returns whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
     }
 }
 
-/// Whether an input with these first bytes is Arrow IPC.
+/// Returns whether an input with these first bytes is Arrow IPC.
 pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(&ARROW_CONTINUATION) || is_arrow_file(head)
 }
 
-/// Whether an input with these first bytes is a file of Arrow, which may have to be read from its end.
+/// Returns whether an input with these first bytes is a file of Arrow, which may have to be read from its end.
 pub(crate) fn is_arrow_file(head: &[u8]) -> bool {
     head.starts_with(ARROW_FILE_MARK)
 }
 
-/// Whether a name says no more of a file than that it is a text.
+/// Returns whether a name says no more of a file than that it is a text.
 fn is_any_text(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
 }

@@ -45,7 +45,7 @@ impl Input {
         if inputs.len() == 1 { inputs.remove(0) } else { Self::Several(Several::new(inputs)) }
     }
 
-    /// The path, a URL without what is secret in it, or `-` for standard input.
+    /// Returns the path, a URL without what is secret in it, or `-` for standard input.
     pub fn path(&self) -> &Path {
         match self {
             Self::Path(path) => path,
@@ -68,7 +68,7 @@ impl Input {
         self.path().extension().is_some_and(|extension| extension == "txt").then_some(file)
     }
 
-    /// The input under a policy, which is asked again when it is opened or fetched: only then is a name resolved.
+    /// Returns the input under a policy, which is asked again when it is opened or fetched: only then is a name resolved.
     ///
     /// # Errors
     /// If the policy does not allow a URL, or the URL leads nowhere.
@@ -193,7 +193,7 @@ impl Default for IngestOptions {
 }
 
 impl IngestOptions {
-    /// The format of an input whose name says none: an option of CSV says that it is CSV.
+    /// Returns the format of an input whose name says none: an option of CSV says that it is CSV.
     pub(crate) fn stated_format(&self) -> Option<Format> {
         let is_csv = self.csv.separator.is_some() || self.csv.header.is_some();
         self.format.or(is_csv.then_some(Format::Csv))

@@ -104,7 +104,7 @@ impl Files {
     }
 }
 
-/// Whether a file is a part of the SQLite database beside it, which is read with that.
+/// Returns whether a file is a part of the SQLite database beside it, which is read with that.
 fn is_of_database(file: &Path) -> bool {
     let name = file.to_str().unwrap_or_default();
     ["-wal", "-shm", "-journal"]

@@ -37,7 +37,7 @@ impl StdinReader {
     }
 }
 
-/// A reader of what comes.
+/// Returns a reader of what comes.
 fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     let path = Path::new(StdinReader::NAME);
     let unreadable = |source| IngestError::Unreadable { path: path.into(), source };

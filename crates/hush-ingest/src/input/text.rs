@@ -27,8 +27,8 @@ pub(crate) struct Text {
 pub(crate) const HEAD_BYTES: usize = 8;
 
 impl Text {
-    /// The text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says nothing, the
-    /// first bytes do.
+    /// Creates the text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says
+    /// nothing, the first bytes do.
     pub(crate) fn new(
         input: impl Read + Send + 'static,
         total: Option<u64>,
@@ -43,7 +43,7 @@ impl Text {
         Ok(Self { bytes, read, total })
     }
 
-    /// The first bytes, if nothing has been read yet: fewer only where there are no more.
+    /// Returns the first bytes, if nothing has been read yet: fewer only where there are no more.
     pub(crate) fn head(&mut self) -> io::Result<Vec<u8>> {
         let bytes = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
         let (head, bytes) = peek(bytes, HEAD_BYTES)?;
@@ -66,13 +66,13 @@ impl Text {
         Ok(())
     }
 
-    /// How much of the input has been read.
+    /// Returns how much of the input has been read.
     pub(crate) fn progress(&self) -> Progress {
         Progress { read: self.read.load(Relaxed), total: self.total, unit: ProgressUnit::Bytes }
     }
 }
 
-/// Whether a text without a mark is in UTF-16: of its first characters, which are mostly ASCII, every second byte is zero.
+/// Returns whether a text without a mark is in UTF-16: of its first characters, which are mostly ASCII, every second byte is zero.
 fn is_utf16(head: &[u8]) -> bool {
     let is_of =
         |zero: usize| head[zero] == 0 && head[zero + 2] == 0 && head[1 - zero] != 0 && head[3 - zero] != 0;

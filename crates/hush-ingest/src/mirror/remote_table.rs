@@ -43,7 +43,7 @@ pub struct RemoteTable {
 }
 
 impl RemoteTable {
-    /// The table at `place`, if that is a URL and no path.
+    /// Creates the table at `place`, if that is a URL and no path.
     ///
     /// # Errors
     /// If no table can be there.
@@ -51,7 +51,7 @@ impl RemoteTable {
         Self::under(place, &SourcePolicy::default())
     }
 
-    /// The table at `place` under a policy.
+    /// Returns the table at `place` under a policy.
     ///
     /// # Errors
     /// If no table can be there, or the policy does not allow it.
@@ -69,12 +69,12 @@ impl RemoteTable {
         self.url.shown()
     }
 
-    /// The last part of its URL, if that is a name.
+    /// Returns the last part of its URL, if that is a name.
     pub fn name(&self) -> Result<Name, InvalidName> {
         Name::last_of(self.shown())
     }
 
-    /// The folder of its copy among others, whose name people can tell it by.
+    /// Returns the folder of its copy among others, whose name people can tell it by.
     pub fn place_in(&self, cache: &Path) -> PathBuf {
         let hash = blake3::hash(self.shown().as_os_str().as_encoded_bytes()).to_hex();
         let name = self.name().map_or_else(|_| "table".into(), String::from);

@@ -62,7 +62,7 @@ pub(crate) fn timestamp(count: i64, fraction: SecondFraction, utc: bool) -> Stri
     format!("{}T{}{}", date(days), time(rest, fraction), if utc { "Z" } else { "" })
 }
 
-/// The days after 1970-01-01 of a `date`.
+/// Returns the days after 1970-01-01 of a `date`.
 pub fn days_of(date: &str) -> Option<i64> {
     let (sign, digits) = date.strip_prefix('-').map_or((1, date), |digits| (-1, digits));
     let mut parts = digits.split('-').map(|part| part.parse::<i64>().ok());
@@ -84,7 +84,7 @@ pub fn days_of(date: &str) -> Option<i64> {
     (self::date(days) == date).then_some(days)
 }
 
-/// The nanoseconds after midnight of a `time`.
+/// Returns the nanoseconds after midnight of a `time`.
 pub fn nanos_of_day(time: &str) -> Option<i64> {
     let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
     let mut parts = seconds.split(':').map(|part| part.parse::<u32>().ok());
@@ -97,7 +97,7 @@ pub fn nanos_of_day(time: &str) -> Option<i64> {
     Some(1_000_000_000 * seconds + i64::from(nanos))
 }
 
-/// The nanoseconds after 1970-01-01T00:00:00 of a `timestamp`.
+/// Returns the nanoseconds after 1970-01-01T00:00:00 of a `timestamp`.
 pub fn nanos_of(timestamp: &str) -> Option<i128> {
     let (date, time) = timestamp.split_once('T')?;
     let time = nanos_of_day(time.strip_suffix('Z').unwrap_or(time))?;

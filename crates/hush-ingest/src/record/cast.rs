@@ -17,7 +17,8 @@ pub struct NotCast {
     pub expected: String,
 }
 
-/// The value of the columns `from` as one of the columns `to`, which have the same names in the same order. Nothing is lost.
+/// Returns the value of the columns `from` as one of the columns `to`, which have the same names in the same order. Nothing is
+/// lost.
 ///
 /// # Errors
 /// The first field that is not of its column's type.
@@ -54,7 +55,7 @@ fn not_cast(column: &str, wanted: &ColumnType) -> NotCast {
     NotCast { column: column.into(), expected }
 }
 
-/// The bytes of a field of the type `own` as one of the type `wanted`.
+/// Returns the bytes of a field of the type `own` as one of the type `wanted`.
 fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Option<Cow<'a, [u8]>> {
     let bytes = match field {
         Field::Null => return Some(Cow::Borrowed(b"")),
@@ -76,7 +77,7 @@ fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Optio
     }
 }
 
-/// Whether fields of the type are JSON that is no string.
+/// Returns whether fields of the type are JSON that is no string.
 fn is_json(own: &PlainType) -> bool {
     matches!(
         own,

@@ -62,7 +62,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether it is no float that JSON does not have.
+    /// Returns whether it is no float that JSON does not have.
     fn is_finite(&self) -> bool {
         match self {
             Self::Float(value) => value.is_finite(),

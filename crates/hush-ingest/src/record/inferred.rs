@@ -63,7 +63,7 @@ impl Inferred {
         }
     }
 
-    /// The type of a column; any, if its fields have no common one.
+    /// Returns the type of a column; any, if its fields have no common one.
     pub(crate) fn column_type(&self, column: usize) -> ColumnType {
         const INTEGERS: u16 = NATURAL | NEGATIVE | EXACT;
         let seen = self.0[column].load(Relaxed);
@@ -82,7 +82,7 @@ impl Inferred {
     }
 }
 
-/// The kinds of a whole number in its one form.
+/// Returns the kinds of a whole number in its one form.
 fn whole(text: &str) -> Option<u16> {
     let exact = |magnitude: u64| if magnitude > 1 << 53 { EXACT } else { 0 };
     if let Ok(number) = text.parse::<i64>() {
@@ -93,7 +93,7 @@ fn whole(text: &str) -> Option<u16> {
     (number.to_string() == text).then_some(LARGE | EXACT)
 }
 
-/// Whether a float says all of a number.
+/// Returns whether a float says all of a number.
 fn is_float(text: &str) -> bool {
     let digits = text.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = digits.chars().filter(char::is_ascii_digit).collect();

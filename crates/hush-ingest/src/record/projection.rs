@@ -125,7 +125,7 @@ impl Projection {
         })
     }
 
-    /// The columns in use; one that is in the key and in the value comes twice.
+    /// Returns the columns in use; one that is in the key and in the value comes twice.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &Column> {
         self.keys.iter().chain(&self.values)
     }
@@ -144,7 +144,7 @@ impl Projection {
         Self { inferred: Some(inferred), ..self }
     }
 
-    /// The columns in use, with their types.
+    /// Returns the columns in use, with their types.
     pub(crate) fn schema(&self) -> Schema {
         let own = |(at, column): (usize, &Column)| {
             let inferred = self.inferred.as_ref().map(|inferred| inferred.column_type(at));
@@ -241,7 +241,7 @@ impl Projection {
     }
 }
 
-/// A key for a message: what is not UTF-8 replaced, control characters escaped, at most 80 characters.
+/// Returns a key for a message: what is not UTF-8 replaced, control characters escaped, at most 80 characters.
 pub fn shown_key(key: &[u8]) -> String {
     const SHOWN: usize = 80;
     let text = String::from_utf8_lossy(key);

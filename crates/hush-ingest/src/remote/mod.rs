@@ -43,12 +43,12 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The next bytes, of a server that is not silent; `None` at the end.
+    /// Returns the next bytes, of a server that is not silent; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Refused>> {
         timeout(SILENCE, self.bytes.next()).await.unwrap_or_else(|_| Some(Err(Refused::for_now(SILENT))))
     }
 
-    /// The bytes up to `limit`, and whether these are all.
+    /// Returns the bytes up to `limit`, and whether these are all.
     async fn collect(mut self, limit: u64) -> Result<(Vec<u8>, bool), Refused> {
         let mut all = Vec::new();
         while let Some(bytes) = self.next().await {

@@ -53,7 +53,7 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// An object.
+    /// Returns an object.
     pub(crate) fn object(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
         match Self::folder(url, scheme)? {
             Self::Store(_, path) if path.as_ref().is_empty() => {
@@ -63,7 +63,7 @@ impl Remote {
         }
     }
 
-    /// A folder, for [`Remote::child`]; refused if the policy of the URL does not allow it.
+    /// Returns a folder, for [`Remote::child`]; refused if the policy of the URL does not allow it.
     pub(crate) fn folder(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
         // The one that this program has; another one may be in place already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -109,7 +109,7 @@ impl Remote {
         Ok(Self::Store(store, path))
     }
 
-    /// An object in this folder.
+    /// Returns an object in this folder.
     pub(crate) fn child(&self, name: &str) -> Self {
         match self {
             Self::Store(store, folder) => Self::Store(store.clone(), folder.clone().join(name)),
@@ -124,7 +124,7 @@ impl Remote {
         }
     }
 
-    /// All of an object of `limit` bytes at most.
+    /// Returns all of an object of `limit` bytes at most.
     pub(crate) async fn whole(self, limit: u64) -> Result<Vec<u8>, Refused> {
         let part = self.part(0, None, None).await?;
         let (bytes, is_all) = part.collect(limit).await?;
@@ -181,7 +181,7 @@ impl Remote {
             .unwrap_or_else(|_| Err(Refused::for_now(SILENT)))
     }
 
-    /// The object from byte `start` on, to `end` if that is given; as long as it is of `version`, if that is given.
+    /// Returns the object from byte `start` on, to `end` if that is given; as long as it is of `version`, if that is given.
     async fn get(self, start: u64, end: Option<u64>, version: Option<String>) -> Result<Part, Refused> {
         match self {
             Self::Store(store, path) => {
@@ -312,7 +312,7 @@ fn web_part(response: Response, asked: u64) -> Result<Part, Refused> {
     Ok(Part { start, size, version, bytes })
 }
 
-/// The first byte, and the bytes of all, of `bytes 5-9/10` or `bytes 5-9/*`.
+/// Returns the first byte, and the bytes of all, of `bytes 5-9/10` or `bytes 5-9/*`.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, size) = text.strip_prefix("bytes ")?.split_once('/')?;
     Some((range.split_once('-')?.0.parse().ok()?, size.parse().ok()))

@@ -60,7 +60,7 @@ impl Patience {
         Ok(self.pause * (1 << (self.failures - 1)))
     }
 
-    /// The most bytes that were ever there.
+    /// Returns the most bytes that were ever there.
     pub(crate) fn furthest(&self) -> u64 {
         self.furthest
     }

@@ -65,8 +65,8 @@ enum WebClass {
 }
 
 impl SourcePolicy {
-    /// Allows the sources of a list alone: `s3://bucket/prefix`, `https://host/prefix`, `postgres://host/database`; `https://` for
-    /// all web servers at public addresses; `none` for nothing. `remedy` ends the error of whatever is refused.
+    /// Allows the sources of a list alone: `s3://bucket/prefix`, `https://host/prefix`, `postgres://host/database`;
+    /// `https://` for all web servers at public addresses; `none` for nothing. `remedy` ends the error of whatever is refused.
     pub fn only(sources: &[String], remedy: &'static str) -> Result<Self, String> {
         let mut listed =
             ListedSource { prefixes: Vec::new(), databases: Vec::new(), takes_public_web: false, remedy };
@@ -83,7 +83,7 @@ impl SourcePolicy {
         Ok(Self(Some(Arc::new(listed))))
     }
 
-    /// A client for the web server of a URL, which makes no connection that the policy does not allow.
+    /// Returns a client for the web server of a URL, which makes no connection that the policy does not allow.
     pub(super) fn web_client(&self, url: &Url) -> Result<Client, Refused> {
         let mut builder = Client::builder().connect_timeout(CONNECT_TIMEOUT).referer(false);
         if let Some(listed) = self.0.clone() {
@@ -119,7 +119,7 @@ impl SourcePolicy {
         Err(listed.unlisted().into())
     }
 
-    /// The source that allows a database; `None` if everything is allowed.
+    /// Returns the source that allows a database; `None` if everything is allowed.
     pub(crate) fn database(
         &self,
         fits: impl Fn(&PostgresSource) -> bool,
@@ -183,7 +183,7 @@ impl ListedSource {
 }
 
 impl Prefix {
-    /// The place that a source of a list stands for.
+    /// Returns the place that a source of a list stands for.
     fn parse(scheme: Scheme, source: &str) -> Result<Self, String> {
         let url = Url::parse(source).map_err(|error| error.to_string())?;
         if url.host_str().is_none_or(str::is_empty) {
@@ -212,7 +212,7 @@ impl Prefix {
         Self { root: format!("{scheme:?} {}", url.authority()), path: parts.collect() }
     }
 
-    /// Whether `other` is in this place.
+    /// Returns whether `other` is in this place.
     fn has(&self, other: &Self) -> bool {
         // A server may take an escaped separator for one, and so leave the prefix.
         let escapes =
@@ -244,7 +244,7 @@ impl From<Forbidden> for Refused {
     }
 }
 
-/// The policy's refusal, if an error comes of one.
+/// Returns the policy's refusal, if an error comes of one.
 pub(super) fn forbidden(error: &(dyn Error + 'static)) -> Option<Refused> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -273,7 +273,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// The public ones of a name's addresses.
+/// Returns the public ones of a name's addresses.
 ///
 /// # Errors
 /// [`Forbidden`] if there are others alone.
@@ -290,7 +290,7 @@ fn private(name: &str, address: IpAddr, remedy: &'static str) -> Forbidden {
     Forbidden { message, remedy }
 }
 
-/// Whether an address is of the public internet, by the special-purpose address registries of IANA (RFC 6890).
+/// Returns whether an address is of the public internet, by the special-purpose address registries of IANA (RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -337,7 +337,7 @@ mod tests {
         SourcePolicy::only(&sources, REMEDY).unwrap()
     }
 
-    /// Whether a URL of a web server or of a store is allowed before any connection is made.
+    /// Returns whether a URL of a web server or of a store is allowed before any connection is made.
     fn allows(policy: &SourcePolicy, url: &str) -> bool {
         let url = RemoteUrl::of(url).unwrap().under(policy);
         let scheme = url.scheme().unwrap();

@@ -44,7 +44,7 @@ impl Refused {
         Self { message: message.into(), advice: None }
     }
 
-    /// The object is not what it was.
+    /// Creates the refusal of an object that is not what it was.
     pub(crate) fn changed() -> Self {
         Self::new("it was changed while it was fetched", "begin again")
     }
@@ -73,14 +73,14 @@ impl Refused {
     }
 }
 
-/// Whether a file begins as a web page does.
+/// Returns whether a file begins as a web page does.
 pub(crate) fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
     let begins = |start: &&[u8]| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
     [&b"<!doctype html"[..], b"<html"].iter().any(begins)
 }
 
-/// An error and what it came of, without what URLs in it keep secret.
+/// Returns an error and what it came of, without what URLs in it keep secret.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -59,7 +59,7 @@ impl RemoteUrl {
         })
     }
 
-    /// The URL under a policy.
+    /// Returns the URL under a policy.
     pub(crate) fn under(self, policy: &SourcePolicy) -> Self {
         Self { policy: policy.clone(), ..self }
     }
@@ -68,12 +68,12 @@ impl RemoteUrl {
         &self.policy
     }
 
-    /// The URL without what may be secret in it: a password, a query, a fragment.
+    /// Returns the URL without what may be secret in it: a password, a query, a fragment.
     pub fn shown(&self) -> &Path {
         &self.shown
     }
 
-    /// All of it.
+    /// Returns all of it.
     pub(crate) fn secret(&self) -> &str {
         &self.text
     }

@@ -59,7 +59,7 @@ impl Compressor {
         Self { dictionary: dictionary.to_vec(), prepared: EncoderDictionary::copy(dictionary, LEVEL) }
     }
 
-    /// The dictionary.
+    /// Returns the dictionary.
     pub fn dictionary(&self) -> &[u8] {
         &self.dictionary
     }
@@ -82,7 +82,7 @@ impl Compressor {
         context
     }
 
-    /// A value, compressed: a frame without the bytes with which all begin.
+    /// Returns a value, compressed: a frame without the bytes with which all begin.
     pub fn compress(context: &mut bulk::Compressor<'_>, value: &[u8]) -> io::Result<Vec<u8>> {
         let mut frame = context.compress(value)?;
         if !frame.starts_with(&MAGIC) {

@@ -82,7 +82,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// An empty spool with its files in `dir`, which needs about the size of the input.
+    /// Returns an empty spool with its files in `dir`, which needs about the size of the input.
     pub fn create(dir: &Path) -> Result<Self, IngestError> {
         let mut seed = [0; blake3::KEY_LEN];
         getrandom::fill(&mut seed).map_err(|error| spool_error(dir, error.into()))?;
@@ -159,12 +159,12 @@ impl Spool {
         Ok(())
     }
 
-    /// The number of records so far.
+    /// Returns the number of records so far.
     pub fn len(&self) -> usize {
         self.records as usize
     }
 
-    /// Whether there is no record yet.
+    /// Returns whether there is no record yet.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }

@@ -40,7 +40,7 @@ impl<'m> Frame<'m> {
         [&head[..], self.key, self.value].into_iter().try_for_each(|part| file.write_all(part))
     }
 
-    /// The record at the start of `from`.
+    /// Returns the record at the start of `from`.
     pub(crate) fn read(from: &'m [u8]) -> Self {
         let ([a, b, c, d, e, f, value_size @ ..], rest) =
             from.split_first_chunk::<HEAD_BYTES>().expect("a whole record");
@@ -49,7 +49,7 @@ impl<'m> Frame<'m> {
         Self { row: u32::from_le_bytes([*a, *b, *c, *d]), key, value }
     }
 
-    /// Bytes of all of it.
+    /// Returns the bytes of all of it.
     pub(crate) fn bytes(&self) -> usize {
         HEAD_BYTES + self.key.len() + self.value.len()
     }
@@ -75,7 +75,7 @@ impl SpoolPart {
         self.offsets.iter().map(|&offset| Frame::read(&self.map[offset as usize..]))
     }
 
-    /// Bytes of every value. Afterwards none of the file is in the memory of this process.
+    /// Returns the bytes of every value. Afterwards none of the file is in the memory of this process.
     fn value_lens(&self) -> impl Iterator<Item = u32> {
         let release = std::iter::from_fn(|| {
             self.release();
@@ -181,27 +181,27 @@ impl SpooledRecords {
         Self { columns, ..self }
     }
 
-    /// The columns of the records.
+    /// Returns the columns of the records.
     pub fn columns(&self) -> Option<&Schema> {
         self.columns.as_ref()
     }
 
-    /// The number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.starts.last().map_or(0, |start| start + self.parts[self.parts.len() - 1].offsets.len())
     }
 
-    /// Whether there is no record.
+    /// Returns whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the records have keys.
+    /// Returns whether the records have keys.
     pub fn has_keys(&self) -> bool {
         self.has_keys
     }
 
-    /// The seed of the hash of keys by which the records are partitioned, drawn before they were read.
+    /// Returns the seed of the hash of keys by which the records are partitioned, drawn before they were read.
     pub fn seed(&self) -> &[u8; 32] {
         &self.seed
     }
@@ -211,7 +211,7 @@ impl SpooledRecords {
         self.parts[part].frame(index - self.starts[part])
     }
 
-    /// The key and the value of record `index`; the key is empty if the records have none.
+    /// Returns the key and the value of record `index`; the key is empty if the records have none.
     ///
     /// # Panics
     /// If `index` is not less than [`SpooledRecords::len`].
@@ -220,7 +220,7 @@ impl SpooledRecords {
         (key, value)
     }
 
-    /// The row of the input, from 1, that record `index` came from.
+    /// Returns the row of the input, from 1, that record `index` came from.
     ///
     /// # Panics
     /// If `index` is not less than [`SpooledRecords::len`].
@@ -242,27 +242,27 @@ impl SpooledRecords {
         *all.finalize().as_bytes()
     }
 
-    /// Bytes of the shortest value; 0 if there is no record.
+    /// Returns the bytes of the shortest value; 0 if there is no record.
     pub fn min_value_len(&self) -> usize {
         self.min_value_len
     }
 
-    /// Bytes of the longest value; 0 if there is no record.
+    /// Returns the bytes of the longest value; 0 if there is no record.
     pub fn max_value_len(&self) -> usize {
         self.max_value_len
     }
 
-    /// Bytes of every value, in the order of the records.
+    /// Returns the bytes of every value, in the order of the records.
     pub fn value_lens(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().flat_map(SpoolPart::value_lens)
     }
 
-    /// Bytes of all keys and values, as they were read.
+    /// Returns the bytes of all keys and values, as they were read.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| (part.map.len() - HEAD_BYTES * part.offsets.len()) as u64).sum()
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes of all values.
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Fixture, arrow, options, pairs, parquet, read, sqlite};
 
-/// The records of a file without its bad rows, and these.
+/// Returns the records of a file without its bad rows, and these.
 fn without_bad_rows(file: &Fixture, options: &IngestOptions) -> (Vec<(String, String)>, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let bad_rows = folder.path().join("bad.jsonl");

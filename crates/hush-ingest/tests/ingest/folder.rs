@@ -73,7 +73,7 @@ fn empty_folders_and_odd_entries_are_refused() {
     assert_eq!(message, "DIR/socket: neither a file nor a folder; remove it");
 }
 
-/// The keys, and what was skipped.
+/// Returns the keys, and what was skipped.
 fn taken(folder: &Path, hidden: bool, follow_links: bool) -> (Vec<String>, Skipped) {
     let options = IngestOptions { hidden, follow_links, ..IngestOptions::default() };
     let skipped = open(&Input::Path(folder.into()), &options).unwrap().skipped();

@@ -45,12 +45,12 @@ impl Fixture {
         read(&self.path, options)
     }
 
-    /// The keys and values as text.
+    /// Returns the keys and values as text.
     fn texts(&self, options: &IngestOptions) -> Vec<(String, String)> {
         self.read(options).unwrap().into_iter().map(texts).collect()
     }
 
-    /// The message of the error, which must name the file; without its folder.
+    /// Returns the message of the error, which must name the file; without its folder.
     fn error(&self, options: &IngestOptions) -> String {
         let message = self.read(options).unwrap_err().to_string();
         let folder = format!("{}/", self.path.parent().unwrap().display());

@@ -138,7 +138,7 @@ pub(crate) fn small() -> Fixture {
     )
 }
 
-/// The texts of a column of one row, alone and in JSON.
+/// Returns the texts of a column of one row, alone and in JSON.
 fn forms(schema: &str, values: Values) -> (String, String) {
     let file = file(&format!("REQUIRED INT32 k; {schema}"), vec![Values::I32(vec![Some(1)]), values]);
     let alone = file.texts(&options("k", "v")).remove(0).1;

@@ -15,7 +15,7 @@ fn texts(levels: &[(i16, i16)], values: &[&'static str]) -> Values {
     Values::Entries { levels: levels.to_vec(), values: Plain::Texts(values.to_vec()) }
 }
 
-/// The only column, `v`, row by row.
+/// Returns the only column, `v`, row by row.
 fn values(schema: &str, columns: Vec<Values>) -> Vec<String> {
     let records = file(schema, columns).texts(&options("", "v"));
     records.into_iter().map(|(_, value)| value).collect()

@@ -12,7 +12,7 @@ fn rows(key: &str, value: &str) -> IngestOptions {
     IngestOptions { folder: Some(FolderAs::Rows), ..options(key, value) }
 }
 
-/// A folder of these files.
+/// Returns a folder of these files.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -31,7 +31,7 @@ fn pairs_of(input: &Input, options: &IngestOptions) -> Vec<(String, String)> {
     read_input(input, options).unwrap().into_iter().map(texts).collect()
 }
 
-/// The message of the error without the folder.
+/// Returns the message of the error without the folder.
 fn error(folder: &TempDir, input: &Input, options: &IngestOptions) -> String {
     let error = read_input(input, options).unwrap_err().to_string();
     error.replace(&format!("{}/", folder.path().display()), "")

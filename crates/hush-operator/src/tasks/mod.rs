@@ -97,12 +97,12 @@ struct RunningTask {
     watch: Arc<Watch>,
 }
 
-/// The file that a server locks while it has the folder.
+/// Returns the file that a server locks while it has the folder.
 fn open_lock(data: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(false).open(data.join("lock"))
 }
 
-/// Whether a server has the folder `data`.
+/// Returns whether a server has the folder `data`.
 pub fn is_in_use(data: &Path) -> bool {
     let lock = File::open(data.join("lock"));
     lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err())
@@ -253,7 +253,7 @@ impl Tasks {
 }
 
 impl TaskState {
-    /// Whether a task that has not ended reads an upload.
+    /// Returns whether a task that has not ended reads an upload.
     fn waits_for(&self, upload: &Name) -> bool {
         let waiting = self.tasks.values().filter(|task| !task.status.is_final());
         let mut requests = waiting.filter_map(|task| Request::of(&task.request).ok());
@@ -262,7 +262,7 @@ impl TaskState {
         })
     }
 
-    /// A task as others may see it.
+    /// Returns a task as others may see it.
     fn shown(&self, task: &Task) -> Task {
         let running = self.running.as_ref().filter(|running| running.id == task.id);
         let mut shown = task.clone();

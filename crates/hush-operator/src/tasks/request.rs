@@ -122,7 +122,7 @@ impl Request {
             .map_err(|error| OperatorError::Invalid(format!("that is no task: {error}")))
     }
 
-    /// The table that it is about.
+    /// Returns the table that it is about.
     pub(super) fn table(&self) -> &Name {
         match self {
             Self::Build { table, .. }
@@ -134,7 +134,7 @@ impl Request {
         }
     }
 
-    /// The inputs that it names.
+    /// Returns the inputs that it names.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &TaskInput> {
         let (built, first, second) = match self {
             Self::Build { input, .. } => (input.all(), None, None),

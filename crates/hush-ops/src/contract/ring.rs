@@ -19,12 +19,12 @@ use crate::{
 /// Polynomials of an RLWE ciphertext (a, b).
 pub const RLWE_POLYS: usize = 2;
 
-/// Words of a polynomial modulo Q_1.
+/// Returns the words of a polynomial modulo Q_1.
 pub fn poly_words(ring: &RingContext) -> usize {
     ring.kept().limbs() * ring.kept().degree()
 }
 
-/// Words of a ciphertext modulo Q_1.
+/// Returns the words of a ciphertext modulo Q_1.
 pub fn ciphertext_words(ring: &RingContext) -> usize {
     RLWE_POLYS * poly_words(ring)
 }
@@ -39,7 +39,7 @@ pub struct RlweBatch<W = BatchWords> {
 }
 
 impl<W: WordStore> RlweBatch<W> {
-    /// Number of ciphertexts.
+    /// Returns the number of ciphertexts.
     pub fn count(&self) -> usize {
         self.words.len().checked_div(self.ciphertext_words).unwrap_or(0)
     }
@@ -72,7 +72,7 @@ pub enum EntryOrder {
 }
 
 impl EntryOrder {
-    /// Where plane `plane` of entry `entry` lies among the ciphertexts of `entries` entries of `planes` planes.
+    /// Returns where plane `plane` of entry `entry` lies among the ciphertexts of `entries` entries of `planes` planes.
     pub fn index(self, entry: usize, plane: usize, entries: usize, planes: usize) -> usize {
         match self {
             Self::EntryMajor => entry * planes + plane,
@@ -95,10 +95,10 @@ pub trait RingOps: Memory {
     /// Makes the tables of a parameter set.
     fn open_ring(&self, context: Arc<RingContext>) -> Result<Self::Ring, OpsError>;
 
-    /// The parameter set.
+    /// Returns the parameter set.
     fn context<'a>(&self, ring: &'a Self::Ring) -> &'a RingContext;
 
-    /// The shape of a database.
+    /// Returns the shape of a database.
     fn ntt_tiling(&self, db: &Self::NttDb) -> NttTiling;
 
     /// Takes a tiled database over.
@@ -113,7 +113,7 @@ pub trait RingOps: Memory {
     /// Runs [`RingOps::open_ntt_db`].
     fn run_open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
 
-    /// A database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
+    /// Returns a database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
     fn read_ntt_db(&self, ring: &Self::Ring, db: &Self::NttDb) -> Result<NttTiledDb, OpsError>;
 
     /// Takes a client's keys over.

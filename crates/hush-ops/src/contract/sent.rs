@@ -22,7 +22,7 @@ pub struct SentPoly {
 }
 
 impl SentPoly {
-    /// All coefficients of a polynomial of degree `degree`.
+    /// Returns all coefficients of a polynomial of degree `degree`.
     pub fn whole(degree: usize, bits: u32) -> Self {
         Self { bits, stride: 1, count: degree }
     }
@@ -38,7 +38,7 @@ impl SentPoly {
         Self::halves(ring).iter().map(Self::bytes).sum()
     }
 
-    /// Bytes on the wire.
+    /// Returns the bytes on the wire.
     pub fn bytes(&self) -> usize {
         packed_bytes(self.count, self.bits)
     }
@@ -50,7 +50,7 @@ impl SentPoly {
     }
 }
 
-/// The bytes of the polynomials of one query, one after another.
+/// Returns the bytes of the polynomials of one query, one after another.
 pub fn pack_polys(polys: &[Vec<u64>], sent: &[SentPoly]) -> Vec<u8> {
     let mut out = Vec::with_capacity(sent.iter().map(SentPoly::bytes).sum());
     polys.iter().zip(sent).for_each(|(poly, sent)| sent.pack(poly, &mut out));
@@ -67,7 +67,7 @@ pub struct SentRows {
 }
 
 impl SentRows {
-    /// Bytes on the wire.
+    /// Returns the bytes on the wire.
     pub fn bytes(&self) -> usize {
         packed_bytes(self.rows.len(), self.bits)
     }
@@ -92,7 +92,7 @@ impl Rounding {
         }
     }
 
-    /// The bytes of the words of one query, one piece after another.
+    /// Returns the bytes of the words of one query, one piece after another.
     pub fn pack(self, words: &[u32], sent: &[SentRows]) -> Vec<u8> {
         let mut out = Vec::with_capacity(sent.iter().map(SentRows::bytes).sum());
         for SentRows { rows, bits } in sent {

@@ -22,7 +22,7 @@ pub trait TfheOps: RingOps {
     /// A database of symbols as this backend holds it.
     type Symbols: Send + Sync;
 
-    /// The shape of a database.
+    /// Returns the shape of a database.
     fn symbol_tiling(&self, db: &Self::Symbols) -> SymbolTiling;
 
     /// Takes a database of symbols over.
@@ -102,7 +102,7 @@ pub trait TfheOps: RingOps {
         Ok(rotated)
     }
 
-    /// The ciphertexts of each query, then all of them times `X^-power`, for [`TfheOps::rotate`].
+    /// Returns the ciphertexts of each query, then all of them times `X^-power`, for [`TfheOps::rotate`].
     fn run_turn(
         &self,
         ring: &Self::Ring,

@@ -15,7 +15,7 @@ pub(crate) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
     RlweCiphertext { a: poly(a), b: poly(b) }
 }
 
-/// A batch of ciphertexts of one ring.
+/// Returns a batch of ciphertexts of one ring.
 pub(crate) fn batch(ring: &Ring, ciphertexts: impl IntoIterator<Item = RlweCiphertext>) -> RlweBatch {
     let ciphertext_words = RLWE_POLYS * ring.limbs() * ring.degree();
     let words = ciphertexts.into_iter().flat_map(|c| [c.a, c.b].map(Poly::into_words)).flatten().collect();

@@ -19,7 +19,7 @@ impl Respond {
 }
 
 impl StepKind for Respond {
-    /// A pair takes a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
+    /// Counts for each pair a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
     /// polynomials are read, and three written.
     fn work(&self, batch: usize) -> Work {
         let (ring, queries) = (&self.ring, batch as f64);

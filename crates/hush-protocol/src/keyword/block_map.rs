@@ -37,12 +37,12 @@ pub struct BlockMap {
 }
 
 impl BlockMap {
-    /// The map in which every key is in its first block, with seeds 0.
+    /// Returns the map in which every key is in its first block, with seeds 0.
     pub fn unbalanced(blocks: usize) -> Self {
         Self { thresholds: vec![0; blocks], seeds: vec![0; blocks] }
     }
 
-    /// A map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
+    /// Returns a map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
     pub fn assign<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         blocks: usize,
@@ -55,12 +55,12 @@ impl BlockMap {
         BlockKeys::new(keys, blocks).assign(capacity)
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.thresholds.len()
     }
 
-    /// The seed of the block in which a key is, if it is in the table.
+    /// Returns the seed of the block in which a key is, if it is in the table.
     ///
     /// # Panics
     /// If the map has no blocks.
@@ -68,7 +68,7 @@ impl BlockMap {
         self.seeds[self.block_of(digest)]
     }
 
-    /// The block in which a key is, if it is in the table.
+    /// Returns the block in which a key is, if it is in the table.
     ///
     /// # Panics
     /// If the map has no blocks.
@@ -91,7 +91,7 @@ impl BlockKeys {
         Self { blocks, sorted: keys }
     }
 
-    /// A map under which no block has more than `capacity` keys, with seeds 0.
+    /// Returns a map under which no block has more than `capacity` keys, with seeds 0.
     ///
     /// Capacity enough is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % over it for large ones.
     ///

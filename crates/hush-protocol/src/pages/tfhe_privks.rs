@@ -29,7 +29,7 @@ impl RingPage for TfhePrivks {
         TFHE_PRIVKS
     }
 
-    /// All of the index is folded.
+    /// Returns 1: all of the index is folded.
     fn columns(_: &RingParams, _: usize, _: usize) -> usize {
         1
     }

@@ -174,7 +174,7 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// The key layer, if there is one.
+    /// Returns the key layer, if there is one.
     pub fn keys(&self) -> Option<&KeyLookup> {
         match self {
             Self::Index => None,
@@ -182,7 +182,7 @@ impl Lookup {
         }
     }
 
-    /// How people say it: by "key" or by "index".
+    /// Returns how people say it: by "key" or by "index".
     pub fn asked_by(&self) -> &'static str {
         match self {
             Self::Key(_) => "key",
@@ -229,7 +229,7 @@ impl Descriptor {
         self.signature = None;
     }
 
-    /// The JSON text that is served.
+    /// Returns the JSON text that is served.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a descriptor is plain data")
     }
@@ -335,12 +335,12 @@ impl Descriptor {
         }
     }
 
-    /// How many segments beside the base are tiers of it; all others are of changes.
+    /// Returns how many segments beside the base are tiers of it; all others are of changes.
     pub fn tiers(&self) -> usize {
         self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()
     }
 
-    /// How many bytes of a value, at most, are in the base and in the tiers up to each: where tiers end.
+    /// Returns how many bytes of a value, at most, are in the base and in the tiers up to each: where tiers end.
     pub fn tier_ends(&self) -> Vec<usize> {
         let mut ends = vec![self.slot.stored_bytes()];
         ends.extend(self.segments[..self.tiers()].iter().scan(self.slot.stored_bytes(), |end, tier| {
@@ -362,14 +362,14 @@ impl Descriptor {
         if self.changes().is_some() { self.geometry() } else { self.epoch }
     }
 
-    /// The seed of the table's public matrices and masks: its [geometry](Descriptor::geometry). Whoever has the descriptor computes
-    /// the seed; none is read from a message.
+    /// Returns the seed of the table's public matrices and masks: its [geometry](Descriptor::geometry). Whoever has the
+    /// descriptor computes the seed; none is read from a message.
     pub fn public_seed(&self) -> PublicSeed {
         PublicSeed(self.geometry())
     }
 
-    /// A hash of all that queries and the sizes of answers depend on, without what is made of the public matrix, such as hints. The
-    /// geometry stays the same while records change.
+    /// Returns a hash of all that queries and the sizes of answers depend on, without what is made of the public matrix, such
+    /// as hints. The geometry stays the same while records change.
     pub fn geometry(&self) -> [u8; 32] {
         let of_segment = |segment: &Segment| Segment {
             records: 0,
@@ -394,7 +394,7 @@ impl Descriptor {
         blake3::derive_key("hushdb v2 2026 geometry", &geometry.to_json())
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     ///
     /// # Errors
     /// [`ProtocolError`] if the preset is unknown or the shape is refused.
@@ -404,7 +404,7 @@ impl Descriptor {
         self.segments.iter().try_fold(base, |table, segment| table.with_segment(segment.shape()))
     }
 
-    /// The parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
+    /// Returns the parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
     pub fn tables<P: Page>(&self) -> Result<Vec<P::Table>, ProtocolError> {
         let base = P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)?;
         let base = P::in_form(base, self.form)?;
@@ -482,7 +482,7 @@ impl Descriptor {
     }
 }
 
-/// The parser's words, in which there may be some of the server's: fit for one line of a terminal.
+/// Returns the parser's words, in which there may be some of the server's: fit for one line of a terminal.
 fn unreadable(error: serde_json::Error) -> ProtocolError {
     const SHOWN: usize = 300;
     let plain = |c: char| if c.is_control() { ' ' } else { c };
@@ -490,7 +490,7 @@ fn unreadable(error: serde_json::Error) -> ProtocolError {
 }
 
 impl KeyLookup {
-    /// The block of every key.
+    /// Returns the block of every key.
     pub fn block_map(&self) -> BlockMap {
         BlockMap { thresholds: self.thresholds.clone(), seeds: self.block_seeds.clone() }
     }

@@ -25,7 +25,7 @@ pub enum DbForm {
 }
 
 impl DbForm {
-    /// Whether it is the one that goes without saying.
+    /// Returns whether it is the one that goes without saying.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -99,12 +99,12 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether the parameter set reaches what every default does.
+    /// Returns whether the parameter set reaches what every default does.
     pub fn is_secure(&self) -> bool {
         self.security_bits >= MIN_SECURITY_BITS
     }
 
-    /// Whether a look-up sends nothing and gets nothing: all that it needs is in the client's hint.
+    /// Returns whether a look-up sends nothing and gets nothing: all that it needs is in the client's hint.
     pub fn is_local(&self) -> bool {
         self.query.total() == 0 && self.answer_bytes == 0
     }
@@ -160,7 +160,7 @@ pub enum Database {
 }
 
 impl Database {
-    /// How plaintexts are kept in it; bytes are as they are.
+    /// Returns how plaintexts are kept in it; bytes are as they are.
     pub fn form(&self) -> DbForm {
         match self {
             Self::Bytes(_) | Self::Slots => DbForm::default(),

@@ -53,7 +53,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Whether the publisher that it names has signed `epoch` as this publication.
+    /// Returns whether the publisher that it names has signed `epoch` as this publication.
     pub fn is_of(&self, epoch: &[u8; 32]) -> bool {
         let message = message(epoch, &self.name, self.serial, self.time);
         let signature = ed25519_dalek::Signature::from_bytes(&self.signature);
@@ -62,7 +62,7 @@ impl Signature {
             .is_ok_and(|key| key.verify_strict(&message, &signature).is_ok())
     }
 
-    /// A name for what is published under one name by one publisher, as clients keep its newest serial.
+    /// Returns a name for what is published under one name by one publisher, as clients keep its newest serial.
     pub fn publication(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("hushdb v2 2026 publication");
         hasher.update(&self.publisher.0).update(self.name.as_bytes());
@@ -75,7 +75,7 @@ impl Signature {
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// The key of these secret bytes.
+    /// Creates the key of these secret bytes.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(secret))
     }
@@ -91,7 +91,7 @@ impl SigningKey {
         Signature { publisher: self.public(), name: name.clone(), serial, time, signature }
     }
 
-    /// The secret as text.
+    /// Returns the secret as text.
     pub fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(hex::encode(self.0.as_bytes()))
     }

@@ -15,7 +15,7 @@ use hush_protocol::{
 
 use crate::support::{COLUMN, shape, table};
 
-/// The descriptor of a table of three blocks.
+/// Returns the descriptor of a table of three blocks.
 pub(crate) fn descriptor(
     protocol: Protocol,
     set: &str,
@@ -123,7 +123,7 @@ fn every_contradiction_is_an_error() {
     );
 }
 
-/// A table of two tiers.
+/// Returns a table of two tiers.
 fn tiered(protocol: Protocol, set: &str) -> Descriptor {
     let keys = |blocks| KeyLookup {
         filter: FilterKind::Band64,

@@ -19,7 +19,7 @@ const SLOT_BYTES: [usize; 6] = [1, 40, 256, 1024, 4096, 1 << 16];
 /// Look-ups of a client, as log2, after which one of them has failed with the probability in the last column.
 const LOG2_LOOKUPS: f64 = 20.0;
 
-/// The tables of a set with their default shapes, and why there is none.
+/// Returns the tables of a set with their default shapes, and why there is none.
 fn defaults(protocol: Protocol, set: &str) -> impl Iterator<Item = Result<TableParams, ProtocolError>> {
     let page = protocol.page();
     let slots = LOG2_BYTES.into_iter().flat_map(|log2_bytes| {
@@ -31,7 +31,7 @@ fn defaults(protocol: Protocol, set: &str) -> impl Iterator<Item = Result<TableP
     slots.map(move |slots| page.table(set, page.shape(set, slots, None)?))
 }
 
-/// The rows of the table in [`PAGE`]: the default table of every set that fails most often.
+/// Returns the rows of the table in [`PAGE`]: the default table of every set that fails most often.
 fn rows() -> String {
     let mut rows = String::new();
     let sets = presets().into_iter().filter(|preset| !preset.name.starts_with("INSECURE"));

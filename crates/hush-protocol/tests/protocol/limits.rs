@@ -35,7 +35,7 @@ fn new(protocol: Protocol, set: &str, shape: TableShape) -> Made {
     protocol.page().table(set, shape)
 }
 
-/// The table with query words of so many bits.
+/// Returns the table with query words of so many bits.
 fn with_query_bits(protocol: Protocol, set: &str, shape: TableShape, bits: u32) -> Made {
     let small = new(protocol, set, TableShape { columns: 8, ..shape }).unwrap();
     let [_, hint, answer] = small.facts().word_bits.unwrap();

@@ -38,7 +38,7 @@ fn cuts(units: usize) -> Vec<Vec<Range<usize>>> {
     cuts
 }
 
-/// Every cut of a table on both backends, against the whole table on the reference.
+/// Checks every cut of a table on both backends, against the whole table on the reference.
 fn check(protocol: Protocol, set: &str, (columns, blocks, slot_bytes): (usize, usize, usize)) -> usize {
     check_table(table(protocol, set, shape(columns, blocks, slot_bytes)))
 }

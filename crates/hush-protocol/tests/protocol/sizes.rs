@@ -25,7 +25,7 @@ const RECORD: usize = 4096;
 /// Bytes that name a client's keys in every query.
 const KEY_ID: f64 = 32.0;
 
-/// A table of so many GiB of records.
+/// Returns a table of so many GiB of records.
 fn of_records(protocol: Protocol, set: &str, gib: usize, columns: usize) -> TableParams {
     table(protocol, set, shape(columns, ((gib << 30) / RECORD).div_ceil(columns), RECORD))
 }

@@ -51,7 +51,7 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A table of random bytes.
+/// Returns a table of random bytes.
 fn setup(protocol: Protocol, set: &str, shape: TableShape) -> Setup {
     let mut matrix = vec![0; shape.blocks * shape.slot_bytes * shape.columns];
     Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
@@ -79,7 +79,7 @@ impl LookUp {
     }
 }
 
-/// The whole of a file.
+/// Returns the whole of a file.
 fn vector(setup: &Setup, intermediates: Vec<Value>) -> Value {
     let facts = setup.table.facts();
     let mut seeds = json!({ "database": 100, "query": 101 });
@@ -165,7 +165,7 @@ fn lwe_intermediates(protocol: Protocol, shape: TableShape) -> Value {
     vector(&setup, list)
 }
 
-/// A sum of two slots, of which nothing is sent.
+/// Returns a sum of two slots, of which nothing is sent.
 fn download_intermediates() -> Value {
     let setup = setup(Protocol::Download, "DOWNLOAD", shape(300, 3, 5));
     let look_up = LookUp::new(&setup, &[(7, 1), (299, 3)]);
@@ -285,7 +285,7 @@ fn rgsw_rows(bits: &[RlweBatch]) -> Vec<u8> {
     bits.iter().flat_map(|bit| words(&bit.words)).collect()
 }
 
-/// A few columns of random bytes: three entries with a short one at the end, lanes in `exppack-s`, two planes in
+/// Returns a few columns of random bytes: three entries with a short one at the end, lanes in `exppack-s`, two planes in
 /// `double-pack`, online rows that start in the middle of a plaintext in `exppack-d`. The default set once, in `hybrid`: an
 /// expansion under it takes the scalar reference seconds.
 fn pack_intermediates(protocol: Protocol) -> Value {
@@ -324,7 +324,7 @@ fn pack_intermediates(protocol: Protocol) -> Value {
     vector(&setup, list)
 }
 
-/// The answer that ciphertexts make: packed in pairs, rounded.
+/// Returns the answer that ciphertexts make: packed in pairs, rounded.
 fn respond(context: &Arc<RingContext>, keys: &EvaluationKeys, ciphertexts: &RlweBatch) -> Vec<u8> {
     let (bits, ciphertext_words) = (context.params().response_bits(), ciphertexts.ciphertext_words);
     let mut out = Vec::new();
@@ -403,7 +403,7 @@ impl Steps<'_> {
         fold(db, vector, self.table.second_words(), self.table.query_bits()).words
     }
 
-    /// The hint of the first `rows` rows of a database of the second fold.
+    /// Returns the hint of the first `rows` rows of a database of the second fold.
     fn second_hint(&self, db: &TiledDb, rows: usize) -> BatchWords {
         let matrix = PublicMatrix::new(PUBLIC_SEED, self.table.second_matrix());
         Reference.lwe_hint(db, &matrix, 0..rows).unwrap()
@@ -422,7 +422,7 @@ impl Steps<'_> {
         self.pack(&hint, words, shape)
     }
 
-    /// The server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
+    /// Returns the server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
     fn exppack_d(&self, hint_db: &TiledDb, folded: &BatchWords, second: &[u8]) -> ([Value; 3], RlweBatch) {
         let table = self.table;
         let answer_db = Reference.reinterpret_lwe(folded, 1, table.shape().slot_bytes, 2).unwrap();

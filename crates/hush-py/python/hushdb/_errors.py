@@ -1,4 +1,4 @@
-"""What can go wrong. Every message says what to do."""
+"""The errors of this package. Every message says what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class HushError(Exception):
 
 
 class OptionError(HushError, ValueError):
-    """What a call was given is none that it takes: a key of the wrong kind, an unknown option, a file that cannot be read."""
+    """An argument is invalid: a key of the wrong kind, an unknown option, a file that cannot be read."""
 
     code = "options"
 

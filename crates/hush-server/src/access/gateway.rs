@@ -83,12 +83,12 @@ struct GatewayDocument<K> {
     keys: K,
 }
 
-/// The keys in a file, the newest first.
+/// Returns the keys in a file, the newest first.
 pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
     parse(&bytes_of(path)?, path)
 }
 
-/// The text of a file of gateway keys.
+/// Returns the text of a file of gateway keys.
 pub fn text_of_gateway_keys(keys: &[GatewayKey]) -> Zeroizing<String> {
     // As long as it can become: a buffer that grows leaves copies behind.
     let mut text = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize));
@@ -184,7 +184,7 @@ impl Gateway {
         self.keys.take_up("gateway keys");
     }
 
-    /// The key that clients seal requests for.
+    /// Returns the key that clients seal requests for.
     pub(crate) fn public(&self) -> Vec<u8> {
         self.keys.current().public.clone()
     }

@@ -77,7 +77,7 @@ impl Token {
     /// Bytes that a token is made of, from a cryptographic source.
     pub const RANDOM_BYTES: usize = ID_BYTES + SECRET_BYTES;
 
-    /// A token of random bytes, and the text that proves it, which is kept nowhere.
+    /// Creates a token of random bytes, and the text that proves it, which is kept nowhere.
     pub fn new(
         name: &str,
         random: &[u8; Self::RANDOM_BYTES],
@@ -95,7 +95,7 @@ impl Token {
         (token, text)
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn has_expired(&self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.expires.is_some_and(|end| end <= now)
@@ -119,12 +119,12 @@ struct TokenDocument {
     tokens: Vec<Token>,
 }
 
-/// The tokens in a file.
+/// Returns the tokens in a file.
 pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
     parse(&bytes_of(path)?, path)
 }
 
-/// The text of a file of tokens.
+/// Returns the text of a file of tokens.
 pub fn text_of_tokens(tokens: Vec<Token>) -> String {
     let text = serde_json::to_string_pretty(&TokenDocument { version: VERSION, tokens }).expect("plain data");
     text + "\n"
@@ -204,7 +204,7 @@ impl Tokens {
         self.0.take_up("tokens");
     }
 
-    /// The token of an `Authorization` header, if it is for `scope`.
+    /// Returns the token of an `Authorization` header, if it is for `scope`.
     pub(crate) fn check(&self, header: Option<&[u8]>, scope: Scope) -> Result<Arc<Grant>, Refusal> {
         let header = header.ok_or(Refusal::Missing)?;
         let text = std::str::from_utf8(header).map_err(|_| Refusal::Unknown)?;
@@ -225,7 +225,7 @@ impl Tokens {
     }
 }
 
-/// The ID and the secret of a token.
+/// Returns the ID and the secret of a token.
 fn parts(token: &str) -> Option<(&str, Zeroizing<[u8; SECRET_BYTES]>)> {
     let (id, secret) = token.strip_prefix(PREFIX)?.strip_prefix('_')?.split_once('_')?;
     let mut bytes = Zeroizing::new([0; SECRET_BYTES]);

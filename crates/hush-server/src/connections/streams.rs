@@ -42,7 +42,7 @@ impl Streams {
         Arc::new(Streams { activity, patience, open: Mutex::default() })
     }
 
-    /// A request is here.
+    /// Notes that a request is here.
     pub(crate) fn begin(self: &Arc<Self>) -> RequestStream {
         let mut open = self.open.lock();
         let id = open.next;
@@ -52,7 +52,7 @@ impl Streams {
         RequestStream { streams: self.clone(), id }
     }
 
-    /// Whether a response should have been written by now.
+    /// Returns whether a response should have been written by now.
     pub(crate) fn are_overdue(&self) -> bool {
         let now = Instant::now();
         self.open.lock().until.values().flatten().any(|until| *until < now)
@@ -66,7 +66,7 @@ pub(crate) struct RequestStream {
 }
 
 impl RequestStream {
-    /// The response, whose bytes keep the request open until they are written.
+    /// Returns the response, whose bytes keep the request open until they are written.
     pub(crate) fn answer(self, response: Response) -> Response<StreamBody> {
         let declared =
             response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());

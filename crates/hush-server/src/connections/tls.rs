@@ -73,7 +73,7 @@ impl Source for TlsFiles {
     type Value = ServerConfig;
     type Error = TlsError;
 
-    /// The certificate, the key, and those who sign clients' certificates, if there are any.
+    /// Returns the certificate, the key, and those who sign clients' certificates, if there are any.
     fn read(&self) -> Result<Vec<FileBytes>, TlsError> {
         let read = |path: &PathBuf| {
             read_file(path, MAX_FILE_BYTES).map_err(|reason| TlsError::File { path: path.clone(), reason })
@@ -111,7 +111,7 @@ impl Source for TlsFiles {
     }
 }
 
-/// The certificates in a file, at least one.
+/// Returns the certificates in a file, at least one.
 fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let invalid = |reason: &str| TlsError::Certificate { path: path.to_owned(), reason: reason.into() };
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();

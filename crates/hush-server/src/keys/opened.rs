@@ -66,7 +66,8 @@ impl OpenedKeys {
         })
     }
 
-    /// Whether the store has to be told of a use by a query: it is told now. It knows of one that is younger than `note_after`.
+    /// Returns whether the store has to be told of a use by a query: it is told now. It knows of one that is younger than
+    /// `note_after`.
     pub(super) fn is_to_be_noted(&self, now: Millis, note_after: Millis) -> bool {
         if self.is_used.load(Ordering::Relaxed) && now.saturating_sub(self.noted()) < note_after {
             return false;
@@ -97,7 +98,7 @@ impl OpenedCache {
         Some(entry.opened.clone())
     }
 
-    /// A place, if need be that of the keys that were used longest ago and that no query holds;
+    /// Returns a place, if need be that of the keys that were used longest ago and that no query holds;
     /// `None` if queries hold all.
     pub(super) fn permit(&self) -> Option<Permit> {
         loop {

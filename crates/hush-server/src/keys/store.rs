@@ -31,8 +31,7 @@ const ENTRIES: TableDefinition<&KeyId, (&str, u64, Millis)> = TableDefinition::n
 const PIECES: TableDefinition<(&KeyId, u32), &[u8]> = TableDefinition::new("pieces");
 /// The bytes of each body that a query has used; in order, those that were used longest ago come first.
 const BY_USE: ByTime = TableDefinition::new("by use");
-/// The times of bodies that no query has used. These go first: nobody can push out what others use by uploading
-/// alone.
+/// The times of bodies that no query has used. These go first: uploads alone cannot push out what others use.
 const UNUSED: ByTime = TableDefinition::new("unused");
 /// Bytes of all bodies, each with [`ENTRY_BYTES`].
 const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
@@ -104,7 +103,7 @@ pub(crate) struct StoreChange {
     pub(crate) bytes: u64,
 }
 
-/// The time now.
+/// Returns the time now.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     millis(since)
@@ -155,8 +154,8 @@ impl KeyStore {
         Ok(store)
     }
 
-    /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no query
-    /// has ever used, then what was used longest ago. One that is there already lives as long as a new one.
+    /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no
+    /// query has ever used, then what was used longest ago. One that is there already lives as long as a new one.
     pub(crate) fn put(
         &self,
         id: &KeyId,
@@ -190,7 +189,7 @@ impl KeyStore {
         Ok(change)
     }
 
-    /// A body, whose hash the caller checks; `None` if it is not there or has expired.
+    /// Returns a body, whose hash the caller checks; `None` if it is not there or has expired.
     pub(crate) fn get(&self, id: &KeyId, now: Millis) -> Result<Option<StoredKeys>> {
         self.database.with(|database| {
             let transaction = database.begin_read()?;
@@ -208,7 +207,7 @@ impl KeyStore {
         })
     }
 
-    /// Whether a body is there.
+    /// Returns whether a body is there.
     pub(crate) fn contains(&self, id: &KeyId, now: Millis) -> Result<bool> {
         self.database.with(|database| {
             let entry = database.begin_read()?.open_table(ENTRIES)?.get(id)?;
@@ -253,7 +252,7 @@ impl KeyStore {
         })
     }
 
-    /// Whether a body that was last used then is past its lifetime.
+    /// Returns whether a body that was last used then is past its lifetime.
     pub(crate) fn is_expired(&self, last_used: Millis, now: Millis) -> bool {
         now.saturating_sub(last_used) > millis(self.lifetime)
     }
@@ -320,7 +319,7 @@ impl<'t> Ledger<'t> {
         Ok(())
     }
 
-    /// Whether it was there.
+    /// Returns whether it was there.
     fn remove(&mut self, id: &KeyId) -> Result<bool> {
         let removed = self.entries.remove(id)?.map(|entry| (entry.value().1, entry.value().2));
         let Some((bytes, last_used)) = removed else { return Ok(false) };
@@ -356,7 +355,7 @@ impl<'t> Ledger<'t> {
         Ok([first(&self.unused)?, first(&self.by_use)?])
     }
 
-    /// The body that makes room for another one before all others do.
+    /// Returns the body that makes room for another one before all others do.
     fn first_to_go(&self) -> Result<Option<KeyId>> {
         Ok(self.oldest()?.into_iter().flatten().next().map(|(_, id)| id))
     }
@@ -400,7 +399,7 @@ pub(crate) fn counted(body: &[u8]) -> u64 {
     body.len() as u64 + ENTRY_BYTES
 }
 
-/// Whether another process has the file.
+/// Returns whether another process has the file.
 fn is_in_use(error: &redb::Error) -> bool {
     matches!(error, redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch)
 }

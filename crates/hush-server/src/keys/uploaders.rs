@@ -21,7 +21,7 @@ struct ClientUploads {
 }
 
 impl Uploaders {
-    /// The keys of a client, and the bytes that they count.
+    /// Returns the keys of a client, and the bytes that they count.
     pub(super) fn of(&self, client: ClientAddress) -> (&[KeyId], u64) {
         self.by_client.get(&client).map_or((&[], 0), |uploads| (&uploads.keys, uploads.bytes))
     }

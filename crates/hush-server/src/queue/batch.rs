@@ -188,7 +188,7 @@ impl Batcher {
         self.queue.lock().waiting.len()
     }
 
-    /// The next batch, without those whose client has gone: a full one if it goes beside others.
+    /// Returns the next batch, without those whose client has gone: a full one if it goes beside others.
     /// `None` if there is none; alone, the table is idle from now on.
     fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<QueryJob>> {
         let mut queue = self.queue.lock();
@@ -221,8 +221,8 @@ impl Batcher {
     }
 }
 
-/// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others waited for
-/// the last scan: before the first answer went, since a client alone may ask again at once.
+/// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others
+/// waited for the last scan: before the first answer went, since a client alone may ask again at once.
 async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<QueryJob>) -> bool {
     let mut others_waited = false;
     while !batch.is_empty() {

@@ -46,7 +46,7 @@ impl ScanTime {
         self.full.unwrap_or(FIRST_GUESS)
     }
 
-    /// How long a query waits for its scan that has so many before it.
+    /// Returns how long a query waits for its scan that has so many before it.
     fn wait(&self, ahead: usize, max_batch: usize) -> Duration {
         let left = self.began.map_or(Duration::ZERO, |began| self.full().saturating_sub(began.elapsed()));
         left.saturating_add(self.full().saturating_mul((ahead / max_batch) as u32))

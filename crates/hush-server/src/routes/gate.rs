@@ -71,7 +71,7 @@ fn length(headers: &HeaderMap) -> u64 {
     headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
-/// Whether a browser asks for a page: any page that is read on this machine could have it send requests here.
+/// Returns whether a browser asks for a page: any page that is read on this machine could have it send requests here.
 fn is_from_a_page(headers: &HeaderMap) -> bool {
     ["origin", "sec-fetch-site"].iter().any(|name| headers.contains_key(*name))
 }

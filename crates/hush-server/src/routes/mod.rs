@@ -56,7 +56,7 @@ pub(crate) enum Endpoints {
     Relay,
 }
 
-/// The endpoints of a listener, for requests by the names `hosts` if it answers to some alone, and for pages of `origins`.
+/// Returns the endpoints of a listener, for requests by the names `hosts` if it answers to some alone, and for pages of `origins`.
 pub(crate) fn router(
     server: Arc<Server>,
     endpoints: Endpoints,
@@ -115,7 +115,7 @@ fn of_tables() -> Router<Arc<Server>> {
         .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload))
 }
 
-/// A relay, which has nothing else.
+/// Returns a relay, which has nothing else.
 pub(crate) fn relay_router(
     server: Arc<Server>,
     uplink: Arc<dyn Uplink>,
@@ -194,7 +194,7 @@ fn resident(
     }
 }
 
-/// Whether `If-None-Match` lists `etag`, or anything.
+/// Returns whether `If-None-Match` lists `etag`, or anything.
 fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);

@@ -64,7 +64,7 @@ impl Relay {
     }
 }
 
-/// The gateway's keys, which it is asked for once a minute at most.
+/// Returns the gateway's keys, which it is asked for once a minute at most.
 pub(super) async fn keys(
     State(relay): State<Relay>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

@@ -72,7 +72,7 @@ impl TestServer {
         TestServer { address, health, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// A server with one table, `t`, of epoch [`EPOCH`].
+    /// Returns a server with one table, `t`, of epoch [`EPOCH`].
     pub(crate) fn with_engine(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
         Self::with_engine_on(Device::Cpu, config)
     }
@@ -89,7 +89,7 @@ impl TestServer {
         Client::connect(self.address)
     }
 
-    /// A client of health and metrics.
+    /// Returns a client of health and metrics.
     pub(crate) fn health_client(&self) -> Client {
         Client::connect(self.health)
     }
@@ -112,7 +112,7 @@ impl TestServer {
         self.thread.take().unwrap().join().unwrap().unwrap_err()
     }
 
-    /// The value of a metric, given its name and labels as they stand in the text.
+    /// Returns the value of a metric, given its name and labels as they stand in the text.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let text = String::from_utf8(self.health_client().get("/metrics").body).unwrap();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;

@@ -31,7 +31,7 @@ pub struct ChangeCount {
 }
 
 impl Changes {
-    /// How many there are, of so many that there is room for.
+    /// Returns how many there are, of so many that there is room for.
     pub fn count(&self, room: u64) -> ChangeCount {
         let deleted = self.0.values().filter(|value| value.is_none()).count() as u64;
         ChangeCount { changes: self.0.len() as u64, deleted, room }

@@ -71,7 +71,7 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// The entry of a file that holds `content`.
+    /// Creates the entry of a file that holds `content`.
     pub(super) fn new(name: &Name, content: &[u8], cancel: &Cancel) -> Result<Self, Cancelled> {
         let hashes = super::checksum::chunk_hashes(content, cancel)?;
         let chunks = hashes.iter().flat_map(|hash| *hash.as_bytes()).collect();
@@ -92,13 +92,13 @@ impl FileEntry {
         Ok(())
     }
 
-    /// The bytes that chunk number `chunk` has.
+    /// Returns the bytes that chunk number `chunk` has.
     pub(super) fn chunk(&self, chunk: usize) -> std::ops::Range<usize> {
         let end = self.bytes as usize;
         (chunk * CHUNK_BYTES).min(end)..((chunk + 1) * CHUNK_BYTES).min(end)
     }
 
-    /// The checksums.
+    /// Returns the checksums.
     pub(super) fn hashes(&self) -> &[[u8; 32]] {
         self.chunks.as_chunks().0
     }

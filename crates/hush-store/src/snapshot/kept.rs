@@ -79,7 +79,7 @@ impl KeptRecords {
     }
 }
 
-/// The keys in the content of [`KEYS_FILE`], in order, and the lengths of their values.
+/// Returns the keys in the content of [`KEYS_FILE`], in order, and the lengths of their values.
 pub fn keys(mut content: &[u8]) -> impl Iterator<Item = (&[u8], usize)> + Clone {
     std::iter::from_fn(move || {
         let (lengths, rest) = content.split_first_chunk::<LENGTHS_BYTES>()?;

@@ -68,7 +68,7 @@ pub struct ChainCase {
 }
 
 impl ChainCase {
-    /// A hint of `rows` rows.
+    /// Creates a hint of `rows` rows.
     pub fn new(params: ColumnParams, rows: usize, values: HintRows) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
         let (degree, bits) = (params.ring().degree(), params.ring().plaintext_bits());

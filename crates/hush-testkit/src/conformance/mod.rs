@@ -68,7 +68,7 @@ trait Kept: Memory {
         batches.iter().map(|batch| self.kept_rlwe(batch)).collect()
     }
 
-    /// A result, on the host.
+    /// Returns a result, on the host.
     fn result(&self, words: &Self::Words) -> Vec<u32> {
         self.read(words).expect("the words can be read").into_owned()
     }

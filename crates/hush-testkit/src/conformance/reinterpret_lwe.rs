@@ -60,7 +60,7 @@ pub fn reinterpret_lwe_of<B: LweOps>(backend: &B, shapes: &[(usize, usize, usize
     }
 }
 
-/// The unit vectors of some columns.
+/// Returns the unit vectors of some columns.
 fn units(cols: usize, selected: std::ops::Range<usize>) -> LweQueries {
     let mut words = vec![0; cols * selected.len()];
     for (b, c) in selected.enumerate() {

@@ -95,7 +95,7 @@ pub(crate) fn run(args: ApplyArgs) -> ExitCode {
     interrupt::exit(update.run(&dir, "changed", work))
 }
 
-/// The folder of the table, what is to be changed, and how.
+/// Returns the folder of the table, what is to be changed, and how.
 pub(crate) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
     let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
     let input = |path: PathBuf| Input::from(path.as_os_str());

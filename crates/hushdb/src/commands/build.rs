@@ -142,7 +142,7 @@ fn protocol_help() -> String {
     )
 }
 
-/// Names for a sentence: "a, b or c".
+/// Returns the names for a sentence: "a, b or c".
 fn listed(protocols: &[Protocol], conjunction: &str) -> String {
     let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();
     match names.split_last() {

@@ -92,7 +92,7 @@ fn open_files() -> OpenFiles {
     OpenFiles { soft, hard }
 }
 
-/// The report, a line for each fact.
+/// Returns the report, a line for each fact.
 fn lines(report: &DoctorReport) -> String {
     let mut text = String::new();
     let mut line = |name: &str, fact: String| text += &format!("{name:<13} {fact}\n");

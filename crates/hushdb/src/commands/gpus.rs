@@ -40,7 +40,7 @@ impl fmt::Display for GpuReport {
     }
 }
 
-/// All that the driver lists, or that are emulated; those that cannot be used, too.
+/// Returns all that the driver lists, or that are emulated; those that cannot be used, too.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(crate) fn gpus() -> Gpus {
     use hush_cuda::device::{Device, DeviceInfo};

@@ -17,7 +17,7 @@ struct OptionLine<A: Args> {
     args: A,
 }
 
-/// The arguments of a command; `fixed` are options that whoever runs it says, `places` what has no name.
+/// Returns the arguments of a command; `fixed` are options that whoever runs it says, `places` what has no name.
 pub(crate) fn arguments<A: Args>(
     options: &Map<String, Value>,
     fixed: &[(&str, &Path)],

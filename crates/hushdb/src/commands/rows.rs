@@ -57,7 +57,7 @@ pub(super) struct RowArgs {
 }
 
 impl RowArgs {
-    /// The options of rows without a key.
+    /// Returns the options of rows without a key.
     pub(super) fn options(self) -> IngestOptions {
         let Self {
             value,

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The key in a file.
+/// Returns the key in a file.
 fn read(path: &Path) -> Result<SigningKey, String> {
     let shown = path.display();
     let failed = |error| format!("cannot read the key in {shown}: {error}: make one with hushdb keygen");

@@ -61,13 +61,13 @@ pub(super) struct WishArgs {
 }
 
 impl WishArgs {
-    /// The wishes, if there are any.
+    /// Returns the wishes, if there are any.
     pub(super) fn given(&self) -> Option<Wishes> {
         let wishes = self.wishes();
         (self.goal.is_some() || wishes != Wishes::default()).then_some(wishes)
     }
 
-    /// The wishes, those that go without saying too.
+    /// Returns the wishes, those that go without saying too.
     pub(super) fn wishes(&self) -> Wishes {
         Wishes {
             goal: self.goal.unwrap_or_default(),
@@ -86,7 +86,7 @@ impl WishArgs {
     }
 }
 
-/// The profile in a file.
+/// Returns the profile in a file.
 pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -99,7 +99,7 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     Ok(Arc::new(machine))
 }
 
-/// The profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
+/// Returns the profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
 pub(super) fn this_machine(
     threads: usize,
     again: bool,
@@ -118,7 +118,7 @@ pub(super) fn this_machine(
     Ok(Arc::new(machine))
 }
 
-/// The profile of this machine with so many threads, if it has been measured.
+/// Returns the profile of this machine with so many threads, if it has been measured.
 #[cfg(feature = "page")]
 pub(super) fn kept_machine(threads: usize) -> Option<Arc<Machine>> {
     Own::new(threads).ok()?.kept()
@@ -138,7 +138,7 @@ impl Own {
         Ok(Self { cpu, model: hush_engine::cpu_model(), level })
     }
 
-    /// Where its profile is kept, if there is a place.
+    /// Returns where its profile is kept, if there is a place.
     fn file(&self) -> Option<PathBuf> {
         cache_file(&format!("{} {} {}", self.model, self.level, self.cpu.threads()))
     }
@@ -160,7 +160,7 @@ pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String>
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Where the profile of a machine of this name is kept, if there is a place.
+/// Returns where the profile of a machine of this name is kept, if there is a place.
 fn cache_file(name: &str) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
     let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

@@ -25,11 +25,11 @@ const TASK_BYTES: usize = 64 << 20;
 
 /// The product of a stage, with its destination. Used from any thread.
 pub(in crate::builder) trait Pieces: Sync {
-    /// How many there are.
+    /// Returns how many there are.
     fn count(&self) -> usize;
     /// Units of progress in a piece.
     fn units(&self, piece: usize) -> u64;
-    /// Bytes of the content of a piece.
+    /// Returns the bytes of the content of a piece.
     fn bytes(&self, piece: usize) -> usize;
     /// Writes the content of a piece.
     fn write(&self, piece: usize, content: &[u8]) -> Result<(), BuildError>;
@@ -44,12 +44,12 @@ pub(in crate::builder) trait Worker: Sync {
         1
     }
 
-    /// Whether it tells of the units of a piece while it computes it: where a piece takes long.
+    /// Returns whether it tells of the units of a piece while it computes it: where a piece takes long.
     fn tells(&self) -> bool {
         false
     }
 
-    /// The contents of neighbours, computed at once.
+    /// Returns the contents of neighbours, computed at once.
     fn contents(&self, pieces: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError>;
 }
 
@@ -99,7 +99,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The pieces that an earlier build has done, as it left them.
+    /// Returns the pieces that an earlier build has done, as it left them.
     fn intact(&self) -> Result<Vec<usize>, BuildError> {
         let Some(journal) = &self.journal else { return Ok(Vec::new()) };
         let progress = self.context.progress;

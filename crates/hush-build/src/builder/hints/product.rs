@@ -122,8 +122,8 @@ impl<'a> HintStage<'a> {
         Ok(())
     }
 
-    /// Some files, by name and length, and the journal of their pieces. Pieces that are in the journal of a killed build, as they
-    /// were written, are not done again.
+    /// Returns some files, by name and length, and the journal of their pieces. Pieces that are in the journal of a killed
+    /// build, as they were written, are not done again.
     fn opened<const FILES: usize>(
         &self,
         files: [(&'static str, usize); FILES],

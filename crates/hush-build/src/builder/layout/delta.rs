@@ -23,7 +23,8 @@ use crate::builder::{
 /// Long values that there is room for beyond what is to be expected.
 const SPARE: usize = 16;
 
-/// The cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end at `ends`.
+/// Returns the cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end
+/// at `ends`.
 pub(in crate::builder) fn shapes(
     table: &TableParams,
     filter: FilterKind,

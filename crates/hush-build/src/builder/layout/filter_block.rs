@@ -40,8 +40,8 @@ pub(in crate::builder) struct FilterBlock<S> {
 }
 
 impl<S: Symbol> FilterBlock<S> {
-    /// The seed of the block (0 beside a base), and its slots, one after another. The seed depends on the keys alone, so that every
-    /// stripe has the same one.
+    /// Returns the seed of the block (0 beside a base), and its slots, one after another. The seed depends on the keys alone,
+    /// so that every stripe has the same one.
     ///
     /// # Errors
     /// [`BuildError::Filter`], [`BuildError::Ops`].

@@ -24,12 +24,12 @@ impl Members {
         Self { starts, keys }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub(in crate::builder) fn blocks(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The keys of a block.
+    /// Returns the keys of a block.
     pub(in crate::builder) fn of(&self, block: usize) -> &[u32] {
         &self.keys[self.starts[block]..self.starts[block + 1]]
     }

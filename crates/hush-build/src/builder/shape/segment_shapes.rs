@@ -72,7 +72,7 @@ pub(in crate::builder) fn wide_bases(
     Ok(tables)
 }
 
-/// A number of columns that has divisors for segments, a few more than so many.
+/// Returns a number of columns that has divisors for segments, a few more than so many.
 pub(in crate::builder) fn divisible(columns: usize, unit: usize) -> usize {
     let least = columns.div_ceil(unit);
     let most = least + least / ROUNDING;
@@ -100,7 +100,7 @@ fn divisors(units: usize) -> usize {
     (1..=units.min(1024)).filter(|&divisor| units.is_multiple_of(divisor)).count()
 }
 
-/// The number of keys that the fullest of `entries` entries is to hold, four standard deviations over the mean.
+/// Returns the number of keys that the fullest of `entries` entries is to hold, four standard deviations over the mean.
 pub(in crate::builder) fn fullest(records: usize, entries: usize) -> usize {
     let mean = records as f64 / entries as f64;
     if entries == 1 { records } else { (mean + 4.0 * mean.sqrt()).ceil() as usize }

@@ -51,7 +51,7 @@ pub(in crate::builder) struct TableSize {
 }
 
 impl TableSize {
-    /// The size of a table of values of these lengths, from records of so many bytes.
+    /// Creates the size of a table of values of these lengths, from records of so many bytes.
     pub(in crate::builder) fn new(plan: &Plan, lengths: &Lengths, input: u64) -> Self {
         let facts = plan.params.facts().clone();
         let files = plan.params.files();
@@ -94,12 +94,12 @@ impl TableSize {
         }
     }
 
-    /// How many times the records so many bytes are.
+    /// Returns how many times the records so many bytes are.
     fn times(&self, bytes: u64) -> f64 {
         bytes as f64 / self.input.max(1) as f64
     }
 
-    /// Whether it is more than anybody expects.
+    /// Returns whether it is more than anybody expects.
     fn is_surprising(&self) -> bool {
         let exceeds = |(times, bytes): (u64, usize), of: u64| {
             self.files > bytes && self.files as u128 > u128::from(times) * u128::from(of)
@@ -183,7 +183,7 @@ impl TableSize {
     }
 }
 
-/// The sizes without the longest values, where that makes much of a difference.
+/// Returns the sizes without the longest values, where that makes much of a difference.
 fn without_longest(lengths: &Lengths, by_key: bool, input: u64, options: &BuildOptions) -> Vec<TableSize> {
     let size = |share: usize| {
         let kept = lengths.without_longest(lengths.records().div_ceil(share));

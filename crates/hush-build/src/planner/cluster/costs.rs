@@ -16,8 +16,8 @@ const COPIES: u64 = 3;
 /// Bytes of a word.
 const WORD: u64 = size_of::<u32>() as u64;
 
-/// Bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients and batches of so
-/// many queries.
+/// Returns the bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients
+/// and batches of so many queries.
 ///
 /// # Panics
 /// If all weights are 0.
@@ -58,12 +58,12 @@ impl<'a> TableCosts<'a> {
         Self { table, profile, opening: table.base().opening(), keys: keys as u64 }
     }
 
-    /// Bytes of a query as it goes to parts.
+    /// Returns the bytes of a query as it goes to parts.
     pub(super) fn query_bytes(&self) -> u64 {
         self.table.facts().query.total() as u64
     }
 
-    /// The most parts that all have something of the base.
+    /// Returns the most parts that all have something of the base.
     pub(super) fn most_parts(&self) -> usize {
         self.table.base().facts().units
     }
@@ -73,7 +73,7 @@ impl<'a> TableCosts<'a> {
         self.shares(&[1]).first().map_or(0, |units| self.part(units).held)
     }
 
-    /// The units of every segment that parts of these weights have.
+    /// Returns the units of every segment that parts of these weights have.
     pub(super) fn shares(&self, weights: &[u32]) -> Vec<Vec<Range<usize>>> {
         shares(weights, &self.table.scanned())
     }
@@ -105,13 +105,13 @@ impl<'a> TableCosts<'a> {
         head
     }
 
-    /// The largest batch of a server.
+    /// Returns the largest batch of a server.
     pub(super) fn most_queries(&self) -> usize {
         let segments = self.table.segments().iter();
         segments.map(|segment| largest_batch::<Cpu>(&segment.path(), usize::MAX)).min().unwrap_or(1)
     }
 
-    /// Bytes of a machine's memory that a part takes with batches of so many queries, as many as are under way at once.
+    /// Returns the bytes of a machine's memory that a part takes with batches of so many queries, as many as are under way at once.
     pub(super) fn part_bytes(&self, part: &PartCosts, batch: usize) -> u64 {
         let messages = batch as u64 * (2 * self.query_bytes() + 2 * part.partial_bytes);
         self.bytes(part.held, &part.paths, messages, batch)

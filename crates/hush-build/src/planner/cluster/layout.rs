@@ -105,7 +105,7 @@ impl<'a> Parts<'a> {
         Self { costs, nodes, weights, largest, head }
     }
 
-    /// The machine of a head: the fastest of the parts.
+    /// Returns the machine of a head: the fastest of the parts.
     fn head_node(&self) -> &Node {
         self.nodes.iter().max_by_key(|node| node.cores).expect("there is a part")
     }

@@ -72,7 +72,7 @@ pub fn record_name(origin: &str, route: &str, preset: &str) -> String {
 }
 
 impl KeyRequest {
-    /// Whether `other` is answered by the same keys.
+    /// Returns whether `other` is answered by the same keys.
     pub fn is_like(&self, other: &Self) -> bool {
         let same_keys = match (&self.held, &other.held) {
             (Some(own), Some(others)) => own.is_same(others),
@@ -130,7 +130,7 @@ impl KeptKeys {
         is_news
     }
 
-    /// The seed that the keys follow from.
+    /// Returns the seed that the keys follow from.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }
@@ -140,12 +140,12 @@ impl KeptKeys {
         self.made
     }
 
-    /// Whether the server was given the keys.
+    /// Returns whether the server was given the keys.
     pub fn is_uploaded(&self) -> bool {
         self.flags & UPLOADED != 0
     }
 
-    /// Whether both follow from one seed.
+    /// Returns whether both follow from one seed.
     pub fn is_same(&self, other: &Self) -> bool {
         equal_bytes(&*self.seed, &*other.seed)
     }

@@ -55,7 +55,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The first header of this name, which is in lower case.
+    /// Returns the first header of this name, which is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())

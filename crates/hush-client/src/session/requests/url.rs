@@ -37,34 +37,34 @@ impl ServerUrl {
         Ok(Self { shown: shown_url(&text), text, uri })
     }
 
-    /// The URL for people: without a password.
+    /// Returns the URL for people: without a password.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// The URL without a slash at the end: what the path of a request is added to.
+    /// Returns the URL without a slash at the end: what the path of a request is added to.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The host, and the port if it is named.
+    /// Returns the host, and the port if it is named.
     pub fn authority(&self) -> &str {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
     }
 
-    /// The scheme and the authority: what a path from the root follows.
+    /// Returns the scheme and the authority: what a path from the root follows.
     pub(in crate::session) fn root(&self) -> &str {
         let path = self.uri.path().trim_end_matches('/');
         self.shown.strip_suffix(path).unwrap_or(&self.shown)
     }
 
-    /// Whether what is sent there is protected on the way.
+    /// Returns whether what is sent there is protected on the way.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")
     }
 
-    /// Whether it is on this machine.
+    /// Returns whether it is on this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.uri.host().unwrap_or("");
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

@@ -99,7 +99,7 @@ impl MixedRadix {
         );
     }
 
-    /// The words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
+    /// Returns the words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.

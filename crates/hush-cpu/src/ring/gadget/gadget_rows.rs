@@ -31,7 +31,7 @@ pub(in crate::ring) struct RowShape {
 }
 
 impl RowShape {
-    /// Words of all rows.
+    /// Returns the words of all rows.
     pub(in crate::ring) fn words(self, ring: &ModRing) -> usize {
         self.rows * self.polys * ring.words()
     }
@@ -66,7 +66,7 @@ impl<'a> GadgetRows<'a> {
         Self { shape, words }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(in crate::ring) fn rows(&self) -> usize {
         self.shape.rows
     }

@@ -109,7 +109,7 @@ impl EmulatedMemory {
     }
 }
 
-/// The device whose memory is at `address`, and the bytes of the block from there on.
+/// Returns the device whose memory is at `address`, and the bytes of the block from there on.
 fn holder(blocks: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, usize)> {
     let (start, block) = blocks.range(..=address).next_back()?;
     let left = block.bytes.checked_sub((address - start) as usize)?;

@@ -61,13 +61,13 @@ unsafe extern "C" {
     fn hush_emulate_sanitizer() -> *const c_char;
 }
 
-/// The sanitizer that the emulator is compiled with: `address`, `thread`, or nothing.
+/// Returns the sanitizer that the emulator is compiled with: `address`, `thread`, or nothing.
 pub fn emulated_sanitizer() -> &'static str {
     // SAFETY: a constant, which ends with a zero.
     unsafe { CStr::from_ptr(hush_emulate_sanitizer()) }.to_str().expect("a word")
 }
 
-/// The names of all kernels that the emulator has, sorted.
+/// Returns the names of all kernels that the emulator has, sorted.
 pub fn emulated_kernels() -> Vec<&'static str> {
     // SAFETY: kernels are registered before main and for good. Their names are identifiers, and end with a zero.
     let name = |at| unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
@@ -110,12 +110,12 @@ impl Emulator {
         &self.info
     }
 
-    /// The kernels that were launched until now.
+    /// Returns the kernels that were launched until now.
     pub(super) fn launched(&self) -> BTreeSet<&'static str> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often somebody waited for it until now.
+    /// Returns how often somebody waited for it until now.
     pub(super) fn waits(&self) -> usize {
         self.waits.load(Ordering::Relaxed)
     }

@@ -37,23 +37,23 @@ enum Symbols {
 }
 
 impl CudaSymbols {
-    /// A copy of a database of the host.
+    /// Returns a copy of a database of the host.
     pub(in crate::ring) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
         let tiling = db.tiling();
         Ok(Self { tiling, symbols: Symbols::Device(upload_columns(device, db, 0..tiling.columns())?) })
     }
 
-    /// A database that stays on the host.
+    /// Returns a database that stays on the host.
     pub(in crate::ring) fn on_host(db: SymbolDb) -> Self {
         Self { tiling: db.tiling(), symbols: Symbols::Host(db) }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub(in crate::ring) fn tiling(&self) -> SymbolTiling {
         self.tiling
     }
 
-    /// Some columns in evaluation form.
+    /// Returns some columns in evaluation form.
     fn evaluated(
         &self,
         device: &Device,
@@ -91,7 +91,7 @@ impl CudaSymbols {
     }
 }
 
-/// A copy of some columns.
+/// Returns a copy of some columns.
 fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Result<Buffer<u8>, CudaError> {
     let column_bytes = db.tiling().offset(0, 1);
     let bytes = device.alloc(columns.len() * column_bytes)?;

@@ -35,7 +35,7 @@ pub struct GadgetTables {
 }
 
 impl GadgetTables {
-    /// The tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
+    /// Creates the tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
     ///
     /// # Errors
     /// [`OpsError::Backend`] if digits are not residues modulo every prime, or a residue and `rows` products or values do not fit
@@ -77,7 +77,7 @@ impl GadgetTables {
         Ok(Self { view })
     }
 
-    /// Number of digits.
+    /// Returns the number of digits.
     pub fn digits(&self) -> usize {
         self.view.digits as usize
     }
@@ -88,7 +88,7 @@ impl GadgetTables {
         (halves - 1) * self.digits() + self.digits().max(limbs) + 1
     }
 
-    /// The gadget as an argument of a kernel (`GadgetView`).
+    /// Returns the gadget as an argument of a kernel (`GadgetView`).
     pub(crate) fn view(&self) -> Arg<'_> {
         Arg::of(&self.view)
     }

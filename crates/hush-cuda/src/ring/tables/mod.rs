@@ -115,13 +115,13 @@ impl RingTables {
         Ok(Self { degree, arithmetic, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
     }
 
-    /// The ring modulo the first primes of this one: the same tables.
+    /// Returns the ring modulo the first primes of this one: the same tables.
     pub(super) fn first_limbs(&self, ring: &Ring) -> Self {
         let view = RingView { limbs: ring.limbs() as u32, ..self.view };
         Self { view, radix: mixed_radix(ring.moduli()), ..self.clone() }
     }
 
-    /// The degree N.
+    /// Returns the degree N.
     pub fn degree(&self) -> Degree {
         self.degree
     }
@@ -137,27 +137,27 @@ impl RingTables {
         self.arithmetic.check_narrow()
     }
 
-    /// Number of primes.
+    /// Returns the number of primes.
     pub fn limbs(&self) -> usize {
         self.view.limbs as usize
     }
 
-    /// Words of a polynomial: `limbs * N`.
+    /// Returns the words of a polynomial: `limbs * N`.
     pub fn poly_words(&self) -> usize {
         self.limbs() * self.degree.words()
     }
 
-    /// The ring as an argument of a kernel (`RingView`).
+    /// Returns the ring as an argument of a kernel (`RingView`).
     pub fn view(&self) -> Arg<'_> {
         Arg::of(&self.view).pointing_into(&self.factors.slice(..))
     }
 
-    /// The constants of the mixed radix as an argument of a kernel (`MixedRadix`).
+    /// Returns the constants of the mixed radix as an argument of a kernel (`MixedRadix`).
     pub fn radix(&self) -> Arg<'_> {
         Arg::of(&self.radix)
     }
 
-    /// Bytes of the tables on the device, which rings that come from each other share.
+    /// Returns the bytes of the tables on the device, which rings that come from each other share.
     pub fn bytes(&self) -> usize {
         self.factors.len() * size_of::<u32>()
     }
@@ -168,7 +168,7 @@ pub(crate) fn montgomery_form(modulus: Modulus, x: u32) -> u32 {
     modulus.mul(x, modulus.reduce(1 << 32))
 }
 
-/// A prime as kernels see it.
+/// Returns a prime as kernels see it.
 pub(super) fn prime(modulus: Modulus) -> Prime {
     let r1 = modulus.reduce(1 << 32);
     let inv = inverse_of_odd(u64::from(modulus.value())) as u32;

@@ -71,7 +71,7 @@ pub struct RingNoise {
 }
 
 impl RingNoise {
-    /// The noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
+    /// Creates the noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
     ///
     /// Source: OnionPIRv2 section 2.2, with the variance of every step in place of orders of growth.
     pub fn new(params: &RingParams, rows: usize, folds: usize) -> Self {

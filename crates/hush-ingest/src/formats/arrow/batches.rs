@@ -33,7 +33,7 @@ impl Batches {
         &self.0.name
     }
 
-    /// The stream, for who reads it.
+    /// Returns the stream, for who reads it.
     pub(crate) fn take(&self) -> Result<BatchReader, IngestError> {
         let taken = self.0.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| IngestError::Arrow {

@@ -43,7 +43,7 @@ impl Messages {
         Self::File(FileBlocks { file, bytes, read: 0, blocks: Vec::new().into_iter() })
     }
 
-    /// The schema, which is read first.
+    /// Returns the schema, which is read first.
     pub(crate) fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         match self {
             Self::Stream(stream) => stream.schema(),
@@ -51,7 +51,7 @@ impl Messages {
         }
     }
 
-    /// The next message; `None` at the end.
+    /// Returns the next message; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         match self {
             Self::Stream(stream) => stream.next(),
@@ -121,7 +121,8 @@ impl MessageStream {
         Ok(word)
     }
 
-    /// The next message; `None` at the mark that ends the stream. A stream that just stops may be all that a writer got done.
+    /// Returns the next message; `None` at the mark that ends the stream. A stream that just stops may be all that a writer got
+    /// done.
     fn message(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         // Writers before 2019 leave the mark out.
         let length = match self.word()? {

@@ -12,7 +12,7 @@ use hush_protocol::{
 const EXTENSION: &str = "ARROW:extension:name";
 const UUID: &str = "arrow.uuid";
 
-/// The type of a column of Arrow; any, if a table has no such type.
+/// Returns the type of a column of Arrow; any, if a table has no such type.
 pub fn column_type(field: &Field) -> ColumnType {
     of_field(field, MAX_DEPTH).unwrap_or(ColumnType::ANY)
 }
@@ -100,7 +100,7 @@ fn of_plain(own: &DataType) -> Option<PlainType> {
     own.to_string().parse().ok()
 }
 
-/// A column as a field of Arrow; one of any type is text.
+/// Returns a column as a field of Arrow; one of any type is text.
 pub fn arrow_field(name: &str, own: &ColumnType) -> Field {
     let field = Field::new(name, data_type(own), true);
     if *own == ColumnType::Plain(PlainType::Uuid) {

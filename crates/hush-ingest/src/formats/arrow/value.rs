@@ -37,19 +37,19 @@ pub(crate) struct ArrowColumn {
 }
 
 impl ArrowColumn {
-    /// The columns of a schema. A struct that `asked` names comes whole, beside its fields.
+    /// Returns the columns of a schema. A struct that `asked` names comes whole, beside its fields.
     pub(crate) fn all(schema: &Schema, asked: impl Fn(&str) -> bool) -> Vec<Self> {
         let mut all = Vec::new();
         collect(schema.fields(), "", &[], &asked, &mut all);
         all
     }
 
-    /// The number of the field of the schema that it is, or is in.
+    /// Returns the number of the field of the schema that it is, or is in.
     pub(crate) fn top(&self) -> usize {
         self.path[0]
     }
 
-    /// The field.
+    /// Returns the field.
     pub(crate) fn field(&self) -> &Field {
         &self.field
     }
@@ -60,8 +60,8 @@ impl ArrowColumn {
         check(self.field.data_type())
     }
 
-    /// The field of a row of the array at [`ArrowColumn::top`]. A nested one is cut off where it is longer than `most` bytes, and
-    /// is too long in any case.
+    /// Returns the field of a row of the array at [`ArrowColumn::top`]. A nested one is cut off where it is longer than `most`
+    /// bytes, and is too long in any case.
     pub(crate) fn cell<'a>(&self, top: &'a ArrayRef, row: usize, most: usize) -> Result<Cell<'a>, NoValue> {
         let mut array = top.as_ref();
         for &member in &self.path[1..] {
@@ -78,7 +78,7 @@ impl ArrowColumn {
     }
 }
 
-/// The bytes of a field as a column of a key; `None` if it is null.
+/// Returns the bytes of a field as a column of a key; `None` if it is null.
 ///
 /// # Errors
 /// If it is a time that is out of range.

@@ -49,7 +49,7 @@ impl CsvReader {
         Ok(Self { path: path.into(), width: names.len(), rows, separator, projection, row: 0, is_waiting })
     }
 
-    /// The place of the last row.
+    /// Returns the place of the last row.
     fn place(&self) -> Place {
         place(&self.path, self.row, &self.rows)
     }
@@ -114,7 +114,7 @@ fn separator_of(name: &Path) -> u8 {
     if is_tsv { b'\t' } else { b',' }
 }
 
-/// The error of a fault in the row at `place`.
+/// Returns the error of a fault in the row at `place`.
 fn refused(place: Place, fault: CsvFault) -> IngestError {
     match fault {
         CsvFault::Io(source) => IngestError::Unreadable { path: place.path, source },

@@ -107,22 +107,22 @@ impl CsvRows {
         }
     }
 
-    /// The line of the first byte of the last row, from 1.
+    /// Returns the line of the first byte of the last row, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.row.line
     }
 
-    /// The number of fields of the last row.
+    /// Returns the number of fields of the last row.
     pub(crate) fn len(&self) -> usize {
         self.row.ends.len()
     }
 
-    /// A field of the last row.
+    /// Returns a field of the last row.
     pub(crate) fn field(&self, index: usize) -> &[u8] {
         self.row.field(index)
     }
 
-    /// The longest field so far of those that span several lines.
+    /// Returns the longest field so far of those that span several lines.
     pub(crate) fn longest(&self) -> Option<LongField> {
         self.longest.clone()
     }
@@ -300,7 +300,7 @@ fn end_field(row: &mut CsvRow, line: u64, longest: &mut Option<LongField>) {
     row.field_line = line;
 }
 
-/// The fault of text behind a closing quote on `last_line`. `rest` is the text.
+/// Returns the fault of text behind a closing quote on `last_line`. `rest` is the text.
 fn behind_quote(row: &mut CsvRow, last_line: u64, rest: &[u8]) -> CsvFault {
     let field = &row.bytes[row.start()..];
     let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];

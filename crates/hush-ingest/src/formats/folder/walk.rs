@@ -33,7 +33,7 @@ impl AddAssign for Skipped {
 }
 
 impl Skipped {
-    /// Whether nothing was skipped.
+    /// Returns whether nothing was skipped.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -97,7 +97,7 @@ impl Walk {
         self.skipped
     }
 
-    /// Whether the file at `path` is a record. A folder is gone into, what is not to be taken counted.
+    /// Returns whether the file at `path` is a record. A folder is gone into, what is not to be taken counted.
     fn is_taken(&mut self, path: &Path) -> Result<bool, IngestError> {
         let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
         let mut metadata = path.symlink_metadata().map_err(unreadable)?;
@@ -157,7 +157,7 @@ pub(crate) fn id(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// The entries of a folder, last first.
+/// Returns the entries of a folder, last first.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, IngestError> {
     let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
     let mut entries = read().map_err(|source| IngestError::Unreadable { path: folder.into(), source })?;

@@ -162,7 +162,7 @@ impl Reader for JsonlReader {
 }
 
 impl Columns {
-    /// The columns in use, given the fields of the first object.
+    /// Returns the columns in use, given the fields of the first object.
     fn of_first(path: &Path, available: Vec<String>, options: &IngestOptions) -> Result<Self, IngestError> {
         let mut names = available.clone();
         // A key must be in every object; a value may be missing here.
@@ -176,7 +176,7 @@ impl Columns {
         Ok(Self { projection, by_name, closed, seen: vec![false; names.len()], available })
     }
 
-    /// The fields of an object, by column.
+    /// Returns the fields of an object, by column.
     fn fields<'a>(
         &mut self,
         text: &'a str,
@@ -231,7 +231,7 @@ fn parse_object<'a>(
     parser.end()
 }
 
-/// A field as a cell. Numbers stay as they are written.
+/// Returns a field as a cell. Numbers stay as they are written.
 pub(crate) fn field_cell(json: &str) -> Result<Cell<'_>, serde_json::Error> {
     Ok(match json.as_bytes().first() {
         Some(b'n') => Cell::Null,

@@ -102,7 +102,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// The pages of `column`, one of a row group of `rows` rows, in a file of `length` bytes.
+    /// Creates the pages of `column`, one of a row group of `rows` rows, in a file of `length` bytes.
     pub(crate) fn new(
         file: &Arc<File>,
         length: u64,
@@ -223,7 +223,7 @@ impl PageReader for Pages {
         Ok(page)
     }
 
-    /// Whether a row ends with the page that was read last: always before a page of the second version.
+    /// Returns whether a row ends with the page that was read last: always before a page of the second version.
     fn at_record_boundary(&mut self) -> Result<bool> {
         let next = self.get_next_page()?;
         let is_boundary = next.as_ref().is_none_or(|page| matches!(page, Page::DataPageV2 { .. }));
@@ -240,7 +240,7 @@ impl PageReader for Pages {
     }
 }
 
-/// A header that is read before its page is asked for would be checked twice, once at the wrong place.
+/// Returns a header that is read before its page is asked for would be checked twice, once at the wrong place.
 fn never() -> ParquetError {
     ParquetError::NYI("pages are read one after the other".into())
 }
@@ -253,7 +253,7 @@ struct Differences {
     length: Option<usize>,
 }
 
-/// The differences at the start of `bytes`; `None` if not even their head is there.
+/// Returns the differences at the start of `bytes`; `None` if not even their head is there.
 fn differences(bytes: &[u8]) -> Option<Differences> {
     let mut at = 0;
     let mut number = || {
@@ -351,7 +351,7 @@ impl ChunkFile {
         Ok(())
     }
 
-    /// The numbers in the header of the page that starts at `start`.
+    /// Returns the numbers in the header of the page that starts at `start`.
     fn header(&self, start: u64) -> Result<Vec<Number>> {
         let most = self.length.saturating_sub(start).min(MAX_PAGE_HEADER);
         let mut length = most.min(1 << 12);
@@ -366,7 +366,7 @@ impl ChunkFile {
     }
 }
 
-/// The most bytes that `compressed` bytes are taken to become. The other length counts where nothing is compressed.
+/// Returns the most bytes that `compressed` bytes are taken to become. The other length counts where nothing is compressed.
 fn most_expanded(compression: Compression, compressed: u64) -> u64 {
     /// The bytes of a page that need no check.
     const SMALL: u64 = 1 << 16;
@@ -388,14 +388,14 @@ mod tests {
 
     use super::*;
 
-    /// A number of the field after the last one.
+    /// Returns a number of the field after the last one.
     fn number(value: u32) -> Vec<u8> {
         let zigzag = u64::from(value) << 1;
         let digits = (0..5).map(|at| (zigzag >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 });
         [0x15].into_iter().chain(digits).collect()
     }
 
-    /// The header of a dictionary page with these numbers of bytes and values.
+    /// Returns the header of a dictionary page with these numbers of bytes and values.
     fn header(uncompressed: u32, compressed: u32, values: u32) -> Vec<u8> {
         let bytes = [number(2), number(uncompressed), number(compressed)].concat();
         [bytes, vec![0x4c], number(values), vec![0, 0]].concat()

@@ -35,7 +35,7 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// The value of a field of 32 bits, of which the reader takes no others.
+    /// Returns the value of a field of 32 bits, of which the reader takes no others.
     pub(crate) fn low_bits(&self) -> i32 {
         self.value as i32
     }
@@ -108,7 +108,7 @@ mod kind {
 }
 
 impl ThriftShape {
-    /// Whether a value of this shape has the type `kind`.
+    /// Returns whether a value of this shape has the type `kind`.
     fn is(self, kind: u8) -> bool {
         match self {
             Self::Bool => matches!(kind, kind::TRUE | kind::FALSE),
@@ -261,12 +261,12 @@ mod tests {
     use super::*;
     use crate::formats::parquet::shapes::PAGE_HEADER;
 
-    /// The numbers of a structure of which nothing is known.
+    /// Returns the numbers of a structure of which nothing is known.
     fn any_numbers(bytes: &[u8]) -> Result<Vec<Number>, Malformed> {
         numbers(bytes, &[])
     }
 
-    /// A list of the field after the last one, of so many elements.
+    /// Returns a list of the field after the last one, of so many elements.
     fn list(kind: u8, length: u32) -> Vec<u8> {
         let digits = (0..5).map(|at| (length >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 });
         [0x19, 0xf0 | kind].into_iter().chain(digits).collect()

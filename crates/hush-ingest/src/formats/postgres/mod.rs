@@ -185,7 +185,7 @@ impl Reader for PostgresReader {
     }
 }
 
-/// How the server of a URL is reached.
+/// Returns how the server of a URL is reached.
 pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
     Settings::of(url).map_err(|Refused { message, advice }| {
         let advice = advice.map_or(AGAIN, Wording);
@@ -275,7 +275,7 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
     Ok(Begun { rows, projection, columns, types, total })
 }
 
-/// The query of the rows of a table, and about how many there are.
+/// Returns the query of the rows of a table, and about how many there are.
 async fn choose_table(
     client: &Client,
     path: &Path,
@@ -359,7 +359,7 @@ fn advice(code: &SqlState) -> Wording {
     }
 }
 
-/// An error and what it came of.
+/// Returns an error and what it came of.
 pub(crate) fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

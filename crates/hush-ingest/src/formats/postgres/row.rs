@@ -49,7 +49,7 @@ impl CellKind {
     }
 }
 
-/// The type of a column; `modifier` is that of PostgreSQL, which has the digits of numbers.
+/// Returns the type of a column; `modifier` is that of PostgreSQL, which has the digits of numbers.
 pub(crate) fn column_type(own: &Type, modifier: i32) -> ColumnType {
     let plain = match *own {
         Type::BOOL => PlainType::Bool,
@@ -75,7 +75,7 @@ pub(crate) fn column_type(own: &Type, modifier: i32) -> ColumnType {
     plain.into()
 }
 
-/// The type of a `numeric` of so many digits, if a table has one; PostgreSQL keeps both numbers in one, behind four bytes.
+/// Returns the type of a `numeric` of so many digits, if a table has one; PostgreSQL keeps both numbers in one, behind four bytes.
 fn decimal(modifier: i32) -> Option<PlainType> {
     let digits = modifier.checked_sub(4).filter(|digits| *digits >= 0)?;
     let (precision, scale) = (digits >> 16 & 0xffff, ((digits & 0x7ff) ^ 1024) - 1024);
@@ -135,7 +135,7 @@ impl PostgresRow {
         self.fields.len() == fields
     }
 
-    /// A field as a cell.
+    /// Returns a field as a cell.
     pub(crate) fn cell(&self, field: usize, kind: CellKind) -> Result<Cell<'_>, NoCell> {
         let Some(range) = self.fields[field].clone() else { return Ok(Cell::Null) };
         let bytes = &self.bytes[range];
@@ -168,7 +168,7 @@ fn json(text: &str) -> Result<&str, NoCell> {
     serde_json::from_str::<&RawValue>(text).map(RawValue::get).map_err(|_| NoCell::Form)
 }
 
-/// A time with the six digits of microseconds, as other readers write them, or without a fraction.
+/// Returns a time with the six digits of microseconds, as other readers write them, or without a fraction.
 fn micros(text: &str) -> Cow<'_, str> {
     const DIGITS: usize = 6;
     let Some((seconds, rest)) = text.split_once('.') else { return text.into() };
@@ -177,8 +177,8 @@ fn micros(text: &str) -> Cow<'_, str> {
     format!("{seconds}.{fraction:0<DIGITS$}{zone}").into()
 }
 
-/// A timestamp in the ISO style, in UTC if it is with a time zone: `2024-02-29 12:00:00.25+00`. Infinity, and years before Christ,
-/// stay as PostgreSQL writes them.
+/// Returns a timestamp in the ISO style, in UTC if it is with a time zone: `2024-02-29 12:00:00.25+00`. Infinity, and years
+/// before Christ, stay as PostgreSQL writes them.
 fn timestamp(text: &str) -> Cow<'_, str> {
     if !text.starts_with(|c: char| c.is_ascii_digit()) || text.ends_with("BC") {
         return text.into();

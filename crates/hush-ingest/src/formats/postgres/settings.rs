@@ -103,7 +103,7 @@ impl PostgresSource {
         Ok(Self { host: host.clone(), port, database: config.get_dbname().map(str::to_owned), ssl })
     }
 
-    /// Whether this is where a configuration leads.
+    /// Returns whether this is where a configuration leads.
     fn has(&self, config: &Config) -> bool {
         let is_host = match (place(config), &self.host) {
             (Some((Host::Tcp(host), port)), Host::Tcp(own)) => {
@@ -115,7 +115,7 @@ impl PostgresSource {
         is_host && self.database.as_deref().is_none_or(|own| Some(own) == database(config))
     }
 
-    /// How certificates are checked of a URL that asks for `asked`: as the source says, or more strictly.
+    /// Returns how certificates are checked of a URL that asks for `asked`: as the source says, or more strictly.
     fn ssl(&self, asked: Ssl) -> Result<Ssl, String> {
         if asked.roots.is_some() {
             return Err("sslrootcert is a file of the server's".into());
@@ -132,7 +132,7 @@ impl PostgresSource {
     }
 }
 
-/// The host and the port of a configuration that has one of each.
+/// Returns the host and the port of a configuration that has one of each.
 fn place(config: &Config) -> Option<(&Host, u16)> {
     match (config.get_hosts(), config.get_hostaddrs(), config.get_ports()) {
         ([host], [], []) => Some((host, PORT)),
@@ -141,7 +141,7 @@ fn place(config: &Config) -> Option<(&Host, u16)> {
     }
 }
 
-/// The database of a configuration, which is the user's own if it names none.
+/// Returns the database of a configuration, which is the user's own if it names none.
 fn database(config: &Config) -> Option<&str> {
     config.get_dbname().or(config.get_user())
 }
@@ -174,7 +174,7 @@ impl Ssl {
     }
 }
 
-/// The URL without the options that are about certificates, and these.
+/// Returns the URL without the options that are about certificates, and these.
 fn split(url: &str) -> Result<(String, Ssl), String> {
     let mut ssl = Ssl::default();
     // A question mark before the host is part of a password.
@@ -232,7 +232,7 @@ fn complete_place(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-/// The password of the environment or of the file for them.
+/// Returns the password of the environment or of the file for them.
 fn password(config: &Config) -> Result<Option<String>, String> {
     if let Some(password) = variable("PGPASSWORD") {
         return Ok(Some(password));
@@ -265,8 +265,8 @@ fn read_private(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| left_out(&error.to_string()))
 }
 
-/// The password of a line `host:port:database:user:password`, if it is for what is asked. `*` is for all; a backslash takes the
-/// character behind it as it is.
+/// Returns the password of a line `host:port:database:user:password`, if it is for what is asked. `*` is for all; a backslash
+/// takes the character behind it as it is.
 fn password_in(line: &str, asked: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;

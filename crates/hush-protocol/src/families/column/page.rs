@@ -47,10 +47,10 @@ pub trait ColumnPage: Send + Sync + 'static {
     /// The facts that differ between the protocols of the family.
     const SPEC: ColumnSpec;
 
-    /// The steps behind the packing.
+    /// Returns the steps behind the packing.
     fn path_behind(table: &ColumnTable) -> Vec<Step>;
 
-    /// The masks of all plaintexts as they travel, if they do.
+    /// Returns the masks of all plaintexts as they travel, if they do.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if they are no polynomials of the ring.
@@ -87,19 +87,19 @@ pub struct ColumnRing {
 }
 
 impl ColumnRing {
-    /// The ring of `params` and the masks of `seed`.
+    /// Creates the ring of `params` and the masks of `seed`.
     pub fn new(params: &ColumnParams, seed: PublicSeed) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
         let masks = ColumnMasks::new(&context, &seed);
         Self { seed, context, masks }
     }
 
-    /// The ring.
+    /// Returns the ring.
     pub fn context(&self) -> &Arc<RingContext> {
         &self.context
     }
 
-    /// The masks.
+    /// Returns the masks.
     pub fn masks(&self) -> &ColumnMasks {
         &self.masks
     }

@@ -56,8 +56,8 @@ pub trait PackPage: Send + Sync + 'static {
     /// [`Page::columns`].
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
 
-    /// The steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are packed if not
-    /// said otherwise.
+    /// Returns the steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are
+    /// packed if not said otherwise.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         let (ring, shape) = (*table.params().ring(), table.part_shape(units));
         let hint = table.lifted_tiling(shape.plaintexts());
@@ -65,7 +65,7 @@ pub trait PackPage: Send + Sync + 'static {
         (vec![pack], shape.plaintexts() * ciphertext_words(&ring))
     }
 
-    /// The steps of [`PackPage::finish`] from what `parts` contribute.
+    /// Returns the steps of [`PackPage::finish`] from what `parts` contribute.
     fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step>;
 
     /// [`Page::scan`]: what comes of the words of a part's rows; they are packed if not said otherwise.
@@ -146,7 +146,7 @@ pub struct PackPart<B: LweOps + RingOps> {
 pub struct PackHead<B: LweOps + RingOps>(Option<(B::Db, B::NttDb)>);
 
 impl<B: LweOps + RingOps> PackHead<B> {
-    /// The second database and its hint.
+    /// Returns the second database and its hint.
     ///
     /// # Panics
     /// If the page has none.
@@ -168,12 +168,12 @@ pub struct OpenedPack<W> {
 }
 
 impl<W> OpenedPack<W> {
-    /// The selectors of every query.
+    /// Returns the selectors of every query.
     pub(crate) fn selectors(&self) -> Vec<&RlweBatch<W>> {
         self.expanded.iter().map(|expanded| &expanded.selectors).collect()
     }
 
-    /// The bits of the entry of every query.
+    /// Returns the bits of the entry of every query.
     pub(crate) fn bits(&self) -> Vec<&[RlweBatch<W>]> {
         self.expanded.iter().map(|expanded| &expanded.bits[..self.folds]).collect()
     }
@@ -488,7 +488,7 @@ impl<'a, B: Steps> PackHost<'a, B> {
 }
 
 impl<B: PackOps> PackHost<'_, B> {
-    /// The public matrix of the second dimension.
+    /// Returns the public matrix of the second dimension.
     pub(crate) fn second_matrix(&self) -> PublicMatrix {
         PublicMatrix::new(self.seed, self.table.second_matrix())
     }
@@ -530,13 +530,13 @@ impl<B: PackOps> PackHost<'_, B> {
         respond(self.backend, &self.scheme.ring, &self.scheme.context, keys, &ciphertexts)
     }
 
-    /// Words of a ciphertext modulo Q_1.
+    /// Returns the words of a ciphertext modulo Q_1.
     pub(crate) fn ciphertext_words(&self) -> usize {
         ciphertext_words(self.table.params().ring())
     }
 }
 
-/// The ciphertexts of each query as words.
+/// Returns the ciphertexts of each query as words.
 pub(crate) fn words_of<W>(ciphertexts: Vec<RlweBatch<W>>) -> Vec<W> {
     ciphertexts.into_iter().map(|ciphertexts| ciphertexts.words).collect()
 }

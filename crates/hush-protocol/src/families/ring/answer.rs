@@ -37,7 +37,7 @@ struct Body {
     count: usize,
 }
 
-/// The body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
+/// Returns the body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
 fn body(table: &RingTable, plane: usize) -> Body {
     let length = table.plane_symbols(plane);
     match table.rotations() {
@@ -46,7 +46,7 @@ fn body(table: &RingTable, plane: usize) -> Body {
     }
 }
 
-/// The body in the small ring, whose coefficients are those at multiples of N / its degree.
+/// Returns the body in the small ring, whose coefficients are those at multiples of N / its degree.
 fn small_body(table: &RingTable, switch: &RingSwitch) -> Body {
     let Body { stride, count } = body(table, 0);
     Body { stride: stride * switch.degree() / table.ring().degree(), count }
@@ -72,7 +72,7 @@ fn sent(table: &RingTable) -> Vec<SentPoly> {
     }
 }
 
-/// Bytes of an answer.
+/// Returns the bytes of an answer.
 pub(crate) fn bytes(table: &RingTable) -> usize {
     match table.ring().packs_pairs() {
         true => response_bytes(table.ring(), table.planes()),

@@ -63,7 +63,7 @@ pub trait RingPage: Send + Sync + 'static {
     /// [`Page::Set`].
     type Set: ParameterSet;
 
-    /// The RLWE set.
+    /// Returns the RLWE set.
     fn ring(set: &Self::Set) -> &RingParams;
 
     /// [`Page::default_set`].
@@ -418,7 +418,7 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 }
 
-/// The bits of the entry of every query, as many as there are rounds.
+/// Returns the bits of the entry of every query, as many as there are rounds.
 fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
 }

@@ -69,12 +69,12 @@ impl RingTable {
         Self { form, ..self }
     }
 
-    /// The form of the database.
+    /// Returns the form of the database.
     pub fn form(&self) -> DbForm {
         self.form
     }
 
-    /// A segment that is asked with the queries of this table.
+    /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
     /// As [`RingTable::new`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
@@ -94,12 +94,12 @@ impl RingTable {
         Ok(table)
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn ring(&self) -> &RingParams {
         &self.ring
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TableShape {
         self.shape
     }
@@ -124,7 +124,7 @@ impl RingTable {
         if self.is_rotated { self.lanes().ilog2() as usize } else { 0 }
     }
 
-    /// How far the symbols of a slot are apart in a plaintext.
+    /// Returns how far the symbols of a slot are apart in a plaintext.
     pub fn stride(&self) -> usize {
         if self.is_rotated { self.lanes() } else { 1 }
     }
@@ -134,14 +134,14 @@ impl RingTable {
         (self.slot_symbols() - plane * self.ring.degree()).min(self.ring.degree())
     }
 
-    /// The coefficients of a plane that have symbols of a lane's slot, in order.
+    /// Returns the coefficients of a plane that have symbols of a lane's slot, in order.
     pub fn coefficients(&self, lane: usize, plane: usize) -> impl Iterator<Item = usize> + use<> {
         let (stride, length) = (self.stride(), self.plane_symbols(plane));
         let first = if self.is_rotated { lane } else { lane * length };
         (first..).step_by(stride).take(length)
     }
 
-    /// How an answer leaves the ring, if its slots are short enough; `None` if it does not.
+    /// Returns how an answer leaves the ring, if its slots are short enough; `None` if it does not.
     pub(crate) fn switch(&self) -> Option<&RingSwitch> {
         self.ring.switch().filter(|switch| self.stride() >= self.ring.degree() / switch.degree())
     }
@@ -183,20 +183,20 @@ impl RingTable {
         self.ring.leaves(self.shape.columns, self.bits())
     }
 
-    /// The tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
+    /// Returns the tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
     /// after plane).
     pub fn tiling(&self) -> NttTiling {
         self.part_tiling(self.entries())
     }
 
-    /// The shape of some entries of it.
+    /// Returns the shape of some entries of it.
     pub(crate) fn part_tiling(&self, entries: usize) -> NttTiling {
         let columns = self.planes() * entries;
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
         tiling.expect("degrees, limbs and rows were checked")
     }
 
-    /// The shape of the database as symbols, with the same rows and columns.
+    /// Returns the shape of the database as symbols, with the same rows and columns.
     ///
     /// # Panics
     /// If symbols of the set do not fill words.
@@ -224,18 +224,18 @@ impl RingTable {
         }
     }
 
-    /// The columns of the database that some entries have, plane after plane.
+    /// Returns the columns of the database that some entries have, plane after plane.
     pub(crate) fn columns_of(&self, entries: &Range<usize>) -> Vec<Range<usize>> {
         let plane = |plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end;
         (0..self.planes()).map(plane).collect()
     }
 
-    /// Bytes of a query.
+    /// Returns the bytes of a query.
     pub fn query_bytes(&self) -> usize {
         self.ring.query_bytes(self.shape.columns, self.bits())
     }
 
-    /// Bytes of an answer.
+    /// Returns the bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         ring_answer::bytes(self)
     }

@@ -20,12 +20,12 @@ pub struct Whitening {
 }
 
 impl Whitening {
-    /// The whitening of a table by its public seed.
+    /// Creates the whitening of a table by its public seed.
     pub fn new(ring: &RingParams, seed: [u8; 32]) -> Self {
         Self { seed, degree: ring.degree(), bits: ring.plaintext_bits() }
     }
 
-    /// The symbols that are added to the plaintext of `row` in database column `column`, N of them.
+    /// Returns the symbols that are added to the plaintext of `row` in database column `column`, N of them.
     /// Wiped when dropped: a client asks for those of the rows that it looks up.
     pub fn symbols(&self, row: usize, column: usize) -> Zeroizing<Vec<u32>> {
         let stream = (column as u64) << 32 | row as u64;

@@ -56,7 +56,7 @@ impl Content {
     }
 }
 
-/// A table with an entry of one plaintext for each content.
+/// Returns a table with an entry of one plaintext for each content.
 fn setup(params: ColumnParams, columns: usize, contents: &[Content]) -> Measured {
     let degree = params.ring().degree();
     let table = column_table(Protocol::Colpack, params, shape(columns, contents.len(), degree));
@@ -177,7 +177,7 @@ fn check_equal_rows(setup: &Measured, contents: &[Content], count: usize) {
     }
 }
 
-/// The root mean square of bytes, over that of the worst database, which has -128 everywhere.
+/// Returns the root mean square of bytes, over that of the worst database, which has -128 everywhere.
 fn rms(bytes: &[u8]) -> f64 {
     let squares: f64 = bytes.iter().map(|&byte| f64::from(byte as i8).powi(2)).sum();
     (squares / bytes.len() as f64).sqrt() / 128.0

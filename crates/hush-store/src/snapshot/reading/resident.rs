@@ -67,8 +67,8 @@ impl ResidentFile {
         Ok(read)
     }
 
-    /// The memory that has this content, if there is any. Content that was not checked is that of the same file alone, for who
-    /// does not want it checked.
+    /// Returns the memory that has this content, if there is any. Content that was not checked is that of the same file alone,
+    /// for who does not want it checked.
     pub(in crate::snapshot) fn find(
         file: &StoredFile,
         entry: &FileEntry,

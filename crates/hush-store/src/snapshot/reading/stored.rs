@@ -62,7 +62,7 @@ impl StoredFile {
         Ok(Self { path: path.to_owned(), file, stamp: Stamp::new(&metadata) })
     }
 
-    /// Where it was when it was opened.
+    /// Returns where it was when it was opened.
     pub(in crate::snapshot) fn path(&self) -> &Path {
         &self.path
     }
@@ -81,7 +81,7 @@ impl StoredFile {
         self.stamp.bytes
     }
 
-    /// Whether length and time are what they were. A file that cannot be asked has changed.
+    /// Returns whether length and time are what they were. A file that cannot be asked has changed.
     pub(in crate::snapshot) fn is_unchanged(&self) -> bool {
         self.file.metadata().is_ok_and(|now| Stamp::new(&now) == self.stamp)
     }
@@ -116,7 +116,7 @@ impl StoredFile {
         ResidentFile::shared(self, entry, ranges, checksums)
     }
 
-    /// Whether [`StoredFile::read`] of all of it would share memory that is there.
+    /// Returns whether [`StoredFile::read`] of all of it would share memory that is there.
     pub fn is_resident(&self, entry: &FileEntry, checksums: Checksums) -> bool {
         ResidentFile::find(self, entry, &[0..entry.bytes as usize], checksums).is_some()
     }
@@ -158,7 +158,7 @@ impl StoredFile {
         Err(SnapshotError::Corrupt { path: self.path.clone(), start, end: start + content.len() as u64 })
     }
 
-    /// The file itself.
+    /// Returns the file itself.
     pub fn into_file(self) -> File {
         self.file
     }

@@ -66,18 +66,18 @@ pub struct State {
 }
 
 impl State {
-    /// The state in `dir`, if there is a whole one.
+    /// Returns the state in `dir`, if there is a whole one.
     pub fn read(dir: &Path) -> Option<Self> {
         let text = io::read_to_string(regular::open(&dir.join(STATE_FILE)).ok()?).ok()?;
         serde_json::from_str(envelope::open(&text).ok()?).ok()
     }
 
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether every byte of the files is there.
+    /// Returns whether every byte of the files is there.
     fn has_files(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
         for entry in &self.files {
             // What is kept has such a name, and is in the folder itself.
@@ -142,7 +142,7 @@ impl SnapshotWriter {
     }
 }
 
-/// Whether an earlier build left a state in `dir`.
+/// Returns whether an earlier build left a state in `dir`.
 pub(in crate::snapshot) fn is_left_in(dir: &Path) -> bool {
     dir.join(STATE_FILE).is_file()
 }

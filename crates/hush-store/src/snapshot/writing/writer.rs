@@ -95,17 +95,17 @@ impl SnapshotWriter {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// How far the build is, for who watches it.
+    /// Returns how far the build is, for who watches it.
     pub fn phase(&self) -> SharedPhase {
         self.phase.clone()
     }
 
-    /// The folder that the snapshot takes the place of: absolute, with links followed.
+    /// Returns the folder that the snapshot takes the place of: absolute, with links followed.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The folder that the files go to, on the target's disk: also good for scratch files.
+    /// Returns the folder that the files go to, on the target's disk: also good for scratch files.
     pub fn partial_dir(&self) -> &Path {
         &self.partial
     }
@@ -234,7 +234,7 @@ impl Drop for SnapshotWriter {
 pub struct Scratch(MappedOutput);
 
 impl Scratch {
-    /// The content, zero at first.
+    /// Returns the content, zero at first.
     pub fn words(&mut self) -> &mut [u32] {
         self.shared().0
     }
@@ -259,12 +259,12 @@ pub struct MappedOutput {
 }
 
 impl MappedOutput {
-    /// The content.
+    /// Returns the content.
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.map
     }
 
-    /// The content, and what takes it out of the memory of this process once it is written.
+    /// Returns the content, and what takes it out of the memory of this process once it is written.
     pub fn shared(&mut self) -> (&mut [u8], Release<'_>) {
         let release = Release { start: self.map.as_ptr() as usize, bytes: self.map.len(), of: PhantomData };
         (&mut self.map, release)
@@ -275,7 +275,7 @@ impl MappedOutput {
         self.file.write_all_at(bytes, offset as u64).map_err(SnapshotError::io(&self.path, "write"))
     }
 
-    /// The content, to read.
+    /// Returns the content, to read.
     pub fn as_bytes(&self) -> &[u8] {
         &self.map
     }

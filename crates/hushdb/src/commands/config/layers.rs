@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub(crate) struct SettingLayer(Vec<(String, Vec<String>)>);
 
 impl SettingLayer {
-    /// The settings of `serve` in a file.
+    /// Returns the settings of `serve` in a file.
     pub(crate) fn file(path: &Path, serve: &Command) -> Result<Self, String> {
         let shown = path.display();
         let refused = |reason: String| format!("{shown}: {reason}");
@@ -51,7 +51,7 @@ impl SettingLayer {
         Ok(layer)
     }
 
-    /// The settings of `serve` in the environment.
+    /// Returns the settings of `serve` in the environment.
     pub(crate) fn environment(serve: &Command) -> Result<Self, String> {
         let mut layer = Self::default();
         for arg in settings(serve) {
@@ -97,28 +97,28 @@ impl SettingLayer {
         })
     }
 
-    /// Whether it has a setting of this id.
+    /// Returns whether it has a setting of this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.0.iter().any(|(own, _)| own == id)
     }
 }
 
-/// The arguments of `serve` that are settings: all but those about the settings themselves.
+/// Returns the arguments of `serve` that are settings: all but those about the settings themselves.
 pub(crate) fn settings(serve: &Command) -> impl Iterator<Item = &Arg> {
     serve.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "version"))
 }
 
-/// The key of a setting in a file.
+/// Returns the key of a setting in a file.
 pub(crate) fn key(arg: &Arg) -> String {
     arg.get_id().as_str().replace('_', "-")
 }
 
-/// The variable of a setting.
+/// Returns the variable of a setting.
 pub(crate) fn variable(arg: &Arg) -> String {
     format!("HUSHDB_{}", arg.get_id().as_str().to_ascii_uppercase())
 }
 
-/// Whether an argument has no value on the command line.
+/// Returns whether an argument has no value on the command line.
 fn takes_none(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }

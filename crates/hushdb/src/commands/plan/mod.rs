@@ -90,7 +90,7 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
     }
 }
 
-/// The options of `hushdb build` that make this table, as a command line has them.
+/// Returns the options of `hushdb build` that make this table, as a command line has them.
 pub fn command_line(offer: &Offer) -> String {
     let options = offer.options();
     let words = options.iter().map(|(name, value)| format!("--{name} {value}"));
@@ -203,12 +203,12 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The tables, the best first: all, or those that no other is better than in everything.
+    /// Returns the tables, the best first: all, or those that no other is better than in everything.
     pub fn shown(&self, all: bool) -> &[Offer] {
         if all { &self.offers } else { &self.best }
     }
 
-    /// The one that a build would take, if it may take any.
+    /// Returns the one that a build would take, if it may take any.
     pub fn chosen(&self) -> Option<&Offer> {
         self.chosen.as_ref()
     }
@@ -229,7 +229,7 @@ impl Planned {
     }
 }
 
-/// The tables that the records of the arguments could have, or those of `input`.
+/// Returns the tables that the records of the arguments could have, or those of `input`.
 ///
 /// # Errors
 /// If an input cannot be read, or the arguments are none.

@@ -124,7 +124,7 @@ impl<'a> Picture<'a> {
         self.legend(&legend)
     }
 
-    /// The largest first, so that none hides another.
+    /// Returns the largest first, so that none hides another.
     fn dots<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -140,7 +140,7 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// The one that is chosen: a ring. What it is, the legend says, so that no dot is hidden.
+    /// Returns the one that is chosen: a ring. What it is, the legend says, so that no dot is hidden.
     fn mark<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -152,7 +152,7 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// Names of the colours, and sizes.
+    /// Returns the names of the colours, and sizes.
     fn legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Drawn
     where
         B::ErrorType: 'static,

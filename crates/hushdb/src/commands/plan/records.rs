@@ -96,7 +96,7 @@ impl RecordsArgs {
     }
 }
 
-/// Lengths of which half are no longer than the first, 99 of 100 no longer than the second, and none longer than
+/// Returns the lengths of which half are no longer than the first, 99 of 100 no longer than the second, and none longer than
 /// the third: straight
 /// lines between these, over the logarithm.
 fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, usize)> {

@@ -24,7 +24,7 @@ pub(super) struct PrintedOffers<'a> {
     pub(super) chosen: Option<&'a Offer>,
 }
 
-/// The table, and what its columns mean.
+/// Returns the table, and what its columns mean.
 pub(super) fn text(all: &PrintedOffers<'_>) -> String {
     let PrintedOffers { records, machine, gpus, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);

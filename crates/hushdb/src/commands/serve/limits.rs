@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// A default as the table of limits has it.
+    /// Returns a default as the table of limits has it.
     fn shown(arg: &Arg) -> String {
         let [default] = arg.get_default_values() else { return "none".into() };
         let default = default.to_str().unwrap();

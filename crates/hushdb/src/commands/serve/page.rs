@@ -32,7 +32,7 @@ struct Plan {
     json: Vec<u8>,
 }
 
-/// The page of a server with so many threads.
+/// Returns the page of a server with so many threads.
 pub(super) fn page(threads: usize) -> Option<Arc<dyn Page>> {
     Some(Arc::new(Embedded { threads, plans: Mutex::default() }))
 }

@@ -178,7 +178,7 @@ fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
 }
 
-/// The page, if there is to be one.
+/// Returns the page, if there is to be one.
 fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     let page = match args.page {
         PageArg::On => true,
@@ -192,12 +192,12 @@ fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     Ok(page)
 }
 
-/// Whether others than this machine reach an address. One that is none is told by who listens there.
+/// Returns whether others than this machine reach an address. One that is none is told by who listens there.
 fn others_reach(address: &str) -> bool {
     address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
 }
 
-/// Where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
+/// Returns where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
 fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
     let address = args.listen_admin.as_ref();
     match address.filter(|address| others_reach(address)) {
@@ -301,7 +301,7 @@ async fn listen_anywhere(at: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind((at.ip(), 0)).await.map_err(|error| format!("cannot listen on {}: {error}", at.ip()))
 }
 
-/// Where each table comes from, if its folder is a copy.
+/// Returns where each table comes from, if its folder is a copy.
 fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
     let cache = || {
         let cache = args.cache.clone().or_else(tables_cache);
@@ -310,12 +310,12 @@ fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
     args.dirs.iter().map(|place| Source::of(place, cache)).collect()
 }
 
-/// Where copies of tables are kept, unless told: in the user's own folder, if there is one.
+/// Returns where copies of tables are kept, unless told: in the user's own folder, if there is one.
 pub fn tables_cache() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"))
 }
 
-/// A name for every table, all different.
+/// Returns a name for every table, all different.
 fn names(args: &ServeArgs) -> Result<Vec<Name>, String> {
     if args.dirs.is_empty() && args.data.is_none() {
         return Err(
