@@ -5,18 +5,32 @@ mod report;
 
 mod commands;
 pub mod embed;
+mod help;
 mod logs;
 mod process;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hush_protocol::wording;
 
 /// A private lookup server: clients look records up, the server does not learn which.
 #[derive(Parser)]
-#[command(name = "hushdb", version, about, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "hushdb",
+    version,
+    about,
+    propagate_version = true,
+    max_term_width = 100,
+    disable_help_flag = true
+)]
 struct Cli {
+    /// Print help, with the options that people use first.
+    #[arg(long, short = 'h', global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+    /// Print help, with all options.
+    #[arg(long, global = true, action = ArgAction::HelpLong)]
+    help_all: Option<bool>,
     #[command(subcommand)]
     command: Command,
 }
@@ -57,11 +71,16 @@ enum Command {
     Presets(commands::presets::PresetsArgs),
 }
 
+/// Returns the command line of the program, its options in groups.
+fn command() -> clap::Command {
+    help::grouped(Cli::command())
+}
+
 /// Runs the command of a command line, whose first word is the name of the program.
 pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     process::keep_memory_private();
     wording::speak(report::named);
-    let matches = match commands::config::matches(Cli::command(), line.into_iter().collect()) {
+    let matches = match commands::config::matches(command(), line.into_iter().collect()) {
         Ok(matches) => matches,
         Err(error) => return report::exit(Err(error.into())),
     };

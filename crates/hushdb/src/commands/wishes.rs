@@ -22,34 +22,34 @@ pub(super) struct WishArgs {
     /// cost (cores and traffic) or, if none is given, balance (latency times memory).
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
-    /// Longest query: 100K.
+    /// Longest query that is acceptable: 100K.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_upload: Option<u64>,
-    /// Longest answer: 1M.
+    /// Longest answer that is acceptable: 1M.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_download: Option<u64>,
-    /// Most that a client sends and receives once: keys, or a hint.
+    /// Most bytes that a client sends and receives once, as keys or a hint.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_setup: Option<u64>,
     /// Most memory of a server, in bytes or as a multiple of the values: 8G, 1.5x.
     #[arg(long, value_name = "BYTES|TIMES", value_parser = parse_memory)]
     max_memory: Option<MemoryBudget>,
-    /// Longest look-up, sending included: 200ms, 1.5s.
+    /// Longest look-up that is acceptable, with its transfer: 200ms, 1.5s.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     max_latency: Option<f64>,
-    /// Take protocols whose queries name the client's keys, so that a server can tell which look-ups are of one client.
+    /// Allow protocols whose queries name the client's keys, so that a server can link the look-ups of one client.
     #[arg(long)]
     linkable: bool,
-    /// Clients whose keys a server holds at once.
+    /// Number of clients whose keys a server holds at once.
     #[arg(long, value_name = "C", default_value_t = Clients::default().count)]
     clients: usize,
-    /// Look-ups of a client before the table changes, which share what is sent once.
+    /// Look-ups of a client before the table changes. They share what is sent once.
     #[arg(long, value_name = "L", default_value_t = Clients::default().lookups, value_parser = parse_positive)]
     lookups_per_client: f64,
-    /// Upload of clients, in Mbit/s.
+    /// Upload rate of clients, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = Network::default().up, value_parser = parse_positive)]
     up: f64,
-    /// Download of clients, in Mbit/s.
+    /// Download rate of clients, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = Network::default().down, value_parser = parse_positive)]
     down: f64,
     /// Price of an hour of a core, for --goal cost.

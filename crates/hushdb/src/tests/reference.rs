@@ -2,11 +2,11 @@
 
 use std::{env, fmt::Write, fs, path::Path};
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use hush_protocol::{Code, Remedy};
 
 use crate::{
-    Cli,
+    command,
     commands::{
         config::layers::{key, settings, variable},
         presets,
@@ -71,12 +71,12 @@ fn add_command(text: &mut String, name: &str, command: &mut Command) {
     let mut heading = None;
     for arg in command
         .get_arguments()
-        .filter(|arg| !matches!(arg.get_id().as_str(), "help" | "help-all" | "version"))
+        .filter(|arg| !matches!(arg.get_id().as_str(), "help" | "help_all" | "version"))
     {
-        let of = Some(arg.get_help_heading().unwrap_or("Options"));
-        if heading != of {
-            heading = of;
-            writeln!(text, "\n| {} | | default |\n|---|---|---|", of.unwrap_or_default()).unwrap();
+        let of = arg.get_help_heading().unwrap_or("Options");
+        if heading != Some(of) {
+            heading = Some(of);
+            writeln!(text, "\n| {} | | default |\n|---|---|---|", of).unwrap();
         }
         writeln!(text, "| {} | {} | {} |", shown(arg), help(arg), default(arg)).unwrap();
     }
@@ -93,7 +93,7 @@ fn commands_are_those_of_the_program() {
          first, and `--help-all` prints all of them. `hushdb` ends with status 0 after success, 1 if a key was not found, and 2 \
          after an error.\n",
     );
-    let mut program = Cli::command();
+    let mut program = command();
     program.build();
     for command in program.get_subcommands_mut().filter(|command| command.get_name() != "help") {
         let name = format!("hushdb {}", command.get_name());
@@ -110,7 +110,7 @@ fn settings_are_those_of_serve() {
          environment, and both come before the file. [hushdb.toml](hushdb.toml) is a file with all settings in comments.\n\n\
          | key | variable | meaning | default |\n|---|---|---|---|\n",
     );
-    let program = Cli::command();
+    let program = command();
     let serve = program.find_subcommand("serve").unwrap();
     for arg in settings(serve) {
         writeln!(text, "| `{}` | `{}` | {} | {} |", key(arg), variable(arg), help(arg), default(arg))

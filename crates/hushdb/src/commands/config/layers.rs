@@ -105,7 +105,9 @@ impl SettingLayer {
 
 /// Returns the arguments of `serve` that are settings: all but those about the settings themselves.
 pub(crate) fn settings(serve: &Command) -> impl Iterator<Item = &Arg> {
-    serve.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "version"))
+    serve
+        .get_arguments()
+        .filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "help_all" | "version"))
 }
 
 /// Returns the key of a setting in a file.
