@@ -1,4 +1,7 @@
 //! The program `hushdb`, one file a command; and, for programs that it is a part of, [`embed`].
+//!
+//! * `commands/`: the commands; `serve/` prepares a server, `config/` has the layers of its settings.
+//! * `help.rs`: groups of options. `report.rs`: errors in the words of the command line. `logs/`: standard error, and a collector.
 
 #[macro_use] // `say!`, for all below
 mod report;
