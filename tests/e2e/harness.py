@@ -87,7 +87,7 @@ class HushTest(unittest.TestCase):
         return result.returncode, [json.loads(line) for line in result.stdout.splitlines()]
 
     def wait_for(self, what, until, seconds=30):
-        """Waits until something holds; `what` is said if it does not come to be."""
+        """Waits until something holds; The failure names `what`."""
         deadline = time.time() + seconds
         while not until():
             self.assertLess(time.time(), deadline, what)

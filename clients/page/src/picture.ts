@@ -11,7 +11,7 @@ const COLOURS = [
 /** Dots of a row, by how many there are. */
 const WIDTHS = [16, 32, 64, 128, 256, 512];
 
-/** Draws `body`, of which there may be more, and says in words what there is to see. */
+/** Draws `body`, of which there may be more, and describes the picture in words. */
 export function draw(canvas: HTMLCanvasElement, body: Uint8Array, total: number): string {
   // Twice as wide as high.
   const width = WIDTHS.find((width) => (width * width) / 2 >= body.length) ?? WIDTHS[WIDTHS.length - 1]!;

@@ -213,7 +213,8 @@ pub trait Page: Send + Sync + 'static {
     /// Server: reads a batch. All that can be refused is refused here, before anything is scanned.
     ///
     /// # Errors
-    /// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has
+    /// [`ProtocolError::Query`] with the position of a query that is malformed for this table, [`ProtocolError::Length`] if a part
+    /// has
     /// another length (which the wire format refuses), [`ProtocolError::Keys`] if there are not as many keys as queries.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
@@ -234,7 +235,7 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Server: what there is of some queries of an opened batch alone, for a server that finishes no others.
+    /// Server: restricts an opened batch to some queries, for a server that finishes no others.
     fn narrow<B: Steps>(opened: &Self::Opened<B>, queries: &Range<usize>) -> Self::Opened<B>
     where
         Self: Sized;

@@ -220,7 +220,7 @@ fn key(columns: &[KeyColumn], batch: &RecordBatch, row: usize) -> Result<Option<
     columns.iter().map(|column| key_field(&column.field, batch.column(column.index), row)).collect()
 }
 
-/// Returns a position; one that is none is beyond every table.
+/// Returns a position; an invalid one is beyond every table.
 fn index(parts: &[Vec<u8>]) -> Wanted {
     let text = parts.first().and_then(|part| str::from_utf8(part).ok());
     Wanted::Index(text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-"""_native.pyi says what there is: names and parameters of the module, which is written in Rust."""
+"""_native.pyi lists the names and parameters of the module, which is written in Rust."""
 
 import ast
 import inspect

@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((renewed.reload().unwrap(), *renewed.current()), (false, 5));
         fs::write(&path, "6").unwrap();
         assert_eq!((renewed.reload().unwrap(), *renewed.current()), (true, 11));
-        // What is wrong is said once.
+        // A fault is reported once.
         for wrong in [Some("x"), Some("123456"), None] {
             match wrong {
                 Some(text) => fs::write(&path, text).unwrap(),

@@ -72,7 +72,7 @@ impl Default for BuildOptions {
     }
 }
 
-/// Length tiers of a table, at most, if nothing is said of them.
+/// The most length tiers of a table, unless told otherwise.
 pub const DEFAULT_TIERS: usize = 4;
 
 /// A table that another one takes the place of, with the same records.
@@ -187,7 +187,7 @@ impl BuildOptions {
     }
 }
 
-/// A database that could be kept as symbols is kept in evaluation form up to this length, if nothing is said of it.
+/// The longest database that is kept in evaluation form although it could be kept as symbols, unless told otherwise.
 const EVALUATION_BYTES: u64 = 1 << 30;
 
 /// A protocol with its parameter set, and the columns that were asked for.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use hush_protocol::wording::Slot;
 use thiserror::Error;
 
-/// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
+/// The default number of a client's look-ups in an epoch: few, as many clients make few and should not wait for a hint.
 const LOOKUPS: f64 = 10.0;
 
 /// The quantity to minimise.

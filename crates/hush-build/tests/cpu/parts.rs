@@ -131,7 +131,7 @@ fn without_all_parts_there_is_no_answer() {
     }
 }
 
-/// The position of a query that is none is told, whoever finds it first.
+/// The position of a malformed query is reported, whoever finds it first.
 #[test]
 fn a_wrong_query_is_named_by_its_place() {
     let cpu = on_cpu(2);

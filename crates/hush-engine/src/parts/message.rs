@@ -65,7 +65,7 @@ pub(super) struct Missing {
     pub(super) ids: Vec<Bytes>,
 }
 
-/// A query that is none of the table.
+/// A query that is malformed for the table.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Refused {
     #[prost(uint64, tag = "1")]

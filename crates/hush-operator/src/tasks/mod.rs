@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `request.rs` | what is asked for, in JSON |
 //! | `store.rs` | tasks on disk, a file each |
-//! | `kept.rs` | the tables that the server keeps, with what there is to go back to |
+//! | `kept.rs` | the tables that the server keeps, with the builds to go back to |
 //! | `uploads.rs` | files that come in parts |
 //! | `work.rs` | what each kind of task does |
 //! | `watch.rs` | how far one is |

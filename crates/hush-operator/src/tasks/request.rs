@@ -44,7 +44,7 @@ pub(super) enum Request {
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
-    /// Serve what there is of a table: of an epoch, or the newest; or what is at a URL, which is fetched.
+    /// Serve a kept build of a table: that of an epoch, or the newest; or the table at a URL, which is fetched.
     Load {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
@@ -58,7 +58,7 @@ pub(super) enum Request {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
     },
-    /// Remove a table, or what there is of it of one epoch.
+    /// Remove a table, or its kept build of one epoch.
     Delete {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,

@@ -194,7 +194,7 @@ fn fetch(
     promote(tasks, table, id, progress)
 }
 
-/// Serves what there is of a table: an epoch of it, or the newest one.
+/// Serves a kept build of a table: that of an epoch, or the newest one.
 fn load(
     tasks: &Tasks,
     table: &Name,
@@ -238,7 +238,7 @@ fn delete(tasks: &Tasks, table: &Name, epoch: Option<&str>) -> Result<Option<[u8
     Ok(None)
 }
 
-/// Serves a build in place of what is served under its table's name; what is older than what there is to go back to goes.
+/// Serves a build in place of the one that is served under its table's name. Builds that are older than the kept ones go.
 fn promote(
     tasks: &Tasks,
     table: &Name,

@@ -220,7 +220,7 @@ fn a_segment_has_whole_blocks_of_the_matrix() {
     every_change_is_refused(&tiered(Protocol::Simple, DEFAULT_LWE.name()), &[no_multiple]);
 }
 
-/// A server's words come to a terminal in what is said of them: short, and without what controls one.
+/// Messages quote a server's words short, and without control characters of a terminal.
 #[test]
 fn what_is_said_of_a_hostile_descriptor_fits_a_line() {
     let sealed = with(&valid(), |d| d.preset = "\x1b[2J".repeat(10_000));

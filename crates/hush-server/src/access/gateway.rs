@@ -244,7 +244,7 @@ mod tests {
             let opened = gateway.open_request(&old).map(|opened| opened.message);
             assert_eq!(opened, if turn < 3 { Ok(b"ask".to_vec()) } else { Err(Sealed::UnknownKey) });
         }
-        // A file that is none changes nothing.
+        // A malformed file changes nothing.
         let now = gateway.public();
         fs::write(&path, "{}").unwrap();
         gateway.take_up();

@@ -317,7 +317,7 @@ mod tests {
         {
             assert_eq!(check(Some(header), Scope::Query), Err(Refusal::Unknown), "{header}");
         }
-        // A token that is taken back is refused, and a file that is none changes nothing.
+        // A revoked token is refused, and a malformed file changes nothing.
         fs::write(&path, "{").unwrap();
         tokens.take_up();
         assert!(check(Some(&header(&text)), Scope::Query).is_ok());

@@ -74,7 +74,7 @@ pub(super) async fn compact(
     Ok((StatusCode::ACCEPTED, Json(json!({ "state": "begun" }))))
 }
 
-/// Returns the tables that the server keeps, with what there is of each.
+/// Returns the tables that the server keeps, with the kept builds of each.
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/admin/tables", operation_id = "listKept",
     responses((status = 200, description = "All of them.", body = KeptTables))))]
 pub(super) async fn kept(

@@ -231,7 +231,7 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     })
 }
 
-/// Refuses a parameter set that is none, or not one of the protocol that is asked for.
+/// Refuses a name that is not of a parameter set, or not of one that the protocol takes.
 fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
     let all = Protocol::ALL.iter().copied();
     let takers: Vec<_> = all.filter(|protocol| protocol.page().has_set(preset)).collect();

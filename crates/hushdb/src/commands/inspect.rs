@@ -231,7 +231,7 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     Ok(out)
 }
 
-/// A name, and what there is to say.
+/// A name and its facts.
 type FactLine = (String, String);
 
 fn line(name: &str, value: String) -> FactLine {

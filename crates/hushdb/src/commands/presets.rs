@@ -105,7 +105,7 @@ fn problem(problem: &LatticeProblem) -> PresetProblem {
     }
 }
 
-/// Returns a line for every problem; the first one of a preset also has what is said of the preset.
+/// Returns a line for every problem; the first one of a preset also has the preset's facts.
 fn lines(document: &PresetList) -> String {
     let mut text = String::new();
     let mut line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {

@@ -126,7 +126,7 @@ fn list(file: &TokenFileArg) -> Result<(), Box<dyn Error>> {
             None => "for ever".to_owned(),
             Some(_) if token.has_expired(SystemTime::now()) => "expired".to_owned(),
             Some(end) => {
-                let end = UNIX_EPOCH.checked_add(Duration::from_secs(end)).ok_or("a time that is none")?;
+                let end = UNIX_EPOCH.checked_add(Duration::from_secs(end)).ok_or("an invalid time")?;
                 format!("until {}", humantime::format_rfc3339_seconds(end))
             }
         };

@@ -25,7 +25,7 @@ pub(super) struct Twiddle {
     pub(super) shoup: __m512i,
 }
 
-// SAFETY of all blocks: the caller has AVX-512 F and IFMA, and pointers valid for what is said.
+// SAFETY of all blocks: the caller has AVX-512 F and IFMA, and pointers valid for the stated lengths.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Twiddle {
     /// Returns the pair (w, companion) at `from`, in all lanes.

@@ -1,4 +1,4 @@
-"""Parts on a cluster: where they are placed, what there is of them, and how they end."""
+"""Parts on a cluster: where they are placed, which are there, and how they end."""
 
 from __future__ import annotations
 

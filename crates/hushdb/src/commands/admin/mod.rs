@@ -82,8 +82,8 @@ enum AdminCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
-    /// Serve what there is of a table: of an epoch, to go back to it, or the newest. Or one that was built elsewhere, which the
-    /// server fetches.
+    /// Serve a kept build of a table: that of an epoch, to go back to it, or the newest. Or serve a table that was built elsewhere,
+    /// which the server fetches.
     Load {
         /// The table's name.
         name: Name,
@@ -99,7 +99,7 @@ enum AdminCommand {
         /// The table's name.
         name: Name,
     },
-    /// Remove a table, or what there is of it of one epoch.
+    /// Remove a table, or its kept build of one epoch.
     Delete {
         /// The table's name.
         name: Name,

@@ -89,7 +89,7 @@ impl SettingLayer {
         Ok(())
     }
 
-    /// `serve` with these values where nothing else is said.
+    /// Returns `serve` with these values as defaults.
     pub(crate) fn beneath(&self, serve: Command) -> Command {
         self.0.iter().fold(serve, |serve, (id, values)| {
             let values: Vec<OsStr> = values.iter().map(|value| OsStr::from(value.clone())).collect();

@@ -192,7 +192,7 @@ fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     Ok(page)
 }
 
-/// Returns whether others than this machine reach an address. One that is none is told by who listens there.
+/// Returns whether others than this machine reach an address. An invalid address is reported by the listener.
 fn others_reach(address: &str) -> bool {
     address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
 }
