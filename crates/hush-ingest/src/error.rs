@@ -1,4 +1,4 @@
-//! Why an input was refused: each message names the file, the row, the column and what to do about it.
+//! The errors of an input: each message names the file, the row, the column and what to do about it.
 
 use std::{io, path::PathBuf};
 
@@ -8,14 +8,15 @@ use thiserror::Error;
 
 use crate::{Place, input::key_list::Utf16};
 
-/// Why an input could not be read, or its records not be kept. Rows, lines and bytes are counted from 1; row 0 is the header of a
-/// CSV file. A path that is a URL is without its secrets; a key is shortened, and has what is not UTF-8 replaced.
+/// The reason why an input cannot be read or its records cannot be kept. Rows, lines and bytes are counted from 1; row 0 is the
+/// header of a CSV file. A path that is a URL is shown without its secrets. A key is shortened, and its bytes that are not UTF-8
+/// are replaced.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum IngestError {
     #[error("the values cannot be compressed: {}: {}", .0, Wording("leave {compress} out"))]
     Compress(io::Error),
-    /// The reading was cancelled.
+    /// The caller cancelled the reading.
     #[error(transparent)]
     Cancelled(Cancelled),
     #[error(
@@ -198,7 +199,7 @@ pub enum IngestError {
 }
 
 impl IngestError {
-    /// Returns the row that is wrong, if the rows behind it can be read all the same.
+    /// Returns the place of a bad row if the rows behind it can still be read.
     pub(crate) fn bad_row(&self) -> Option<&Place> {
         let place = match self {
             Self::RaggedRow { place, .. }
@@ -220,7 +221,7 @@ impl IngestError {
     }
 }
 
-/// Says which tables there are to choose from.
+/// Lists the tables that can be chosen.
 fn no_table(tables: &[String]) -> String {
     if tables.is_empty() {
         return "the database has no table; one in WAL mode may have all of them in the file NAME-wal: copy that with it".into();
@@ -229,7 +230,7 @@ fn no_table(tables: &[String]) -> String {
     format!("choose a table with {table} (there is {}) or a query with {sql}", quoted(tables))
 }
 
-/// `names` as a list for people, the first 50 of them.
+/// Formats `names` as a list for people, at most the first 50.
 fn quoted(names: &[String]) -> String {
     const SHOWN: usize = 50;
     if names.is_empty() {
@@ -250,7 +251,7 @@ fn quote_advice(is_escape: bool) -> Wording {
     }
 }
 
-/// Returns the advice about a text that is not UTF-8: only files of lines are in an encoding as a whole.
+/// Advises what to do about text that is not UTF-8. Only a file with lines can be converted as a whole.
 fn utf8_advice(place: &Place) -> Wording {
     if place.line.is_some() {
         Wording("convert the file to UTF-8")

@@ -1,19 +1,19 @@
-//! Reading a table: CSV, Parquet, JSONL, Arrow, SQLite, a folder of files or a query of PostgreSQL become a stream of [`Record`]s,
-//! and a [`Spool`] keeps a stream for the several passes of a build.
+//! Reading of tables. CSV, Parquet, JSONL, Arrow, SQLite, a folder of files or a query of PostgreSQL become a stream of
+//! [`Record`]s. A [`Spool`] keeps a stream for the several passes of a build.
 //!
-//! * `input/`: an input, wherever it is: a file, standard input, a URL, several of them; its format and its options.
+//! * `input/`: the inputs: a file, standard input, a URL, or several of them; their formats and options.
 //! * `formats/`: a reader for each format; those of Parquet, Arrow and SQLite are features, on by default.
-//! * `record/`: the fields of a row become a [`Record`].
+//! * `record/`: the conversion of the fields of a row to a [`Record`].
 //! * `spool/`: records on disk, by partitions of their keys, and the compression of their values.
-//! * [`remote`]: object stores and web servers. [`mirror`]: a table that is elsewhere, and its copy here.
+//! * [`remote`]: object stores and web servers. [`mirror`]: a remote table, and its copy here.
 //!
 //! All readers run in constant memory: they hold a row, or a batch of rows, of the input.
 //!
 //! # Keys and values
-//! A field has one form as bytes: text in UTF-8, numbers in decimal, `true` or `false`, binary as it is, null
-//! empty. A key is its columns in that form, joined by [`KEY_SEPARATOR`](hush_protocol::schema::KEY_SEPARATOR).
-//! A value is its only column in that form ([`append_single`](hush_protocol::schema::append_single)), or the
-//! [fields](hush_protocol::fields) of its several columns in the order given, or empty if there is none.
+//! A field has one form as bytes: text in UTF-8, numbers in decimal, `true` or `false`, binary as it is, null empty. A key is its
+//! columns in that form, joined by [`KEY_SEPARATOR`](hush_protocol::schema::KEY_SEPARATOR). A value of one column is that column in
+//! the same form ([`append_single`](hush_protocol::schema::append_single)). A value of several columns is their
+//! [fields](hush_protocol::fields) in the given order, and a value without columns is empty.
 
 mod error;
 mod formats;
@@ -63,6 +63,6 @@ pub use spool::{
     spooled::SpooledRecords,
 };
 
-/// The most bytes of a CSV row or a JSONL line. More is a file without line ends, or with a quote that never closes,
-/// and would fill the memory.
+/// The most bytes of a CSV row or a JSONL line. A longer one is a file without line ends or with an unclosed quote, and would fill
+/// the memory.
 pub(crate) const MAX_ROW_SIZE: u64 = 64 << 20;

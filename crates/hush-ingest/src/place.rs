@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-/// Where in an input something is wrong.
+/// The place of an error in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The input file.

@@ -1,4 +1,4 @@
-//! The records of an input: what every reader of a format does, and which reader an input gets.
+//! The records of an input: the trait of all readers, and the choice of the reader for an input.
 
 use std::{
     fs::File,
@@ -27,7 +27,7 @@ use crate::{
     remote::{RemoteUrl, Scheme},
 };
 
-/// The unit that [`Progress`] counts.
+/// The unit of [`Progress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgressUnit {
     /// Bytes of the input.
@@ -36,42 +36,42 @@ pub enum ProgressUnit {
     Rows,
 }
 
-/// How much of an input has been read.
+/// The part of an input that has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The amount that has been read, in `unit`s.
+    /// The amount read, in `unit`s.
     pub read: u64,
-    /// The amount to read, if it is known. An estimate: a file may grow, and a SQLite table may have gaps.
+    /// The amount in total, if known. It is an estimate: a file may grow, and a SQLite table may have gaps.
     pub total: Option<u64>,
-    /// The unit of the amounts.
+    /// The unit of both counts.
     pub unit: ProgressUnit,
 }
 
 /// A field that spans several lines of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongField {
-    /// The text.
+    /// The path of the text.
     pub path: PathBuf,
-    /// Bytes of the field.
+    /// The length of the field in bytes.
     pub bytes: u64,
-    /// The line of its first byte, from 1.
+    /// The line of the field's first byte, from 1.
     pub first_line: u64,
-    /// The line of its last byte.
+    /// The line of the field's last byte.
     pub last_line: u64,
 }
 
 /// The facts that a reader knows at the end of its input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows that became records.
+    /// The number of rows that became records.
     pub rows: u64,
     /// The number of bad rows that were left out, and the file that has them.
     pub bad_rows: Option<(u64, PathBuf)>,
-    /// Which rows the records are.
+    /// The row of each record.
     pub row_map: RowMap,
     /// The columns in use.
     pub columns: Option<Schema>,
-    /// The longest field of a CSV text that spans several lines: a stray quote shows there.
+    /// The longest field of a CSV text that spans several lines: a stray quote makes one.
     pub longest_field: Option<LongField>,
 }
 
@@ -79,21 +79,21 @@ pub struct Summary {
 pub(crate) trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     /// Returns how much has been read.
     fn progress(&self) -> Progress;
-    /// Returns the parts of the input that are not among its records.
+    /// Counts what is in the input but not among its records.
     fn skipped(&self) -> Skipped {
         Skipped::default()
     }
-    /// Returns the columns in use, known once a record has been read. `None` of an input without columns.
+    /// Returns the columns in use, known once a record has been read; `None` for an input without columns.
     fn projection(&self) -> Option<&Projection>;
-    /// Returns the columns in use; known once a record has been read, and their types at the end.
+    /// Returns the columns in use. They are known once a record has been read, and their types at the end.
     fn columns(&self) -> Option<Schema> {
         self.projection().map(Projection::schema)
     }
-    /// Returns the file at hand, of several, and a number that no other of these has.
+    /// Returns the current file of several, with its unique number.
     fn file(&self) -> Option<(usize, &Path)> {
         None
     }
-    /// Returns the row that was read last, for the file of bad rows: the fields of a row of CSV, the text of an object.
+    /// Returns the last row for the file of bad rows: the fields of a row of CSV, or the text of an object.
     fn content(&self) -> Option<Value> {
         None
     }
@@ -103,7 +103,7 @@ pub(crate) trait Reader: Iterator<Item = Result<Record, IngestError>> + Send {
     }
 }
 
-/// The records of an input, in its order. After an error there are no more.
+/// The records of an input, in order. After an error there are no more.
 pub struct Source {
     reader: Box<dyn Reader>,
     path: PathBuf,
@@ -127,12 +127,12 @@ impl Source {
         self.reader.progress()
     }
 
-    /// Returns the columns in use; known once a record has been read, and their types at the end.
+    /// Returns the columns in use. They are known once a record has been read, and their types at the end.
     pub fn columns(&self) -> Option<Schema> {
         self.reader.columns()
     }
 
-    /// Returns the facts of the input as far as it has been read.
+    /// Returns a summary of what has been read so far.
     pub fn summary(&self) -> Summary {
         Summary {
             rows: self.rows,
@@ -143,7 +143,7 @@ impl Source {
         }
     }
 
-    /// Returns the files of a folder that are not among its records.
+    /// Counts what is in a folder of files but not among its records.
     pub fn skipped(&self) -> Skipped {
         self.reader.skipped()
     }
@@ -155,10 +155,10 @@ impl Source {
         self.bad_rows.as_ref().map_or(0, BadRows::count)
     }
 
-    /// Leaves a bad row out, if bad rows are left out.
+    /// Leaves out a bad row, if the options allow it.
     ///
     /// # Errors
-    /// The error of the row, if it is none that can be left out; or that of the file of bad rows.
+    /// The error of the row, if the row cannot be left out; the error of the file of bad rows.
     fn leave_out(&mut self, error: IngestError) -> Result<(), IngestError> {
         let (Some(bad_rows), Some(place)) = (&mut self.bad_rows, error.bad_row()) else { return Err(error) };
         bad_rows.write(place, &error, self.reader.content().as_ref())?;
@@ -166,7 +166,7 @@ impl Source {
         Ok(())
     }
 
-    /// Checks what is known at the end of the input.
+    /// Checks what is known only at the end of the input.
     fn finish(&mut self) -> Result<(), IngestError> {
         self.bad_rows.as_mut().map_or(Ok(()), BadRows::flush)?;
         let (path, actual) = (&self.path, self.rows + self.bad_rows());
@@ -216,8 +216,8 @@ impl Iterator for Source {
 /// Opens an input.
 ///
 /// # Errors
-/// If the input cannot be opened, its format is unknown, or the options do not fit it. What is wrong with a row
-/// is an item of the [`Source`], [`IngestError::EmptyInput`] included.
+/// The input cannot be opened, its format is unknown, or the options do not fit it. The error of a row, or
+/// [`IngestError::EmptyInput`], is an item of the [`Source`] instead.
 pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestError> {
     let files = Files::of(input, options)?;
     if let Some(bad_rows) = &options.bad_rows {
@@ -241,7 +241,7 @@ pub fn open(input: &Input, options: &IngestOptions) -> Result<Source, IngestErro
     })
 }
 
-/// Opens an input that is not several.
+/// Opens a single input.
 pub(crate) fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     Ok(match input {
         Input::Stdin => Box::new(StdinReader::new(options)?),
@@ -274,12 +274,12 @@ pub(crate) fn open_one(input: &Input, options: &IngestOptions) -> Result<Box<dyn
     })
 }
 
-/// Returns where the URL of an input leads.
+/// Returns the kind of server that the URL of an input leads to.
 pub(crate) fn scheme(url: &RemoteUrl) -> Result<Scheme, IngestError> {
     url.scheme().map_err(|nearest| IngestError::UnknownScheme { path: url.shown().into(), nearest })
 }
 
-/// Returns a reader of the file at `at`; `path` is for messages.
+/// Opens a reader of the file at `at`. Messages name `path`.
 pub(crate) fn open_file(
     at: &Path,
     path: &Path,
@@ -303,7 +303,7 @@ pub(crate) fn open_file(
             formats::open_arrow_stream(path, text(file)?, options)?
         }
         Format::Jsonl => Box::new(JsonlReader::new(path, text(file)?, options)),
-        // It opens the file itself, and would say less about why it cannot.
+        // SQLite opens the file itself; here that comes last, since its errors say less.
         Format::Sqlite => formats::open_sqlite(path, at, options)?,
         Format::Folder | Format::Postgres => return Err(IngestError::UnknownFormat { path: path.into() }),
     })

@@ -1,4 +1,5 @@
-//! The readers: a folder or a file for each format. A feature of the crate leaves out each of those that need much to compile.
+//! The readers: a folder or a file for each format. A reader that needs much to compile has a feature of the crate that leaves it
+//! out.
 
 #[cfg(feature = "arrow")]
 pub(crate) mod arrow;

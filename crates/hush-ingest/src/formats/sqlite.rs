@@ -19,22 +19,22 @@ use crate::{
     record::{cell::Cell, projection::Projection},
 };
 
-/// Records that the reading thread is ahead.
+/// The most records that the reading thread is ahead.
 const RECORDS_AHEAD: usize = 256;
 
-/// Reads the rows of a SQLite query. A thread of its own runs the query, whose rows borrow from the connection.
+/// A reader of the rows of a SQLite query. The rows borrow from the connection, so a separate thread runs the query.
 pub(crate) struct SqliteReader {
     records: Option<Receiver<Result<Record, IngestError>>>,
     interrupt: InterruptHandle,
     thread: Option<JoinHandle<()>>,
     rows: u64,
     total: Option<u64>,
-    /// Shares what is seen of its columns with the thread.
+    /// The columns, which share the types seen so far with the thread.
     projection: Projection,
 }
 
 impl SqliteReader {
-    /// Reads the file at `at`; `path` is for messages.
+    /// Reads the file at `at`. Messages name `path`.
     pub(crate) fn open(at: &Path, path: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
         let refused = |error: rusqlite::Error| refused(path, error);
         let connection = connect(at, path)?;
@@ -98,8 +98,8 @@ impl Reader for SqliteReader {
 
 impl Drop for SqliteReader {
     fn drop(&mut self) {
-        // The thread ends when it has nobody to send to, or in the middle of a long query. An interrupt reaches only
-        // a query that runs already, so one may not be enough.
+        // The thread ends when its receiver is gone, or by an interrupt in the middle of a long query. An interrupt reaches only a
+        // query that runs already, so one may not be enough.
         self.records = None;
         while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             self.interrupt.interrupt();
@@ -108,10 +108,10 @@ impl Drop for SqliteReader {
     }
 }
 
-/// Opens a database that can be read.
+/// Opens a database for reading.
 ///
-/// One with a write-ahead log (WAL) needs a file beside it even to be read. Where its folder may not be written, the database is
-/// read as it is, if all of the log is in it.
+/// A database with a write-ahead log (WAL) needs a file beside it even to be read. If its folder may not be written and the log is
+/// empty, the database is read as immutable.
 fn connect(at: &Path, path: &Path) -> Result<Connection, IngestError> {
     let open = |name: &Path, flags: OpenFlags| -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -130,7 +130,7 @@ fn connect(at: &Path, path: &Path) -> Result<Connection, IngestError> {
         PathBuf::from(name)
     };
     let has_log = beside("-wal").metadata().is_ok_and(|log| log.len() > 0);
-    // Somebody may write to the log.
+    // Another process may write to the log.
     if has_log || beside("-shm").exists() {
         return Err(IngestError::WriteAheadLog { path: path.into() });
     }
@@ -138,12 +138,12 @@ fn connect(at: &Path, path: &Path) -> Result<Connection, IngestError> {
     open(&immutable(&absolute), OpenFlags::SQLITE_OPEN_URI).map_err(|_| refused(path, error))
 }
 
-/// Returns whether a database cannot be opened, or only by who may write beside it.
+/// Whether a database cannot be opened, or only with the right to write beside it.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
 }
 
-/// Returns the URI of a file that nobody changes while it is read.
+/// Returns the URI that opens a file as immutable: no process may change the file while it is read.
 fn immutable(file: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for &byte in file.as_os_str().as_bytes() {
@@ -156,8 +156,8 @@ fn immutable(file: &Path) -> PathBuf {
     uri.into()
 }
 
-/// Hardens a connection to a file that may be anybody's: its views call no functions that have effects, and no value that they
-/// make is longer than a row may be.
+/// Restricts a connection to a file from an untrusted source: views call no functions with side effects, and no value they compute
+/// is longer than a row may be.
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -165,7 +165,7 @@ fn harden(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Refuses a schema that is not UTF-8: the names of its columns would be of no use, and a panic when they are asked for.
+/// Refuses a schema that is not UTF-8: the names of its columns could not be used, and reading them would panic.
 fn check_schema(connection: &Connection, path: &Path) -> Result<(), IngestError> {
     let is_text = || {
         let mut statement = connection.prepare("SELECT sql FROM sqlite_schema")?;
@@ -188,21 +188,21 @@ fn check_schema(connection: &Connection, path: &Path) -> Result<(), IngestError>
     }
 }
 
-/// A query, and about how many rows it has if that is known.
+/// A query, and about how many rows it has, if known.
 struct Query {
     sql: String,
     rows: Option<u64>,
 }
 
 impl Query {
-    /// Returns the rows of a table by row id; views and tables without row ids keep the order that SQLite gives them.
+    /// Selects the rows of a table by row id. Views and tables without row ids keep the order that SQLite gives them.
     fn of_table(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
         let table = format!("\"{}\"", table.replace('"', "\"\""));
         let by_row_id = format!("SELECT * FROM {table} ORDER BY _rowid_");
         if connection.prepare(&by_row_id).is_err() {
             return Ok(Self { sql: format!("SELECT * FROM {table}"), rows: None });
         }
-        // Counting would read the table; the last row id costs nothing and is the count unless rows were deleted.
+        // Counting would read the table. The last row id costs nothing, and is the count unless rows were deleted.
         let last = connection.query_row(&format!("SELECT max(_rowid_) FROM {table}"), [], |row| row.get(0));
         let last: Option<i64> = last.unwrap_or(None);
         Ok(Self { sql: by_row_id, rows: last.and_then(|last| u64::try_from(last).ok()) })
@@ -214,7 +214,7 @@ impl Query {
     }
 }
 
-/// Returns the table of the options, or the only one.
+/// Returns the table of the options, or the only table.
 fn choose_table(
     connection: &Connection,
     path: &Path,
@@ -247,10 +247,10 @@ struct TableScan {
 }
 
 impl TableScan {
-    /// Sends all records, or an error last, until nobody listens.
+    /// Sends all records, or an error last, until the receiver is gone.
     fn run(&self, connection: &Connection, sender: &SyncSender<Result<Record, IngestError>>) {
         if let Err(error) = self.send_rows(connection, sender) {
-            // Nobody listens to the reader any more, so nobody misses its error.
+            // Without a receiver nobody waits for the error.
             let _ = sender.send(Err(refused(&self.path, error)));
         }
     }

@@ -1,4 +1,4 @@
-//! The file of bad rows: what a build leaves out, a JSON object for each.
+//! The file of bad rows: a JSON object for each row that a build leaves out.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{IngestError, Input, MAX_ROW_SIZE, Place, formats::folder::walk::id};
 
-/// Refuses a file of bad rows that is one of the inputs: it would be written over while it is read.
+/// Refuses a file of bad rows that is one of the inputs: reading it would overwrite it.
 pub(crate) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), IngestError> {
     let Ok(own) = bad_rows.metadata().as_ref().map(id) else { return Ok(()) };
     let is_own = |input: &&Input| matches!(input, Input::Path(path) if path.metadata().is_ok_and(|file| id(&file) == own));
@@ -22,8 +22,7 @@ pub(crate) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), Inges
     })
 }
 
-/// Returns whether nothing is lost if a file is written anew: it is not there, is empty, begins with a bad row, or is no file
-/// but a pipe or a terminal.
+/// Whether a file can be overwritten without loss. It is missing, is empty, begins with a bad row, or is a pipe or a terminal.
 fn may_be_replaced(path: &Path) -> io::Result<bool> {
     if !path.try_exists()? || !path.metadata()?.is_file() {
         return Ok(true);
@@ -35,7 +34,7 @@ fn may_be_replaced(path: &Path) -> io::Result<bool> {
         || found.is_ok_and(|found| found.row > 0 && !found.input.is_empty() && !found.error.is_empty()))
 }
 
-/// The facts of a bad row, as a line of the file has them.
+/// The fields by which a line of the file is recognized.
 #[derive(Deserialize)]
 struct FoundRow {
     input: String,
@@ -43,7 +42,7 @@ struct FoundRow {
     error: String,
 }
 
-/// Writes bad rows to a file.
+/// A writer of bad rows to a file.
 pub(crate) struct BadRows {
     path: PathBuf,
     file: BufWriter<File>,
@@ -58,13 +57,13 @@ struct BadRow<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     error: String,
-    /// The fields of a row of CSV, the text of a JSON object.
+    /// The fields of a row of CSV, or the text of a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'r Value>,
 }
 
 impl BadRows {
-    /// Creates the file, in place of one with the bad rows of an earlier build.
+    /// Creates the file, or replaces a file with the bad rows of an earlier build.
     pub(crate) fn create(path: &Path) -> Result<Self, IngestError> {
         let failed = |source| IngestError::BadRowsFile { path: path.into(), source };
         if !may_be_replaced(path).map_err(failed)? {
@@ -75,17 +74,17 @@ impl BadRows {
         Ok(Self { path: path.into(), file: BufWriter::new(file), count: 0 })
     }
 
-    /// Returns the file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the number of rows so far.
+    /// Returns the number of bad rows so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Writes the row at `place`, of which the reader has `content`.
+    /// Writes the row at `place` with its error. `content` is the row, if the reader has it.
     pub(crate) fn write(
         &mut self,
         place: &Place,
@@ -102,7 +101,7 @@ impl BadRows {
             .map_err(|source| IngestError::BadRowsFile { path: self.path.clone(), source })
     }
 
-    /// Writes what is left to write.
+    /// Writes the buffered rows to the file.
     pub(crate) fn flush(&mut self) -> Result<(), IngestError> {
         self.file.flush().map_err(|source| IngestError::BadRowsFile { path: self.path.clone(), source })
     }

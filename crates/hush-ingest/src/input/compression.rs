@@ -9,12 +9,12 @@ use std::{
 use flate2::bufread::GzDecoder;
 use thiserror::Error;
 
-/// The base-two logarithm of the longest window of Zstandard that is decompressed. It is held in memory.
+/// The base-two logarithm of the longest window of Zstandard that is accepted. The window is held in memory.
 const MAX_WINDOW_LOG: u32 = 27;
-/// Bytes that tell whether an input is compressed.
+/// The number of bytes that tell whether an input is compressed.
 pub(crate) const MAGIC_BYTES: usize = 4;
 
-/// How a text is compressed.
+/// A format of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     Gzip,
@@ -22,8 +22,8 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// Returns the compression that the last extension of a name states; and the name without it, whose extension
-    /// states the format.
+    /// Returns the compression that the last extension of a name states, and the name without it, whose extension states the
+    /// format.
     pub(crate) fn of_name(name: &Path) -> (Option<Self>, &Path) {
         let extension = name.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let compression = match extension.as_str() {
@@ -38,13 +38,13 @@ impl Compression {
     pub(crate) fn of_head(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
-            // A frame; a frame to be skipped, which some writers start with.
+            // The first pattern is a frame; the second is a skippable frame, with which some writers start.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
     }
 
-    /// Returns the text of `bytes`, all members or frames of it.
+    /// Decompresses `bytes`, with all members or frames.
     pub(crate) fn decompress(self, bytes: impl BufRead + Send + 'static) -> io::Result<Decompressed> {
         let text: Box<dyn Read + Send> = match self {
             Self::Gzip => Box::new(GzipMembers { member: Some(GzDecoder::new(bytes)) }),
@@ -64,7 +64,7 @@ impl Compression {
         }
     }
 
-    /// Returns the error of malformed data, unless the disk failed.
+    /// Converts an error of the decoder to one that says what is wrong with the data. Errors of the disk stay.
     fn refused(self, error: io::Error) -> io::Error {
         let name = self.name();
         let reason = match error.kind() {
@@ -78,9 +78,9 @@ impl Compression {
     }
 }
 
-/// All members of gzip data. Zeros behind a member are passed over: tapes, devices and some servers pad files with them.
+/// A reader of all members of gzip data. Zeros behind a member are skipped: tapes, devices and some servers pad files with them.
 struct GzipMembers<R> {
-    /// The member at hand; none after the last one.
+    /// The current member; `None` after the last one.
     member: Option<GzDecoder<R>>,
 }
 
@@ -98,7 +98,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
     }
 }
 
-/// Returns the input from its next byte on that is no zero, if there is one.
+/// Returns the input from its next byte that is not zero, if there is one.
 fn after_zeros<R: BufRead>(mut input: R) -> io::Result<Option<R>> {
     loop {
         let bytes = input.fill_buf()?;
@@ -113,7 +113,7 @@ fn after_zeros<R: BufRead>(mut input: R) -> io::Result<Option<R>> {
     }
 }
 
-/// Why compressed data is refused.
+/// The reason why compressed data is refused.
 #[derive(Debug, Error)]
 enum BadCompression {
     #[error("the {name} data ends too soon; fetch the rest of the file")]
@@ -127,7 +127,7 @@ enum BadCompression {
     Window,
 }
 
-/// Text, as it is decompressed.
+/// A reader of text that is decompressed as it is read.
 pub(crate) struct Decompressed {
     compression: Compression,
     text: Box<dyn Read + Send>,
@@ -139,17 +139,17 @@ impl Read for Decompressed {
     }
 }
 
-/// An input of which the first bytes have been looked at.
+/// An input whose first bytes have been read ahead.
 pub(crate) type Peeked<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
-/// Returns the first bytes of an input, at most `most`; they are read again from what comes back.
+/// Returns the first bytes of an input, at most `most`, and an input that gives them again.
 pub(crate) fn peek<R: Read>(mut input: R, most: usize) -> io::Result<(Vec<u8>, Peeked<R>)> {
     let mut head = Vec::with_capacity(most);
     input.by_ref().take(most as u64).read_to_end(&mut head)?;
     Ok((head.clone(), io::Cursor::new(head).chain(input)))
 }
 
-/// Returns a buffer of the size that files are read with.
+/// Buffers an input, with the size of buffer that files are read with.
 pub(crate) fn buffered<R: Read>(input: R) -> BufReader<R> {
     BufReader::with_capacity(1 << 16, input)
 }

@@ -1,4 +1,4 @@
-//! An input that is elsewhere is brought here first: as a file, which its reader may read here and there.
+//! Fetches of remote inputs: an input is downloaded to a local file first, in which its reader can seek.
 
 use std::{
     fmt,
@@ -25,14 +25,14 @@ use crate::{
     spool::spool_error,
 };
 
-/// Bytes of a file in which a web page begins.
+/// The number of bytes in which the start of a web page is searched.
 const PAGE_HEAD_BYTES: usize = 256;
-/// How long a step waits for bytes.
+/// The longest time that a step waits for bytes.
 const STEP: Duration = Duration::from_millis(100);
-/// Pieces that have come and are not written yet.
+/// The most pieces that have arrived and are not written yet.
 const PIECES_AHEAD: usize = 16;
 
-/// A file that came from elsewhere. It is removed with the last input that is it.
+/// A file that was fetched. It is removed with the last input that refers to it.
 #[derive(Clone)]
 pub struct Fetched(Arc<FetchParts>);
 
@@ -44,12 +44,12 @@ struct FetchParts {
 }
 
 impl Fetched {
-    /// Returns where it came from, without what is secret in it.
+    /// Returns the URL that it came from, without its secrets.
     pub(crate) fn shown(&self) -> &Path {
         self.0.url.shown()
     }
 
-    /// Returns the file that holds it.
+    /// Returns the local file.
     pub(crate) fn file(&self) -> &Path {
         self.0.file.path()
     }
@@ -81,26 +81,26 @@ impl fmt::Debug for Fetched {
     }
 }
 
-/// An input that is being fetched. A thread of its own asks for it.
+/// A fetch in progress. A separate thread downloads.
 pub struct Fetch {
     inner: FetchParts,
     dir: PathBuf,
     events: Receiver<FetchEvent>,
     has_begun: bool,
-    /// Bytes that are here.
+    /// The number of bytes that have been written.
     here: u64,
     size: Option<u64>,
 }
 
 enum FetchEvent {
-    /// The object begins, of so many bytes if that is known: what came before is of no use.
+    /// The object begins, with its length in bytes if known. Earlier bytes are void.
     Begin(Option<u64>),
     Bytes(Bytes),
     End,
     Refused(Refused),
 }
 
-/// A kind of input that is fetched: how it is read, and where it is.
+/// The scheme, the format and the compression of an input to be fetched.
 struct FetchKind {
     scheme: Scheme,
     format: Format,
@@ -108,7 +108,7 @@ struct FetchKind {
 }
 
 impl FetchKind {
-    /// `None` for an input that is read where it is.
+    /// Returns the URL of an input to be fetched, and its kind; `None` for an input that is read where it is.
     fn of<'i>(
         input: &'i Input,
         options: &IngestOptions,
@@ -128,7 +128,7 @@ impl Fetch {
     /// Returns whether an input has to be fetched before it is opened.
     ///
     /// # Errors
-    /// If its URL leads nowhere, its name does not say the format, or the options do not fit that.
+    /// The URL has an unknown scheme, its name does not state the format, or the options do not fit the format.
     pub fn is_needed(input: &Input, options: &IngestOptions) -> Result<bool, IngestError> {
         match input {
             Input::Several(several) => {
@@ -139,10 +139,10 @@ impl Fetch {
         }
     }
 
-    /// Begins to fetch one input to a file in `dir`; `None` if it is read where it is.
+    /// Begins to fetch one input to a file in `dir`; returns `None` if it is read where it is.
     ///
     /// # Errors
-    /// As [`Fetch::is_needed`], and if there can be no file.
+    /// Those of [`Fetch::is_needed`]; the file cannot be created.
     pub fn begin(input: &Input, options: &IngestOptions, dir: &Path) -> Result<Option<Self>, IngestError> {
         let Some((url, FetchKind { scheme, format, compression })) = FetchKind::of(input, options)? else {
             return Ok(None);
@@ -162,21 +162,21 @@ impl Fetch {
         self.has_begun
     }
 
-    /// Returns the bytes of all of it, if the answer says so.
+    /// Returns the length of the whole object in bytes, if the server states it.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// Returns the bytes that are here.
+    /// Returns the number of bytes that have been written.
     pub fn here(&self) -> u64 {
         self.here
     }
 
-    /// Waits for bytes, a tenth of a second at most; `false` at the end. After an interruption it goes on behind the bytes that are
-    /// here, or from the beginning where the server cannot do that.
+    /// Waits for bytes, at most a tenth of a second; returns `false` at the end. After an interruption the download continues
+    /// behind the last byte, or from the beginning where the server cannot do that.
     ///
     /// # Errors
-    /// If the object is another one meanwhile, if the server does not come back, or if the disk is full.
+    /// The object has changed meanwhile, the server does not come back, or the disk is full.
     pub fn step(&mut self) -> Result<bool, IngestError> {
         let dir = &self.dir;
         let file = self.inner.file.as_file_mut();
@@ -200,7 +200,7 @@ impl Fetch {
         Ok(true)
     }
 
-    /// Returns the input, once it is here.
+    /// Returns the fetched input, once all of it has arrived.
     pub fn finish(self) -> Input {
         Input::Fetched(Fetched(self.inner.into()))
     }
@@ -209,7 +209,7 @@ impl Fetch {
 /// Returns the object of a URL.
 ///
 /// # Errors
-/// If the URL leads nowhere, or its policy does not allow it.
+/// The URL leads nowhere, or its policy does not allow it.
 pub(crate) fn object(url: &RemoteUrl, scheme: Scheme) -> Result<Remote, IngestError> {
     Remote::object(url, scheme).map_err(|refused| unfetched(url, refused))
 }
@@ -223,10 +223,10 @@ fn unfetched(url: &RemoteUrl, refused: Refused) -> IngestError {
     }
 }
 
-/// Nobody wants it any more.
+/// The signal that the receiver of a download is gone.
 struct GivenUp;
 
-/// The part of an object that a thread has downloaded.
+/// The state of the downloading thread.
 struct ObjectDownload {
     events: SyncSender<FetchEvent>,
     here: u64,
@@ -253,7 +253,7 @@ impl ObjectDownload {
                     Err(refused) => FetchEvent::Refused(refused.so_far(self.patience.furthest(), self.size)),
                 },
             };
-            // Nobody waits for it if the build was given up.
+            // The receiver is gone if the build was cancelled.
             let _ = self.events.send(last);
             return;
         }
@@ -263,9 +263,9 @@ impl ObjectDownload {
         self.events.send(event).map_err(|_| GivenUp)
     }
 
-    /// Goes on until the object is here, or its server fails.
+    /// Downloads until the object is complete or its server fails.
     async fn attempt(&mut self, remote: &Remote) -> Result<Result<(), Refused>, GivenUp> {
-        // What has no version may be anything by now.
+        // An object without a version may have changed, so it is fetched from its beginning.
         let start = if self.version.is_some() { self.here } else { 0 };
         let mut part = match remote.clone().part(start, None, self.version.clone()).await {
             Ok(part) => part,
@@ -305,7 +305,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a web server without ranges and versions that closes each connection after so many bytes of 1,000. Counts
+    /// Starts a web server without ranges and versions that closes each connection after `after` of 1,000 bytes. Counts
     /// connections.
     fn cut(after: usize, count: Arc<AtomicUsize>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

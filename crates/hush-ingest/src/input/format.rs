@@ -1,4 +1,4 @@
-//! The formats of an input, and the names by which they are known.
+//! The formats of inputs, and their names.
 
 use std::{ffi::OsStr, fs::File, path::Path, str::FromStr};
 
@@ -13,9 +13,9 @@ use crate::{
     },
 };
 
-/// The bytes in front of the length of a message of Arrow.
+/// The bytes in front of the length of an Arrow message.
 pub(crate) const ARROW_CONTINUATION: [u8; 4] = [0xff; 4];
-/// The mark that a file of Arrow begins with, padded to eight bytes or more, and ends with.
+/// The mark at both ends of an Arrow file. The first one is padded to eight bytes or more.
 pub(crate) const ARROW_FILE_MARK: &[u8; 6] = b"ARROW1";
 
 /// The formats of an input.
@@ -58,7 +58,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// Returns the format of what is at `path`, and how its name says that it is compressed.
+    /// Returns the format of the input at `path`, and the compression that its name states.
     pub(crate) fn of(
         path: &Path,
         options: &IngestOptions,
@@ -70,7 +70,7 @@ impl Format {
         }
         let by_name = Self::of_name(path, options);
         let is_unknown = matches!(by_name, Err(IngestError::UnknownFormat { .. }));
-        // What is no file can be read once.
+        // Only a file can be read twice, so only its first bytes are read ahead.
         if !is_unknown || !metadata.is_file() {
             return by_name;
         }
@@ -84,7 +84,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of what is at a URL. A text is CSV, unless [its first bytes](Self::of_fetched) say something else.
+    /// Returns the format of the input at a URL. A text is CSV, unless [its first bytes](Self::of_fetched) say otherwise.
     pub(crate) fn of_url(
         shown: &Path,
         options: &IngestOptions,
@@ -96,14 +96,14 @@ impl Format {
         }
     }
 
-    /// Returns the format of a file that was fetched as `named` from a URL: of a text, what its first bytes say.
+    /// Returns the format of a file that was fetched from a URL as `named`. For a text its first bytes decide.
     pub(crate) fn of_fetched(file: &Path, shown: &Path, named: Self) -> std::io::Result<Self> {
         let is_text = is_any_text(Compression::of_name(shown).1);
         let head = if is_text { peek(File::open(file)?, HEAD_BYTES)?.0 } else { Vec::new() };
         Ok(Self::of_head(&head).unwrap_or(named))
     }
 
-    /// Returns the format of a file that starts with `head`, if no other format can start so.
+    /// Returns the format of a file that starts with `head`, if no other format can start that way.
     fn of_head(head: &[u8]) -> Option<Self> {
         match without_mark(head).unwrap_or(head) {
             head if is_arrow(head) => Some(Self::Arrow),
@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of a file that is called `name`, and how that says that it is compressed.
+    /// Returns the format of a file that is called `name`, and the compression that the name states.
     pub(crate) fn of_name(
         name: &Path,
         options: &IngestOptions,
@@ -136,15 +136,15 @@ impl Format {
         Ok((format, compression))
     }
 
-    /// Returns whether a file has rows, as far as its name says.
+    /// Whether a file has rows, judged by its name.
     pub(crate) fn is_of_rows(name: &Path) -> bool {
         let (_, stem) = Compression::of_name(name);
-        // Most folders of JSON are documents.
+        // Most folders of JSON files hold one document per file.
         let is_json = stem.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         !is_json && Self::of_name(name, &IngestOptions::default()).is_ok()
     }
 
-    /// Returns whether it is read from its beginning to its end, and so may be compressed as a whole and come on standard input.
+    /// Whether the format is read from beginning to end. Such an input may be compressed as a whole, and come on standard input.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
     }
@@ -155,12 +155,12 @@ pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(&ARROW_CONTINUATION) || is_arrow_file(head)
 }
 
-/// Returns whether an input with these first bytes is a file of Arrow, which may have to be read from its end.
+/// Whether an input with these first bytes is an Arrow file, which may have to be read from its end.
 pub(crate) fn is_arrow_file(head: &[u8]) -> bool {
     head.starts_with(ARROW_FILE_MARK)
 }
 
-/// Returns whether a name says no more of a file than that it is a text.
+/// Whether a name says only that the file is a text.
 fn is_any_text(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
 }

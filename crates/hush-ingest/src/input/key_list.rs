@@ -4,10 +4,10 @@ use thiserror::Error;
 
 /// The byte order mark of UTF-8.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The byte order marks of UTF-16. Those of UTF-32 in little-endian order begin with the first.
+/// The byte order marks of UTF-16. The little-endian mark of UTF-32 begins with the first one.
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// A text is in UTF-16.
+/// The error for a text in UTF-16.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the text is in UTF-16, and only UTF-8 is read; convert it, for instance with iconv")]
 pub struct Utf16;
@@ -23,7 +23,7 @@ pub fn without_mark(text: &[u8]) -> Result<&[u8], Utf16> {
     }
 }
 
-/// Returns the keys of a list: its lines without LF or CRLF. Skips a byte order mark and empty lines. A key may be any other
+/// Returns the keys of a list: its lines without LF or CRLF. Skips a byte order mark and empty lines. A key may have any other
 /// bytes, and is not trimmed.
 pub fn keys(text: &[u8]) -> Result<impl Iterator<Item = &[u8]>, Utf16> {
     let lines = without_mark(text)?.split(|&byte| byte == b'\n');
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(read(b"\xff\tx"), Ok(vec![&b"\xff\tx"[..]]));
         assert_eq!(read(b"\xef\xbb\xbfa\r\nb"), Ok(vec![&b"a"[..], b"b"]));
         assert_eq!(read(b"\xef\xbb\xbf"), Ok(vec![]));
-        // A mark is one at the beginning alone.
+        // A mark counts only at the beginning.
         assert_eq!(read(b"a\n\xef\xbb\xbfb"), Ok(vec![&b"a"[..], b"\xef\xbb\xbfb"]));
         for utf16 in [&b"\xff\xfea\0\n\0"[..], b"\xfe\xff\0a\0\n"] {
             assert!(keys(utf16).is_err());

@@ -1,4 +1,4 @@
-//! An input, wherever it is: which files it has, their format, and the options to read them with.
+//! The inputs: which files an input has, their format, and the options with which they are read.
 
 pub(crate) mod bad_rows;
 pub(crate) mod compression;

@@ -1,4 +1,4 @@
-//! The options of an input: the files to read, and how rows become records.
+//! The choice of an input, and the options by which rows become records.
 
 use std::{
     convert::Infallible,
@@ -17,20 +17,20 @@ use crate::{
     scheme,
 };
 
-/// The default of [`IngestOptions::max_value_size`], in bytes: one value that is longer than meant makes every record cost
-/// as much. The most that a table holds is [`hush_protocol::slot::MAX_VALUE_BYTES`].
+/// The default of [`IngestOptions::max_value_size`], in bytes. It is low, since one unintended long value makes every record cost
+/// as much. A table holds at most [`hush_protocol::slot::MAX_VALUE_BYTES`].
 pub const DEFAULT_MAX_VALUE_SIZE: u32 = 65_536;
 
-/// Where records come from.
+/// A source of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A file, whose extension names its format, or a folder of files.
     Path(PathBuf),
     /// Standard input.
     Stdin,
-    /// A database, or what has to be fetched before it is read ([`crate::Fetch`]).
+    /// A database, or a URL that has to be fetched before it is read ([`crate::Fetch`]).
     Url(RemoteUrl),
-    /// The input was fetched.
+    /// A file that was fetched.
     Fetched(Fetched),
     /// Batches of Arrow within this program.
     #[cfg(feature = "arrow")]
@@ -40,12 +40,12 @@ pub enum Input {
 }
 
 impl Input {
-    /// Returns these inputs as one: files of the same columns, and what is in folders of them.
+    /// Combines inputs into one: files of the same columns, and the files of folders of them.
     pub fn of_all(mut inputs: Vec<Self>) -> Self {
         if inputs.len() == 1 { inputs.remove(0) } else { Self::Several(Several::new(inputs)) }
     }
 
-    /// Returns the path, a URL without what is secret in it, or `-` for standard input.
+    /// Returns the path, a URL without its secrets, or `-` for standard input.
     pub fn path(&self) -> &Path {
         match self {
             Self::Path(path) => path,
@@ -58,7 +58,7 @@ impl Input {
         }
     }
 
-    /// Returns the file of an input that is a list of keys by its name, `.txt`; of a URL, the file that was fetched.
+    /// Returns the file of an input whose name ends in `.txt`, so that it is a list of keys. For a URL it is the fetched file.
     pub fn key_list(&self) -> Option<&Path> {
         let file = match self {
             Self::Path(path) => path,
@@ -68,10 +68,11 @@ impl Input {
         self.path().extension().is_some_and(|extension| extension == "txt").then_some(file)
     }
 
-    /// Returns the input under a policy, which is asked again when it is opened or fetched: only then is a name resolved.
+    /// Puts the input under a policy. The policy is applied again when the input is opened or fetched, since only then are names
+    /// resolved.
     ///
     /// # Errors
-    /// If the policy does not allow a URL, or the URL leads nowhere.
+    /// The policy does not allow a URL, or the URL leads nowhere.
     pub fn under(self, policy: &SourcePolicy) -> Result<Self, IngestError> {
         let url = match self {
             Self::Several(several) => {
@@ -91,7 +92,7 @@ impl Input {
 }
 
 impl From<&OsStr> for Input {
-    /// `-` is standard input, what has a scheme a URL, everything else a path.
+    /// Takes `-` for standard input, an argument with a scheme for a URL, and everything else for a path.
     fn from(arg: &OsStr) -> Self {
         if arg == "-" {
             return Self::Stdin;
@@ -108,18 +109,17 @@ impl FromStr for Input {
     }
 }
 
-/// How a CSV text is written.
+/// The dialect of a CSV text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvDialect {
     /// The byte between fields. `None`: a tab if the name of the input ends in `.tsv`, else a comma.
     pub separator: Option<u8>,
-    /// Whether the first row names the columns; if not, they are called by their numbers, from 1. `None`: the first row names them,
-    /// and is refused if it looks like a record.
+    /// Whether the first row names the columns; if not, they are called by their numbers, from 1. `None`: the first row names the
+    /// columns, and is refused if it looks like a record.
     pub header: Option<bool>,
     /// The byte around a field that has delimiters or line ends. `None`: no field is quoted, and every quote is data.
     pub quote: Option<u8>,
-    /// Whether a backslash within a quoted field takes the quote or backslash behind it as data. A quote that is written twice
-    /// is data in any case.
+    /// Whether a backslash within a quoted field makes the next quote or backslash data. A doubled quote is data in any case.
     pub backslash: bool,
 }
 
@@ -129,7 +129,7 @@ impl Default for CsvDialect {
     }
 }
 
-/// The meaning of a folder's files.
+/// The role of the files of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderAs {
     /// Values: the key is the name of the file.
@@ -138,36 +138,36 @@ pub enum FolderAs {
     Rows,
 }
 
-/// How rows become records.
+/// The options by which rows become records.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
-    /// The columns of the key, joined by the byte 0x1f; none: records are looked up by row.
+    /// The columns of the key, joined by the byte 0x1f. Without any, records are looked up by row.
     pub key: Vec<String>,
-    /// The columns of the value; none: all but the key columns.
+    /// The columns of the value. Without any, all but the key columns.
     pub value: Vec<String>,
-    /// The number of rows that the input is to have.
+    /// The number of rows that the input must have.
     pub expect_rows: Option<u64>,
-    /// The file to which bad rows are written, which are then left out. `None`: a bad row is an error.
+    /// The file to which bad rows are written instead of becoming records. `None`: a bad row is an error.
     pub bad_rows: Option<PathBuf>,
     /// The normal form of the key columns that are text.
     pub normalize: NormalForm,
-    /// The format, where neither the name of the input nor its first bytes say it.
+    /// The format, if neither the name of the input nor its first bytes state it.
     pub format: Option<Format>,
     /// The most bytes that a value may have.
     pub max_value_size: u32,
-    /// CSV: how the text is written.
+    /// CSV: the dialect of the text.
     pub csv: CsvDialect,
     /// SQLite, PostgreSQL: the query whose rows are read.
     pub sql: Option<String>,
-    /// SQLite, PostgreSQL: the table or view that is read; may be left out if there is only one.
+    /// SQLite, PostgreSQL: the table or view that is read. Optional if there is only one.
     pub table: Option<String>,
-    /// Folders: what their files are. `None`: values, and a folder that has a file of a format with rows is refused.
+    /// Folders: the role of their files. `None`: values, and a folder with a file of a format with rows is refused.
     pub folder: Option<FolderAs>,
-    /// Folders: files and folders whose name starts with a dot are taken too.
+    /// Folders: whether files and folders whose name starts with a dot are read too.
     pub hidden: bool,
-    /// Folders: symbolic links are followed, out of the folder too.
+    /// Folders: whether symbolic links are followed, even out of the folder.
     pub follow_links: bool,
-    /// The columns of the first of several inputs, which the others have too. Who opens an input leaves it out.
+    /// The columns of the first of several inputs, which the others must have too. A caller leaves it empty.
     pub first: Option<FirstColumns>,
 }
 
@@ -193,7 +193,7 @@ impl Default for IngestOptions {
 }
 
 impl IngestOptions {
-    /// Returns the format of an input whose name says none: an option of CSV says that it is CSV.
+    /// Returns the format that the options state: an option of CSV implies CSV.
     pub(crate) fn stated_format(&self) -> Option<Format> {
         let is_csv = self.csv.separator.is_some() || self.csv.header.is_some();
         self.format.or(is_csv.then_some(Format::Csv))

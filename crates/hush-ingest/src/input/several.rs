@@ -1,4 +1,4 @@
-//! Several inputs that are one table: files of the same columns, those of folders and of patterns among them.
+//! Several inputs that make one table: files of the same columns, including those of folders and of patterns.
 
 use std::{
     ffi::OsString,
@@ -32,12 +32,12 @@ impl Several {
         Self { name: name.into(), inputs }
     }
 
-    /// Returns what messages call them.
+    /// Returns the name of the inputs in messages.
     pub(crate) fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Returns them in the order in which they are read.
+    /// Returns the inputs in the order in which they are read.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
@@ -54,7 +54,7 @@ impl Files {
     /// Returns the files of an input, in the order in which they are read; `None` for a single input that is read as it is.
     ///
     /// # Errors
-    /// [`IngestError::NotAmongSeveral`]; if a folder cannot be read.
+    /// [`IngestError::NotAmongSeveral`]; a folder cannot be read.
     pub(crate) fn of(input: &Input, options: &IngestOptions) -> Result<Option<Self>, IngestError> {
         let is_of_rows = options.folder == Some(FolderAs::Rows);
         let inputs = match input {
@@ -80,7 +80,7 @@ impl Files {
         &self.inputs
     }
 
-    /// Adds a file, the files of a folder, or what a pattern matches.
+    /// Adds a file, the files of a folder, or the files that match a pattern.
     fn add(&mut self, path: &Path, options: &IngestOptions) -> Result<(), IngestError> {
         if let Some(matching) = matching(path, options)? {
             return matching.iter().try_for_each(|path| self.add(path, options));
@@ -104,7 +104,7 @@ impl Files {
     }
 }
 
-/// Returns whether a file is a part of the SQLite database beside it, which is read with that.
+/// Whether a file belongs to the SQLite database beside it and is read with that database.
 fn is_of_database(file: &Path) -> bool {
     let name = file.to_str().unwrap_or_default();
     ["-wal", "-shm", "-journal"]
@@ -112,10 +112,11 @@ fn is_of_database(file: &Path) -> bool {
         .any(|end| name.strip_suffix(end).is_some_and(|database| Path::new(database).is_file()))
 }
 
-/// Returns the paths that a pattern matches, by name; `None` if it is the name of a file, is no pattern, or matches none.
+/// Returns the paths that match a pattern, sorted by name. `None` if a file has this name, if it is no pattern, or if nothing
+/// matches.
 ///
 /// # Errors
-/// [`IngestError::Unreadable`] of a folder whose names may match and that cannot be read.
+/// [`IngestError::Unreadable`] for a folder that may have matching names and cannot be read.
 fn matching(path: &Path, options: &IngestOptions) -> Result<Option<Vec<PathBuf>>, IngestError> {
     let pattern = path.to_str().filter(|text| text.contains(['*', '?', '[']));
     let Some(pattern) = pattern.filter(|_| path.symlink_metadata().is_err()) else { return Ok(None) };
@@ -131,17 +132,17 @@ fn matching(path: &Path, options: &IngestOptions) -> Result<Option<Vec<PathBuf>>
     Ok((!paths.is_empty()).then_some(paths))
 }
 
-/// Reads several files of the same columns, one after another.
+/// A reader of several files of the same columns, one after another.
 pub(crate) struct SeveralReader {
-    /// The files that are not begun, the next one last.
+    /// The files not opened for reading yet, the next one last.
     left: Vec<Input>,
-    /// With the columns of the first file, once they are known.
+    /// The options, with the columns of the first file once they are known.
     options: IngestOptions,
     reader: Box<dyn Reader>,
     file: PathBuf,
-    /// Whether no record of the file has come yet.
+    /// Whether no record of the current file has been read yet.
     is_new: bool,
-    /// How much of the files before this one there was.
+    /// The progress in the files before the current one.
     done: u64,
     total: Option<u64>,
     skipped: Skipped,
@@ -149,8 +150,8 @@ pub(crate) struct SeveralReader {
 }
 
 impl SeveralReader {
-    /// Opens the files; `name` is for messages. A file that cannot be read, or whose columns are others, is refused before any is
-    /// read, as far as that is known without reading.
+    /// Opens the files. Messages name `name`. A file that cannot be read, or that has other columns, is refused before any file is
+    /// read, unless only reading shows it.
     pub(crate) fn open(name: &Path, files: Files, options: &IngestOptions) -> Result<Self, IngestError> {
         let Files { inputs: mut left, skipped } = files;
         left.reverse();
@@ -178,7 +179,7 @@ impl SeveralReader {
         Ok(own)
     }
 
-    /// Checks the columns of the file at hand, once they are known, or takes them for those of all.
+    /// Checks the columns of the current file, once they are known. Those of the first file become the columns of all.
     fn check_columns(&mut self) -> Result<(), IngestError> {
         if self.options.first.is_none() {
             self.options.first = self.reader.projection().cloned().map(FirstColumns);

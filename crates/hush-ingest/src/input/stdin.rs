@@ -1,4 +1,4 @@
-//! Standard input: what it is, its first bytes or `--format` say.
+//! Standard input. Its first bytes or `--format` state its format.
 
 use std::{io, path::Path};
 
@@ -13,15 +13,15 @@ use crate::{
     record::projection::Projection,
 };
 
-/// Reads standard input. Nothing is read before the first record is asked for: who writes it may take a while.
+/// A reader of standard input. Nothing is read before the first record is requested, since the writer may take a while.
 pub(crate) enum StdinReader {
-    /// Not begun.
+    /// The reader has not begun.
     Waiting(Box<IngestOptions>),
     Reading(Box<dyn Reader>),
 }
 
 impl StdinReader {
-    /// By what messages call it.
+    /// The name of standard input in messages.
     pub(crate) const NAME: &str = "standard input";
 
     pub(crate) fn new(options: &IngestOptions) -> Result<Self, IngestError> {
@@ -37,11 +37,11 @@ impl StdinReader {
     }
 }
 
-/// Returns a reader of what comes.
+/// Creates the reader that the first bytes call for.
 fn begin(options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
     let path = Path::new(StdinReader::NAME);
     let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
-    // Not its lock, which could not move to another thread.
+    // The lock of standard input could not move to another thread.
     let mut text = Text::new(io::stdin(), None, None).map_err(unreadable)?;
     let head = text.head().map_err(unreadable)?;
     let is_arrow = is_arrow(&head);

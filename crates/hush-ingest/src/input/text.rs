@@ -1,4 +1,4 @@
-//! The bytes of a text: of a file or of standard input, decompressed where they are compressed.
+//! The bytes of a text from a file or standard input, decompressed if they are compressed.
 
 use std::{
     io::{self, BufRead, Read},
@@ -15,20 +15,20 @@ use crate::{
     input::compression::{Compression, MAGIC_BYTES, buffered, peek},
 };
 
-/// A text to be read once, from its beginning to its end.
+/// A text that is read once, from beginning to end.
 pub(crate) struct Text {
     bytes: Box<dyn BufRead + Send>,
-    /// Bytes of the input that have been read: compressed ones, if it is compressed.
+    /// The number of bytes of the input that have been read, counted before decompression.
     read: Arc<AtomicU64>,
     total: Option<u64>,
 }
 
-/// Bytes that tell what a text is.
+/// The number of first bytes that tell the format of a text.
 pub(crate) const HEAD_BYTES: usize = 8;
 
 impl Text {
-    /// Creates the text of an input, `total` bytes long if that is known. `compression` is what its name says; where that says
-    /// nothing, the first bytes do.
+    /// Opens the text of an input of `total` bytes, if that is known. `compression` is what its name states; without it the first
+    /// bytes decide.
     pub(crate) fn new(
         input: impl Read + Send + 'static,
         total: Option<u64>,
@@ -43,7 +43,7 @@ impl Text {
         Ok(Self { bytes, read, total })
     }
 
-    /// Returns the first bytes, if nothing has been read yet: fewer only where there are no more.
+    /// Returns the first [`HEAD_BYTES`] bytes, fewer only where the text is shorter. Nothing may have been read before.
     pub(crate) fn head(&mut self) -> io::Result<Vec<u8>> {
         let bytes = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
         let (head, bytes) = peek(bytes, HEAD_BYTES)?;
@@ -51,17 +51,17 @@ impl Text {
         Ok(head)
     }
 
-    /// Skips a byte order mark at the beginning. `path` is for messages.
+    /// Skips a byte order mark at the beginning. Messages name `path`.
     ///
     /// # Errors
-    /// [`IngestError::Utf16`] if the mark is of UTF-16.
+    /// [`IngestError::Utf16`] if the text is in UTF-16.
     pub(crate) fn skip_mark(&mut self, path: &Path) -> Result<(), IngestError> {
         let head = self.head().map_err(|source| IngestError::Unreadable { path: path.into(), source })?;
         let rest = without_mark(&head).map_err(|_| IngestError::Utf16 { path: path.into() })?;
         if is_utf16(rest) {
             return Err(IngestError::Utf16 { path: path.into() });
         }
-        // The head is a part of the buffer by itself: the mark is in there as a whole.
+        // The head was read ahead as one piece of the buffer, so the mark is in it as a whole.
         self.consume(head.len() - rest.len());
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Text {
     }
 }
 
-/// Returns whether a text without a mark is in UTF-16: of its first characters, which are mostly ASCII, every second byte is zero.
+/// Whether a text without a mark is in UTF-16: its first characters are mostly ASCII, so every second byte is zero.
 fn is_utf16(head: &[u8]) -> bool {
     let is_of =
         |zero: usize| head[zero] == 0 && head[zero + 2] == 0 && head[1 - zero] != 0 && head[3 - zero] != 0;
@@ -95,7 +95,7 @@ impl BufRead for Text {
     }
 }
 
-/// Counts the bytes that are read.
+/// A reader that counts the bytes that are read.
 struct Counted<R> {
     input: R,
     read: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! A whole copy of a table that is elsewhere.
+//! A complete copy of a remote table.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,22 +20,22 @@ use super::{
 };
 use crate::remote::Refused;
 
-/// How long a step waits for a chunk.
+/// The longest time that a step waits for a chunk.
 const STEP: Duration = Duration::from_millis(100);
 
-/// A copy that is being made, beside the one that is there. Whatever has come stays when it ends early, for the next time.
+/// A copy in progress, beside the one in place. If it ends early, the chunks that have arrived stay for the next attempt.
 pub struct Mirror {
     table_url: PathBuf,
     copy: ArrivingSnapshot,
     download: Option<Receiver<FetchedRanges>>,
-    /// The number of pieces that have not come yet.
+    /// The number of pieces that have not arrived yet.
     left: usize,
-    /// The number of bytes that have come.
+    /// The number of bytes that have arrived.
     came: u64,
 }
 
 impl Mirror {
-    /// Begins to copy `table`, of which `header` is the header, to the folder `target`: finds what is here already.
+    /// Begins to copy `table`, whose header is `header`, to the folder `target`. Finds the pieces that are there already.
     pub fn begin(
         table: &RemoteTable,
         header: Header,
@@ -48,17 +48,17 @@ impl Mirror {
         Ok(Self { table_url: table.shown().into(), copy, download: None, left, came: 0 })
     }
 
-    /// Returns the number of bytes that have to come.
+    /// Returns the number of bytes that are missing.
     pub fn missing(&self) -> u64 {
         self.copy.missing_bytes()
     }
 
-    /// Returns the folder on whose disk they are kept.
+    /// Returns the folder that holds the arriving pieces.
     pub fn folder(&self) -> &Path {
         self.copy.folder()
     }
 
-    /// Asks for what is missing, on a thread of its own.
+    /// Requests the missing pieces, on a separate thread.
     pub fn start(&mut self, table: &RemoteTable) -> Result<(), SnapshotError> {
         let runtime = runtime().map_err(SnapshotError::io(table.shown(), "fetch"))?;
         let (sender, receiver) = sync_channel(1);
@@ -70,10 +70,10 @@ impl Mirror {
         Ok(())
     }
 
-    /// Waits for a chunk, a tenth of a second at most. Returns the bytes that came; `None` once all are here.
+    /// Waits for a chunk, at most a tenth of a second. Returns the number of bytes that arrived; `None` once the copy is complete.
     ///
     /// # Errors
-    /// If the server does not give them, or gives others, or the disk is full.
+    /// The server refuses or sends other bytes, or the disk is full.
     pub fn step(&mut self) -> Result<Option<u64>, MirrorError> {
         let Some(download) = self.download.as_ref().filter(|_| self.left > 0) else { return Ok(None) };
         let entry_of = |piece: Piece| &self.copy.header().files[piece.file];
@@ -96,7 +96,7 @@ impl Mirror {
         }
     }
 
-    /// Puts the copy in place, once all is here. After an error, the target is as it was.
+    /// Puts the complete copy in place. After an error, the target is as it was.
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.copy.finish()
     }

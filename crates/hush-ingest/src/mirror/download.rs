@@ -1,4 +1,4 @@
-//! Chunks that are asked for: several at a time, each checked as it comes.
+//! The download of chunks: several at a time, each checked as it arrives.
 
 use std::{ops::Range, path::Path, sync::mpsc::SyncSender};
 
@@ -8,18 +8,18 @@ use hush_store::snapshot::{FileEntry, Piece};
 use super::{MirrorError, RemoteTable};
 use crate::remote::{Refused, Remote};
 
-/// Chunks that are asked for at a time: several connections carry more than one, and so many are in memory.
+/// The number of chunks in flight: several connections carry more than one, and this many chunks are in memory.
 const AT_A_TIME: usize = 8;
 
-/// A chunk that is asked for: where its file is, which bytes, and how long the file is.
+/// A requested chunk: its piece, its file, its range of bytes, and the length of the file.
 pub(super) type WantedRanges = (Piece, Remote, Range<u64>, u64);
 
-/// Returns what to ask `table` for, so that a piece of the file of `entry` comes.
+/// Returns the request to `table` for a piece of the file of `entry`.
 pub(super) fn wanted(table: &RemoteTable, entry: &FileEntry, piece: Piece) -> WantedRanges {
     (piece, table.remote().child(&entry.name), piece.range(entry), entry.bytes)
 }
 
-/// Checks a chunk of the file that `entry` is of, at `path`.
+/// Checks a chunk of the file of `entry`, at `path`.
 pub(super) fn check(path: &Path, entry: &FileEntry, piece: Piece, bytes: &[u8]) -> Result<(), MirrorError> {
     match piece.is_intact(entry, bytes) {
         true => Ok(()),
@@ -29,7 +29,7 @@ pub(super) fn check(path: &Path, entry: &FileEntry, piece: Piece, bytes: &[u8]) 
 
 pub(super) type FetchedRanges = (Piece, Result<Vec<u8>, Refused>);
 
-/// Asks for pieces until all have come, one is not to be had, or nobody wants them.
+/// Downloads the pieces until all have arrived, one is refused, or the receiver is gone.
 pub(super) async fn download(wanted: Vec<WantedRanges>, to: SyncSender<FetchedRanges>) {
     let fetch =
         |(piece, remote, range, size): WantedRanges| async move { (piece, remote.range(range, size).await) };

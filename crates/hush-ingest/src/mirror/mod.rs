@@ -1,7 +1,7 @@
-//! A table that is elsewhere, and its copy here: every chunk is checked as it comes, and is not asked for again after a stop.
+//! A remote table and its local copy. Every chunk is checked as it arrives, and is not requested again after a stop.
 //!
-//! The folders here are those of [`hush_store::snapshot`]: [`ArrivingSnapshot`](hush_store::snapshot::ArrivingSnapshot) for a whole
-//! copy, [`SparseFolder`](hush_store::snapshot::SparseFolder) for some ranges of the files.
+//! The local folders are those of [`hush_store::snapshot`]: [`ArrivingSnapshot`](hush_store::snapshot::ArrivingSnapshot) for a
+//! complete copy, [`SparseFolder`](hush_store::snapshot::SparseFolder) for some ranges of the files.
 
 mod copy;
 mod download;

@@ -1,4 +1,4 @@
-//! A table is put where others fetch it: its files first, its header last.
+//! The upload of a table to where others fetch it: its files first, its header last.
 
 use hush_store::{
     cancel::Cancelled,
@@ -8,10 +8,10 @@ use hush_store::{
 use super::{MirrorError, RemoteTable, remote_table::runtime};
 
 impl RemoteTable {
-    /// Returns the files of a table that are not there yet: files of other names or with another content.
+    /// Returns the files of a table that the remote table lacks: files of other names or with other content.
     ///
     /// # Errors
-    /// [`MirrorError`] if the files that are there cannot be read, or are not a table.
+    /// [`MirrorError`] if the remote header cannot be fetched or is malformed.
     pub fn lacks<'h>(&self, header: &'h Header) -> Result<Vec<&'h FileEntry>, MirrorError> {
         let there = match self.find_header()? {
             Ok(there) => there.files,
@@ -21,11 +21,11 @@ impl RemoteTable {
         Ok(header.files.iter().filter(|file| !there.contains(file)).collect())
     }
 
-    /// Puts a table there, which takes the place of what is there: `files` of it, and the header, once all of these are there.
-    /// `put` is told of bytes that are, and may end it.
+    /// Uploads a table in place of the remote one: `files` of it, then the header. `put` is called with the bytes that have been
+    /// sent, and may cancel the upload.
     ///
     /// # Errors
-    /// [`MirrorError`]; what was there is then a table no more where its files had to be replaced: it is put there again.
+    /// [`MirrorError`]. If some files were replaced, the remote table is then unusable until it is pushed again.
     pub fn push(
         &self,
         snapshot: &Snapshot,

@@ -17,7 +17,7 @@ pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Why there is no copy.
+/// The reason why there is no copy.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum MirrorError {
@@ -31,30 +31,30 @@ pub enum MirrorError {
         path.display(), range.start, range.end
     )]
     Differs { path: PathBuf, range: Range<u64> },
-    /// The copy, or the table that is to be put there.
+    /// A fault of the copy, or of the table that is pushed.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
 }
 
-/// A table in a folder of an object store or a web server: the files of a snapshot, by their names.
+/// A remote table: the files of a snapshot, by their names, in a folder of an object store or a web server.
 pub struct RemoteTable {
     url: RemoteUrl,
     remote: Remote,
 }
 
 impl RemoteTable {
-    /// Creates the table at `place`, if that is a URL and no path.
+    /// Returns the table at `place`; `None` if `place` is a path.
     ///
     /// # Errors
-    /// If no table can be there.
+    /// No table can be at a URL of this scheme, or the URL leads nowhere.
     pub fn of(place: &Path) -> Result<Option<Self>, MirrorError> {
         Self::under(place, &SourcePolicy::default())
     }
 
-    /// Returns the table at `place` under a policy.
+    /// Returns the table at `place` under a policy; `None` if `place` is a path.
     ///
     /// # Errors
-    /// If no table can be there, or the policy does not allow it.
+    /// No table can be there, or the policy does not allow it.
     pub fn under(place: &Path, policy: &SourcePolicy) -> Result<Option<Self>, MirrorError> {
         let Some(url) = place.to_str().and_then(RemoteUrl::of) else { return Ok(None) };
         let url = url.under(policy);
@@ -64,17 +64,17 @@ impl RemoteTable {
         Ok(Some(Self { url, remote }))
     }
 
-    /// Returns the URL without its secrets.
+    /// Returns the URL of the table, without its secrets.
     pub fn shown(&self) -> &Path {
         self.url.shown()
     }
 
-    /// Returns the last part of its URL, if that is a name.
+    /// Returns the last part of the URL, if that is a name.
     pub fn name(&self) -> Result<Name, InvalidName> {
         Name::last_of(self.shown())
     }
 
-    /// Returns the folder of its copy among others, whose name people can tell it by.
+    /// Returns the folder in `cache` for the copy of this table. People can recognize the table by the name of the folder.
     pub fn place_in(&self, cache: &Path) -> PathBuf {
         let hash = blake3::hash(self.shown().as_os_str().as_encoded_bytes()).to_hex();
         let name = self.name().map_or_else(|_| "table".into(), String::from);
@@ -92,12 +92,12 @@ impl RemoteTable {
     /// Fetches the header of the table that is there now.
     ///
     /// # Errors
-    /// [`MirrorError`], also if there is no table.
+    /// [`MirrorError`], including the absence of a table.
     pub fn header(&self) -> Result<Header, MirrorError> {
         self.find_header()?.map_err(|refused| self.refused(HEADER_FILE, refused))
     }
 
-    /// Fetches the header, as [`RemoteTable::header`] does. A server that has no table there is not an error yet.
+    /// Fetches the header, as [`RemoteTable::header`] does, but returns a refusal by the server as a value.
     pub(super) fn find_header(&self) -> Result<Result<Header, Refused>, MirrorError> {
         let runtime = runtime().map_err(SnapshotError::io(self.shown(), "fetch"))?;
         let file = self.remote.child(HEADER_FILE);

@@ -1,4 +1,4 @@
-//! Some ranges of the files of a table that is elsewhere.
+//! A partial copy of a remote table: some ranges of its files.
 
 use std::{ops::Range, path::Path, sync::mpsc::sync_channel, thread};
 
@@ -10,35 +10,34 @@ use super::{
     remote_table::runtime,
 };
 
-/// A table that is elsewhere, and the folder of what has come of it. The folder opens as any snapshot does, but for
-/// [`Verify::Full`](hush_store::snapshot::Verify::Full): what has not been fetched is not what its header says.
+/// A remote table, and the folder of the ranges fetched from it. The folder opens as any snapshot does, except with
+/// [`Verify::Full`](hush_store::snapshot::Verify::Full): ranges that are missing do not match the header.
 pub struct SparseCopy {
     table: RemoteTable,
     folder: SparseFolder,
 }
 
 impl SparseCopy {
-    /// Opens the copy of the table that is there now, in a folder of its epoch's among those in `copies`. Nothing but its header
-    /// is fetched.
+    /// Opens the copy of the remote table in a folder for its epoch among those in `copies`. Only its header is fetched.
     ///
     /// # Errors
-    /// If there is no table; those of [`SparseFolder::begin`].
+    /// There is no table; those of [`SparseFolder::begin`].
     pub fn begin(table: RemoteTable, copies: &Path) -> Result<Self, MirrorError> {
         let folder = SparseFolder::begin(table.header()?, copies)?;
         Ok(Self { table, folder })
     }
 
-    /// Returns the folder of what has come.
+    /// Returns the folder of the fetched ranges.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Returns the table's URL, without what is secret in it.
+    /// Returns the table's URL, without its secrets.
     pub fn shown(&self) -> &Path {
         self.table.shown()
     }
 
-    /// Finds what has to come of a file, as [`SparseFolder::missing`].
+    /// Finds the missing pieces of some ranges of a file, as [`SparseFolder::missing`].
     pub fn missing(&self, name: &str, ranges: &[Range<usize>]) -> Result<Missing, SnapshotError> {
         self.folder.missing(name, ranges)
     }
@@ -48,10 +47,10 @@ impl SparseCopy {
         self.folder.forget_others();
     }
 
-    /// Fetches what is missing; what has come stays when it ends early.
+    /// Fetches the missing pieces. If it ends early, the pieces that have arrived stay.
     ///
     /// # Errors
-    /// If the server does not give it, or gives other bytes, or the disk is full.
+    /// The server refuses or sends other bytes, or the disk is full.
     pub fn fetch(&self, missing: Missing) -> Result<(), MirrorError> {
         if missing.pieces().is_empty() {
             return Ok(());
@@ -63,7 +62,7 @@ impl SparseCopy {
         let (sender, receiver) = sync_channel(1);
         thread::scope(|scope| {
             scope.spawn(move || runtime.block_on(download(wanted, sender)));
-            // Gone with this block: who fetches ends when nobody takes what comes.
+            // This scope owns the receiver: when it ends early, the downloading thread ends too.
             let receiver = receiver;
             while let Ok((piece, fetched)) = receiver.recv() {
                 let bytes = fetched.map_err(|refused| self.table.refused(&entry.name, refused))?;

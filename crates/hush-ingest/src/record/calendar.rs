@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Parts of a second that a count is in: 1,000, 1,000,000 or 1,000,000,000.
+/// The unit of a count of time: 1,000, 1,000,000 or 1,000,000,000 parts of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecondFraction {
     Millis,
@@ -28,7 +28,7 @@ impl SecondFraction {
     }
 }
 
-/// `days` after 1970-01-01, in the Gregorian calendar: `2024-02-29`.
+/// Formats the date `days` after 1970-01-01, in the Gregorian calendar: `2024-02-29`.
 pub(crate) fn date(days: i64) -> String {
     // Years here start on 1 March, so that a leap day is the last day of its year; eras are 400 years.
     const DAYS_PER_ERA: i64 = 146_097;
@@ -37,7 +37,7 @@ pub(crate) fn date(days: i64) -> String {
     let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / (DAYS_PER_ERA - 1);
     let year_of_era = (day_of_era - leap_days) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Months from March have 31, 30, 31, 30, 31 days, over and over: 153 in five.
+    // Months from March have 31, 30, 31, 30, 31 days, over and over: 153 days in five months.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = (month_from_march + 2) % 12 + 1;
@@ -45,7 +45,7 @@ pub(crate) fn date(days: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// `count` parts of a second after midnight: `23:59:59`, with `.123456` if there is a fraction.
+/// Formats `count` parts of a second after midnight: `23:59:59`, with `.123456` if there is a fraction.
 pub(crate) fn time(count: i64, fraction: SecondFraction) -> String {
     let (seconds, part) = (count.div_euclid(fraction.per_second()), count.rem_euclid(fraction.per_second()));
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -55,14 +55,14 @@ pub(crate) fn time(count: i64, fraction: SecondFraction) -> String {
     text
 }
 
-/// `count` parts of a second after 1970-01-01T00:00:00: `2024-02-29T12:00:00Z`; `Z` only if `utc`.
+/// Formats `count` parts of a second after 1970-01-01T00:00:00: `2024-02-29T12:00:00Z`; `Z` only if `utc`.
 pub(crate) fn timestamp(count: i64, fraction: SecondFraction, utc: bool) -> String {
     let per_day = 86_400 * fraction.per_second();
     let (days, rest) = (count.div_euclid(per_day), count.rem_euclid(per_day));
     format!("{}T{}{}", date(days), time(rest, fraction), if utc { "Z" } else { "" })
 }
 
-/// Returns the days after 1970-01-01 of a `date`.
+/// Parses a date. Returns the days after 1970-01-01; `None` if the date is invalid.
 pub fn days_of(date: &str) -> Option<i64> {
     let (sign, digits) = date.strip_prefix('-').map_or((1, date), |digits| (-1, digits));
     let mut parts = digits.split('-').map(|part| part.parse::<i64>().ok());
@@ -74,17 +74,17 @@ pub fn days_of(date: &str) -> Option<i64> {
     {
         return None;
     }
-    // As in `date`, a year begins on 1 March.
+    // As in [`date`], a year begins on 1 March.
     let (year, month_from_march) = (year - i64::from(month <= 2), (month + 9) % 12);
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
     let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
     let days = 146_097 * era + day_of_era - 719_468;
-    // Not of days that a month lacks.
+    // The conversion back refuses days that a month lacks.
     (self::date(days) == date).then_some(days)
 }
 
-/// Returns the nanoseconds after midnight of a `time`.
+/// Parses a time. Returns the nanoseconds after midnight; `None` if the time is invalid.
 pub fn nanos_of_day(time: &str) -> Option<i64> {
     let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
     let mut parts = seconds.split(':').map(|part| part.parse::<u32>().ok());
@@ -97,7 +97,7 @@ pub fn nanos_of_day(time: &str) -> Option<i64> {
     Some(1_000_000_000 * seconds + i64::from(nanos))
 }
 
-/// Returns the nanoseconds after 1970-01-01T00:00:00 of a `timestamp`.
+/// Parses a timestamp. Returns the nanoseconds after 1970-01-01T00:00:00; `None` if the timestamp is invalid.
 pub fn nanos_of(timestamp: &str) -> Option<i128> {
     let (date, time) = timestamp.split_once('T')?;
     let time = nanos_of_day(time.strip_suffix('Z').unwrap_or(time))?;

@@ -1,4 +1,4 @@
-//! Records of one table's columns as those of another's: changes come from inputs whose types differ.
+//! The conversion of records to the columns of another table: the types of changes may differ from those of the table.
 
 use std::borrow::Cow;
 
@@ -8,20 +8,19 @@ use hush_protocol::{
     schema::{Column, ColumnType, Schema, append_single},
 };
 
-/// A field that is not of the type of its column.
+/// The error of a field that is invalid for the type of its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotCast {
-    /// The column.
+    /// The name of the column.
     pub column: String,
     /// The type of the column, and the form of its fields.
     pub expected: String,
 }
 
-/// Returns the value of the columns `from` as one of the columns `to`, which have the same names in the same order. Nothing is
-/// lost.
+/// Converts a value of the columns `from` to the columns `to`, which have the same names in the same order. Nothing is lost.
 ///
 /// # Errors
-/// The first field that is not of its column's type.
+/// The first field that is invalid for the type of its column.
 pub fn cast_value<'a>(value: &'a [u8], from: &Schema, to: &Schema) -> Result<Cow<'a, [u8]>, NotCast> {
     if from.value == to.value {
         return Ok(value.into());
@@ -55,7 +54,7 @@ fn not_cast(column: &str, wanted: &ColumnType) -> NotCast {
     NotCast { column: column.into(), expected }
 }
 
-/// Returns the bytes of a field of the type `own` as one of the type `wanted`.
+/// Converts the bytes of a field of the type `own` to the type `wanted`.
 fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Option<Cow<'a, [u8]>> {
     let bytes = match field {
         Field::Null => return Some(Cow::Borrowed(b"")),
@@ -77,7 +76,7 @@ fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Optio
     }
 }
 
-/// Returns whether fields of the type are JSON that is no string.
+/// Whether fields of the type are JSON other than strings.
 fn is_json(own: &PlainType) -> bool {
     matches!(
         own,

@@ -1,4 +1,4 @@
-//! The field of a row, and its two forms: bytes when it is a key or the only value, JSON among several values.
+//! A field of a row, and its two forms: bytes for a key or a single value, JSON among several values.
 
 use std::{borrow::Cow, fmt::Display, io::Write};
 
@@ -46,7 +46,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Appends the field as one of several of a value.
+    /// Appends the field as one of several fields of a value.
     pub(crate) fn append_field(&self, out: &mut Vec<u8>) {
         match self {
             Self::Null => Field::Null.append(out),
@@ -62,7 +62,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Returns whether it is no float that JSON does not have.
+    /// Whether JSON has the number: false for a float that is not finite.
     fn is_finite(&self) -> bool {
         match self {
             Self::Float(value) => value.is_finite(),
@@ -71,7 +71,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Appends the field as the name of a member of a JSON object: its bytes as a string, base64 where they are binary.
+    /// Appends the field as the name of a member of a JSON object: its bytes as a string, binary as base64.
     pub(crate) fn append_name(&self, out: &mut Vec<u8>) {
         match self {
             Self::Text(text) | Self::Json(text) => append_json_string(text, out),
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn floats_are_laid_out_as_in_rfc_8785() {
-        // The table of RFC 8785 appendix B, but for a tie between two shortest forms.
+        // This is the table of RFC 8785 appendix B, except for a tie between two shortest forms.
         let table = [
             (0x0000000000000000, "0"),
             (0x8000000000000000, "0"),

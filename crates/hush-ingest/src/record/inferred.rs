@@ -1,4 +1,4 @@
-//! Types of columns of inputs that have none, JSONL and SQLite: of all their fields.
+//! The types of columns of inputs without types, JSONL and SQLite. They follow from all fields of a column.
 
 use std::sync::{
     Arc,
@@ -12,23 +12,23 @@ use hush_protocol::{
 
 use crate::record::cell::Cell;
 
-/// Kinds of fields, a bit each.
+/// The kinds of fields, a bit each. This one is a boolean.
 const BOOL: u16 = 1;
 /// A whole number from 0 to 2^63 - 1.
 const NATURAL: u16 = 1 << 1;
 const NEGATIVE: u16 = 1 << 2;
 /// A whole number from 2^63 to 2^64 - 1.
 const LARGE: u16 = 1 << 3;
-/// A whole number that is no float: beyond 2^53.
+/// A whole number beyond 2^53, which a float may not represent.
 const EXACT: u16 = 1 << 4;
-/// Another number, which a float says without loss.
+/// Another number, which a float represents without loss.
 const FLOAT: u16 = 1 << 5;
 const TEXT: u16 = 1 << 6;
 const BINARY: u16 = 1 << 7;
-/// An array, an object, or a number that no type says without loss.
+/// An array, an object, or a number that no type represents without loss.
 const OTHER: u16 = 1 << 8;
 
-/// Digits of a number of which a float keeps all.
+/// The number of decimal digits that a float keeps.
 const FLOAT_DIGITS: usize = 15;
 
 /// The kinds of fields that every column in use has had so far.
@@ -40,7 +40,7 @@ impl Inferred {
         Self((0..columns).map(|_| AtomicU16::new(0)).collect())
     }
 
-    /// Notes a field of a column. What a key has, has to be in the one form of its type.
+    /// Records the kind of a field of a column. A number in a key counts as a float only in the canonical form of its type.
     pub(crate) fn note(&self, column: usize, cell: &Cell<'_>, is_key: bool) {
         let kind = match cell {
             Cell::Null => return,
@@ -63,7 +63,7 @@ impl Inferred {
         }
     }
 
-    /// Returns the type of a column; any, if its fields have no common one.
+    /// Returns the type of a column, or `any` if its fields have no common type.
     pub(crate) fn column_type(&self, column: usize) -> ColumnType {
         const INTEGERS: u16 = NATURAL | NEGATIVE | EXACT;
         let seen = self.0[column].load(Relaxed);
@@ -82,7 +82,7 @@ impl Inferred {
     }
 }
 
-/// Returns the kinds of a whole number in its one form.
+/// Returns the kinds of a whole number in its canonical form.
 fn whole(text: &str) -> Option<u16> {
     let exact = |magnitude: u64| if magnitude > 1 << 53 { EXACT } else { 0 };
     if let Ok(number) = text.parse::<i64>() {
@@ -93,7 +93,7 @@ fn whole(text: &str) -> Option<u16> {
     (number.to_string() == text).then_some(LARGE | EXACT)
 }
 
-/// Returns whether a float says all of a number.
+/// Whether a float represents a number without loss.
 fn is_float(text: &str) -> bool {
     let digits = text.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = digits.chars().filter(char::is_ascii_digit).collect();

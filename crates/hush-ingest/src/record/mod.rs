@@ -1,4 +1,4 @@
-//! Rows become records: the fields of a row, their types, and the columns that make the key and the value.
+//! The conversion of rows to records: the fields of a row, their types, and the columns that make the key and the value.
 
 pub(crate) mod calendar;
 pub(crate) mod cast;

@@ -1,4 +1,4 @@
-//! From the fields of a row to a record: which columns make the key, which the value, and in which form.
+//! The projection of a row to a record: the columns of the key and of the value, and their form.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub struct Record {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// Position among the columns of the input.
+    /// The index among the columns of the input.
     pub(crate) index: usize,
     own: ColumnType,
 }
@@ -44,7 +44,7 @@ impl Column {
 pub(crate) struct Projection {
     pub(crate) keys: Vec<Column>,
     pub(crate) values: Vec<Column>,
-    /// The types that are inferred, of an input without types.
+    /// The types inferred so far, for an input without types.
     inferred: Option<Inferred>,
     normalize: NormalForm,
     max_value_size: usize,
@@ -105,7 +105,7 @@ impl Projection {
         Ok(Self { keys, values, inferred, normalize, max_value_size })
     }
 
-    /// Returns an error if a column has another type than in the first of several inputs.
+    /// Refuses an input in which a column has another type than in the first of several inputs.
     pub(crate) fn check_types(&self, path: &Path, first: &FirstColumns) -> Result<(), IngestError> {
         let FirstColumns(first) = first;
         let is_inferred = self.inferred.is_some();
@@ -125,19 +125,19 @@ impl Projection {
         })
     }
 
-    /// Returns the columns in use; one that is in the key and in the value comes twice.
+    /// Returns the columns in use. A column in both the key and the value comes twice.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &Column> {
         self.keys.iter().chain(&self.values)
     }
 
-    /// Says of which types the columns of the input are.
+    /// Sets the types of the columns. `of` returns the type of a column of the input.
     pub(crate) fn typed(mut self, of: impl Fn(usize) -> ColumnType) -> Self {
         self.keys.iter_mut().chain(&mut self.values).for_each(|column| column.own = of(column.index));
         self.inferred = None;
         self
     }
 
-    /// Has the types of the columns follow from their fields.
+    /// Infers the types of the columns from their fields.
     pub(crate) fn untyped(self) -> Self {
         let columns = self.columns().count();
         let inferred = self.inferred.unwrap_or_else(|| Inferred::new(columns));
@@ -155,7 +155,7 @@ impl Projection {
         Schema { key, value, normalize: self.normalize }
     }
 
-    /// Returns an error if keys are to be normalized and are not text: clients normalize the text columns, and no others.
+    /// Refuses keys that are to be normalized and have no text: clients normalize text columns only.
     pub(crate) fn check_normalized(&self, path: &Path) -> Result<(), IngestError> {
         let Schema { key, normalize, .. } = self.schema();
         let is_mixed =
@@ -176,7 +176,7 @@ impl Projection {
         }
     }
 
-    /// Makes a record of a row. `cell` gives the field of a column, `place` says which row it is.
+    /// Converts a row to a record. `cell` returns the field of a column, and `place` the place of the row.
     pub(crate) fn record<'a>(
         &self,
         place: impl Fn() -> Place,
@@ -222,7 +222,7 @@ impl Projection {
             }
             part.append_bytes(&mut key);
             let is_text = column.own.is_text();
-            // Of an input without types, whether all of the column is text is known at its end. A date is a cell of text, too.
+            // Without types, only the end of the input shows whether the whole column is text. A date is a cell of text, too.
             let may_be_text = self.inferred.is_some() && matches!(part, Cell::Text(_));
             if !self.normalize.is_empty()
                 && (is_text || may_be_text)
@@ -241,7 +241,7 @@ impl Projection {
     }
 }
 
-/// Returns a key for a message: what is not UTF-8 replaced, control characters escaped, at most 80 characters.
+/// Formats a key for a message: bytes that are not UTF-8 replaced, control characters escaped, at most 80 characters.
 pub fn shown_key(key: &[u8]) -> String {
     const SHOWN: usize = 80;
     let text = String::from_utf8_lossy(key);

@@ -1,35 +1,35 @@
-//! Which rows of which files the records are: messages about records name rows.
+//! The map from records to the rows of files, since messages about records name rows.
 
 use std::path::{Path, PathBuf};
 
-/// Records that are rows of one file, one after another.
+/// A run of records that are consecutive rows of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RowRun {
-    /// The number of the first of the records, from 1.
+    /// The number of the first record, from 1.
     record: u64,
-    /// The row that it is, from 1.
+    /// The row of the first record, from 1.
     row: u64,
-    /// The file, of several.
+    /// The file, if there are several.
     file: Option<PathBuf>,
 }
 
-/// The rows of all records.
+/// The map from the number of a record to its row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowMap {
     runs: Vec<RowRun>,
     /// The number of records so far.
     records: u64,
-    /// The number of the file at hand, of several.
+    /// The number of the current file, if there are several.
     file: Option<usize>,
-    /// The rows of that file so far.
+    /// The number of rows of that file so far.
     row: u64,
     /// Whether the last row is a record.
     is_in_run: bool,
 }
 
 impl RowMap {
-    /// Notes the next row, which is a record or left out. `file` is the file that it is in, of several, and a number that no other
-    /// file has.
+    /// Adds the next row, which is a record or was left out. If there are several files, `file` is the current one with its unique
+    /// number.
     pub(crate) fn note(&mut self, is_record: bool, file: Option<(usize, &Path)>) {
         let number = file.map(|(number, _)| number);
         if self.file != number {
@@ -44,7 +44,7 @@ impl RowMap {
         self.is_in_run = is_record;
     }
 
-    /// Returns the row that a record is, from 1, and of several files the one that it is in.
+    /// Returns the row of a record, from 1, and its file if there are several.
     pub fn row(&self, record: u64) -> (Option<&Path>, u64) {
         let run =
             self.runs.partition_point(|run| run.record <= record).checked_sub(1).map(|at| &self.runs[at]);

@@ -1,7 +1,7 @@
-//! Objects of a store and files of a web server: one request, the bytes that come of it, and what pins the object meanwhile.
+//! Requests to object stores and web servers. A request returns bytes, and the version that identifies the object meanwhile.
 //!
-//! A program without the feature `remote` has `no_remote.rs` in place of the clients of stores and web servers, which need much to
-//! compile. It reads nothing that is elsewhere, and says so.
+//! A program without the feature `remote` has `no_remote.rs` in place of these clients, which need much to compile. It refuses
+//! every remote input and says why.
 
 #[cfg_attr(not(feature = "remote"), path = "no_remote.rs")]
 mod object;
@@ -28,27 +28,27 @@ pub(crate) use refused::{Refused, SILENT, TOO_SOON, is_page};
 pub use url::RemoteUrl;
 pub(crate) use url::Scheme;
 
-/// How long a server may be silent.
+/// The longest time that a server may be silent.
 pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
-/// The response to a request for a range.
+/// The response to a request.
 pub(crate) struct Part {
-    /// The byte of the object with which it starts.
+    /// The offset of the first byte in the object.
     pub(crate) start: u64,
-    /// Bytes of the whole object.
+    /// The length of the whole object in bytes.
     pub(crate) size: Option<u64>,
-    /// The version of the object: another object has another version.
+    /// The version of the object, which changes with its content.
     pub(crate) version: Option<String>,
     pub(crate) bytes: BoxStream<'static, Result<Bytes, Refused>>,
 }
 
 impl Part {
-    /// Returns the next bytes, of a server that is not silent; `None` at the end.
+    /// Returns the next bytes; `None` at the end. Refuses a server that is silent.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Refused>> {
         timeout(SILENCE, self.bytes.next()).await.unwrap_or_else(|_| Some(Err(Refused::for_now(SILENT))))
     }
 
-    /// Returns the bytes up to `limit`, and whether these are all.
+    /// Reads the bytes up to `limit`. Returns them, and whether they are all.
     async fn collect(mut self, limit: u64) -> Result<(Vec<u8>, bool), Refused> {
         let mut all = Vec::new();
         while let Some(bytes) = self.next().await {

@@ -1,4 +1,4 @@
-//! In place of object stores, web servers and the policy of what may be fetched from them, where a program has none of these.
+//! The substitute for object stores, web servers and their policy in a program without the feature `remote`.
 
 use std::{convert::Infallible, ops::Range};
 
@@ -11,13 +11,13 @@ use super::{Part, Refused, RemoteUrl, Scheme};
 pub struct SourcePolicy(());
 
 impl SourcePolicy {
-    /// Takes any list: whatever it allows, nothing is fetched.
+    /// Accepts any list: this program fetches nothing in any case.
     pub fn only(_sources: &[String], _remedy: &'static str) -> Result<Self, String> {
         Ok(Self(()))
     }
 }
 
-/// An object that is elsewhere: there is none.
+/// A remote object, which does not exist in this program.
 #[derive(Clone)]
 pub(crate) struct Remote(Infallible);
 

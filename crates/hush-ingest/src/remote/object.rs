@@ -1,4 +1,4 @@
-//! Object stores and web servers.
+//! The clients of object stores and web servers.
 
 use std::{env, error::Error, ops::Range, sync::Arc, time::Instant};
 
@@ -23,18 +23,18 @@ use super::{
     settings::settings,
 };
 
-/// How often a store asks again by itself; who fetches does so too.
+/// The number of retries by the client of a store itself. The callers retry too.
 const RETRIES: usize = 2;
-/// Bytes of a part of an object that is put there, at least: a store takes 10,000 of them.
+/// The least bytes of a part of an upload. A store accepts at most 10,000 parts.
 const PART_BYTES: u64 = 8 << 20;
 const MAX_PARTS: u64 = 10_000;
-/// Parts that are under way at a time.
+/// The most parts in flight.
 const AT_A_TIME: usize = 8;
 
 const CREDENTIALS: &str = "check the credentials in the environment, and what they allow";
 const NO_CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for what is public \
     (GOOGLE_SERVICE_ACCOUNT for gs://, AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY for az://)";
-/// Words of the libraries for what asking again does not change, and what to do.
+/// Words in the errors of the libraries that retrying cannot mend, and what to do.
 const FOR_GOOD: [(&str, &str); 7] = [
     ("InvalidContentType", "it speaks http, not https: check how the URL, or AWS_ENDPOINT_URL, begins"),
     ("UnknownIssuer", "this system trusts nobody who signed its certificate: install that of its authority"),
@@ -45,7 +45,7 @@ const FOR_GOOD: [(&str, &str); 7] = [
     ("builder error", "correct the URL"),
 ];
 
-/// Where an object is, or a folder of them.
+/// The location of an object, or of a folder of objects.
 #[derive(Clone)]
 pub(crate) enum Remote {
     Store(Arc<dyn ObjectStore>, Path),
@@ -53,7 +53,7 @@ pub(crate) enum Remote {
 }
 
 impl Remote {
-    /// Returns an object.
+    /// Returns an object. Refuses a URL that names no object.
     pub(crate) fn object(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
         match Self::folder(url, scheme)? {
             Self::Store(_, path) if path.as_ref().is_empty() => {
@@ -63,9 +63,9 @@ impl Remote {
         }
     }
 
-    /// Returns a folder, for [`Remote::child`]; refused if the policy of the URL does not allow it.
+    /// Returns a folder, for [`Remote::child`]. Refuses a URL that its policy does not allow.
     pub(crate) fn folder(url: &RemoteUrl, scheme: Scheme) -> Result<Self, Refused> {
-        // The one that this program has; another one may be in place already.
+        // This installs the cryptography of this program. An error means that one is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let wrong = |error: &dyn Error| Refused::new(chain(error), "correct the URL");
         let text = url.secret();
@@ -74,7 +74,7 @@ impl Remote {
             return Ok(Self::Web(url.policy().web_client(&parsed)?, parsed));
         }
         let (_, path) = ObjectStoreScheme::parse(&parsed).map_err(|error| wrong(&error))?;
-        // Before anything of the environment is read.
+        // The check comes before anything is read from the environment.
         url.policy().check_object(scheme, &parsed, &path)?;
         let refused = |error: object_store::Error| Refused::new(chain(&error), CREDENTIALS);
         let retry = RetryConfig { max_retries: RETRIES, ..RetryConfig::default() };
@@ -124,14 +124,15 @@ impl Remote {
         }
     }
 
-    /// Returns all of an object of `limit` bytes at most.
+    /// Fetches a whole object of at most `limit` bytes.
     pub(crate) async fn whole(self, limit: u64) -> Result<Vec<u8>, Refused> {
         let part = self.part(0, None, None).await?;
         let (bytes, is_all) = part.collect(limit).await?;
         if is_all { Ok(bytes) } else { Err(Refused::new("it is too long", NAME)) }
     }
 
-    /// So many bytes of an object of `size` bytes. After an interruption, bytes that have come are not asked for again.
+    /// Fetches a range of bytes of an object of `size` bytes. After an interruption, bytes that have arrived are not requested
+    /// again.
     pub(crate) async fn range(self, range: Range<u64>, size: u64) -> Result<Vec<u8>, Refused> {
         let (mut bytes, mut patience) = (Vec::new(), Patience::with_known());
         while let Err(refused) = self.clone().more_of(&range, size, &mut bytes).await {
@@ -141,7 +142,7 @@ impl Remote {
         Ok(bytes)
     }
 
-    /// Asks once for those bytes of the range that are missing.
+    /// Requests the missing bytes of the range once.
     async fn more_of(self, range: &Range<u64>, size: u64, bytes: &mut Vec<u8>) -> Result<(), Refused> {
         let (start, length) = (range.start + bytes.len() as u64, (range.end - range.start) as usize);
         if bytes.len() == length {
@@ -152,7 +153,7 @@ impl Remote {
             return Err(Refused::changed());
         }
         if part.start == range.start {
-            bytes.clear(); // Who does not know ranges sends the first ones again.
+            bytes.clear(); // A server without ranges sends the first bytes again.
         } else if part.start != start {
             return Err(Refused::new(
                 "the server sends no parts of files (HTTP ranges)",
@@ -169,7 +170,7 @@ impl Remote {
         Err(Refused::for_now(TOO_SOON))
     }
 
-    /// Requests a part as [`Remote::get`] does, from a server that is not silent.
+    /// Requests a part, as [`Remote::get`]. Refuses a server that is silent.
     pub(crate) async fn part(
         self,
         start: u64,
@@ -181,7 +182,7 @@ impl Remote {
             .unwrap_or_else(|_| Err(Refused::for_now(SILENT)))
     }
 
-    /// Returns the object from byte `start` on, to `end` if that is given; as long as it is of `version`, if that is given.
+    /// Requests the object from byte `start`, up to `end` if given. Refuses an object of another `version`, if given.
     async fn get(self, start: u64, end: Option<u64>, version: Option<String>) -> Result<Part, Refused> {
         match self {
             Self::Store(store, path) => {
@@ -210,7 +211,7 @@ impl Remote {
         }
     }
 
-    /// Puts an object there, in parts if it is long. `put` is told of bytes that are there, and may end it.
+    /// Uploads an object, in parts if it is long. `put` is called with the number of bytes sent, and may cancel the upload.
     pub(crate) async fn put(
         &self,
         content: &[u8],
@@ -237,7 +238,7 @@ impl Remote {
             }
             upload.write(piece);
             if let Err(cancelled) = put(piece.len() as u64) {
-                // If this fails too, the store keeps parts that are of no use until its own rules remove them.
+                // If this fails too, the store keeps useless parts until its own rules remove them.
                 let _ = upload.abort().await;
                 return Err(cancelled);
             }
@@ -257,7 +258,7 @@ fn store_refused(error: object_store::Error) -> Refused {
     Refused::new(chain(&error), advice)
 }
 
-/// Returns what is wrong where waiting would not help: in the environment, or with a server's certificate.
+/// Returns the refusal for a problem that waiting cannot solve: in the environment, or with a server's certificate.
 fn misconfigured(said: &str) -> Option<Refused> {
     if said.contains("URL scheme is not allowed") {
         return Some(Refused::new(
@@ -268,7 +269,7 @@ fn misconfigured(said: &str) -> Option<Refused> {
     if said.contains("CaUsedAsEndEntity") {
         return Some(Refused::new(AUTHORITY_AS_SERVER.0, AUTHORITY_AS_SERVER.1));
     }
-    // Where credentials of a machine in a cloud are, which are asked for last.
+    // The libraries try the credentials of a cloud machine last.
     let is_machines = said.contains("169.254.169.254") || said.contains("metadata.google.internal");
     if is_machines {
         let message = "there are no credentials in the environment, and this machine has none of its own";
@@ -291,7 +292,7 @@ fn web_part(response: Response, asked: u64) -> Result<Part, Refused> {
         headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     };
     let (start, size) = match status {
-        // Who does not know ranges sends all of it.
+        // A server without ranges sends the whole object.
         StatusCode::OK => (0, response.content_length()),
         StatusCode::PARTIAL_CONTENT => {
             let range = text(headers, CONTENT_RANGE).unwrap_or_default();
@@ -312,7 +313,7 @@ fn web_part(response: Response, asked: u64) -> Result<Part, Refused> {
     Ok(Part { start, size, version, bytes })
 }
 
-/// Returns the first byte, and the bytes of all, of `bytes 5-9/10` or `bytes 5-9/*`.
+/// Parses `bytes 5-9/10` or `bytes 5-9/*`. Returns the first byte and the length of the whole object.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, size) = text.strip_prefix("bytes ")?.split_once('/')?;
     Some((range.split_once('-')?.0.parse().ok()?, size.parse().ok()))
@@ -338,7 +339,7 @@ mod tests {
             assert!(refused.advice.is_some_and(|own| own.contains(advice)));
         }
         assert_eq!(store_refused(generic("connection reset")).advice, None, "it may go on");
-        // A network that is down for a while knows no names: a download goes on after it.
+        // A network that is down for a while resolves no names, and a download continues after it.
         let unknown = store_refused(generic("dns error: failed to lookup address information"));
         assert_eq!(unknown.advice, None);
         assert!(unknown.last_advice("later").contains("the name of its host"));

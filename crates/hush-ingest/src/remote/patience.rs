@@ -1,4 +1,4 @@
-//! How often a server is asked again, and for how long.
+//! The limits of retries: how often a server is asked again, and for how long.
 
 use std::time::{Duration, Instant};
 
@@ -6,49 +6,49 @@ use tokio::time::sleep;
 
 use super::Refused;
 
-/// How often it is asked again without a byte in between: one that has never answered, and one that has.
+/// The number of retries without new bytes: for a server that has never answered, and for one that has.
 pub(crate) const FIRST_ATTEMPTS: u32 = 2;
 const ATTEMPTS: u32 = 8;
-/// How long after the first failure; after each further one twice as long.
+/// The wait after the first failure; each further wait is twice as long.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long a download that breaks off goes on, beside the time that its bytes take at [`LEAST_RATE`].
+/// The time for an interrupted download, beside the time that its bytes take at [`LEAST_RATE`].
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Bytes a second.
+/// The slowest accepted rate, in bytes per second.
 const LEAST_RATE: u64 = 4 << 10;
 
-/// The attempts and the time that a download may take. Only bytes beyond all that were ever there are progress.
+/// The attempts and the time that a download may still take. Only bytes beyond the furthest point so far are progress.
 pub(crate) struct Patience {
     begun: Instant,
-    /// The most bytes that were ever there.
+    /// The most bytes that had ever arrived.
     furthest: u64,
-    /// Failures since that grew.
+    /// The number of failures since `furthest` grew.
     failures: u32,
-    /// How many of them there may be before the first byte.
+    /// The number of failures allowed before the first byte.
     first_attempts: u32,
     /// The wait after the first failure.
     pub(crate) pause: Duration,
 }
 
 impl Patience {
-    /// With a server that has not answered yet.
+    /// Creates the limits for a server that has not answered yet.
     pub(crate) fn with_new() -> Self {
         Self { first_attempts: FIRST_ATTEMPTS, ..Self::with_known() }
     }
 
-    /// With a server that has answered before.
+    /// Creates the limits for a server that has answered before.
     pub(super) fn with_known() -> Self {
         let begun = Instant::now();
         Self { begun, furthest: 0, failures: 0, first_attempts: ATTEMPTS, pause: PAUSE }
     }
 
-    /// Notes how many bytes are there.
+    /// Records that `here` bytes have arrived.
     pub(crate) fn reach(&mut self, here: u64) {
         if here > self.furthest {
             (self.furthest, self.failures) = (here, 0);
         }
     }
 
-    /// Returns how long to wait after a failure at `now`, or the failure if another attempt is of no use, or enough were made.
+    /// Returns how long to wait after a failure at `now`. Returns the failure if retrying is useless or the limits are reached.
     pub(crate) fn after(&mut self, refused: Refused, now: Instant) -> Result<Duration, Refused> {
         let attempts = if self.furthest == 0 { self.first_attempts } else { ATTEMPTS };
         let longest = PATIENCE + Duration::from_secs(self.furthest / LEAST_RATE);
@@ -60,13 +60,13 @@ impl Patience {
         Ok(self.pause * (1 << (self.failures - 1)))
     }
 
-    /// Returns the most bytes that were ever there.
+    /// Returns the most bytes that had ever arrived.
     pub(crate) fn furthest(&self) -> u64 {
         self.furthest
     }
 }
 
-/// Returns the response to a request, which is repeated as long as another attempt may succeed.
+/// Repeats a request while a retry may succeed, at most `attempts` times after the first.
 pub(crate) async fn persist<T, F>(attempts: u32, mut request: impl FnMut() -> F) -> Result<T, Refused>
 where
     F: Future<Output = Result<T, Refused>>,

@@ -1,7 +1,7 @@
-//! The policy of remote sources: what may be fetched, and where credentials of the environment may go.
+//! The policy of sources: which URLs may be fetched, and where credentials of the environment may be sent.
 //!
-//! Whoever runs a program names its inputs: [`SourcePolicy::default`] allows everything. A server that fetches what others name has
-//! a list of sources. Nothing else is fetched, except over `https` from public addresses if the list says so.
+//! The user of a program names its inputs, so [`SourcePolicy::default`] allows everything. A server that fetches what others name
+//! has a list of sources. Nothing else is fetched, except over `https` from public addresses if the list allows it.
 
 use std::{
     error::Error,
@@ -27,7 +27,7 @@ use crate::formats::postgres::settings::PostgresSource;
 const PUBLIC_WEB: &str = "https://";
 /// The word for a list without sources.
 const NOTHING: &str = "none";
-/// How long a web server may take to let a connection be made.
+/// The longest time for a web server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most redirects of one request.
 const MAX_REDIRECTS: usize = 10;
@@ -46,7 +46,7 @@ struct ListedSource {
     remedy: &'static str,
 }
 
-/// A web server or a bucket, and what of it may be fetched.
+/// A web server or a bucket, and the part of it that may be fetched.
 #[derive(Debug, PartialEq, Eq)]
 struct Prefix {
     /// The scheme, host and port, or the scheme and the bucket.
@@ -55,18 +55,18 @@ struct Prefix {
     path: Vec<String>,
 }
 
-/// The way in which a web server is allowed. A redirect may lead only to one that is allowed in the same way.
+/// The way in which a web server is allowed. A redirect may lead only to a server that is allowed in the same way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WebClass {
-    /// The list names the server, whose address may be any.
+    /// The list names the server, which may have any address.
     Listed,
-    /// The server is a public one: its address is checked when a connection is made.
+    /// The server is public: its address is checked when a connection is made.
     Public,
 }
 
 impl SourcePolicy {
-    /// Allows the sources of a list alone: `s3://bucket/prefix`, `https://host/prefix`, `postgres://host/database`;
-    /// `https://` for all web servers at public addresses; `none` for nothing. `remedy` ends the error of whatever is refused.
+    /// Allows only the sources of a list: `s3://bucket/prefix`, `https://host/prefix`, `postgres://host/database`; `https://` for
+    /// all web servers at public addresses; `none` for nothing. `remedy` ends the error of a refused URL.
     pub fn only(sources: &[String], remedy: &'static str) -> Result<Self, String> {
         let mut listed =
             ListedSource { prefixes: Vec::new(), databases: Vec::new(), takes_public_web: false, remedy };
@@ -83,13 +83,13 @@ impl SourcePolicy {
         Ok(Self(Some(Arc::new(listed))))
     }
 
-    /// Returns a client for the web server of a URL, which makes no connection that the policy does not allow.
+    /// Returns a client for the web server of a URL. It makes only connections that the policy allows.
     pub(super) fn web_client(&self, url: &Url) -> Result<Client, Refused> {
         let mut builder = Client::builder().connect_timeout(CONNECT_TIMEOUT).referer(false);
         if let Some(listed) = self.0.clone() {
             let class = listed.class(url)?;
             if class == WebClass::Public {
-                // A proxy would resolve names by itself.
+                // A proxy would resolve names itself.
                 builder = builder.no_proxy().dns_resolver(Arc::new(PublicOnly { remedy: listed.remedy }));
             }
             builder = builder.redirect(redirect::Policy::custom(move |attempt| {
@@ -154,7 +154,7 @@ impl ListedSource {
         self.check(WebClass::Public, url).map(|()| WebClass::Public)
     }
 
-    /// Refuses the URL of a web server that is not allowed in this way.
+    /// Refuses a URL of a web server that is not allowed in this way.
     fn check(&self, class: WebClass, url: &Url) -> Result<(), Forbidden> {
         let is_allowed = match class {
             WebClass::Listed => {
@@ -163,7 +163,7 @@ impl ListedSource {
             }
             WebClass::Public => self.takes_public_web && url.scheme() == "https",
         };
-        // The resolver of a client does not see an address that is written as one.
+        // The resolver of a client is not called for a host that is a literal address.
         let address = match url.host() {
             Some(Host::Ipv4(address)) => Some(IpAddr::from(address)),
             Some(Host::Ipv6(address)) => Some(IpAddr::from(address)),
@@ -183,7 +183,7 @@ impl ListedSource {
 }
 
 impl Prefix {
-    /// Returns the place that a source of a list stands for.
+    /// Parses a source of a list.
     fn parse(scheme: Scheme, source: &str) -> Result<Self, String> {
         let url = Url::parse(source).map_err(|error| error.to_string())?;
         if url.host_str().is_none_or(str::is_empty) {
@@ -212,9 +212,9 @@ impl Prefix {
         Self { root: format!("{scheme:?} {}", url.authority()), path: parts.collect() }
     }
 
-    /// Returns whether `other` is in this place.
+    /// Whether this prefix contains `other`.
     fn has(&self, other: &Self) -> bool {
-        // A server may take an escaped separator for one, and so leave the prefix.
+        // A server may treat an escaped separator as a separator, and so leave the prefix.
         let escapes =
             |part: &String| ["%2f", "%5c"].iter().any(|sign| part.to_ascii_lowercase().contains(sign));
         self.root == other.root
@@ -244,7 +244,7 @@ impl From<Forbidden> for Refused {
     }
 }
 
-/// Returns the policy's refusal, if an error comes of one.
+/// Returns the refusal by the policy, if that caused an error.
 pub(super) fn forbidden(error: &(dyn Error + 'static)) -> Option<Refused> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -256,8 +256,8 @@ pub(super) fn forbidden(error: &(dyn Error + 'static)) -> Option<Refused> {
     None
 }
 
-/// A resolver that gives public addresses alone. A connection is made to what it gives, so that no second answer of a name server
-/// comes between.
+/// A resolver that returns only public addresses. The client connects to the returned addresses, so no second answer of a name
+/// server comes between.
 struct PublicOnly {
     remedy: &'static str,
 }
@@ -273,10 +273,10 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Returns the public ones of a name's addresses.
+/// Returns the public addresses of a name.
 ///
 /// # Errors
-/// [`Forbidden`] if there are others alone.
+/// [`Forbidden`] if all its addresses are other ones.
 fn public_of(name: &str, found: Vec<SocketAddr>, remedy: &'static str) -> Result<Vec<SocketAddr>, Forbidden> {
     let public: Vec<_> = found.iter().copied().filter(|address| is_public(address.ip())).collect();
     match found.first() {
@@ -290,7 +290,7 @@ fn private(name: &str, address: IpAddr, remedy: &'static str) -> Forbidden {
     Forbidden { message, remedy }
 }
 
-/// Returns whether an address is of the public internet, by the special-purpose address registries of IANA (RFC 6890).
+/// Whether an address is on the public internet, by the special-purpose address registries of IANA (RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -315,7 +315,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     match segments {
-        // NAT64: an IPv4 address within.
+        // NAT64 contains an IPv4 address.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             is_public_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
         }

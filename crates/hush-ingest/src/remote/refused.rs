@@ -1,4 +1,4 @@
-//! Why a server does not give what it is asked for, and what to do.
+//! The refusals of servers, each with what to do.
 
 use std::error::Error;
 
@@ -7,17 +7,17 @@ use super::url::without_secrets;
 pub(crate) const SILENT: &str = "the server is silent";
 pub(crate) const TOO_SOON: &str = "the server ended it too soon";
 pub(super) const NAME: &str = "check the name";
-/// The error of a certificate that the TLS library calls `CaUsedAsEndEntity`, and the advice.
+/// The meaning of the TLS library's error `CaUsedAsEndEntity`, and what to do.
 pub(crate) const AUTHORITY_AS_SERVER: (&str, &str) = (
     "the server's certificate is that of an authority, which signs others and is no server's",
     "its operator must make one with basicConstraints=critical,CA:FALSE",
 );
 
-/// Why there is no more.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) message: String,
-    /// The advice; `None` where another attempt may succeed.
+    /// The advice to the user; `None` where a retry may succeed.
     pub(crate) advice: Option<&'static str>,
 }
 
@@ -30,7 +30,7 @@ impl Refused {
         Self { message: chain(error), advice: None }
     }
 
-    /// Adds how many bytes had come of how many, if another attempt might have gone on from there.
+    /// Adds how many bytes of how many had arrived, if a retry might have continued from there.
     pub(crate) fn so_far(mut self, here: u64, size: Option<u64>) -> Self {
         if self.advice.is_none() && here > 0 {
             let of = size.map_or_else(String::new, |size| format!(" of {size}"));
@@ -39,19 +39,19 @@ impl Refused {
         self
     }
 
-    /// Creates a refusal after which another attempt may succeed.
+    /// Creates a refusal that a retry may overcome.
     pub(crate) fn for_now(message: &str) -> Self {
         Self { message: message.into(), advice: None }
     }
 
-    /// Creates the refusal of an object that is not what it was.
+    /// Creates the refusal of an object that has changed.
     pub(crate) fn changed() -> Self {
         Self::new("it was changed while it was fetched", "begin again")
     }
 
-    /// Returns what to do when no attempt is left; `later` where nothing better is known.
+    /// Returns what to do when no attempt is left; `later` if nothing better is known.
     pub(crate) fn last_advice(&self, later: &'static str) -> &'static str {
-        // A network that is down for a while has no names either, so that this is asked again first.
+        // A network that is down for a while resolves no names either, so this error is retried first.
         let unknown_host = self
             .message
             .contains("dns error")
@@ -59,7 +59,7 @@ impl Refused {
         self.advice.or(unknown_host).unwrap_or(later)
     }
 
-    /// Something that looks like a web page came in place of the object: servers send one to who has to sign in.
+    /// Creates the refusal of what looks like a web page instead of the object. Servers send one to clients that have to sign in.
     pub(crate) fn page() -> Self {
         Self::new(
             "a web page came in place of the file",
@@ -67,7 +67,7 @@ impl Refused {
         )
     }
 
-    /// There is nothing of that name.
+    /// Whether the server has nothing of this name.
     pub(crate) fn is_missing(&self) -> bool {
         self.advice == Some(NAME)
     }
@@ -80,7 +80,7 @@ pub(crate) fn is_page(head: &[u8]) -> bool {
     [&b"<!doctype html"[..], b"<html"].iter().any(begins)
 }
 
-/// Returns an error and what it came of, without what URLs in it keep secret.
+/// Formats an error and its causes, without the secrets of URLs in it.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -91,7 +91,7 @@ pub(super) fn chain(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    // What a server says may have several lines.
+    // The text of a server may have several lines.
     without_secrets(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

@@ -4,10 +4,10 @@ use std::{env, str::FromStr};
 
 use crate::remote::Refused;
 
-/// Returns the settings of a store that the variables whose names begin with `prefix` hold. An empty variable is none.
+/// Returns the settings of a store from the variables whose names begin with `prefix`. An empty variable is ignored.
 ///
 /// # Errors
-/// If one of them cannot be part of a request: the library for stores takes every value as it is, and would panic.
+/// A variable cannot be part of a request: the library for stores takes every value as it is, and would panic.
 pub(super) fn settings<K: FromStr>(prefix: &str) -> Result<Vec<(K, String)>, Refused> {
     let mut settings = Vec::new();
     for (name, value) in env::vars_os() {
@@ -37,7 +37,7 @@ pub(super) fn settings<K: FromStr>(prefix: &str) -> Result<Vec<(K, String)>, Ref
     Ok(settings)
 }
 
-/// Returns whether requests can be made to what a variable calls an endpoint.
+/// Whether the value of an endpoint variable is a URL that requests can be made to.
 fn is_endpoint(value: &str) -> bool {
     let url = ::url::Url::parse(value);
     url.is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())

@@ -1,4 +1,4 @@
-//! URLs of inputs and tables. A URL may hold a password or a signature, which no message shows.
+//! The URLs of remote inputs and tables. A URL may hold a password or a signature, which no message shows.
 
 use std::{
     fmt,
@@ -9,11 +9,11 @@ use hush_protocol::shown_url;
 
 use crate::remote::SourcePolicy;
 
-/// Where a URL leads.
+/// The kind of server that a URL leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Postgres,
-    /// Amazon S3, and what speaks as it does.
+    /// Amazon S3 and compatible stores.
     S3,
     /// Google Cloud Storage.
     Gcs,
@@ -37,17 +37,17 @@ const SCHEMES: &[(&str, Scheme)] = &[
     ("http", Scheme::Web),
 ];
 
-/// The URL of an input or a table that is elsewhere.
+/// The URL of a remote input or table.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
     text: String,
     shown: PathBuf,
-    /// Decides whether the URL may be fetched, wherever that is tried.
+    /// The policy that decides, at every attempt, whether the URL may be fetched.
     policy: SourcePolicy,
 }
 
 impl RemoteUrl {
-    /// `text`, if it is a URL and no path.
+    /// Parses `text`; `None` if it is a path.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -59,7 +59,7 @@ impl RemoteUrl {
         })
     }
 
-    /// Returns the URL under a policy.
+    /// Puts the URL under a policy.
     pub(crate) fn under(self, policy: &SourcePolicy) -> Self {
         Self { policy: policy.clone(), ..self }
     }
@@ -68,18 +68,20 @@ impl RemoteUrl {
         &self.policy
     }
 
-    /// Returns the URL without what may be secret in it: a password, a query, a fragment.
+    /// Returns the URL without its possible secrets: a password, a query, a fragment.
     pub fn shown(&self) -> &Path {
         &self.shown
     }
 
-    /// Returns all of it.
+    /// Returns the whole URL, with its secrets.
     pub(crate) fn secret(&self) -> &str {
         &self.text
     }
 
+    /// Returns the kind of server.
+    ///
     /// # Errors
-    /// Of the schemes that there are, the nearest.
+    /// The nearest known scheme, if the scheme is unknown.
     pub(crate) fn scheme(&self) -> Result<Scheme, &'static str> {
         let own = self.text.split(':').next().unwrap_or_default().to_ascii_lowercase();
         let known = SCHEMES.iter().find(|(name, _)| *name == own);
@@ -96,7 +98,7 @@ impl fmt::Debug for RemoteUrl {
     }
 }
 
-/// `text` with its URLs as they may be shown.
+/// Returns `text` with the secrets of its URLs removed.
 pub(crate) fn without_secrets(text: &str) -> String {
     let word = |word: &str| {
         let url = word

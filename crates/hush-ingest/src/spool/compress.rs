@@ -1,4 +1,4 @@
-//! Values compressed one by one, with a dictionary that was trained on some of them (Zstandard, RFC 8878).
+//! The compression of values one by one, with a dictionary that was trained on some of them (Zstandard, RFC 8878).
 
 use std::io;
 
@@ -11,15 +11,15 @@ use zstd::{
 
 use crate::SpooledRecords;
 
-/// Bytes of a dictionary: what zstd itself takes for one.
+/// The length of a dictionary in bytes: the default of zstd.
 const DICTIONARY_BYTES: usize = 110 << 10;
-/// Bytes of values that it is trained on, about: as many more make it no better.
+/// The approximate number of bytes of values for training. More bytes make no better dictionary.
 const SAMPLE_BYTES: u64 = 12 << 20;
-/// The level, as high as is quick with a prepared dictionary.
+/// The compression level: the highest that is fast with a prepared dictionary.
 const LEVEL: i32 = 12;
-/// Longest values are one segment: 2^24 bytes.
+/// The base-two logarithm of the window, 2^24 bytes, so that the longest value is one segment.
 const WINDOW_LOG: u32 = 24;
-/// A frame begins with four bytes that are the same in all.
+/// The four bytes with which every frame begins.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 const _: () = assert!(DICTIONARY_BYTES as u64 <= MAX_DICTIONARY_BYTES);
@@ -27,26 +27,25 @@ const _: () = assert!(DICTIONARY_BYTES as u64 <= MAX_DICTIONARY_BYTES);
 /// Compresses slots that clients download into one frame, which states their length.
 ///
 /// # Errors
-/// The error of the Zstandard library, which has no memory then.
+/// The error of the Zstandard library if it cannot allocate memory.
 pub fn compress_slots(slots: &[u8]) -> io::Result<Vec<u8>> {
     bulk::compress(slots, LEVEL)
 }
 
-/// Compresses values with a dictionary.
+/// A compressor of values with a dictionary.
 pub struct Compressor {
     dictionary: Vec<u8>,
     prepared: EncoderDictionary<'static>,
 }
 
 impl Compressor {
-    /// Trains a dictionary on values from all over the records: the same one for the same records. Few or very short values
-    /// make none.
+    /// Trains a dictionary on values from all over the records, deterministically. Too few or too short values are an error.
     pub fn trained(records: &SpooledRecords) -> io::Result<Self> {
         let step = (records.value_bytes() / SAMPLE_BYTES).max(1) as usize;
         let (mut sample, mut sizes) = (Vec::new(), Vec::new());
         for index in (0..records.len()).step_by(step) {
             let (_, value) = records.record(index);
-            // Of long values the beginning: the rest is like it, or like nothing.
+            // The beginning of a long value is enough: the rest is like it, or like nothing.
             let value = &value[..value.len().min(DICTIONARY_BYTES)];
             sample.extend_from_slice(value);
             sizes.push(value.len());
@@ -54,7 +53,7 @@ impl Compressor {
         Ok(Self::with_dictionary(&from_continuous(&sample, &sizes, DICTIONARY_BYTES)?))
     }
 
-    /// Creates a compressor with a given dictionary.
+    /// Creates a compressor with an existing dictionary.
     pub fn with_dictionary(dictionary: &[u8]) -> Self {
         Self { dictionary: dictionary.to_vec(), prepared: EncoderDictionary::copy(dictionary, LEVEL) }
     }
@@ -64,10 +63,10 @@ impl Compressor {
         &self.dictionary
     }
 
-    /// Returns the compressor of one thread.
+    /// Creates the compression context of a thread.
     ///
     /// # Panics
-    /// If there is no memory for it.
+    /// If the memory for it cannot be allocated.
     pub fn context(&self) -> bulk::Compressor<'_> {
         let mut context = bulk::Compressor::with_prepared_dictionary(&self.prepared).expect("memory");
         let parameters = [
@@ -82,7 +81,7 @@ impl Compressor {
         context
     }
 
-    /// Returns a value, compressed: a frame without the bytes with which all begin.
+    /// Compresses a value. Returns the frame without the four bytes with which every frame begins.
     pub fn compress(context: &mut bulk::Compressor<'_>, value: &[u8]) -> io::Result<Vec<u8>> {
         let mut frame = context.compress(value)?;
         if !frame.starts_with(&MAGIC) {

@@ -1,8 +1,8 @@
-//! The spool: what lets a build that reads its input once read its records several times and in any order.
+//! The spool, in which a build stores its input to read the records several times and in any order.
 //!
-//! Records go to one file in the order of the input. Those of a large table with keys go to many, its *partitions*, by the hash
-//! under which the table is laid out: who builds the blocks of the table one after another then reads the files one after another,
-//! whatever the order of the input, and no more of it has to be in memory.
+//! Records go to one file in the order of the input. The records of a large table with keys go to many files, its *partitions*, by
+//! the hash under which the table is laid out. The builder of the blocks of the table, one after another, then reads the files one
+//! after another whatever the order of the input, and needs no more of them in memory.
 
 pub(crate) mod compress;
 pub(crate) mod spooled;
@@ -28,17 +28,17 @@ use crate::{
 /// The most records of a table.
 pub const MAX_RECORDS: u64 = u32::MAX as u64;
 
-/// So many records with keys are in one file; more are partitioned.
+/// The most records with keys in one file; more records are partitioned.
 const ONE_FILE: usize = if cfg!(test) { 64 } else { 1 << 22 };
-/// Partitions.
+/// The number of partitions.
 const PARTITIONS: usize = 256;
-/// Bytes that are added to the digest at a time.
+/// The number of bytes that are added to the digest at a time.
 const DIGEST_BYTES: usize = 1 << 17;
-/// Bytes that are written to a file at a time: of one, and of a partition.
+/// The number of bytes that are written to a file at a time: to the only one, and to a partition.
 const BUFFER_BYTES: usize = 1 << 20;
 const PARTITION_BUFFER_BYTES: usize = 1 << 16;
 
-/// The rule for several records of one key.
+/// The treatment of several records with the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
     /// Refuse the input.
@@ -50,7 +50,7 @@ pub enum OnDuplicate {
     Last,
 }
 
-/// The text names no [`OnDuplicate`].
+/// The error for a text that names no [`OnDuplicate`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("expected one of: error, first, last")]
 pub struct UnknownOnDuplicate;
@@ -68,7 +68,7 @@ impl FromStr for OnDuplicate {
     }
 }
 
-/// Writes records to temporary files. They have no names, so they go when the process ends, however it ends.
+/// A writer of records to temporary files. The files have no names, so they vanish when the process ends in any way.
 pub struct Spool {
     dir: PathBuf,
     /// The files: one, or [`PARTITIONS`].
@@ -77,19 +77,19 @@ pub struct Spool {
     has_keys: bool,
     records: u32,
     digest: blake3::Hasher,
-    /// The bytes that are still to be added to the digest: many at once are faster.
+    /// The bytes not yet added to the digest. Adding many at once is faster.
     undigested: Vec<u8>,
 }
 
 impl Spool {
-    /// Returns an empty spool with its files in `dir`, which needs about the size of the input.
+    /// Creates an empty spool with its files in `dir`, which needs about as much disk as the input.
     pub fn create(dir: &Path) -> Result<Self, IngestError> {
         let mut seed = [0; blake3::KEY_LEN];
         getrandom::fill(&mut seed).map_err(|error| spool_error(dir, error.into()))?;
         Self::with_seed(dir, seed)
     }
 
-    /// Creates a spool for a table that is laid out under this seed, which was random when it was drawn.
+    /// Creates an empty spool for a table that is laid out under this seed, which was drawn at random.
     pub fn with_seed(dir: &Path, seed: [u8; blake3::KEY_LEN]) -> Result<Self, IngestError> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, new_file(dir)?);
         let (dir, digest) = (dir.into(), blake3::Hasher::new());
@@ -100,8 +100,8 @@ impl Spool {
     /// Appends a record.
     ///
     /// # Errors
-    /// If the disk is full or fails, if the key or the value is too long, if there are too many records, or if only
-    /// some records have keys. The spool is of no use after an error.
+    /// The disk is full or fails, the key or the value is too long, there are too many records, or only some records have keys. The
+    /// spool is unusable after an error.
     pub fn push(&mut self, record: &Record) -> Result<(), IngestError> {
         let row = self.records;
         if u64::from(row) >= MAX_RECORDS {
@@ -141,7 +141,7 @@ impl Spool {
         frame.write(&mut self.files[partition]).map_err(|source| spool_error(&self.dir, source))
     }
 
-    /// Goes on with partitions.
+    /// Distributes the records of the only file to partitions.
     fn partition(&mut self) -> Result<(), IngestError> {
         let failed = |source| spool_error(&self.dir, source);
         let partition = |_| Ok(BufWriter::with_capacity(PARTITION_BUFFER_BYTES, new_file(&self.dir)?));
@@ -169,12 +169,12 @@ impl Spool {
         self.records == 0
     }
 
-    /// Settles duplicate keys and opens the records for reading: in the order of the input, or of partitions and in each of the
-    /// input.
+    /// Settles duplicate keys and opens the records for reading. They are in the order of the input, or of partitions, each in the
+    /// order of the input.
     ///
     /// # Errors
-    /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if duplicates are refused; or if a file
-    /// cannot be written or mapped.
+    /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if duplicates are refused. A file cannot be written or
+    /// mapped.
     pub fn finish(self, on_duplicate: OnDuplicate) -> Result<SpooledRecords, IngestError> {
         let Self { dir, files, seed, has_keys, mut digest, undigested, .. } = self;
         let settle = |file: BufWriter<File>| -> Result<_, IngestError> {
@@ -195,7 +195,7 @@ impl Spool {
     }
 }
 
-/// The records of a file without duplicates, and of these the earliest row that repeats a key, behind the one whose key it repeats.
+/// The records of a file without duplicates. `duplicate` has the earliest repeated key with the two rows, the repeating row last.
 struct Settled {
     part: SpoolPart,
     duplicate: Option<(Vec<u8>, [u32; 2])>,
@@ -203,14 +203,14 @@ struct Settled {
 
 /// A record of a file with keys.
 struct SpoolEntry {
-    /// The first 16 bytes of the hash of the key: two keys share them with a probability of 2^-128, whoever chose the keys, since
-    /// the seed was drawn later. So they stand for the key.
+    /// The first 16 bytes of the hash of the key, which stand for the key. Two keys share them with a probability of 2^-128,
+    /// whoever chose the keys, since the seed was drawn later.
     key_hash: [u8; 16],
     row: u32,
     offset: u64,
 }
 
-/// Keeps one record per key, the first or the last, and the order of rows.
+/// Keeps one record per key, the first or the last, in the order of rows.
 fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Settled {
     let (mut offsets, mut entries) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -227,7 +227,7 @@ fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Set
     }
     let mut duplicate = None;
     if seed.is_some() {
-        // Of equal keys, the first one in this order is kept.
+        // Among equal keys, the first in this order is kept.
         let order =
             |entry: &SpoolEntry| if on_duplicate == OnDuplicate::Last { !entry.row } else { entry.row };
         entries.par_sort_unstable_by_key(|entry| (entry.key_hash, order(entry)));
@@ -289,7 +289,7 @@ mod tests {
         assert!(matches!(other, IngestError::Spool { .. }));
     }
 
-    /// Records of a table that is partitioned or not, in the order of their rows.
+    /// Spools records of a table, partitioned or not. Returns them in the order of their rows.
     fn spooled(rows: usize, on_duplicate: OnDuplicate) -> Result<Vec<(u64, String, String)>, IngestError> {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::create(folder.path()).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         let mut all: Vec<_> = (0..records.len())
             .map(|index| (records.row(index), text(records.record(index).0), text(records.record(index).1)))
             .collect();
-        // By the blocks of a table of any number of blocks.
+        // Partitions are in the order of the blocks, whatever the number of blocks.
         let blocks = |blocks: usize| {
             let block = |index| digest(records.seed(), records.record(index).0).first_block(blocks);
             (0..records.len()).map(block).collect::<Vec<_>>()

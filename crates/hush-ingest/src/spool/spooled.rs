@@ -1,4 +1,4 @@
-//! Records that were spooled, for reading.
+//! The spooled records, for reading.
 
 use std::{
     fs::File,
@@ -16,10 +16,10 @@ use crate::{
     spool::{map, new_file, spool_error},
 };
 
-/// Records that are converted at a time.
+/// The number of records that are converted at a time.
 const CONVERTED_RECORDS: usize = 4096;
 
-/// A record in a file: its row in 4 bytes, the length of its key in 2, that of its value in 4; the key, the value.
+/// A record in a file: its row in 4 bytes, the length of its key in 2, the length of its value in 4; the key, the value.
 pub(crate) struct Frame<'m> {
     /// The row of the input, from 0.
     pub(crate) row: u32,
@@ -27,20 +27,20 @@ pub(crate) struct Frame<'m> {
     pub(crate) value: &'m [u8],
 }
 
-/// Bytes in front of a key.
+/// The number of bytes in front of the key.
 const HEAD_BYTES: usize = 10;
 
 impl<'m> Frame<'m> {
     pub(crate) fn write(&self, file: &mut BufWriter<File>) -> io::Result<()> {
         let mut head = [0; HEAD_BYTES];
         head[..4].copy_from_slice(&self.row.to_le_bytes());
-        // It is at most MAX_KEY_SIZE.
+        // The cast is safe, since a key has at most MAX_KEY_SIZE bytes.
         head[4..6].copy_from_slice(&(self.key.len() as u16).to_le_bytes());
         head[6..].copy_from_slice(&(self.value.len() as u32).to_le_bytes());
         [&head[..], self.key, self.value].into_iter().try_for_each(|part| file.write_all(part))
     }
 
-    /// Returns the record at the start of `from`.
+    /// Reads the record at the start of `from`.
     pub(crate) fn read(from: &'m [u8]) -> Self {
         let ([a, b, c, d, e, f, value_size @ ..], rest) =
             from.split_first_chunk::<HEAD_BYTES>().expect("a whole record");
@@ -49,7 +49,7 @@ impl<'m> Frame<'m> {
         Self { row: u32::from_le_bytes([*a, *b, *c, *d]), key, value }
     }
 
-    /// Returns the bytes of all of it.
+    /// Returns the length of the whole record in bytes.
     pub(crate) fn bytes(&self) -> usize {
         HEAD_BYTES + self.key.len() + self.value.len()
     }
@@ -58,7 +58,7 @@ impl<'m> Frame<'m> {
 /// The records of one file.
 pub(crate) struct SpoolPart {
     map: Mmap,
-    /// Where each record starts.
+    /// The offset of each record in the file.
     offsets: Vec<u64>,
 }
 
@@ -75,7 +75,7 @@ impl SpoolPart {
         self.offsets.iter().map(|&offset| Frame::read(&self.map[offset as usize..]))
     }
 
-    /// Returns the bytes of every value. Afterwards none of the file is in the memory of this process.
+    /// Returns the length of every value in bytes. At the end the pages of the file are released.
     fn value_lens(&self) -> impl Iterator<Item = u32> {
         let release = std::iter::from_fn(|| {
             self.release();
@@ -84,15 +84,15 @@ impl SpoolPart {
         self.frames().map(|frame| frame.value.len() as u32).chain(release)
     }
 
-    /// Takes what was read of the file out of the memory of this process; the system has it as long as there is room.
+    /// Releases the pages of the file from this process; the system caches them as long as it has room.
     pub(crate) fn release(&self) {
-        // SAFETY: the map is one of a file that nobody writes to: what is read again is the same. It is advice; nothing is lost if
-        // it is not taken.
+        // SAFETY: nobody writes to the mapped file, so its pages are the same when they are read again. The call is advice, and its
+        // failure loses nothing.
         let _ = unsafe { self.map.unchecked_advise(UncheckedAdvice::DontNeed) };
     }
 }
 
-/// Records for reading, with distinct keys: in the order of the input, or by the partitions of their keys.
+/// The records for reading, with distinct keys: in the order of the input, or by the partitions of their keys.
 pub struct SpooledRecords {
     parts: Vec<SpoolPart>,
     /// The number of records before each part.
@@ -136,12 +136,11 @@ impl SpooledRecords {
         }
     }
 
-    /// Writes the records to files in `dir`, with the values that `convert` makes of theirs, on all threads.
-    /// `advance` is told the bytes of values that are done.
-    /// many bytes of values that are done.
+    /// Copies the records to files in `dir`, with the values converted by `convert` on all threads. `advance` is called with the
+    /// number of bytes of each converted value.
     ///
     /// # Errors
-    /// If the disk is full or fails; [`IngestError::Compress`] where `convert` fails; [`IngestError::Cancelled`] if `advance` does.
+    /// The disk is full or fails; [`IngestError::Compress`] if `convert` fails; [`IngestError::Cancelled`] if `advance` does.
     pub fn converted<S>(
         &self,
         dir: &Path,
@@ -176,7 +175,7 @@ impl SpooledRecords {
         Ok(Self::new(parts, self.has_keys, self.seed, self.digest).with_columns(self.columns.clone()))
     }
 
-    /// Says what columns the records have.
+    /// Sets the columns of the records.
     pub fn with_columns(self, columns: Option<Schema>) -> Self {
         Self { columns, ..self }
     }
@@ -220,7 +219,7 @@ impl SpooledRecords {
         (key, value)
     }
 
-    /// Returns the row of the input, from 1, that record `index` came from.
+    /// Returns the row of the input, from 1, of record `index`.
     ///
     /// # Panics
     /// If `index` is not less than [`SpooledRecords::len`].
@@ -228,13 +227,13 @@ impl SpooledRecords {
         u64::from(self.frame(index).row) + 1
     }
 
-    /// Takes what was read of the records out of the memory of this process. The system has it as long as there is room.
+    /// Releases the pages of the records from this process; the system caches them as long as it has room.
     pub fn release(&self) {
         self.parts.iter().for_each(SpoolPart::release);
     }
 
-    /// Digest of all that was read, in order, and of what was done about duplicates: keys, values and their columns, not where
-    /// in the input they were.
+    /// Returns a digest of the records in order and of the treatment of duplicates. It covers keys, values and columns, but not the
+    /// places in the input.
     pub fn digest(&self) -> [u8; 32] {
         let mut all = blake3::Hasher::new();
         all.update(&self.digest);
@@ -242,27 +241,27 @@ impl SpooledRecords {
         *all.finalize().as_bytes()
     }
 
-    /// Returns the bytes of the shortest value; 0 if there is no record.
+    /// Returns the length of the shortest value in bytes; 0 if there is no record.
     pub fn min_value_len(&self) -> usize {
         self.min_value_len
     }
 
-    /// Returns the bytes of the longest value; 0 if there is no record.
+    /// Returns the length of the longest value in bytes; 0 if there is no record.
     pub fn max_value_len(&self) -> usize {
         self.max_value_len
     }
 
-    /// Returns the bytes of every value, in the order of the records.
+    /// Returns the length of every value in bytes, in the order of the records.
     pub fn value_lens(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().flat_map(SpoolPart::value_lens)
     }
 
-    /// Returns the bytes of all keys and values, as they were read.
+    /// Returns the number of bytes of all keys and values, as they were read.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| (part.map.len() - HEAD_BYTES * part.offsets.len()) as u64).sum()
     }
 
-    /// Returns the bytes of all values.
+    /// Returns the number of bytes of all values.
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes
     }

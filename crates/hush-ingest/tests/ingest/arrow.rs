@@ -1,4 +1,4 @@
-//! Arrow IPC.
+//! Tests of Arrow IPC.
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ fn uuids_are_text() {
     assert_eq!(file.texts(&options("", "u")), pairs(&[("", "00112233-4455-6677-8899-aabbccddeeff")]));
 }
 
-/// `arrow/make.py` made them.
+/// The vectors are made by `arrow/make.py`.
 #[test]
 fn streams_of_other_writers_are_read() {
     for (name, content) in [
@@ -215,7 +215,7 @@ fn damaged_streams_are_errors_or_other_records() {
             damaged[at] ^= 1 << (at % 8);
             let file = Fixture::new("t.arrows", damaged);
             let source = hush_ingest::open(&file.path.as_os_str().into(), &options("", "k,w,l"));
-            // Whatever comes, it is no panic.
+            // A damaged stream may give anything but a panic.
             let _ = source.map(|source| source.take(1000).count());
         }
     }
@@ -225,7 +225,7 @@ fn damaged_streams_are_errors_or_other_records() {
 fn lengths_that_a_stream_states_take_no_memory() {
     let ids = batch(vec![("id", Arc::new(Int64Array::from(vec![7; 1000])))]);
     let content = stream_of(&[ids], Some(CompressionType::ZSTD));
-    // The length of the ids once they are decompressed, in front of a frame.
+    // The decompressed length of the ids stands in front of a frame.
     let head = [&8000u64.to_le_bytes()[..], &[0x28, 0xb5, 0x2f, 0xfd]].concat();
     let at = content.windows(12).position(|window| window == head);
     for length in [1u64 << 40, i64::MAX as u64] {

@@ -1,4 +1,4 @@
-//! Bad rows that are left out, and the number of rows.
+//! Tests of bad rows that are left out, and of the number of rows.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Fixture, arrow, options, pairs, parquet, read, sqlite};
 
-/// Returns the records of a file without its bad rows, and these.
+/// Returns the records of a file without its bad rows, and the bad rows.
 fn without_bad_rows(file: &Fixture, options: &IngestOptions) -> (Vec<(String, String)>, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let bad_rows = folder.path().join("bad.jsonl");
@@ -31,7 +31,7 @@ fn bad_rows_are_left_out_and_written() {
         [
             (Some(2), Some(3), &json!(["2"])),
             (Some(3), Some(4), &json!(["3", "c", "x"])),
-            // The rows that a stray quote has swallowed, and what is behind it.
+            // The bad row has the rows that a stray quote has swallowed, and the text behind it.
             (Some(4), Some(5), &json!(["4", "d\n5,e\n6,", "f"])),
             (Some(5), Some(8), &json!(["7", "g", "\u{e9}"])),
         ]
@@ -72,7 +72,7 @@ fn every_format_goes_on_behind_a_bad_row() {
     let mut files = vec![sqlite::small(), parquet::small()];
     files.extend(arrow::small());
     for file in files {
-        // The note of row 2 is null, and no key.
+        // The note of row 2 is null, which no key may be.
         let (records, bad) = without_bad_rows(&file, &options("note", "id"));
         assert_eq!(records, pairs(&[("x", "1")]), "{:?}", file.path);
         assert_eq!((bad.len(), bad[0]["row"].as_u64(), bad[0].get("content")), (1, Some(2), None));
@@ -104,7 +104,7 @@ fn what_is_no_row_stays_an_error() {
     let nowhere = IngestOptions { bad_rows: Some("/nowhere/at/all".into()), ..options("k", "") };
     let error = Fixture::new("t.csv", "k\n1\n").read(&nowhere).unwrap_err().to_string();
     assert!(error.starts_with("/nowhere/at/all: cannot write the bad rows: No such file"), "{error}");
-    // A header of a later file is no row.
+    // The header of a later file is no row.
     let input = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, content).unwrap();
@@ -124,7 +124,7 @@ fn rows_are_counted() {
     };
     let folder = tempfile::tempdir().unwrap();
     let bad_rows = Some(folder.path().join("bad.jsonl"));
-    // Bad rows are rows.
+    // Bad rows count as rows.
     assert_eq!(file.read(&of(3, bad_rows.clone())).unwrap().len(), 2);
     for wrong in [0, 2, 4] {
         let message = file.error(&of(wrong, bad_rows.clone()));

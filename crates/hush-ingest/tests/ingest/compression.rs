@@ -1,4 +1,4 @@
-//! Compressed text.
+//! Tests of compressed text.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ pub(crate) fn gzip(text: impl AsRef<[u8]>) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// With a checksum.
+/// Compresses a text with a checksum.
 pub(crate) fn zstd(text: impl AsRef<[u8]>) -> Vec<u8> {
     let mut encoder = Encoder::new(Vec::new(), 3).unwrap();
     encoder.include_checksum(true).unwrap();
@@ -34,7 +34,7 @@ fn members_and_frames_are_read_on() {
         ("t.jsonl.gz", [gzip(first), vec![0; 3], gzip(second), vec![0]].concat()),
         ("t.ndjson.zst", [zstd(first), zstd(second)].concat()),
         ("t.jsonl.ZST", [skipped.to_vec(), zstd(TEXT)].concat()),
-        // The name says nothing of it.
+        // The name does not state the compression.
         ("t.jsonl", gzip(TEXT)),
         ("t.jsonl", zstd(TEXT)),
         ("t.jsonl", [skipped.to_vec(), zstd(TEXT)].concat()),
@@ -73,7 +73,7 @@ fn data_that_is_damaged_gives_no_other_records() {
             let file = Fixture::new(name, damaged);
             match file.read(&options("id", "name")) {
                 Ok(_) => assert_eq!(file.texts(&options("id", "name")), expected, "{name}, byte {at}"),
-                // A row may be wrong before the checksum is.
+                // A row may be malformed before the checksum is.
                 Err(error) => assert!(error.to_string().contains(name), "{error}"),
             }
         }
@@ -90,7 +90,7 @@ fn long_windows_are_refused() {
         let mut encoder = Encoder::new(Vec::new(), 1).unwrap();
         encoder.window_log(window_log).unwrap();
         encoder.write_all(TEXT.as_bytes()).unwrap();
-        // Before the end is known, so that the window is as long as asked.
+        // The flush comes before the end is known, so that the window is as long as requested.
         encoder.flush().unwrap();
         encoder.finish().unwrap()
     };

@@ -1,4 +1,4 @@
-//! CSV.
+//! Tests of CSV.
 
 use hush_ingest::{CsvDialect, Input, LongField, open};
 
@@ -195,7 +195,7 @@ fn the_longest_field_of_several_lines_is_known() {
     assert_eq!((&schema.key[0].0[..], &schema.value[0].0[..]), ("k", "w"));
 }
 
-/// Returns the fields of all rows, as the `csv` crate reads them.
+/// Returns the fields of all rows as the `csv` crate reads them.
 fn by_csv_crate(content: &[u8], dialect: CsvDialect) -> Vec<Vec<String>> {
     let mut builder = csv::ReaderBuilder::new();
     builder.escape(dialect.backslash.then_some(b'\\')).quoting(dialect.quote.is_some());
@@ -277,7 +277,7 @@ fn a_row_without_end_does_not_fill_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     std::fs::write(&path, "k,v\n1,a\n2,\"b").unwrap();
-    // A file with a hole: no disk, but 4 GiB to read.
+    // The file has a hole: it takes no disk, but has 4 GiB to read.
     std::fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(4 << 30).unwrap();
     let error = crate::read(&path, &options("k", "v")).unwrap_err().to_string();
     assert!(error.contains("row 2 (line 3): longer than 67108864 bytes"), "{error}");
@@ -340,7 +340,7 @@ fn a_first_row_that_looks_like_a_record_is_asked_about() {
             assert!(message.contains(shown) && message.contains("no-header"), "{message}");
         }
     }
-    // Who names its columns, or says that it is a header, has seen it.
+    // A caller who names columns or states that there is a header has seen the header.
     let years = table("country,2023,2024\nchad,1,2\n");
     assert_eq!(years.texts(&options("country", "2024")), pairs(&[("chad", "2")]));
     let header =

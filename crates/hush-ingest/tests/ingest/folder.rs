@@ -1,4 +1,4 @@
-//! A folder of files.
+//! Tests of a folder of files.
 
 use std::{
     fs,
@@ -73,7 +73,7 @@ fn empty_folders_and_odd_entries_are_refused() {
     assert_eq!(message, "DIR/socket: neither a file nor a folder; remove it");
 }
 
-/// Returns the keys, and what was skipped.
+/// Returns the keys, and the counts of what was skipped.
 fn taken(folder: &Path, hidden: bool, follow_links: bool) -> (Vec<String>, Skipped) {
     let options = IngestOptions { hidden, follow_links, ..IngestOptions::default() };
     let skipped = open(&Input::Path(folder.into()), &options).unwrap().skipped();
@@ -110,7 +110,7 @@ fn hidden_files_and_links_are_taken_only_if_asked_for() {
     let one = Skipped { links: 1, ..Skipped::default() };
     assert_eq!(one.to_string(), "skipped 1 link: 'follow-links: true' takes it");
 
-    // The folder itself is named by who builds the table, whatever it is.
+    // The folder itself may be hidden or a link, since the builder of the table names it.
     let places = tempdir().unwrap();
     symlink(folder.path(), places.path().join(".link")).unwrap();
     assert_eq!(taken(&places.path().join(".link"), false, false).0, ["a"]);
@@ -120,7 +120,7 @@ fn hidden_files_and_links_are_taken_only_if_asked_for() {
 fn links_in_a_circle_and_to_nothing_are_refused() {
     let follow = IngestOptions { follow_links: true, ..IngestOptions::default() };
     let circle = folder(&[("a/b/c", b"1")]);
-    // The same folder twice is no circle.
+    // Links to the same folder twice form no circle.
     symlink("a/b", circle.path().join("twice")).unwrap();
     assert_eq!(taken(circle.path(), false, true).0, ["a/b/c", "twice/c"]);
     symlink("..", circle.path().join("a/b/circle")).unwrap();

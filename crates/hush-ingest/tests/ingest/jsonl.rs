@@ -1,4 +1,4 @@
-//! JSONL.
+//! Tests of JSONL.
 
 use hush_ingest::IngestError;
 
@@ -204,7 +204,7 @@ fn an_array_of_objects_is_read_element_by_element() {
             assert_eq!(Fixture::new(name, content).texts(&options("k", "v")), expected, "{content:?}");
         }
     }
-    // One object a line is one object a line, by whatever name.
+    // The extension `.json` is read as one object a line, too.
     assert_eq!(
         Fixture::new("t.json", "{\"v\":1}\n{\"v\":2}\n").texts(&options("", "v")),
         pairs(&[("", "1"), ("", "2")])

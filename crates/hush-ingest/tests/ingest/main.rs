@@ -1,4 +1,4 @@
-//! Ingest: every format gives the records that its rules promise, and every wrong input the error that helps.
+//! Tests of the ingest: every format gives the records that its rules promise, and every malformed input a helpful error.
 
 mod arrow;
 mod bad_rows;
@@ -21,13 +21,13 @@ use std::{
 use hush_ingest::{IngestError, IngestOptions, Input, Record, open};
 use tempfile::TempDir;
 
-/// Options with these key and value columns, separated by commas.
+/// Returns options with these key and value columns, separated by commas.
 fn options(key: &str, value: &str) -> IngestOptions {
     let columns = |list: &str| list.split(',').filter(|name| !name.is_empty()).map(String::from).collect();
     IngestOptions { key: columns(key), value: columns(value), ..IngestOptions::default() }
 }
 
-/// A file of this name and content in a folder of its own.
+/// A file of this name and content in a separate folder.
 struct Fixture {
     _folder: TempDir,
     path: PathBuf,
@@ -50,7 +50,7 @@ impl Fixture {
         self.read(options).unwrap().into_iter().map(texts).collect()
     }
 
-    /// Returns the message of the error, which must name the file; without its folder.
+    /// Returns the message of the error, which must name the file, without its folder.
     fn error(&self, options: &IngestOptions) -> String {
         let message = self.read(options).unwrap_err().to_string();
         let folder = format!("{}/", self.path.parent().unwrap().display());
@@ -67,7 +67,7 @@ fn read_input(input: &Input, options: &IngestOptions) -> Result<Vec<Record>, Ing
     let mut source = open(input, options)?;
     let has_keys = source.has_keys();
     let mut records = source.by_ref().collect::<Result<Vec<_>, _>>()?;
-    // As clients get them.
+    // The values are compared in the form that clients get.
     let schema = source.columns().unwrap();
     for Record { value, .. } in &mut records {
         *value = schema.readable(value).unwrap();
@@ -85,12 +85,12 @@ fn texts(record: Record) -> (String, String) {
     (text(record.key.unwrap_or_default()), text(record.value))
 }
 
-/// Pairs of texts as they are compared with.
+/// Converts pairs of texts for comparison.
 fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
     list.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 
-/// Small files of every format with the columns id (1, 2), name and note (null or empty in row 2).
+/// Returns small files of every format, with the columns id (1, 2), name and note (null or empty in row 2).
 fn one_of_each_format() -> Vec<Fixture> {
     let jsonl = "{\"id\":1,\"name\":\"a\",\"note\":\"x\"}\n{\"id\":2,\"name\":\"b\",\"note\":null}\n";
     let mut all = vec![

@@ -1,4 +1,4 @@
-//! Tests of the options that all formats have.
+//! Tests of the properties that all formats share.
 
 use std::{fs, path::PathBuf};
 
@@ -68,7 +68,7 @@ fn missing_columns_are_answered_with_the_columns() {
 fn long_values_name_the_row_and_the_option() {
     for file in one_of_each_format() {
         let limited = |max_value_size| IngestOptions { max_value_size, ..options("id", "id,name") };
-        // Two fields of a byte, and their heads.
+        // The value has two fields of a byte each, with their heads.
         let size = 4;
         assert_eq!(file.read(&limited(size)).unwrap().len(), 2);
         let message = file.error(&limited(size - 1));
@@ -174,7 +174,7 @@ fn the_separator_cannot_be_in_a_part_of_a_key() {
     let file = Fixture::new("t.csv", "a,b,v\nx,y,1\nx\x1f,y,2\n");
     let message = file.error(&options("a,b", "v"));
     assert!(message.starts_with("t.csv, row 2 (line 3), column \"a\": contains the byte 0x1f"), "{message}");
-    // Nor in text that is a key by itself: a key of two columns, given for it, would be one that is not there.
+    // Text that is a key by itself cannot have the separator either: clients could not tell it from a key of two columns.
     assert!(file.error(&options("a", "v")).contains("contains the byte 0x1f"));
 }
 

@@ -1,4 +1,4 @@
-//! Parquet, with files written here.
+//! Tests of Parquet, with files that are written here.
 
 use std::{fs, sync::Arc};
 
@@ -138,7 +138,7 @@ pub(crate) fn small() -> Fixture {
     )
 }
 
-/// Returns the texts of a column of one row, alone and in JSON.
+/// Returns the text of a column of one row, alone and in JSON.
 fn forms(schema: &str, values: Values) -> (String, String) {
     let file = file(&format!("REQUIRED INT32 k; {schema}"), vec![Values::I32(vec![Some(1)]), values]);
     let alone = file.texts(&options("k", "v")).remove(0).1;
@@ -180,7 +180,7 @@ fn every_number_has_its_text() {
 fn every_text_and_time_has_its_text() {
     let mut int96 = Int96::new();
     int96.set_data(1_000_000, 0, 2_440_588);
-    // Nanoseconds after 1970 do not reach this day.
+    // This day is out of range for nanoseconds since 1970.
     let mut first = Int96::new();
     first.set_data(0, 0, 1_721_426);
     let uuid = (0..16).map(|i| i * 17).collect::<Vec<u8>>();
@@ -323,7 +323,7 @@ fn bad_utf8_and_empty_files_are_refused() {
     }
 }
 
-/// The reader would ask for as much memory as such a file says.
+/// Without the check the reader would allocate as much memory as such a file states.
 #[test]
 fn sizes_that_nothing_is_behind_are_refused() {
     for (version, encoding) in [
@@ -334,7 +334,8 @@ fn sizes_that_nothing_is_behind_are_refused() {
         let properties = properties.set_dictionary_enabled(false).set_encoding(encoding).build();
         let values = vec![bytes(&[Some(b"a"), None, Some(b"b")])];
         let mut file = file_bytes("OPTIONAL BYTE_ARRAY v (UTF8);", properties, vec![values]);
-        // Blocks of 128 lengths in 4 parts, two of them: in place of the number and the first length, a greater number.
+        // The page has blocks of 128 lengths in 4 parts, two lengths in all. A greater number replaces the number and the first
+        // length.
         let at = file.windows(4).position(|bytes| bytes == [0x80, 1, 4, 2]).unwrap();
         file[at + 3..at + 5].copy_from_slice(&[0xff, 0x7f]);
         let message = Fixture::new("t.parquet", &file).error(&options("", "v"));
@@ -342,7 +343,7 @@ fn sizes_that_nothing_is_behind_are_refused() {
     }
 }
 
-/// Metadata with a list of so many booleans, which the reader would count one by one, and nested groups.
+/// The metadata has a long list of booleans, which the reader would count one by one, and nested groups.
 #[test]
 fn metadata_that_would_keep_the_reader_busy_is_refused() {
     let with_metadata = |metadata: &[u8]| {
@@ -353,7 +354,7 @@ fn metadata_that_would_keep_the_reader_busy_is_refused() {
     assert_eq!(list, "t.parquet: cannot read as Parquet: Parquet error: its metadata has a list of booleans");
     let nested = with_metadata(&[&[0xfc][..], &[0x1c; 1 << 16]].concat());
     assert_eq!(nested, "t.parquet: cannot read as Parquet: Parquet error: its metadata is nested too deep");
-    // A text where a number should be, which the reader takes for one.
+    // The reader would take this text for the number that should be here.
     let text = with_metadata(&[0x18, 2, b'a', b'b', 0]);
     assert_eq!(
         text,

@@ -1,4 +1,4 @@
-//! Lists, maps and structs of Parquet as nested JSON, with files whose levels are written here.
+//! Tests of lists, maps and structs of Parquet as nested JSON, with files whose levels are written here.
 
 use parquet::file::properties::WriterProperties;
 
@@ -15,7 +15,7 @@ fn texts(levels: &[(i16, i16)], values: &[&'static str]) -> Values {
     Values::Entries { levels: levels.to_vec(), values: Plain::Texts(values.to_vec()) }
 }
 
-/// Returns the only column, `v`, row by row.
+/// Returns the values of the only column, `v`, row by row.
 fn values(schema: &str, columns: Vec<Values>) -> Vec<String> {
     let records = file(schema, columns).texts(&options("", "v"));
     records.into_iter().map(|(_, value)| value).collect()
@@ -27,7 +27,7 @@ const TAGS: &str = "OPTIONAL group v (LIST) { REPEATED group list { OPTIONAL BYT
 fn a_list_may_be_null_or_empty_and_so_may_its_elements() {
     let tags = texts(&[(0, 0), (1, 0), (2, 0), (3, 0), (2, 1), (3, 1)], &["a", "b\""]);
     assert_eq!(values(TAGS, vec![tags]), ["", "[]", "[null]", r#"["a",null,"b\""]"#]);
-    // Among others, null is null.
+    // Among other fields, null is null.
     let schema = format!("REQUIRED INT32 k; {TAGS}");
     let columns = vec![ints(&[(0, 0), (0, 0)], &[1, 2]), texts(&[(0, 0), (3, 0)], &["a"])];
     let file = file(&schema, columns);
@@ -56,7 +56,7 @@ fn maps_are_objects() {
     let keys = texts(&[(2, 0), (2, 1), (1, 0), (0, 0)], &["a", "\"b\""]);
     let counts = ints(&[(3, 0), (2, 1), (1, 0), (0, 0)], &[1]);
     assert_eq!(values(schema, vec![keys, counts]), [r#"{"a":1,"\"b\"":null}"#, "{}", ""]);
-    // Keys that are no text, and no values at all.
+    // The map has keys that are no text, and no values at all.
     let schema = "REQUIRED group v (MAP_KEY_VALUE) { REPEATED group map { REQUIRED INT32 key; } }";
     assert_eq!(values(schema, vec![ints(&[(1, 0), (1, 1)], &[7, -8])]), [r#"{"7":null,"-8":null}"#]);
 }
@@ -82,7 +82,7 @@ fn structs_are_objects_in_lists_and_where_they_are_asked_for() {
     assert_eq!(column("s"), whole);
     assert_eq!(column("s.t"), ["", "", "", r#"{"g":5}"#]);
     assert_eq!(column("s.f"), ["", "", "x", "y"]);
-    // Fields are the columns where nothing is asked for; a struct and its field may both be.
+    // Without options the fields are the columns; a struct and its field may both be requested.
     assert_eq!(column("")[3], r#"{"s.f":"y","s.t.g":5}"#);
     assert_eq!(column("s.t.g,s")[3], r#"{"s.t.g":5,"s":{"f":"y","t":{"g":5}}}"#);
 }
@@ -171,14 +171,14 @@ fn lists_that_are_too_long_are_refused_early() {
     let list = file("REPEATED INT32 v;", vec![ints(&levels, &many)]);
     let message = list.error(&options("", "v"));
     assert!(message.starts_with("t.parquet, row 1: the value has 655"), "{message}");
-    // Nothing but nulls: bytes in the file, and more entries than anybody has.
+    // Many nulls take only bytes in the file, and have more entries than any real file.
     let nulls: Vec<_> = (0..3 << 20).map(|at| (2, i16::from(at > 0))).collect();
     let nulls = file(TAGS, vec![texts(&nulls, &[])]);
     let message = nulls.error(&options("", "v"));
     assert!(message.ends_with("a few rows have too many elements in their lists"), "{message}");
 }
 
-/// The metadata says that rows have few elements, so that many are decoded at a time.
+/// The metadata says that rows have few elements, so many rows are decoded at a time.
 #[test]
 fn lists_are_read_where_the_longest_come_first() {
     let elements = |row: usize| if row < 1000 { 3000 } else { 1 };
@@ -207,7 +207,7 @@ fn repeated_groups_that_no_list_is_around_and_maps_of_lists() {
     let column = |number| ints(&[(1, 0), (0, 0)], &[number]);
     let columns = vec![column(1), column(2), column(3)];
     assert_eq!(values(schema, columns), [r#"[{"a":1,"b":2,"c":3}]"#, "[]"]);
-    // Maps in a repeated map, which no list is around.
+    // The maps are in a repeated map without a list around it.
     let schema = "REPEATED group v (MAP) { REPEATED group map {
         REQUIRED BYTE_ARRAY key (UTF8); REQUIRED BYTE_ARRAY value (UTF8); } }";
     let levels = [(2, 0), (2, 2), (1, 1), (0, 0)];

@@ -1,4 +1,4 @@
-//! Several files, folders and patterns as one table.
+//! Tests of several files, folders and patterns as one table.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use tempfile::TempDir;
 
 use crate::{Fixture, options, pairs, parquet, read, read_input, sqlite, texts};
 
-/// Options of a folder whose files have rows.
+/// Returns options of a folder whose files have rows.
 fn rows(key: &str, value: &str) -> IngestOptions {
     IngestOptions { folder: Some(FolderAs::Rows), ..options(key, value) }
 }
 
-/// Returns a folder of these files.
+/// Creates a folder of these files.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -45,7 +45,7 @@ fn a_folder_of_tables_is_asked_about() {
         let message = read(folder.path(), &asked).unwrap_err().to_string();
         assert!(message.contains(": a folder that has a.csv: 'as: rows' takes"), "{message}");
     }
-    // By name, whatever the order of the columns.
+    // The files are sorted by name, and the order of the columns does not matter.
     let expected = pairs(&[("1", "a"), ("2", "b"), ("3", "c")]);
     let found: Vec<_> = read(folder.path(), &rows("k", "")).unwrap().into_iter().map(texts).collect();
     assert_eq!(found, expected);
@@ -53,7 +53,7 @@ fn a_folder_of_tables_is_asked_about() {
     let found = read(folder.path(), &files).unwrap().into_iter().map(texts).collect::<Vec<_>>();
     assert_eq!(found[0], ("a.csv".into(), "v,k\na,1\n".into()));
     assert_eq!(found.len(), 3);
-    // A file is no folder of values.
+    // Folder options do not apply to a file.
     let message =
         Fixture::new("t.csv", "k\n1\n").error(&IngestOptions { folder: files.folder, ..options("", "") });
     assert_eq!(message, "t.csv: 'as: files' applies to folders only");
@@ -74,7 +74,7 @@ fn what_writers_leave_beside_files_is_no_table() {
     assert!(
         matches!(read(folder.path(), &rows("k", "")), Err(IngestError::UnknownFormat { path }) if path.ends_with("README"))
     );
-    // What SQLite keeps beside a database is a part of it.
+    // The files that SQLite keeps beside a database belong to the database.
     let databases = tempfile::tempdir().unwrap();
     let database = sqlite::database("CREATE TABLE t (k TEXT); INSERT INTO t VALUES ('2')");
     fs::copy(&database.path, databases.path().join("db.sqlite")).unwrap();
@@ -101,7 +101,7 @@ fn several_inputs_and_patterns_are_one_table() {
     assert_eq!(pairs_of(&all(&folder, &["b.csv", "a.csv"]), &options("k", "v")), pairs(&[b, a]));
     assert_eq!(pairs_of(&all(&folder, &["?.csv"]), &options("k", "v")), pairs(&[a, b]));
     assert_eq!(pairs_of(&all(&folder, &["*.csv"]), &options("k", "v")), pairs(&[d, a, b]));
-    // The name of a file is no pattern.
+    // The name of a file takes precedence over a pattern.
     assert_eq!(pairs_of(&all(&folder, &["[x].csv"]), &options("k", "v")), pairs(&[d]));
     let message = error(&folder, &all(&folder, &["*.parquet"]), &options("k", "v"));
     assert!(message.contains("*.parquet: cannot read: No such file"), "{message}");
@@ -130,7 +130,7 @@ fn columns_that_differ_are_told_before_anything_is_read() {
         let refused = open(&input, &options("k", "")).err().unwrap().to_string();
         assert!(refused.contains(said), "{refused}");
     }
-    // Columns that are named may be among others.
+    // Named columns may be among others.
     let named = pairs_of(&all(&folder, &["a.csv", "more.csv"]), &options("k", "v"));
     assert_eq!(named, pairs(&[("1", "a"), ("2", "b")]));
     let message = error(&folder, &all(&folder, &["a.csv", "t.jsonl"]), &options("k", ""));

@@ -1,4 +1,4 @@
-//! The spool: records on disk, duplicates settled.
+//! Tests of the spool: records on disk, with duplicates settled.
 
 use hush_ingest::{IngestError, OnDuplicate, Record, Spool, SpooledRecords, UnknownOnDuplicate};
 use tempfile::tempdir;

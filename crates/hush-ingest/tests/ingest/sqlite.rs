@@ -1,4 +1,4 @@
-//! SQLite.
+//! Tests of SQLite.
 
 use hush_ingest::{IngestError, IngestOptions, open};
 use rusqlite::Connection;
@@ -149,7 +149,7 @@ fn a_reader_can_be_dropped_in_the_middle() {
     let mut source = open(&file.path.as_os_str().into(), &query(endless, "", "")).unwrap();
     assert_eq!(source.by_ref().take(1000).count(), 1000);
     drop(source);
-    // One that never gives a row has to be interrupted.
+    // A query that never gives a row has to be interrupted.
     let silent = format!("{endless} WHERE i < 0");
     drop(open(&file.path.as_os_str().into(), &query(&silent, "", "")).unwrap());
 }

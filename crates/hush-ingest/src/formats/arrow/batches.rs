@@ -1,5 +1,5 @@
-//! Record batches of Arrow that this program has already, or gets from another within it: nothing is encoded, and no row is copied
-//! before it is a record.
+//! Record batches of Arrow that this process holds or receives from another component in it. Nothing is encoded, and no row is
+//! copied before it becomes a record.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use crate::IngestError;
 /// A stream of batches, which is read once.
 type BatchReader = Box<dyn RecordBatchReader + Send>;
 
-/// The batches of one stream. Clones are of the same, and one of them may read it.
+/// The batches of one stream. Clones share the stream, and only one of them can read it.
 #[derive(Clone)]
 pub struct Batches(Arc<SharedStream>);
 
@@ -24,7 +24,7 @@ struct SharedStream {
 }
 
 impl Batches {
-    /// Batches that go by `name` in messages and in the table's header.
+    /// Wraps a stream of batches. Messages and the table's header refer to it as `name`.
     pub fn new(name: &str, stream: BatchReader) -> Self {
         Self(Arc::new(SharedStream { name: name.into(), stream: Mutex::new(Some(stream)) }))
     }
@@ -33,7 +33,7 @@ impl Batches {
         &self.0.name
     }
 
-    /// Returns the stream, for who reads it.
+    /// Takes the stream for a reader. Fails if the stream was taken before.
     pub(crate) fn take(&self) -> Result<BatchReader, IngestError> {
         let taken = self.0.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| IngestError::Arrow {

@@ -1,4 +1,4 @@
-//! The messages of Arrow IPC: of a stream one after another, of a file where its footer says that they are.
+//! The messages of Arrow IPC: those of a stream one after another, those of a file where its footer says.
 
 use std::{
     fs::File,
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// The most bytes of what describes a batch or a file, and of a batch, compressed or not.
+/// The most bytes of the metadata of a batch or a file. Below it, the most bytes of a batch, compressed or not.
 const MAX_METADATA: u64 = 64 << 20;
 pub(crate) const MAX_BATCH: u64 = 2 << 30;
 const FILE_MARK_WORDS: usize = 2;
@@ -43,7 +43,7 @@ impl Messages {
         Self::File(FileBlocks { file, bytes, read: 0, blocks: Vec::new().into_iter() })
     }
 
-    /// Returns the schema, which is read first.
+    /// Reads the schema, which comes first.
     pub(crate) fn schema(&mut self) -> Result<SchemaRef, ArrowError> {
         match self {
             Self::Stream(stream) => stream.schema(),
@@ -69,11 +69,11 @@ impl Messages {
     }
 }
 
-/// A stream. A file is one too, between its mark and its footer, as most writers make it.
+/// The messages of a stream. Most writers put a stream between the mark and the footer of a file, so a file can be read as one.
 pub(crate) struct MessageStream {
     text: Text,
     is_file: bool,
-    /// A word that was read too much.
+    /// A word that was read ahead.
     ahead: Option<[u8; 4]>,
 }
 
@@ -95,7 +95,7 @@ impl MessageStream {
         Ok(try_fb_to_schema(schema.ok_or_else(|| refused("it does not begin with a schema"))?)?.into())
     }
 
-    /// Skips what a file has in front of its stream: the mark, and zeros up to where its writer aligns what follows.
+    /// Skips what a file has in front of its stream: the mark, and the zeros with which its writer aligns what follows.
     fn begin(&mut self) -> Result<(), ArrowError> {
         self.is_file = self.text.head()?.starts_with(ARROW_FILE_MARK);
         if self.is_file {
@@ -121,8 +121,8 @@ impl MessageStream {
         Ok(word)
     }
 
-    /// Returns the next message; `None` at the mark that ends the stream. A stream that just stops may be all that a writer got
-    /// done.
+    /// Reads the next message; `None` at the mark that ends the stream. A stream without that mark is an error, since its writer
+    /// may have stopped early.
     fn message(&mut self) -> Result<Option<MessageParts>, ArrowError> {
         // Writers before 2019 leave the mark out.
         let length = match self.word()? {
@@ -150,7 +150,7 @@ impl MessageStream {
         Ok(next)
     }
 
-    /// Reads on to the end of the input, where the footer of a file may be, and nothing else.
+    /// Reads to the end of the input. Only a file may have bytes there: its footer.
     fn end(&mut self) -> Result<(), ArrowError> {
         if !self.is_file && !self.text.fill_buf()?.is_empty() {
             return Err(damaged("there is more behind the end of the stream; give one stream"));
@@ -160,7 +160,7 @@ impl MessageStream {
     }
 }
 
-/// A file, as its footer has it.
+/// The messages of a file, by the blocks of its footer.
 pub(crate) struct FileBlocks {
     file: File,
     bytes: u64,
@@ -181,7 +181,7 @@ impl FileBlocks {
         let footer = root_as_footer(&footer).map_err(|error| damaged(&error.to_string()))?;
         let blocks: Vec<Block> =
             footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten().copied().collect();
-        // Each is read once, so no more comes of a file than is in it.
+        // Each block is read once, so the blocks together cannot be longer than the file.
         let lengths =
             blocks.iter().map(|block| Some(metadata_length(block)?.saturating_add(body_length(block)?)));
         let all: Option<u64> = lengths.sum();
@@ -223,7 +223,7 @@ fn body_length(block: &Block) -> Option<u64> {
     u64::try_from(block.bodyLength()).ok()
 }
 
-/// So many bytes; room for them is made as they come.
+/// Reads `length` bytes. Memory is allocated as the bytes arrive.
 fn bytes(input: &mut impl Read, length: u64) -> Result<Vec<u8>, ArrowError> {
     let mut bytes = Vec::new();
     input.take(length).read_to_end(&mut bytes)?;

@@ -1,6 +1,6 @@
 //! Arrow IPC: a stream of record batches, or a file of them (Feather).
 //!
-//! Messages are taken apart by this program and decoded by the crate: so that no length that the input states takes more memory
+//! This program takes the messages apart, and the crate decodes them. No length in the input can therefore allocate more memory
 //! than the input has bytes, or than a batch may have.
 
 pub(crate) mod batches;
@@ -36,14 +36,14 @@ use crate::{
     record::projection::Projection,
 };
 
-/// The base-two logarithm of the most bytes that come of one: of a block of Zstandard of four bytes come 128 KiB.
+/// The base-two logarithm of the greatest expansion by decompression: a block of Zstandard of four bytes expands to 128 KiB.
 const MOST_COMPRESSION_LOG: u32 = 15;
 
-/// Where batches come from.
+/// The source of the batches.
 enum BatchSource {
     /// An input, whose messages are decoded.
     Decoded { messages: Messages, schema: SchemaRef, dictionaries: HashMap<i64, ArrayRef> },
-    /// This program, which has them.
+    /// A stream of this process, which has the batches already.
     Own(Box<dyn RecordBatchReader + Send>),
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct ArrowReader {
     path: PathBuf,
     batches: BatchSource,
     projection: Projection,
-    /// The readers of the input's columns; columns that are not in use have one too.
+    /// The columns of the input, whether in use or not. The projection refers to them by their index here.
     columns: Vec<ArrowColumn>,
     /// The columns of the schema that are decoded.
     decoded: Vec<usize>,
-    /// Bytes at which a nested value is too long.
+    /// The number of bytes at which a nested value is too long.
     most: usize,
     batch: Option<RecordBatch>,
     /// Rows of the batch that are not read yet.
@@ -65,7 +65,7 @@ pub(crate) struct ArrowReader {
 }
 
 impl ArrowReader {
-    /// Reads `messages`; `path` is for those about them.
+    /// Reads `messages`. Errors name `path`.
     pub(crate) fn new(
         path: &Path,
         mut messages: Messages,
@@ -76,7 +76,7 @@ impl ArrowReader {
         Self::of(path, &schema, batches, options)
     }
 
-    /// Reads batches that this program has.
+    /// Reads the batches of a stream of this process.
     pub(crate) fn of_batches(
         path: &Path,
         stream: Box<dyn RecordBatchReader + Send>,
@@ -123,7 +123,7 @@ impl ArrowReader {
 }
 
 impl ArrowReader {
-    /// Takes the next batch; `false` at the end of the stream.
+    /// Reads the next batch; returns `false` at the end of the stream.
     fn next_batch(&mut self) -> Result<bool, IngestError> {
         let Self { path, batches, decoded, batch, rows, .. } = self;
         let (messages, schema, dictionaries) = match batches {
@@ -226,7 +226,7 @@ impl Reader for ArrowReader {
     }
 }
 
-/// Refuses buffers that are longer, once they are decompressed, than they can be or than a batch may be.
+/// Refuses a buffer that claims to decompress to more than is possible, or to more than a batch may have.
 fn check_lengths(batch: &BatchMessage<'_>, body: &[u8]) -> Result<(), ArrowError> {
     if batch.compression().is_none() {
         return Ok(());
@@ -235,7 +235,7 @@ fn check_lengths(batch: &BatchMessage<'_>, body: &[u8]) -> Result<(), ArrowError
     for buffer in batch.buffers().into_iter().flatten() {
         let bytes = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
         let bytes = bytes.and_then(|(start, length)| body.get(start..)?.get(..length)).unwrap_or_default();
-        // -1 is a buffer that is not compressed; what is not there, the decoder refuses.
+        // -1 marks a buffer that is not compressed. The decoder refuses a buffer that is missing.
         let stated = bytes.first_chunk().copied().map_or(-1, i64::from_le_bytes);
         let (stated, length) = (u64::try_from(stated).unwrap_or_default(), bytes.len() as u64);
         if stated > length << MOST_COMPRESSION_LOG {

@@ -1,4 +1,4 @@
-//! Types of Arrow as types of columns, and back.
+//! The conversion of Arrow types to types of columns, and back.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,11 +8,11 @@ use hush_protocol::{
     schema::{Column, ColumnType, MAX_DEPTH, NestedType},
 };
 
-/// The name under which the metadata of a field has its extension type.
+/// The key of the metadata of a field under which its extension type is stored.
 const EXTENSION: &str = "ARROW:extension:name";
 const UUID: &str = "arrow.uuid";
 
-/// Returns the type of a column of Arrow; any, if a table has no such type.
+/// Returns the type of a column of Arrow, or `any` if a table has no such type.
 pub fn column_type(field: &Field) -> ColumnType {
     of_field(field, MAX_DEPTH).unwrap_or(ColumnType::ANY)
 }
@@ -96,11 +96,11 @@ fn of_plain(own: &DataType) -> Option<PlainType> {
         }
         own => return Some(SAME.iter().find(|(arrow, _)| arrow == own)?.1.clone()),
     };
-    // A name that is read back: no zone, and no number of digits, that a descriptor may not have.
+    // The name is parsed again, since a descriptor does not allow every time zone or number of digits.
     own.to_string().parse().ok()
 }
 
-/// Returns a column as a field of Arrow; one of any type is text.
+/// Returns the Arrow field of a column. A column of type `any` becomes text.
 pub fn arrow_field(name: &str, own: &ColumnType) -> Field {
     let field = Field::new(name, data_type(own), true);
     if *own == ColumnType::Plain(PlainType::Uuid) {
@@ -146,7 +146,7 @@ fn plain(own: &PlainType) -> DataType {
         PlainType::Time(own) => T::Time64(unit(*own)),
         PlainType::Timestamp(own, zone) => T::Timestamp(unit(*own), zone.as_deref().map(Arc::from)),
         PlainType::Uuid => T::FixedSizeBinary(16),
-        // Any value is text.
+        // A value of type `any` is text.
         own => SAME.iter().find(|(_, plain)| plain == own).map_or(T::Utf8, |(arrow, _)| arrow.clone()),
     }
 }

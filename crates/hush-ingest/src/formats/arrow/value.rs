@@ -1,5 +1,5 @@
-//! The fields of an Arrow schema as columns, as they are of Parquet: flat ones, the fields of structs, and lists, maps and whole
-//! structs as one value each, nested JSON.
+//! The fields of an Arrow schema as columns, with the rules of Parquet. Flat fields and the fields of structs are columns. Lists,
+//! maps and whole structs are one value each, as nested JSON.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ use crate::{
 /// A column of the input.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrowColumn {
-    /// The names on the way to it, joined by dots.
+    /// The names on the path to the column, joined by dots.
     pub(crate) name: String,
     /// The number of the field in its schema, then those of the fields of structs below it.
     path: Vec<usize>,
@@ -37,14 +37,14 @@ pub(crate) struct ArrowColumn {
 }
 
 impl ArrowColumn {
-    /// Returns the columns of a schema. A struct that `asked` names comes whole, beside its fields.
+    /// Returns the columns of a schema. A struct that `asked` names is also a column as a whole, beside its fields.
     pub(crate) fn all(schema: &Schema, asked: impl Fn(&str) -> bool) -> Vec<Self> {
         let mut all = Vec::new();
         collect(schema.fields(), "", &[], &asked, &mut all);
         all
     }
 
-    /// Returns the number of the field of the schema that it is, or is in.
+    /// Returns the number of the field of the schema that is the column or contains it.
     pub(crate) fn top(&self) -> usize {
         self.path[0]
     }
@@ -54,14 +54,16 @@ impl ArrowColumn {
         &self.field
     }
 
+    /// Checks that the column has a form as a value.
+    ///
     /// # Errors
-    /// What it is, if that has no form as a value.
+    /// The kind of the column, if it has no such form.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         check(self.field.data_type())
     }
 
-    /// Returns the field of a row of the array at [`ArrowColumn::top`]. A nested one is cut off where it is longer than `most`
-    /// bytes, and is too long in any case.
+    /// Returns the field of a row of the array at [`ArrowColumn::top`]. A nested field longer than `most` bytes is cut off behind
+    /// that length, so it is still too long.
     pub(crate) fn cell<'a>(&self, top: &'a ArrayRef, row: usize, most: usize) -> Result<Cell<'a>, NoValue> {
         let mut array = top.as_ref();
         for &member in &self.path[1..] {
@@ -81,7 +83,7 @@ impl ArrowColumn {
 /// Returns the bytes of a field as a column of a key; `None` if it is null.
 ///
 /// # Errors
-/// If it is a time that is out of range.
+/// The field is a time out of range or text that is not UTF-8.
 pub fn key_field(field: &Field, array: &ArrayRef, row: usize) -> Result<Option<Vec<u8>>, &'static str> {
     let column = ArrowColumn { name: String::new(), path: vec![0], field: field.clone() };
     let cell = column.cell(array, row, MAX_KEY_SIZE).map_err(|reason| match reason {
@@ -138,8 +140,8 @@ fn check(own: &DataType) -> Result<(), &'static str> {
     }
 }
 
-/// Returns a field of an array that has this form. A nested one is cut off where it is longer than `most` bytes, and is too long in
-/// any case.
+/// Returns a field of an array of this form. A nested field longer than `most` bytes is cut off behind that length, so it is still
+/// too long.
 pub(crate) fn cell<'a>(
     array: &'a dyn Array,
     form: &Form,
@@ -149,7 +151,7 @@ pub(crate) fn cell<'a>(
     if array.is_null(row) {
         return Ok(Cell::Null);
     }
-    // The way of most values, without a detour.
+    // Most values take this path without a detour.
     if *form == Form::Text
         && let Some(texts) = array.as_binary_view_opt()
     {
@@ -164,7 +166,7 @@ pub(crate) fn cell<'a>(
     }
 }
 
-/// Returns a field that is not null, as the type of its array says.
+/// Returns a field that is not null, by the type of its array.
 fn stored<'a>(array: &'a dyn Array, form: &Form, row: usize, most: usize) -> Result<Cell<'a>, NoValue> {
     use DataType as T;
     Ok(match array.data_type() {
@@ -326,12 +328,12 @@ fn append_nested(
     Ok(())
 }
 
-/// Returns where the elements of a list are among those of all lists.
+/// Returns the range of the elements of a list among those of all lists.
 fn elements_of<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
     offsets[row].as_usize()..offsets[row + 1].as_usize()
 }
 
-/// Appends a map of the entries in `range`, which are keys and values, or keys.
+/// Appends a map of the entries in `range`. An entry is a key and a value, or only a key.
 fn append_map(
     entries: &StructArray,
     range: Range<usize>,

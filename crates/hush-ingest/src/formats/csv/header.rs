@@ -7,16 +7,16 @@ use crate::{
     formats::csv::{place, rows::CsvRows},
 };
 
-/// The fewest hexadecimal digits of a hash, those of MD5.
+/// The fewest hexadecimal digits of a hash: the length of MD5.
 const HASH_DIGITS: usize = 32;
-/// Characters of a field that an error shows.
+/// The number of characters of a field that an error shows.
 const SHOWN_CHARS: usize = 40;
 
 /// Reads the names of the columns from the row that was read last, the first.
 ///
 /// # Errors
-/// [`IngestError::BadUtf8`]. If the options do not say what the row is, [`IngestError::OtherSeparator`] and
-/// [`IngestError::HeaderLikeRecord`].
+/// [`IngestError::BadUtf8`]. [`IngestError::OtherSeparator`] and [`IngestError::HeaderLikeRecord`] if the options leave open what
+/// the row is.
 pub(crate) fn names(
     path: &Path,
     rows: &CsvRows,
@@ -32,7 +32,7 @@ pub(crate) fn names(
         return Err(IngestError::OtherSeparator { path: path.into(), found });
     }
     let mut asked = options.key.iter().chain(&options.value).peekable();
-    // Who names a column has seen the header.
+    // A caller who names a column has seen the header.
     let is_known = asked.peek().is_some() && asked.all(|name| names.contains(name));
     if options.csv.header.is_none()
         && !is_known
@@ -44,14 +44,14 @@ pub(crate) fn names(
     Ok(names)
 }
 
-/// Returns the colon between a hash and its count, as lists of hashes have it.
+/// Returns the colon between a hash and its count, the separator of lists of hashes.
 fn behind_hash(field: &str) -> Option<char> {
     let (hash, count) = field.split_once(':')?;
     let is_count = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
     (is_count && kind_of(hash).is_some()).then_some(':')
 }
 
-/// Says what a field is that is no name of a column.
+/// Returns the kind of a field that is no name of a column.
 fn kind_of(field: &str) -> Option<&'static str> {
     let is_number = field.parse::<f64>().is_ok() && field.contains(|c: char| c.is_ascii_digit());
     let digits = field.bytes().take_while(u8::is_ascii_hexdigit).count();

@@ -24,12 +24,12 @@ pub(crate) struct CsvReader {
     /// The number of fields of the first row.
     width: usize,
     row: u64,
-    /// Whether the row that was read last is a record that nobody has got: a first row that is no header.
+    /// Whether the last row read is a record not yet returned: a first row that is no header.
     is_waiting: bool,
 }
 
 impl CsvReader {
-    /// Reads from `text`; `path` is for messages.
+    /// Reads from `text`. Messages name `path`.
     pub(crate) fn new(path: &Path, mut text: Text, options: &IngestOptions) -> Result<Self, IngestError> {
         text.skip_mark(path)?;
         let separator = options.csv.separator.unwrap_or_else(|| separator_of(path));
@@ -114,7 +114,7 @@ fn separator_of(name: &Path) -> u8 {
     if is_tsv { b'\t' } else { b',' }
 }
 
-/// Returns the error of a fault in the row at `place`.
+/// Returns the error for a fault in the row at `place`.
 fn refused(place: Place, fault: CsvFault) -> IngestError {
     match fault {
         CsvFault::Io(source) => IngestError::Unreadable { path: place.path, source },

@@ -8,13 +8,13 @@ use memchr::{memchr_iter, memchr2, memchr3};
 
 use crate::{CsvDialect, LongField, MAX_ROW_SIZE, input::text::Text};
 
-/// Bytes of a field that an error shows.
+/// The number of bytes of a field that an error shows.
 const SHOWN_BYTES: usize = 24;
-/// Bytes of a field that are looked at one by one.
+/// The number of bytes of a field that are searched one by one.
 const NEAR_BYTES: usize = 8;
 const ESCAPE: u8 = b'\\';
 
-/// Reads rows, and counts lines.
+/// A reader of rows, which counts lines.
 pub(crate) struct CsvRows {
     pub(crate) text: Text,
     separator: u8,
@@ -33,15 +33,15 @@ pub(crate) struct CsvRows {
 struct CsvRow {
     /// The line of its first byte.
     line: u64,
-    /// All fields, one after another, without quotes and escapes.
+    /// All fields, one after another, without their quotes and escapes.
     bytes: Vec<u8>,
-    /// Where each field ends.
+    /// The end of each field in `bytes`.
     ends: Vec<usize>,
-    /// The line of the first byte of the field at hand.
+    /// The line of the first byte of the current field.
     field_line: u64,
 }
 
-/// Why there is no row.
+/// The reason why there is no row.
 #[derive(Debug)]
 pub(crate) enum CsvFault {
     /// The text cannot be read.
@@ -73,7 +73,7 @@ enum ScanState {
 }
 
 impl CsvRow {
-    /// Begins a row on a line.
+    /// Begins a row on `line`.
     fn start_at(&mut self, line: u64) {
         self.bytes.clear();
         self.ends.clear();
@@ -92,7 +92,7 @@ impl CsvRow {
 }
 
 impl CsvRows {
-    /// Reads from `text`, whose fields end with `separator`.
+    /// Reads from `text`. `separator` ends a field.
     pub(crate) fn new(text: Text, separator: u8, dialect: CsvDialect) -> Self {
         let CsvDialect { quote, backslash, .. } = dialect;
         Self {
@@ -122,7 +122,7 @@ impl CsvRows {
         self.row.field(index)
     }
 
-    /// Returns the longest field so far of those that span several lines.
+    /// Returns the longest field so far that spans several lines.
     pub(crate) fn longest(&self) -> Option<LongField> {
         self.longest.clone()
     }
@@ -155,10 +155,11 @@ impl CsvRows {
         }
     }
 
-    /// Reads the next row; `false` at the end of the text.
+    /// Reads the next row; returns `false` at the end of the text.
     ///
     /// # Errors
-    /// [`CsvFault`]. Behind [`CsvFault::BehindQuote`] the next row begins on the next line; behind others there are no more rows.
+    /// [`CsvFault`]. After [`CsvFault::BehindQuote`] the next row begins on the next line; after any other fault there are no more
+    /// rows.
     pub(crate) fn read(&mut self) -> Result<bool, CsvFault> {
         if std::mem::take(&mut self.is_in_fault) {
             self.skip_line()?;
@@ -238,7 +239,7 @@ impl CsvRows {
     }
 }
 
-/// Ends the row that the text ends in.
+/// Ends the last row, at the end of the text.
 fn end_text(
     state: ScanState,
     row: &mut CsvRow,
@@ -254,21 +255,22 @@ fn end_text(
     }
 }
 
-/// Takes the bytes before a separator or line end, and returns how many there are.
+/// Appends the bytes before a separator or line end to the row, and returns their number.
 fn take_plain(row: &mut CsvRow, rest: &[u8], separator: u8) -> usize {
     let run = plain_run(rest, separator);
     row.bytes.extend_from_slice(&rest[..run]);
     run
 }
 
-/// Takes the byte behind a backslash, and returns whether it was taken: a backslash before anything else stands for itself.
+/// Appends the byte behind a backslash if it is escaped, and returns how many bytes it took. A backslash before any other byte
+/// stands for itself.
 fn escaped(row: &mut CsvRow, byte: u8, quote: Option<u8>) -> usize {
     let is_escaped = byte == ESCAPE || quote == Some(byte);
     row.bytes.push(if is_escaped { byte } else { ESCAPE });
     usize::from(is_escaped)
 }
 
-/// Returns the bytes of `rest` before a quote or, if that escapes, a backslash.
+/// Returns the bytes of `rest` before a quote or, in this dialect, an escaping backslash.
 fn quoted_run(rest: &[u8], quote: Option<u8>, backslash: bool) -> &[u8] {
     let end = match (quote, backslash) {
         (Some(quote), true) => memchr2(quote, ESCAPE, rest),
@@ -278,7 +280,7 @@ fn quoted_run(rest: &[u8], quote: Option<u8>, backslash: bool) -> &[u8] {
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// Returns the bytes of `rest` before a separator or line end. Most fields are too short for a vector search to pay.
+/// Returns the number of bytes of `rest` before a separator or line end. Most fields are too short for a vector search to pay.
 fn plain_run(rest: &[u8], separator: u8) -> usize {
     let is_end = |byte: &u8| matches!(*byte, b'\n' | b'\r') || *byte == separator;
     let near = &rest[..rest.len().min(NEAR_BYTES)];
@@ -287,7 +289,7 @@ fn plain_run(rest: &[u8], separator: u8) -> usize {
     found.or_else(far).unwrap_or(rest.len())
 }
 
-/// Ends the field at hand, whose last byte is on `line`.
+/// Ends the current field, whose last byte is on `line`.
 fn end_field(row: &mut CsvRow, line: u64, longest: &mut Option<LongField>) {
     if row.field_line < line {
         let bytes = (row.bytes.len() - row.start()) as u64;
@@ -300,7 +302,7 @@ fn end_field(row: &mut CsvRow, line: u64, longest: &mut Option<LongField>) {
     row.field_line = line;
 }
 
-/// Returns the fault of text behind a closing quote on `last_line`. `rest` is the text.
+/// Returns the fault of text behind a closing quote on `last_line`, where `rest` is that text. Ends the row with two more fields.
 fn behind_quote(row: &mut CsvRow, last_line: u64, rest: &[u8]) -> CsvFault {
     let field = &row.bytes[row.start()..];
     let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
@@ -311,7 +313,7 @@ fn behind_quote(row: &mut CsvRow, last_line: u64, rest: &[u8]) -> CsvFault {
     let shown = String::from_utf8_lossy(&text).replace(char::is_control, "\u{fffd}");
     let fault =
         CsvFault::BehindQuote { line: row.field_line, last_line, shown, is_escape: field.ends_with(b"\\") };
-    // What the quote has swallowed is a field of the bad row, and what is behind it another.
+    // The bytes that the quote swallowed become a field of the bad row, and the text behind it another.
     row.ends.push(row.bytes.len());
     row.bytes.extend_from_slice(line);
     row.ends.push(row.bytes.len());

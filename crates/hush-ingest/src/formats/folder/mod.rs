@@ -1,4 +1,4 @@
-//! A folder of files: the key is the name relative to the folder, the value the content.
+//! A folder of files: each key is a name relative to the folder, each value the content of the file.
 
 pub(crate) mod walk;
 
@@ -20,7 +20,7 @@ use crate::{
     record::projection::{Projection, check_key_size, check_value_size},
 };
 
-/// Reads the files of a folder and its subfolders, each folder in the order of its names' bytes.
+/// A reader of the files of a folder and its subfolders. Each folder is read in the byte order of its names.
 pub(crate) struct FolderReader {
     root: PathBuf,
     walk: Walk,
@@ -67,14 +67,15 @@ impl FolderReader {
         let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         check_value_size(size, self.max_value_size, place)?;
         let (mut content, mut value) = (Vec::with_capacity(size), Vec::new());
-        // The file may have grown since.
+        // The file may have grown since its metadata was read.
         file.take(self.max_value_size as u64 + 1).read_to_end(&mut content).map_err(unreadable)?;
         check_value_size(content.len(), self.max_value_size, place)?;
         append_single(Some(&content), &mut value);
         Ok(Record { key: Some(key), value })
     }
 
-    /// Opens a file. It may have become a link or a pipe since it was found.
+    /// Opens a file. Without `follow_links` links are refused, and a pipe does not block: the file may have been replaced since it
+    /// was found.
     fn open_file(&self, path: &Path) -> io::Result<File> {
         let links = if self.follow_links { 0 } else { libc::O_NOFOLLOW };
         OpenOptions::new().read(true).custom_flags(links | libc::O_NONBLOCK).open(path)
@@ -104,7 +105,7 @@ impl Reader for FolderReader {
     }
 
     fn columns(&self) -> Option<Schema> {
-        // A name may be anything.
+        // A name may be any bytes.
         let column = |name: &str, own: PlainType| vec![Column(name.into(), own.into())];
         let content = PlainType::Binary(Layout::Short);
         Some(Schema {

@@ -1,4 +1,4 @@
-//! The files below a folder: which are taken, and how many are not.
+//! The walk over the files below a folder, which counts the files that it skips.
 
 use std::{
     fmt,
@@ -13,7 +13,8 @@ use hush_protocol::wording::Wording;
 
 use crate::{FolderAs, IngestError, IngestOptions};
 
-/// The files of a folder that are not among its records. The text is a line for whoever builds the table.
+/// The counts of what is in a folder of files but not among its records. The text form is a line for the person who builds the
+/// table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Files whose name starts with a dot.
@@ -65,11 +66,12 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// The files below a folder, each folder in the order of its names' bytes. Holds the names of one folder per level.
+/// An iterator over the files below a folder, each folder in the byte order of its names. Only the names of one folder per level
+/// are held in memory.
 pub(crate) struct Walk {
     hidden: bool,
     follow_links: bool,
-    /// Whether the files have rows: those that writers of such folders leave beside them, such as `_SUCCESS`, count as hidden.
+    /// Whether the files have rows. Files that writers of such folders leave beside them, such as `_SUCCESS`, then count as hidden.
     is_of_rows: bool,
     levels: Vec<OpenFolder>,
     skipped: Skipped,
@@ -92,12 +94,12 @@ impl Walk {
         Ok(Self { hidden, follow_links, is_of_rows, levels, skipped: Skipped::default() })
     }
 
-    /// Returns the files that were skipped so far.
+    /// Returns the counts of what was skipped so far.
     pub(crate) fn skipped(&self) -> Skipped {
         self.skipped
     }
 
-    /// Returns whether the file at `path` is a record. A folder is gone into, what is not to be taken counted.
+    /// Returns whether the file at `path` is a record. Enters a folder, and counts what is skipped.
     fn is_taken(&mut self, path: &Path) -> Result<bool, IngestError> {
         let unreadable = |source| IngestError::Unreadable { path: path.into(), source };
         let mut metadata = path.symlink_metadata().map_err(unreadable)?;
@@ -152,7 +154,7 @@ fn starts_with(path: &Path, prefix: &[u8]) -> bool {
     path.file_name().is_some_and(|name| name.as_bytes().starts_with(prefix))
 }
 
-/// Returns what tells files of a machine apart, whatever their names are.
+/// Returns the device and the inode of a file, which identify it on this machine under any name.
 pub(crate) fn id(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }

@@ -1,4 +1,4 @@
-//! JSONL: one JSON object per line, in UTF-8; empty lines are skipped. And JSON: an array of objects.
+//! JSONL, one JSON object per line, in UTF-8; and JSON, an array of objects. Empty lines are skipped.
 //!
 //! Without `--value`, the fields of the first object are the columns. A value field that an object lacks is null.
 
@@ -36,20 +36,20 @@ pub(crate) struct JsonlReader {
     row: u64,
 }
 
-/// The columns, and where each is found.
+/// The columns, and the index of each by its name.
 struct Columns {
     projection: Projection,
     by_name: HashMap<String, usize>,
     /// Whether a field that is no column is refused.
     closed: bool,
-    /// The columns that an object had so far.
+    /// Whether an object so far has had each column.
     seen: Vec<bool>,
     /// The fields of the first object.
     available: Vec<String>,
 }
 
 impl JsonlReader {
-    /// Reads from `text`; `path` is for messages.
+    /// Reads from `text`. Messages name `path`.
     pub(crate) fn new(path: &Path, text: Text, options: &IngestOptions) -> Self {
         let (objects, options) = (JsonObjects::new(text), options.clone());
         Self { path: path.into(), objects, options, columns: None, row: 0 }
@@ -59,7 +59,7 @@ impl JsonlReader {
         Place { path: self.path.clone(), row: self.row, line: Some(self.objects.line()) }
     }
 
-    /// Reads the next object; `false` at the end of the input.
+    /// Reads the next object; returns `false` at the end of the input.
     fn next_object(&mut self) -> Result<bool, IngestError> {
         if self.objects.is_new() {
             self.objects.text().skip_mark(&self.path)?;
@@ -79,11 +79,11 @@ impl JsonlReader {
         let text = std::str::from_utf8(objects.object())
             .map_err(|_| IngestError::BadUtf8 { place: place(), column: None })?;
         let invalid = |error: serde_json::Error| {
-            // The parser counts from the byte before the error at the end of a text.
+            // At the end of a text the parser counts from the byte before the error.
             let (line, byte) = objects.place_of(error.line(), error.column().clamp(1, text.len().max(1)));
             let message = error.to_string();
             let message = match message.split(" at line ").next().unwrap_or_default() {
-                // Most JSON is written for people, over several lines.
+                // An object over several lines is a common mistake, since most JSON is written for people.
                 _ if error.is_eof() && objects.is_lines() => {
                     "the line ends within the object (one object is one line, or all are in one array)"
                 }
@@ -120,11 +120,11 @@ impl JsonlReader {
         })
     }
 
-    /// At the end of the input: a column that no object had was misspelt.
+    /// Checks, at the end of the input, that each column was in some object: a column that was in none is misspelt.
     fn check_all_seen(&self) -> Result<(), IngestError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         match columns.projection.columns().find(|column| !columns.seen[column.index]) {
-            // What a later input has of the columns is for the first to say.
+            // Only the first input decides which columns there are.
             Some(column) if self.options.first.is_none() => Err(IngestError::MissingColumn {
                 path: self.path.clone(),
                 column: column.name.clone(),
@@ -162,10 +162,10 @@ impl Reader for JsonlReader {
 }
 
 impl Columns {
-    /// Returns the columns in use, given the fields of the first object.
+    /// Chooses the columns in use, given the fields of the first object.
     fn of_first(path: &Path, available: Vec<String>, options: &IngestOptions) -> Result<Self, IngestError> {
         let mut names = available.clone();
-        // A key must be in every object; a value may be missing here.
+        // A key must be in every object; a value may be missing in the first.
         let of_first = options.first.iter().flat_map(FirstColumns::values);
         let values = options.value.iter().map(String::as_str).chain(of_first);
         let missing: HashSet<&str> = values.filter(|name| !available.iter().any(|own| own == name)).collect();
@@ -209,7 +209,7 @@ impl Columns {
     }
 }
 
-/// Returns the names of the fields of an object, each once. A name that comes twice matters only where its field is used.
+/// Returns the names of the fields of an object, each once. A repeated name matters only where its field is used.
 fn parse_names(text: &str) -> Result<Vec<String>, serde_json::Error> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();
@@ -231,7 +231,7 @@ fn parse_object<'a>(
     parser.end()
 }
 
-/// Returns a field as a cell. Numbers stay as they are written.
+/// Converts a field to a cell. Numbers keep their text.
 pub(crate) fn field_cell(json: &str) -> Result<Cell<'_>, serde_json::Error> {
     Ok(match json.as_bytes().first() {
         Some(b'n') => Cell::Null,
@@ -248,7 +248,7 @@ pub(crate) fn field_cell(json: &str) -> Result<Cell<'_>, serde_json::Error> {
     })
 }
 
-/// Hands the fields of an object to a function, the values as their JSON text.
+/// A visitor that passes the fields of an object to a function, each value as its JSON text.
 struct ObjectVisitor<F>(F);
 
 impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for ObjectVisitor<F> {
@@ -267,7 +267,7 @@ impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for ObjectVisitor<F> {
     }
 }
 
-/// Reads the name of a field into a buffer, which spares an allocation a field.
+/// A seed that reads the name of a field into a buffer, which spares an allocation per field.
 struct NameSeed<'n>(&'n mut String);
 
 impl<'de> DeserializeSeed<'de> for NameSeed<'_> {

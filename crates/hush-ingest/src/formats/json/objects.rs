@@ -1,10 +1,10 @@
-//! The objects of a JSON text, each as text: one a line, or the elements of an array. An object is held in memory, and no more.
+//! The objects of a JSON text, each as text: one a line, or the elements of an array. Only one object is held in memory.
 
 use std::io::{self, BufRead, Read};
 
 use crate::{MAX_ROW_SIZE, input::text::Text};
 
-/// Splits a text into its objects. What is an object is for a parser to say.
+/// A splitter of a text into its objects. The parser decides whether a piece is an object.
 pub(crate) struct JsonObjects {
     text: Text,
     form: TextForm,
@@ -34,14 +34,14 @@ enum TextForm {
     ArrayEnd,
 }
 
-/// Why there is no object.
+/// The reason why there is no object.
 #[derive(Debug)]
 pub(crate) enum JsonFault {
     /// The text cannot be read.
     Io(io::Error),
     /// The object is longer than [`MAX_ROW_SIZE`].
     TooLong,
-    /// The array is not one: what is wrong with it, and what to do.
+    /// The array is malformed: the problem, and what to do.
     Array(&'static str),
 }
 
@@ -87,16 +87,16 @@ impl JsonObjects {
         self.start.line
     }
 
-    /// Returns the line and the byte, both from 1, of a place that is given by its line and byte in the object.
+    /// Converts a line and a byte of the object, both from 1, to those of the text.
     pub(crate) fn place_of(&self, line: usize, byte: usize) -> (u64, usize) {
         let before = if line <= 1 { self.start.column } else { 0 };
         (self.start.line + line.saturating_sub(1) as u64, before + byte)
     }
 
-    /// Reads the next object; `false` at the end of the text.
+    /// Reads the next object; returns `false` at the end of the text.
     ///
     /// # Errors
-    /// [`JsonFault`]. There are no more objects then.
+    /// [`JsonFault`]. There are no more objects after it.
     pub(crate) fn read(&mut self) -> Result<bool, JsonFault> {
         self.object.clear();
         if self.form == TextForm::Unknown {
@@ -163,7 +163,7 @@ impl JsonObjects {
                 return Err(JsonFault::Array("ends too soon; fetch the rest of the file"));
             }
             let end = buffer.iter().position(|&byte| scan.is_end(byte));
-            // A closing bracket of the element belongs to it, and what is behind a scalar does not.
+            // A closing bracket is part of the element; the byte behind a scalar is not.
             let taken = end.map_or(buffer.len(), |at| at + usize::from(scan.is_closed));
             self.object.extend_from_slice(&buffer[..taken]);
             self.skip(taken);
@@ -176,7 +176,7 @@ impl JsonObjects {
         }
     }
 
-    /// Skips white space. Returns the byte behind it; `None` at the end of the text.
+    /// Skips white space. Returns the byte behind it, which stays unread; `None` at the end of the text.
     fn skip_space(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.text.fill_buf()?;
@@ -192,7 +192,7 @@ impl JsonObjects {
         }
     }
 
-    /// Skips bytes of the buffer, and counts their lines.
+    /// Skips `count` bytes of the buffer, and counts their lines.
     fn skip(&mut self, count: usize) {
         let skipped = self.text.fill_buf().unwrap_or_default().get(..count).unwrap_or_default();
         let lines = memchr::memchr_iter(b'\n', skipped).count() as u64;
@@ -204,7 +204,7 @@ impl JsonObjects {
     }
 }
 
-/// Where an element of an array ends.
+/// A scan for the end of an element of an array.
 #[derive(Default)]
 struct ElementScan {
     depth: usize,
@@ -215,7 +215,7 @@ struct ElementScan {
 }
 
 impl ElementScan {
-    /// Takes the next byte. Returns whether the element ends at it.
+    /// Scans the next byte. Returns whether the element ends at it.
     fn is_end(&mut self, byte: u8) -> bool {
         if self.is_string {
             self.is_string = self.is_escaped || byte != b'"';

@@ -9,17 +9,17 @@ use crate::record::{
     cell::Cell,
 };
 
-/// The most bytes of a decimal number that become digits; longer ones stay binary.
+/// The most bytes of a decimal number that is converted to digits; a longer one stays binary.
 const MAX_DECIMAL_BYTES: usize = 512;
 
-/// Why a value has no form.
+/// The reason why a value has no form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
     OutOfRange,
     BadUtf8,
 }
 
-/// The meaning of an array.
+/// The meaning of the values of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A value of the array's Arrow type.
@@ -34,9 +34,9 @@ pub(crate) enum Form {
     Float16,
     /// A struct that means what its first field means.
     Inner(Box<Form>),
-    /// A struct of such fields.
+    /// A struct with fields of these forms.
     Object(Vec<Form>),
-    /// A list of such elements.
+    /// A list of elements of this form.
     Array(Box<Form>),
     /// A list of structs, each of a key and a value, or of a key.
     Map(Vec<Form>),
@@ -52,10 +52,10 @@ impl Form {
         }
     }
 
-    /// Returns what a stored value means.
+    /// Converts a stored value to what it means.
     ///
     /// # Errors
-    /// If it is text and not UTF-8.
+    /// The value is text that is not UTF-8.
     pub(crate) fn apply<'a>(&self, stored: Cell<'a>) -> Result<Cell<'a>, NoValue> {
         Ok(match (self, stored) {
             (Self::Text, Cell::Binary(Cow::Borrowed(bytes))) => {
@@ -187,7 +187,7 @@ mod tests {
     fn int96_is_a_time_of_a_julian_day() {
         let of = |nanos: i64, day: u32| int96_text(&[&nanos.to_le_bytes()[..], &day.to_le_bytes()].concat());
         assert_eq!(of(1_000_000_000, 2_440_588 + 19_782).unwrap(), "2024-02-29T00:00:01");
-        // Years that nanoseconds after 1970 do not reach.
+        // These years are out of range for nanoseconds since 1970.
         assert_eq!(of(0, 1_721_426).unwrap(), "0001-01-01T00:00:00");
         assert_eq!(of(1, 5_373_484).unwrap(), "9999-12-31T00:00:00.000000001");
         assert_eq!(int96_text(&[0; 11]), None);

@@ -1,7 +1,7 @@
 //! Parquet, read with the Arrow reader of its crate: each column in use alone, row group after row group.
 //!
-//! The reader gets its pages from [`Pages`], which refuses what would take more memory than there is. Where damage makes the crate
-//! panic, [`guarded`] makes that an error: the crate indexes with some of the numbers of a file without a check.
+//! The reader gets its pages from [`Pages`], which refuses pages that would take more memory than the machine has. The crate uses
+//! some numbers of a file as indices without a check, so damage can make it panic: [`guarded`] makes that an error.
 
 pub(crate) mod form;
 pub(crate) mod pages;
@@ -46,38 +46,38 @@ use crate::{
 
 /// The most rows that are decoded at a time.
 const BATCH_ROWS: usize = 1024;
-/// The number of rows of lists that are decoded at a time where more of them have too many elements.
+/// The number of rows of lists that are decoded at a time if a batch of more rows has too many elements.
 const FEW_ROWS: usize = 4;
-/// Entries of lists that are decoded at a time, by what the metadata says of their number.
+/// The number of list entries that are decoded at a time, estimated from the metadata.
 const BATCH_ENTRIES: usize = 1 << 15;
-/// Bytes that are decoded at a time, by what the metadata says of the length of rows.
+/// The number of bytes that are decoded at a time, estimated from the metadata.
 const BATCH_BYTES: usize = 16 << 20;
-/// The most entries of a batch that the pages of a leaf with lists may have: a value of so many elements would be too long.
+/// The most entries that the pages of a leaf with lists may have in a batch. A value with more elements would be too long.
 const MAX_ENTRIES: usize = 1 << 21;
-/// The most bytes of the values of fixed length in such a batch.
+/// The most bytes of the values of fixed length in a batch of a leaf with lists.
 const MAX_ENTRY_BYTES: usize = 64 << 20;
 
-/// The place of a column that is not in use.
+/// The index of a column that is not in use.
 const UNUSED: usize = usize::MAX;
 
 /// Reads the rows of a Parquet file.
 pub(crate) struct ParquetReader {
     path: PathBuf,
     file: Arc<File>,
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     bytes: u64,
     metadata: ParquetMetaData,
     projection: Projection,
-    /// Bytes at which a nested value is too long.
+    /// The number of bytes at which a nested value is too long.
     most: usize,
     /// The columns in use.
     columns: Vec<OpenColumn>,
-    /// For each column of the file, its place among those in use; [`UNUSED`] for the others.
+    /// For each column of the file, its index in `columns`; [`UNUSED`] for the others.
     places: Vec<usize>,
     next_group: usize,
     /// The number of rows of the current row group.
     group_rows: u64,
-    /// The number of rows of the current row group that are read.
+    /// The number of rows of the current row group that have been read.
     read_rows: u64,
     row: u64,
 }
@@ -97,18 +97,18 @@ struct ColumnValues {
     allowances: Vec<(Allowance, usize)>,
     /// Whether rows have lists.
     is_nested: bool,
-    /// Rows that are decoded at a time.
+    /// The number of rows that are decoded at a time.
     rows: usize,
     /// The values that were decoded last.
     batch: Option<ArrayRef>,
-    /// The number of these.
+    /// The number of values in `batch`.
     len: usize,
-    /// The value at hand.
+    /// The index of the current value in `batch`.
     at: usize,
 }
 
 impl ParquetReader {
-    /// Reads from `file`, of so many bytes; `path` is for messages.
+    /// Reads from `file`, which has `bytes` bytes. Errors name `path`.
     pub(crate) fn new(
         path: &Path,
         (file, bytes): (File, u64),
@@ -154,7 +154,7 @@ impl ParquetReader {
         })
     }
 
-    /// Goes to the next row; `false` at the end of the file.
+    /// Advances to the next row; returns `false` at the end of the file.
     fn next_row(&mut self) -> Result<bool, IngestError> {
         while self.read_rows == self.group_rows {
             if self.next_group == self.metadata.num_row_groups() {
@@ -189,7 +189,7 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// Opens a column in the current row group. At most so many rows are decoded at a time.
+    /// Opens a column in the current row group. At most `most_rows` rows are decoded at a time.
     fn open_column(&mut self, at: usize, most_rows: usize) -> Result<(), ParquetError> {
         let column = &mut self.columns[at];
         let group = self.metadata.row_group(self.next_group - 1);
@@ -212,8 +212,8 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// Reads a column of the row group again, a few rows at a time, up to the row at hand. A batch of many rows may have more
-    /// elements than is usual in their row group.
+    /// Reads a column of the row group again, [`FEW_ROWS`] rows at a time, up to the current row. A batch of many rows may have
+    /// more elements than is usual in their row group.
     fn restart(&mut self, at: usize) -> Result<(), String> {
         guarded(|| self.open_column(at, FEW_ROWS))?;
         let values = self.columns[at].values.as_mut().expect("the column is open");
@@ -222,14 +222,14 @@ impl ParquetReader {
 }
 
 impl ColumnValues {
-    /// Goes to the next value.
+    /// Advances to the next value.
     #[inline]
     fn step(&mut self) -> Result<(), String> {
         self.at += 1;
         if self.at < self.len { Ok(()) } else { self.next_batch() }
     }
 
-    /// Decodes the next values, and goes to the first of them.
+    /// Decodes the next values, and advances to the first of them.
     fn next_batch(&mut self) -> Result<(), String> {
         for (allowance, entries) in &self.allowances {
             allowance.set(*entries);
@@ -327,13 +327,13 @@ impl Iterator for LeafPages {
 
 impl PageIterator for LeafPages {}
 
-/// Returns an allowance for a leaf, and the number of entries of a batch.
+/// Returns a fresh allowance for a leaf, and the number of entries that it has for a batch.
 fn allowance(leaf: &ColumnChunkMetaData) -> (Allowance, usize) {
     let entries = MAX_ENTRY_BYTES / fixed_length(leaf.column_descr()).max(1);
     (Allowance::default(), entries.min(MAX_ENTRIES))
 }
 
-/// Returns the bytes of a value, where all values have the same number of bytes.
+/// Returns the length of a value in bytes if all values of the leaf have that length, else 0.
 fn fixed_length(leaf: &ColumnDescriptor) -> usize {
     match leaf.physical_type() {
         Physical::FIXED_LEN_BYTE_ARRAY => usize::try_from(leaf.type_length()).unwrap_or(0),

@@ -1,7 +1,7 @@
-//! The pages of a Parquet file, looked over before their reader allocates what they say.
+//! The pages of a Parquet file, checked before their reader allocates the lengths that they state.
 //!
-//! The reader takes a page's word for its length, and for the number of its values. A file of some hundred bytes could so have it
-//! ask for more memory than there is, which ends the program.
+//! The reader trusts the length that a page states, and the number of its values. A file of some hundred bytes could make the
+//! reader allocate more memory than the machine has, which would end the process.
 
 use std::{
     fs::File,
@@ -32,13 +32,13 @@ use crate::formats::parquet::{
     thrift::{Malformed, Number, check_metadata, numbers},
 };
 
-/// Bytes behind the metadata: its length and the magic bytes.
+/// The number of bytes behind the metadata: its length and the magic bytes.
 const TAIL_BYTES: usize = 8;
-/// The longest header of a page, which may have the least and the greatest value in it.
+/// The greatest length in bytes of a page header, which may contain the least and the greatest value of the page.
 const MAX_PAGE_HEADER: u64 = 16 << 20;
-/// Bytes of a value of INT96.
+/// The length of an INT96 value in bytes.
 const INT96_BYTES: usize = 12;
-/// The most byte arrays in a page of which lengths are encoded as differences; writers make pages of about a mebibyte.
+/// The most byte arrays in a page whose lengths are encoded as differences. Writers make pages of about a mebibyte.
 const MAX_DIFFERENCES: usize = 1 << 24;
 
 /// Reads the metadata at the end of a file of `length` bytes.
@@ -55,7 +55,7 @@ pub(crate) fn read_metadata(file: &File, length: u64) -> Result<ParquetMetaData>
     let mut metadata = vec![0; tail.metadata_length()];
     file.read_exact_at(&mut metadata, start)?;
     check_metadata(&metadata).map_err(refused)?;
-    // Whatever the reader takes for another schema, it passes over.
+    // The reader skips every part of the metadata that it would take for another schema.
     let schema = ParquetMetaDataReader::decode_schema(&metadata)?;
     let options = ParquetMetaDataOptions::new().with_schema(schema);
     ParquetMetaDataReader::decode_metadata_with_options(&metadata, Some(&options))
@@ -68,13 +68,13 @@ fn refused(reason: Malformed) -> ParquetError {
     }
 }
 
-/// How many more entries the pages of a column may have, where a row may have many: the levels of a page take no bytes to speak of,
-/// and the reader goes on until it has whole rows. Shared by the pages and who reads them.
+/// The number of entries that the pages of a column may still have, where a row may have many. The levels of a page take almost no
+/// bytes, and the reader continues until it has whole rows. The pages and their reader share the number.
 #[derive(Clone, Default)]
 pub(crate) struct Allowance(Arc<AtomicUsize>);
 
 impl Allowance {
-    /// So many from now on.
+    /// Sets how many entries may still be read.
     pub(crate) fn set(&self, entries: usize) {
         self.0.store(entries, Ordering::Relaxed);
     }
@@ -95,14 +95,14 @@ pub(crate) struct Pages {
     max_level: i16,
     /// The highest repetition level.
     max_repetition: i16,
-    /// Where a row may have many entries.
+    /// The allowance of entries, for a column whose rows may have many.
     allowance: Option<Allowance>,
-    /// The next page, if somebody had to know it; `Some(None)` at the end.
+    /// The next page, if it was read ahead; `Some(None)` at the end.
     next: Option<Option<Page>>,
 }
 
 impl Pages {
-    /// Creates the pages of `column`, one of a row group of `rows` rows, in a file of `length` bytes.
+    /// Opens the pages of `column`, in a row group of `rows` rows of a file of `length` bytes.
     pub(crate) fn new(
         file: &Arc<File>,
         length: u64,
@@ -138,7 +138,7 @@ impl Pages {
         };
         let mut rest = page.buffer().get(start..).unwrap_or_default();
         for run in 1..=runs {
-            // The reader knows what to say of a head that ends early.
+            // The reader has its own error for a head that ends early.
             let Some(Differences { count, length }) = differences(rest) else { return Ok(()) };
             if count > most {
                 let text = format!("a page has {count} lengths of values, at most {most} are possible");
@@ -172,8 +172,8 @@ impl Pages {
     }
 }
 
-/// Cuts off what is behind the last value of INT96, where the values of a page begin at `start`. Fastparquet leaves eight bytes
-/// there, and the reader takes such values for others of fixed length, behind which it refuses them.
+/// Cuts off the bytes behind the last INT96 value of a page whose values begin at `start`. Fastparquet leaves eight bytes there.
+/// The reader treats INT96 as any type of fixed length, and refuses bytes behind its last value.
 fn trim(page: &mut Page, start: usize) {
     let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) = page;
     buf.truncate(buf.len() - buf.len().saturating_sub(start) % INT96_BYTES);
@@ -223,7 +223,7 @@ impl PageReader for Pages {
         Ok(page)
     }
 
-    /// Returns whether a row ends with the page that was read last: always before a page of the second version.
+    /// Returns whether a row ends with the last page read: always before a page of the second version.
     fn at_record_boundary(&mut self) -> Result<bool> {
         let next = self.get_next_page()?;
         let is_boundary = next.as_ref().is_none_or(|page| matches!(page, Page::DataPageV2 { .. }));
@@ -240,20 +240,21 @@ impl PageReader for Pages {
     }
 }
 
-/// Returns a header that is read before its page is asked for would be checked twice, once at the wrong place.
+/// Returns the error of the methods that skip or peek. A header read before its page is requested would be checked twice, once at a
+/// wrong offset.
 fn never() -> ParquetError {
     ParquetError::NYI("pages are read one after the other".into())
 }
 
-/// Differences (DELTA_BINARY_PACKED) at the start of a page's values.
+/// The differences (DELTA_BINARY_PACKED) at the start of the values of a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Differences {
     count: usize,
-    /// Bytes that they take; `None` if they end early, or are in blocks of nothing.
+    /// The number of bytes of the differences; `None` if they end early or their blocks are empty.
     length: Option<usize>,
 }
 
-/// Returns the differences at the start of `bytes`; `None` if not even their head is there.
+/// Parses the differences at the start of `bytes`. Returns `None` if their head ends early.
 fn differences(bytes: &[u8]) -> Option<Differences> {
     let mut at = 0;
     let mut number = || {
@@ -273,7 +274,7 @@ fn differences(bytes: &[u8]) -> Option<Differences> {
     let mut length = || {
         let part = block.checked_div(parts).filter(|&part| part > 0)?;
         while left > 0 {
-            // The least difference, then the widths of the parts, then these, the last of them filled up.
+            // A block has the least difference, then the widths of its parts, then the parts. The last part is padded.
             while bytes.get(at)? & 0x80 != 0 {
                 at += 1;
             }
@@ -292,7 +293,7 @@ fn differences(bytes: &[u8]) -> Option<Differences> {
     Some(Differences { count, length: length() })
 }
 
-/// The file of a column, whose page headers are looked over.
+/// The file of a column, whose page headers are checked as they are read.
 struct ChunkFile {
     file: Arc<File>,
     length: u64,
@@ -308,7 +309,7 @@ impl Length for ChunkFile {
 impl ChunkReader for ChunkFile {
     type T = BufReader<File>;
 
-    /// Returns a reader of the bytes behind the header of the page that starts at `start`.
+    /// Returns the bytes behind the header of the page that starts at `start`.
     fn get_read(&self, start: u64) -> Result<Self::T> {
         self.check_header(start)?;
         self.file.get_read(start)
@@ -325,14 +326,14 @@ impl ChunkReader for ChunkFile {
 }
 
 impl ChunkFile {
-    /// Refuses a page that says that it becomes longer than it can, or that it has more values than bytes.
+    /// Refuses a page that claims to become longer than it can, or to have more values than bytes.
     fn check_header(&self, start: u64) -> Result<()> {
         // Numbers of fields in parquet.thrift.
         const UNCOMPRESSED: [i16; 2] = [0, 2];
         const COMPRESSED: [i16; 2] = [0, 3];
         const DICTIONARY_VALUES: [i16; 2] = [7, 1];
         let numbers = self.header(start)?;
-        // The reader takes the last one, too.
+        // The reader, too, takes the last of several values of a field.
         let last = |at: [i16; 2]| {
             let mut found = numbers.iter().rev().filter(|number| [number.outer, number.field] == at);
             found.next().map_or(0, |number| u64::try_from(number.low_bits()).unwrap_or(0))
@@ -366,17 +367,18 @@ impl ChunkFile {
     }
 }
 
-/// Returns the most bytes that `compressed` bytes are taken to become. The other length counts where nothing is compressed.
+/// Returns the most bytes that `compressed` bytes may decompress to. Without compression there is no bound, since the compressed
+/// length counts.
 fn most_expanded(compression: Compression, compressed: u64) -> u64 {
-    /// The bytes of a page that need no check.
+    /// The size in bytes below which a page needs no check.
     const SMALL: u64 = 1 << 16;
     let (least, factor) = match compression {
         Compression::UNCOMPRESSED | Compression::LZO => return u64::MAX,
-        // A copy of up to 258 bytes takes two bits (DEFLATE), the others are far below.
+        // In DEFLATE a copy of up to 258 bytes takes two bits; the others compress far less.
         Compression::SNAPPY | Compression::GZIP(_) | Compression::LZ4 | Compression::LZ4_RAW => (SMALL, 2048),
         // A block of 128 KiB takes four bytes.
         Compression::ZSTD(_) => (SMALL, 1 << 15),
-        // 16 MiB can take some ten bytes. That is no page that anyone writes, but for a constant one.
+        // In Brotli 16 MiB can take about ten bytes, but only a constant page compresses like that.
         Compression::BROTLI(_) => (64 << 20, 1 << 15),
     };
     compressed.saturating_mul(factor).saturating_add(least)
@@ -388,14 +390,14 @@ mod tests {
 
     use super::*;
 
-    /// Returns a number of the field after the last one.
+    /// Encodes a number as the field after the last one.
     fn number(value: u32) -> Vec<u8> {
         let zigzag = u64::from(value) << 1;
         let digits = (0..5).map(|at| (zigzag >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 });
         [0x15].into_iter().chain(digits).collect()
     }
 
-    /// Returns the header of a dictionary page with these numbers of bytes and values.
+    /// Encodes the header of a dictionary page with these numbers of bytes and values.
     fn header(uncompressed: u32, compressed: u32, values: u32) -> Vec<u8> {
         let bytes = [number(2), number(uncompressed), number(compressed)].concat();
         [bytes, vec![0x4c], number(values), vec![0, 0]].concat()

@@ -1,12 +1,12 @@
 //! The columns of a Parquet file: flat ones, the fields of structs as `outer.inner`, and lists, maps and whole structs as nested
 //! JSON.
 //!
-//! The Arrow reader gets each column as a schema of its own that has no annotations but those of numbers and times. Its arrays
-//! then have exactly the groups of the file, and a [`Form`] says what they mean. Left to itself, the reader validates texts a page
-//! at a time and does not name the row, drops digits of a decimal beyond its precision, and turns a time of INT96 outside of 1677
-//! to 2262 into another one. It also panics on maps that are damaged.
+//! The Arrow reader gets each column as a separate schema without annotations, except those of numbers and times. Its arrays then
+//! have exactly the groups of the file, and a [`Form`] says what they mean. With the annotations the reader would validate texts a
+//! page at a time without naming the row, and drop digits of a decimal beyond its precision. It would change times of INT96 outside
+//! of 1677 to 2262, and panic on damaged maps.
 //!
-//! Source: LogicalTypes.md of Apache Parquet 2.12 for lists and maps, and how older writers laid them out.
+//! Source: LogicalTypes.md of Apache Parquet 2.12 for lists and maps, and the layouts of older writers.
 
 use std::{ops::Range, sync::Arc};
 
@@ -26,7 +26,7 @@ use crate::formats::{arrow::types, parquet::form::Form};
 
 /// The greatest scale of a decimal; 76 is the greatest in use.
 const MAX_DECIMAL_SCALE: usize = 1000;
-/// The greatest length of values of fixed length, which is that of a value of a table.
+/// The greatest length of values of fixed length: that of a value of a table.
 const MAX_FIXED_LENGTH: i32 = 16 << 20;
 /// The length of a value of the type INT96.
 const INT96_LENGTH: i32 = 12;
@@ -36,15 +36,15 @@ const INT96_LENGTH: i32 = 12;
 pub(crate) struct ParquetField {
     /// The path in the schema, joined by dots.
     pub(crate) name: String,
-    /// The leaves of the file's schema that it has, counted from the left.
+    /// The leaves of the column in the file's schema, counted from the left.
     pub(crate) leaves: Range<usize>,
     /// The meaning of the column's arrays.
     pub(crate) form: Form,
     /// The schema of a file that has no other column.
     root: TypePtr,
-    /// The kind of a column that a table cannot hold.
+    /// The kind of the column, if a table cannot hold it.
     unsupported: Option<&'static str>,
-    /// The number of digits, of a decimal.
+    /// The number of digits of a decimal.
     precision: i32,
 }
 
@@ -57,10 +57,10 @@ impl ParquetField {
         self.unsupported.map_or(Ok(()), Err)
     }
 
-    /// Returns the schema of the arrays, which have a long value once where a page has it once and refers to it many times.
+    /// Returns the schema of the arrays. In its arrays a long value that a page refers to many times is stored once.
     ///
     /// # Errors
-    /// If the reader has no array for a leaf.
+    /// The reader has no array for a leaf.
     pub(crate) fn levels(&self) -> Result<FieldLevels, ParquetError> {
         let (schema, fields) = self.arrow_schema()?;
         let hint = fields.fields().iter().map(|field| compact(field)).collect();
@@ -73,7 +73,7 @@ impl ParquetField {
         Ok((schema, fields))
     }
 
-    /// Returns the type; any, if a table has no such type.
+    /// Returns the type, or `any` if a table has no such type.
     pub(crate) fn column_type(&self) -> ColumnType {
         let mut form = &self.form;
         while let Form::Inner(inner) = form {
@@ -93,11 +93,11 @@ impl ParquetField {
             Form::Typed => return self.typed().unwrap_or(ColumnType::ANY),
             _ => return ColumnType::ANY,
         };
-        // A type that is read back: a descriptor may not have every number of digits.
+        // The type is parsed again, since a descriptor does not allow every number of digits.
         own.to_string().parse().map_or(ColumnType::ANY, ColumnType::Plain)
     }
 
-    /// Returns the type of the only leaf, as the reader has it.
+    /// Returns the Arrow type of the only leaf.
     fn typed(&self) -> Option<ColumnType> {
         let (_, schema) = self.arrow_schema().ok()?;
         let mut field = schema.fields().first()?;
@@ -108,8 +108,8 @@ impl ParquetField {
     }
 }
 
-/// Returns a field whose arrays have each value once, however often a page refers to it: views, and dictionaries of values of fixed
-/// length. An index beyond its dictionary is an error there; for plain arrays of fixed length it is a panic.
+/// Returns a field whose arrays store each value once, however often a page refers to it: views, and dictionaries for values of
+/// fixed length. In these an index beyond its dictionary is an error; in plain arrays of fixed length it would be a panic.
 fn compact(field: &ArrowField) -> ArrowField {
     let own = match field.data_type() {
         DataType::Binary => DataType::BinaryView,
@@ -123,11 +123,11 @@ fn compact(field: &ArrowField) -> ArrowField {
     field.clone().with_data_type(own)
 }
 
-/// Returns the columns of a file: a list or a map is one, and so is each leaf that is in none. A struct that `asked` names comes
-/// whole, beside its fields.
+/// Returns the columns of a file: each list, each map, and each leaf outside of them. A struct that `asked` names is also a column
+/// as a whole, beside its fields.
 ///
 /// # Errors
-/// If a group has no fields.
+/// A group has no fields.
 pub(crate) fn fields(
     schema: &SchemaDescriptor,
     asked: impl Fn(&str) -> bool,
@@ -142,9 +142,9 @@ struct SchemaWalk<'s, F> {
     schema: &'s SchemaDescriptor,
     asked: F,
     next_leaf: usize,
-    /// The type of the last leaf that has no form as a value.
+    /// The kind of the last leaf, if it has no form as a value.
     unsupported: Option<&'static str>,
-    /// The structs around the field at hand.
+    /// The structs around the current field.
     above: Vec<&'s Type>,
     all: Vec<ParquetField>,
 }
@@ -195,14 +195,14 @@ impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
         Ok(())
     }
 
-    /// Returns a field without annotations, and what its arrays mean.
+    /// Returns a field without annotations, and the form of its arrays.
     fn field(&mut self, field: &Type) -> Result<(TypePtr, Form), ParquetError> {
         let (own, form) = self.body(field)?;
         // A repeated field that is not part of a list is a list that is never null.
         Ok((own, if is_repeated(field) { Form::Array(form.into()) } else { form }))
     }
 
-    /// Returns the same of a field, or of an element of a field that is repeated.
+    /// Returns a field, or the element of a repeated field, without annotations, and the form of its arrays.
     fn body(&mut self, field: &Type) -> Result<(TypePtr, Form), ParquetError> {
         if field.is_primitive() {
             return self.leaf(field);
@@ -238,7 +238,7 @@ impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
         Ok((group_of(field, vec![inner])?, Form::Inner(form.into())))
     }
 
-    /// Returns the same of a group as a struct.
+    /// Returns a group as a struct without annotations, and the form of its arrays.
     fn object(&mut self, group: &Type) -> Result<(TypePtr, Form), ParquetError> {
         let members = group.get_fields().iter().map(|member| self.field(member));
         let (members, forms): (Vec<_>, Vec<_>) = members.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
@@ -270,7 +270,7 @@ impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
     }
 }
 
-/// Returns what the values of a leaf mean, or in words what the leaf is that has no form as a value.
+/// Returns the form of the values of a leaf; if there is none, the error is the kind of the leaf in words.
 fn form(column: &ColumnDescriptor) -> Result<Form, &'static str> {
     use ConvertedType as C;
     use LogicalType as L;
@@ -293,7 +293,7 @@ fn form(column: &ColumnDescriptor) -> Result<Form, &'static str> {
     })
 }
 
-/// Returns whether the annotation of a leaf is one of those that the reader keeps.
+/// Whether the reader keeps the annotation of a leaf.
 fn is_number_or_time(column: &ColumnDescriptor) -> bool {
     use ConvertedType as C;
     use LogicalType as L;
@@ -304,7 +304,7 @@ fn is_number_or_time(column: &ColumnDescriptor) -> bool {
     }
 }
 
-/// Returns a group of the name and repetition of another, with these fields and no annotation.
+/// Returns a group with the name and repetition of `group`, with these fields and no annotation.
 fn group_of(group: &Type, fields: Vec<TypePtr>) -> Result<TypePtr, ParquetError> {
     let own = Type::group_type_builder(group.name()).with_repetition(group.get_basic_info().repetition());
     Ok(own.with_fields(fields).build()?.into())
@@ -330,12 +330,12 @@ fn is_repeated(field: &Type) -> bool {
     field.get_basic_info().repetition() == Repetition::REPEATED
 }
 
-/// Returns whether its fields are columns of their own.
+/// Whether the fields of a group are columns in their own right.
 fn is_struct(field: &Type) -> bool {
     field.is_group() && !is_repeated(field) && annotation(field).is_none()
 }
 
-/// Returns whether the repeated field of a list is a group around the element. Older writers have the element itself there.
+/// Whether the repeated field of a list is a group around the element. Older writers put the element itself there.
 fn has_element(list: &Type, repeated: &Type) -> bool {
     repeated.is_group()
         && repeated.get_fields().len() == 1

@@ -1,61 +1,63 @@
-//! The metadata of a Parquet file, looked over before its reader sees it.
+//! The metadata of a Parquet file, checked before its reader sees it.
 //!
-//! The reader counts up to the length of a list whose elements take no byte, descends as deep as a schema says, and reads a field
-//! as the type that it should have, whatever the file says that it has. Here a structure of the Thrift compact protocol is walked
-//! in time linear in its bytes, as the reader will understand it. Source: Thrift, "Compact protocol encoding".
+//! The reader counts up to the length of a list whose elements take no byte, and descends as deep as a schema says. It also reads a
+//! field as the type that the field should have, whatever type the file states. This module walks a structure of the Thrift compact
+//! protocol as the reader will understand it, in time linear in its bytes. Source: Thrift, "Compact protocol encoding".
 
 use crate::formats::parquet::shapes::{Fields, METADATA, ThriftShape};
 
-/// The deepest nesting: far beyond that of any file, and harmless for a stack.
+/// The deepest nesting: far beyond that of any real file, and harmless for the stack.
 const MAX_DEPTH: usize = 32;
 /// The deepest schema.
 const MAX_SCHEMA_DEPTH: usize = 100;
 
-/// No field has this number.
+/// The number that marks the start of an inner structure. No field has this number.
 const START: i16 = i16::MIN;
 
-/// Why metadata is not read.
+/// The reason why metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// The structure goes on behind the bytes that are here.
+    /// The metadata goes on behind the given bytes.
     Ends,
-    /// The structure is malformed: no writer would write it.
+    /// The metadata has something that no writer writes.
     Odd(&'static str),
 }
 
-/// A number in a structure, or in one that is directly inside of it, alone or in a list.
+/// A number in a structure or in one directly inside of it, alone or in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
-    /// The field of the outer structure that the inner one is; 0 for the outer one's own fields.
+    /// The field of the outer structure that holds the inner one; 0 for a field of the outer structure.
     pub(crate) outer: i16,
-    /// The number of the field; [`START`] where an inner structure begins.
+    /// The field of the number; [`START`] marks the beginning of an inner structure, and no number.
     pub(crate) field: i16,
-    /// The value of the field.
+    /// The value of the number.
     pub(crate) value: i64,
 }
 
 impl Number {
-    /// Returns the value of a field of 32 bits, of which the reader takes no others.
+    /// Returns the low 32 bits. The reader uses no others of a field of 32 bits.
     pub(crate) fn low_bits(&self) -> i32 {
         self.value as i32
     }
 }
 
-/// Walks the structure at the start of `bytes`, which has these fields. Returns its numbers down to the first inner structures.
+/// Walks the structure at the start of `bytes`, which has these fields. Returns its numbers, including those of the first inner
+/// structures.
 ///
 /// # Errors
-/// [`Malformed`] if it is longer than `bytes`, has a field of another type or a list that cannot fit there, or is nested too deep.
+/// [`Malformed`] if the structure is longer than `bytes`, is nested too deep, or has a field of another type or a list that cannot
+/// fit.
 pub(crate) fn numbers(bytes: &[u8], fields: Fields) -> Result<Vec<Number>, Malformed> {
     let mut walk = ThriftWalk { rest: bytes, numbers: Vec::new() };
     walk.structure(fields, 0, 0)?;
     Ok(walk.numbers)
 }
 
-/// Refuses what is not the metadata of a file, or has a schema that is nested too deep.
+/// Refuses bytes that are not the metadata of a file, and a schema that is nested too deep.
 pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Malformed> {
     const SCHEMA: i16 = 2;
     const CHILDREN: i16 = 5;
-    // The elements of the schema, depth first: how many children each has.
+    // The number of children of each element of the schema, depth first.
     let mut elements: Vec<i64> = Vec::new();
     for number in numbers(bytes, METADATA)?.iter().filter(|number| number.outer == SCHEMA) {
         match (number.field, elements.last_mut()) {
@@ -67,7 +69,7 @@ pub(crate) fn check_metadata(bytes: &[u8]) -> Result<(), Malformed> {
     if elements.iter().any(|&children| children > elements.len() as i64) {
         return Err(Malformed::Odd("the schema has fewer elements than it says"));
     }
-    // How many elements are still to come in each group around the next one.
+    // The number of elements still to come in each group around the next one.
     let mut around: Vec<i64> = Vec::new();
     for children in elements {
         if let Some(left) = around.last_mut() {
@@ -139,15 +141,15 @@ impl ThriftWalk<'_> {
             if shape.is_some_and(|shape| !shape.is(kind)) {
                 return Err(Malformed::Odd("its metadata has a field of another type"));
             }
-            // A boolean field is its type.
+            // The type of a boolean field is its value.
             if !matches!(kind, kind::TRUE | kind::FALSE) {
                 self.value(kind, shape, [outer, field], depth)?;
             }
         }
     }
 
-    /// A value of a field of a structure, which is the field `outer` of another; `depth` levels are around it. If the field is
-    /// known, the value has its shape.
+    /// Walks a value of the field `field` of a structure, which is the field `outer` of another. `depth` levels are around it. If
+    /// the field is known, the value has its shape.
     fn value(
         &mut self,
         kind: u8,
@@ -209,17 +211,17 @@ impl ThriftWalk<'_> {
         at: [i16; 2],
         depth: usize,
     ) -> Result<(), Malformed> {
-        // A boolean takes a byte, of which the reader does not know where it passes over a list.
+        // A boolean takes a byte, but the reader does not know that where it skips a list.
         if length > 0 && kinds.iter().any(|kind| matches!(*kind, kind::TRUE | kind::FALSE)) {
             return Err(Malformed::Odd("its metadata has a list of booleans"));
         }
-        // Everything else takes a byte at least.
+        // Every other value takes at least one byte.
         if length > self.rest.len() as u64 {
             return Err(Malformed::Ends);
         }
         for _ in 0..length {
             for kind in kinds {
-                // Structures in a list are inside of the list's one; lists in it are a level deeper.
+                // A structure in a list is at the level of the list; a list in a list is a level deeper.
                 let is_structure = *kind == kind::STRUCTURE;
                 self.value(*kind, shape, at, if is_structure { depth } else { depth + 1 })?;
             }
@@ -261,12 +263,12 @@ mod tests {
     use super::*;
     use crate::formats::parquet::shapes::PAGE_HEADER;
 
-    /// Returns the numbers of a structure of which nothing is known.
+    /// Returns the numbers of a structure without known fields.
     fn any_numbers(bytes: &[u8]) -> Result<Vec<Number>, Malformed> {
         numbers(bytes, &[])
     }
 
-    /// Returns a list of the field after the last one, of so many elements.
+    /// Encodes the head of a list of `length` elements, as the field after the last one.
     fn list(kind: u8, length: u32) -> Vec<u8> {
         let digits = (0..5).map(|at| (length >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 });
         [0x19, 0xf0 | kind].into_iter().chain(digits).collect()
@@ -314,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Metadata with nothing but a schema, whose elements have so many children.
+    /// Encodes metadata that has only a schema, whose elements have these numbers of children.
     fn schema(children: &[i32]) -> Vec<u8> {
         let elements = children.iter().flat_map(|&children| {
             let digits = (children << 1) as u32;
@@ -337,7 +339,7 @@ mod tests {
         assert!(matches!(check_metadata(&schema(&[10, 0])), Err(Malformed::Odd(_))));
     }
 
-    /// The reader would take the length of a text for a number, and go on in the middle of it.
+    /// The reader would take the length of a text for a number, and continue in the middle of it.
     #[test]
     fn fields_have_the_types_that_they_should_have() {
         let header = [0x15, 4, 0x15, 2, 0x15, 2, 0x4c, 0x15, 2, 0x15, 0, 0x11, 0, 0];

@@ -35,22 +35,23 @@ use crate::{
     record::{cell::Cell as RowCell, projection::Projection},
 };
 
-/// Rows that are taken at a time, if so many have come.
+/// The most rows that are taken at a time, if that many have arrived.
 const ROWS_AHEAD: usize = 256;
-/// How long a server may take to say that a transaction has ended, and then to end the connection.
+/// The longest wait for a server to end the transaction, and again to end the connection.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Tables that are looked at for the one that is asked for.
+/// The most tables among which the requested one is searched.
 const MAX_TABLES: i64 = 100_000;
 
-/// Nothing is written, all rows are of one moment, and their text is that of this program whatever the server has as its own. The
-/// order of rows that nothing orders is that of the table, so that a build that was interrupted finds it again.
+/// Begins a transaction that writes nothing and sees all rows at one moment. Their text does not depend on the settings of the
+/// server. Rows without an ORDER BY come in the order of the table, so that an interrupted build finds it again.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
     SET LOCAL datestyle = 'ISO'; SET LOCAL timezone = 'UTC'; SET LOCAL intervalstyle = 'iso_8601'; \
     SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3; SET LOCAL client_encoding = 'UTF8'; \
     SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0; \
     SET LOCAL statement_timeout = 0";
 
-/// Tables, views and what else has rows, those that need no schema before their name first; and about how many rows each has.
+/// Selects the tables, views and other relations with rows, with about how many rows each has. Those visible without a schema come
+/// first.
 const TABLES: &str = "SELECT n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), c.reltuples::float8 \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition \
@@ -60,18 +61,18 @@ const TABLES: &str = "SELECT n.nspname::text, c.relname::text, pg_table_is_visib
 /// Reads the rows of a PostgreSQL query.
 pub(crate) struct PostgresReader {
     path: PathBuf,
-    /// Rows that have come and are not read yet, the next one last.
+    /// The rows that have arrived and are not read yet, the next one last.
     come: Vec<Result<Bytes, Error>>,
     rows: Pin<Box<ReadyChunks<CopyOutStream>>>,
     /// Keeps the connection open; `None` once it is closed.
     session: Option<DatabaseSession>,
     runtime: Runtime,
     projection: Projection,
-    /// The place of each column in a row, and its kind; `None` for a column that is not in use.
+    /// For each column of the query its index in a row and its kind; `None` for a column not in use.
     columns: Vec<Option<(usize, CellKind)>>,
     /// The types of the columns of the query.
     types: Vec<ColumnType>,
-    /// Whether a column has had what its type has not, such as `infinity`.
+    /// Whether a column has had a value outside of its type, such as `infinity`.
     odd: Vec<Cell<bool>>,
     row: PostgresRow,
     number: u64,
@@ -193,7 +194,7 @@ pub(crate) fn settings(url: &RemoteUrl) -> Result<Settings, IngestError> {
     })
 }
 
-/// A query that runs.
+/// A running query.
 struct Begun {
     rows: CopyOutStream,
     projection: Projection,
@@ -209,8 +210,8 @@ struct DatabaseSession {
 }
 
 impl DatabaseSession {
-    /// Ends the transaction and takes leave of the server, whose log would have a connection that broke off otherwise. Nothing was
-    /// written, so a server that has gone meanwhile changes nothing.
+    /// Ends the transaction and the connection in order; otherwise the log of the server would show a broken connection. Nothing
+    /// was written, so an error changes nothing.
     async fn end(self) {
         let _ = timeout(FAREWELL, self.client.batch_execute("COMMIT")).await;
         drop(self.client);
@@ -226,7 +227,7 @@ async fn open(
     let left_out = settings.left_out.as_deref();
     let connected = settings.config.connect(settings.tls.clone()).await;
     let (client, connection) = connected.map_err(|error| refused(path, &error, left_out))?;
-    // What ends the connection, whoever waits for an answer is told too.
+    // An error that ends the connection also reaches every caller that waits for an answer.
     let session = DatabaseSession { client, connection: tokio::spawn(connection) };
     match begin(&session.client, path, options).await {
         Ok(begun) => Ok((session, begun)),
@@ -269,7 +270,7 @@ async fn begin(client: &Client, path: &Path, options: &IngestOptions) -> Result<
         columns[index] = Some((field, kind));
     }
     let list = list.join(", ");
-    // A comment may end the query.
+    // A comment may end the query, hence the line end.
     let copy = format!("COPY (SELECT {list} FROM ({query}\n) AS q) TO STDOUT");
     let rows = client.copy_out(&copy).await.map_err(failed)?;
     Ok(Begun { rows, projection, columns, types, total })
@@ -311,7 +312,7 @@ fn quoted(name: &str) -> String {
 
 const AGAIN: Wording = Wording("run the build again");
 
-/// Returns the error of a refused connection. `left_out` says which passwords were not looked at.
+/// Returns the error for a refusal by the server, or on the way to it. `left_out` says which passwords were not read.
 fn refused(path: &Path, error: &Error, left_out: Option<&str>) -> IngestError {
     let (mut message, advice) = match error.as_db_error() {
         Some(refusal) => {
@@ -359,7 +360,7 @@ fn advice(code: &SqlState) -> Wording {
     }
 }
 
-/// Returns an error and what it came of.
+/// Formats an error and its causes.
 pub(crate) fn chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

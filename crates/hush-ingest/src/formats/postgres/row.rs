@@ -1,4 +1,4 @@
-//! A row as PostgreSQL copies it out, in its text format (PostgreSQL 17, COPY, "Text Format"), and its fields as cells.
+//! A row in the text format of PostgreSQL's COPY (PostgreSQL 17, COPY, "Text Format"), and its fields as cells.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -11,7 +11,7 @@ use tokio_postgres::types::{Kind as TypeKind, Type};
 
 use crate::{formats::json::field_cell, record::cell::Cell};
 
-/// How the text of a field becomes a cell.
+/// The conversion of the text of a field to a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellKind {
     Text,
@@ -49,7 +49,7 @@ impl CellKind {
     }
 }
 
-/// Returns the type of a column; `modifier` is that of PostgreSQL, which has the digits of numbers.
+/// Returns the type of a column. `modifier` is the type modifier of PostgreSQL, which holds the digits of numbers.
 pub(crate) fn column_type(own: &Type, modifier: i32) -> ColumnType {
     let plain = match *own {
         Type::BOOL => PlainType::Bool,
@@ -75,7 +75,7 @@ pub(crate) fn column_type(own: &Type, modifier: i32) -> ColumnType {
     plain.into()
 }
 
-/// Returns the type of a `numeric` of so many digits, if a table has one; PostgreSQL keeps both numbers in one, behind four bytes.
+/// Returns the type of a `numeric`, if a table has one. The modifier holds precision and scale in one number, plus four.
 fn decimal(modifier: i32) -> Option<PlainType> {
     let digits = modifier.checked_sub(4).filter(|digits| *digits >= 0)?;
     let (precision, scale) = (digits >> 16 & 0xffff, ((digits & 0x7ff) ^ 1024) - 1024);
@@ -83,11 +83,11 @@ fn decimal(modifier: i32) -> Option<PlainType> {
     format!("decimal{bits}[{precision},{scale}]").parse().ok()
 }
 
-/// Why there is no cell.
+/// The reason why a field has no cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoCell {
     Utf8,
-    /// Not as the server writes fields of this type.
+    /// The text is not in the server's form of this type.
     Form,
 }
 
@@ -95,12 +95,12 @@ pub(crate) enum NoCell {
 #[derive(Default)]
 pub(crate) struct PostgresRow {
     bytes: Vec<u8>,
-    /// `None` is null.
+    /// The range of each field in `bytes`; `None` is null.
     fields: Vec<Option<Range<usize>>>,
 }
 
 impl PostgresRow {
-    /// Takes a line apart; whether it has `fields` fields.
+    /// Splits a line into its fields. Returns whether there are `fields` of them.
     pub(crate) fn read(&mut self, line: &[u8], fields: usize) -> bool {
         self.bytes.clear();
         self.fields.clear();
@@ -135,7 +135,7 @@ impl PostgresRow {
         self.fields.len() == fields
     }
 
-    /// Returns a field as a cell.
+    /// Converts a field to a cell.
     pub(crate) fn cell(&self, field: usize, kind: CellKind) -> Result<Cell<'_>, NoCell> {
         let Some(range) = self.fields[field].clone() else { return Ok(Cell::Null) };
         let bytes = &self.bytes[range];
@@ -163,7 +163,7 @@ impl PostgresRow {
     }
 }
 
-/// Checks that a text is JSON.
+/// Refuses text that is not JSON.
 fn json(text: &str) -> Result<&str, NoCell> {
     serde_json::from_str::<&RawValue>(text).map(RawValue::get).map_err(|_| NoCell::Form)
 }
@@ -177,8 +177,8 @@ fn micros(text: &str) -> Cow<'_, str> {
     format!("{seconds}.{fraction:0<DIGITS$}{zone}").into()
 }
 
-/// Returns a timestamp in the ISO style, in UTC if it is with a time zone: `2024-02-29 12:00:00.25+00`. Infinity, and years
-/// before Christ, stay as PostgreSQL writes them.
+/// Converts a timestamp in the ISO style, `2024-02-29 12:00:00.25+00`; one with a time zone is in UTC. Infinity, and years before
+/// Christ, stay as PostgreSQL writes them.
 fn timestamp(text: &str) -> Cow<'_, str> {
     if !text.starts_with(|c: char| c.is_ascii_digit()) || text.ends_with("BC") {
         return text.into();

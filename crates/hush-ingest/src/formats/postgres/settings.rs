@@ -1,5 +1,5 @@
-//! How a PostgreSQL server is reached: from the URL, and what that leaves out from the environment and `~/.pgpass`, by the names
-//! and rules of libpq (PostgreSQL 17, 32.1 "Database Connection Control Functions", 32.15, 32.16).
+//! The settings of a connection to PostgreSQL, from the URL. The environment and `~/.pgpass` complete it, by the names and rules of
+//! libpq (PostgreSQL 17, 32.1 "Database Connection Control Functions", 32.15, 32.16).
 
 use std::{
     env, fs,
@@ -17,22 +17,22 @@ use tokio_postgres::{
 use crate::formats::postgres::tls::{Check, PostgresTls};
 use crate::remote::{Refused, RemoteUrl};
 
-/// How long a server may take to answer, if the URL does not say it.
+/// The default time for a server to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Where a server of this machine listens, if no host is named.
+/// The default host: the folder of the socket of a server on this machine.
 const SOCKET_DIR: &str = "/var/run/postgresql";
-/// The port of a server, if none is named.
+/// The default port.
 const PORT: u16 = 5432;
 /// The values of `sslmode`, from the weakest to the strongest.
 const SSL_MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 /// The most bytes of `~/.pgpass`.
 const MAX_PASSWORDS: u64 = 1 << 20;
 
-/// How a server is reached.
+/// The settings of a connection to a server.
 pub(crate) struct Settings {
     pub(crate) config: Config,
     pub(crate) tls: PostgresTls,
-    /// Why a file with passwords was left out.
+    /// The reason why a file with passwords was not used.
     pub(crate) left_out: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Settings {
     /// Reads the URL, then the environment, unless the policy of the URL refuses the database.
     ///
     /// # Errors
-    /// What is wrong with the URL, a variable or a file, without its secrets; or the policy's refusal.
+    /// A description of what is wrong with the URL, a variable or a file, without its secrets; or the policy's refusal.
     pub(crate) fn of(url: &RemoteUrl) -> Result<Self, Refused> {
         let wrong = |message| Refused::new(message, "write the URL as postgres://USER@HOST:PORT/DATABASE");
         let (text, mut ssl) = split(url.secret()).map_err(wrong)?;
@@ -67,7 +67,7 @@ impl Settings {
         ssl.mode = ssl.mode.or_else(|| variable("PGSSLMODE"));
         ssl.roots = ssl.roots.or_else(|| variable("PGSSLROOTCERT"));
         let (mode, check) = ssl.check().map_err(wrong)?;
-        // There is no TLS over a socket of this machine, whatever the mode says.
+        // Sockets of this machine have no TLS, whatever the mode says.
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         config.ssl_mode(if is_local { SslMode::Disable } else { mode });
         let roots = ssl
@@ -84,13 +84,13 @@ impl Settings {
 pub(crate) struct PostgresSource {
     host: Host,
     port: u16,
-    /// All databases of the server if `None`.
+    /// The database; `None` allows all databases of the server.
     database: Option<String>,
     ssl: Ssl,
 }
 
 impl PostgresSource {
-    /// Reads `postgres://host:port/database`, with `sslmode` and `sslrootcert` if the server has no certificate for its name.
+    /// Parses `postgres://host:port/database`, with `sslmode` and `sslrootcert` if the server has no certificate for its name.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
         let (text, ssl) = split(source)?;
         ssl.check()?;
@@ -103,7 +103,7 @@ impl PostgresSource {
         Ok(Self { host: host.clone(), port, database: config.get_dbname().map(str::to_owned), ssl })
     }
 
-    /// Returns whether this is where a configuration leads.
+    /// Whether the source allows the server and the database of a configuration.
     fn has(&self, config: &Config) -> bool {
         let is_host = match (place(config), &self.host) {
             (Some((Host::Tcp(host), port)), Host::Tcp(own)) => {
@@ -115,7 +115,7 @@ impl PostgresSource {
         is_host && self.database.as_deref().is_none_or(|own| Some(own) == database(config))
     }
 
-    /// Returns how certificates are checked of a URL that asks for `asked`: as the source says, or more strictly.
+    /// Returns how certificates are checked for a URL that asks for `asked`: as the source says, or more strictly.
     fn ssl(&self, asked: Ssl) -> Result<Ssl, String> {
         if asked.roots.is_some() {
             return Err("sslrootcert is a file of the server's".into());
@@ -132,7 +132,7 @@ impl PostgresSource {
     }
 }
 
-/// Returns the host and the port of a configuration that has one of each.
+/// Returns the host and the port of a configuration that has one host and at most one port.
 fn place(config: &Config) -> Option<(&Host, u16)> {
     match (config.get_hosts(), config.get_hostaddrs(), config.get_ports()) {
         ([host], [], []) => Some((host, PORT)),
@@ -141,12 +141,12 @@ fn place(config: &Config) -> Option<(&Host, u16)> {
     }
 }
 
-/// Returns the database of a configuration, which is the user's own if it names none.
+/// Returns the database of a configuration; by default it has the name of the user.
 fn database(config: &Config) -> Option<&str> {
     config.get_dbname().or(config.get_user())
 }
 
-/// The options of a URL that are about certificates.
+/// The options of a URL for certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ssl {
     mode: Option<String>,
@@ -161,7 +161,7 @@ impl Ssl {
             Some("disable") => (SslMode::Disable, Check::Nothing),
             None if self.roots.as_deref() == Some("system") => (SslMode::Require, Check::Name),
             None | Some("prefer") => (SslMode::Prefer, Check::Nothing),
-            // As libpq has it: who names an authority means it.
+            // As in libpq, a named authority has to sign the certificate.
             Some("require") => (SslMode::Require, if has_roots { Check::Authority } else { Check::Nothing }),
             Some("verify-ca") => (SslMode::Require, Check::Authority),
             Some("verify-full") => (SslMode::Require, Check::Name),
@@ -174,7 +174,7 @@ impl Ssl {
     }
 }
 
-/// Returns the URL without the options that are about certificates, and these.
+/// Splits a URL into the URL without its options for certificates, and these options.
 fn split(url: &str) -> Result<(String, Ssl), String> {
     let mut ssl = Ssl::default();
     // A question mark before the host is part of a password.
@@ -218,7 +218,7 @@ fn complete(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-/// The host and the port that the URL leaves out, from the environment.
+/// Completes the host and the port from the environment.
 fn complete_place(config: &mut Config) -> Result<(), String> {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let hosts = variable("PGHOST").unwrap_or_else(|| SOCKET_DIR.into());
@@ -232,7 +232,7 @@ fn complete_place(config: &mut Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the password of the environment or of the file for them.
+/// Returns the password from the environment, or from the file of passwords.
 fn password(config: &Config) -> Result<Option<String>, String> {
     if let Some(password) = variable("PGPASSWORD") {
         return Ok(Some(password));
@@ -265,8 +265,8 @@ fn read_private(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| left_out(&error.to_string()))
 }
 
-/// Returns the password of a line `host:port:database:user:password`, if it is for what is asked. `*` is for all; a backslash
-/// takes the character behind it as it is.
+/// Returns the password of a line `host:port:database:user:password` if the line is for `asked`. `*` matches everything; a
+/// backslash escapes the next character.
 fn password_in(line: &str, asked: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;

@@ -24,7 +24,7 @@ use tokio_postgres::{
 };
 use tokio_rustls::{TlsConnector, client};
 
-/// The check of a certificate.
+/// The properties of a certificate that are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     Nothing,
@@ -34,12 +34,12 @@ pub(crate) enum Check {
     Name,
 }
 
-/// Makes sessions.
+/// A maker of TLS sessions.
 #[derive(Clone)]
 pub(crate) struct PostgresTls(Arc<ClientConfig>);
 
 impl PostgresTls {
-    /// `roots` is a file of certificates in PEM, or `system`, which it is if not given.
+    /// Creates sessions. `roots` is a file of certificates in PEM; `system`, the default, stands for those of this machine.
     pub(crate) fn new(check: Check, roots: Option<&Path>) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
         let by_authority = match check {
@@ -109,7 +109,7 @@ impl ServerCertVerifier for Verifier {
         let verified =
             verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // It is looked at last, when the rest is right.
+            // The verifier checks the name last, so everything else is right here.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.check == Check::Authority => Ok(ServerCertVerified::assertion()),
@@ -152,7 +152,7 @@ impl MakeTlsConnect<Socket> for PostgresTls {
     }
 }
 
-/// A session to be begun.
+/// A TLS session before its handshake.
 pub(crate) struct Handshake {
     config: Arc<ClientConfig>,
     host: ServerName<'static>,
@@ -169,7 +169,7 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
-/// A session.
+/// A TLS session.
 pub(crate) struct TlsSession(client::TlsStream<Socket>);
 
 impl TlsStream for TlsSession {
