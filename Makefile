@@ -9,11 +9,13 @@ CYCLONEDX_VERSION := 0.5.9
 OHA := $(TOOLS)/bin/oha
 OHA_VERSION := 1.16.0
 HELM := $(TOOLS)/bin/helm-3.22.0
+MDBOOK := $(TOOLS)/bin/mdbook
+MDBOOK_VERSION := 0.5.2
 BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit openapi vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt book bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -39,6 +41,7 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) clippy -p hushdb --no-default-features --locked -- -D warnings # without optional readers
 	python3 scripts/check_house.py
+	python3 scripts/links.py
 	python3 scripts/draw_figures.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests
 	python3 -m unittest discover --quiet --start-directory scripts/tests
@@ -58,8 +61,8 @@ quick: cuda page ## Between commits: formatting, lints and tests of the crates t
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked
 
-openapi: ## docs/openapi.json, of the endpoints and their types.
-	HUSHDB_WRITE_OPENAPI=1 $(CARGO) test --locked -p hushdb --all-features --lib description_of_the_api
+reference: ## The pages of docs/reference that are written from the code: commands, settings, errors, parameter sets, openapi.json.
+	HUSHDB_WRITE_REFERENCE=1 $(CARGO) test --locked -p hushdb --all-features --lib -- tests::reference tests::openapi
 
 vectors: ## Known answers, recomputed in Python from what the documents say. Fetches numpy once.
 	python3 -m unittest discover --quiet --start-directory scripts/vectors/tests
@@ -151,6 +154,12 @@ gpu-carry: cuda ## For a machine with a GPU and without cargo: programs, tests a
 
 gpu-check: ## On a machine with a GPU: tests, then benchmarks, from target/gpu-carry; logs and JSON to OUT.
 	python3 scripts/gpu_check --out $(or $(OUT),target/gpu-check)
+
+book: $(MDBOOK) ## The documents as a book, target/book: with search, light and dark, no network to read it. Not in `test`.
+	python3 scripts/book.py $(MDBOOK)
+
+$(MDBOOK):
+	$(CARGO) install mdbook --locked --debug --version $(MDBOOK_VERSION) --no-default-features --features search --root $(TOOLS)
 
 bench: ## Benchmarks as ratios in one run.
 	$(CARGO) build --release --locked -p hush-bench

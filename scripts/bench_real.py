@@ -26,7 +26,7 @@ def run(*command, **kwargs):
 
 
 def curves(folder):
-    """The database, and some of its records."""
+    """Returns the database, and some of its records."""
     database = folder / "usr/share/sagemath/cremona/cremona.db"
     if not database.exists():
         run("apt-get", "download", CURVES, cwd=folder)
@@ -40,7 +40,7 @@ def curves(folder):
 
 
 def icons(folder, longest):
-    """The icons of up to so many bytes as JSONL, and some of them."""
+    """Returns the icons of up to so many bytes as JSONL, and some of them."""
     source = folder / f"icons-{longest}.jsonl"
     if not (folder / "package").exists():
         run("npm", "pack", ICONS, cwd=folder)
@@ -69,7 +69,7 @@ def changes(folder, database):
 
 @contextlib.contextmanager
 def served(hushdb, *arguments):
-    """The URL of a server that is ready, and its lines."""
+    """Yields the URL of a server that is ready, and its lines."""
     command = [str(part) for part in (hushdb, "serve", *arguments, "--listen", "127.0.0.1:0")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         url = server.stderr.readline().split()[2]
@@ -80,7 +80,7 @@ def served(hushdb, *arguments):
 
 
 def ask(hushdb, url, asked):
-    """How many look-ups are right, and the seconds of the one in the middle."""
+    """Returns how many look-ups are right, and the seconds of the one in the middle."""
     right, times = 0, []
     for key, expected in asked.items():
         start = time.monotonic()
@@ -91,7 +91,7 @@ def ask(hushdb, url, asked):
 
 
 def change(hushdb, folder, database, arguments, asked):
-    """The curves with room for changes: what 10,000 take until they are served."""
+    """Returns the curves with room for changes: what 10,000 take until they are served."""
     table = folder / "table-changes"
     run(hushdb, "build", database, *arguments, "--out", table, "--force", "--updatable")
     path, changed = changes(folder, database)

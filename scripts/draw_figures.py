@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/figures/*.svg: the shapes of the data that a look-up with a packed answer makes, one figure a protocol.
+"""Draws docs/explanation/drawings/*.svg: the shapes of the data that a look-up with a packed answer makes, one figure a protocol.
 
 Without arguments it writes the figures; with --check it fails if the committed ones differ from what it draws.
 """
@@ -8,7 +8,7 @@ import pathlib
 import sys
 from dataclasses import dataclass, field
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "figures"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "explanation" / "drawings"
 WIDTH = 1040
 TEXT, LINE, CHARACTER = 13, 17, 7.0  # font size, line height, width of a wide character: all in pixels
 
@@ -54,7 +54,7 @@ class Box:
     above: bool = False
 
     def lines(self):
-        """Its lines of text as (class, centre, baseline, text)."""
+        """Returns the lines of text as (class, centre, baseline, text)."""
         texts = [("step", self.title)] * bool(self.title) + [("size", size) for size in self.sizes]
         middle = self.x + self.w / 2
         if self.above:
@@ -83,7 +83,7 @@ def vector(kind, x, y, title, size):
 
 
 def times(x, y):
-    """A product: the sign alone, an arrow without a path."""
+    """Returns a product: the sign alone, an arrow without a path."""
     return Arrow([], ["\u00d7"], (x, y + 5))
 
 
@@ -99,7 +99,7 @@ def first_fold():
 
 
 def expansion(y, bits):
-    """The packed query and what it becomes, from height `y` on; with RGSW bits in the hybrid."""
+    """Returns the packed query and what it becomes, from height `y` on; with RGSW bits in the hybrid."""
     boxes = [
         Box("sent", 60, y, 150, 60, "packed query", ["seed, leaves"]),
         Box("made", 400, y, 150, 60, "selectors C", ["n ciphertexts"]),
@@ -339,7 +339,7 @@ def check_layout(name, parts, notes):
 
 
 def draw(name):
-    """The figure called `name` as SVG."""
+    """Returns the figure called `name` as SVG."""
     parts = FIGURES[name]()
     keys, notes = legend(bottom(parts) + 30)
     parts += keys
@@ -372,7 +372,7 @@ def main():
         elif not path.is_file() or path.read_text() != drawn:
             stale.append(path.name)
     if stale:
-        sys.exit(f"docs/figures: {', '.join(stale)} not as scripts/draw_figures.py draws: run it")
+        sys.exit(f"docs/explanation/drawings: {', '.join(stale)} not as scripts/draw_figures.py draws: run it")
 
 
 if __name__ == "__main__":

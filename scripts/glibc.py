@@ -1,4 +1,4 @@
-"""What a program needs of the C library. As a command: `glibc.py VERSION PROGRAM..` fails for programs that need a later one."""
+"""Reads which C library a program needs. As a command: `glibc.py VERSION PROGRAM..` fails for programs that need a later one."""
 
 import os
 import pathlib

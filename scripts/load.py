@@ -169,7 +169,7 @@ class Honest:
 
 
 def prepare(binary, folder, count):
-    """A table of so many records of 256 bytes; the records of some keys."""
+    """Returns a table of so many records of 256 bytes; the records of some keys."""
     rng, records = random.Random(1), {}
     source = folder / "records.csv"
     with source.open("w") as file:
@@ -184,7 +184,7 @@ def prepare(binary, folder, count):
 
 
 def a_query(binary, server, folder):
-    """The body of a real query, which a client made."""
+    """Returns the body of a real query, which a client made."""
     with Proxy(server.url) as proxy:
         subprocess.run([str(binary), "get", proxy.url, "k1", "--no-cache"], check=True, capture_output=True)
         [(path, body)] = [(path, body) for method, path, body in proxy.requests if method == "POST"]

@@ -33,7 +33,7 @@ command -v java >/dev/null || scripts/install.sh default-jre-headless
 classpath=$(sed "s|^[0-9a-f]*  |$jars/|" "$sums" | paste -sd :)
 
 # Once for the same sources: it takes a while.
-sed -n '/^```kotlin$/,/^```$/{//!p}' docs/clients.md >"$out/Shown.kt"
+sed -n '/^```kotlin$/,/^```$/{//!p}' docs/reference/clients.md >"$out/Shown.kt"
 sources=("$out/kotlin/hushdb/hush_mobile.kt" "$out/Shown.kt" "$crate"/examples/*.kt "$crate"/tests/*.kt)
 state=$(cat "$sums" "${sources[@]}" | sha256sum)
 if [ "$(cat "$out/classes/state" 2>/dev/null)" != "$state" ]; then

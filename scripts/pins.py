@@ -14,7 +14,7 @@ class PipError(Exception):
 
 
 def cached(name: str, pins: bytes, fetch: Callable[[pathlib.Path], None]) -> pathlib.Path:
-    """The folder of `name`: another one for every set of pins, and there only if complete. `fetch` leaves its content in the folder
+    """Returns the folder of `name`: another one for every set of pins, and there only if complete. `fetch` leaves its content in the folder
     `tree` of the one that it is given."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
     folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:8]}"

@@ -5,7 +5,7 @@
     make build && python3 scripts/security.py --estimator lattice-estimator
 
 Needs Sage (Debian: `apt install sagemath`). The sets are those that `hushdb presets --json` lists; a process estimates a lattice
-problem with one attack after the other. Writes the figures of docs/notes/security-estimates.md, and fails if a set claims more than was found,
+problem with one attack after the other. Writes the figures of docs/explanation/notes/security-estimates.md, and fails if a set claims more than was found,
 or has less than 128 bits and does not say so in its name. With --check nothing is written: it fails if the tables of a page differ
 from what was found. All of it takes a core about an hour; with --results a run goes on where the last one stopped.
 """
@@ -23,7 +23,7 @@ import sys
 import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/notes/security-estimates.md"
+PAGE = ROOT / "docs/explanation/notes/security-estimates.md"
 PINNED = "27a581bb8e9d49f5e9e2db315bd48ac769d5f5f5"
 ATTACKS = ["usvp", "bdd", "bdd_hybrid", "dual", "dual_hybrid", "arora_gb"]
 # Other ways to count what the primal attacks take.
@@ -59,7 +59,7 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
     model = {**dual_model, "red_shape_model": "gsa"}
 
     def reduced(lwe):
-        """What it takes to reduce the matrix with blocks of each size, and then a query: one call of a sieve, and a lift."""
+        """Returns the cost of reducing the matrix with blocks of each size, and then of a query: one call of a sieve, and a lift."""
         lwe = lwe.normalize()
         for beta in range(primal_bdd(lwe, **model)["beta"] - 20, 1000):
             of = PrimalHybrid.beta_params(beta=beta, params=lwe, **model)
@@ -78,7 +78,7 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
         return cost
 
     def together(targets):
-        """The reduction of the matrix, and so many queries."""
+        """Returns the reduction of the matrix, and so many queries."""
         return lambda lwe: {"rop": min(reduction + 2**targets * query for reduction, query in reduced(lwe))}
 
     def primal(cost_model):
@@ -117,7 +117,7 @@ def applies(attack: str, problem: dict) -> bool:
 
 
 def key(problem: dict) -> str:
-    """What the estimate depends on: not the structure, which no known attack uses."""
+    """Returns the values that the estimate depends on: not the structure, which no known attack uses."""
     return json.dumps([problem[name] for name in ("n", "q", "secret", "error", "max_samples")])
 
 
@@ -130,7 +130,7 @@ class Estimate(typing.NamedTuple):
 
 
 def problems_of(presets: list[dict]) -> dict:
-    """Each problem once."""
+    """Returns each problem once."""
     return {key(problem): problem for preset in presets for problem in preset["problems"]}
 
 
@@ -146,7 +146,7 @@ class Estimator:
                     self.known.setdefault(line["problem"], {})[line["attack"]] = line["bits"]
 
     def estimates(self, problem: dict) -> dict:
-        """The bits of every attack on a problem, from a process of its own."""
+        """Returns the bits of every attack on a problem, from a process of its own."""
         wanted = [attack for attack in self.attacks if applies(attack, problem)]
         found = dict(self.known.get(key(problem), {}))
         missing = [attack for attack in wanted if attack not in found]
@@ -182,13 +182,13 @@ def spread(of: dict) -> str:
 
 
 def least(found: dict) -> tuple[float, str]:
-    """Of attacks on a single query, in classical operations."""
+    """Returns the costs of attacks on a single query, in classical operations."""
     known = [attack for attack in found if attack in (*ATTACKS, *UNUSUAL)]
     return min((found[attack], attack) for attack in known if found[attack] is not None)
 
 
 def judge(preset: dict, bits: float, least_bits: float) -> list[str]:
-    """What is wrong with the claim or the name of a preset that has so many bits."""
+    """Returns the faults of the claim or the name of a preset that has so many bits."""
     name, claim, wrong = preset["name"], preset["security_bits"], []
     if claim > bits + ROUNDING:
         wrong.append(f"{name} claims {claim:.1f} bits and has {bits:.1f}")
@@ -250,7 +250,7 @@ def output(*command: str | pathlib.Path) -> str:
 
 
 def sage() -> list[str]:
-    """The Python that has Sage."""
+    """Returns the Python that has Sage."""
     found = shutil.which("sage")
     if not found:
         sys.exit("Sage is not installed: `apt install sagemath` on Debian, or https://www.sagemath.org")

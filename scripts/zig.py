@@ -15,7 +15,7 @@ TARGET = "x86_64-unknown-linux-gnu"
 
 
 def build(cargo: str, *arguments: str, env: dict[str, str] | None = None) -> bool:
-    """Whether it compiles. Programs are in `folder()`.
+    """Returns whether it compiles. Programs are in `folder()`.
 
     Raises `pins.PipError` if Zig cannot be had."""
     tools = pins.cached("zig", REQUIREMENTS.read_bytes(), fetch)

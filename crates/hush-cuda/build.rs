@@ -65,7 +65,7 @@ mod driver {
         }
     }
 
-    /// The array. The driver reads text (PTX) up to a zero.
+    /// Returns the array. The driver reads text (PTX) up to a zero.
     fn images(manifest: &Value, folder: &str) -> String {
         let folder = fs::canonicalize(folder).expect("the manifest was in it");
         let mut images = String::new();

@@ -44,7 +44,7 @@ fn input(choices: &[u8], content: impl AsRef<[u8]>) -> Vec<u8> {
     [choices, content.as_ref()].concat()
 }
 
-/// Bytes behind their number.
+/// Returns the bytes behind their number.
 fn piece(content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     input(&(content.len() as u16).to_le_bytes(), content)

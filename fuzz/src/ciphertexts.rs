@@ -1,4 +1,4 @@
-//! What is inside of messages: words, keys, answers.
+//! Targets for the content of messages: words, keys, answers.
 
 use std::{collections::HashMap, sync::LazyLock};
 

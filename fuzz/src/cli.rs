@@ -33,7 +33,7 @@ pub fn keys_file(bytes: &[u8]) {
     }
 }
 
-/// The bytes of which `escaped` made a text.
+/// Returns the bytes of which `escaped` made a text.
 fn unescaped(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((&first, tail)) = rest.split_first() {

@@ -68,7 +68,7 @@ impl Reply {
     }
 }
 
-/// What a server says that refuses a request.
+/// Reads the refusal of a server.
 pub fn problem(bytes: &[u8]) {
     static HOST: LazyLock<Arc<Memory>> = LazyLock::new(Arc::default);
     let mut input = Input::new(bytes);
@@ -140,7 +140,7 @@ fn options() -> SessionOptions {
     }
 }
 
-/// What a server of the table answers; its answers are zeros.
+/// Answers as a server of the table does; the answers are zeros.
 fn right(table: &Descriptor, request: &Request) -> Reply {
     let name = "t";
     match request.path.as_str() {
@@ -333,7 +333,7 @@ pub fn cache(bytes: &[u8]) {
     let _ = (fs::remove_file(whole), fs::remove_file(partial));
 }
 
-/// A request for keys for one look-up.
+/// Returns a request for keys for one look-up.
 fn request() -> KeyRequest {
     KeyRequest { name: "a.seed".into(), held: None, lookups: 1, limit: 10 }
 }

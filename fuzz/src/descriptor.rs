@@ -30,14 +30,14 @@ pub fn descriptor(bytes: &[u8]) {
     }
 }
 
-/// The same descriptor with the epoch that it ought to have, if it is one.
+/// Returns the descriptor with the epoch that it ought to have; `None` if the bytes are not a descriptor.
 fn sealed(json: &[u8]) -> Option<Vec<u8>> {
     let mut descriptor: Descriptor = serde_json::from_slice(json).ok()?;
     descriptor.seal();
     Some(descriptor.to_json())
 }
 
-/// What everyone does with a descriptor that was taken. Says whether a look-up in its table is quick.
+/// Does what every client does with a descriptor, and returns whether a look-up in its table is quick.
 fn try_out(descriptor: &Descriptor) -> bool {
     let params = descriptor.params().expect("it was checked");
     let facts = params.facts();

@@ -27,7 +27,7 @@ const MOST_RECORDS: usize = 2000;
 /// The longest value where values are to be short.
 const SHORT_VALUE: u32 = 16;
 
-/// The columns that the first byte of an input chooses.
+/// Returns the columns that the first byte of an input chooses.
 fn options(choice: u8) -> IngestOptions {
     let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
     IngestOptions {
@@ -46,7 +46,7 @@ fn options(choice: u8) -> IngestOptions {
     }
 }
 
-/// All records, or the first error; what does not hold for every record of every input is a panic.
+/// Returns all records, or the first error; what does not hold for every record of every input is a panic.
 fn read(path: &Path, options: &IngestOptions) -> Result<Vec<Record>, IngestError> {
     let mut source = open(&Source::Path(path.into()), options)?;
     let has_keys = source.has_keys();
@@ -123,7 +123,7 @@ pub fn csv(bytes: &[u8]) {
     }
 }
 
-/// A quote is written twice.
+/// Returns the dialect in which a quote is written twice.
 fn twice(byte: &u8) -> Vec<u8> {
     if *byte == b'"' { vec![b'"'; 2] } else { vec![*byte] }
 }
@@ -186,7 +186,7 @@ fn parquet_bytes(content: &[u8]) -> usize {
     2 * ((64 << 20) + (content.len() << 15)) + 16 * FIXED
 }
 
-/// The same of Arrow: a batch that is decompressed, and a copy of it that is aligned.
+/// Returns the bytes that reading Arrow may take: a batch that is decompressed, and a copy of it that is aligned.
 fn arrow_bytes(content: &[u8]) -> usize {
     (content.len() << 17) + 16 * FIXED
 }
@@ -248,7 +248,7 @@ pub fn folder(bytes: &[u8]) {
     }
 }
 
-/// A path that stays below its folder.
+/// Returns a path that stays below its folder.
 fn relative(name: &[u8]) -> PathBuf {
     let parts = name.split(|&byte| byte == b'/' || byte == 0);
     let parts = parts.filter(|part| !part.is_empty() && *part != b"." && *part != b"..");

@@ -1,6 +1,6 @@
 //! An input, piece by piece: the first bytes choose, the rest is for the decoder.
 
-/// What is left of an input. At its end there are zeros.
+/// The rest of an input. At its end there are zeros.
 pub(crate) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -27,7 +27,7 @@ impl<'a> Input<'a> {
         head
     }
 
-    /// Bytes whose number is in front of them.
+    /// Returns the bytes whose number is in front of them.
     pub(crate) fn piece(&mut self) -> &'a [u8] {
         let length = self.word();
         self.take(usize::from(length))

@@ -20,7 +20,7 @@ const COLUMNS: usize = 8;
 /// Columns of a table of several tiers: those that its filter takes at least.
 const TIERED_COLUMNS: usize = 128;
 
-/// Every protocol, by index and by key.
+/// Returns every protocol, by index and by key.
 pub fn descriptors() -> Vec<Descriptor> {
     let by_key = || {
         let (thresholds, block_seeds) = (vec![0, 1, 255], vec![0, 1, 2]);
@@ -33,7 +33,7 @@ pub fn descriptors() -> Vec<Descriptor> {
     Protocol::ALL.iter().flat_map(all).collect()
 }
 
-/// A table of a protocol, of two tiers and looked up by position.
+/// Returns a table of a protocol, of two tiers and looked up by position.
 pub fn tiered(protocol: Protocol) -> Descriptor {
     let (page, filter) = (protocol.page(), FilterKind::Band64);
     let blocks = if page.has_columns() { BLOCKS } else { 1 };
@@ -63,7 +63,7 @@ pub fn tiered(protocol: Protocol) -> Descriptor {
     tiered
 }
 
-/// A table of a protocol.
+/// Returns a table of a protocol.
 pub fn descriptor(protocol: Protocol, lookup: Lookup) -> Descriptor {
     of_columns(protocol, lookup, COLUMNS)
 }
@@ -110,7 +110,7 @@ fn of_columns(protocol: Protocol, lookup: Lookup, columns: usize) -> Descriptor 
     descriptor
 }
 
-/// A hint of so many bytes.
+/// Returns a hint of so many bytes.
 pub fn hint(bytes: u64) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7) as u8).collect()
 }
@@ -122,7 +122,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// A look-up in the table of a descriptor, with a hint of the length that it says.
+    /// Creates a look-up in the table of a descriptor, with a hint of the length that it says.
     pub(crate) fn new(descriptor: Descriptor) -> Self {
         let hints = descriptor.given().filter_map(|(hint, _)| hint).map(|blob| blob.bytes);
         let given: Vec<_> = hints.map(|bytes| Arc::new(hint(bytes)) as Hint).collect();

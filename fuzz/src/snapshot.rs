@@ -50,7 +50,7 @@ pub fn snapshot(bytes: &[u8]) {
     }
 }
 
-/// The text of a header that agrees with itself, and files as it says, of this content.
+/// Returns the text of a header that agrees with itself, and files as it says, of this content.
 fn agreeing(folder: &Path, text: &[u8], content: &[u8]) -> Option<String> {
     let mut header: Header = serde_json::from_slice(text).ok()?;
     for entry in &mut header.files {
@@ -66,7 +66,7 @@ fn agreeing(folder: &Path, text: &[u8], content: &[u8]) -> Option<String> {
     serde_json::to_string(&header).ok()
 }
 
-/// The entry of a file that is shorter than what a checksum covers.
+/// Returns the entry of a file that is shorter than what a checksum covers.
 fn file_entry(name: &str, content: &[u8]) -> FileEntry {
     let chunks = if content.is_empty() { Vec::new() } else { blake3::hash(content).as_bytes().to_vec() };
     let chunk_bytes = hush_store::snapshot::CHUNK_BYTES as u64;
@@ -74,14 +74,14 @@ fn file_entry(name: &str, content: &[u8]) -> FileEntry {
     FileEntry { name, bytes: content.len() as u64, chunk_bytes, chunks }
 }
 
-/// A body in its envelope, if it is JSON.
+/// Returns a body in its envelope, if it is JSON.
 fn enveloped(body: &str) -> Option<Vec<u8>> {
     let body: &RawValue = serde_json::from_str(body).ok()?;
     let blake3 = blake3::hash(body.get().as_bytes()).to_hex();
     Some(format!(r#"{{"blake3":"{blake3}","body":{body}}}"#).into_bytes())
 }
 
-/// What a killed build leaves: a state, a database, a journal.
+/// Reads the files that a killed build leaves: a state, a database, a journal.
 pub fn build_state(bytes: &[u8]) {
     on_one_thread();
     const UNITS: usize = 8;

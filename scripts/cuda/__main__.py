@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def compile_all(compiler: Compiler, sources: list[pathlib.Path]) -> tuple[dict[str, dict], list[str]]:
-    """Every file for every target: module -> target -> report, and what the tools said of those that failed."""
+    """Returns every file for every target: module -> target -> report, and what the tools said of those that failed."""
     modules: dict[str, dict] = {}
     failures = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

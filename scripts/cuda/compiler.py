@@ -45,7 +45,7 @@ class Compiler:
         return known or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
 
     def assembled(self, text: pathlib.Path, target: Target) -> dict:
-        """As a driver compiles text, which is after the program was shipped. The machine code is not kept."""
+        """Compiles text as a driver does after the program was shipped. The machine code is not kept."""
         image = self.out / text.name.replace(COMPUTE_80.suffix, target.suffix)
         flags = ["-O3", *target.flags, "-v", "--warning-as-error"]
         digest = self.digest(*flags, text.read_text())
@@ -56,7 +56,7 @@ class Compiler:
         return report
 
     def known(self, file: str, digest: str) -> dict | None:
-        """The report of an image that comes of the same."""
+        """Returns the report of an image that comes of the same."""
         kept = self.report_of(file)
         report = json.loads(kept.read_text()) if kept.exists() else {}
         return report if report.get("digest") == digest else None

@@ -25,7 +25,7 @@ LOCAL = ("LDL", "STL")  # spills, or arrays indexed at run time
 
 
 def load(path: pathlib.Path) -> dict[str, dict]:
-    """The rules: pattern of kernel names -> rule.
+    """Returns the rules: pattern of kernel names -> rule.
 
     Raises ValueError for a rule that is not one.
     """
@@ -43,7 +43,7 @@ def load(path: pathlib.Path) -> dict[str, dict]:
 
 
 def rule_of(rules: dict[str, dict], kernel: str, target: str) -> dict:
-    """What holds for a kernel: later rules replace limits and add to lists; what is for a target replaces what is for all."""
+    """Returns the limits of a kernel: later rules replace limits and add to lists; rules for a target replace those for all."""
     rule: dict = {name: [] for name in LISTS}
     matching = [part for pattern, part in rules.items() if fnmatch.fnmatchcase(kernel, pattern)]
     for part in matching + [part.get(target, {}) for part in matching]:
@@ -54,31 +54,31 @@ def rule_of(rules: dict[str, dict], kernel: str, target: str) -> dict:
 
 
 def has(opcodes: dict[str, int], wanted: str) -> list[str]:
-    """The opcodes that `wanted` names."""
+    """Returns the opcodes that `wanted` names."""
     return [opcode for opcode in opcodes if names(wanted, opcode)]
 
 
 def count(opcodes: dict[str, int], *wanted: str) -> int:
-    """How many there are of the opcodes that are named."""
+    """Returns how many there are of the opcodes that are named."""
     return sum(opcodes[opcode] for name in wanted for opcode in has(opcodes, name))
 
 
 def names(wanted: str, opcode: str) -> bool:
-    """Whether it is the same mnemonic, with all the modifiers in any order. LDG.128: LDG.E.128.CONSTANT."""
+    """Returns whether it is the same mnemonic, with all the modifiers in any order. LDG.128: LDG.E.128.CONSTANT."""
     mnemonic, *modifiers = wanted.split(".")
     found, *others = opcode.split(".")
     return found == mnemonic and set(modifiers) <= set(others)
 
 
 def follow(order: list[str], wanted: list[str]) -> bool:
-    """Whether the wanted opcodes come somewhere one after another: each once or several times, with none of the others between."""
+    """Returns whether the wanted opcodes come somewhere one after another: each once or several times, with none of the others between."""
     named = [next((name for name in wanted if names(name, opcode)), None) for opcode in order]
     steps = [name for name, _ in itertools.groupby(name for name in named if name)]
     return any(steps[at : at + len(wanted)] == wanted for at in range(len(steps)))
 
 
 def judge_kernel(kernel: dict, rule: dict) -> list[str]:
-    """What is wrong with one kernel, given its report."""
+    """Returns the faults of one kernel, given its report."""
     figures = kernel | {"local": count(kernel.get("opcodes", {}), *LOCAL)}
     wrong = [
         f"{figures[limit]} {UNITS[limit]}, at most {rule[limit]}"
@@ -96,7 +96,7 @@ def judge_kernel(kernel: dict, rule: dict) -> list[str]:
 
 
 def judge(modules: dict[str, dict[str, dict]], rules: dict[str, dict]) -> list[str]:
-    """What is wrong with all of them: modules is name -> target -> report."""
+    """Returns the faults of all kernels: modules is name -> target -> report."""
     wrong, owners = [], {}
     for module, targets in modules.items():
         for target, report in targets.items():

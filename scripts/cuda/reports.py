@@ -22,7 +22,7 @@ IDENTITY = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
 
 
 def resources(ptxas: str) -> dict[str, dict[str, int]]:
-    """Of `ptxas -v`: kernel -> registers, and bytes of spills, stack and static shared memory, and barriers.
+    """Reads the output of `ptxas -v`: kernel -> registers, and bytes of spills, stack and static shared memory, and barriers.
 
     Functions that were not inlined are reported after the kernel that calls them: what they spill is the kernel's.
     """
@@ -45,7 +45,7 @@ def resources(ptxas: str) -> dict[str, dict[str, int]]:
 
 
 def opcodes(sass: str) -> dict[str, list[str]]:
-    """Of `nvdisasm -c`: kernel -> opcodes with their modifiers, as they follow each other."""
+    """Reads the output of `nvdisasm -c`: kernel -> opcodes with their modifiers, in their order."""
     kernels: dict[str, list[str]] = {}
     listed: list[str] = []
     for line in sass.splitlines():
@@ -57,16 +57,16 @@ def opcodes(sass: str) -> dict[str, list[str]]:
 
 
 def counts(opcodes: list[str]) -> dict[str, int]:
-    """How often each stands there."""
+    """Returns how often each stands there."""
     return dict(sorted(collections.Counter(opcodes).items()))
 
 
 def order(opcodes: list[str]) -> list[str]:
-    """Those whose order can be judged; of several the same in a row, one."""
+    """Returns the opcodes whose order can be judged; of several equal ones in a row, one."""
     ordered = [opcode for opcode in opcodes if opcode.split(".")[0] in ORDERED]
     return [opcode for opcode, _ in itertools.groupby(ordered)]
 
 
 def entries(ptx: str) -> list[str]:
-    """Of PTX: its kernels."""
+    """Returns the kernels of a PTX file."""
     return PTX_ENTRY.findall(ptx)

@@ -1,4 +1,4 @@
-"""What every kernel file is compiled for."""
+"""The targets that every kernel file is compiled for."""
 
 import dataclasses
 import pathlib

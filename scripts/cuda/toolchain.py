@@ -53,13 +53,13 @@ def given(nvcc: pathlib.Path) -> Toolchain:
 
 
 def beside(nvcc: pathlib.Path, tool: str) -> pathlib.Path | None:
-    """A tool of the same installation, or else of the path."""
+    """Returns a tool of the same installation, or else of the path."""
     found = shutil.which(tool, path=nvcc.resolve().parent) or shutil.which(tool)
     return pathlib.Path(found) if found else None
 
 
 def cached() -> pathlib.Path:
-    """The folder of the pinned compiler: a name of its own for every set of pins, and there only if complete."""
+    """Returns the folder of the pinned compiler: a name of its own for every set of pins, and there only if complete."""
     wheels = REQUIREMENTS.read_bytes()
     version = re.search(rb"nvidia-cuda-nvcc==([\d.]+)", wheels)[1].decode()
     try:
@@ -89,7 +89,7 @@ def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> None:
 
 
 def hint() -> str:
-    """What to do without the pinned compiler."""
+    """Returns the advice where the pinned compiler is missing."""
     home = os.environ.get("CUDA_HOME")
     installed = shutil.which("nvcc") or (home and shutil.which("nvcc", path=f"{home}/bin"))
     where = installed or "/path/to/nvcc"

@@ -30,7 +30,7 @@ REFUSED = [
 
 
 def check(helm: pathlib.Path, hushdb: pathlib.Path) -> tuple[str, list[str]]:
-    """What was looked at, and what is wrong."""
+    """Returns the things that were checked, and the faults."""
     wrong, count = [], 0
     with tempfile.TemporaryDirectory(prefix="hushdb-chart-") as scratch:
         machine = Machine(pathlib.Path(scratch), hushdb)
@@ -84,7 +84,7 @@ class Machine:
             raise SystemExit(f"deploy: {command[1]}: {result.stderr.strip()}")
 
     def refuses(self, text: str) -> list[str]:
-        """What `hushdb config check` says against settings of a pod."""
+        """Returns the objections of `hushdb config check` to settings of a pod."""
         file = self.folder / "hushdb.toml"
         file.write_text(text.replace("/var/lib/hushdb/", f"{self.folder}/").replace("/etc/hushdb/", f"{self.folder}/"))
         result = run(self.hushdb, "config", "check", file)

@@ -9,7 +9,7 @@ FILE = ROOT / "deploy/Containerfile"
 
 
 def check(hadolint: pathlib.Path) -> tuple[str, list[str]]:
-    """What was looked at, and what is wrong."""
+    """Returns the things that were checked, and the faults."""
     result = subprocess.run([hadolint, FILE], capture_output=True, text=True)
     wrong = (result.stdout + result.stderr).splitlines() if result.returncode else []
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}

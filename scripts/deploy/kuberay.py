@@ -12,7 +12,7 @@ BY_DIGEST = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
 
 def check() -> tuple[str, list[str]]:
-    """What was looked at, and what is wrong."""
+    """Returns the things that were checked, and the faults."""
     objects = list(yaml.safe_load_all(FILE.read_text()))
     [cluster] = [thing for thing in objects if thing["kind"] == "RayCluster"]
     groups = {"head": cluster["spec"]["headGroupSpec"]}
@@ -31,13 +31,13 @@ def check() -> tuple[str, list[str]]:
 
 
 def pod(name: str, template: dict) -> dict:
-    """A pod of a group, as KubeRay makes it."""
+    """Returns a pod of a group, as KubeRay makes it."""
     metadata = {**template["metadata"], "name": name}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
 def problems(spec: dict) -> list[str]:
-    """What a pod may do that it need not."""
+    """Returns the rights of a pod that it does not need."""
     said = [] if spec.get("securityContext", {}).get("runAsNonRoot") else ["it may run as root"]
     for container in spec["containers"]:
         if container.get("securityContext", {}).get("capabilities") != {"drop": ["ALL"]}:

@@ -12,7 +12,7 @@ MOST_EXPOSED = 1.6
 
 
 def check() -> tuple[str, list[str]]:
-    """What was looked at, and what is wrong."""
+    """Returns the things that were checked, and the faults."""
     with tempfile.TemporaryDirectory(prefix="hushdb-unit-") as scratch:
         # The program is not where it will be installed.
         unit = pathlib.Path(scratch) / UNIT.name

@@ -13,7 +13,7 @@ SAID = {"severity"}, {"summary", "action"}
 
 
 def check() -> tuple[str, list[str]]:
-    """What was looked at, and what is wrong."""
+    """Returns the things that were checked, and the faults."""
     wrong, queries = [], []
     for rule in (rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]):
         queries.append((rule["alert"], rule["expr"]))

@@ -50,7 +50,7 @@ def make(cargo: str, cyclonedx: pathlib.Path, out: pathlib.Path) -> list[pathlib
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
         "LICENSES-OF-PARTS": bill.licences(materials, metadata).encode(),
         "README.md": (ROOT / "README.md").read_bytes(),
-        "hushdb.toml": (ROOT / "docs/hushdb.toml").read_bytes(),
+        "hushdb.toml": (ROOT / "docs/reference/hushdb.toml").read_bytes(),
         "hushdb.service": (ROOT / "deploy/systemd/hushdb.service").read_bytes(),
         "hushdb.sysusers.conf": (ROOT / "deploy/systemd/hushdb.sysusers.conf").read_bytes(),
     })

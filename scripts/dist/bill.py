@@ -16,7 +16,7 @@ class Incomplete(Exception):
 
 
 def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], target: str) -> dict:
-    """The bill of the program and of the module in its page, of the last commit: the tool writes beside every crate, so it gets a
+    """Returns the bill of the program and of the module in its page, of the last commit: the tool writes beside every crate, so it gets a
     copy."""
     parts = [("hushdb", features, target), ("hush-wasm", [], "wasm32-unknown-unknown")]
     with tempfile.TemporaryDirectory(prefix="hushdb-bill-") as copy:
@@ -44,7 +44,7 @@ def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], ta
 
 
 def together(bill: dict, part: dict) -> dict:
-    """The bill of a program with that of what is embedded in it."""
+    """Returns the bill of a program with that of what is embedded in it."""
     known = {component["bom-ref"] for component in bill["components"]}
     embedded = {key: value for key, value in part["metadata"]["component"].items() if key != "components"}
     new = [component for component in [embedded, *part["components"]] if component["bom-ref"] not in known]
@@ -62,7 +62,7 @@ def linked(cargo: str, package: str, features: list[str], target: str) -> set[tu
 
 
 def licences(bill: dict, metadata: dict) -> str:
-    """The texts of the licences of all parts, each once, with the parts that have it."""
+    """Returns the texts of the licences of all parts, each once, with the parts that have it."""
     folders = {(package["name"], package["version"]): pathlib.Path(package["manifest_path"]).parent for package in metadata["packages"]}
     texts: dict[str, list[str]] = {}
     for part in bill["components"]:

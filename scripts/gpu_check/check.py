@@ -32,7 +32,7 @@ class Check:
         self.stages, self.rows, self.said = [], [], ""
 
     def run(self, name, command, limit, env=None, reserve=0):
-        """One stage, whose output goes to the log; returns whether it passed. `reserve` seconds are left for what comes after.
+        """Runs a stage, whose output goes to the log; returns whether it passed. `reserve` seconds are left for what comes after.
         What is known by then is written."""
         left = min(limit, self.left(reserve))
         self.said = ""
@@ -110,7 +110,7 @@ def killed(process):
 
 
 def tests_of(binary):
-    """The names of the tests of a binary."""
+    """Returns the names of the tests of a binary."""
     try:
         listed = subprocess.run([binary, "--list", "--include-ignored"], capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -119,12 +119,12 @@ def tests_of(binary):
 
 
 def tests_that_passed(text):
-    """The names of the tests that a log says are ok; others failed, or were not reached."""
+    """Returns the names of the tests that a log says are ok; others failed, or were not reached."""
     return set(re.findall(r"^test (\S+)(?: - should panic)? \.\.\. ok$", text, re.MULTILINE))
 
 
 def objects(text, stage):
-    """The JSON objects of a log, one a line."""
+    """Yields the JSON objects of a log, one a line."""
     for candidate in text.splitlines():
         if candidate.startswith("{"):
             with contextlib.suppress(json.JSONDecodeError):

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of the GPU: what it is, and how it does while something runs."""
+"""Reads nvidia-smi: which GPU there is, and its clocks, power and memory while something runs."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def machine():
 
 
 def asked(*fields):
-    """The command for the GPU that is used: the first of those that programs see."""
+    """Returns the command for the GPU that is used: the first of those that programs see."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
     return ["nvidia-smi", f"--id={first}", f"--query-gpu={','.join(fields)}"]
 
@@ -45,7 +45,7 @@ class Watch:
                 self.seen.append((time.monotonic(), dict(zip(FIGURES, figures))))
 
     def since(self, start):
-        """The least, the mean and the most of each figure from then on."""
+        """Returns the least, the mean and the most of each figure from then on."""
         looks = [figures for at, figures in list(self.seen) if at >= start]
         summary = {}
         for name in FIGURES:
@@ -60,7 +60,7 @@ class Watch:
 
 
 def number(word):
-    """What is not known, as [N/A], is none."""
+    """Returns a number; None for an unknown value, such as [N/A]."""
     try:
         return float(word)
     except ValueError:

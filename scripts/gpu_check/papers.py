@@ -1,4 +1,4 @@
-"""What the papers have for the same protocol, size and batch.
+"""The figures of the papers for a protocol, a size and a batch.
 
 VIPIR: arXiv 2606.11536v1, one H100 NVL of 94 GB; milliseconds of one query by table 1, queries a second in batches of 32 by table 3.
 GPIR: table 1, one RTX 5090; queries a second of one client and of many in a batch (S and B), tables in GB.
@@ -25,7 +25,7 @@ PPIR_ENTRY = 256
 
 
 def beside(protocol, size, batch):
-    """Their figures for a table of `size` bytes, or nothing."""
+    """Returns the papers' figures for a table of `size` bytes, or nothing."""
     gib = size / 2**30
     figures = []
     if batch == 1:

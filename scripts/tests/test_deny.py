@@ -31,7 +31,7 @@ class Deny(unittest.TestCase):
         self.verdict = self.dir / "target/advisories"
 
     def database(self, path, name, days=0):
-        """A checkout whose last commit is this old."""
+        """Returns a checkout whose last commit is this old."""
         (path / "crates").mkdir(parents=True)
         (path / "name").write_text(name)
         date = f"@{int(time.time()) - days * 86400} +0000"
@@ -42,7 +42,7 @@ class Deny(unittest.TestCase):
         return path
 
     def deny(self, **env):
-        """The exit status; what was checked, of the product and of the fuzz targets alike; what was said."""
+        """Returns the exit status; what was checked, of the product and of the fuzz targets alike; what was said."""
         command = [ROOT / "scripts/deny.sh", self.stand_in, self.verdict]
         result = subprocess.run(command, cwd=ROOT, env=self.environment(env), capture_output=True, text=True)
         lines = (result.stdout + result.stderr).splitlines()

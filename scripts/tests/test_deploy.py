@@ -31,7 +31,7 @@ def metrics(query):
 
 
 def family(name):
-    """A name without what a histogram adds to it."""
+    """Returns a name without what a histogram adds to it."""
     return re.sub(r"_(bucket|sum|count)$", "", name)
 
 
@@ -54,8 +54,8 @@ def drain_seconds():
 
 
 def settings():
-    """The keys of docs/hushdb.toml, which a test of the program holds complete."""
-    example = (ROOT / "docs/hushdb.toml").read_text()
+    """Returns the keys of docs/reference/hushdb.toml, which a test of the program holds complete."""
+    example = (ROOT / "docs/reference/hushdb.toml").read_text()
     return set(tomllib.loads("\n".join(re.findall(r"^#:(.*)", example, re.M))))
 
 
@@ -86,7 +86,7 @@ class Deploy(unittest.TestCase):
             self.assert_exported(names, "alerts")
 
     def test_documented_metrics(self):
-        documented = set(re.findall(r"`((?:hush|process)_\w+)`", (ROOT / "docs/http-api.md").read_text()))
+        documented = set(re.findall(r"`((?:hush|process)_\w+)`", (ROOT / "docs/reference/http-api.md").read_text()))
         self.assertEqual({family(name) for name in registered()} - FOREIGN, documented)
 
     def test_a_server_that_stops_has_time_to_answer(self):

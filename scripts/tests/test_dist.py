@@ -1,4 +1,4 @@
-"""What `make dist` makes: an archive that depends on nothing but its files, and a program that is judged by what it needs."""
+"""Tests of `make dist`: an archive that depends on nothing but its files, and a program that is judged by what it needs."""
 
 import pathlib
 import shutil

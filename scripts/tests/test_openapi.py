@@ -1,4 +1,4 @@
-"""docs/openapi.json has the endpoints that the server has, and what it refers to is there."""
+"""docs/reference/openapi.json has the endpoints that the server has, and what it refers to is there."""
 
 import json
 import pathlib
@@ -6,13 +6,13 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOCUMENT = json.loads((ROOT / "docs/openapi.json").read_text())
+DOCUMENT = json.loads((ROOT / "docs/reference/openapi.json").read_text())
 ROUTES = ROOT / "crates/hush-server/src/routes/mod.rs"
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 
 def routes():
-    """Every path that a router has, with its methods; the relay's own is none of a server, and files of the page are no endpoints."""
+    """Returns every path that a router has, with its methods; the relay's own is none of a server, and files of the page are no endpoints."""
     called = re.compile(rf"\b({'|'.join(METHODS)})\(")
     text = ROUTES.read_text()
     found = {}

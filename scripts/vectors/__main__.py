@@ -1,5 +1,5 @@
 """Recomputes the known answers in vectors/ and compares all that they hold: `make vectors`. A second implementation, in numpy, of
-what docs/formats.md and docs/protocols/ describe."""
+what docs/reference/file-formats.md and docs/explanation/protocols/ describe."""
 
 import argparse
 import concurrent.futures

@@ -1,4 +1,4 @@
-"""A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/formats.md, Descriptor, Keys; docs/http-api.md)."""
+"""A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/reference/file-formats.md, Descriptor, Keys; docs/reference/http-api.md)."""
 
 import base64
 import dataclasses
@@ -33,7 +33,7 @@ STEPS = {
 
 
 def normal_form(key: bytes, steps: list[str]) -> bytes:
-    """A key of one column of text, as the table has it."""
+    """Returns a key of one column of text, as the table has it."""
     text = key.decode()
     for step in steps:
         text = STEPS[step](text)
@@ -59,7 +59,7 @@ class Segment:
 
 
 class Client:
-    """Of one table; it makes new secrets for every look-up, and keys once."""
+    """A client of one table; it makes new secrets for every look-up, and keys once."""
 
     def __init__(self, url: str, table: str):
         self.url, self.table = url, table
@@ -79,7 +79,7 @@ class Client:
             return response.read()
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """Returns the value of a key."""
         lookup = self.descriptor["lookup"]
         if steps := self.descriptor.get("schema", {}).get("normalize"):
             key = normal_form(key, steps)
@@ -117,7 +117,7 @@ class Client:
         return (rest[at : at + self.head_bytes] + tiers)[:length] if is_found else None
 
     def changed(self, value: bytes | None, digest: bytes, slot: bytes, tiers: bytes) -> bytes | None:
-        """The value of a key, if `value` is that in the base."""
+        """Returns the value of a key, if `value` is that in the base."""
         longest = self.descriptor["slot"]["max_value_bytes"]
         behind = 8 + next(count for count in (1, 2, 3, 4) if longest + 1 < 256**count)
         length = int.from_bytes(slot[8:behind], "little")
@@ -126,12 +126,12 @@ class Client:
         return (slot[behind:] + tiers)[: length - 1] if length else None
 
     def asked(self) -> bytes:
-        """What a query names."""
+        """Returns the hash that a query names."""
         has_changes = any(segment["role"] == "delta" for segment in self.descriptor.get("segments", []))
         return self.geometry() if has_changes else bytes.fromhex(self.descriptor["epoch"])
 
     def geometry(self) -> bytes:
-        """The hash of what queries depend on, from which matrices and masks are derived."""
+        """Returns the hash of what queries depend on, from which matrices and masks are derived."""
         described = self.descriptor
         absent = ("schema", "compression", "hint", "whitening", "signature")
         geometry = {name: value for name, value in described.items() if name not in absent}
@@ -146,14 +146,14 @@ class Client:
         return blake3.blake3(text, derive_key_context="hushdb v2 2026 geometry").digest()
 
     def record(self, key: bytes) -> dict | None:
-        """The value of a key in a table whose values have several columns."""
+        """Returns the value of a key in a table whose values have several columns."""
         value = self.get(key)
         names = [name for name, _ in self.descriptor["schema"]["value"]]
         return None if value is None else read_fields(names, value)
 
 
 def read_fields(names: list[str], value: bytes) -> dict:
-    """docs/formats.md, Fields."""
+    """docs/reference/file-formats.md, Fields."""
     at, record = 0, {}
     for name in names:
         head = shift = 0
@@ -197,7 +197,7 @@ class Simple:
 
 
 class Packed:
-    """Of which an answer is the planes of an entry."""
+    """A table whose answers are the planes of an entry."""
 
     def __init__(self, client: Client, params):
         self.client, self.params = client, params
@@ -296,7 +296,7 @@ def fresh() -> streams.Stream:
 
 
 def encrypted(client: Client, params: parameters.Lwe, secret: np.ndarray, support: Support, stream: streams.Stream) -> bytes:
-    """A vector over the columns, as it travels."""
+    """Returns a vector over the columns, as it travels."""
     matrix = lwe.public_matrix(params, client.geometry(), client.base.columns)
     return words.pack(words.round_even(lwe.encrypt(matrix, secret, support, stream), client.query_bits), client.query_bits)
 

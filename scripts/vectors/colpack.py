@@ -1,4 +1,4 @@
-"""`colpack` and `colpack-s`: answers packed by keys of the query (docs/protocols/colpack.md)."""
+"""`colpack` and `colpack-s`: answers packed by keys of the query (docs/explanation/protocols/colpack.md)."""
 
 from collections.abc import Iterator
 
@@ -87,7 +87,7 @@ def steps(vector: Vector) -> Iterator[Step]:
 
 
 def mask(ring, seed: bytes, index: int) -> np.ndarray:
-    """A mask of a table's seed: of the rotation key, the conjugation key, the row that meets the digit of a, the one of b."""
+    """Returns a mask of a table's seed: of the rotation key, the conjugation key, the row that meets the digit of a, the one of b."""
     context = seed + ring.degree.to_bytes(8, "little") + b"".join(prime.to_bytes(4, "little") for prime in ring.primes)
     stream = streams.derived("hushdb v2 2026 column packing masks", context, index)
     return np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
@@ -135,7 +135,7 @@ class Images:
 
 
 def multiplied(digit: np.ndarray, exponent: int) -> np.ndarray:
-    """What coefficient c of y contributes to coefficient r of `t y(X^e)`: coefficient r - e c of t."""
+    """Returns the share of coefficient c of y in coefficient r of `t y(X^e)`: coefficient r - e c of t."""
     degree = digit.shape[-1]
     places = (np.arange(degree)[:, None] - exponent * np.arange(degree)) % (2 * degree)
     return np.concatenate([digit, -digit], axis=-1)[:, places]
@@ -148,7 +148,7 @@ def balanced_bytes(matrix: np.ndarray) -> np.ndarray:
 
 
 def keys(params, ring, masks, secret, exponent, stream):
-    """The keys of the query: the rotation key as fractions of Q, the others as integers without their low bits."""
+    """Returns the keys of the query: the rotation key as fractions of Q, the others as integers without their low bits."""
     s = ring.forward(ring.residues(secret))
     g = ring.constant(params.ring.fold.factor(0))
     images = [ring.automorphism(s, power) for power in (ROTATION, 2 * ring.degree - 1)]
@@ -175,7 +175,7 @@ def words_of_key(fractions: np.ndarray) -> np.ndarray:
 
 
 def lifted(ring, b, mask_polys, entries) -> np.ndarray:
-    """The packed ciphertexts modulo Q: `[plaintext][a, b][limb][slot]`."""
+    """Returns the packed ciphertexts modulo Q: `[plaintext][a, b][limb][slot]`."""
     bodies = []
     for rows in entries.plaintexts:
         part = np.pad(words.scale(b[rows.start : rows.stop], ring.modulus), (0, ring.degree - len(rows)))

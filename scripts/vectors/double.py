@@ -1,4 +1,4 @@
-"""`double`: hint and answer of the first fold are folded a second time (docs/protocols/double.md)."""
+"""`double`: hint and answer of the first fold are folded a second time (docs/explanation/protocols/double.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`double-pack`: packed ciphertexts are cut into bytes, folded and packed again (docs/protocols/double-pack.md)."""
+"""`double-pack`: packed ciphertexts are cut into bytes, folded and packed again (docs/explanation/protocols/double-pack.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`download`: the hint is the table, and nothing is sent (docs/protocols/download.md)."""
+"""`download`: the hint is the table, and nothing is sent (docs/explanation/protocols/download.md)."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def steps(vector: Vector) -> Iterator[Step]:
 
 
 def slot(block: np.ndarray, support: list[tuple[int, int]]) -> bytes:
-    """The sum, byte by byte, of some slots of a block: columns that a segment lacks are those modulo its own."""
+    """Returns the sum, byte by byte, of some slots of a block: columns that a segment lacks are those modulo its own."""
     columns, coefficients = zip(*support)
     taken = block[np.array(columns) % len(block)].astype(np.uint64)
     return (taken * np.array(coefficients, np.uint64)[:, None]).sum(0).astype(np.uint8).tobytes()

@@ -1,4 +1,4 @@
-"""Packed queries, and their expansion by evaluation keys (docs/formats.md, Expansion)."""
+"""Packed queries, and their expansion by evaluation keys (docs/reference/file-formats.md, Expansion)."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def leaves(params: Rlwe, rows: int, folds: int) -> int:
 def query(
     params: Rlwe, keys: Keys, selectors: np.ndarray, bits: list[int], stream: streams.Stream
 ) -> tuple[bytes, np.ndarray]:
-    """The packed query as it travels, and as a server reads it: a and b in evaluation form."""
+    """Returns the packed query as it travels, and as a server reads it: a and b in evaluation form."""
     ring, levels = params.full_ring, len(params.levels)
     count = leaves(params, len(selectors), len(bits))
     seed = stream.bytes(16)
@@ -51,7 +51,7 @@ def query(
 
 
 def expand(params: Rlwe, keys: Keys, opened: np.ndarray, rows: int, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """A selector a row, and of every fold the rows of an RGSW ciphertext, the bottom ones first; modulo Q_1, words of 32 bits."""
+    """Returns a selector a row, and of every fold the rows of an RGSW ciphertext, the bottom ones first; modulo Q_1, words of 32 bits."""
     ring, digits = params.full_ring, params.fold.digits
     nodes = tree(params, keys, opened, leaves(params, rows, folds))
     bits = []
@@ -65,7 +65,7 @@ def expand(params: Rlwe, keys: Keys, opened: np.ndarray, rows: int, folds: int) 
 
 
 def tree(params: Rlwe, keys: Keys, opened: np.ndarray, count: int) -> np.ndarray:
-    """The first leaves modulo Q_e. A node has two children, `c + c'` and `(c - c') X^(-2^j)`, in this order."""
+    """Returns the first leaves modulo Q_e. A node has two children, `c + c'` and `(c - c') X^(-2^j)`, in this order."""
     ring, levels = params.full_ring, len(params.levels)
     nodes = opened[None].astype(np.uint32)
     for level, (gadget, key) in enumerate(zip(params.levels, keys.levels)):

@@ -1,4 +1,4 @@
-"""`exppack-d`: hint and answer of the first fold are folded a second time, then packed (docs/protocols/exppack-d.md)."""
+"""`exppack-d`: hint and answer of the first fold are folded a second time, then packed (docs/explanation/protocols/exppack-d.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`hybrid` and `exppack-s`: answers packed by evaluation keys (docs/protocols/hybrid.md, exppack-s.md)."""
+"""`hybrid` and `exppack-s`: answers packed by evaluation keys (docs/explanation/protocols/hybrid.md, exppack-s.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A client's secrets and evaluation keys, from one seed (docs/formats.md, Evaluation keys)."""
+"""A client's secrets and evaluation keys, from one seed (docs/reference/file-formats.md, Evaluation keys)."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from ring import Gadget, Ring
 
 @dataclasses.dataclass
 class Keys:
-    """What a client keeps and uploads, and what a server reads of it: rows of polynomials in evaluation form."""
+    """The keys that a client keeps and uploads, and those that a server reads: rows of polynomials in evaluation form."""
 
     secrets: list[np.ndarray]  # s, s'
     upload: bytes
@@ -28,7 +28,7 @@ class Keys:
 
 
 def generate(params: Rlwe, seed: bytes) -> Keys:
-    """The keys in the order in which they travel, masks and errors in the same."""
+    """Returns the keys in the order in which they travel, masks and errors in the same."""
     context = params.key_context.encode()
     stream = streams.derived("hushdb v1 2026 ring secrets", seed + context)
     secrets = [streams.ternary(stream, params.degree) for _ in range(2)]
@@ -52,7 +52,7 @@ def generate(params: Rlwe, seed: bytes) -> Keys:
 
 
 def unit_of(params: Rlwe) -> int:
-    """What a TLWE word is worth modulo Q_e: x."""
+    """Returns the value x of a TLWE word modulo Q_e."""
     return (params.full_ring.modulus + (1 << params.tlwe.bits >> 1)) >> params.tlwe.bits
 
 
@@ -79,7 +79,7 @@ class Writer:
         return np.stack(rows)
 
     def switch_key(self, params: Rlwe, s: np.ndarray, small_secrets: list[np.ndarray]) -> np.ndarray:
-        """Of part i of s, row k: `(r_0, .., -sum r_z t_z + e + g_k s_i)`, with all bits."""
+        """Returns row k of part i of s: `(r_0, .., -sum r_z t_z + e + g_k s_i)`, with all bits."""
         ring, gadget, parts = params.small_ring, params.switch.gadget, params.degree // params.switch.degree
         small = [ring.forward(ring.residues(secret)) for secret in small_secrets]
         return np.stack([self.switch_rows(ring, ring.forward(ring.residues(s[i::parts])), small, gadget) for i in range(parts)])
@@ -98,12 +98,12 @@ class Writer:
         return np.stack(rows)
 
     def private_key(self, params: Rlwe, s: np.ndarray, carrier: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """Of entry i of t: `(r, -r s + e + x t_i carrier)`, x = round(Q_e / 2^bits)."""
+        """Returns the row of entry i of t: `(r, -r s + e + x t_i carrier)`, x = round(Q_e / 2^bits)."""
         ring, unit = params.full_ring, unit_of(params)
         return np.stack([self.row(ring, [s], [ring.mul(carrier, ring.constant(unit * int(t)))]) for t in entries])
 
     def row(self, ring: Ring, secrets: list[np.ndarray], messages: list[np.ndarray]) -> np.ndarray:
-        """A mask, and a body for every secret."""
+        """Returns a mask, and a body for every secret."""
         mask = self.mask(ring)
         return np.stack([mask] + [self.body(ring, s, mask, message) for s, message in zip(secrets, messages)])
 
@@ -119,5 +119,5 @@ class Writer:
         return ring.forward(ring.unrounded(rounded, self.dropped))
 
     def upload(self, name: str) -> bytes:
-        """A `hush.v1.EvaluationKeys`."""
+        """Returns a `hush.v1.EvaluationKeys`."""
         return VERSION + field(2, name.encode()) + field(3, self.seed) + field(4, b"".join(self.words))

@@ -1,4 +1,4 @@
-"""Databases as they are stored: tiles of bytes, and tiles of polynomials in evaluation form (docs/formats.md, Databases)."""
+"""Databases as they are stored: tiles of bytes, and tiles of polynomials in evaluation form (docs/reference/file-formats.md, Databases)."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def tiled(matrix: np.ndarray) -> bytes:
 
 
 def tiled_polys(polys: np.ndarray) -> bytes:
-    """Of `[row][column][limb][slot]`: `[limb][group of 16 slots][tile of columns][slot][row][column of the tile]`."""
+    """Reorders `[row][column][limb][slot]` to `[limb][group of 16 slots][tile of columns][slot][row][column of the tile]`."""
     rows, columns, limbs, degree = polys.shape
     width = min(WIDTH, 1 << (columns - 1).bit_length())
     out = np.zeros((limbs, degree // SLOTS, -(-columns // width), SLOTS, rows, width), "<u4")

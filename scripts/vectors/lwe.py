@@ -1,4 +1,4 @@
-"""LWE modulo 2^32: the public matrix, queries, folds and hints (docs/formats.md, LWE)."""
+"""LWE modulo 2^32: the public matrix, queries, folds and hints (docs/reference/file-formats.md, LWE)."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ FIRST, SECOND = 1, 2  # what a matrix is for
 
 
 def public_matrix(params: Lwe, seed: bytes, columns: int, domain: int = FIRST) -> np.ndarray:
-    """A of a table's seed, `columns x n`: negacyclic matrices of ring elements, a stream for every block of `degree` columns."""
+    """Returns a of a table's seed, `columns x n`: negacyclic matrices of ring elements, a stream for every block of `degree` columns."""
     n, degree = params.n, params.ring_degree
     context = seed + bytes([domain]) + n.to_bytes(8, "little") + degree.to_bytes(8, "little")
     index = (np.arange(degree)[:, None] - np.arange(degree)) % (2 * degree)  # row c, column i: alpha[c - i]

@@ -4,12 +4,12 @@ VERSION = b"\x08\x01"  # field 1 of every message that has it
 
 
 def field(number: int, octets: bytes) -> bytes:
-    """A field of bytes of a message; empty ones are left out."""
+    """Returns a field of bytes of a message; empty ones are left out."""
     return bytes([number << 3 | 2]) + varint(len(octets)) + octets if octets else b""
 
 
 def last_field(message: bytes) -> bytes:
-    """The value of the last field, which in a response of one answer is that answer."""
+    """Returns the value of the last field, which in a response of one answer is that answer."""
     at, value = 0, b""
     while at < len(message):
         tag, at = read_varint(message, at)

@@ -1,4 +1,4 @@
-"""`onion`: RLWE selectors pick the row, RGSW bits the entry (docs/protocols/onion.md)."""
+"""`onion`: RLWE selectors pick the row, RGSW bits the entry (docs/explanation/protocols/onion.md)."""
 
 from collections.abc import Iterator
 
@@ -63,13 +63,13 @@ def steps(vector: Vector) -> Iterator[Step]:
 def without_whitening(
     params: parameters.Rlwe, seed: bytes, rows: list[tuple[int, int]], columns: list[int], decrypted: np.ndarray
 ) -> np.ndarray:
-    """A sum of plaintexts of rows, a plane a column: less the sum of what was added to them."""
+    """Returns a sum of plaintexts of rows, a plane a column: less the sum of what was added to them."""
     white = [sum(c * white_symbols(params, seed, row, column) for row, c in rows) for column in columns]
     return (decrypted - np.stack(white)) % (1 << params.plaintext_bits)
 
 
 def white_symbols(params: parameters.Rlwe, seed: bytes, row: int, column: int) -> np.ndarray:
-    """What was added to a plaintext: N symbols from a stream of its own."""
+    """Returns the whitening of a plaintext: N symbols from a stream of its own."""
     stream = streams.derived("hushdb v1 2026 whitening", seed, column << 32 | row)
     packed = stream.bytes(params.degree * params.plaintext_bits // 8)
     return words.unpack(packed, params.degree, params.plaintext_bits).astype(np.int64)

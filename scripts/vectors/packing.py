@@ -1,4 +1,4 @@
-"""What the protocols that pack by evaluation keys have in common (docs/protocols/exppack-s.md)."""
+"""The common part of the protocols that pack by evaluation keys (docs/explanation/protocols/exppack-s.md)."""
 
 from collections.abc import Iterator
 
@@ -68,7 +68,7 @@ class LookUp:
 
 
 def lift(table: Table, hint: np.ndarray, plaintexts: list[range]) -> np.ndarray:
-    """The lifted hint, `[i][plaintext][limb][slot]`: coefficient j of a polynomial is word i of row j, rounded and centred."""
+    """Returns the lifted hint, `[i][plaintext][limb][slot]`: coefficient j of a polynomial is word i of row j, rounded and centred."""
     ring, rounded = table.ring, rlwe.centred_symbols(words.round_up(hint, table.bits), table.bits)
     padded = np.zeros((hint.shape[1], len(plaintexts), ring.degree), np.int64)
     for plaintext, rows in enumerate(plaintexts):
@@ -89,10 +89,10 @@ def pack(table: Table, lifted: np.ndarray, selectors: np.ndarray, folded: np.nda
 
 
 def plaintext_rows(degree: int, rows: int) -> list[range]:
-    """One run of rows, cut into plaintexts."""
+    """Returns a run of rows, cut into plaintexts."""
     return [range(start, min(start + degree, rows)) for start in range(0, rows, degree)]
 
 
 def decrypted(table: Table, look_up: LookUp, answer: bytes, plaintexts: int) -> np.ndarray:
-    """The bytes of the plaintexts of an answer."""
+    """Returns the bytes of the plaintexts of an answer."""
     return rlwe.decrypt(table.params.ring, look_up.client.secrets, answer, plaintexts, 8).astype(np.uint8)

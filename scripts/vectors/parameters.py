@@ -1,4 +1,4 @@
-"""The parameter sets (docs/formats.md, Parameter sets)."""
+"""The parameter sets (docs/reference/file-formats.md, Parameter sets)."""
 
 import dataclasses
 import functools
@@ -68,7 +68,7 @@ class Rlwe:
 
     @property
     def key_context(self) -> str:
-        """What secrets and keys are derived for, beside a seed."""
+        """Returns the context that secrets and keys are derived for, beside a seed."""
 
         def text(gadget: Gadget) -> str:
             return f"{gadget.width},{gadget.digits},{gadget.dropped}"

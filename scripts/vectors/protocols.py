@@ -40,7 +40,7 @@ def forgotten() -> list[str]:
 
 
 def report(protocol: str, folder: pathlib.Path = FOLDER) -> tuple[bool, str]:
-    """Whether all is equal, and a line that says what."""
+    """Returns whether all is equal, and a line that says what."""
     try:
         vector = Vector(folder / f"{protocol}.json")
         names = vector.compare(STEPS[protocol](vector))

@@ -1,4 +1,4 @@
-"""The ring modulo X^N + 1 and a product of primes: transforms, automorphisms, digits (docs/formats.md, Rings).
+"""The ring modulo X^N + 1 and a product of primes: transforms, automorphisms, digits (docs/reference/file-formats.md, Rings).
 
 A polynomial is an array `[..., limb, N]` of residues in uint64, of coefficients or in evaluation form.
 """
@@ -23,12 +23,12 @@ class Gadget:
     dropped: int
 
     def factor(self, k: int) -> int:
-        """The weight g_k of digit k."""
+        """Returns the weight g_k of digit k."""
         return 1 << (self.dropped + self.width * k)
 
     @property
     def offset(self) -> int:
-        """What makes all digits non-negative: half a unit for the rounding, half a base for every digit."""
+        """Returns the offset that makes all digits non-negative: half a unit for the rounding, half a base for every digit."""
         return (1 << self.dropped >> 1) + sum(self.factor(k) << (self.width - 1) for k in range(self.digits))
 
 
@@ -51,7 +51,7 @@ class Ring:
         return np.stack([modulo(integers, prime).astype(np.uint64) for prime in self.primes], axis=-2)
 
     def constant(self, value: int) -> np.ndarray:
-        """An integer, to multiply polynomials by."""
+        """Returns an integer, to multiply polynomials by."""
         return np.array([[value % prime] for prime in self.primes], np.uint64)
 
     def add(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ class Ring:
         return self.forward(self.residues(coefficients))
 
     def mixed_radix(self, x: np.ndarray) -> list[np.ndarray]:
-        """The digits v_j of coefficients `sum_j v_j p_0 .. p_(j-1)` (Garner)."""
+        """Returns the digits v_j of coefficients `sum_j v_j p_0 .. p_(j-1)` (Garner)."""
         digits = []
         for limb, prime in enumerate(self.primes):
             known, radix = np.zeros_like(x[..., limb, :]), 1
@@ -100,7 +100,7 @@ class Ring:
         return total
 
     def integers(self, x: np.ndarray) -> np.ndarray:
-        """The same for Q of at most 62 bits, in uint64."""
+        """Multiplies for Q of at most 62 bits, in uint64."""
         assert self.modulus < 2**62
         total, radix = np.zeros_like(x[..., 0, :]), 1
         for digit, prime in zip(self.mixed_radix(x), self.primes):
@@ -113,7 +113,7 @@ class Ring:
         return integers - np.where(integers > self.modulus // 2, self.modulus, 0)
 
     def decompose(self, x: np.ndarray, gadget: Gadget) -> np.ndarray:
-        """The balanced digits of the centred coefficients of x, in evaluation form: `[..., digit, limb, N]`."""
+        """Returns the balanced digits of the centred coefficients of x, in evaluation form: `[..., digit, limb, N]`."""
         return self.forward(self.residues(self.digits(self.inverse(x), gadget)))
 
     def digits(self, coefficients: np.ndarray, gadget: Gadget) -> np.ndarray:
@@ -130,7 +130,7 @@ class Ring:
         return self.wide(coefficients).plus(1, 1 << dropped >> 1).shifted(dropped)
 
     def unrounded(self, words: Wide, dropped: int) -> np.ndarray:
-        """What a server reads: words of a coefficient, times 2^dropped."""
+        """Returns the values that a server reads: words of a coefficient, times 2^dropped."""
         residues = [modulo(words.modulo(prime) * np.uint64(2**dropped % prime), prime) for prime in self.primes]
         return np.stack(residues, axis=-2)
 
@@ -150,7 +150,7 @@ class Plan:
         self.scale = pow(degree, -1, prime)
 
     def companions(self, root: int) -> tuple[np.ndarray, np.ndarray]:
-        """The powers of a root in bit-reversed order, and `floor(power 2^32 / p)`."""
+        """Returns the powers of a root in bit-reversed order, and `floor(power 2^32 / p)`."""
         powers = [1]
         for _ in range(self.degree - 1):
             powers.append(powers[-1] * root % self.prime)
@@ -164,7 +164,7 @@ class Plan:
         return self.in_columns(x, self.inverse_columns)
 
     def in_columns(self, x: np.ndarray, transform) -> np.ndarray:
-        """Some polynomials at a time, side by side, so that every operation has long rows."""
+        """Returns some polynomials at a time, side by side, so that every operation has long rows."""
         flat = x.reshape(-1, self.degree)
         out = np.empty_like(flat)
         for first in range(0, len(flat), COLUMNS):
@@ -237,7 +237,7 @@ def slot_exponents(degree: int) -> np.ndarray:
 
 @functools.cache
 def slots_of(degree: int) -> np.ndarray:
-    """The slot of an odd exponent below 2N."""
+    """Returns the slot of an odd exponent below 2N."""
     slots = np.zeros(2 * degree, np.int64)
     slots[slot_exponents(degree)] = np.arange(degree)
     return slots

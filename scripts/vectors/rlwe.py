@@ -1,4 +1,4 @@
-"""RLWE: encryption, evaluation keys, expansion, folds, answers (docs/formats.md, RLWE)."""
+"""RLWE: encryption, evaluation keys, expansion, folds, answers (docs/reference/file-formats.md, RLWE)."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ring import Gadget, Ring
 
 
 def encrypt(ring: Ring, s: np.ndarray, mask: np.ndarray, message: np.ndarray, stream: streams.Stream) -> np.ndarray:
-    """The half b of a ciphertext, as coefficients: `b = -a s + e + message`."""
+    """Returns the half b of a ciphertext, as coefficients: `b = -a s + e + message`."""
     errors = ring.residues(streams.gaussian(stream, ring.degree))
     return ring.add(ring.inverse(ring.sub(message, ring.mul(mask, s))), errors)
 
@@ -52,7 +52,7 @@ def fold_entries(ring: Ring, gadget: Gadget, entries: np.ndarray, bits: list[np.
 
 
 def respond(params: Rlwe, keys, ciphertexts: np.ndarray) -> bytes:
-    """The answer: ciphertexts packed in pairs, an odd one by itself."""
+    """Returns the answer: ciphertexts packed in pairs, an odd one by itself."""
     ring, pairs, out = params.kept_ring, len(ciphertexts) // 2, b""
     widths = (params.response[0], params.response[1], params.response[1])
     for x, y in zip(ciphertexts[0 : 2 * pairs : 2], ciphertexts[1 : 2 * pairs : 2]):
@@ -78,7 +78,7 @@ def answer_bytes(params: Rlwe, plaintexts: int, sharing: int) -> int:
 
 
 def decrypt(params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: int, symbol_bits: int) -> np.ndarray:
-    """The symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. Under several secrets, as many plaintexts
+    """Returns the symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. Under several secrets, as many plaintexts
     share a half a."""
     ring, (wide, narrow), degree = params.kept_ring, params.response, params.degree
     symbols, at = [], 0

@@ -1,4 +1,4 @@
-"""`simple` and `frodo`: one fold over LWE, and a hint that clients download (docs/protocols/simple.md, frodo.md)."""
+"""`simple` and `frodo`: one fold over LWE, and a hint that clients download (docs/explanation/protocols/simple.md, frodo.md)."""
 
 from collections.abc import Iterator
 

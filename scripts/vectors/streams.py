@@ -1,4 +1,4 @@
-"""Randomness: ChaCha20 streams, their keys by BLAKE3, and what is sampled from them (docs/formats.md, Streams)."""
+"""Randomness: ChaCha20 streams, their keys by BLAKE3, and what is sampled from them (docs/reference/file-formats.md, Streams)."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ class Stream:
         self.next_block, self.rest = 0, np.empty(0, np.uint32)
 
     def words(self, count: int) -> np.ndarray:
-        """The next words of 32 bits."""
+        """Returns the next words of 32 bits."""
         if count > len(self.rest):
             blocks = max(-(-(count - len(self.rest)) // 16), AHEAD)
             self.rest = np.concatenate([self.rest, chacha20(self.key, self.number, self.next_block, blocks)])
@@ -27,12 +27,12 @@ class Stream:
         return words
 
     def words64(self, count: int) -> np.ndarray:
-        """The next words of 64 bits: the low half first."""
+        """Returns the next words of 64 bits: the low half first."""
         low, high = self.words(2 * count).astype(np.uint64).reshape(count, 2).T
         return high << np.uint64(32) | low
 
     def bytes(self, count: int) -> bytes:
-        """The next bytes; what is left of the last word is lost."""
+        """Returns the next bytes; what is left of the last word is lost."""
         return self.words(-(-count // 4)).astype("<u4").tobytes()[:count]
 
 
@@ -60,12 +60,12 @@ def quarter_round(x: np.ndarray, a: int, b: int, c: int, d: int) -> None:
 
 
 def derived(domain: str, material: bytes, number: int = 0) -> Stream:
-    """The stream of a domain string: its key is BLAKE3 in the mode that derives keys."""
+    """Returns the stream of a domain string: its key is BLAKE3 in the mode that derives keys."""
     return Stream(blake3.blake3(material, derive_key_context=domain).digest(), number)
 
 
 def insecure(seed: int) -> Stream:
-    """The stream of a small seed, of known answers alone: eight outputs of PCG32 are the key."""
+    """Returns the stream of a small seed, of known answers alone: eight outputs of PCG32 are the key."""
     key = b""
     for _ in range(8):
         seed = (seed * 0x5851F42D4C957F2D + 0xA17654E46FBE17F3) % 2**64

@@ -1,4 +1,4 @@
-"""`tfhe`: as `onion`, then a rotation to the lane, and a small ring (docs/protocols/tfhe.md)."""
+"""`tfhe`: as `onion`, then a rotation to the lane, and a small ring (docs/explanation/protocols/tfhe.md)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`tfhe-privks`: TLWE words become rows by private key switching; then as `tfhe` (docs/protocols/tfhe.md)."""
+"""`tfhe-privks`: TLWE words become rows by private key switching; then as `tfhe` (docs/explanation/protocols/tfhe.md)."""
 
 from collections.abc import Iterator
 
@@ -72,7 +72,7 @@ def steps(vector: Vector) -> Iterator[Step]:
 def query(
     params: Rlwe, client: Keys, selectors: list[int], bits: list[int], stream: streams.Stream
 ) -> tuple[bytes, np.ndarray, np.ndarray]:
-    """As it travels, and the words as a server reads them: masks `[word][entry]`, bodies."""
+    """Returns the query as it travels, and the words as a server reads them: masks `[word][entry]`, bodies."""
     n, width, q = params.tlwe.n, params.tlwe.bits, params.kept_ring.modulus
     seed = stream.bytes(16)
     messages = [selector * (q >> params.plaintext_bits) for selector in selectors]

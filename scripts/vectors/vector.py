@@ -27,7 +27,7 @@ class Vector:
 
     @property
     def public_seed(self) -> bytes:
-        """What matrices and masks are derived from: in a table the hash of its geometry."""
+        """Returns the seed of matrices and masks: in a table the hash of its geometry."""
         return bytes.fromhex(self.seeds["public"])
 
     @property
@@ -36,7 +36,7 @@ class Vector:
         return self.blocks - 1
 
     def compare(self, steps: Iterable[Step]) -> list[str]:
-        """The names of all entries, each of which equals its step."""
+        """Returns the names of all entries, each of which equals its step."""
         entries = self.facts["intermediates"]
         names = []
         for name, value in steps:

@@ -1,4 +1,4 @@
-"""Words on the wire: packed bits, roundings, and integers wider than 64 bits (docs/formats.md, Words)."""
+"""Words on the wire: packed bits, roundings, and integers wider than 64 bits (docs/reference/file-formats.md, Words)."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def pack(words: np.ndarray, bits: int) -> bytes:
 
 
 def unpack(packed: bytes, count: int, bits: int) -> np.ndarray:
-    """The words of up to 64 bits in a string."""
+    """Returns the words of up to 64 bits in a string."""
     taken = np.unpackbits(np.frombuffer(packed, np.uint8), count=count * bits, bitorder="little").reshape(count, bits)
     octets = np.packbits(np.pad(taken, ((0, 0), (0, 64 - bits))), axis=1, bitorder="little")
     return octets.view("<u8").ravel().astype(np.uint64)
@@ -105,5 +105,5 @@ class Wide:
         return modulo(total, prime)
 
     def rows(self) -> np.ndarray:
-        """A row of limbs for every integer, as `pack` takes them."""
+        """Returns a row of limbs for every integer, as `pack` takes them."""
         return np.stack([limb.ravel() for limb in self.limbs], axis=1)

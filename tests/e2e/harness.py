@@ -46,7 +46,7 @@ class HushTest(unittest.TestCase):
         return out
 
     def fails(self, *args, **kwargs):
-        """A command that must fail with exactly one clear line; returns the line."""
+        """Returns a command that must fail with exactly one clear line; returns the line."""
         result = self.hushdb(*args, **kwargs)
         self.assertEqual(result.returncode, 2, (result.stdout, result.stderr))
         errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
@@ -87,7 +87,7 @@ class HushTest(unittest.TestCase):
         return result.returncode, [json.loads(line) for line in result.stdout.splitlines()]
 
     def wait_for(self, what, until, seconds=30):
-        """Waits until something holds; `what` is said if it does not come to be."""
+        """Waits until something holds; The failure names `what`."""
         deadline = time.time() + seconds
         while not until():
             self.assertLess(time.time(), deadline, what)

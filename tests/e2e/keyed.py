@@ -1,4 +1,4 @@
-"""What tests of several protocols do alike. In `choices` each protocol has the arguments of its builds."""
+"""The tests that several protocols share. In `choices` each protocol has the arguments of its builds."""
 
 import json
 import random
@@ -24,7 +24,7 @@ def values(count, longest, shortest=None, seed=1):
 
 
 def weak(url, args):
-    """The switch that a look-up with these arguments needs: tables for tests have small parameter sets."""
+    """Returns the switch that a look-up with these arguments needs: tables for tests have small parameter sets."""
     if "--table" in args:
         name = args[list(args).index("--table") + 1]
     else:
@@ -61,13 +61,13 @@ class KeyedTest(HushTest):
         return found, stats["stats"]
 
     def refused(self, url, method, path, body, status, code):
-        """A request that must be refused, while others are answered."""
+        """Returns a request that must be refused, while others are answered."""
         got, _, answer = request(url + path, body, HEADERS, method=method)
         self.assertEqual((got, json.loads(answer)["code"]), (status, code), answer)
         return json.loads(answer)["detail"]
 
     def capture(self, url, *args):
-        """An upload and a query as a client sends them: (path, body) of each."""
+        """Returns an upload and a query as a client sends them: (path, body) of each."""
         with Proxy(url) as proxy:
             self.ask(proxy.url, *args)
             return proxy.sent("PUT")[0], proxy.sent("POST")[-1]

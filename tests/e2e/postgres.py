@@ -64,11 +64,11 @@ class Postgres:
         return done.stdout.strip()
 
     def socket(self, database="postgres", user="postgres"):
-        """Its URL over the socket."""
+        """Returns the URL over the socket."""
         folder = str(self.data).replace("/", "%2F")
         return f"postgres://{user}@{folder}:{self.port}/{database}"
 
     def url(self, user="reader", host="127.0.0.1", database="postgres", **options):
-        """Its URL over loopback, without a password."""
+        """Returns the URL over loopback, without a password."""
         query = "&".join(f"{name}={value}" for name, value in options.items())
         return f"postgres://{user}@{host}:{self.port}/{database}" + (f"?{query}" if query else "")

@@ -63,5 +63,5 @@ class Proxy:
         self.server.server_close()
 
     def sent(self, method):
-        """The (path, body) pairs of all requests of this method."""
+        """Returns the (path, body) pairs of all requests of this method."""
         return [(path, body) for verb, path, body in self.requests if verb == method]

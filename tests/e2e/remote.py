@@ -42,7 +42,7 @@ class S3:
         self.process.wait()
 
     def env(self, port=None, secret=SECRET):
-        """What a client has in its environment."""
+        """Returns the environment of a client."""
         return {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port or self.port}", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
                 "AWS_ACCESS_KEY_ID": self.ACCESS, "AWS_SECRET_ACCESS_KEY": secret}
 
@@ -105,7 +105,7 @@ class Breaking:
             end.close()
 
     def starts(self):
-        """The bytes at which the requests began."""
+        """Returns the bytes at which the requests began."""
         found = [re.search(rb"(?im)^range: bytes=(\d+)-", request) for request in self.requests]
         return [int(match[1]) if match else 0 for match in found]
 

@@ -38,7 +38,7 @@ class AdminTest(KeyedTest):
         return status, sent, json.loads(text) if text else None
 
     def epochs(self, table):
-        """What is served of a table, and what there is of it, the newest first."""
+        """Returns the served epoch of a table, and its builds, newest first."""
         [kept] = [kept for kept in self.ask_admin("/v1/admin/tables")[2]["tables"] if kept["name"] == table]
         return kept["serves"], [build["epoch"] for build in kept["builds"]]
 

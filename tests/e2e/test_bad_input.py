@@ -406,7 +406,7 @@ class FewFiles(HushTest):
             with self.subTest(limit=limit):
                 port, log = free_port(), self.dir / f"log{limit}"
                 command = [BINARY, "serve", table, "--listen", f"127.0.0.1:{port}", "--client-share", "100", *args]
-                # The soft limit is raised; the hard one is what there is.
+                # The soft limit is raised; the hard one is the bound.
                 limits = lambda limit=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, 80), limit))
                 with open(log, "w") as said:
                     server = subprocess.Popen(list(map(str, command)), stderr=said, env=self.env, preexec_fn=limits)

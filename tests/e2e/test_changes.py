@@ -22,7 +22,7 @@ KILLS = int(os.environ.get("HUSHDB_KILLS", 15))
 
 
 def value(i, epoch=0):
-    """A rule: mostly up to 40 bytes, one in twenty up to 300."""
+    """Returns a rule: mostly up to 40 bytes, one in twenty up to 300."""
     length = 40 + i % 260 if i % 20 == 0 else i % 40
     return f"{epoch:02}:" + "".join(chr(97 + (i * 31 + at * at) % 26) for at in range(length))
 

@@ -37,12 +37,12 @@ server.close();
 
 
 def in_node():
-    """The file of the npm package that Node imports."""
+    """Returns the file of the npm package that Node imports."""
     return PACKAGE / json.loads((PACKAGE / "package.json").read_text())["exports"]["."]["node"]
 
 
 class Documents(HushTest):
-    """What the documents show does what they say."""
+    """The programs of the documents do what the documents say."""
 
     def setUp(self):
         super().setUp()
@@ -67,8 +67,8 @@ class Documents(HushTest):
     def test_blocks_run(self):
         with self.serve(self.table) as (url, _):
             for document, language, command in [
-                ("docs/clients.md", "python", [PYTHON]), ("crates/hush-py/README.md", "python", [PYTHON]),
-                ("docs/clients.md", "js", ["node"]), ("clients/js/README.md", "js", ["node"]),
+                ("docs/reference/clients.md", "python", [PYTHON]), ("crates/hush-py/README.md", "python", [PYTHON]),
+                ("docs/reference/clients.md", "js", ["node"]), ("clients/js/README.md", "js", ["node"]),
             ]:
                 with self.subTest(document, language=language):
                     self.assertIn("Alice", self.run_blocks(document, language, command, url))
@@ -115,7 +115,7 @@ class Recorded(HushTest):
     """Every client asks a recorded server the same, and makes the same of what it says."""
 
     def outcomes(self, url):
-        """What each client says: its words, or kind and code of its error."""
+        """Returns the report of each client: its words, or kind and code of its error."""
         python = "import sys, hushdb\ntry:\n    hushdb.connect(sys.argv[1]).table().get('alice')\n" \
                  "except hushdb.HushError as error:\n    print(type(error).__name__, error.code)"
         script = self.dir / "ask.mjs"

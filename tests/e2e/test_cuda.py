@@ -50,7 +50,7 @@ class CudaTest(KeyedTest):
         return self.table(values(count, size), protocol, *preset, *columns, *args, name=name or protocol, by=by)
 
     def served(self, *dirs, args=()):
-        """What the server says until all tables are ready."""
+        """Returns the output of the server until all tables are ready."""
         said = []
         with self.serve(*dirs, args=args) as (_, process):
             while sum(", ready in " in line for line in said) < len(dirs):
@@ -123,7 +123,7 @@ class CudaLookups(CudaTest):
 
 
 class CudaBenchmarks(CudaTest):
-    """What is measured on a GPU runs in the emulator: the one run on a GPU does not end before its time."""
+    """The benchmarks of a GPU run in the emulator: the one run on a GPU does not end before its time."""
 
     STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "pack, Imad", "pack, Mma", "pack, Hopper", "lwe_fold",
              "reinterpret_lwe, an answer", "reinterpret_lwe, a hint",
@@ -326,7 +326,7 @@ class CudaChoices(CudaTest):
         for command in (["serve", table], ["build", self.jsonl({"a": "b"}), "--out", self.dir / "out"]):
             line = self.fails(*command, *CUDA, env=self.no_gpu)
             self.assertEqual(line, f"error: --backend cuda cannot be had: {reason}")
-        # Where the choice is free, the CPU computes. Of a GPU nothing is said, unless there is one that cannot be used.
+        # Where the choice is free, the CPU computes. No line is about a GPU, unless there is one that cannot be used.
         source = self.jsonl(values(50, 20))
         silent = reason.startswith(("no NVIDIA driver", "this program was built without"))
         built = self.hushdb("build", source, "--key", "k", "--out", self.dir / "built", env=self.no_gpu)

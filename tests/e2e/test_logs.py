@@ -9,7 +9,7 @@ from test_admin import AdminTest as _AdminTest
 
 class LogTest(_AdminTest):
     def lines(self, text):
-        """The lines of a log, each of which is an object with a time and a level."""
+        """Returns the lines of a log, each of which is an object with a time and a level."""
         lines = [json.loads(line) for line in text.splitlines()]
         for line in lines:
             self.assertLessEqual({"timestamp", "level", "target", "message"}, line.keys())

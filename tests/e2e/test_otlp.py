@@ -51,7 +51,7 @@ class Collector:
 
 
 def dict_of(item):
-    """The fields of a message by number, those that come several times as a list."""
+    """Returns the fields of a message by number, those that come several times as a list."""
     members = {}
     for number, value in fields(item):
         members.setdefault(number, []).append(value)

@@ -12,7 +12,7 @@ from test_admin import AdminTest as _AdminTest
 
 @contextlib.contextmanager
 def unread():
-    """A pipe whose reader has gone."""
+    """Yields a pipe whose reader has gone."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -23,7 +23,7 @@ def unread():
 
 @contextlib.contextmanager
 def full():
-    """A file on a disk that is full."""
+    """Yields a file on a disk that is full."""
     with open("/dev/full", "wb") as file:
         yield file
 

@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 class Protocol(NamedTuple):
-    """What sets a protocol apart in the tests that all of them run."""
+    """The differences between protocols in the tests that all of them run."""
 
     small: str  # an insecure preset with short keys, for tests of shapes and bytes: plaintexts of 256 bytes
     full: str  # the preset of its tables by default
@@ -61,12 +61,12 @@ QUERY_KEYS = (("rotation key", 46), ("conjugation key", 42), ("bottom row", 46),
 
 
 def small(protocols, *args):
-    """The protocols with the arguments of a build under their small presets."""
+    """Returns the protocols with the arguments of a build under their small presets."""
     return {name: ["--preset", PROTOCOLS[name].small, *args] for name in protocols}
 
 
 def parts(query):
-    """What a query of KEYLESS under the small preset is made of: a vector, keys, and no name."""
+    """Returns a query of KEYLESS under the small preset consists of a vector, keys, and no name."""
     fields = dict(wire.fields(query))
     assert set(fields) == {1, 3}, "a vector and keys, and no name"
     named, at = {"vector": fields[1]}, 0

@@ -65,7 +65,7 @@ class Page(HushTest):
                 self.assertEqual(request(url + path, headers=own)[0], with_token, path)
 
     def test_what_else_a_table_could_be(self):
-        """What the page plots is what the planner lists for such records, on the machine that the profile is of."""
+        """The page plots what the planner lists for such records, on the machine that the profile is of."""
         machine = ["--machine", REFERENCE, "--json"]
         described = self.hushdb("plan", "--records", RECORDS, "--size", SIZE, "--key", *machine)
         expected = [json.loads(line) for line in described.stdout.splitlines()]

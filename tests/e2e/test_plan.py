@@ -20,7 +20,7 @@ class PlanTest(KeyedTest):
         self.machine.write_text(json.dumps(FAST))
 
     def plan(self, *args):
-        """What is offered, the best first."""
+        """Returns the offers, the best first."""
         result = self.hushdb("plan", "--machine", self.machine, "--json", *args)
         self.assertEqual(result.returncode, 0, result.stderr)
         return [json.loads(line) for line in result.stdout.splitlines()]

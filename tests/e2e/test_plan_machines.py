@@ -22,7 +22,7 @@ class PlanMachinesTest(KeyedTest):
         return ["plan", "--machine", self.machine, *nodes, *args]
 
     def layouts(self, nodes, *args):
-        """The layouts, the best first."""
+        """Returns the layouts, the best first."""
         result = self.hushdb(*self.args(nodes, "--json", *args))
         self.assertEqual(result.returncode, 0, result.stderr)
         return [json.loads(line) for line in result.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""What the binary says of its parameter sets, and that the committed estimates are of these."""
+"""Tests of the parameter sets that the binary prints, and that the committed estimates are of these."""
 
 import json
 import pathlib
@@ -7,7 +7,7 @@ import unittest
 
 from harness import HushTest
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/notes/security-estimates.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/explanation/notes/security-estimates.md"
 
 
 class Presets(HushTest):

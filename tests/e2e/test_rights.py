@@ -1,4 +1,4 @@
-"""Who may do what: every endpoint, for every kind of token and for tables that a token is for or not. And what is in no folder's reach."""
+"""Tests of rights: every endpoint, for every kind of token and for tables that a token is for or not. And what is in no folder's reach."""
 
 import contextlib
 import hashlib
@@ -20,7 +20,7 @@ NO_NAMES = ("", ".", "..", "../tables", ".x", "a/b", "/a", "a\\b", "a b", "a\nb"
 
 
 def matrix():
-    """The table of rights in the documentation: endpoint, what it is about, and what each token gets."""
+    """Returns the table of rights in the documentation: endpoint, what it is about, and what each token gets."""
     section = (DOCS / "http-api.md").read_text().split("## Rights\n")[1].split("\n## ")[0]
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
     head, _, *rows = rows
@@ -47,7 +47,7 @@ class RightsTest(AdminTest):
 
     @contextlib.contextmanager
     def two_tables(self):
-        """A server that keeps the tables people and cities."""
+        """Yields a server that keeps the tables people and cities."""
         source = self.jsonl(values(50, 30))
         with self.server(args=["--tokens", self.tokens_file, "--gateway-keys", self.gateway]) as (url, _):
             for table in ("people", "cities"):
@@ -80,7 +80,7 @@ class Rights(RightsTest):
         return re.search(r'"blake3": "([0-9a-f]{64})"', text)[1]
 
     def answered(self, url, token, method, path, of):
-        """A request for an endpoint, about `of`: what came, as the table in the documentation says it."""
+        """Returns a request for an endpoint, about `of`: what came, as the table in the documentation says it."""
         tasks = {task["request"]["table"]: task["id"] for task in self.on_admin("admin", "/v1/admin/tasks")[1]["tasks"]}
         if "/uploads/{id}" in path:
             other = "admin of people" if token == "admin" else "admin"
@@ -165,7 +165,7 @@ class Rights(RightsTest):
 
 class Names(RightsTest):
     def files(self, folder):
-        """All that is in a folder, but for what changes by itself: tasks that are kept, caches, and the keys of clients."""
+        """Returns all that is in a folder, but for what changes by itself: tasks that are kept, caches, and the keys of clients."""
         own = {"tasks", "cache", "state"}
         found = sorted(path for path in folder.rglob("*") if own.isdisjoint(path.relative_to(folder).parts))
         return {str(path): path.is_file() and hashlib.sha256(path.read_bytes()).digest() for path in found}

@@ -1,4 +1,4 @@
-"""A client that shares nothing with the server: written in Python, from docs/formats.md (`scripts/vectors`)."""
+"""A client that shares nothing with the server: written in Python, from docs/reference/file-formats.md (`scripts/vectors`)."""
 
 import csv
 import json

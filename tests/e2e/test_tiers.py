@@ -21,7 +21,7 @@ PROTOCOLS = {
 
 
 def value(i):
-    """A rule: mostly up to 60 bytes, one in sixteen up to 300, one in a hundred and twenty-eight up to 4,000, one empty."""
+    """Returns a rule: mostly up to 60 bytes, one in sixteen up to 300, one in a hundred and twenty-eight up to 4,000, one empty."""
     length = 0 if i == 7 else 4000 - i % 1000 if i % 128 == 0 else 61 + i % 239 if i % 16 == 0 else i % 61
     return "".join(chr(97 + (i * 31 + at * at) % 26) for at in range(length))
 

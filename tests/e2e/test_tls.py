@@ -34,7 +34,7 @@ class TlsTest(KeyedTest):
         return ["--tls-cert", self.cert, "--tls-key", self.key, *args]
 
     def shown(self, url, trusted=None):
-        """The certificate that a server shows, once it is checked."""
+        """Returns the certificate that a server shows, once it is checked."""
         context = ssl.create_default_context(cafile=trusted or self.authority.cert)
         with socket.create_connection(("127.0.0.1", port_of(url)), timeout=10) as tcp:
             with context.wrap_socket(tcp, server_hostname="localhost") as stream:
@@ -159,7 +159,7 @@ class Serving(TlsTest):
             self.assertIn("cannot read", self.look_up(local, "k1", "--ca-cert", self.dir / "none")[2])
 
     def test_a_certificate_that_nobody_has_signed(self):
-        """As docs/operate.md makes it."""
+        """Makes a certificate as docs/how-to/tls.md does."""
         cert, key = self.dir / "cert.pem", self.dir / "key.pem"
         Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
                           "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
@@ -168,7 +168,7 @@ class Serving(TlsTest):
             self.assertEqual(self.look_up(f"https://localhost:{port_of(url)}", "k1", "--ca-cert", cert)[0], 0)
 
     def test_a_certificate_of_an_authority_is_no_servers(self):
-        """As openssl makes it by default."""
+        """Makes a certificate as openssl does by default."""
         cert, key = self.dir / "cert.pem", self.dir / "key.pem"
         Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
                           "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert)

@@ -81,7 +81,7 @@ class Serving(TokenTest):
             revoked = self.hushdb("token", "revoke", "--tokens", self.file, alice.split("_")[1])
             self.assertEqual(revoked.returncode, 0, revoked.stderr)
             self.wait_for("the files were not read again", lambda: self.look_up(url, alice)[0] == 2)
-            # A file that is none takes nobody's token away.
+            # A malformed file takes nobody's token away.
             self.file.write_text("{")
             time.sleep(1.5)
             self.assertEqual(self.look_up(url, bob)[0], 0)

@@ -1,4 +1,4 @@
-"""Who says that a table is the one that everybody sees: pinned epochs, signed tables, keys that no process list shows."""
+"""Tests of trust in a table: pinned epochs, signed tables, keys that no process list shows."""
 
 import json
 import unittest
@@ -8,7 +8,7 @@ from harness import HushTest
 
 class TrustTest(HushTest):
     def keygen(self, name):
-        """A publisher's key: its file, and its public half."""
+        """Returns a publisher's key: its file, and its public half."""
         file = self.dir / name
         result = self.hushdb("keygen", file)
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -6,7 +6,7 @@ import urllib.parse
 
 
 def fields(message):
-    """The (number, value) pairs of a protobuf message; values are numbers and bytes."""
+    """Returns the (number, value) pairs of a protobuf message; values are numbers and bytes."""
     pairs, at = [], 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -22,7 +22,7 @@ def fields(message):
 
 
 def message(pairs):
-    """The inverse of `fields`."""
+    """Returns the inverse of `fields`."""
     out = b""
     for number, value in pairs:
         if isinstance(value, int):
@@ -33,7 +33,7 @@ def message(pairs):
 
 
 def changed(encoded, number, change):
-    """A message whose fields of this number went through `change`."""
+    """Returns a message whose fields of this number went through `change`."""
     return message((n, change(value) if n == number else value) for n, value in fields(encoded))
 
 
@@ -76,7 +76,7 @@ _MASK = 0xFFFFFFFF
 
 
 def blake3(data):
-    """The hash in hex; for some hundred KiB, not more."""
+    """Returns the hash in hex; for some hundred KiB, not more."""
     chunks = [data[at:at + 1024] for at in range(0, len(data), 1024)] or [b""]
     nodes = [_chunk(chunk, number) for number, chunk in enumerate(chunks)]
     # A parent hashes the values of its two children: the left one a full tree as large as can be.
@@ -89,7 +89,7 @@ def blake3(data):
 
 
 def _chunk(chunk, number):
-    """What the last compression of a chunk takes."""
+    """Returns the bytes that the last compression of a chunk takes."""
     blocks = [chunk[at:at + 64] for at in range(0, len(chunk), 64)] or [b""]
     chaining, flags = _IV, _CHUNK_START
     for block in blocks[:-1]:

@@ -56,7 +56,7 @@ class Wiretap:
             pass
 
     def take(self):
-        """What has passed since this was last asked for, when all connections have ended."""
+        """Returns the bytes that have passed since the last call, when all connections have ended."""
         while self.connections:
             self.connections.pop().join(30)
         passed, self.bytes = tuple(self.bytes), [0, 0]

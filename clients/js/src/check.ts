@@ -56,7 +56,7 @@ function isFunction(value: unknown): boolean {
   return typeof value === "function";
 }
 
-/** Whether a value is an object with these methods. */
+/** Returns whether a value is an object with these methods. */
 function has(value: unknown, ...methods: string[]): boolean {
   const object = value as Record<string, unknown>;
   return typeof value === "object" && value !== null && methods.every((method) => isFunction(object[method]));

@@ -145,7 +145,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
     return this.#stats;
   }
 
-  /** The value of a record, or null if the table has no such key. */
+  /** Returns the value of a record, or null if the table has no such key. */
   async get(key: Key, options: CallOptions = {}): Promise<Value<Fields> | null> {
     const [value] = await this.getMany([key], options);
     return value ?? null;

@@ -240,7 +240,7 @@ class Silence {
   }
 }
 
-/** The length that the server says the body has; of one in a content coding it is another. */
+/** Returns the length that the server says the body has; of one in a content coding it is another. */
 function bodyBytes(response: Response): number | undefined {
   const length = response.headers.get("content-length");
   if (length === null || response.headers.has("content-encoding")) return undefined;
@@ -262,7 +262,7 @@ function reason(error: TransportError): string {
     : `${said}; a browser also says this where the server does not allow this page (serve --allow-origin ${location.origin}), or is not https and the page is`;
 }
 
-/** Whether another attempt could go better. */
+/** Returns whether another attempt could go better. */
 function isTransient(error: TransportError): boolean {
   const code = (error.cause as { cause?: { code?: string } } | undefined)?.cause?.code;
   return code !== "ENOTFOUND" && !code?.startsWith("ERR_INVALID") && !code?.includes("CERT");

@@ -1,4 +1,4 @@
-/** Every code, by kind. docs/clients.md says what each means. */
+/** Every code, by kind. docs/reference/clients.md says what each means. */
 const CODES = {
   OptionError: ["url", "options", "bad_key", "key_too_long", "wrong_lookup", "index_out_of_range", "token_in_the_open"],
   InputError: ["input"],
@@ -19,7 +19,7 @@ const CODES = {
 /** A kind of errors. */
 export type ErrorKind = keyof typeof CODES;
 
-/** What went wrong, for programs. */
+/** The code of an error, for programs. */
 export type ErrorCode = (typeof CODES)[ErrorKind][number];
 
 /** An error of this package. Its message says what to do, and never names what was looked up. */
@@ -27,7 +27,7 @@ export class HushError extends Error {
   override readonly name = "HushError";
 
   constructor(
-    /** What went wrong, for programs. */
+    /** The code of the error, for programs. */
     readonly code: ErrorCode,
     message: string,
     options?: { cause?: unknown; status?: number | undefined; retryAfterMs?: number | undefined },

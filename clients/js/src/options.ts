@@ -7,7 +7,7 @@ export type Progress =
   | { kind: "hint_start"; bytes: number; present: number }
   /** So many bytes of it are here. */
   | { kind: "hint_progress"; present: number }
-  /** It is complete, and has its hash. */
+  /** A hint that is complete, and has its hash. */
   | { kind: "hint_end" }
   /** Evaluation keys, which clients of some protocols upload before their look-ups, and again after so many of them. */
   | { kind: "keys_upload"; bytes: number }

@@ -5,7 +5,7 @@
  * Whoever reads the seeds can read the look-ups of protocols with evaluation keys: keep them as you would keep a password.
  */
 export interface HushStorage {
-  /** The hint of this hash, if it is kept. Its hash is checked by the caller. */
+  /** Returns the hint of this hash, if it is kept. Its hash is checked by the caller. */
   hint(hash: string): Promise<Uint8Array | undefined>;
   /** Keeps a hint. */
   keepHint(hash: string, bytes: Uint8Array): Promise<void>;
@@ -17,7 +17,7 @@ export interface HushStorage {
    * both only once. A record has the seed of evaluation keys, and the number of look-ups under them.
    */
   seed(name: string, renew: (kept: Uint8Array | undefined) => Uint8Array | undefined): Promise<void>;
-  /** As `seed`, of the greatest serial that was seen of a publication, a decimal number. It is never deleted. */
+  /** The record of the greatest serial that was seen of a publication, a decimal number. It is never deleted. */
   serial?(name: string, renew: (kept: string | undefined) => string | undefined): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ const HINT_KEPT_UNUSED = 60 * DAY;
 /** How long a seed is used; its age is checked by the caller, too. */
 const SEED_LIFETIME = 30 * DAY;
 
-/** Of version 1 were all but the last. */
+/** The databases of version 1 were all but the last. */
 const STORES = ["hints", "used", "seeds", "serials"];
 
 /** Keeps hints, seeds and serials in IndexedDB: for all pages of an origin, and their workers. */

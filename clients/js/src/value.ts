@@ -15,7 +15,7 @@ export class Value<Fields extends object = Record<string, unknown>> extends Uint
     return value;
   }
 
-  /** The value as text. Throws a `TypeError` if it is not UTF-8. */
+  /** Returns the value as text. Throws a `TypeError` if it is not UTF-8. */
   text(): string {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(this);
   }

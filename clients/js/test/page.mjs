@@ -87,7 +87,7 @@ const steps = {
     database.close();
   },
 
-  /** The same in a Web Worker, or in several at once. */
+  /** Runs the check in a Web Worker, or in several at once. */
   async inWorkers(count, ...step) {
     const one = () =>
       new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { make } from "./dom.js";
 
 const SAID_FOR_MS = 2000;
 
-/** A button that copies a text. */
+/** Returns a button that copies a text. */
 export function copyButton(name: string, text: string): HTMLButtonElement {
   // Its new name is read out.
   const button = make("button", { type: "button", className: "small", ariaLive: "polite" }, name);
@@ -15,7 +15,7 @@ export function copyButton(name: string, text: string): HTMLButtonElement {
   return button;
 }
 
-/** A button that saves bytes as a file. */
+/** Returns a button that saves bytes as a file. */
 export function saveButton(name: string, bytes: Uint8Array<ArrayBuffer>, file: string): HTMLButtonElement {
   const button = make("button", { type: "button", className: "small" }, name);
   button.addEventListener("click", () => {

@@ -1,13 +1,13 @@
 /** Elements. Whatever is shown is set as text, never as markup. */
 
-/** The element of the page with this id. */
+/** Returns the element of the page with this id. */
 export function the<T extends Element = HTMLElement>(id: string): T {
   return document.getElementById(id) as unknown as T;
 }
 
 type Content = Node | string;
 
-/** A new element. */
+/** Returns a new element. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: Partial<HTMLElementTagNameMap[K]> = {},
@@ -18,13 +18,13 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A row of a table: its head, then its cells. */
+/** Returns a row of a table: its head, then its cells. */
 export function row(head: Content, cells: Content[], className = ""): HTMLTableRowElement {
   const numbers = cells.map((cell) => make("td", { className: typeof cell === "string" ? "number" : "" }, cell));
   return make("tr", { className }, make("th", { scope: "row" }, head), ...numbers);
 }
 
-/** An entry of a legend. */
+/** Returns an entry of a legend. */
 export function entry(colour: string, ...content: Content[]): HTMLLIElement {
   const mark = make("i", { className: "mark" });
   mark.style.background = colour;

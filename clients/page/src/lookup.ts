@@ -7,7 +7,7 @@ import { bytes, count } from "./text.js";
 import { drawTimes } from "./times.js";
 import { valueParts } from "./value.js";
 
-/** The request with the query, of those of a look-up. */
+/** Returns the request with the query, of those of a look-up. */
 export function query({ exchanges }: LookUp): Exchange | undefined {
   return exchanges.findLast(({ path, status }) => path.endsWith("/query") && status === 200);
 }

@@ -11,7 +11,7 @@ const COLOURS = [
 /** Dots of a row, by how many there are. */
 const WIDTHS = [16, 32, 64, 128, 256, 512];
 
-/** Draws `body`, of which there may be more, and says in words what there is to see. */
+/** Draws `body`, of which there may be more, and describes the picture in words. */
 export function draw(canvas: HTMLCanvasElement, body: Uint8Array, total: number): string {
   // Twice as wide as high.
   const width = WIDTHS.find((width) => (width * width) / 2 >= body.length) ?? WIDTHS[WIDTHS.length - 1]!;
@@ -35,7 +35,7 @@ function colour(byte: number): [number, number, number] {
   return [mixed(0), mixed(1), mixed(2)];
 }
 
-/** How evenly bytes have all values: their entropy beside that of as many random ones. */
+/** Returns how evenly bytes have all values: their entropy beside that of as many random ones. */
 function evenness(body: Uint8Array): string {
   if (body.length === 0) return "empty";
   const counts = new Array<number>(256).fill(0);
@@ -58,7 +58,7 @@ function ofRandom(length: number): number {
   return Math.log2(length) - (256 * sum) / length;
 }
 
-/** How many bytes two bodies have in common, at the same places. */
+/** Returns how many bytes two bodies have in common, at the same places. */
 export function alike(one: Uint8Array, other: Uint8Array): string {
   const length = Math.min(one.length, other.length);
   let same = 0;

@@ -137,7 +137,7 @@ interface Scale {
   ticks: number[];
 }
 
-/** A logarithmic scale with ticks at powers of `base`, no closer than `tick`. */
+/** Returns a logarithmic scale with ticks at powers of `base`, no closer than `tick`. */
 function scale(values: number[], base: number, from: number, to: number, tick: number): Scale {
   const log = (value: number) => Math.log(value) / Math.log(base);
   const room = 0.1 * Math.max(log(Math.max(...values)) - log(Math.min(...values)), 1);

@@ -23,7 +23,7 @@ export function colourOf(protocol: string): string {
   return COLOURS[protocol] ?? "#000000";
 }
 
-/** The name of a protocol behind a mark of its colour. */
+/** Returns the name of a protocol behind a mark of its colour. */
 export function named(protocol: string, text = protocol): HTMLSpanElement {
   const mark = make("i", { className: "mark" });
   mark.style.background = colourOf(protocol);

@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** The elements that show a value, and what kind of value it is. */
+/** Returns the elements that show a value, and what kind of value it is. */
 export function valueParts(value: Uint8Array<ArrayBuffer>, hasFields: boolean, table: string): { kind: string; parts: HTMLElement[] } {
   const text = textOf(value);
   const shown = value.subarray(0, MOST_SHOWN);

@@ -1,4 +1,4 @@
-// Pictures of the page for docs/page.md: `node clients/page/test/pictures.mjs URL FOLDER KEY KEY`, of a server at URL.
+// Pictures of the page for docs/how-to/page.md: `node clients/page/test/pictures.mjs URL FOLDER KEY KEY`, of a server at URL.
 
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";

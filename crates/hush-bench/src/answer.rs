@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// Bytes that every answer reads: all that is scanned.
+/// Returns the bytes that every answer reads: all that is scanned.
 fn scanned_bytes(header: &Header) -> Result<usize, Box<dyn Error>> {
     let contents = header.descriptor.params()?.files().into_iter().map(|spec| spec.content);
     Ok(contents.filter(Content::is_scanned).map(|content| content.bytes() as usize).sum())

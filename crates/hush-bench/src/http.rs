@@ -21,7 +21,7 @@ const CLIENTS: usize = 32;
 /// How long each kind is measured.
 const SPAN: Duration = Duration::from_secs(5);
 
-/// What was measured, and its seconds.
+/// Measures, and returns the result with its seconds.
 pub(super) fn measure(
     engine: Arc<dyn Engine>,
     queries: &[wire::Query],

@@ -34,7 +34,7 @@ impl<'a> Lookups<'a> {
         Ok(Self { client, length, queries, pending })
     }
 
-    /// As [`Lookups::new`], in a table by index.
+    /// Creates look-ups as [`Lookups::new`] does, in a table by index.
     pub(crate) fn by_index(
         client: &'a ClientTable,
         length: usize,

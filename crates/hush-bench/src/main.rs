@@ -28,7 +28,7 @@ use hush_protocol::{Protocol, table::TableShape};
 
 use report::{Column, Report};
 
-/// What is measured.
+/// A benchmark.
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
     /// The fold over random bytes, for every shape, thread count and batch.
@@ -52,7 +52,7 @@ enum What {
     Colpack,
     /// The planner's times against those of answers, for tables of every protocol.
     Plan,
-    /// What the GPU does at most: bandwidths and rates of operations.
+    /// The bounds of the GPU: bandwidths and rates of operations
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     GpuFloors,
     /// The steps on the GPU, as shares of that.
@@ -67,12 +67,12 @@ enum What {
 }
 
 impl What {
-    /// Whether tables have a number of columns that one may choose.
+    /// Returns whether tables have a number of columns that one may choose.
     fn has_columns(self) -> bool {
         self.is_gpu_answers() || matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
     }
 
-    /// Whether batches may be chosen.
+    /// Returns whether batches may be chosen.
     fn has_batches(self) -> bool {
         self.is_gpu_answers() || matches!(self, Self::Scan | Self::Answer)
     }
@@ -84,7 +84,7 @@ impl What {
         false
     }
 
-    /// What people are told of a row.
+    /// Returns the columns of a row.
     fn columns(self) -> &'static [Column] {
         match self {
             Self::Ntt => ntt::COLUMNS,
@@ -102,7 +102,7 @@ impl What {
 #[derive(Parser)]
 #[command(name = "hush-bench", version, about, max_term_width = 100)]
 struct Args {
-    /// What to measure.
+    /// The benchmark
     #[arg(value_enum)]
     what: What,
     /// Bytes of the table (suffixes K, M, G).
@@ -119,7 +119,7 @@ struct Args {
     /// Threads; one, and one for every core, if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes in `build` and `answer`: cpu, cuda or auto.
+    /// The backend of `build` and `answer`: cpu, cuda or auto
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     backend: BackendChoice,
     /// Batch sizes of `scan`, `answer` (1, 2, 4, 8, 16, 32 and 64 if not given) and `gpu-answers` (1, 8, 32 and 64).
@@ -213,7 +213,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     report.finish()
 }
 
-/// Whether clients upload evaluation keys.
+/// Returns whether clients upload evaluation keys.
 fn has_keys(protocol: Protocol) -> bool {
     let (page, shape) = (protocol.page(), TableShape { columns: 64, blocks: 1, slot_bytes: 8 });
     page.table(page.default_set(shape.slot_bytes), shape).is_ok_and(|table| table.facts().keys.is_some())
@@ -224,7 +224,7 @@ fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// The backends to choose from, with so many threads of the CPU.
+/// Returns the backends to choose from, with so many threads of the CPU.
 fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
     Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }
@@ -247,7 +247,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
 mod tests {
     use super::*;
 
-    /// What is said of a command line.
+    /// Parses a command line, and returns the error if there is one.
     fn checked(line: &str) -> Result<(), String> {
         let words = ["hush-bench"].into_iter().chain(line.split_whitespace());
         Args::try_parse_from(words).map_err(|error| error.to_string())?.check()

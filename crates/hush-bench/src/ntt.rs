@@ -10,7 +10,7 @@ use super::{
     row::{Row, Transform},
 };
 
-/// What is told of a row.
+/// The columns of a row.
 pub(super) const COLUMNS: &[Column] = &[
     ("us", 9, |row| fixed(row.transform.as_ref().map(|own| own.nanoseconds / 1e3), 2)),
     ("ns/bfly", 9, |row| fixed(row.transform.as_ref().map(|own| own.ns_per_butterfly), 3)),
@@ -24,7 +24,7 @@ const PRIME_BITS: [u32; 2] = [29, 31];
 /// 512-bit instructions of the forward transform of 4096 coefficients with 52-bit multiply-adds, counted by hand: the
 /// butterflies, one transposition, and the last reduction. The floor, for two instructions a cycle.
 const FORWARD_OPS: f64 = 19_200.0;
-/// As [`FORWARD_OPS`], for the inverse.
+/// The operations of an inverse transform, counted as [`FORWARD_OPS`].
 const INVERSE_OPS: f64 = 17_300.0;
 
 /// Transforms that are timed together.
@@ -112,7 +112,7 @@ pub(super) fn ntt_rates(level: Level, modulus: u32, degree: usize) -> Result<Ntt
     Ok(best)
 }
 
-/// The best measured rate of 512-bit multiply-adds of 52 bits, in 10^9 a second, if the machine has them.
+/// Returns the best measured rate of 512-bit multiply-adds of 52 bits, in 10^9 a second, if the machine has them.
 fn ifma_gops() -> Option<f64> {
     const ITERATIONS: u64 = 1000;
     Level::Avx512Ifma.require().ok()?;

@@ -150,7 +150,7 @@ impl Served {
         Ok(Self { descriptor, params, files, client, record_bytes })
     }
 
-    /// Every step by itself; returns the sum of the seconds for each batch that fits into memory.
+    /// Measures every step by itself; returns the sum of the seconds for each batch that fits into memory.
     fn steps(&self, cpu: &Cpu, report: &mut Report) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
         let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
         let operands = TableFiles { specs: &specs, bytes: &self.files, others: Random::default() };

@@ -25,7 +25,7 @@ const RECORD_BYTES: [usize; 2] = [1024, 32];
 /// Answers that take longer than so many seconds are not waited for.
 const PATIENCE: f64 = 4.0;
 
-/// What people are told.
+/// The columns of a row.
 pub(super) const COLUMNS: &[Column] = &[
     ("proto", 12, |row| row.protocol.clone()),
     ("thr", 3, |row| whole(row.threads)),

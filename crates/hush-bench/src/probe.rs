@@ -1,4 +1,4 @@
-//! What this machine can reach at best, measured now: the yardsticks of the benchmarks.
+//! The bounds of this machine, measured now: the yardsticks of the benchmarks.
 
 use std::{
     arch::{asm, x86_64::*},
@@ -19,7 +19,7 @@ const STEP: usize = 256;
 /// How far ahead of a read is prefetched.
 const AHEAD: usize = 1024;
 
-/// The best measured bandwidth of reading all of `bytes` with `threads` threads, in GB (10^9 bytes) a second.
+/// Returns the best measured bandwidth of reading all of `bytes` with `threads` threads, in GB (10^9 bytes) a second.
 ///
 /// Every thread reads its share in order, four streams at a time, with prefetches: the fastest pattern known. Less
 /// than 1 KiB a thread is not measured and gives 0.
@@ -43,7 +43,7 @@ pub(crate) fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
     (share * threads.max(1)) as f64 / seconds / 1e9
 }
 
-/// The best measured rate of 8-bit multiply-adds from registers with `threads` threads, in 10^12 operations (two a
+/// Returns the best measured rate of 8-bit multiply-adds from registers with `threads` threads, in 10^12 operations (two a
 /// multiply-add) a second.
 ///
 /// Measured with the instruction that the fold of `level` uses: `tdpbsud`, `vpdpbusd`, `vpmaddwd` with `vpaddd` (a byte by 16
@@ -74,7 +74,7 @@ pub(crate) fn int8_peak_tops(level: Level, threads: usize) -> Result<f64, CpuErr
     Ok((2 * multiply_adds * ITERATIONS) as f64 * threads.max(1) as f64 / seconds / 1e12)
 }
 
-/// The shortest of some runs of `work(thread)` on `threads` threads at once.
+/// Returns the shortest of some runs of `work(thread)` on `threads` threads at once.
 fn best_seconds(threads: usize, work: impl Fn(usize) + Sync) -> f64 {
     (0..RUNS)
         .map(|_| {
@@ -90,7 +90,7 @@ fn best_seconds(threads: usize, work: impl Fn(usize) + Sync) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// The positions of one step of all streams, in `len` bytes.
+/// Returns the positions of one step of all streams, in `len` bytes.
 fn steps(len: usize) -> impl Iterator<Item = usize> {
     let stream = len / STREAMS;
     (0..stream / STEP).flat_map(move |step| (0..STREAMS).map(move |s| s * stream + step * STEP))

@@ -10,7 +10,7 @@ use super::row::Row;
 /// A column for people: its head, its width, and what a row has there.
 pub(crate) type Column = (&'static str, usize, fn(&Row) -> Option<String>);
 
-/// What benchmarks on a CPU tell of a row, beside its name and [`remarks`].
+/// The columns of benchmarks on a CPU, beside a row's name and [`remarks`].
 pub(crate) const ON_CPU: &[Column] = &[
     ("proto", 11, |row| row.protocol.clone()),
     ("thr", 3, |row| whole(row.threads)),
@@ -24,17 +24,17 @@ pub(crate) const ON_CPU: &[Column] = &[
     ("peak", 6, |row| percent(row.peak_share)),
 ];
 
-/// A number that is counted.
+/// Returns a number that is counted.
 pub(crate) fn whole(count: Option<usize>) -> Option<String> {
     count.map(|count| count.to_string())
 }
 
-/// A number with so many digits behind the point.
+/// Returns a number with so many digits behind the point.
 pub(crate) fn fixed(number: Option<f64>, digits: usize) -> Option<String> {
     number.map(|number| format!("{number:.digits$}"))
 }
 
-/// A share.
+/// Returns a share.
 pub(crate) fn percent(share: Option<f64>) -> Option<String> {
     share.map(|share| format!("{:.0}%", 100.0 * share))
 }
@@ -58,7 +58,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new(columns: &'static [Column], json: bool) -> Self {
         Self { columns, json, started: false, error: None }
     }
@@ -94,7 +94,7 @@ impl Report {
         self.push(&Row { skipped: Some(why.into()), ..row.clone() });
     }
 
-    /// What was measured; or nothing, after a row that says why.
+    /// Returns the measurement; `None` after a row that says why there is none.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub(crate) fn keep<T>(&mut self, row: &Row, measured: Result<T, Box<dyn Error>>) -> Option<T> {
         let error = match measured {
@@ -115,7 +115,7 @@ impl Report {
     }
 }
 
-/// What only some rows have, in words.
+/// Returns the facts that only some rows have, in words.
 fn remarks(row: &Row) -> String {
     let mut words = Vec::new();
     words.extend(row.skipped.as_ref().map(|why| format!("skipped: {why}")));

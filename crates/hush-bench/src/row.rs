@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// One measurement: by name, then what it is of, then its figures. Rates are decimal GB/s.
+/// A measurement: its name, its subject, its figures. Rates are decimal GB/s.
 #[derive(Clone, Default, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -109,7 +109,7 @@ impl Row {
         Some(planned.max(seconds) / planned.min(seconds) - 1.0)
     }
 
-    /// The same by another name.
+    /// Returns the row under another name.
     pub(crate) fn renamed(&self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self.clone() }
     }

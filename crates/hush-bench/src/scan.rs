@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// The shape of a table of `size` bytes that has about as many rows as columns.
+/// Returns the shape of a table of `size` bytes that has about as many rows as columns.
 pub(super) fn square(size: usize) -> Tiling {
     let side = ((size as f64).sqrt() as usize).next_multiple_of(64);
     Tiling::new(size / side, side)

@@ -19,14 +19,14 @@ use hush_protocol::facts::FileSpec;
 pub(crate) struct TableFiles<'a> {
     /// The files.
     pub(crate) specs: &'a [FileSpec],
-    /// Their bytes, by name.
+    /// The bytes of the files, by name.
     pub(crate) bytes: &'a [(&'static str, DbBytes)],
-    /// What is in none of them.
+    /// The operands that are in none of the files.
     pub(crate) others: Random,
 }
 
 impl TableFiles<'_> {
-    /// The bytes of a file that holds `content`, if there is one.
+    /// Returns the bytes of a file that holds `content`, if there is one.
     fn of(&self, content: Content) -> Option<DbBytes> {
         let spec = self.specs.iter().find(|spec| spec.content == content)?;
         self.bytes.iter().find(|(name, _)| *name == spec.name).map(|(_, bytes)| bytes.clone())

@@ -19,7 +19,7 @@ use hush_store::snapshot::{
 
 use super::{report::Report, row::Row, threads};
 
-/// A build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
+/// Returns a build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
 pub(crate) fn options(protocol: Protocol) -> BuildOptions {
     BuildOptions { protocol: Some(protocol), tiers: Tiers::AtMost(1), ..BuildOptions::default() }
 }
@@ -137,7 +137,7 @@ impl Watch {
     }
 }
 
-/// A file of a table, read into memory.
+/// Returns a file of a table, read into memory.
 pub(crate) fn resident(dir: &Path, name: &str) -> Result<Arc<ResidentFile>, SnapshotError> {
     let mut snapshot = Snapshot::open(dir, Verify::Header)?;
     let entry = snapshot.file(name).map(|(entry, _)| entry.clone());

@@ -7,7 +7,7 @@ const RUNS: usize = 3;
 /// Seconds of all runs, at least.
 const SPAN: f64 = 0.5;
 
-/// The middle of several timings in seconds, after a run that does not count, and the last result.
+/// Returns the middle of several timings in seconds, after a run that does not count, and the last result.
 pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
     let mut result = work()?;
     let (begin, mut seconds) = (Instant::now(), Vec::new());
@@ -19,7 +19,7 @@ pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64
     Ok((quantile(seconds, 0.5), result))
 }
 
-/// What a share of `seconds`, of which there are some, stay within.
+/// Returns the bound that `share` of `seconds` stay within; there is at least one.
 pub(crate) fn quantile(mut seconds: Vec<f64>, share: f64) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[((seconds.len() - 1) as f64 * share) as usize]

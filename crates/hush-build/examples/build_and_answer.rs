@@ -1,5 +1,5 @@
 //! Builds a table of a file and answers a look-up, in one process and without a server:
-//! `cargo run -p hush-engine --example build_and_answer -- people.csv email alice@example.org`
+//! `cargo run -p hush-build --example build_and_answer -- people.csv email alice@example.org`
 
 #![allow(clippy::print_stdout)]
 

@@ -7,8 +7,8 @@ use hush_ingest::{Fetch, IngestOptions, Input};
 
 use crate::job_error::JobError;
 
-/// The input as it can be opened: what is elsewhere is fetched to a file in `dir`, which goes with the last copy of what comes
-/// back. Before that it says how much it is.
+/// Returns the input as it can be opened: what is elsewhere is fetched to a file in `dir`, which goes with the last copy of
+/// what comes back. Before that it says how much it is.
 ///
 /// # Errors
 /// [`JobError::Ingest`] if it is not to be had or the disk is full; or if it was cancelled.

@@ -38,14 +38,14 @@ const BATCHES_AHEAD: usize = 2;
 /// How often a job whose input is silent looks whether it is cancelled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a job is to make.
+/// The request of a job.
 #[derive(Clone, Debug)]
 pub struct JobRequest {
     /// Where the records come from.
     pub input: Input,
     /// How its rows become records.
     pub ingest: IngestOptions,
-    /// What to do with several records of one key.
+    /// The rule for several records of one key.
     pub on_duplicate: OnDuplicate,
     /// The folder of the table.
     pub out: PathBuf,
@@ -55,7 +55,7 @@ pub struct JobRequest {
     pub options: BuildOptions,
 }
 
-/// What a job has made.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Built {
     /// The header of the table, which is in place.
@@ -95,12 +95,12 @@ impl Job {
         Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
     }
 
-    /// How far the job is, for who watches it while it runs.
+    /// Returns how far the job is, for who watches it while it runs.
     pub fn phase(&self) -> SharedPhase {
         self.writer.phase()
     }
 
-    /// The folder of unfinished files.
+    /// Returns the folder of unfinished files.
     pub fn partial_dir(&self) -> &Path {
         self.writer.partial_dir()
     }
@@ -283,7 +283,7 @@ impl ReadingThread {
         Self { batches, thread: Some(thread::spawn(work)), summary: Summary::default() }
     }
 
-    /// The next records; `None` at the end.
+    /// Returns the next records; `None` at the end.
     fn next(&mut self, progress: &dyn Progress) -> Result<Option<ReadRecords>, Cancelled> {
         loop {
             progress.check()?;

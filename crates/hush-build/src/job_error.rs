@@ -16,7 +16,7 @@ use crate::builder::BuildError;
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum JobError {
-    /// The same request goes on from where `phase` says that it can.
+    /// The job was cancelled. The same request resumes where `phase` says that it can.
     #[error("cancelled")]
     Cancelled { phase: Phase },
     #[error("{}: {source}", input.display())]
@@ -44,7 +44,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Whether the job was given up, wherever that was noticed.
+    /// Returns whether the job was given up, wherever that was noticed.
     pub(crate) fn is_cancelled(&self) -> bool {
         match self {
             Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,

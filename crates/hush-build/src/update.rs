@@ -40,7 +40,7 @@ use crate::{
     job::{Watched, spool},
 };
 
-/// What is to change.
+/// The request of an update.
 #[derive(Clone, Debug)]
 pub struct ApplyRequest {
     /// Records that are new, or have a new value.
@@ -49,11 +49,11 @@ pub struct ApplyRequest {
     pub delete: Option<Input>,
     /// How rows become records. Of a table by position, the key is the position.
     pub ingest: IngestOptions,
-    /// What to do with several changes of one key.
+    /// The rule for several changes of one key.
     pub on_duplicate: OnDuplicate,
 }
 
-/// What a new base is to be like.
+/// The request of a compaction: the properties of the new base.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompactRequest {
     /// Values up to this length are to have room, although none is as long.
@@ -67,7 +67,7 @@ pub struct CompactRequest {
 /// A new epoch, which is in place.
 #[derive(Debug)]
 pub struct Updated {
-    /// Its header.
+    /// The header of the table.
     pub header: Header,
     /// Whether queries for the epoch before are answered by it.
     pub keeps_geometry: bool,
@@ -182,17 +182,17 @@ impl Update {
         Ok(Self { dir, writer, snapshot, signing, cancel: cancel.clone(), start })
     }
 
-    /// Whether there are changes to fold into a new base.
+    /// Returns whether there are changes to fold into a new base.
     pub fn has_changes(&self) -> bool {
         self.snapshot.header().changes.is_some_and(|count| count.changes > 0)
     }
 
-    /// How far it is, for who watches it while it runs.
+    /// Returns how far it is, for who watches it while it runs.
     pub fn phase(&self) -> SharedPhase {
         self.writer.phase()
     }
 
-    /// The folder of unfinished files.
+    /// Returns the folder of unfinished files.
     pub fn partial_dir(&self) -> &Path {
         self.writer.partial_dir()
     }
@@ -350,8 +350,8 @@ impl Updated {
     }
 }
 
-/// The options by which the columns of values are in the order of the table's, if they are these and no others. What comes of
-/// others is told when they have been read; so it is with an input that cannot be looked at before.
+/// Returns the options by which the columns of values are in the order of the table's, if they are these and no others. What
+/// comes of others is told when they have been read; so it is with an input that cannot be looked at before.
 fn ordered(input: &Input, ingest: IngestOptions, table: &Schema) -> Result<IngestOptions, UpdateError> {
     let mut named = ingest.value.clone();
     named.sort_unstable();
@@ -406,7 +406,7 @@ fn read(
     Ok(spool(input, source, writer.partial_dir(), on_duplicate, progress)?)
 }
 
-/// The key of these columns as the table has it.
+/// Returns the key of these columns as the table has it.
 fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let key = parts.join(&KEY_SEPARATOR);
     let Lookup::Position(_) = descriptor.lookup else {
@@ -420,7 +420,7 @@ fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateErr
     }
 }
 
-/// The keys that are to go.
+/// Returns the keys that are to go.
 fn keys_to_delete(
     input: &Input,
     ingest: &IngestOptions,
@@ -489,7 +489,7 @@ fn remove(
     Ok(())
 }
 
-/// The records as the changes leave them, and the changes that no base holds: positions without a record.
+/// Returns the records as the changes leave them, and the changes that no base holds: positions without a record.
 fn folded(
     kept: &KeptRecords,
     mut changes: Changes,

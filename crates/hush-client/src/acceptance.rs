@@ -6,7 +6,8 @@ use hush_protocol::{Name, descriptor::Descriptor, facts::Facts, signature::Publi
 
 use crate::ClientError;
 
-/// What a table has to be. By default its parameter set has 128 bits of security, and nothing else is asked of it.
+/// The conditions for a table. By default its parameter set must have 128 bits of security, and nothing else is
+/// required.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
     /// Name of the one parameter set that is accepted although it has less. Sets without any security never are, but in builds
@@ -46,7 +47,7 @@ impl FromStr for Trust {
     }
 }
 
-/// An epoch as text: 64 hex digits.
+/// Returns an epoch as text: 64 hex digits.
 pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
     let mut epoch = [0; 32];
     let parsed = hex::decode_to_slice(text.trim(), &mut epoch);
@@ -54,7 +55,7 @@ pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
 }
 
 impl Acceptance {
-    /// The default, and the set of this name although it has less than 128 bits.
+    /// Returns the default, and the set of this name although it has less than 128 bits.
     pub fn of_weak(preset: &str) -> Self {
         Self { weak_preset: Some(preset.to_owned()), ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! What every client can choose, by the same names: a language has them in its own case.
+//! The choices of every client, under the same names: each language has them in its own case.
 
 use std::time::Duration;
 
@@ -88,13 +88,13 @@ mod tests {
     const MOBILE: &str = include_str!("../../hush-mobile/src/options.rs");
     const PYTHON: &str = include_str!("../../hush-py/python/hushdb/__init__.py");
 
-    /// The names, as the refusal of another one lists them.
+    /// Returns the names, as the refusal of another one lists them.
     fn names() -> BTreeSet<String> {
         let refused = serde_json::from_str::<Choices>(r#"{"none": 1}"#).err().unwrap().to_string();
         refused.split('`').skip(3).step_by(2).map(str::to_owned).collect()
     }
 
-    /// The names that begin the lines of a declaration, in camel case.
+    /// Returns the names that begin the lines of a declaration, in camel case.
     fn declared(source: &str, from: &str, to: &str) -> BTreeSet<String> {
         let (_, source) = source.split_once(from).unwrap();
         let lines = source.split_once(to).unwrap().0.lines().map(str::trim);

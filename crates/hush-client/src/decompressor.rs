@@ -1,4 +1,4 @@
-//! Values as they were before they were compressed (`docs/formats.md`, Compression). Dictionary and values come from the network.
+//! The decompression of values (`docs/reference/file-formats.md`, Compression). Dictionary and values come from the network.
 
 use hush_protocol::descriptor::{Codec, Compression};
 use ruzstd::{
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::ClientError;
 
-/// What a frame begins with, and values are stored without.
+/// The beginning of a frame, which values are stored without.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The head of a frame: a single segment, without a checksum, reserved bits or the number of a dictionary.
 const HEAD_MASK: u8 = 0b0011_1111;
@@ -33,10 +33,10 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// Of values that were compressed so, with this dictionary.
+    /// Creates a decompressor for values compressed with this dictionary.
     ///
     /// # Errors
-    /// [`ClientError::Compression`] if it is none.
+    /// [`ClientError::Compression`] if the dictionary is invalid.
     pub fn new(compression: &Compression, dictionary: &[u8]) -> Result<Self, ClientError> {
         let Codec::Zstd = compression.codec;
         let parsed = Dictionary::decode_dict(dictionary).map_err(|_| ClientError::Compression)?;
@@ -50,7 +50,7 @@ impl Decompressor {
         Ok(Self { dictionary: dictionary.to_vec(), longest, filler, filler_bytes })
     }
 
-    /// The value, of which no more is made than the length that it states, and that is at most the longest.
+    /// Returns the value, of which no more is made than the length that it states, and that is at most the longest.
     ///
     /// # Errors
     /// [`ClientError::Compression`] if it is none.
@@ -80,7 +80,7 @@ impl Decompressor {
         value
     }
 
-    /// A decoder that has the dictionary, and the dictionary's number.
+    /// Returns a decoder that has the dictionary, and the dictionary's number.
     fn decoder(&self) -> Result<(FrameDecoder, u32), ClientError> {
         let dictionary = Dictionary::decode_dict(&self.dictionary).map_err(|_| ClientError::Compression)?;
         let (number, mut decoder) = (dictionary.id, FrameDecoder::new());
@@ -134,7 +134,7 @@ fn decode(
     if !decoder.is_finished() || !source.is_empty() { None } else { decoder.collect().map(Zeroizing::new) }
 }
 
-/// The length that the head of a frame states.
+/// Returns the length that the head of a frame states.
 fn stated_length(compressed: &[u8]) -> Option<usize> {
     let (&head, rest) = compressed.split_first()?;
     if head & HEAD_MASK != SINGLE_SEGMENT {

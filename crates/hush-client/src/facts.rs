@@ -1,4 +1,5 @@
-//! What every door tells of a table. The doors pass these types on, by the same names, in the case of their language.
+//! The facts of a table that every door tells. The doors pass these types on, under the same names, in the case of
+//! their language.
 
 use hush_protocol::descriptor::Lookup;
 use serde::Serialize;
@@ -72,13 +73,13 @@ mod tests {
         include_str!("../../hush-mobile/src/observer.rs"),
     ];
 
-    /// The names of a value's members.
+    /// Returns the names of a value's members.
     fn names(value: &impl Serialize) -> BTreeSet<String> {
         let value = to_value(value).unwrap();
         value.as_object().unwrap().keys().cloned().collect()
     }
 
-    /// The names of the members that a declaration has in braces, where each is followed by a colon.
+    /// Returns the names of the members that a declaration has in braces, where each is followed by a colon.
     fn declared(source: &str, head: &str) -> BTreeSet<String> {
         let (_, body) = source.split_once(head).unwrap_or_else(|| panic!("there is no {head}"));
         let body = body.split_once('}').unwrap().0;

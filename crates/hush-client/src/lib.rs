@@ -1,4 +1,7 @@
 //! The client: bytes in, bytes out. [`session`] says what to ask a server for; [`http`] (feature `http`) asks.
+//!
+//! * `acceptance.rs`: which tables a client takes. `table.rs`, `lookup.rs`, `decompressor.rs`: queries and values.
+//! * `session/`: the state machine; `requests/`: its requests; `relay/`: Oblivious HTTP; `keys/`: evaluation keys.
 
 mod acceptance;
 mod choices;

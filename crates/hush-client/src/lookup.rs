@@ -1,4 +1,4 @@
-//! What is asked for, and what was found.
+//! The targets of look-ups, and the results.
 
 use std::{fmt, mem};
 
@@ -39,7 +39,7 @@ impl KeyColumn {
     }
 }
 
-/// Whether a whole number is a value of the type.
+/// Returns whether a whole number is a value of the type.
 fn takes_numbers(own: &ColumnType) -> bool {
     use PlainType::{Any, Decimal, Float, Int, Uint};
     matches!(own.plain(), Some(Any | Int(_) | Uint(_) | Float(_) | Decimal { .. }))
@@ -101,7 +101,7 @@ impl Wanted {
         }
     }
 
-    /// The key as the table has it, if it is a key, or an error if it is none of the table's.
+    /// Returns the key as the table has it, if it is a key, or an error if it is none of the table's.
     pub(crate) fn key(&self, schema: Option<&Schema>) -> Option<Result<Zeroizing<Vec<u8>>, ProtocolError>> {
         let parts = match self {
             Self::Index(_) => return None,

@@ -26,27 +26,27 @@ pub type KeyId = [u8; wire::KEY_ID_BYTES];
 #[derive(Clone)]
 pub struct Table {
     descriptor: Descriptor,
-    /// What queries name.
+    /// The hash that queries name.
     asked: [u8; 32],
     params: TableParams,
-    /// What is in a slot of the changes, if there is room for some.
+    /// The format of a slot of the changes, if there is room for changes.
     changes: Option<ChangeFormat>,
     /// Block map of a table whose records are found by a filter.
     block_map: Option<BlockMap>,
-    /// Of compressed values.
+    /// The decompressor of compressed values.
     decompressor: Option<Decompressor>,
     /// Whether callers get values as they are stored.
     is_stored_form: bool,
-    /// What the client has of every segment, as far as it is here.
+    /// The values that the client has of every segment, as far as they are here.
     given: Vec<Given>,
     /// The client's half of every segment, the base first; none as long as the client's keys are missing.
     halves: Vec<Arc<dyn ClientHalf>>,
 }
 
-/// What is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
+/// The state that is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
 pub struct PendingLookup {
     pending: Pending,
-    /// What was asked for in the segments beside the base.
+    /// The targets in the segments beside the base.
     beside: Vec<Target>,
     /// Fingerprint of the key, as much of it as any slot must have; empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
@@ -72,9 +72,10 @@ struct Sought {
 }
 
 impl Table {
-    /// A table from its descriptor and what clients download, in the order of [`Descriptor::blobs`]: the dictionary and the hints,
-    /// if there are any. They are in memory, or maps of the cached files whose BLAKE3 were checked against the descriptor's by the
-    /// caller. For a table with evaluation keys [`Table::use_keys`] is to be called before the first look-up.
+    /// Creates a table from its descriptor and what clients download, in the order of [`Descriptor::blobs`]: the dictionary and
+    /// the hints, if there are any. They are in memory, or maps of the cached files whose BLAKE3 were checked against the
+    /// descriptor's by the caller. For a table with evaluation keys [`Table::use_keys`] is to be called before the first
+    /// look-up.
     ///
     /// # Errors
     /// Those of [`Acceptance::check`]; [`ClientError::Protocol`] if the descriptor contradicts itself or a hint's length is
@@ -142,7 +143,7 @@ impl Table {
         segments.map(|(segment, given)| Ok(segment.client(given)?.into())).collect()
     }
 
-    /// What queries name: [`Descriptor::asked`].
+    /// Returns the hash that queries name: [`Descriptor::asked`].
     pub fn asked(&self) -> &[u8; 32] {
         &self.asked
     }
@@ -153,17 +154,17 @@ impl Table {
         self.is_stored_form = is_stored_form;
     }
 
-    /// The descriptor.
+    /// Returns the descriptor.
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
     }
 
-    /// What the table is.
+    /// Returns the facts of the table.
     pub fn facts(&self) -> &Facts {
         self.params.facts()
     }
 
-    /// The parameter set that the client's evaluation keys must be of; `None` for protocols without.
+    /// Returns the parameter set that the client's evaluation keys must be of; `None` for protocols without.
     pub fn key_preset(&self) -> Option<&str> {
         self.facts().keys.map(|set| set.name())
     }
@@ -182,7 +183,7 @@ impl Table {
         Ok(())
     }
 
-    /// The hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without, and
+    /// Returns the hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without, and
     /// before [`Table::use_keys`].
     pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
         self.given[0].keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec()))
@@ -204,7 +205,7 @@ impl Table {
         Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
     }
 
-    /// A look-up of another epoch of the same geometry, which this one has answered, as one of this: its query is the same.
+    /// Returns a look-up of another epoch of the same geometry, which this one has answered, as one of this: its query is the same.
     pub fn adopt(&self, pending: PendingLookup, wanted: &Wanted) -> Result<PendingLookup, ClientError> {
         let Sought { beside, fingerprint, .. } = self.sought(wanted)?;
         Ok(PendingLookup { beside, fingerprint, ..pending })
@@ -233,7 +234,7 @@ impl Table {
         Decoded { found, is_sound }
     }
 
-    /// A value as callers get it.
+    /// Returns a value as callers get it.
     fn readable(&self, value: Option<Zeroizing<Vec<u8>>>) -> Result<Found, ClientError> {
         let value = match &self.decompressor {
             Some(decompressor) => decompressor.value_in_even_time(value.as_ref().map(|value| &value[..]))?,
@@ -249,8 +250,8 @@ impl Table {
         Ok(Some(schema.readable(value)?))
     }
 
-    /// The value in the slots of all segments, which are decrypted whatever the base says of its length. A change counts before
-    /// what is in the base and its tiers. `is_sound` becomes false if a slot cannot be what an honest server has.
+    /// Returns the value in the slots of all segments, which are decrypted whatever the base says of its length. A change
+    /// counts before what is in the base and its tiers. `is_sound` becomes false if a slot cannot be what an honest server has.
     fn value(
         &self,
         pending: &PendingLookup,
@@ -337,7 +338,7 @@ impl Table {
     }
 }
 
-/// A value of `length` bytes, of which `head` are the first and the slots of tiers the next.
+/// Returns a value of `length` bytes, of which `head` are the first and the slots of tiers the next.
 fn joined(length: usize, head: &[u8], tiers: &[Zeroizing<Vec<u8>>]) -> Zeroizing<Vec<u8>> {
     let tiers = tiers.iter().map(|slot| &slot[..]);
     let mut value = Zeroizing::new(std::iter::once(head).chain(tiers).collect::<Vec<_>>().concat());

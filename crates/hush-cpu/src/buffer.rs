@@ -40,7 +40,7 @@ unsafe impl<T: Word> Send for AlignedBuffer<T> {}
 unsafe impl<T: Word> Sync for AlignedBuffer<T> {}
 
 impl<T: Word> AlignedBuffer<T> {
-    /// A buffer of `len` zeros.
+    /// Creates a buffer of `len` zeros.
     ///
     /// # Panics
     /// If `len` words exceed the address space.
@@ -64,7 +64,7 @@ impl<T: Word> AlignedBuffer<T> {
 pub(crate) struct UnwrittenBuffer<T: Word>(AlignedBuffer<T>);
 
 impl<T: Word> From<AlignedBuffer<T>> for UnwrittenBuffer<T> {
-    /// What is in the buffer does not matter.
+    /// Fills a buffer; the old content does not matter.
     fn from(buffer: AlignedBuffer<T>) -> Self {
         Self(buffer)
     }
@@ -90,12 +90,12 @@ impl<T: Word> UnwrittenBuffer<T> {
         Self(AlignedBuffer { start: start.cast(), len })
     }
 
-    /// Where to write the words.
+    /// Returns where to write the words.
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.0.start.as_ptr()
     }
 
-    /// The buffer.
+    /// Returns the buffer.
     ///
     /// # Safety
     /// All words have been written, now or before this was made from a buffer.
@@ -136,14 +136,14 @@ impl<T: Word> AsRef<[T]> for AlignedBuffer<T> {
     }
 }
 
-/// A vector of `len` zeros, on huge pages as far as it covers them.
+/// Returns a vector of `len` zeros, on huge pages as far as it covers them.
 pub(crate) fn zeroed_vec(len: usize) -> Vec<u32> {
     let words = vec![0; len];
     advise_huge(&words);
     words
 }
 
-/// An empty vector with room for `len` words, on huge pages as far as it covers them.
+/// Returns an empty vector with room for `len` words, on huge pages as far as it covers them.
 pub(crate) fn empty_vec<T: Word>(len: usize) -> Vec<T> {
     let words = Vec::with_capacity(len);
     advise_huge(&words);

@@ -24,7 +24,7 @@ impl<T: Word> LentBuffer<T> {
         Self::of(pool.take(len), len, pool)
     }
 
-    /// The first `len` words of `buffer`, which goes to `pool`.
+    /// Creates the first `len` words of `buffer`, which goes to `pool`.
     pub(crate) fn of(buffer: AlignedBuffer<T>, len: usize, pool: &Arc<BufferPool<T>>) -> Self {
         Self { buffer: Some(buffer), len, pool: pool.clone() }
     }
@@ -60,13 +60,13 @@ impl<T: Word> BufferPool<T> {
         Self { kept: Mutex::new(Vec::new()) }
     }
 
-    /// A buffer of at least `len` words.
+    /// Returns a buffer of at least `len` words.
     pub(crate) fn take(&self, len: usize) -> AlignedBuffer<T> {
         // A new one is zeroed without the lock: it can be tens of MiB.
         self.take_kept(len).unwrap_or_else(|| AlignedBuffer::zeroed(len))
     }
 
-    /// A buffer of at least `len` words that is to be written whole, for a result.
+    /// Returns a buffer of at least `len` words that is to be written whole, for a result.
     pub(crate) fn take_unwritten(&self, len: usize) -> UnwrittenBuffer<T> {
         self.take_kept(len).map_or_else(|| UnwrittenBuffer::new(len), UnwrittenBuffer::from)
     }

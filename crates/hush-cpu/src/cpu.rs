@@ -28,7 +28,7 @@ pub struct Cpu {
     /// Whether kernels are chosen by measurement where several may be best.
     measures: bool,
     pool: ThreadPool,
-    /// One for each thread of the pool, which alone takes it.
+    /// A workspace for each thread of the pool, which alone takes it.
     workspaces: Vec<Mutex<Workspace>>,
     query_buffers: BufferPool<u8>,
     ring_buffers: BufferPool<u32>,
@@ -37,7 +37,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// A backend with `threads` threads (at least one) at the best level of this machine, or at the one that
+    /// Creates a backend with `threads` threads (at least one) at the best level of this machine, or at the one that
     /// `HUSH_CPU` names.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Cpu {
         Ok(Self { measures: !Level::is_forced(), ..cpu })
     }
 
-    /// A backend with `threads` threads (at least one) at `level`.
+    /// Returns a backend with `threads` threads (at least one) at `level`.
     ///
     /// # Errors
     /// [`CpuError::MissingLevel`] if the machine lacks it, [`CpuError::Threads`] if threads cannot be started.
@@ -58,7 +58,7 @@ impl Cpu {
         unsafe { Self::with_level_unchecked(level, threads) }
     }
 
-    /// As [`Cpu::with_level`], without asking the machine.
+    /// Creates a backend as [`Cpu::with_level`] does, without asking the machine.
     ///
     /// # Errors
     /// [`CpuError::Threads`] if threads cannot be started.
@@ -71,7 +71,8 @@ impl Cpu {
         unsafe { Self::with_cores(level, Cores::detect(), threads) }
     }
 
-    /// As [`Cpu::with_level_unchecked`], with the kernels that are best on `cores`; every machine runs them.
+    /// Creates a backend as [`Cpu::with_level_unchecked`] does, with the kernels that are best on `cores`; every
+    /// machine runs them.
     ///
     /// # Safety
     /// As for [`Cpu::with_level_unchecked`].
@@ -94,7 +95,7 @@ impl Cpu {
         })
     }
 
-    /// The level that the kernels are for.
+    /// Returns the level that the kernels are for.
     pub fn level(&self) -> Level {
         self.kernels.level
     }
@@ -105,7 +106,7 @@ impl Cpu {
         self.kernels.fold.single_level()
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.pool.current_num_threads()
     }

@@ -1,4 +1,4 @@
-//! What this CPU can do. Nothing else in the workspace asks it.
+//! The features of this CPU. Nothing else in the workspace asks it.
 
 use std::{
     arch::x86_64::{__cpuid, __cpuid_count, _xgetbv},
@@ -31,7 +31,7 @@ impl Level {
     /// All levels, ascending.
     pub const ALL: [Self; 5] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Avx512Ifma, Self::Amx];
 
-    /// The best level of this machine; asks the CPU (and the kernel, for AMX) on the first call only.
+    /// Returns the best level of this machine; asks the CPU (and the kernel, for AMX) on the first call only.
     pub fn detect() -> Self {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -50,7 +50,7 @@ impl Level {
         })
     }
 
-    /// The level to run at: what `HUSH_CPU` names, or the best of this machine.
+    /// Returns the level to run at: what `HUSH_CPU` names, or the best of this machine.
     ///
     /// # Errors
     /// [`CpuError::UnknownLevel`] if the variable names no level, [`CpuError::MissingLevel`] if the machine lacks
@@ -62,18 +62,18 @@ impl Level {
         }
     }
 
-    /// Whether `HUSH_CPU` names one.
+    /// Returns whether `HUSH_CPU` names one.
     pub(crate) fn is_forced() -> bool {
         std::env::var_os(LEVEL_VARIABLE).is_some()
     }
 
-    /// This level, if the machine has it.
+    /// Returns this level, if the machine has it.
     pub fn require(self) -> Result<Self, CpuError> {
         let best = Self::detect();
         if self <= best { Ok(self) } else { Err(CpuError::MissingLevel { wanted: self, best }) }
     }
 
-    /// The name that `HUSH_CPU` takes.
+    /// Returns the name that `HUSH_CPU` takes.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -116,12 +116,12 @@ pub enum CpuError {
     Threads { threads: usize, reason: String },
 }
 
-/// Whose cores these are: they differ in what they fetch ahead by themselves, and in how many ports multiply.
+/// The maker of the cores: they differ in what they fetch ahead by themselves, and in how many ports multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
-    /// Those of Intel, and of anybody who is not known.
+    /// Intel's cores, and unknown ones.
     Intel,
-    /// Those of AMD, and of Hygon, which are AMD's.
+    /// AMD's cores, and Hygon's, which are AMD's.
     Amd,
 }
 
@@ -136,7 +136,7 @@ impl Cores {
     }
 }
 
-/// Whether the CPU has AMX tiles with 8-bit products, and the operating system lets this process use them.
+/// Returns whether the CPU has AMX tiles with 8-bit products, and the operating system lets this process use them.
 fn amx_usable() -> bool {
     const XSAVE_ENABLED: u32 = 1 << 27;
     const AMX_TILE: u32 = 1 << 24;

@@ -1,4 +1,4 @@
-//! What files and keys take of the host's memory, and the largest batches. What a step takes is stated beside it.
+//! The host's memory that files and keys take, and the largest batches. The memory of a step is stated beside it.
 
 use hush_he::params::RingParams;
 use hush_ops::path::{Content, Footprint};

@@ -2,6 +2,10 @@
 //!
 //! [`features`] asks the machine once; the `kernels` module maps a level to its function pointers; a step is one
 //! file or folder, with a file for each level whose inner loop differs. All levels give the same words.
+//!
+//! * Over LWE: `lwe_fold/`, `lwe_hint/`, `reinterpret_lwe.rs`, `send_words.rs`, `band_solve/`.
+//! * Over rings: `rlwe_fold/`, `ring/` (all other steps), `tfhe/` (symbols, rotations), `ntt/` (transforms), `lanes/` (vectors).
+//! * From LWE to RLWE: `chain_hint/`, `column/` (by keys of the query), `pack/` (by evaluation keys).
 
 mod band_solve;
 mod buffer;

@@ -63,7 +63,7 @@ fn split_blocks(tiling: Tiling, mut bytes: &mut [u8]) -> Vec<PanelBlock<'_>> {
     blocks
 }
 
-/// Of the words.
+/// The shape of the words.
 #[derive(Clone, Copy)]
 struct Shape {
     queries: usize,

@@ -8,7 +8,7 @@ use crate::Cpu;
 /// Rows that a thread packs at least, of the pieces of a query: a multiple of eight, so that parts of a piece are whole bytes.
 const PART_ROWS: usize = 1 << 14;
 
-/// As [`hush_ops::contract::LweOps::send_words`], for rows that are there.
+/// Runs [`hush_ops::contract::LweOps::send_words`] for rows that are there.
 pub(crate) fn send_words(cpu: &Cpu, words: &LweBatch, sent: &[SentRows], rounding: Rounding) -> Vec<Vec<u8>> {
     // Parts of about as many rows, of one long piece or of many short ones.
     let parts: Vec<SentRows> = sent.iter().flat_map(parts_of).collect();
@@ -21,7 +21,7 @@ pub(crate) fn send_words(cpu: &Cpu, words: &LweBatch, sent: &[SentRows], roundin
     cpu.install(|| (0..words.batch()).into_par_iter().map(pack_query).collect())
 }
 
-/// A piece in parts of whole bytes.
+/// Returns a piece in parts of whole bytes.
 fn parts_of(sent: &SentRows) -> impl Iterator<Item = SentRows> {
     let SentRows { rows, bits } = sent.clone();
     let end = rows.end;

@@ -18,7 +18,7 @@ pub(crate) struct TileConfig {
 }
 
 impl TileConfig {
-    /// Of no tiles.
+    /// Creates a configuration without tiles.
     pub(crate) fn new() -> Self {
         Self { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] }
     }

@@ -27,7 +27,7 @@ fn random_system(rows: usize, slots: usize, width: usize, seed: u64) -> BandSyst
     BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
 }
 
-/// All backends and the reference agree for bytes and for words, in the error too. Returns whether there is a
+/// Checks that all backends and the reference agree for bytes and for words, in the error too. Returns whether there is a
 /// solution.
 fn agree(system: &BandSystem, size: usize, backends: &[Cpu]) -> bool {
     let bytes = agree_over(system, size, backends, |rng| rng.next_u32() as u8);

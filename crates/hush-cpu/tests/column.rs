@@ -15,7 +15,7 @@ use ring_backends::backends;
 
 /// Batches at which the fold of the columns takes different kernels.
 const BATCHES: [usize; 4] = [1, 2, 5, 33];
-/// As many queries as the fold answers in one pass, and one more.
+/// The number of queries that the fold answers in one pass, and one more.
 const PASSES: [usize; 2] = [64, 65];
 
 fn check(backends: &[Cpu], params: ColumnParams, (rows, entry_rows): (usize, usize), batches: &[usize]) {

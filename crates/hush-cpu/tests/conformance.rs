@@ -10,7 +10,7 @@ use hush_ops::{
 };
 use hush_testkit::{amx_emulator, conformance};
 
-/// A backend at `level`, or `None` if neither the machine nor the emulator runs it.
+/// Returns a backend at `level`, or `None` if neither the machine nor the emulator runs it.
 fn backend(level: Level, threads: usize) -> Option<Cpu> {
     let native = Cpu::with_level(level, threads);
     match (native, level, Level::detect()) {

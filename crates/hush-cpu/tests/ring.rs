@@ -21,7 +21,7 @@ fn check(params: RingParams, shape: RingShape, residues: Residues) {
     }
 }
 
-/// One plane of one query: planes and queries do not depend on the set.
+/// Returns a shape of one plane of one query: planes and queries do not depend on the set.
 fn shape(rows: usize, folds: usize, entries: usize) -> RingShape {
     RingShape { rows, folds, entries, planes: 1, queries: 1 }
 }

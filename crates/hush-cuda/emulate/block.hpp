@@ -30,7 +30,7 @@ struct Thread {
     Warp* warp;
     uint32_t lane;
     Thread* next_waiting;
-    /// What it waits for, null if nothing; for reports of hangs.
+    /// The thing that the thread waits for, null if none; for reports of hangs.
     const char* waits_for;
     bool finished;
     /// Whether it has arrived at the barrier of its cluster and not waited yet, and in which phase.
@@ -53,7 +53,7 @@ struct WaitList {
     }
 };
 
-/// What the lanes of a warp do together: called once, by the last lane to arrive, with each lane's operand.
+/// The joint operation of a warp's lanes: called once, by the last lane to arrive, with each lane's operand.
 using Collective = void (*)(void* const (&operands)[32], uint32_t lanes);
 
 /// Lanes of one warp that meet for one collective.
@@ -95,7 +95,7 @@ struct Random {
     }
 };
 
-/// What all blocks of a launch share.
+/// The state that all blocks of a launch share.
 struct Grid {
     const Kernel* kernel;
     void** params;
@@ -109,7 +109,7 @@ struct Block {
 
     const Grid* grid;
     Cluster* cluster;
-    /// Its number in the cluster.
+    /// The number of the block in the cluster.
     uint32_t rank;
     Index3 index, threads_dim;
     /// Whether one of its threads has run, and how many have not finished.
@@ -121,7 +121,8 @@ struct Block {
     Barrier barriers[max_barriers];
     /// A tag of happens-before: what the asynchronous proxy was shown.
     char proxy_tag;
-    /// Who reads for wgmma, as ThreadSanitizer sees it: writes that no fence.proxy.async follows race with it.
+    /// The threads that read for wgmma, as ThreadSanitizer sees it: writes that no fence.proxy.async follows race
+    /// with it.
     void* tsan_proxy;
     Thread* threads;
     Warp warps[max_threads / 32];

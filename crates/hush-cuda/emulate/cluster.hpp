@@ -19,7 +19,7 @@ void cluster_wait();
 /// A thread that ends is waited for no more.
 void leave_cluster(Thread& thread);
 
-/// The same place in the shared memory of block `rank`.
+/// Returns the address in the shared memory of block `rank`.
 uint32_t cluster_address(uint32_t address, uint32_t rank);
 /// The rank of the block whose place it is.
 uint32_t cluster_rank_of(uint32_t address);

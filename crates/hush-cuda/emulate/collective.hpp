@@ -23,7 +23,7 @@ void sync_warp(uint32_t mask);
 /// memory. `what` names the primitive in reports.
 void meet(uint32_t mask, Collective collective, void* operand, const char* what);
 
-/// As `meet` with the whole warp, which must be there.
+/// Meets as `meet` does with the whole warp, which must be there.
 void meet_warp(Collective collective, void* operand, const char* what);
 
 /// A thread that ends is waited for no more.

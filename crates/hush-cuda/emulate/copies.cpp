@@ -57,7 +57,7 @@ HUSH_UNSANITIZED void cp_async_finish(Thread& thread) { land_groups_below(thread
 
 namespace {
 
-// As the thread that issued the copy, whoever runs now: that is who ThreadSanitizer must see.
+// Runs as the thread that issued the copy, whoever runs now: ThreadSanitizer must see that thread.
 HUSH_UNSANITIZED void land(const BulkCopies::Copy& item) {
 #ifdef HUSH_TSAN
     void* self = __tsan_get_current_fiber();

@@ -50,7 +50,8 @@ void cp_async_wait(uint32_t pending);
 void cp_async_finish(Thread& thread);
 
 void bulk_copy(void* shared, const void* global, uint32_t bytes, uint64_t* barrier);
-/// The same to each block of the cluster whose bit of `blocks` is set, at the places that these addresses have in the issuer's.
+/// Copies to each block of the cluster whose bit of `blocks` is set, at the places that these addresses have in the
+/// issuer's.
 void bulk_copy_multicast(void* shared, const void* global, uint32_t bytes, uint64_t* barrier, uint32_t blocks);
 /// st.async: writes 16 bytes to an address of the cluster as a bulk copy does; the barrier is in the same block.
 void store_async_16(uint32_t shared, const void* value, uint32_t barrier);

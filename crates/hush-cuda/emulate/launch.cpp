@@ -123,7 +123,7 @@ private:
     }
 
 #ifdef HUSH_TSAN
-    // Those of one worker are ordered, so neighbours always go to different ones.
+    // The blocks of one worker are ordered, so neighbours always go to different workers.
     uint64_t first(uint32_t worker) { return worker; }
     uint64_t following(uint64_t at) { return at + workers_; }
 #else

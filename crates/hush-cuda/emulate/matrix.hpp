@@ -9,7 +9,7 @@ struct Signs {
     bool a_signed, b_signed;
 };
 
-/// One lane's fragments of mma.m16n8k32: d += a b, wrapping.
+/// A lane's fragments of mma.m16n8k32: d += a b, wrapping.
 void mma_m16n8k32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Signs signs);
 
 /// ldmatrix: lane 8 i + r gives the 16 bytes of row r of matrix i, for `matrices` matrices.

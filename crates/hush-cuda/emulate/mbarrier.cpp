@@ -8,7 +8,7 @@
 namespace hush_emulate {
 namespace {
 
-// What the 8 bytes hold.
+// The content of the 8 bytes.
 struct State {
     int32_t missing_bytes;
     uint16_t phase : 1, pending : 15;

@@ -8,7 +8,7 @@ void mbarrier_init(uint64_t* barrier, uint32_t count);
 /// Expects `bytes` more of bulk copies in this phase, then arrives.
 void mbarrier_expect(uint64_t* barrier, uint32_t bytes);
 void mbarrier_arrive(uint64_t* barrier);
-/// The same at a barrier of any block of the cluster.
+/// Arrives at a barrier of any block of the cluster.
 void mbarrier_arrive_cluster(uint32_t barrier);
 /// Waits until the phase of this parity is complete.
 void mbarrier_wait(uint64_t* barrier, uint32_t parity);

@@ -1,4 +1,4 @@
-// What the sanitizers must be told about fibers and barriers; nothing in ordinary builds.
+// The calls that tell the sanitizers about fibers and barriers; nothing in ordinary builds.
 //
 // Under ThreadSanitizer each CUDA thread is a TSan fiber, so that unordered accesses of two CUDA threads are found
 // although one OS thread runs them. The emulator's own state is shared by the fibers without locks: functions that

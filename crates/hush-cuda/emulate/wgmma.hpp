@@ -23,7 +23,7 @@ struct ThreadWgmmas {
         /// How many groups were committed before it was issued.
         uint32_t group;
     };
-    /// What the thread's array `d` will hold when its last product is done.
+    /// The values that the thread's array `d` will hold when its last product is done.
     struct Accumulator {
         int32_t* d;
         uint32_t words, products;

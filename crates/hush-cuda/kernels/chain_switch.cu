@@ -27,7 +27,8 @@ HUSH_DEVICE void add_switched(uint32_t (&x)[NTT_WORDS], const uint32_t (&image)[
     }
 }
 
-// One chain: block (sign, hint), 2 T threads. Row (sign, k) of the images, A_e in [limb][slot] for e = +-5^k, becomes
+// A chain is a block (sign, hint) of 2 T threads. Row (sign, k) of the images, A_e in [limb][slot] for e = +-5^k,
+// becomes
 // the digit that meets w(X^e); the last row, at which the chain begins, becomes zeros.
 //   images    [hint][sign][k][limb][slot]
 //   sums      [hint][sign][limb][slot]: what is left

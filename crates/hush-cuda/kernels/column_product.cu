@@ -1,4 +1,4 @@
-// What the conjugation keys add to packed words: round(t_z z 2^32 / Q) for every plaintext and query.
+// The contribution of conjugation keys to packed words: round(t_z z 2^32 / Q) for every plaintext and query.
 #include "limb_pair.cuh"
 #include "pack.cuh"
 #include "switch.cuh"

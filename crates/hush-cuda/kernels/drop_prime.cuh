@@ -13,7 +13,8 @@ HUSH_DEVICE uint32_t centred(uint32_t r, Modulus dropped, Modulus p) {
     return sub_mod(sub_mod(r, half + 1, dropped), half, p);
 }
 
-// One polynomial: a block of N / 16 threads. `rest` are the slots of x modulo P of the calling thread (ntt.cuh says
+// Drops P from a polynomial: a block of N / 16 threads. `rest` are the slots of x modulo P of the calling thread
+// (ntt.cuh says
 // which), `divide(limb, y)` gets those of its centred rest modulo each kept prime, which are to be taken from x before it
 // is divided by P. `shared` is N words.
 template <int LOG, class P, class Divide>

@@ -31,7 +31,7 @@ HUSH_DEVICE uint4 load_image(const uint32_t* limb, uint32_t vector, uint32_t exp
     return make_uint4(from[0], from[2], from[1], from[3]);
 }
 
-// One limb of a node c and of its children: even = c + c', odd = (c - c') X^(-2^level), with c' the image of c.
+// A limb of a node c and of its children: even = c + c', odd = (c - c') X^(-2^level), with c' the image of c.
 struct Children {
     const uint32_t* node;
     uint32_t* even;
@@ -40,7 +40,7 @@ struct Children {
     uint32_t level;
 };
 
-// One limb of node `node` of a query, which has `count` of them, and of its children.
+// A limb of node `node` of a query, which has `count` of them, and of its children.
 template <class P>
 HUSH_DEVICE Children children_of(uint32_t* children, const uint32_t* nodes, const uint32_t* powers, uint32_t level,
                                  uint32_t needed, uint32_t node, uint32_t query, uint32_t count, uint32_t limb,

@@ -1,4 +1,5 @@
-// What a GPU does at most: the bounds that the steps are measured against. Results go nowhere; they are written under a
+// The peak rates of a GPU: the bounds that the steps are measured against. Results go nowhere; they are written under
+// a
 // condition that hardly ever holds, so that the compiler keeps the work.
 #include "prelude.cuh"
 
@@ -20,7 +21,8 @@ HUSH_DEVICE uint32_t odd_factor() {
     return 0x85ebca6bu | threadIdx.x << 1;
 }
 
-// The same word, of which the compiler knows nothing more: it takes half of a number for one of 64 bits, whose product with
+// Returns the word, of which the compiler then knows nothing: it takes half of a number for one of 64 bits, whose
+// product with
 // another takes an addition of zero beside.
 HUSH_DEVICE uint32_t opaque(uint32_t word) {
     asm("" : "+r"(word));

@@ -1,4 +1,4 @@
-// What a Hopper GPU does at most: bulk copies and the tensor cores' products of bytes from shared memory.
+// The peak rates of a Hopper GPU: bulk copies and the tensor cores' products of bytes from shared memory.
 #include "prelude.cuh"
 
 namespace {
@@ -29,7 +29,7 @@ HUSH_DEVICE void multiply(uint32_t rounds, uint8_t* shared, uint32_t* out) {
 
 }  // namespace
 
-// One warpgroup a block. Dynamic shared memory: (64 + N) x 128 bytes.
+// A warpgroup a block. Dynamic shared memory: (64 + N) x 128 bytes.
 #define FLOOR_WGMMA(N)                                                                                            \
     extern "C" __global__ void __launch_bounds__(128) floor_wgmma_n##N##_hopper(uint32_t rounds, uint32_t* out) { \
         HUSH_DYNAMIC_SHARED(uint8_t, shared);                                                                     \

@@ -169,7 +169,7 @@ HUSH_DEVICE void decompose_at(uint32_t* digits, const RingOf<P>& ring, const Gad
     store_digits(digits, shared, ring, gadget);
 }
 
-// The same for any degree.
+// Decomposes at any degree.
 template <class P, class Load>
 HUSH_DEVICE void decompose(uint32_t* digits, const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
                            const Load& load) {
@@ -204,7 +204,8 @@ HUSH_DEVICE void add_products(uint64_t* sums, const uint32_t* x, uint4 row, Modu
     for (uint32_t i = 0; i < 4; i++) add_product(sums[i], x[i], word(row, i), p);
 }
 
-// What is given, plus the sum over `rows` of digit times row, modulo one limb: a block of N / 16 threads. `digits` is
+// Adds the sum over `rows` of digit times row to the given polynomial, modulo one limb: a block of N / 16 threads.
+// `digits` is
 // [row][coefficient] as decompose leaves them, `keys` [row][poly][limb][slot]. `source(poly, vector)` is what is given
 // for the slots 4 vector .. 4 vector + 3, `sink(poly, vector, sums)` gets their canonical sums. `shared` is N words.
 // A residue and `rows` products of residues are to be below 2^64, if the primes are below 2^31.
@@ -263,7 +264,7 @@ struct InTurn {
     }
 };
 
-// The same for any degree.
+// Multiplies at any degree.
 template <uint32_t POLYS, class P, class Source, class Sink>
 HUSH_DEVICE void gadget_product(const uint32_t* digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
                                 const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared, const Source& source,

@@ -12,10 +12,10 @@ constexpr uint32_t MMA_THREADS = 256;
 constexpr uint32_t MMA_WARPS = MMA_THREADS / 32;
 constexpr uint32_t BLOCK_ROWS = 128;
 constexpr uint32_t HALF_TILE_BYTES = BLOCK_ROWS * TILE_COLS;
-// The same number is in src/lwe/plan.rs.
+// src/lwe/plan.rs has the same number.
 constexpr uint32_t STAGES = 3;
 
-// What a warp multiplies: 16 `row_tiles` rows x 8 `column_tiles` byte columns.
+// The product of a warp: 16 `row_tiles` rows x 8 `column_tiles` byte columns.
 template <uint32_t N> struct WarpTile {
     static constexpr uint32_t warps_across = N == 128 ? 2 : 1;
     static constexpr uint32_t warps_down = MMA_WARPS / warps_across;

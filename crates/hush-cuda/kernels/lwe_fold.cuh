@@ -1,4 +1,4 @@
-// What the kernels of a fold share: the shape, the split of the work, and how sums are added to the result.
+// The common part of a fold's kernels: the shape, the split of the work, and how sums are added to the result.
 //
 // out[query][row] += sum over columns of db[row][column] * query[column] modulo 2^32, with the four bytes of a query
 // word as four columns of a byte matrix: sum = sum over j of 2^8j (db * bytes_j). Accumulators of 32 bits wrap, and
@@ -12,7 +12,7 @@
 
 namespace lwe {
 
-// The same as FoldShape in src/lwe/fold.rs.
+// The shape of a fold, mirrored by FoldShape in src/lwe/fold.rs.
 struct FoldShape {
     uint64_t query_stride; // words from a query's result to the next query's
     uint64_t row_stride;   // words from a row's result to the next row's

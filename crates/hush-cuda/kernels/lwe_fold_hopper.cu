@@ -3,7 +3,7 @@
 // A block is one of a persistent grid, one a multiprocessor: three consumer warpgroups, each with the accumulators of
 // two slabs of 64 rows (one slab if N = 256), and a producer warp. Three, because the register file then holds 384 rows
 // x 128 byte columns of sums (192 x 256): the queries come from L2 once a row block, and that traffic is what two
-// warpgroups have too much of (docs/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
+// warpgroups have too much of (docs/explanation/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
 // memory 2,640; tensor cores 192 for B = 1, 1,536 for B = 32; for B = 64, of half the rows, 1,320 and 1,536, and its 56
 // KiB come out of L2 in some 2,000. So memory bounds B up to 32, and L2 bounds 64: there, clusters of two blocks with
 // neighbouring row blocks go in step, and each fetches half of the queries for both, which leaves 40 KiB.
@@ -28,7 +28,8 @@ constexpr uint32_t THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr uint32_t K_STEPS = TILE_COLS / 32;
 constexpr uint64_t K_STEP = 2;
 
-// What a stage holds for N byte columns, and what a warpgroup has accumulators for: two products of 64 rows x `width`
+// The bytes that a stage holds for N byte columns, and the accumulators of a warpgroup: two products of 64 rows x
+// `width`
 // columns. They are those of two slabs, or for N = 256 of one slab and both halves of the queries. (One wgmma of 256
 // columns would do for the latter, but the compiler wants all 128 of its accumulators below the register count at
 // entry, which is 128.) Stages and their bytes are also in src/lwe/plan.rs.
@@ -149,7 +150,7 @@ HUSH_DEVICE void produce(const Pipeline& pipeline, const uint8_t* db, const uint
     }
 }
 
-// One lane a block of the cluster tells it that the warp has read a stage.
+// A lane for each block of the cluster tells that block that the warp has read a stage.
 template <uint32_t CLUSTER> HUSH_DEVICE void give_back(uint64_t* empty, uint32_t lane) {
     if constexpr (CLUSTER == 1) {
         if (lane == 0) ptx::mbarrier_arrive(empty);

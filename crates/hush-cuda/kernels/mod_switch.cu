@@ -6,14 +6,15 @@
 
 namespace {
 
-// What is sent of a polynomial, and where its bytes lie in an answer; mirrored by `SentPoly` in src/ring/mod_switch.rs.
+// The part of a polynomial that is sent, and where its bytes lie in an answer; mirrored by `SentPoly` in
+// src/ring/mod_switch.rs.
 struct SentPoly {
     uint64_t offset;
     uint32_t bits, stride, count, reserved;
 };
 static_assert(sizeof(SentPoly) == 24, "the layout of SentPoly");
 
-// What the kernels take; mirrored by `SwitchJob` in src/ring/mod_switch.rs.
+// The operands of the kernels; mirrored by `SwitchJob` in src/ring/mod_switch.rs.
 struct SwitchJob {
     const uint64_t* batches; // addresses on the device
     const SentPoly* sent;

@@ -59,7 +59,7 @@ HUSH_DEVICE constexpr uint32_t swizzle(uint32_t index) {
     return index;
 }
 
-// What a thread accesses in shared memory: index first<..>(thread) + step<..>(i), which have no bit in common.
+// The shared memory that a thread accesses: index first<..>(thread) + step<..>(i), which have no bit in common.
 enum class Places {
     STRIDED,    // words t + i T, i < 16
     BLOCKED,    // words of the middle pass, i < 16
@@ -173,7 +173,7 @@ HUSH_DEVICE void forward_butterfly(uint32_t& a, uint32_t& b, uint2 w, WideModulu
     b = sub_mod(from, product, p);
 }
 
-// What they leave, canonical.
+// The canonical words that the stages leave.
 HUSH_DEVICE uint32_t forward_result(uint32_t x, uint32_t p) {
     return fold_mod(x, p);
 }
@@ -318,7 +318,7 @@ HUSH_DEVICE void store_coefficients(uint32_t* limb, const uint32_t (&x)[NTT_WORD
     for (uint32_t i = 0; i < NTT_WORDS; i++) limb[thread + i * NTT_THREADS<LOG>] = x[i];
 }
 
-// The same: slots. `limb` is aligned to 16 bytes.
+// Loads slots. `limb` is aligned to 16 bytes.
 template <int LOG>
 HUSH_DEVICE void load_slots(uint32_t (&x)[NTT_WORDS], const uint32_t* limb, uint32_t thread) {
 #pragma unroll

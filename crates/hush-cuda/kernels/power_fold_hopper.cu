@@ -51,7 +51,7 @@ HUSH_DEVICE void fold_by_cluster(const PowerFold& fold, const RingView& ring, co
     ptx::cluster_sync();
     ClusterExchange<LOG> exchange = {reinterpret_cast<const uint4*>(digits) + threadIdx.x, given, half ^ 1, 0};
     fold_terms<LOG>(fold, ring, gadget, blockIdx.x / 2, half, at, shared + (at.limb << LOG), residues, exchange);
-    // What this block has sent is there.
+    // Waits until the words that this block has sent are there.
     ptx::cluster_sync();
 }
 

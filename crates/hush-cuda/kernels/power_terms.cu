@@ -64,7 +64,7 @@ struct Place {
     uint32_t u, limb, first;
 };
 
-// One pass over one plane; `out` is [k][limb][N], value(place, j, i) is coefficient i of polynomial j.
+// A pass over one plane; `out` is [k][limb][N], value(place, j, i) is coefficient i of polynomial j.
 template <uint32_t R, class Value>
 HUSH_DEVICE void transform_part(uint32_t* out, const TermsPass& pass, const RingView& ring, const Value& value) {
     constexpr uint32_t M = PART<R>;

@@ -1,4 +1,4 @@
-// What every kernel file includes: CUDA C++ under nvcc, the emulator under g++, and the PTX primitives for both.
+// The prelude of every kernel file: CUDA C++ under nvcc, the emulator under g++, and the PTX primitives for both.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
     type* name = reinterpret_cast<type*>(hush_dynamic_shared)
 // After the definition of a kernel: makes it known to the emulator by its name.
 #define HUSH_KERNEL(name)
-// The same for a kernel with __cluster_dims__(blocks, 1, 1).
+// Registers a kernel with __cluster_dims__(blocks, 1, 1).
 #define HUSH_CLUSTER_KERNEL(name, blocks)
 #else
 #include "../emulate/cuda.hpp"

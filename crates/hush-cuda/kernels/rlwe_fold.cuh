@@ -1,4 +1,5 @@
-// What the kernels of `rlwe_fold` share: for every query and column, sum_row db[row][column] selector[query][row] at
+// The common part of the kernels of `rlwe_fold`: for every query and column, sum_row db[row][column]
+// selector[query][row] at
 // every point, a product of matrices modulo the limb's prime. A query's selector is two polynomials (a, b): what is
 // folded is 2 B polynomials a row, poly = 2 query + (0 for a, 1 for b).
 //
@@ -17,7 +18,7 @@
 constexpr uint32_t MAX_PASS = 64;
 constexpr uint32_t RLWE_POLYS = 2;
 
-// One prime. Mirrored by `FoldPrime` in src/ring/rlwe_fold.rs.
+// A prime. Mirrored by `FoldPrime` in src/ring/rlwe_fold.rs.
 template <class P>
 struct FoldPrime {
     P prime;

@@ -52,7 +52,8 @@ struct HopperFold {
         }
     }
 
-    // One warpgroup: copies the database, and makes the byte matrices of the selectors. Their words are loaded a step
+    // The producer, a warpgroup: copies the database, and makes the byte matrices of the selectors. Their words are
+    // loaded a step
     // ahead, before the wait for a stage, so that the latency passes while the step before is waited for and converted.
     template <class P>
     HUSH_DEVICE void produce(const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring) const {
@@ -145,7 +146,7 @@ struct HopperFold {
     }
 };
 
-// One block is a producer warpgroup and two consumer warpgroups, and stays for the whole launch.
+// A block is a producer warpgroup and two consumer warpgroups, and stays for the whole launch.
 //
 // Dynamic shared memory: four stages of 16 KiB and 512 POLYS bytes, then 64 bytes of barriers. Grid: a block a
 // multiprocessor.

@@ -66,7 +66,7 @@ HUSH_DEVICE uint32_t add_unit(uint32_t residue, Modulus p) {
     return residue;
 }
 
-// One block folds a tile of columns at one point. Its 32 units of eight lanes stream the tile, a line of 32 rows at a
+// A block folds a tile of columns at one point. Its 32 units of eight lanes stream the tile, a line of 32 rows at a
 // time and COLUMNS lines of the same rows together: with COLUMNS = 2 (tiles of 64 columns) unit u has columns u and u
 // + 32 of all rows; with COLUMNS = 1 (up to 32 columns) it has column u mod W of every 32/W-th row tile. Lanes keep
 // sums of their four rows for every polynomial, which are added up at the end. The selectors of the point

@@ -124,7 +124,7 @@ struct FoldMma {
     }
 };
 
-// One block multiplies 128 columns at one point with a group of POLYS polynomials, a row tile (32 rows, 128 bytes of k)
+// A block multiplies 128 columns at one point with a group of POLYS polynomials, a row tile (32 rows, 128 bytes of k)
 // at a time: three stages of the database by asynchronous copies, two matrices that all threads make of the selectors'
 // words. The groups of the same columns are neighbours in the grid, so that the database comes from memory once.
 //

@@ -34,7 +34,7 @@ HUSH_DEVICE uint32_t montgomery_power_of_two(uint32_t bits, const P& prime) {
     return mont_mul(reduce_64(uint64_t(1) << bits, prime), prime.r2, prime);
 }
 
-// One coefficient, from its canonical residues: below 2^bits, for bits of 1 to 48. powers[j] is
+// Switches a coefficient, from its canonical residues: below 2^bits, for bits of 1 to 48. powers[j] is
 // montgomery_power_of_two(bits, primes[j]).
 template <uint32_t LIMBS, class P>
 HUSH_DEVICE uint64_t switch_to_power_of_two(const uint32_t (&residues)[LIMBS], const P* primes,
@@ -63,7 +63,8 @@ HUSH_DEVICE uint32_t* switch_stash(uint32_t* shared, uint32_t limb) {
     return shared + (size_t(limb + 1) << LOG);
 }
 
-// As switch_poly, after the transforms: x are the residues modulo the last prime, the others are in the stash.
+// Switches like switch_poly, after the transforms: x are the residues modulo the last prime, the others are in the
+// stash.
 template <int LOG, uint32_t LIMBS, class P, class Sink>
 HUSH_DEVICE void switch_coefficients(const uint32_t (&x)[NTT_WORDS], const RingOf<P>& ring, const MixedRadix& radix,
                                      uint32_t bits, uint32_t* shared, const Sink& sink) {

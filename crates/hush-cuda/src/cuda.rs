@@ -19,34 +19,34 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// A backend on `device`.
+    /// Creates a backend on `device`.
     pub fn new(device: Device) -> Self {
         let (stages, thresholds, symbols_on_host, fold_kernel, matrices) = Default::default();
         Self { device, stages, thresholds, symbols_on_host, fold_kernel, matrices }
     }
 
-    /// The same with other kernels for the stages of trees, for comparison.
+    /// Returns the backend with other kernels for the stages of trees, for comparison.
     pub fn with_stages(self, stages: Stages) -> Self {
         Self { stages, ..self }
     }
 
-    /// The same with thresholds that were measured on such a device.
+    /// Returns the backend with thresholds that were measured on such a device.
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
 
-    /// The same backend with one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
+    /// Returns the backend with one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
     pub fn with_fold_kernel(self, kernel: FoldKernel) -> Self {
         Self { fold_kernel: Some(kernel), ..self }
     }
 
-    /// The batches at which its kernels hand over to each other.
+    /// Returns the batches at which its kernels hand over to each other.
     pub fn thresholds(&self) -> Thresholds {
         self.thresholds
     }
 
-    /// The same whose databases of symbols stay in the host's memory, and are copied to the device for every batch: for those that
-    /// it has no room for.
+    /// Returns a backend whose databases of symbols stay in the host's memory, and are copied to the device for every
+    /// batch: for databases that the device has no room for.
     pub fn with_symbols_on_host(self) -> Self {
         Self { symbols_on_host: true, ..self }
     }
@@ -59,7 +59,7 @@ impl Cuda {
         self.stages
     }
 
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.device
     }

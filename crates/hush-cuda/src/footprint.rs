@@ -1,4 +1,4 @@
-//! What files and keys take of a device's memory, and the largest batches. What a step takes is stated beside it.
+//! The device memory that files and keys take, and the largest batches. The memory of a step is stated beside it.
 
 use hush_he::params::RingParams;
 use hush_ops::{
@@ -25,7 +25,7 @@ impl Footprint for Cuda {
         }
     }
 
-    /// What is uploaded at once.
+    /// Returns the bytes that are uploaded at once.
     fn staging(content: &Content) -> usize {
         match content {
             Content::Bytes(tiling) if tiling.groups() > 0 => tiling.group_bytes(0).len(),

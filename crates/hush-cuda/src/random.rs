@@ -26,14 +26,14 @@ pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u3
 }
 
 impl Cuda {
-    /// A database of random bytes, made on the device.
+    /// Returns a database of random bytes, made on the device.
     pub fn random_db(&self, rows: usize, cols: usize, seed: u64) -> Result<CudaDb, CudaError> {
         let db = CudaDb::alloc(self.device(), rows, cols)?;
         fill_random(self.device(), &db.bytes().words(), seed, 0)?;
         Ok(db)
     }
 
-    /// A database of random ring elements in evaluation form, made on the device: residues below the least of the primes.
+    /// Returns a database of random ring elements in evaluation form, made on the device: residues below the least of the primes.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the shape is not one of the ring, [`OpsError::Backend`] if the device has no memory for it.
@@ -47,7 +47,7 @@ impl Cuda {
         self.random_residues(ring.context().kept().moduli(), tiling, seed)
     }
 
-    /// The same for any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
+    /// Returns random residues modulo any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
     pub fn random_residues(
         &self,
         moduli: &[Modulus],

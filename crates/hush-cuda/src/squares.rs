@@ -14,7 +14,7 @@ pub(crate) fn squares(words: usize) -> u32 {
     words.div_ceil(SIDE) as u32
 }
 
-/// A launch of a grid of squares.
+/// Returns a launch of a grid of squares.
 pub(crate) fn launch_squares(grid: [u32; 3]) -> Launch {
     Launch::grid(grid, THREADS).shared(BYTES)
 }

@@ -28,7 +28,7 @@ impl Case {
         Self { kernel, launch, out, inputs: inputs.to_vec(), number: None }
     }
 
-    /// The output on a device, for inputs drawn from a seed.
+    /// Returns the output on a device, for inputs drawn from a seed.
     fn run(&self, device: &Device, seed: u64) -> Vec<u32> {
         let mut rng = Csprng::insecure_from_seed(seed);
         let inputs: Vec<Buffer<u32>> = self

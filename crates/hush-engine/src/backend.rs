@@ -1,4 +1,4 @@
-//! What computes: the choice of a backend, made once.
+//! The backend of a program, chosen once.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Backends {
 }
 
 impl Backends {
-    /// The CPU and, unless they are not wanted, all GPUs, which are opened.
+    /// Returns the CPU and, unless they are not wanted, all GPUs, which are opened.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`] if the GPU is asked for and cannot be used, [`BackendError::Variable`].
@@ -46,12 +46,12 @@ impl Backends {
         Self { choice, cpu, gpus, clients: CLIENTS, memory: MemoryChoice::default() }
     }
 
-    /// The CPU for all tables.
+    /// Returns the CPU for all tables.
     pub fn cpu_only(cpu: Arc<Cpu>) -> Self {
         Self::new(BackendChoice::Cpu, cpu, Err(BackendError::NotAskedFor))
     }
 
-    /// The CPU, and open devices, at least one, in place of the GPUs.
+    /// Returns the CPU, and open devices, at least one, in place of the GPUs.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub fn with_devices(
         choice: BackendChoice,
@@ -67,7 +67,7 @@ impl Backends {
         Self { clients, ..self }
     }
 
-    /// How files that are scanned by the host are in its memory.
+    /// Returns how files that are scanned by the host are in its memory.
     pub fn with_memory(self, memory: MemoryChoice) -> Self {
         Self { memory, ..self }
     }
@@ -80,7 +80,7 @@ impl Backends {
         self.clients
     }
 
-    /// The CPU, which does what no GPU does, too.
+    /// Returns the CPU, which does what no GPU does, too.
     pub fn cpu(&self) -> &Arc<Cpu> {
         &self.cpu
     }
@@ -95,7 +95,7 @@ impl Backends {
         self.gpus.as_ref().err()
     }
 
-    /// Whether a table that the GPU cannot serve may go to the CPU.
+    /// Returns whether a table that the GPU cannot serve may go to the CPU.
     pub(crate) fn is_free_to_choose(&self) -> bool {
         self.choice == BackendChoice::Auto
     }

@@ -21,7 +21,7 @@ impl BackendChoice {
     /// All choices.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Cpu, Self::Cuda];
 
-    /// The name that users give.
+    /// Returns the name that users give.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

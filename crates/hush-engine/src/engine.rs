@@ -1,4 +1,4 @@
-//! What a server needs from a table: the one place where a protocol and a backend become `dyn`.
+//! The interface between a server and a table: the one place where a protocol and a backend become `dyn`.
 
 use std::{any::Any, fmt, fs::File, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{Device, Placement};
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// One query of the batch is not a query of this table.
+    /// A query of the batch is not a query of this table.
     ///
     /// Engines check all queries before they scan: the caller drops this one and asks again for the
     /// others, so that one client cannot spoil the answers of those it shares a batch with.
@@ -23,13 +23,13 @@ pub enum EngineError {
     Query {
         /// Position in the batch.
         index: usize,
-        /// What is wrong with it.
+        /// The reason why the query is invalid.
         reason: String,
     },
     /// The uploaded bytes are no evaluation keys of this table.
     #[error("the evaluation keys cannot be used: {reason}")]
     Keys {
-        /// What is wrong with them.
+        /// The reason why the keys are invalid.
         reason: String,
     },
     /// The engine failed; no query is to blame.
@@ -57,7 +57,7 @@ pub enum EngineError {
 }
 
 impl From<ProtocolError> for EngineError {
-    /// A query is to blame, or the engine.
+    /// Returns the error of a query, or of the engine.
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Query { index, source } => Self::Query { index, reason: source.to_string() },
@@ -100,13 +100,13 @@ pub struct KeySpec {
     pub devices: Arc<[Device]>,
 }
 
-/// One client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the
-/// engines of their [`KeySpec`]; clones share the keys.
+/// A client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the engines of their
+/// [`KeySpec`]; clones share the keys.
 #[derive(Clone)]
 pub struct ClientKeys {
     /// The devices that have them.
     pub devices: Arc<[Device]>,
-    /// What the backends there have of them.
+    /// The keys as the backends hold them.
     pub keys: Arc<dyn Any + Send + Sync>,
 }
 
@@ -116,14 +116,14 @@ impl fmt::Debug for ClientKeys {
     }
 }
 
-/// What a server is told of a table: plain data.
+/// The facts of a served table, as plain data.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// The descriptor: exactly the bytes that clients get, a JSON object.
     pub descriptor_json: Arc<[u8]>,
     /// Hash of the table's content and parameters.
     pub epoch: [u8; 32],
-    /// What queries name: the epoch, or what it has in common with others whose queries it answers.
+    /// The hash that queries name: the epoch, or what it has in common with others whose queries it answers.
     pub asked: [u8; 32],
     /// Number of records, those of the base in a table that changes.
     pub records: u64,
@@ -144,7 +144,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// The keys of a batch as a backend, or whoever opened them here, holds them; none where the protocol has none.
+    /// Returns the keys of a batch as a backend, or whoever opened them here, holds them; none where the protocol has none.
     ///
     /// # Errors
     /// [`EngineError::Query`] for a query without keys.
@@ -165,7 +165,7 @@ impl Served {
 
 /// A table that is ready to answer. Immutable: [`Engine::served`] returns the same value each time.
 pub trait Engine: Send + Sync {
-    /// What the table is.
+    /// Returns the facts of the table.
     fn served(&self) -> &Served;
 
     /// Checks uploaded keys, an encoded [`wire::EvaluationKeys`] of the table's [`KeySpec`], in full

@@ -3,6 +3,8 @@
 //! * [`Backends`]: what computes. [`open()`]: snapshot to [`Engine`], at its [`Placement`]. [`engine`]: what a server needs.
 //! * [`parts`]: a table whose parts are elsewhere.
 //!
+//! * `placement/`: shares and their devices. `memory/`: what a share takes. `gpus/`: their reservations and thresholds.
+//!
 //! Snapshots are built by `hush-build`, whose documentation has a table from its records to an answer.
 
 mod backend;

@@ -1,4 +1,4 @@
-//! What this machine has: memory, and room on its disks.
+//! The resources of this machine: memory, and room on its disks.
 
 use std::{fs, path::Path};
 
@@ -7,11 +7,11 @@ use std::{fs, path::Path};
 pub struct Memory {
     /// All there is.
     pub total: u64,
-    /// What can be had without swapping.
+    /// The bytes that can be allocated without swapping.
     pub available: u64,
 }
 
-/// The memory of this machine, or of the container that this process is in; `None` if the system does not say.
+/// Returns the memory of this machine, or of the container that this process is in; `None` if the system does not say.
 pub fn memory() -> Option<Memory> {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
@@ -35,8 +35,8 @@ impl Memory {
     }
 }
 
-/// The limits of the control groups (version 2) that a process with these `groups` is in, and what is left of each. `root` is where
-/// they are mounted.
+/// Returns the limits of the control groups (version 2) that a process with these `groups` is in, and what is left of each.
+/// `root` is where they are mounted.
 fn limits(groups: &str, root: &Path) -> impl Iterator<Item = Memory> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).map(|path| root.join(path));
     let ancestors: Vec<_> = own.iter().flat_map(|own| own.ancestors().map(Path::to_owned)).collect();
@@ -50,7 +50,7 @@ fn limits(groups: &str, root: &Path) -> impl Iterator<Item = Memory> {
     })
 }
 
-/// The model of the CPU, as the system calls it; "unknown" if it does not say.
+/// Returns the model of the CPU, as the system calls it; "unknown" if it does not say.
 pub fn cpu_model() -> String {
     let mut system = sysinfo::System::new();
     system.refresh_cpu_all();

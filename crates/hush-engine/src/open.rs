@@ -28,7 +28,8 @@ pub fn open(
     open_after(dir, verify, &mut Verified::default(), backends, progress)
 }
 
-/// The same for another epoch of a table, of whose files those that are `verified` are taken to be whole. These are then those of
+/// Opens another epoch of a table. Those of its files that are `verified` are trusted to be whole; in the end
+/// `verified` has the files of this epoch.
 /// this epoch.
 ///
 /// # Errors

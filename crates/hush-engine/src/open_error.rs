@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::memory::plan::DoesNotFit;
 
-/// What everybody may know of a table whose files changed while it was served.
+/// The public reason of a table whose files changed while it was served.
 pub const FILES_CHANGED: &str = "its files were changed while they were served";
 
 /// Why a snapshot could not be served.
@@ -16,7 +16,7 @@ pub enum OpenError {
     /// Reading it.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// Its descriptor.
+    /// The descriptor is invalid.
     #[error(transparent)]
     Protocol(ProtocolError),
     /// The backend.
@@ -41,7 +41,7 @@ pub enum OpenError {
 }
 
 impl From<ProtocolError> for OpenError {
-    /// The backend's errors are its own, whichever way they come.
+    /// Converts an error; the backend's errors stay its own, whichever way they come.
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Ops(error) => Self::Ops(error),
@@ -51,7 +51,7 @@ impl From<ProtocolError> for OpenError {
 }
 
 impl OpenError {
-    /// The reason without paths, numbers or words of the system. Who runs the server gets the error itself.
+    /// Returns the reason without paths, numbers or words of the system. Who runs the server gets the error itself.
     pub fn public_reason(&self) -> &'static str {
         match self {
             Self::Snapshot(error) => match error {

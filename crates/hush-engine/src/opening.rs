@@ -34,7 +34,7 @@ pub(crate) trait OpenOn {
         expect(dead_code, reason = "only the memory of GPUs is planned")
     )]
     const FINISHES: bool;
-    /// What is opened.
+    /// The result of the visit.
     type Output;
 
     /// Opens the shares of a placement, at least one, where a scan answers at most `max_batch` queries.

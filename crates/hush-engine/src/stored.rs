@@ -73,7 +73,7 @@ impl Stored {
         Ok(())
     }
 
-    /// One of the files, unless it has been taken out.
+    /// Returns a file by name, unless it has been taken out.
     pub(crate) fn file(&self, name: &str) -> Option<(&FileEntry, &StoredFile)> {
         self.snapshot.file(name)
     }
@@ -85,7 +85,7 @@ impl Stored {
         Ok((entry.expect("it was there"), file))
     }
 
-    /// What a server is told.
+    /// Returns the facts for a server.
     pub(crate) fn served(&mut self, placement: Placement, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();
         if let Some(compression) = &self.descriptor.compression {

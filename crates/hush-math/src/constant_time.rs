@@ -1,13 +1,13 @@
 //! Comparison without a branch, so that neither time nor address depends on a secret.
 
-/// All ones if `x == y`, else zero.
+/// Returns all ones if `x == y`, else zero.
 #[inline]
 pub fn equal_mask(x: u32, y: u32) -> u32 {
     let difference = x ^ y;
     (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
 }
 
-/// Whether two strings of bytes are equal, in a time that depends on their lengths alone.
+/// Returns whether two strings of bytes are equal, in a time that depends on their lengths alone.
 pub fn equal_bytes(x: &[u8], y: &[u8]) -> bool {
     let difference = x.iter().zip(y).fold(0, |difference, (x, y)| difference | (x ^ y));
     // Else the compiler may stop at the first difference.

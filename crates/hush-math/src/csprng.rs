@@ -10,7 +10,7 @@ use chacha20::{
 pub struct Csprng(ChaCha20Rng);
 
 impl Csprng {
-    /// A generator keyed with 32 bytes from the operating system (`crypto.getRandomValues` in a browser).
+    /// Returns a generator keyed with 32 bytes from the operating system (`crypto.getRandomValues` in a browser).
     ///
     /// # Panics
     /// If the operating system has no randomness to give: nothing safe can be done then.
@@ -20,7 +20,7 @@ impl Csprng {
         Self(ChaCha20Rng::from_seed(*key))
     }
 
-    /// A deterministic generator for *public* values: key = BLAKE3-derive(`domain`, `context`), ChaCha20 stream
+    /// Returns a deterministic generator for *public* values: key = BLAKE3-derive(`domain`, `context`), ChaCha20 stream
     /// number `stream`. Different domains, contexts or streams give independent output.
     pub fn public(domain: &str, context: &[u8], stream: u64) -> Self {
         let mut rng = ChaCha20Rng::from_seed(blake3::derive_key(domain, context));
@@ -28,7 +28,7 @@ impl Csprng {
         Self(rng)
     }
 
-    /// A generator of *secrets* that a client keeps as one 32-byte seed: key = BLAKE3-derive(`domain`, `seed`,
+    /// Returns a generator of *secrets* that a client keeps as one 32-byte seed: key = BLAKE3-derive(`domain`, `seed`,
     /// `context`).
     pub fn from_secret_seed(domain: &str, seed: &[u8; 32], context: &str) -> Self {
         let mut hasher = zeroize::Zeroizing::new(blake3::Hasher::new_derive_key(domain));
@@ -37,17 +37,17 @@ impl Csprng {
         Self(ChaCha20Rng::from_seed(*key))
     }
 
-    /// A generator from a fixed seed, for tests and known-answer vectors only.
+    /// Returns a generator from a fixed seed, for tests and known-answer vectors only.
     pub fn insecure_from_seed(seed: u64) -> Self {
         Self(ChaCha20Rng::seed_from_u64(seed))
     }
 
-    /// The next uniform 32-bit word.
+    /// Returns the next uniform 32-bit word.
     pub fn next_u32(&mut self) -> u32 {
         self.0.next_u32()
     }
 
-    /// The next uniform 64-bit word.
+    /// Returns the next uniform 64-bit word.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }

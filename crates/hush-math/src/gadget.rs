@@ -21,7 +21,7 @@ impl Gadget {
     /// No digits: where a set has no such gadget.
     pub const NONE: Gadget = Gadget::new(0, 0, 0);
 
-    /// A gadget.
+    /// Creates a gadget.
     pub const fn new(width: u32, digits: usize, dropped: u32) -> Self {
         Self { width, digits, dropped }
     }
@@ -31,7 +31,7 @@ impl Gadget {
         self.dropped + self.width * k as u32
     }
 
-    /// Whether all centred values modulo `product` have digits, which takes about one bit more than the product has.
+    /// Returns whether all centred values modulo `product` have digits, which takes about one bit more than the product has.
     pub fn covers(&self, product: u128) -> bool {
         let top = self.log2_factor(self.digits);
         self.width >= 2
@@ -41,7 +41,8 @@ impl Gadget {
             && product / 2 + self.offset() < 1 << top
     }
 
-    /// What makes all digits of a value non-negative: half a unit for the rounding, and half a base for every digit.
+    /// Returns the offset that makes all digits of a value non-negative: half a unit for the rounding, and half a
+    /// base for every digit.
     ///
     /// Bits `log2_factor(k) .. + width` of `x + offset` are `digit_k + 2^(width - 1)`.
     pub fn offset(&self) -> u128 {

@@ -16,7 +16,7 @@ pub struct Modulus {
 }
 
 impl Modulus {
-    /// The modulus `value`.
+    /// Creates the modulus `value`.
     ///
     /// # Panics
     /// If `value` is not an odd prime below [`MODULUS_LIMIT`].
@@ -26,7 +26,7 @@ impl Modulus {
         Self { value, barrett: u64::MAX / u64::from(value) }
     }
 
-    /// The prime p.
+    /// Returns the prime p.
     pub fn value(&self) -> u32 {
         self.value
     }
@@ -114,7 +114,7 @@ impl Modulus {
         lazy.min(lazy.wrapping_sub(p)) as u32
     }
 
-    /// The primitive `order`-th root of unity that belongs to the smallest base, for a power of two `order`.
+    /// Returns the primitive `order`-th root of unity that belongs to the smallest base, for a power of two `order`.
     ///
     /// # Panics
     /// If `order` is not a power of two of at least 2 that divides `p - 1`.
@@ -132,8 +132,8 @@ impl Modulus {
     }
 }
 
-/// The `count` largest primes below `2^bits` (and [`MODULUS_LIMIT`]) that are 1 modulo `2 * degree`, in descending order: the
-/// moduli of negacyclic NTTs of that degree. Shorter if there are not as many.
+/// Returns the `count` largest primes below `2^bits` (and [`MODULUS_LIMIT`]) that are 1 modulo `2 * degree`, in descending
+/// order: the moduli of negacyclic NTTs of that degree. Shorter if there are not as many.
 ///
 /// # Panics
 /// If `bits > 32` or `degree` is not a power of two.

@@ -12,7 +12,7 @@ pub struct Twiddles {
 }
 
 impl Twiddles {
-    /// The powers of `root` in bit-reversed order.
+    /// Creates the powers of `root` in bit-reversed order.
     fn new(modulus: Modulus, root: u32, degree: usize) -> Self {
         let mut factors = vec![0; degree];
         let mut power = 1;
@@ -43,7 +43,7 @@ pub struct NttPlan {
 }
 
 impl NttPlan {
-    /// A plan for polynomials of `degree` coefficients modulo `modulus`.
+    /// Creates a plan for polynomials of `degree` coefficients modulo `modulus`.
     ///
     /// # Panics
     /// If `modulus` is not a prime below [`crate::modulus::MODULUS_LIMIT`] that is 1 modulo `2 * degree`, or `degree` is not a
@@ -61,22 +61,22 @@ impl NttPlan {
         }
     }
 
-    /// The modulus.
+    /// Returns the modulus.
     pub fn modulus(&self) -> Modulus {
         self.modulus
     }
 
-    /// Number of coefficients.
+    /// Returns the number of coefficients.
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// The multipliers of the forward transform (Cooley-Tukey butterflies).
+    /// Returns the multipliers of the forward transform (Cooley-Tukey butterflies).
     pub fn forward_twiddles(&self) -> &Twiddles {
         &self.forward
     }
 
-    /// The multipliers of the inverse transform (Gentleman-Sande butterflies), without the factor 1/d.
+    /// Returns the multipliers of the inverse transform (Gentleman-Sande butterflies), without the factor 1/d.
     pub fn inverse_twiddles(&self) -> &Twiddles {
         &self.inverse
     }

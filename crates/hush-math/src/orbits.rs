@@ -12,7 +12,7 @@ pub struct Orbits {
 }
 
 impl Orbits {
-    /// Those of degree N under a generator g.
+    /// Creates the orbits of degree N under a generator g.
     ///
     /// # Panics
     /// If N is not a power of two of at least 4, or the powers of g and their negatives are not all odd numbers modulo 2N.
@@ -35,17 +35,17 @@ impl Orbits {
         Self { slots, places }
     }
 
-    /// The slot of each of the 2N places.
+    /// Returns the slot of each of the 2N places.
     pub fn slots(&self) -> &[u32] {
         &self.slots
     }
 
-    /// The place of each of the N slots, in the first round: in `0..N/2` or `N..N + N/2`.
+    /// Returns the place of each of the N slots, in the first round: in `0..N/2` or `N..N + N/2`.
     pub fn places(&self) -> &[u32] {
         &self.places
     }
 
-    /// The slot of `(-1)^half g^a`.
+    /// Returns the slot of `(-1)^half g^a`.
     ///
     /// # Panics
     /// If half is above 1 or a is not below N.

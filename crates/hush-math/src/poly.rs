@@ -20,12 +20,12 @@ pub struct Poly<R> {
 }
 
 impl<R> Poly<R> {
-    /// The zero polynomial.
+    /// Returns the zero polynomial.
     pub fn zero(limbs: usize, degree: usize) -> Self {
         Self::from_words(vec![0; limbs * degree], degree)
     }
 
-    /// A polynomial of residues that the caller knows to be canonical, limb after limb.
+    /// Returns a polynomial of residues that the caller knows to be canonical, limb after limb.
     ///
     /// # Panics
     /// If `words` is not a whole number of limbs.
@@ -39,27 +39,27 @@ impl<R> Poly<R> {
         self.degree
     }
 
-    /// Number of limbs.
+    /// Returns the number of limbs.
     pub fn limbs(&self) -> usize {
         self.words.len() / self.degree
     }
 
-    /// All residues, limb after limb.
+    /// Returns all residues, limb after limb.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// The residues modulo prime `limb`.
+    /// Returns the residues modulo prime `limb`.
     pub fn limb(&self, limb: usize) -> &[u32] {
         &self.words[limb * self.degree..][..self.degree]
     }
 
-    /// The residues modulo prime `limb`, to be changed; they must stay canonical.
+    /// Returns the residues modulo prime `limb`, to be changed; they must stay canonical.
     pub fn limb_mut(&mut self, limb: usize) -> &mut [u32] {
         &mut self.words[limb * self.degree..][..self.degree]
     }
 
-    /// The residues.
+    /// Returns the residues.
     pub fn into_words(self) -> Vec<u32> {
         self.words
     }

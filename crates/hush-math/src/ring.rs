@@ -17,7 +17,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The ring of `degree` N modulo the product of `primes`.
+    /// Creates the ring of `degree` N modulo the product of `primes`.
     ///
     /// # Panics
     /// If N is not a power of two, or the primes are no base ([`Rns::new`]) of primes that are 1 modulo 2N.
@@ -31,27 +31,27 @@ impl Ring {
         self.degree
     }
 
-    /// Number of primes.
+    /// Returns the number of primes.
     pub fn limbs(&self) -> usize {
         self.plans.len()
     }
 
-    /// The base.
+    /// Returns the base.
     pub fn rns(&self) -> &Rns {
         &self.rns
     }
 
-    /// The primes.
+    /// Returns the primes.
     pub fn moduli(&self) -> &[Modulus] {
         self.rns.moduli()
     }
 
-    /// The transform of each prime.
+    /// Returns the transform of each prime.
     pub fn plans(&self) -> &[NttPlan] {
         &self.plans
     }
 
-    /// The zero polynomial.
+    /// Returns the zero polynomial.
     pub fn zero<R>(&self) -> Poly<R> {
         Poly::zero(self.limbs(), self.degree)
     }
@@ -106,7 +106,7 @@ impl Ring {
         }
     }
 
-    /// The polynomial with the given signed coefficients (words modulo 2^32, as samplers give them).
+    /// Returns the polynomial with the given signed coefficients (words modulo 2^32, as samplers give them).
     ///
     /// # Panics
     /// If there are not N.
@@ -138,7 +138,7 @@ impl Ring {
         Poly::from_words(words, self.degree)
     }
 
-    /// A uniform polynomial from a *public* generator: words masked to the prime's bits, those not below it rejected.
+    /// Returns a uniform polynomial from a *public* generator: words masked to the prime's bits, those not below it rejected.
     /// As both representations of a uniform polynomial are uniform, it may be taken for either.
     pub fn expand_uniform<R>(&self, rng: &mut Csprng) -> Poly<R> {
         let mut words = Vec::with_capacity(self.limbs() * self.degree);
@@ -163,7 +163,7 @@ impl Ring {
     }
 }
 
-/// Where the slots of `a(X^exponent)` come from: slot `i` of it is slot `result[i]` of `a`.
+/// Returns where the slots of `a(X^exponent)` come from: slot `i` of it is slot `result[i]` of `a`.
 ///
 /// Slot `i` holds the value at psi^e, e = 2 reverse(i) + 1, and a(X^k) there is a at psi^(k e).
 pub fn slot_permutation(degree: usize, exponent: usize) -> Vec<u32> {

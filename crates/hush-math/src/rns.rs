@@ -21,7 +21,7 @@ pub struct Rns {
 }
 
 impl Rns {
-    /// The base of `primes`.
+    /// Creates the base of `primes`.
     ///
     /// # Panics
     /// If a prime is none below [`crate::modulus::MODULUS_LIMIT`], comes twice, the product reaches 2^126, or there are more than
@@ -48,12 +48,12 @@ impl Rns {
         Self { moduli, product, radix, radix_mod, radix_inverse, word }
     }
 
-    /// The primes.
+    /// Returns the primes.
     pub fn moduli(&self) -> &[Modulus] {
         &self.moduli
     }
 
-    /// Number of primes.
+    /// Returns the number of primes.
     pub fn limbs(&self) -> usize {
         self.moduli.len()
     }
@@ -68,7 +68,7 @@ impl Rns {
         u128::BITS - self.product.leading_zeros()
     }
 
-    /// The integer in `0..Q` whose residue modulo prime `j` is `residue(j)`, canonical.
+    /// Returns the integer in `0..Q` whose residue modulo prime `j` is `residue(j)`, canonical.
     ///
     /// Source: Garner's algorithm (HAC 14.71).
     #[inline]
@@ -85,13 +85,13 @@ impl Rns {
         value
     }
 
-    /// As [`Rns::lift`], the representative in `-Q/2..Q/2`.
+    /// Returns the representative in `-Q/2..Q/2` of the value that [`Rns::lift`] returns.
     #[inline]
     pub fn lift_centred(&self, residue: impl Fn(usize) -> u32) -> i128 {
         self.centre(self.lift(residue))
     }
 
-    /// The representative of `value` (in `0..Q`) that is in `-Q/2..Q/2`.
+    /// Returns the representative of `value` (in `0..Q`) that is in `-Q/2..Q/2`.
     #[inline]
     pub fn centre(&self, value: u128) -> i128 {
         let above = (self.product / 2).wrapping_sub(value) >> 127; // 1 if value > Q / 2

@@ -27,7 +27,7 @@ pub struct GaussianTable {
 }
 
 impl GaussianTable {
-    /// The table for standard deviation `std` (0 < std <= 1000), cut at 9 std: the tail left out is below 2^-60.
+    /// Creates the table for standard deviation `std` (0 < std <= 1000), cut at 9 std: the tail left out is below 2^-60.
     ///
     /// Source: inversion sampling from a table, Peikert, "An efficient and parallel Gaussian sampler for lattices".
     pub fn new(std: f64) -> Self {

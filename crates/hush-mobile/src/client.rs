@@ -39,7 +39,7 @@ impl Client {
         on_thread(move |cancel| Self::reach(&url, options, observer, cancel)).await
     }
 
-    /// As `connect`, and blocks.
+    /// Connects as `connect` does, and blocks.
     #[uniffi::constructor(default(observer = None, options))]
     pub fn connect_blocking(
         url: String,
@@ -49,7 +49,7 @@ impl Client {
         guarded(|| Self::reach(&url, options, observer, &Cancel::default()))
     }
 
-    /// The tables, as they were when the server was asked.
+    /// Returns the tables, as they were when the server was asked.
     pub fn tables(&self) -> Vec<TableInfo> {
         self.http.tables().to_vec()
     }
@@ -61,7 +61,7 @@ impl Client {
         on_thread(move |cancel| Ok(Table::new(http.open_unless(cancel, name.as_deref())?))).await
     }
 
-    /// As `table`, and blocks.
+    /// Opens a table as `table` does, and blocks.
     #[uniffi::method(default(name))]
     pub fn table_blocking(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
         guarded(|| Ok(Table::new(self.http.open(name.as_deref())?)))

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of the client.
 
 use hush_client::http::HttpError;
 use hush_protocol::{
@@ -9,7 +9,7 @@ use hush_protocol::{
 /// Defines [`HushError`] with a variant for each kind.
 macro_rules! errors {
     ($($(#[$doc:meta])* $kind:ident,)*) => {
-        /// What can go wrong. Every message says what to do.
+        /// An error. Every message says what to do.
         #[derive(Clone, Debug, thiserror::Error, uniffi::Error)]
         #[expect(missing_docs, reason = "the fields of each are a code and a message")]
         pub enum HushError {
@@ -18,7 +18,7 @@ macro_rules! errors {
 
         #[uniffi::export]
         impl HushError {
-            /// The code, a word for programs: docs/clients.md lists all.
+            /// Returns the code, a word for programs: docs/reference/clients.md lists all.
             pub fn code(&self) -> String {
                 match self { $(Self::$kind { code, .. })|* => code.clone() }
             }
@@ -39,7 +39,7 @@ macro_rules! errors {
 }
 
 errors! {
-    /// What a call was given is none that it takes: a key of the wrong kind, a token with spaces, a file that is no certificate.
+    /// An argument is invalid: a key of the wrong kind, a token with spaces, a malformed certificate.
     OptionError,
     /// The server is not reached, or the way to it is not safe.
     ConnectionFailed,
@@ -63,7 +63,7 @@ impl From<HttpError> for HushError {
     }
 }
 
-/// Words what texts of libraries name, as Swift and Kotlin have it.
+/// Returns the words what texts of libraries name, as Swift and Kotlin have it.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Switch("no-cache") => "another folder as the option cache".into(),

@@ -1,21 +1,21 @@
-//! What is told of tables: the client's own types, with the words of their bindings.
+//! The facts of tables: the client's own types, with the words of their bindings.
 
 pub use hush_client::{TableFacts as Facts, http::TableInfo};
 
 /// A table in a server's list.
 #[uniffi::remote(Record)]
 pub struct TableInfo {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
     /// `resident`, or `loading` for a table whose look-ups have to wait.
     pub state: String,
     /// Name of its protocol; absent while it is loading.
     pub protocol: Option<String>,
-    /// Its number of records; absent while it is loading.
+    /// The number of records; absent while the table is loading.
     pub records: Option<u64>,
 }
 
-/// What a table says of itself.
+/// The facts of a table.
 #[uniffi::remote(Record)]
 pub struct Facts {
     /// Name of its protocol.

@@ -1,4 +1,4 @@
-//! What is looked up.
+//! The keys of look-ups.
 
 use std::fmt;
 

@@ -1,16 +1,16 @@
-//! What happens while a call takes long.
+//! The events of a call that takes long.
 
 use std::{sync::Arc, time::Duration};
 
 use hush_client::http;
 use uniffi::UnexpectedUniFFICallbackError;
 
-/// What happens while a call takes long.
+/// An event of a call that takes long.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum Event {
     /// A hint, or what is missing of it, is about to be downloaded; again after a `Retry`.
     HintStart {
-        /// Its length in bytes.
+        /// The length of the hint in bytes.
         bytes: u64,
         /// Bytes of it that an earlier attempt left behind.
         present: u64,
@@ -26,7 +26,7 @@ pub enum Event {
     HintLocked,
     /// This client's evaluation keys are new, or the server has lost them: they are uploaded now.
     KeysUpload {
-        /// Their length in bytes.
+        /// The length of the keys in bytes.
         bytes: u64,
     },
     /// A request failed and is made again.
@@ -58,10 +58,10 @@ pub trait Observer: Send + Sync {
     fn report(&self, event: Event) -> Result<(), ObserverError>;
 }
 
-/// What an observer throws, whatever it is: without it that would be a panic.
+/// An exception of an observer, whatever it is: without this type it would be a panic.
 #[derive(Clone, Copy, Debug, thiserror::Error, uniffi::Error)]
 pub enum ObserverError {
-    /// It did not take note.
+    /// The observer failed.
     #[error("the observer failed")]
     Failed,
 }
@@ -72,7 +72,7 @@ impl From<UnexpectedUniFFICallbackError> for ObserverError {
     }
 }
 
-/// The observer of a session. No look-up fails because the one who looks on does.
+/// Returns the observer of a session. No look-up fails because the one who looks on does.
 pub(crate) fn telling(observer: Arc<dyn Observer>) -> http::Observer {
     Arc::new(move |event| {
         let _ = observer.report(Event::of(event));

@@ -1,4 +1,4 @@
-//! What can be chosen.
+//! The options of a client.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ pub struct Options {
     /// Mozilla trusted when this was built.
     #[uniffi(default)]
     pub ca_cert: Option<String>,
-    /// Who this client is, for servers that ask: its certificate in PEM, with `clientKey`.
+    /// The certificate of this client in PEM, for servers that ask who it is; with `clientKey`.
     #[uniffi(default)]
     pub client_cert: Option<String>,
     /// The private key of `clientCert` in PEM.
@@ -78,7 +78,7 @@ impl fmt::Display for Options {
 }
 
 impl Options {
-    /// The same for a session.
+    /// Returns the options of a session.
     pub(crate) fn parse(self, observer: Option<Arc<dyn Observer>>) -> Result<HttpOptions, HushError> {
         let refused = |reason: &str| HushError::new(Code::Options, reason);
         let identity = match (self.client_cert, self.client_key) {

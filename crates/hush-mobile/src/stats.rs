@@ -2,7 +2,7 @@
 
 pub use hush_client::http::{Seconds, Stats};
 
-/// What a table has cost since it was opened. Bytes are those of message bodies, without HTTP headers.
+/// The cost of a table since it was opened. Bytes are those of message bodies, without HTTP headers.
 #[uniffi::remote(Record)]
 pub struct Stats {
     /// Look-ups sent, those sent again included: what the server could count.

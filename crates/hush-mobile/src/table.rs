@@ -20,10 +20,10 @@ pub struct Table {
     open: Arc<Open>,
 }
 
-/// What look-ups share.
+/// The state that look-ups share.
 struct Open {
     http: Mutex<HttpTable>,
-    /// What is told of it, so that who asks for that does not wait for a look-up.
+    /// The facts and stats, apart, so that a caller who asks for them does not wait for a look-up.
     told: Mutex<(Facts, Stats)>,
 }
 
@@ -44,12 +44,12 @@ fn told(http: &HttpTable) -> (Facts, Stats) {
     (http.table().into(), http.stats())
 }
 
-/// A look-up that failed leaves nothing behind that the next one could not begin with.
+/// Returns a look-up that failed leaves nothing behind that the next one could not begin with.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value of the only key.
+/// Returns the value of the only key.
 fn only(found: Vec<Found>) -> Found {
     found.into_iter().next().flatten()
 }
@@ -63,38 +63,39 @@ impl Table {
 
 #[uniffi::export]
 impl Table {
-    /// The value of a key; nothing if the table has no such key. The server learns neither the key, nor whether it was there.
+    /// Returns the value of a key; nothing if the table has no such key. The server learns neither the key, nor whether it was
+    /// there.
     pub async fn get(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
         Ok(only(self.get_many(vec![key]).await?))
     }
 
-    /// The values of several keys, in their order, all of one epoch. The server learns how many there were.
+    /// Returns the values of several keys, in their order, all of one epoch. The server learns how many there were.
     pub async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         let open = self.open.clone();
         on_thread(move |cancel| open.look_up(keys, cancel)).await
     }
 
-    /// As `get`, and blocks.
+    /// Looks a record up as `get` does, and blocks.
     pub fn get_blocking(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
         Ok(only(self.get_many_blocking(vec![key])?))
     }
 
-    /// As `getMany`, and blocks.
+    /// Looks records up as `getMany` does, and blocks.
     pub fn get_many_blocking(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         guarded(|| self.open.look_up(keys, &Cancel::default()))
     }
 
-    /// Its name on the server.
+    /// Returns the name of the table on the server.
     pub fn name(&self) -> String {
         self.name.clone()
     }
 
-    /// What it says of itself.
+    /// Returns the facts of the table.
     pub fn facts(&self) -> Facts {
         held(&self.open.told).0.clone()
     }
 
-    /// What it has cost since it was opened.
+    /// Returns the cost of the table since it was opened.
     pub fn stats(&self) -> Stats {
         held(&self.open.told).1
     }

@@ -29,7 +29,7 @@ pub struct Folders {
 struct TableFolder {
     name: Name,
     state: Mutex<FolderState>,
-    /// What it is a copy of, if it is one. It is locked as long as it is fetched.
+    /// The source, of a copy of a table. It is locked as long as the copy is fetched.
     source: Option<Mutex<Source>>,
     /// Where that is, for who does not wait until it is fetched.
     copy_of: Option<PathBuf>,
@@ -38,9 +38,9 @@ struct TableFolder {
 /// The folder of a table, and what was last found in it.
 struct FolderState {
     dir: PathBuf,
-    /// What was there, whether or not it could be served.
+    /// The stamp of the files that were there, whether or not they could be served.
     stamp: Option<Stamp>,
-    /// What is served.
+    /// The epoch that is served.
     epoch: Option<[u8; 32]>,
     verified: Verified,
 }
@@ -80,7 +80,7 @@ impl Folders {
         self.announce(TableFolder::new(name, dir))
     }
 
-    /// The same of one that is elsewhere.
+    /// Adds a table that is elsewhere.
     ///
     /// # Errors
     /// If there is one of its name, or of its copy.
@@ -108,12 +108,12 @@ impl Folders {
         Ok(())
     }
 
-    /// The background work of the server.
+    /// Returns the background work of the server.
     pub(crate) fn upkeep(&self) -> &Upkeep {
         self.tables.upkeep()
     }
 
-    /// The backends that tables are computed on.
+    /// Returns the backends that tables are computed on.
     pub fn backends(&self) -> &Backends {
         &self.backends
     }
@@ -204,7 +204,7 @@ impl Folders {
         tell_of!(self.frontend, WARN, name, "what is in its folder now is not taken up: {}", failure.error);
     }
 
-    /// As [`Folders::take_up`], of a table that is elsewhere. What is wrong is said once.
+    /// Takes a table up that is elsewhere, as [`Folders::take_up`] does. A fault is reported once.
     fn take_up_copy(&self, folder: &TableFolder, asked: bool) {
         // One that is being fetched is taken up then.
         let Some(mut source) = folder.source.as_ref().and_then(Mutex::try_lock) else { return };
@@ -269,7 +269,7 @@ impl Folders {
         self.all().into_iter().find(|folder| folder.name == *table).ok_or(OperatorError::UnknownTable)
     }
 
-    /// Where the server may change a table.
+    /// Returns where the server may change a table.
     ///
     /// # Errors
     /// Of a table that it does not serve, or that is a copy.
@@ -306,7 +306,7 @@ impl Folders {
         self.load_copy(folder, &mut source)
     }
 
-    /// Whether a table that was served is not, because its files were changed.
+    /// Returns whether a table that was served is not, because its files were changed.
     fn has_failed(&self, name: &Name, state: &FolderState) -> bool {
         state.epoch.is_some() && !self.tables.is_resident(name)
     }
@@ -354,7 +354,7 @@ impl Folders {
     }
 }
 
-/// What tasks do with tables.
+/// The operations of tasks on tables.
 impl Folders {
     /// Serves what is in another folder in the place of a table, or a table that is new. Returns its epoch.
     ///
@@ -390,12 +390,12 @@ impl Folders {
         self.load_folder(&folder).map_err(|failure| failure.error)
     }
 
-    /// Where a table is.
+    /// Returns where a table is.
     pub fn dir(&self, name: &Name) -> Option<PathBuf> {
         Some(self.named(name).ok()?.state.lock().dir.clone())
     }
 
-    /// What is served of a table.
+    /// Returns the epoch of a table that is served.
     pub fn epoch(&self, name: &Name) -> Option<[u8; 32]> {
         self.named(name).ok()?.state.lock().epoch
     }
@@ -455,7 +455,7 @@ impl From<OpenError> for LoadFailure {
     }
 }
 
-/// What is said while a table is loaded: its plan a line at a time, the stage at hand.
+/// The progress of a table that is loaded: its plan a line at a time, and the stage at hand.
 struct Loading<'a> {
     name: &'a Name,
     bar: Box<dyn Shown>,

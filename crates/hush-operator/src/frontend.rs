@@ -1,4 +1,4 @@
-//! What the program around the tables says and shows, and the names of its options.
+//! The front end: how the program around the tables reports and shows things, and the names of its options.
 
 use std::{ffi::OsString, fmt, path::Path};
 

@@ -1,10 +1,10 @@
-//! What a server does with its tables, while `hush-server` answers look-ups in them.
+//! The tables of a server: loading, changing and removing them, while `hush-server` answers look-ups in them.
 //!
-//! * [`Folders`]: the tables of a server, a folder each, of which new epochs are taken up.
+//! * [`Folders`]: the tables of a server, a folder each. New epochs are taken up.
 //! * [`Source`]: a table that is elsewhere, of which a copy is served.
 //! * [`Compaction`]: changes folded into new bases in the background.
-//! * [`Tasks`]: what operators ask for: build, change, load and remove tables.
-//! * [`Frontend`]: what the program around it says and shows, and the names of its options.
+//! * [`Tasks`]: the tasks of operators: build, change, load and remove tables.
+//! * [`Frontend`]: how the program around it reports and shows things, and the names of its options.
 
 mod compaction;
 mod folders;

@@ -34,22 +34,22 @@ impl Source {
         Ok(Some(Self { table, dir, looked: None, has_failed: false }))
     }
 
-    /// The name of a table, by where it is.
+    /// Returns the name of a table, by where it is.
     pub fn name(&self) -> Result<Name, InvalidName> {
         self.table.name()
     }
 
-    /// The folder of the copy.
+    /// Returns the folder of the copy.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Its URL, without what is secret in it.
+    /// Returns the URL without its secrets.
     pub fn shown(&self) -> &Path {
         self.table.shown()
     }
 
-    /// Whether it is time to look again.
+    /// Returns whether it is time to look again.
     pub fn is_due(&self) -> bool {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
     }

@@ -35,7 +35,7 @@ pub struct NttTiling {
 }
 
 impl NttTiling {
-    /// A tiling of `rows x columns` polynomials of `degree` coefficients modulo each of `limbs` primes.
+    /// Creates a tiling of `rows x columns` polynomials of `degree` coefficients modulo each of `limbs` primes.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the degree is not a multiple of [`GROUP_SLOTS`], or there are more than [`MAX_ROWS`] rows.
@@ -47,7 +47,7 @@ impl NttTiling {
         Ok(Self { degree, limbs, rows, columns, tile_width })
     }
 
-    /// The tiling of tile `tile` by itself, which is as wide as it is here: its chunks one after another.
+    /// Returns the tiling of tile `tile` by itself, which is as wide as it is here: its chunks one after another.
     ///
     /// # Panics
     /// If there is no such tile.
@@ -61,7 +61,7 @@ impl NttTiling {
         self.degree
     }
 
-    /// Number of limbs.
+    /// Returns the number of limbs.
     pub fn limbs(&self) -> usize {
         self.limbs
     }
@@ -106,12 +106,12 @@ impl NttTiling {
         GROUP_SLOTS * self.rows * self.tile_width
     }
 
-    /// Words of all tiles of one group of slots modulo one limb, which are contiguous.
+    /// Returns the words of all tiles of one group of slots modulo one limb, which are contiguous.
     pub fn group_words(&self) -> usize {
         self.tiles() * self.chunk_words()
     }
 
-    /// The stored bytes of which some ranges of columns are a part: whole tiles, of every group of slots a range for each.
+    /// Returns the stored bytes of which some ranges of columns are a part: whole tiles, of every group of slots a range for each.
     pub fn bytes_of_columns(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         let tile_bytes = size_of::<u32>() * self.chunk_words();
         let group_bytes = size_of::<u32>() * self.group_words();
@@ -126,19 +126,19 @@ impl NttTiling {
         (0..self.limbs * self.groups()).flat_map(of_group).collect()
     }
 
-    /// Bytes of the stored database.
+    /// Returns the bytes of the stored database.
     pub fn bytes(&self) -> usize {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
     }
 
-    /// The same where it may be more than memory has: of a table that another machine holds.
+    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
     pub fn stored_bytes(&self) -> u64 {
         let columns = self.tiles() as u64 * self.tile_width as u64;
         size_of::<u32>() as u64 * self.poly_words() as u64 * self.rows as u64 * columns
     }
 
-    /// Bytes that a query takes in a fold of the rows: a ciphertext of two polynomials for every row (a selector) and for every
-    /// column (a result).
+    /// Returns the bytes that a query takes in a fold of the rows: a ciphertext of two polynomials for every row (a selector)
+    /// and for every column (a result).
     pub fn fold_bytes(&self) -> usize {
         (self.rows + self.columns) * 2 * size_of::<u32>() * self.poly_words()
     }
@@ -193,7 +193,7 @@ impl NttTiledDb {
         Ok(Self { tiling, bytes })
     }
 
-    /// A database from polynomials in the order `[row][column][limb][slot]` (tests and small databases).
+    /// Returns a database from polynomials in the order `[row][column][limb][slot]` (tests and small databases).
     ///
     /// # Panics
     /// If there are not as many as `tiling` has.
@@ -202,17 +202,17 @@ impl NttTiledDb {
         Self::new(tiling, Arc::new(bytes)).expect("aligned bytes of the tiling's length")
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn tiling(&self) -> NttTiling {
         self.tiling
     }
 
-    /// All stored bytes, which begin at a multiple of [`ALIGNMENT`] bytes unless there are none.
+    /// Returns all stored bytes, which begin at a multiple of [`ALIGNMENT`] bytes unless there are none.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_ref().as_ref()
     }
 
-    /// A part of the database as one of its own: the columns of some ranges, one after another; copied unless they are all.
+    /// Returns a part of the database as one of its own: the columns of some ranges, one after another; copied unless they are all.
     ///
     /// # Panics
     /// If a range is not one of the database's columns.
@@ -236,7 +236,7 @@ impl NttTiledDb {
         Self { tiling, bytes: Arc::new(AlignedBytes::new(&bytes)) }
     }
 
-    /// The residue of (`row`, `column`) at `slot` modulo limb number `limb`.
+    /// Returns the residue of (`row`, `column`) at `slot` modulo limb number `limb`.
     pub fn at(&self, limb: usize, slot: usize, row: usize, column: usize) -> u32 {
         let at = 4 * self.tiling.offset(limb, slot, row, column);
         let bytes = &self.bytes()[at..at + 4];

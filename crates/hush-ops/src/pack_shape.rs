@@ -28,7 +28,7 @@ impl PackShape {
         Ok(Self { degree, rows, entry_rows })
     }
 
-    /// The shape of `rows` rows, which begin an entry, by themselves.
+    /// Returns the shape of `rows` rows, which begin an entry, by themselves.
     ///
     /// # Panics
     /// If there are none.
@@ -67,7 +67,7 @@ impl PackShape {
         self.entries() * self.planes()
     }
 
-    /// The rows of a plaintext: row `start + j` is coefficient j. At most N; none if the last entry is short of them.
+    /// Returns the rows of a plaintext: row `start + j` is coefficient j. At most N; none if the last entry is short of them.
     pub fn plaintext_rows(&self, plaintext: usize) -> Range<usize> {
         let (entry, plane) = (plaintext / self.planes(), plaintext % self.planes());
         let end = self.rows.min((entry + 1) * self.entry_rows);
@@ -75,12 +75,12 @@ impl PackShape {
         start..end.min(start + self.degree)
     }
 
-    /// The rows of neighbouring entries.
+    /// Returns the rows of neighbouring entries.
     pub fn entries_rows(&self, entries: &Range<usize>) -> Range<usize> {
         entries.start * self.entry_rows..(entries.end * self.entry_rows).min(self.rows)
     }
 
-    /// The rows of neighbouring plaintexts.
+    /// Returns the rows of neighbouring plaintexts.
     pub fn rows_of(&self, plaintexts: Range<usize>) -> Range<usize> {
         match plaintexts.is_empty() {
             true => 0..0,

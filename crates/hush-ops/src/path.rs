@@ -17,25 +17,25 @@ use crate::{
 /// A step of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What is done.
+    /// The shape of the step.
     pub shape: StepShape,
     /// Whether it is done for one query after another, and not for a batch at once.
     pub one_by_one: bool,
 }
 
 impl Step {
-    /// A step that is done for a batch at once.
+    /// Returns a step that is done for a batch at once.
     pub fn of_batch(shape: impl Into<StepShape>) -> Self {
         Self { shape: shape.into(), one_by_one: false }
     }
 
-    /// A step that is done for one query after another.
+    /// Returns a step that is done for one query after another.
     pub fn of_query(shape: impl Into<StepShape>) -> Self {
         Self { shape: shape.into(), one_by_one: true }
     }
 }
 
-/// What a file of a snapshot holds, by which a backend reads it.
+/// The content of a snapshot's file, by which a backend reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
     /// A byte database.
@@ -66,7 +66,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Bytes of the file.
+    /// Returns the bytes of the file.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Bytes(tiling) => tiling.stored_bytes(),
@@ -77,23 +77,23 @@ impl Content {
         }
     }
 
-    /// Whether a server holds it: all but what clients download.
+    /// Returns whether a server holds it: all but what clients download.
     pub fn is_held(&self) -> bool {
         !matches!(self, Self::Download { .. })
     }
 
-    /// Whether every answer reads it: a database, in whatever form.
+    /// Returns whether every answer reads it: a database, in whatever form.
     pub fn is_scanned(&self) -> bool {
         matches!(self, Self::Bytes(_) | Self::Eval(_) | Self::Symbols { .. })
     }
 }
 
-/// The pack columns of a database of `rows` rows: 4N bytes beside each of them.
+/// Returns the pack columns of a database of `rows` rows: 4N bytes beside each of them.
 pub fn pack_columns_tiling(ring: &RingParams, rows: usize) -> Tiling {
     Tiling::new(rows, PACK_BYTES * ring.degree())
 }
 
-/// What a backend takes of its memory: bounds, known before anything is loaded.
+/// The memory that a backend takes: bounds, known before anything is loaded.
 pub trait Footprint {
     /// The backend that states what its steps take.
     type Steps: StepFootprints;
@@ -110,23 +110,23 @@ pub trait Footprint {
         step.footprint::<Self::Steps>(batch)
     }
 
-    /// Bytes that a file takes for good, once it is loaded.
+    /// Returns the bytes that a file takes for good, once it is loaded.
     fn resident(content: &Content) -> usize;
 
-    /// Bytes that are on their way at once while a file is loaded.
+    /// Returns the bytes that are on their way at once while a file is loaded.
     fn staging(content: &Content) -> usize;
 
-    /// Bytes of a client's evaluation keys.
+    /// Returns the bytes of a client's evaluation keys.
     fn keys(ring: &RingParams) -> usize;
 }
 
-/// The largest batch of a path, at least one query, whose steps fit `room` bytes.
+/// Returns the largest batch of a path, at least one query, whose steps fit `room` bytes.
 pub fn largest_batch<F: Footprint>(path: &[Step], room: usize) -> usize {
     let most = path.iter().map(|step| F::largest_batch(&step.shape)).min().unwrap_or(1);
     (1..=most).rev().find(|&batch| batch_bytes::<F>(path, batch) <= room).unwrap_or(1)
 }
 
-/// Bytes that a path takes for `batch` queries.
+/// Returns the bytes that a path takes for `batch` queries.
 pub fn batch_bytes<F: Footprint>(path: &[Step], batch: usize) -> usize {
     let bytes = |step: &Step| F::footprint(&step.shape, if step.one_by_one { batch.min(1) } else { batch });
     path.iter().map(bytes).fold(0, usize::saturating_add)

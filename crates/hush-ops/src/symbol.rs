@@ -1,4 +1,4 @@
-//! What the slots of a key filter are made of: elements of Z_2^8 or Z_2^32.
+//! The symbols of a key filter's slots: elements of Z_2^8 or Z_2^32.
 
 use std::fmt::Debug;
 
@@ -17,19 +17,19 @@ mod sealed {
 ///
 /// A sum that holds modulo 2^32 holds modulo 2^k for every k <= 32, so `u32` serves plaintexts of any width.
 pub trait Symbol: sealed::Sealed + Copy + Debug + Default + Eq + From<u8> + Send + Sync + 'static {
-    /// The sum, modulo 2^8 or 2^32.
+    /// Returns the sum, modulo 2^8 or 2^32.
     fn wrapping_add(self, other: Self) -> Self;
 
-    /// The difference, modulo 2^8 or 2^32.
+    /// Returns the difference, modulo 2^8 or 2^32.
     fn wrapping_sub(self, other: Self) -> Self;
 
-    /// The product, modulo 2^8 or 2^32.
+    /// Returns the product, modulo 2^8 or 2^32.
     fn wrapping_mul(self, other: Self) -> Self;
 
-    /// Whether it has an inverse.
+    /// Returns whether it has an inverse.
     fn is_odd(self) -> bool;
 
-    /// The inverse of an odd symbol (of an even one: some number).
+    /// Returns the inverse of an odd symbol (of an even one: some number).
     fn inverse(self) -> Self;
 
     /// [`FilterOps::band_solve`] or [`FilterOps::band_solve_words`].

@@ -54,47 +54,47 @@ impl SymbolTiling {
         self.columns
     }
 
-    /// Words of a plaintext.
+    /// Returns the words of a plaintext.
     pub fn plaintext_words(&self) -> usize {
         self.degree * self.bits as usize / WORD_BITS as usize
     }
 
-    /// Bytes of a plaintext.
+    /// Returns the bytes of a plaintext.
     pub fn plaintext_bytes(&self) -> usize {
         size_of::<u32>() * self.plaintext_words()
     }
 
-    /// Bytes of the stored database.
+    /// Returns the bytes of the stored database.
     pub fn bytes(&self) -> usize {
         self.plaintext_bytes() * self.rows * self.columns
     }
 
-    /// The same where it may be more than memory has: of a table that another machine holds.
+    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
     pub fn stored_bytes(&self) -> u64 {
         self.plaintext_bytes() as u64 * self.rows as u64 * self.columns as u64
     }
 
-    /// The largest of so many parts of the columns.
+    /// Returns the largest of so many parts of the columns.
     pub fn part(&self, parts: usize) -> Self {
         self.of_columns(self.columns.div_ceil(parts))
     }
 
-    /// The same of so many columns.
+    /// Returns the tiling of `columns` columns.
     pub fn of_columns(&self, columns: usize) -> Self {
         Self { columns, ..*self }
     }
 
-    /// The shape of the database in evaluation form, modulo so many primes.
+    /// Returns the shape of the database in evaluation form, modulo so many primes.
     pub fn evaluated(&self, limbs: usize) -> Result<NttTiling, OpsError> {
         NttTiling::new(self.degree, limbs, self.rows, self.columns)
     }
 
-    /// Where a plaintext begins, in bytes.
+    /// Returns where a plaintext begins, in bytes.
     pub fn offset(&self, row: usize, column: usize) -> usize {
         (column * self.rows + row) * self.plaintext_bytes()
     }
 
-    /// The stored bytes of some ranges of columns.
+    /// Returns the stored bytes of some ranges of columns.
     pub fn bytes_of_columns(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         ranges.iter().map(|range| self.offset(0, range.start)..self.offset(0, range.end)).collect()
     }
@@ -113,7 +113,7 @@ impl SymbolTiling {
         }
     }
 
-    /// The symbols of a plaintext.
+    /// Returns the symbols of a plaintext.
     ///
     /// # Panics
     /// If `bytes` is not as long as a plaintext.
@@ -145,7 +145,7 @@ impl SymbolDb {
         Ok(Self { tiling, columns: vec![all], bytes })
     }
 
-    /// A database from symbols in the order `[row][column][symbol]` (tests and small databases).
+    /// Returns a database from symbols in the order `[row][column][symbol]` (tests and small databases).
     ///
     /// # Panics
     /// If there are not as many as `tiling` has.
@@ -159,17 +159,17 @@ impl SymbolDb {
         Self::new(tiling, Arc::new(bytes)).expect("as long as the tiling says")
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn tiling(&self) -> SymbolTiling {
         self.tiling
     }
 
-    /// All bytes of a whole database, as they are stored.
+    /// Returns all bytes of a whole database, as they are stored.
     pub fn bytes(&self) -> &[u8] {
         (*self.bytes).as_ref()
     }
 
-    /// The bytes of a plaintext.
+    /// Returns the bytes of a plaintext.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -177,7 +177,7 @@ impl SymbolDb {
         &self.bytes()[self.tiling.offset(row, self.stored(column))..][..self.tiling.plaintext_bytes()]
     }
 
-    /// The bytes of a column, row after row.
+    /// Returns the bytes of a column, row after row.
     ///
     /// # Panics
     /// If there is no such column.
@@ -186,7 +186,7 @@ impl SymbolDb {
         &self.bytes()[self.tiling.offset(0, stored)..self.tiling.offset(0, stored + 1)]
     }
 
-    /// Where a column is stored.
+    /// Returns where a column is stored.
     fn stored(&self, column: usize) -> usize {
         let mut rest = column;
         for range in &self.columns {
@@ -198,7 +198,7 @@ impl SymbolDb {
         panic!("column {column} of {}", self.tiling.columns)
     }
 
-    /// A part of the database as one of its own, which shares the bytes: the columns of some ranges, one after another.
+    /// Returns a part of the database as one of its own, which shares the bytes: the columns of some ranges, one after another.
     ///
     /// # Panics
     /// If a range is not one of the database's columns.

@@ -33,12 +33,12 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// A tiling of `rows x cols` bytes.
+    /// Creates a tiling of `rows x cols` bytes.
     pub fn new(rows: usize, cols: usize) -> Self {
         Self { rows, cols }
     }
 
-    /// That of a database with as many rows of each of so many queries.
+    /// Returns the tiling of a database with these rows for each of `queries` queries.
     pub fn times(self, queries: usize) -> Self {
         Self::new(queries * self.rows, self.cols)
     }
@@ -63,17 +63,17 @@ impl Tiling {
         self.cols.next_multiple_of(TILE_COLS)
     }
 
-    /// Bytes of the stored database.
+    /// Returns the bytes of the stored database.
     pub fn bytes(&self) -> usize {
         self.padded_rows() * self.padded_cols()
     }
 
-    /// The same where it may be more than memory has: of a table that another machine holds.
+    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
     pub fn stored_bytes(&self) -> u64 {
         self.padded_rows() as u64 * self.padded_cols() as u64
     }
 
-    /// Number of row groups.
+    /// Returns the number of row groups.
     pub fn groups(&self) -> usize {
         self.padded_rows().div_ceil(GROUP_ROWS)
     }
@@ -83,7 +83,7 @@ impl Tiling {
         GROUP_PANELS.min(self.padded_rows() / PANEL_ROWS - group * GROUP_PANELS)
     }
 
-    /// The bytes of group `group` within the stored database.
+    /// Returns the bytes of group `group` within the stored database.
     pub fn group_bytes(&self, group: usize) -> Range<usize> {
         let start = group * GROUP_ROWS * self.padded_cols();
         start..start + self.group_panels(group) * PANEL_ROWS * self.padded_cols()
@@ -94,7 +94,7 @@ impl Tiling {
         self.padded_cols() / TILE_COLS
     }
 
-    /// Number of column chunks.
+    /// Returns the number of column chunks.
     pub fn chunks(&self) -> usize {
         self.tiles().div_ceil(CHUNK_TILES)
     }
@@ -120,7 +120,7 @@ impl Tiling {
             + col % TILE_COLS
     }
 
-    /// The stored bytes of which some rows are a part: whole groups of rows.
+    /// Returns the stored bytes of which some rows are a part: whole groups of rows.
     pub fn bytes_of_rows(&self, rows: &Range<usize>) -> Range<usize> {
         if rows.is_empty() {
             return 0..0;
@@ -129,7 +129,7 @@ impl Tiling {
         self.group_bytes(rows.start / GROUP_ROWS).start..self.group_bytes(last).end
     }
 
-    /// The stored bytes of which some columns are a part: whole chunks, of every group of rows a range.
+    /// Returns the stored bytes of which some columns are a part: whole chunks, of every group of rows a range.
     pub fn bytes_of_columns(&self, columns: &Range<usize>) -> Vec<Range<usize>> {
         if columns.is_empty() {
             return Vec::new();
@@ -184,24 +184,24 @@ impl TiledDb {
         Ok(Self { tiling, bytes })
     }
 
-    /// A database from a row-major matrix (tests and small databases).
+    /// Returns a database from a row-major matrix (tests and small databases).
     pub fn from_matrix(rows: usize, cols: usize, matrix: &[u8]) -> Self {
         let tiling = Tiling::new(rows, cols);
         Self { tiling, bytes: Arc::new(tiling.tile(matrix)) }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn tiling(&self) -> Tiling {
         self.tiling
     }
 
-    /// All stored bytes.
+    /// Returns all stored bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_ref().as_ref()
     }
 
-    /// A part of the database as one of its own: some rows of all columns, in place where they are whole groups (or the last ones),
-    /// and copied where they are not.
+    /// Returns a part of the database as one of its own: some rows of all columns, in place where they are whole groups (or the
+    /// last ones), and copied where they are not.
     ///
     /// # Panics
     /// If the rows are not in the database.
@@ -218,7 +218,8 @@ impl TiledDb {
         Self { tiling, bytes: if rows.is_empty() { Arc::new([]) } else { bytes } }
     }
 
-    /// A part of the database as one of its own: some columns of all rows, copied unless they are all. The first one begins a tile.
+    /// Returns a part of the database as one of its own: some columns of all rows, copied unless they are all. The first one
+    /// begins a tile.
     ///
     /// # Panics
     /// If the columns are not in the database, or do not begin a tile.
@@ -242,7 +243,7 @@ impl TiledDb {
         Self { tiling, bytes: Arc::new(bytes) }
     }
 
-    /// The byte at (`row`, `col`), as the s8 that the steps read.
+    /// Returns the byte at (`row`, `col`), as the s8 that the steps read.
     pub fn at(&self, row: usize, col: usize) -> i8 {
         self.bytes()[self.tiling.offset(row, col)] as i8
     }

@@ -202,7 +202,7 @@ impl<'a> Lookup<'a> {
         ]
     }
 
-    /// The first of the chosen ciphertexts, rotated by the bits of the entry, against its message that was.
+    /// Returns the first of the chosen ciphertexts, rotated by the bits of the entry, against its message that was.
     fn rotated_ratio(
         &self,
         ring: &Arc<RingContext>,
@@ -225,7 +225,7 @@ impl<'a> Lookup<'a> {
         squares.ratio(predicted.folded + FOLDS as f64 * predicted.fold)
     }
 
-    /// The first of the chosen ciphertexts over the small ring, against its symbols; `None` in sets without one.
+    /// Returns the first of the chosen ciphertexts over the small ring, against its symbols; `None` in sets without one.
     fn switched_ratio(&self, ring: &Arc<RingContext>, chosen: &RlweBatch, symbols: &[u32]) -> Option<f64> {
         let Client { context, secrets, keys } = self.client;
         let (params, switch) = (context.params(), context.params().switch()?);

@@ -1,4 +1,4 @@
-//! Size, build time and success rate of the key filters: the tables of `docs/notes/key-filters.md`.
+//! Size, build time and success rate of the key filters: the tables of `docs/explanation/notes/key-filters.md`.
 //!
 //! ```sh
 //! cargo run --release -p hush-protocol --example filter_rates
@@ -29,7 +29,7 @@ fn random_bytes(length: usize) -> Vec<u8> {
     bytes
 }
 
-/// One block: how often the first seed works at the documented size, and the time of a build.
+/// Measures one block: how often the first seed works at the documented size, and the time of a build.
 fn one_block(cpu: &Cpu, kind: FilterKind, log_slots: u32) -> Result<(), FilterError> {
     let (trials, slot_bytes) = match log_slots {
         17.. => (4, 128),

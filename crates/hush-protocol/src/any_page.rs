@@ -16,7 +16,7 @@ use crate::{
     wire::QuerySizes,
 };
 
-/// What a page says without a backend, and without its types.
+/// A page without its types: everything that a page says without a backend.
 pub trait AnyPage: Send + Sync {
     /// [`Page::NAME`].
     fn name(&self) -> &'static str;
@@ -24,25 +24,25 @@ pub trait AnyPage: Send + Sync {
     /// [`Page::HAS_COLUMNS`].
     fn has_columns(&self) -> bool;
 
-    /// Whether there is a parameter set of this name.
+    /// Returns whether there is a parameter set of this name.
     fn has_set(&self, preset: &str) -> bool;
 
-    /// Name of the set that suits slots of so many bytes.
+    /// Returns the name of the set that suits slots of so many bytes.
     fn default_set(&self, slot_bytes: usize) -> &'static str;
 
-    /// The shape of a table of `slots` slots, by key or by index, with about `columns` columns, or as many as suit it.
+    /// Returns the shape of a table of `slots` slots, by key or by index, with about `columns` columns, or as many as suit it.
     ///
     /// # Errors
     /// [`ProtocolError::He`] if there is no such set.
     fn shape(&self, preset: &str, slots: Slots, columns: Option<usize>) -> Result<TableShape, ProtocolError>;
 
-    /// A table of one segment of `shape`, with the widths of words that suit it.
+    /// Returns a table of one segment of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
     /// As [`Page::table`]; [`ProtocolError::He`] if there is no such set.
     fn table(&self, preset: &str, shape: TableShape) -> Result<TableParams, ProtocolError>;
 
-    /// The same with the widths that a descriptor gives.
+    /// Returns the table with the widths that a descriptor gives.
     ///
     /// # Errors
     /// As [`Page::described`]; [`ProtocolError::He`] if there is no such set.
@@ -65,7 +65,7 @@ pub struct Slots {
     pub by_key: bool,
 }
 
-/// A page as [`AnyPage`].
+/// Returns a page as [`AnyPage`].
 pub(crate) fn erased<P: Page>() -> &'static dyn AnyPage {
     const { &Erased::<P>(PhantomData) }
 }
@@ -107,7 +107,7 @@ impl<P: Page> AnyPage for Erased<P> {
     }
 }
 
-/// The shape of a table, with about `columns` columns or as many as suit it.
+/// Returns the shape of a table, with about `columns` columns or as many as suit it.
 pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> TableShape {
     let Slots { count, slot_bytes, by_key } = slots;
     let least = if by_key { P::KEY_COLUMNS } else { 1 };
@@ -120,14 +120,14 @@ pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> Tab
 /// A table of any page: its segments, of which a look-up asks all with one query, made for the first, the *base*.
 #[derive(Clone)]
 pub struct TableParams {
-    /// Of a whole look-up.
+    /// The facts of a whole look-up.
     facts: Arc<Facts>,
     /// The base first.
     segments: Vec<SegmentParams>,
 }
 
 impl TableParams {
-    /// A table of the page `P` that has one segment.
+    /// Creates a table of the page `P` that has one segment.
     pub fn new<P: Page>(table: P::Table) -> Self {
         Self::of(vec![SegmentParams::new::<P>(table)])
     }
@@ -148,7 +148,7 @@ impl TableParams {
         Self { facts: Arc::new(facts), segments }
     }
 
-    /// The table with one more segment.
+    /// Returns the table with one more segment.
     ///
     /// # Errors
     /// As [`Page::segment`], and [`ProtocolError::TooNoisy`] if the answers of all segments together fail too often.
@@ -160,32 +160,33 @@ impl TableParams {
         Ok(table)
     }
 
-    /// A segment that is asked with the queries of the table, without the table.
+    /// Returns a segment that is asked with the queries of the table, without the table.
     pub fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         self.base().table.segment(shape)
     }
 
-    /// The same table, of one segment yet, with its database in `form`; so will those of its segments be.
+    /// Returns the table, of one segment yet, with its database in `form`. Its later segments have that form too.
     pub fn in_form(self, form: DbForm) -> Result<Self, ProtocolError> {
         Ok(Self::of(vec![self.base().table.in_form(form)?]))
     }
 
-    /// What a look-up of the table is: the shape of the query is that of the base, answers and files are those of all segments.
+    /// Returns the facts of a look-up: the shape of the query is that of the base, answers and files are those of all
+    /// segments.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The segment that queries are made for.
+    /// Returns the segment that queries are made for.
     pub fn base(&self) -> &SegmentParams {
         &self.segments[0]
     }
 
-    /// All segments, the base first.
+    /// Returns all segments, the base first.
     pub fn segments(&self) -> &[SegmentParams] {
         &self.segments
     }
 
-    /// What a scan reads of every segment, as shares are cut of it.
+    /// Returns the part of every segment that a scan reads, as shares are cut of it.
     pub fn scanned(&self) -> Vec<SegmentSize> {
         self.segments.iter().map(|segment| SegmentSize::new(segment.facts().units, segment.files())).collect()
     }
@@ -200,12 +201,12 @@ impl TableParams {
         self.base().hint()
     }
 
-    /// The files of all segments, which have the same names in each.
+    /// Returns the files of all segments, which have the same names in each.
     pub fn files(&self) -> Vec<FileSpec> {
         self.segments.iter().flat_map(SegmentParams::files).collect()
     }
 
-    /// Bytes that a server holds of it: all files but what clients download.
+    /// Returns the bytes that a server holds of it: all files but what clients download.
     pub fn held_bytes(&self) -> u64 {
         let files = self.files().into_iter().map(|file| file.content);
         files.filter(Content::is_held).map(|content| content.bytes()).sum()
@@ -216,7 +217,7 @@ impl TableParams {
         self.base().path()
     }
 
-    /// A client's half of the base, with what is `given`.
+    /// Returns a client's half of the base, with what is `given`.
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.base().client(given)
     }
@@ -236,22 +237,22 @@ pub struct SegmentParams {
 }
 
 impl SegmentParams {
-    /// A segment of the page `P`.
+    /// Creates a segment of the page `P`.
     fn new<P: Page>(table: P::Table) -> Self {
         Self { facts: Arc::new(P::facts(&table)), table: Arc::new(TableOf::<P>(table)) }
     }
 
-    /// What the segment is. Beside the base it has no query of its own.
+    /// Returns the facts of the segment. Beside the base a segment has no query.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Bytes of its files.
+    /// Returns the bytes of its files.
     pub fn file_bytes(&self) -> u64 {
         self.files().iter().map(|file| file.content.bytes()).sum()
     }
 
-    /// Whether its database could be kept in `form` ([`Page::in_form`]).
+    /// Returns whether its database could be kept in `form` ([`Page::in_form`]).
     pub fn has_form(&self, form: DbForm) -> bool {
         self.table.in_form(form).is_ok()
     }
@@ -291,7 +292,7 @@ impl SegmentParams {
         self.table.head(parts)
     }
 
-    /// A client's half, with what is `given`.
+    /// Returns a client's half, with what is `given`.
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.table.client(given)
     }

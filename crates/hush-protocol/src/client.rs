@@ -11,7 +11,7 @@ use crate::{ProtocolError, page::Page, ring_keys::RingKeys, target::Target, wire
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// What a client has beside a table's parameters, as the table's facts ask for.
+/// The values that a client has beside a table's parameters, as the table's facts ask for.
 #[derive(Clone)]
 pub struct Given {
     /// The seed of the table's public values.
@@ -25,13 +25,13 @@ pub struct Given {
 }
 
 impl Given {
-    /// The seed alone.
+    /// Creates the seed alone.
     pub fn new(seed: PublicSeed) -> Self {
         Self { seed, hint: None, whitening: None, keys: None }
     }
 }
 
-/// What a client keeps between query and answer.
+/// The state that a client keeps between query and answer.
 pub struct Pending {
     secrets: Box<dyn Any + Send + Sync>,
     target: Target,
@@ -42,7 +42,7 @@ pub trait ClientHalf: Send + Sync {
     /// Encrypts `target` under fresh secrets. A retry is a new call.
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending);
 
-    /// The slot that was asked for.
+    /// Returns the slot that was asked for.
     ///
     /// # Errors
     /// [`ProtocolError`] if the answer is not as long as the shape says, or the query was made with other keys;
@@ -51,7 +51,7 @@ pub trait ClientHalf: Send + Sync {
         self.recover_at(pending, &pending.target, answer)
     }
 
-    /// The slot of `target` in a segment beside the base that was asked.
+    /// Returns the slot of `target` in a segment beside the base that was asked.
     fn recover_at(
         &self,
         pending: &Pending,
@@ -73,7 +73,7 @@ impl<P: Page> AskedTable<P> {
     }
 }
 
-/// What is kept of a page's query: pages that share a type are still told apart.
+/// A page's pending query. Pages that share a type are still told apart.
 struct PendingOf<P: Page>(P::Pending);
 
 impl<P: Page> ClientHalf for AskedTable<P> {

@@ -1,8 +1,8 @@
-//! What can go wrong, as facts: every error of a server and of a client has a [`Code`]. Doors (a command line, HTTP, the languages)
-//! word it.
+//! Errors as facts: every error of a server and of a client has a [`Code`]. Doors (a command line, HTTP, the
+//! languages) word it.
 
-/// A kind of errors that programs tell apart: a class of exceptions in languages, with the name of the variant. docs/clients.md
-/// says what each is.
+/// A kind of errors that programs tell apart: a class of exceptions in languages, with the name of the variant.
+/// docs/reference/clients.md says what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the page for programmers in other languages has it")]
 pub enum ErrorKind {
@@ -17,7 +17,7 @@ pub enum ErrorKind {
     Other,
 }
 
-/// What is to be done about an error.
+/// The action that resolves an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Correct the call, or the request.
@@ -43,7 +43,7 @@ pub enum Remedy {
 /// Defines [`Code`] from a line for each: variant, word, status if a server sends it, kind, remedy, title.
 macro_rules! codes {
     ($($code:ident = $word:literal $($status:literal)?, $kind:ident, $remedy:expr, $title:literal;)*) => {
-        /// What went wrong, for programs. Words, titles and statuses are part of the API.
+        /// The code of an error, for programs. Words, titles and statuses are part of the API.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code {
             $(#[doc = $title] $code,)*

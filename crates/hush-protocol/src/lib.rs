@@ -1,4 +1,4 @@
-//! One page a protocol: layout, client half, server half. Server halves are generic over the backend's steps.
+//! The protocols, a page each: layout, client half, server half. Server halves are generic over the backend's steps.
 //!
 //! * [`registry`]: every protocol, a line each. [`page`]: what a page says. [`any_page`]: pages and tables without their types.
 //!   [`client`]: a client's half of any table.

@@ -1,4 +1,4 @@
-//! What a page says: everything that a protocol is.
+//! The trait of a page: everything that a protocol is.
 //!
 //! A page is static inside: its server's half is generic over the backend, and no step is `dyn`. What can be said without a backend
 //! is plain data ([`Facts`], [`FileSpec`], [`Step`]), for those who serve, ask, build, plan and print tables, and who match on
@@ -42,20 +42,20 @@ pub trait Page: Send + Sync + 'static {
     type Set: ParameterSet;
     /// Checked parameters and shape of a table, from which every size follows.
     type Table: Clone + fmt::Debug + PartialEq + Send + Sync;
-    /// What a client has of a table.
+    /// A client's half of a table.
     type Client: Send + Sync;
-    /// What a client keeps between query and answer: secrets, wiped when dropped.
+    /// The state that a client keeps between query and answer: secrets, wiped when dropped.
     type Pending: Send + Sync + 'static;
-    /// What a backend has of the parameter set.
+    /// The parameter set on a backend.
     type Scheme<B: Steps>: Send + Sync;
     /// A part of a table on a backend: what a scan reads.
     type Part<B: Steps>: Send + Sync;
-    /// What the end of an answer needs on a backend, beside the parts.
+    /// The end of an answer on a backend, beside the parts.
     type Head<B: Steps>: Send + Sync;
     /// A batch of queries as a backend reads it.
     type Opened<B: Steps>: Send;
 
-    /// The set that suits slots of so many bytes.
+    /// Returns the set that suits slots of so many bytes.
     fn default_set(slot_bytes: usize) -> Self::Set;
 
     /// Columns (D0) that a table of `slots` slots should have.
@@ -66,13 +66,13 @@ pub trait Page: Send + Sync + 'static {
         if Self::HAS_COLUMNS { slots.div_ceil(columns.clamp(1, slots.max(1))) } else { 1 }
     }
 
-    /// A table of `shape`, with the widths of words that suit it.
+    /// Returns a table of `shape`, with the widths of words that suit it.
     ///
     /// # Errors
     /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-64.
     fn table(set: Self::Set, shape: TableShape) -> Result<Self::Table, ProtocolError>;
 
-    /// The same with the widths that a descriptor gives.
+    /// Returns the table with the widths that a descriptor gives.
     ///
     /// # Errors
     /// As [`Page::table`], and if the widths are none of this protocol.
@@ -82,13 +82,13 @@ pub trait Page: Send + Sync + 'static {
         word_bits: Option<WordBits>,
     ) -> Result<Self::Table, ProtocolError>;
 
-    /// A segment of `shape` that is asked with the queries of `base`, the base of its table. Its words are as wide.
+    /// Returns a segment of `shape` that is asked with the queries of `base`, the base of its table. Its words are as wide.
     ///
     /// # Errors
     /// As [`Page::table`], and [`ProtocolError::Limit`] for what [`Facts::segments`] of the base does not allow.
     fn segment(base: &Self::Table, shape: SegmentShape) -> Result<Self::Table, ProtocolError>;
 
-    /// The same table with its database in `form`.
+    /// Returns the table with its database in `form`.
     ///
     /// # Errors
     /// [`ProtocolError::Descriptor`] if its protocol has no other form than that of evaluation.
@@ -99,40 +99,41 @@ pub trait Page: Send + Sync + 'static {
         Err(no_symbols(Self::PROTOCOL))
     }
 
-    /// What the table is.
+    /// Returns the facts of the table.
     fn facts(table: &Self::Table) -> Facts;
 
-    /// The units of the table in the parts in which a server scans it one after another, so that what a pass makes is no longer
-    /// than it has memory for.
+    /// Returns the units of the table in the parts in which a server scans it one after another, so that what a pass makes is
+    /// no longer than it has memory for.
     fn parts(table: &Self::Table) -> Vec<Range<usize>> {
         vec![0..Self::facts(table).units]
     }
 
-    /// The same of a share of the table.
+    /// Returns the pieces of a share of the table.
     fn pieces(table: &Self::Table, units: &Range<usize>) -> Vec<Range<usize>> {
         let within = |piece: Range<usize>| piece.start.max(units.start)..piece.end.min(units.end);
         Self::parts(table).into_iter().map(within).filter(|units| !units.is_empty()).collect()
     }
 
-    /// What is in the slots' database.
+    /// Returns the database of the slots.
     fn database(table: &Self::Table) -> Database;
 
-    /// What is made of the database's hint; `None` if there is no hint.
+    /// Returns the plan for the database's hint; `None` if there is no hint.
     fn hint(table: &Self::Table) -> Option<HintPlan>;
 
-    /// The files of a snapshot, the database first if a server reads one.
+    /// Returns the files of a snapshot, the database first if a server reads one.
     fn files(table: &Self::Table) -> Vec<FileSpec>;
 
-    /// The steps of [`Page::open`], which every part does, and the head.
+    /// Returns the steps of [`Page::open`], which every part does, and the head.
     fn opening(table: &Self::Table) -> Vec<Step>;
 
-    /// What the part that has `units` holds, does and contributes; a part has a unit at least.
+    /// Returns the facts of the part that has `units`, at least one: what it holds, does and contributes.
     fn part(table: &Self::Table, units: &Range<usize>) -> PartFacts;
 
-    /// What finishes the answers to which `parts`, all of the table, contribute: what it holds if it is apart from them, and does.
+    /// Returns the facts of the head, which finishes the answers that all `parts` of the table contribute to: what it
+    /// holds if it is apart from them, and does.
     fn head(table: &Self::Table, parts: &[Range<usize>]) -> HeadFacts;
 
-    /// The steps of an answer of the whole table.
+    /// Returns the steps of an answer of the whole table.
     fn path(table: &Self::Table) -> Vec<Step> {
         let all = 0..Self::facts(table).units;
         let (part, head) = (Self::part(table, &all), Self::head(table, slice::from_ref(&all)));
@@ -212,7 +213,8 @@ pub trait Page: Send + Sync + 'static {
     /// Server: reads a batch. All that can be refused is refused here, before anything is scanned.
     ///
     /// # Errors
-    /// [`ProtocolError::Query`] with the position of a query that is none of this table, [`ProtocolError::Length`] if a part has
+    /// [`ProtocolError::Query`] with the position of a query that is malformed for this table, [`ProtocolError::Length`] if a part
+    /// has
     /// another length (which the wire format refuses), [`ProtocolError::Keys`] if there are not as many keys as queries.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
@@ -233,7 +235,7 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Server: what there is of some queries of an opened batch alone, for a server that finishes no others.
+    /// Server: restricts an opened batch to some queries, for a server that finishes no others.
     fn narrow<B: Steps>(opened: &Self::Opened<B>, queries: &Range<usize>) -> Self::Opened<B>
     where
         Self: Sized;
@@ -270,13 +272,13 @@ pub trait Files {
     /// Why a file is not to be had.
     type Error: From<ProtocolError>;
 
-    /// The content of the file `name`; the same at every call.
+    /// Returns the content of the file `name`; the same at every call.
     ///
     /// # Errors
     /// If there is no such file.
     fn bytes(&self, name: &'static str) -> Result<DbBytes, Self::Error>;
 
-    /// The same, of which no more is read than some ranges: the others may be anything.
+    /// Returns a file of which only some ranges are read: the other bytes may be anything.
     ///
     /// # Errors
     /// If there is no such file, or it does not have them.
@@ -312,7 +314,7 @@ pub struct Host<'a, P: Page + ?Sized, B: Steps> {
 pub struct Batch<'a, B: Steps> {
     /// The queries.
     pub queries: &'a [wire::Query],
-    /// As many keys, or none.
+    /// The clients' keys: as many keys as queries, or none.
     pub keys: &'a [&'a B::Keys],
 }
 
@@ -327,7 +329,7 @@ impl<B: Steps> Batch<'_, B> {
         }
     }
 
-    /// Some of the queries.
+    /// Returns some of the queries.
     pub(crate) fn narrow(&self, queries: &Range<usize>) -> Self {
         let keys = if self.keys.is_empty() { self.keys } else { &self.keys[queries.clone()] };
         Self { queries: &self.queries[queries.clone()], keys }
@@ -348,7 +350,7 @@ impl<B: Steps> Batch<'_, B> {
     }
 }
 
-/// The form of symbols was asked for, where there is none.
+/// Returns the error of a table that has no form of symbols.
 pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
     invalid_descriptor(&format!("a table of {protocol} is not kept as symbols"))
 }
@@ -358,11 +360,11 @@ pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
 pub enum Partials {
     /// All together: as many of each query, query after query.
     Together,
-    /// Those of each query by themselves.
+    /// The words of each query by themselves.
     Apart,
 }
 
-/// What a part contributes to the answers of a batch.
+/// The contribution of a part to the answers of a batch.
 pub struct Partial<W> {
     /// The units of the part.
     pub units: Range<usize>,
@@ -371,7 +373,7 @@ pub struct Partial<W> {
 }
 
 impl<W> Partial<W> {
-    /// The same, of whose words `carry` makes others: those of another memory.
+    /// Returns the partial with its words in another memory, as `carry` copies them.
     pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
         let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
         Ok(Partial { units: self.units, words })

@@ -28,7 +28,7 @@ use crate::{
 
 /// Does something with the page of a protocol, whose type is known there.
 pub trait Visitor {
-    /// What comes back.
+    /// The result of a visit.
     type Output;
 
     /// Does it.
@@ -76,7 +76,7 @@ pages! {
 }
 
 impl Protocol {
-    /// What its page says without a backend.
+    /// Returns the protocol's page without a backend.
     pub fn page(self) -> &'static dyn AnyPage {
         struct Erase;
         impl Visitor for Erase {
@@ -89,7 +89,7 @@ impl Protocol {
         self.visit(Erase)
     }
 
-    /// The name used on the command line, in descriptors and on the wire.
+    /// Returns the name used on the command line, in descriptors and on the wire.
     pub fn name(self) -> &'static str {
         self.page().name()
     }

@@ -25,7 +25,7 @@ use crate::{
 
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 
-/// The batches of an object that has `__arrow_c_stream__`.
+/// Returns the batches of an object that has `__arrow_c_stream__`.
 pub(crate) fn reader(from: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let capsule = from.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
@@ -129,7 +129,7 @@ pub(crate) fn look_up(
     Ok(ArrowStream::of(batch))
 }
 
-/// The batches of one column as one array.
+/// Returns the batches of one column as one array.
 fn joined(parts: &[&dyn Array], kind: &DataType) -> Result<ArrayRef, ArrowError> {
     if parts.is_empty() {
         Ok(arrow_array::new_empty_array(kind))
@@ -146,7 +146,7 @@ struct KeyColumn {
     becomes: Option<ColumnType>,
 }
 
-/// The columns of a frame in the order of the key's.
+/// Returns the columns of a frame in the order of the key's.
 fn key_columns(given: &Fields, form: &Form) -> Result<Vec<KeyColumn>, String> {
     let names = || given.iter().map(|field| format!("'{}'", field.name())).collect::<Vec<_>>().join(", ");
     let position = [Column("position".into(), PlainType::Uint(64).into())];
@@ -188,9 +188,9 @@ fn key_columns(given: &Fields, form: &Form) -> Result<Vec<KeyColumn>, String> {
 
 /// How a column of a frame is one of a key.
 enum Fit {
-    /// Its fields are written in the same way.
+    /// The fields are written as they are.
     Same,
-    /// It has text, which is read.
+    /// The field is text, which is parsed.
     Text,
     No,
 }
@@ -215,18 +215,18 @@ fn fits(given: &ColumnType, wanted: &ColumnType) -> Fit {
     }
 }
 
-/// The key in a row: `None` if a column of it is null.
+/// Returns the key in a row: `None` if a column of it is null.
 fn key(columns: &[KeyColumn], batch: &RecordBatch, row: usize) -> Result<Option<Vec<Vec<u8>>>, &'static str> {
     columns.iter().map(|column| key_field(&column.field, batch.column(column.index), row)).collect()
 }
 
-/// A position; one that is none is beyond every table.
+/// Returns a position; an invalid one is beyond every table.
 fn index(parts: &[Vec<u8>]) -> Wanted {
     let text = parts.first().and_then(|part| str::from_utf8(part).ok());
     Wanted::Index(text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX))
 }
 
-/// The columns of the values, of their types.
+/// Returns the columns of the values, of their types.
 fn values(py: Python<'_>, form: &Form, found: &[Found], text: bool) -> PyResult<Vec<(Column, ArrayRef)>> {
     let columns = &form.schema.value;
     let mut cells: Vec<Vec<Option<Content<'_>>>> = columns.iter().map(|_| Vec::new()).collect();

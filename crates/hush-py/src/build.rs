@@ -26,7 +26,7 @@ use crate::{
     snapshot::Snapshot,
 };
 
-/// What records of a frame are called in a table's header.
+/// The name of a frame's records in a table's header.
 const FRAME: &str = "frame.arrow";
 
 /// Builds a table in the folder `out`. `options` are those of `hushdb build` in JSON.
@@ -115,7 +115,7 @@ pub(crate) fn failure(error: JobError) -> CodedError {
     (code, error.to_string())
 }
 
-/// A path, a URL, a list of these, or a stream of Arrow.
+/// Returns a path, a URL, a list of these, or a stream of Arrow.
 pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
     if let Ok(several) = data.cast::<PyList>() {
         return Ok(Input::of_all(several.iter().map(|data| input(&data)).collect::<PyResult<_>>()?));

@@ -134,10 +134,10 @@ pub(crate) struct RemoteTable {
     open: Arc<Open>,
 }
 
-/// What look-ups share.
+/// The state that look-ups share.
 struct Open {
     table: Mutex<HttpTable>,
-    /// What is told of it, so that who asks for that does not wait for a look-up.
+    /// The facts and stats, apart, so that a caller who asks for them does not wait for a look-up.
     told: Mutex<Told>,
 }
 
@@ -155,7 +155,7 @@ impl Told {
     }
 }
 
-/// A look-up that failed leaves nothing behind that the next one could not begin with.
+/// Returns a look-up that failed leaves nothing behind that the next one could not begin with.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -219,12 +219,12 @@ impl RemoteTable {
         lookup::found(py, found, &form)
     }
 
-    /// The name of the only column of the key, if there is one.
+    /// Returns the name of the only column of the key, if there is one.
     fn key_name(&self) -> Option<String> {
         self.told().form.key_name()
     }
 
-    /// The records of the keys in the columns of a stream of Arrow.
+    /// Returns the records of the keys in the columns of a stream of Arrow.
     #[pyo3(signature = (frame, text, max_in_flight=None, cancel=None))]
     fn lookup(
         &self,
@@ -242,7 +242,7 @@ impl RemoteTable {
         &self.name
     }
 
-    /// The names of the columns of values that have several.
+    /// Returns the names of the columns of values that have several.
     fn fields(&self) -> Option<Vec<String>> {
         self.told().form.fields()
     }

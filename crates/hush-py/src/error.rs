@@ -29,7 +29,7 @@ pub(crate) fn raised(py: Python<'_>, code: Code, error: impl Display) -> PyErr {
     raised.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// Words what texts of libraries name, as a call in Python has it.
+/// Returns the words what texts of libraries name, as a call in Python has it.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     // A word of Python.
     let keyword = |name: &str| if name == "as" { "as_".to_owned() } else { name.replace('-', "_") };

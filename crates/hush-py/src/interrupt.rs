@@ -37,7 +37,7 @@ impl Cancel {
 }
 
 impl Cancel {
-    /// The one that Python gave, or one of the call's own.
+    /// Creates the one that Python gave, or one of the call's own.
     pub(crate) fn of(given: Option<&Bound<'_, Self>>) -> Self {
         given.map(|given| given.get().clone()).unwrap_or_default()
     }

@@ -129,12 +129,12 @@ impl LocalTable {
         lookup::found(py, found, &form)
     }
 
-    /// The name of the only column of the key, if there is one.
+    /// Returns the name of the only column of the key, if there is one.
     fn key_name(&self) -> Option<String> {
         Form::of(&self.0.client).key_name()
     }
 
-    /// The records of the keys in the columns of a stream of Arrow.
+    /// Returns the records of the keys in the columns of a stream of Arrow.
     #[pyo3(signature = (frame, text, max_in_flight=None, cancel=None))]
     fn lookup(
         &self,
@@ -149,7 +149,7 @@ impl LocalTable {
         arrow::look_up(py, frame, &form, text, ask)
     }
 
-    /// The names of the columns of values that have several.
+    /// Returns the names of the columns of values that have several.
     fn fields(&self) -> Option<Vec<String>> {
         Form::of(&self.0.client).fields()
     }

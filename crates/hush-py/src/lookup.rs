@@ -1,4 +1,4 @@
-//! What is looked up, and what is found, on both sides.
+//! The keys and the results of look-ups, on both sides.
 
 use hush_client::{Found, Table, Wanted};
 use hush_protocol::{
@@ -27,12 +27,12 @@ impl Form {
         Self { by_key, schema: descriptor.schema.clone().unwrap_or_default() }
     }
 
-    /// The names of the columns of values that have several.
+    /// Returns the names of the columns of values that have several.
     pub(crate) fn fields(&self) -> Option<Vec<String>> {
         Some(self.schema.fields()?.into_iter().map(String::from).collect())
     }
 
-    /// The name of the only column of the key, if there is one.
+    /// Returns the name of the only column of the key, if there is one.
     pub(crate) fn key_name(&self) -> Option<String> {
         let [Column(name, _)] = &self.schema.key[..] else { return None };
         Some(name.clone())
@@ -55,7 +55,7 @@ pub(crate) fn wanted(py: Python<'_>, keys: &[Bound<'_, PyAny>], form: &Form) -> 
     keys.iter().map(one).collect()
 }
 
-/// The names of types; those that are nested as JSON.
+/// Returns the names of types; those that are nested as JSON.
 fn types(columns: &[Column]) -> Vec<String> {
     let name = |Column(_, own): &Column| match own.plain() {
         Some(plain) => plain.to_string(),
@@ -64,7 +64,8 @@ fn types(columns: &[Column]) -> Vec<String> {
     columns.iter().map(name).collect()
 }
 
-/// What was found, `None` where there is nothing: bytes, or a dictionary of the columns as `hushdb._values` has them.
+/// Converts a result: `None` where there is no record, else bytes, or a dictionary of the columns as `hushdb._values`
+/// has them.
 pub(crate) fn found<'py>(
     py: Python<'py>,
     found: Vec<Found>,
@@ -85,7 +86,7 @@ pub(crate) fn found<'py>(
     found.into_iter().map(|value| value.map(&one).transpose()).collect()
 }
 
-/// A field: text, bytes, JSON as a tuple of its text, or nothing.
+/// Returns a field: text, bytes, JSON as a tuple of its text, or nothing.
 fn cell<'py>(py: Python<'py>, field: &Field<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match field {
         Field::Null => py.None().into_bound(py),

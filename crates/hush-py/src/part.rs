@@ -1,4 +1,4 @@
-//! One part of a table, in a process that has no other.
+//! A part of a table, in a process that has no other.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -52,7 +52,7 @@ impl Source {
         Ok(Self { name, shown, source: parts::Source::Remote(Arc::new(RemoteSource { url: place, cache })) })
     }
 
-    /// What clients call the table, unless told.
+    /// Returns the name under which clients know the table, unless told otherwise.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<&str> {
         self.name
@@ -60,25 +60,25 @@ impl Source {
             .map_err(|error| raised(py, Code::Options, format!("{error}: give the table a name")))
     }
 
-    /// Where it is, without what is secret in it.
+    /// Returns where it is, without what is secret in it.
     #[getter]
     fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Whether it is looked at over a network that is not the cluster's.
+    /// Returns whether it is looked at over a network that is not the cluster's.
     #[getter]
     fn is_remote(&self) -> bool {
         matches!(self.source, parts::Source::Remote(..))
     }
 
-    /// The epoch that is there now, in hex.
+    /// Returns the epoch that is there now, in hex.
     fn epoch(&self, py: Python<'_>) -> PyResult<String> {
         let there = py.detach(|| self.source.descriptor()).map_err(|error| raised(py, Code::Input, error))?;
         Ok(hex::encode(there.epoch))
     }
 
-    /// Bytes of memory that each part of these weights takes, with the largest batches.
+    /// Returns the bytes of memory that each part of these weights takes, with the largest batches.
     fn memory(&self, py: Python<'_>, weights: Vec<u32>) -> PyResult<Vec<u64>> {
         check(py, &weights)?;
         let reckon = || -> Result<_, String> {
@@ -129,13 +129,13 @@ impl Part {
         opened.map(Self).map_err(|error| raised(py, Code::Input, error))
     }
 
-    /// The epoch of the table, in hex.
+    /// Returns the epoch of the table, in hex.
     #[getter]
     fn epoch(&self) -> String {
         hex::encode(self.0.epoch())
     }
 
-    /// The device that has it: cpu, or cuda.
+    /// Returns the device that has it: cpu, or cuda.
     #[getter]
     fn place(&self) -> String {
         self.0.device().to_string()
@@ -147,7 +147,7 @@ impl Part {
         self.0.lost()
     }
 
-    /// What the part says to a batch.
+    /// Returns the part's reply to a batch.
     fn scan<'py>(&self, py: Python<'py>, batch: PyBackedBytes) -> Bound<'py, PyBytes> {
         let reply = py.detach(|| self.0.scan(Bytes::from_owner(batch)));
         PyBytes::new(py, &reply)

@@ -17,7 +17,7 @@ use crate::{
 
 type Row = (bool, &'static str, &'static str, [u64; 5], f64, f64, f64);
 
-/// What was planned.
+/// The result of planning.
 #[pyclass(frozen)]
 pub(crate) struct Plan(Planned);
 
@@ -46,7 +46,7 @@ pub(crate) fn plan(
 
 #[pymethods]
 impl Plan {
-    /// The tables, the best first; `all` are also those that others are better than in everything.
+    /// Returns the tables, the best first; `all` are also those that others are better than in everything.
     fn stream(&self, py: Python<'_>, all: bool) -> PyResult<ArrowStream> {
         let offers = self.0.shown(all);
         let texts = |of: &dyn Fn(&_) -> String| {
@@ -84,8 +84,8 @@ impl Plan {
         batch.map(ArrowStream::of).map_err(|error| raised(py, Code::ClientFailed, error))
     }
 
-    /// The tables for people: whether it is chosen, protocol, parameter set, bytes (up, down, once up, once down, of a server),
-    /// seconds, queries a second, bits of security.
+    /// Returns the tables for people: whether it is chosen, protocol, parameter set, bytes (up, down, once up, once down, of a
+    /// server), seconds, queries a second, bits of security.
     fn rows(&self) -> Vec<Row> {
         let chosen = self.0.chosen();
         let row = |offer: &Offer| {
@@ -103,7 +103,7 @@ impl Plan {
         self.0.shown(false).iter().map(row).collect()
     }
 
-    /// As `hushdb plan` prints them.
+    /// Returns the offers as `hushdb plan` prints them.
     fn text(&self, all: bool) -> String {
         self.0.text(all)
     }

@@ -34,7 +34,7 @@ pub(crate) struct Server {
     running: Mutex<Option<embed::Server>>,
     tables: Tables,
     cpu: Arc<Cpu>,
-    /// What takes new epochs up, until it is dropped.
+    /// The watch that takes new epochs up, until it is dropped.
     watch: Mutex<Option<Watch>>,
 }
 
@@ -121,8 +121,8 @@ impl Server {
         py.detach(|| self.tables.insert(&name, engine)).map_err(|error| raised(py, Code::Options, error))
     }
 
-    /// Announces a table, and expects its parts to be seen: the server is not ready once one of them has had no live replica for
-    /// `grace` seconds.
+    /// Announces a table, and expects its parts to be seen: the server is not ready once one of them has had no live
+    /// replica for `grace` seconds.
     fn expect_parts(&self, py: Python<'_>, name: &str, count: usize, grace: f64) -> PyResult<()> {
         let grace = Duration::try_from_secs_f64(grace);
         let grace = grace.map_err(|error| raised(py, Code::Options, format!("grace: {error}")))?;
@@ -147,7 +147,7 @@ impl Server {
         Ok(())
     }
 
-    /// Its URL.
+    /// Returns the URL of the server.
     #[getter]
     fn url(&self) -> String {
         self.url.clone()

@@ -151,7 +151,7 @@ fn of_update(error: UpdateError) -> CodedError {
     }
 }
 
-/// A folder without a table is not an option.
+/// Converts the error of a folder; a folder without a table is not an option.
 fn of_options(error: &(dyn std::error::Error + 'static)) -> CodedError {
     let code = if error.is::<snapshot::SnapshotError>() { Code::Input } else { Code::Options };
     (code, error.to_string())

@@ -37,7 +37,7 @@ pub(crate) enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// The content of a field of a record.
+    /// Creates the content of a field of a record.
     pub(crate) fn of(field: Field<'a>) -> Option<Self> {
         match field {
             Field::Null => None,
@@ -51,7 +51,7 @@ impl<'a> Content<'a> {
         std::str::from_utf8(bytes).map_or(Self::Bytes(bytes.into()), |text| Self::Text(text.into()))
     }
 
-    /// The content of a part of a nested field.
+    /// Returns the content of a part of a nested field.
     fn of_json(json: &'a RawValue, own: &ColumnType) -> Option<Option<Self>> {
         let text = json.get();
         Some(match text.as_bytes().first()? {
@@ -77,7 +77,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Whether it is not text.
+    /// Returns whether it is not text.
     pub(crate) fn is_bytes(&self) -> bool {
         self.text().is_none()
     }
@@ -110,7 +110,7 @@ const MAX_NULLS: u64 = 1 << 24;
 /// The fields of a column, null where there is none.
 type Cells<'a> = [Option<Content<'a>>];
 
-/// An array of a column's type.
+/// Returns an array of a column's type.
 ///
 /// # Errors
 /// If a field is not of the type: the table is damaged.
@@ -145,7 +145,7 @@ fn primitive<T: ArrowPrimitiveType>(
     Ok(each(own, cells, read)?.into_iter().collect())
 }
 
-/// Numbers as Rust reads them.
+/// Returns the numbers as Rust reads them.
 fn numbers<T: ArrowPrimitiveType<Native: std::str::FromStr>>(
     own: &PlainType,
     cells: &Cells<'_>,
@@ -292,7 +292,7 @@ fn nanos(unit: Unit) -> i128 {
     }
 }
 
-/// The digits of a decimal number without its point; JSON may have it without zeros at its end.
+/// Returns the digits of a decimal number without its point; JSON may have it without zeros at its end.
 fn unscaled(text: &str, scale: i8) -> Option<String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let places = usize::from(scale.unsigned_abs());
@@ -461,7 +461,7 @@ fn dictionary<K: ArrowDictionaryKeyType>(
 /// The members of a JSON object in their order, each with its JSON.
 struct Members<'a>(Vec<(String, &'a str)>);
 
-/// The members of every field that is not null.
+/// Returns the members of every field that is not null.
 fn rows<'a>(cells: &'a Cells<'_>, name: &str) -> Result<Vec<Option<Members<'a>>>, ArrowError> {
     struct Order;
     impl<'de> Visitor<'de> for Order {

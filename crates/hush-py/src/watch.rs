@@ -43,7 +43,7 @@ impl Folder {
         open_after(&self.path, Verify::Full, &mut self.verified, backends, &Silent)
     }
 
-    /// Whether another table is there. In a moment without one, another is being put in its place.
+    /// Returns whether another table is there. In a moment without one, another is being put in its place.
     fn is_new(&self) -> bool {
         Stamp::of(&self.path).is_some_and(|now| Some(now) != self.stamp)
     }

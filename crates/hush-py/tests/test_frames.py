@@ -12,7 +12,7 @@ import hushdb
 
 
 def frames(frame):
-    """The same rows as a frame of every library."""
+    """Returns the same rows as a frame of every library."""
     table = frame.to_arrow()
     return {
         "polars": frame, "pandas": frame.to_pandas(), "pyarrow": table, "reader": pyarrow.RecordBatchReader.from_batches(

@@ -53,7 +53,7 @@ def table(tmp_path_factory):
 
 @contextlib.contextmanager
 def served(table, **options):
-    """A table on the cluster, of which nothing is left afterwards."""
+    """Yields a table on the cluster, of which nothing is left afterwards."""
     with hushdb.ray.serve(table, **options) as service:
         try:
             yield service
@@ -258,7 +258,7 @@ def same_files(one, other):
     ("exppack-d", 600, 64, 40, 1, "hint", "lifted.bin"),
 ])
 def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records, columns, width, tasks, stage, file):
-    """What tasks compute is what one process does, byte for byte; what they have done is not done again."""
+    """Tasks compute what one process does, byte for byte; what they have done is not done again."""
     rows = tmp_path / "rows.csv"
     rows.write_text("key,value\n" + "".join(f"k{i},{i:0{width}}\n" for i in range(records)))
     options = {"key": "key", "protocol": protocol, "columns": columns}

@@ -1,4 +1,4 @@
-"""Runs the commands of docs/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and commands where
+"""Runs the commands of docs/how-to/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and commands where
 there is no cluster."""
 
 import os
@@ -17,7 +17,7 @@ import pytest
 import hushdb
 import ray  # noqa: F401: without it there is nothing to test
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs/cluster.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs/how-to/cluster.md"
 COUNT = 100
 LISTENING = re.compile(r"listening on (http://\S+)")
 
@@ -28,7 +28,7 @@ def free_port():
 
 
 def commands():
-    """Those of the block that begins with the token."""
+    """Returns the commands of the block that begins with the token."""
     block = re.search(r"(?:^    .*\n)*^    export RAY_AUTH_MODE.*\n(?:^    .*\n)*", PAGE.read_text(), re.MULTILINE)
     return [line.partition("#")[0].strip() for line in block[0].splitlines()]
 
@@ -102,7 +102,7 @@ def test_the_commands_of_the_page(tmp_path):
 
 
 def test_where_there_is_no_cluster(tmp_path):
-    """One line that says what to do, and soon."""
+    """The error is a line that says what to do, and comes soon."""
     port, start = free_port(), time.monotonic()
     for command in ("status", "stop people", "head people"):
         done = subprocess.run([sys.executable, "-m", "hushdb.ray", *command.split(), "--address", f"127.0.0.1:{port}"], capture_output=True, text=True)

@@ -15,7 +15,7 @@ ROWS, CHUNK = 24_000, 4 << 20
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """Of several chunks, so that parts have different ones."""
+    """Makes a table of several chunks, so that parts have different ones."""
     frame = polars.DataFrame({"value": [f"{i:06} ".encode() * 146 for i in range(ROWS)]})
     out = tmp_path_factory.mktemp("elsewhere") / "long"
     hushdb.build(frame, out=out, protocol="simple", columns=1024)

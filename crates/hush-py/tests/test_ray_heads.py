@@ -44,7 +44,7 @@ def shell(cluster, *arguments, **options):
 
 
 def said(cluster, *arguments):
-    """What a command prints, and how it ends."""
+    """Returns the output of a command, and its status."""
     process = shell(cluster, *arguments)
     out, error = process.communicate(timeout=60)
     return process.returncode, out, error

@@ -1,4 +1,4 @@
-"""_native.pyi says what there is: names and parameters of the module, which is written in Rust."""
+"""_native.pyi lists the names and parameters of the module, which is written in Rust."""
 
 import ast
 import inspect
@@ -30,7 +30,7 @@ def told():
 
 
 def found():
-    """The same of the module."""
+    """Returns the names of the module."""
     for name, thing in vars(_native).items():
         if name.startswith("__") or isinstance(thing, str):
             continue

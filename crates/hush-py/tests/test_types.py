@@ -23,7 +23,7 @@ def day(rng):
 
 
 def moment(rng, unit):
-    """A count of units between the years 1800 and 2200."""
+    """Returns a count of units between the years 1800 and 2200."""
     return rng.randrange(-5_000_000_000, 7_000_000_000) * unit + rng.randrange(unit)
 
 
@@ -51,7 +51,7 @@ def money(digits, places):
     return lambda rng: decimal.Decimal(rng.randint(-(10**digits) + 1, 10**digits - 1)).scaleb(-places, decimal.Context(prec=100))
 
 
-# Every type of docs/ingest.md that Arrow has, with what makes a value of it.
+# Every type of docs/reference/input-formats.md that Arrow has, with what makes a value of it.
 ARROW = {
     "bool": (pyarrow.bool_(), lambda rng: rng.random() < 0.5),
     **{f"int{bits}": (getattr(pyarrow, f"int{bits}")(), number(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)) for bits in (8, 16, 32, 64)},
@@ -181,7 +181,7 @@ def test_get_gives_values_of_python(everything):
 
 
 def frames():
-    """A frame of each library with the types that it has."""
+    """Returns a frame of each library with the types that it has."""
     rng = random.Random(3)
     count = range(ROWS)
     data = {

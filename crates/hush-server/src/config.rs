@@ -27,8 +27,8 @@ pub struct ServerConfig {
     pub max_connections: usize,
     /// The most connections of each listener for health or admin endpoints alone.
     pub max_other_connections: usize,
-    /// Of connections, of `max_queue`, of `max_body_memory` and of `max_key_bytes`, what one client may have, in percent. 100
-    /// behind a proxy, where all clients have one address.
+    /// The share that one client may have of connections, of `max_queue`, of `max_body_memory` and of
+    /// `max_key_bytes`, in percent. 100 behind a proxy, where all clients have one address.
     pub client_share: u32,
     /// The most bytes that request bodies and their answers take together, from the first byte of a
     /// body received until the response is written; more are answered 503. A request whose body and
@@ -101,13 +101,13 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// What one client may have of `total`: at least 1.
+    /// Returns the part of `total` that one client may have: at least 1.
     pub(crate) fn share_of(&self, total: usize) -> usize {
         let share = total as u128 * u128::from(self.client_share.min(100)) / 100;
         (share as usize).max(1)
     }
 
-    /// The most queries of one client that wait for a scan of one table: at least those of one request.
+    /// Returns the most queries of one client that wait for a scan of one table: at least those of one request.
     pub(crate) fn client_queue(&self) -> usize {
         self.share_of(self.max_queue).max(self.max_queries)
     }

@@ -84,15 +84,15 @@ const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 pub struct Listeners {
     /// For everybody.
     pub public: TcpListener,
-    /// What `public` speaks, if not plain HTTP.
+    /// TLS for `public`; plain HTTP without it.
     pub tls: Option<Arc<Tls>>,
-    /// Who may ask; anyone, if there are none.
+    /// The tokens that callers need; `None` lets anyone ask.
     pub tokens: Option<Arc<Tokens>>,
     /// Opens requests that come to `public` through a relay, if it is to.
     pub gateway: Option<Arc<Gateway>>,
     /// The way on, if `public` is a relay: it has no tables then.
     pub uplink: Option<Arc<dyn Uplink>>,
-    /// What browsers are shown at `public`, if anything.
+    /// The page for browsers at `public`, if there is one.
     pub page: Option<Arc<dyn Page>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
@@ -149,7 +149,7 @@ impl Listeners {
     }
 }
 
-/// Whether only this machine reaches a listener.
+/// Returns whether only this machine reaches a listener.
 fn is_local(listener: &TcpListener) -> bool {
     listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
 }
@@ -236,7 +236,7 @@ fn spawn<F: Future<Output = Infallible> + Send + 'static>(
     background.spawn(async move { match upkeep.keep(task, start).await {} });
 }
 
-/// What is read of files, and read again when they change.
+/// The contents of files that are read again when they change.
 type Files = (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>);
 
 /// Takes up certificates, tokens and the gateway's keys as their files change. What is half written is read again later.
@@ -249,7 +249,7 @@ async fn renew((tls, tokens, gateway): Files) -> Infallible {
     }
 }
 
-/// One listener, with the connections that came to it. Both outlast a failure of the task that accepts.
+/// A listener, with its connections. Both outlast a failure of the task that accepts.
 struct Door {
     listener: TcpListener,
     tls: Option<Arc<Tls>>,

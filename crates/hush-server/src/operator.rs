@@ -1,4 +1,4 @@
-//! What a server is told to do by who runs it.
+//! The orders that an operator gives a server.
 
 use std::sync::Arc;
 
@@ -21,21 +21,21 @@ pub enum OperatorError {
     /// The caller may not act on this table.
     #[error("the token is for other tables")]
     Forbidden,
-    /// What was asked for is none: why, and what to do.
+    /// The request is invalid: why, and what to do.
     #[error("{0}")]
     Invalid(String),
-    /// It cannot be done: why, for who runs the server.
+    /// The request cannot be fulfilled: why, for the operator.
     #[error("{0}")]
     Refused(String),
 }
 
-/// What is done in the background, one after the other.
+/// A job in the background. Tasks are processed one after the other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Task {
-    /// What it goes by: each is greater than those before it.
+    /// The number of the task, greater than the numbers of earlier tasks.
     pub id: u64,
-    /// What is asked for (`TaskRequest`), as it was asked for.
+    /// The request (`TaskRequest`), as it came.
     pub request: Value,
     /// How far it is.
     pub status: TaskStatus,
@@ -50,7 +50,7 @@ pub struct Task {
     /// How often it has begun: again after the server stopped.
     #[serde(default)]
     pub attempts: u32,
-    /// What it is at, while it is processed.
+    /// The progress, while the task is processed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub progress: Option<TaskProgress>,
     /// Why it failed.
@@ -59,7 +59,7 @@ pub struct Task {
     /// The epoch that is served as it has succeeded, in hex.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub epoch: Option<String>,
-    /// What it had to say on its way.
+    /// The notes of the task.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }
@@ -69,28 +69,28 @@ pub struct Task {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// It waits for those before it.
+    /// The task waits for earlier ones.
     Enqueued,
-    /// It is being done.
+    /// The task is being processed.
     Processing,
-    /// It is done.
+    /// The task is done.
     Succeeded,
-    /// It could not be done.
+    /// The task failed.
     Failed,
-    /// It was given up because somebody said so.
+    /// The task was canceled by an operator.
     Canceled,
     /// The server stopped in its midst, more often than it is tried again.
     Interrupted,
 }
 
 impl TaskStatus {
-    /// Whether nothing more will come of it.
+    /// Returns whether nothing more will come of it.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Enqueued | Self::Processing)
     }
 }
 
-/// What a task is at.
+/// The progress of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskProgress {
@@ -100,7 +100,7 @@ pub struct TaskProgress {
     pub done: u64,
     /// Units that it has; 0 if nobody knows.
     pub total: u64,
-    /// What a unit is.
+    /// The name of a unit.
     pub unit: String,
 }
 
@@ -108,7 +108,7 @@ pub struct TaskProgress {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Upload {
-    /// What it goes by.
+    /// The ID of the upload.
     #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     pub id: Name,
     /// The name that it was given; its ending says the format.
@@ -122,24 +122,24 @@ pub struct Upload {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeptTable {
-    /// Its name.
+    /// The name of the table.
     #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Name))]
     pub name: Name,
     /// The epoch that is served, in hex, if it is loaded.
     pub serves: Option<String>,
-    /// What there is of it, the newest first.
+    /// The builds that are kept, newest first.
     pub builds: Vec<KeptBuild>,
 }
 
-/// What one task has made of a table.
+/// The result of one task for a table.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeptBuild {
     /// The task that made it.
     pub task: u64,
-    /// Its epoch, in hex.
+    /// The epoch of the build, in hex.
     pub epoch: String,
-    /// Its records.
+    /// The number of records.
     pub records: u64,
     /// Bytes on disk.
     pub bytes: u64,

@@ -1,12 +1,12 @@
-//! What a browser is shown, by the program around the server.
+//! The page for browsers, which the program around the server supplies.
 
 use hush_engine::Served;
 
 /// A page for browsers, which looks records up as any other client does.
 pub trait Page: Send + Sync {
-    /// A file of the page, by its path; `index.html` is the page itself.
+    /// Returns a file of the page, by its path; `index.html` is the page itself.
     fn file(&self, path: &str) -> Option<&'static [u8]>;
 
-    /// The tables that the records of a served table could have, with what each costs: a JSON document. Blocks.
+    /// Returns the tables that the records of a served table could have, with what each costs: a JSON document. Blocks.
     fn plan(&self, table: &str, served: &Served) -> Result<Vec<u8>, String>;
 }

@@ -31,7 +31,7 @@ const WARMING_SECONDS: u64 = 5;
 /// Seconds after which a client may ask an overloaded server again.
 const OVERLOADED_SECONDS: u64 = 1;
 
-/// One error response.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Problem {
     code: Code,
@@ -65,7 +65,7 @@ impl Problem {
         Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
     }
 
-    /// The same, for a client that had better wait for so long, or a second.
+    /// Sets how long a client should wait before it asks again: `wait`, and at least a second.
     pub(crate) fn retry_in(self, wait: Duration) -> Problem {
         let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
         Problem { retry_after: Some(seconds), ..self }
@@ -84,7 +84,7 @@ impl Problem {
         Problem::new(Code::Internal, "the server's log has the cause")
     }
 
-    /// A query of a table whose GPU has failed for good.
+    /// Returns a query of a table whose GPU has failed for good.
     pub(crate) fn device_lost() -> Problem {
         let detail = "the table's GPU has failed: nothing is answered until the server is started again";
         Problem::new(Code::DeviceLost, detail)
@@ -94,7 +94,7 @@ impl Problem {
         Problem::new(Code::UnknownTable, "no table of this name is served here")
     }
 
-    /// A request for a table that could not be loaded, or was changed while it was served.
+    /// Returns a request for a table that could not be loaded, or was changed while it was served.
     pub(crate) fn table_failed(name: &str, reason: &str) -> Problem {
         let detail =
             format!("table {name} is not served, and has to be mended by who runs this server: {reason}");
@@ -114,7 +114,7 @@ impl Problem {
         Problem { retry_after: Some(seconds), ..Problem::new(Code::Throttled, detail) }
     }
 
-    /// A client that has its share of something already.
+    /// Returns a client that has its share of something already.
     pub(crate) fn used_up(what: &str) -> Problem {
         let detail = format!("this address has its share of the {what}: wait for its other requests");
         Problem { retry_after: Some(OVERLOADED_SECONDS), ..Problem::new(Code::Throttled, detail) }
@@ -145,7 +145,7 @@ impl Problem {
         Problem::new(Code::InvalidRequest, "the body broke off or is badly framed")
     }
 
-    /// A request whose bytes do not fit `table`.
+    /// Returns a request whose bytes do not fit `table`.
     pub(crate) fn wire(error: WireError, table: &ResidentTable) -> Problem {
         let code = match error {
             WireError::EpochGone => {
@@ -176,7 +176,7 @@ impl Problem {
         }
     }
 
-    /// A store of keys that does not do what it should.
+    /// Returns a store of keys that does not do what it should.
     pub(crate) fn stored_keys(error: KeyError) -> Problem {
         match error {
             KeyError::Unavailable => {

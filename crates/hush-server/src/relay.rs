@@ -4,7 +4,7 @@
 /// Requests that a relay passes on at once. Each takes a thread and a connection.
 pub const RELAYED_AT_ONCE: usize = 64;
 
-/// What a gateway said.
+/// The response of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relayed {
     /// The HTTP status.
@@ -17,7 +17,7 @@ pub struct Relayed {
 
 /// The way to a gateway: the program around the server has one.
 pub trait Uplink: Send + Sync {
-    /// The gateway's keys. Nothing of who asks goes with it.
+    /// Returns the gateway's keys. Nothing of who asks goes with it.
     fn keys(&self) -> Result<Relayed, String>;
 
     /// Passes a sealed request on. Nothing of who asks goes with it.

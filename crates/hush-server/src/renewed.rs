@@ -1,4 +1,4 @@
-//! What is read of files, and read again when they change.
+//! Values read from files, and read again when the files change.
 
 use std::{error::Error, fs::File, io::Read, path::Path, sync::Arc};
 
@@ -10,19 +10,19 @@ pub(crate) type FileBytes = Zeroizing<Vec<u8>>;
 
 /// Files, and what they say.
 pub(crate) trait Source {
-    /// What they say.
+    /// The value that the files hold.
     type Value;
     /// Why they say nothing.
     type Error: Error;
 
-    /// The bytes of all of them.
+    /// Returns the bytes of all of them.
     fn read(&self) -> Result<Vec<FileBytes>, Self::Error>;
 
-    /// What they say; `before` is what they said.
+    /// Parses the files; `before` is the value that they held before.
     fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, Self::Error>;
 }
 
-/// What files say, as they last said something.
+/// The value of some files, as of the last time that they were valid.
 pub(crate) struct Renewed<S: Source> {
     source: S,
     current: RwLock<Arc<S::Value>>,
@@ -34,7 +34,7 @@ pub(crate) struct Renewed<S: Source> {
 enum SeenFiles {
     /// The hash of their bytes, good or bad.
     Read(blake3::Hash),
-    /// They could not be read, and why.
+    /// The files could not be read, and why.
     Unreadable(String),
 }
 
@@ -46,7 +46,7 @@ impl<S: Source> Renewed<S> {
         Ok(Self { source, current, seen: Mutex::new(SeenFiles::Read(hash(&files))) })
     }
 
-    /// What the files say, or what they said before they said nothing.
+    /// Returns the value of the files, or the last valid one.
     pub(crate) fn current(&self) -> Arc<S::Value> {
         self.current.read().clone()
     }
@@ -83,7 +83,7 @@ fn hash(files: &[FileBytes]) -> blake3::Hash {
     blake3::hash(hashes.as_flattened())
 }
 
-/// The bytes of a file of at most `most` bytes.
+/// Returns the bytes of a file of at most `most` bytes.
 pub(crate) fn read_file(path: &Path, most: u64) -> Result<FileBytes, String> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((renewed.reload().unwrap(), *renewed.current()), (false, 5));
         fs::write(&path, "6").unwrap();
         assert_eq!((renewed.reload().unwrap(), *renewed.current()), (true, 11));
-        // What is wrong is said once.
+        // A fault is reported once.
         for wrong in [Some("x"), Some("123456"), None] {
             match wrong {
                 Some(text) => fs::write(&path, text).unwrap(),

@@ -1,4 +1,4 @@
-//! What the server holds: a table with its queue, and everything that requests share.
+//! The state of the server: tables with their queues, and everything that requests share.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ pub(crate) struct ResidentTable {
     pub(crate) engine: Arc<dyn Engine>,
     /// The descriptor, byte for byte.
     pub(crate) descriptor: Bytes,
-    /// The same for embedding in another document.
+    /// The descriptor for embedding in another document.
     pub(crate) descriptor_value: Arc<RawValue>,
     pub(crate) batcher: Batcher,
     /// When it became resident.
@@ -55,7 +55,7 @@ impl ResidentTable {
         })
     }
 
-    /// What it is.
+    /// Returns the facts of the served table.
     pub(crate) fn served(&self) -> &Served {
         self.engine.served()
     }
@@ -65,7 +65,7 @@ impl ResidentTable {
         self.served().max_batch.max(1)
     }
 
-    /// One of its files.
+    /// Returns a file of the table by its hash.
     pub(crate) fn blob(&self, hash: &[u8; 32]) -> Option<&Blob> {
         self.served().blobs.iter().find(|blob| blob.hash == *hash)
     }
@@ -88,16 +88,16 @@ pub(crate) struct Server {
     pub(crate) keys: Keys,
     pub(crate) body_budget: Arc<Budget>,
     pub(crate) buckets: Option<Buckets>,
-    /// Who may ask; anyone, if there are none.
+    /// The tokens that callers need; `None` lets anyone ask.
     pub(crate) tokens: Option<Arc<Tokens>>,
     /// Opens what comes through a relay, if there is a gateway.
     pub(crate) gateway: Option<Arc<Gateway>>,
     /// Does what the admin endpoints are asked for.
     pub(crate) operator: Option<Arc<dyn Operator>>,
-    /// What a browser is shown, if it is shown anything.
+    /// The page for browsers, if there is one.
     pub(crate) page: Option<Arc<dyn Page>>,
     stopping: AtomicBool,
-    /// That a GPU is lost is said once, however many queries it fails.
+    /// Whether the loss of a GPU was reported: one report is enough, however many queries fail.
     lost_told: Once,
 }
 

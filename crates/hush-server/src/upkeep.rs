@@ -82,7 +82,7 @@ impl Background {
         }
     }
 
-    /// Whether queries are not answered without the task.
+    /// Returns whether queries are not answered without the task.
     fn is_vital(self) -> bool {
         matches!(self, Background::Accept | Background::Scan)
     }
@@ -220,7 +220,7 @@ impl Upkeep {
         drop(self.0.reload_failures.get_or_create(&labels));
     }
 
-    /// The vital tasks that wait to be started again: without them the server does not answer.
+    /// Returns the vital tasks that wait to be started again: without them the server does not answer.
     pub(crate) fn down(&self) -> Option<&'static str> {
         let failures = self.0.failures.lock();
         let mut down = failures.iter().filter(|(task, failures)| task.is_vital() && failures.is_down);
@@ -254,7 +254,7 @@ impl Upkeep {
         tasks.chain(tables).collect()
     }
 
-    /// The failures after which a task was started again.
+    /// Returns the failures after which a task was started again.
     pub(crate) fn restarts(&self) -> &Family<TaskLabels, Counter> {
         for task in Background::ALL {
             drop(self.0.restarts.get_or_create(&TaskLabels { task: task.name() }));
@@ -262,17 +262,17 @@ impl Upkeep {
         &self.0.restarts
     }
 
-    /// The times of the last looks, in seconds since 1970.
+    /// Returns the times of the last looks, in seconds since 1970.
     pub(crate) fn last_look(&self) -> &Family<TableLabels, Gauge<i64, AtomicI64>> {
         &self.0.last_look
     }
 
-    /// The times that the content of a table's place was not taken up.
+    /// Returns the times that the content of a table's place was not taken up.
     pub(crate) fn reload_failures(&self) -> &Family<TableLabels, Counter> {
         &self.0.reload_failures
     }
 
-    /// The number of tables that are stale, as of the last call of [`Upkeep::degraded`].
+    /// Returns the number of tables that are stale, as of the last call of [`Upkeep::degraded`].
     pub(crate) fn stale_tables(&self) -> &Gauge<i64, AtomicI64> {
         &self.0.stale
     }

@@ -27,12 +27,12 @@ impl Cancel {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether the work is to stop.
+    /// Returns whether the work is to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// What work calls between its units.
+    /// Checks for cancellation. Work calls it between its units.
     ///
     /// # Errors
     /// [`Cancelled`] if it is to stop.

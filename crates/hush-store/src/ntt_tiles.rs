@@ -26,7 +26,7 @@ enum RowWords<'a> {
 }
 
 impl<'a> NttTileWriter<'a> {
-    /// A writer into `bytes`.
+    /// Creates a writer into `bytes`.
     ///
     /// # Panics
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
@@ -48,7 +48,7 @@ impl<'a> NttTileWriter<'a> {
         Self { tiling, words }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn tiling(&self) -> NttTiling {
         self.tiling
     }

@@ -17,7 +17,7 @@ pub struct TileWriter<'a> {
 }
 
 impl<'a> TileWriter<'a> {
-    /// A writer into `bytes`, whose padding must be zero: it is never written.
+    /// Creates a writer into `bytes`, whose padding must be zero: it is never written.
     ///
     /// # Panics
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
@@ -31,7 +31,7 @@ impl<'a> TileWriter<'a> {
         Self { tiling, words }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn tiling(&self) -> Tiling {
         self.tiling
     }

@@ -1,4 +1,4 @@
-//! What a killed build leaves: taken over by the same build only, and only what is whole.
+//! Tests of a killed build's files: only the same build takes them over, and only whole ones.
 
 use std::{
     fs::{self, DirBuilder},
@@ -82,7 +82,7 @@ impl Place {
         SnapshotWriter::create(&self.target(), false).unwrap()
     }
 
-    /// A writer of a table that is laid out.
+    /// Returns a writer of a table that is laid out.
     fn laid_out(&self) -> SnapshotWriter {
         let writer = self.writer();
         let mut file = writer.create_mapped(DB_FILE, CONTENT.len()).unwrap();
@@ -112,7 +112,7 @@ impl Place {
         fs::rename(&saved, self.partial()).unwrap();
     }
 
-    /// Whether the next build takes over what is there; else it has to be gone.
+    /// Returns whether the next build takes over what is there; else it has to be gone.
     fn is_taken_over(&self) -> bool {
         let writer = self.writer();
         let taken = writer.take_over(&identity(), |_| ()).unwrap().is_some();
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-/// Names in a folder.
+/// Returns the names in a folder.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -260,7 +260,7 @@ fn open_journal(place: &Place, key: [u8; 32]) -> (SnapshotWriter, Journal) {
     (writer, journal)
 }
 
-/// The units that are intact, after whatever was done to the folder of a build that was killed when it had done 1, 4 and 2.
+/// Returns the units that are intact, after whatever was done to the folder of a build that was killed when it had done 1, 4 and 2.
 fn intact_after(damage: impl FnOnce(&Path), key: [u8; 32]) -> Vec<usize> {
     let place = Place::new();
     let writer = place.laid_out();

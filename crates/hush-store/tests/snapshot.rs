@@ -71,7 +71,7 @@ fn content(target: &Path) -> Vec<u8> {
     snapshot.take(DB_FILE).unwrap().as_ref().to_vec()
 }
 
-/// Names in the folder that holds the target.
+/// Returns the names in the folder that holds the target.
 fn siblings(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -308,7 +308,7 @@ fn a_target_that_cannot_be_put_in_place_is_refused_and_nothing_is_made() {
     assert!(!dir.path().join("a").exists());
 }
 
-/// The file of a snapshot in memory of this process, every byte of it checked.
+/// Returns the file of a snapshot in memory of this process, every byte of it checked.
 fn resident(
     target: &Path,
     ranges: &[Range<usize>],

@@ -38,7 +38,7 @@ pub struct Client {
 #[wasm_bindgen]
 pub struct OpenTable {
     host: Arc<MemoryHost>,
-    /// None while look-ups are under way.
+    /// The session; `None` while look-ups are under way.
     session: Rc<RefCell<Option<Session>>>,
 }
 
@@ -51,7 +51,8 @@ struct About<'a> {
 
 #[wasm_bindgen]
 impl Client {
-    /// A server that is not asked yet. `choices` is a JSON document; `keeps_hints` is whether the driver keeps hints for later.
+    /// Creates a server that is not asked yet. `choices` is a JSON document; `keeps_hints` is whether the driver keeps hints
+    /// for later.
     #[wasm_bindgen(constructor)]
     pub fn new(url: &str, choices: &str, keeps_hints: bool) -> Result<Self, JsValue> {
         let parsed = |url: &str| ServerUrl::parse(url).map_err(|error| thrown(&error));
@@ -71,7 +72,7 @@ impl Client {
         Ok(Self { url, peer, options, host, server: Rc::default() })
     }
 
-    /// The URL that paths are added to, the server's or the relay's.
+    /// Returns the URL that paths are added to, the server's or the relay's.
     #[wasm_bindgen(getter)]
     pub fn url(&self) -> String {
         self.peer.as_str().to_owned()
@@ -88,7 +89,7 @@ impl Client {
         }))
     }
 
-    /// The tables, as JSON.
+    /// Returns the tables, as JSON.
     pub fn tables(&self) -> String {
         let server = self.server.borrow();
         let tables = server.as_ref().map_or(&[][..], Server::tables);
@@ -128,7 +129,7 @@ impl Client {
         Ok(record.map(|record| Uint8Array::from(&record[..])))
     }
 
-    /// The names of records of keys in which something is to be noted: each is to be given to `provide_keys`.
+    /// Returns the names of records of keys in which something is to be noted: each is to be given to `provide_keys`.
     pub fn noted_keys(&self) -> Vec<String> {
         self.host.noted_keys()
     }
@@ -139,7 +140,7 @@ impl Client {
         self.host.provide_serial(name, kept.as_deref())
     }
 
-    /// The hints that were downloaded since the last call: `{hash, bytes}` each. To be kept, if the driver keeps anything.
+    /// Returns the hints that were downloaded since the last call: `{hash, bytes}` each. To be kept, if the driver keeps anything.
     pub fn fresh_hints(&self) -> Array {
         let fresh = self.host.take_fresh().into_iter();
         let shown = |(hash, bytes)| {
@@ -149,7 +150,7 @@ impl Client {
         fresh.map(|(hash, bytes): ([u8; 32], _)| shown((hash, bytes))).collect()
     }
 
-    /// The hashes of hints that the driver has kept and are damaged, since the last call.
+    /// Returns the hashes of hints that the driver has kept and are damaged, since the last call.
     pub fn damaged_hints(&self) -> Array {
         self.host.take_damaged().into_iter().map(|hash| JsValue::from(hex::encode(hash))).collect()
     }
@@ -157,14 +158,14 @@ impl Client {
 
 #[wasm_bindgen]
 impl OpenTable {
-    /// What the table is, as JSON.
+    /// Returns the facts of the table, as JSON.
     pub fn about(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         let session = session.as_ref().ok_or_else(busy)?;
         Ok(json(&About { name: session.name(), facts: session.table().into() }))
     }
 
-    /// What the table has cost, as JSON.
+    /// Returns the cost of the table, as JSON.
     pub fn stats(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         Ok(json(&session.as_ref().ok_or_else(busy)?.stats()))
@@ -207,7 +208,7 @@ fn column(given: &JsValue) -> Result<KeyColumn, JsValue> {
     number.map(KeyColumn::Number).ok_or_else(|| refused(Code::BadKey, "a number in a key is less than 2^127"))
 }
 
-/// The value is wiped here: the caller has a copy of its own.
+/// Returns the value, which is wiped here: the caller has a copy of its own.
 fn value(found: Found) -> JsValue {
     let Some(mut value) = found else { return JsValue::NULL };
     let copy = Uint8Array::from(&value[..]);

@@ -12,12 +12,12 @@ use wasm_bindgen::JsValue;
 
 use crate::object::{milliseconds, object, set};
 
-/// What the driver throws: it makes a `HushError` of it.
+/// Returns the error that the driver throws: the driver makes a `HushError` of it.
 pub(crate) fn refused(code: Code, message: &str) -> JsValue {
     object([("code", code.word().into()), ("message", message.into())])
 }
 
-/// The same of an error of the session.
+/// Returns the error that the driver throws for an error of the session.
 pub(crate) fn thrown(error: &SessionError) -> JsValue {
     let thrown = refused(error.code(), &message(error));
     if let SessionError::Refused(ServerRefusal { status, .. }) | SessionError::Intermediary { status, .. } =
@@ -40,7 +40,7 @@ pub(crate) fn randomness() -> Result<(), JsValue> {
     })
 }
 
-/// A failure that the driver reports.
+/// Returns a failure that the driver reports.
 pub(crate) fn failure(kind: &str, reason: String, transient: bool) -> TransportFailure {
     match kind {
         "timeout" => TransportFailure::Timeout { phase: reason },
@@ -49,7 +49,7 @@ pub(crate) fn failure(kind: &str, reason: String, transient: bool) -> TransportF
     }
 }
 
-/// Words what texts of libraries name, as the package has it.
+/// Returns the words what texts of libraries name, as the package has it.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Option("table") => "open(name)".into(),
@@ -59,7 +59,8 @@ pub(crate) fn named(slot: &Slot<'_>) -> String {
     }
 }
 
-/// What JavaScript says otherwise: keys of other types, and a server that is asked without a terminal.
+/// Returns the message in JavaScript's words: of keys of other types, and of a server that is asked without a
+/// terminal.
 fn message(error: &SessionError) -> String {
     match error {
         SessionError::Client(ClientError::Protocol(ProtocolError::WrongLookup { actual: "key", .. })) => {

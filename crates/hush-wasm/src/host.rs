@@ -1,5 +1,5 @@
-//! What a session needs of the program around it, in memory. The driver may keep hints and records of keys somewhere else for
-//! later: it looks for them when it is told to, between two steps.
+//! The host of a session, in memory. The driver may keep hints and records of keys somewhere else for later: it looks
+//! for them when it is told to, between two steps.
 
 use std::{
     collections::HashMap,
@@ -36,20 +36,20 @@ pub(crate) struct MemoryHost(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// What is told to the user: events as JSON.
+    /// The events for the user, as JSON.
     events: Vec<Value>,
-    /// What the driver is to look for.
+    /// The files that the driver is to look for.
     needed: Vec<Needed>,
-    /// What the driver has found, until the session asks for it; `None` if nothing.
+    /// The files that the driver has found, until the session asks for them; `None` for those that it lacks.
     found: HashMap<Hash, Option<Vec<u8>>>,
     /// Hints of open tables.
     whole: HashMap<Hash, Weak<Vec<u8>>>,
-    /// What downloads that broke off have left.
+    /// The parts of downloads that broke off.
     parts: HashMap<Hash, Bytes>,
-    /// What the driver is to keep for later, if it keeps anything.
+    /// The files that the driver is to keep for later, if it keeps any.
     fresh: Vec<(Hash, Bytes)>,
     keeps_hints: bool,
-    /// What the driver has kept and is damaged.
+    /// The kept files that are damaged.
     damaged: Vec<Hash>,
     /// Records of keys as they were last, by name.
     keys: HashMap<String, KeptKeys>,
@@ -67,7 +67,7 @@ struct State {
     is_abandoned: bool,
 }
 
-/// What the driver looks for.
+/// A file that the driver looks for.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Needed {
     Hint(Hash),
@@ -136,7 +136,7 @@ impl MemoryHost {
         record
     }
 
-    /// The names of records in which something is to be noted.
+    /// Returns the names of records in which something is to be noted.
     pub(crate) fn noted_keys(&self) -> Vec<String> {
         let mut names: Vec<_> = self.state().notes.iter().map(|(name, ..)| name.clone()).collect();
         names.dedup();
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    /// The whole hint, if an open table has it, or the driver has kept it.
+    /// Returns the whole hint, if an open table has it, or the driver has kept it.
     fn whole(&mut self, blob: &BlobRef) -> Option<CheckedHint> {
         let shared = self.whole.get(&blob.blake3).and_then(Weak::upgrade);
         let kept = self.found.remove(&blob.blake3).flatten();
@@ -289,7 +289,7 @@ impl Host for MemoryHost {
 struct Part {
     state: Arc<Mutex<State>>,
     blob: BlobRef,
-    /// None once it is whole, or of no use.
+    /// The bytes so far; `None` once the hint is whole, or of no use.
     bytes: Option<Bytes>,
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use wasm_bindgen::JsValue;
 
-/// A plain object with these members.
+/// Returns a plain object with these members.
 pub(crate) fn object<const N: usize>(members: [(&str, JsValue); N]) -> JsValue {
     let object = Object::new();
     for (name, value) in members {

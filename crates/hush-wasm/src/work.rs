@@ -1,4 +1,4 @@
-//! What is under way, in the steps that a driver takes.
+//! The work under way, in the steps that a driver takes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -76,8 +76,9 @@ impl Work {
 
 #[wasm_bindgen]
 impl Work {
-    /// What to do next: `{kind: "send", ..}`, `{kind: "wait", ms, hints, keys, serials}` or `{kind: "done", result}`. Before a
-    /// wait is over, the driver looks for the hints, keys and serials that it names. Throws the error of work that failed.
+    /// Returns the next step: `{kind: "send", ..}`, `{kind: "wait", ms, hints, keys, serials}` or `{kind: "done",
+    /// result}`. Before a wait is over, the driver looks for the hints, keys and serials that it names. Throws the
+    /// error of work that failed.
     pub fn advance(&mut self) -> Result<JsValue, JsValue> {
         match self.steps.advance() {
             Action::Send(request) => {

@@ -34,10 +34,11 @@ pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, S
     crate::commands::push::push(dir, to, progress)
 }
 
-/// What stands for an input that is given otherwise.
+/// The placeholder for an input that is given otherwise.
 const GIVEN: &str = "-";
 
-/// What `hushdb build` would make of `input` in the folder `out`. With a goal or a budget, this machine may have to be measured.
+/// Returns what `hushdb build` would make of `input` in the folder `out`. With a goal or a budget, this machine may
+/// have to be measured.
 pub fn build(
     options: &Map<String, Value>,
     input: Input,
@@ -48,8 +49,8 @@ pub fn build(
     Ok(JobRequest { input, ..build::prepared(args, progress)? })
 }
 
-/// What `hushdb apply` would change in the table in `dir`, and what signs the next epoch. Without a key among the options, the
-/// columns of the table's own key are read.
+/// Returns what `hushdb apply` would change in the table in `dir`, and what signs the next epoch. Without a key among
+/// the options, the columns of the table's own key are read.
 pub fn apply(
     options: &Map<String, Value>,
     dir: &Path,
@@ -68,7 +69,7 @@ pub fn apply(
     Ok((request, update.signing()?))
 }
 
-/// What `hushdb compact` would make room for in the table in `dir`, and what signs the next epoch.
+/// Returns what `hushdb compact` would make room for in the table in `dir`, and what signs the next epoch.
 pub fn compact(
     options: &Map<String, Value>,
     dir: &Path,
@@ -78,7 +79,7 @@ pub fn compact(
     Ok((request, update.signing()?))
 }
 
-/// What `hushdb inspect` prints of a table, in JSON and for people.
+/// Returns what `hushdb inspect` prints of a table, in JSON and for people.
 ///
 /// # Errors
 /// [`ProtocolError`] if its description is not valid.
@@ -86,7 +87,7 @@ pub fn described(header: &Header) -> Result<(Value, String), ProtocolError> {
     Ok((inspect::facts(header)?, inspect::summary(header)?))
 }
 
-/// The tables that `hushdb plan` would list: for the records of `input`, or for those that the options describe.
+/// Returns the tables that `hushdb plan` would list: for the records of `input`, or for those that the options describe.
 ///
 /// # Errors
 /// If an input cannot be read, or the options are none.
@@ -126,7 +127,7 @@ impl Server {
         Ok(Self { url, stop, thread })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -1,22 +1,39 @@
 //! The program `hushdb`, one file a command; and, for programs that it is a part of, [`embed`].
+//!
+//! * `commands/`: the commands; `serve/` prepares a server, `config/` has the layers of its settings.
+//! * `help.rs`: groups of options. `report.rs`: errors in the words of the command line. `logs/`: standard error, and a collector.
 
 #[macro_use] // `say!`, for all below
 mod report;
 
 mod commands;
 pub mod embed;
+mod help;
 mod logs;
 mod process;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hush_protocol::wording;
 
 /// A private lookup server: clients look records up, the server does not learn which.
 #[derive(Parser)]
-#[command(name = "hushdb", version, about, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "hushdb",
+    version,
+    about,
+    propagate_version = true,
+    max_term_width = 100,
+    disable_help_flag = true
+)]
 struct Cli {
+    /// Print help, with the options that people use first.
+    #[arg(long, short = 'h', global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+    /// Print help, with all options.
+    #[arg(long, global = true, action = ArgAction::HelpLong)]
+    help_all: Option<bool>,
     #[command(subcommand)]
     command: Command,
 }
@@ -57,11 +74,16 @@ enum Command {
     Presets(commands::presets::PresetsArgs),
 }
 
+/// Returns the command line of the program, its options in groups.
+fn command() -> clap::Command {
+    help::grouped(Cli::command())
+}
+
 /// Runs the command of a command line, whose first word is the name of the program.
 pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     process::keep_memory_private();
     wording::speak(report::named);
-    let matches = match commands::config::matches(Cli::command(), line.into_iter().collect()) {
+    let matches = match commands::config::matches(command(), line.into_iter().collect()) {
         Ok(matches) => matches,
         Err(error) => return report::exit(Err(error.into())),
     };
@@ -94,6 +116,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
 mod tests {
     #[cfg(feature = "openapi")]
     mod openapi;
+    mod reference;
 
     use std::{collections::BTreeSet, fs, path::Path};
 

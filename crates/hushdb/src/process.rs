@@ -12,7 +12,7 @@ pub(crate) fn keep_memory_private() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// The files, connections included, that this process may have open: now, and at most. `None` is without a limit.
+/// Returns the files, connections included, that this process may have open: now, and at most. `None` is without a limit.
 pub(crate) fn open_files_limits() -> [Option<u64>; 2] {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     [current, maximum]

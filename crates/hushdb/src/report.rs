@@ -33,7 +33,7 @@ pub(crate) fn lines_are_json() {
     std::panic::set_hook(Box::new(|panic| write_line(Level::ERROR, None, format_args!("{panic}"))));
 }
 
-/// Whether lines are events of a log in JSON.
+/// Returns whether lines are events of a log in JSON.
 pub(crate) fn are_lines_json() -> bool {
     IS_JSON.load(Ordering::Relaxed)
 }
@@ -84,7 +84,7 @@ pub(crate) fn written(written: io::Result<()>) -> Result<(), String> {
     }
 }
 
-/// Words what texts of libraries name, as a command line has it.
+/// Returns the words what texts of libraries name, as a command line has it.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Option("token") => "HUSHDB_TOKEN or --token".into(),
@@ -109,7 +109,7 @@ pub(crate) fn exit(result: Result<(), Box<dyn Error>>) -> ExitCode {
     }
 }
 
-/// A number of bytes in binary units, three digits or so.
+/// Returns a number of bytes in binary units, three digits or so.
 pub(crate) fn bytes(count: u64) -> String {
     indicatif::BinaryBytes(count).to_string()
 }

@@ -57,7 +57,7 @@ class Planted(unittest.TestCase):
                         self.check_differs(changed, steps, entry["name"])
 
     def test_in_every_step(self):
-        """One bit of the last word, which no first bytes show in most."""
+        """Changes one bit of the last word, which no first bytes show in most."""
         for known, steps in self.known.values():
             for index, (name, value) in enumerate(steps):
                 octets = bytearray(as_bytes(value))
@@ -92,7 +92,7 @@ class Planted(unittest.TestCase):
         self.assertEqual((table[rows, 7] + 3 * table[rows, 299]).tobytes(), steps[-1][1])
 
     def test_a_difference_is_reported(self):
-        """What the exit code follows."""
+        """Returns the result that the exit code follows."""
         text = (protocols.FOLDER / "simple.json").read_text()
         of_slot = vector("simple").facts["intermediates"][-1]["blake3"]
         with tempfile.TemporaryDirectory() as temporary:

@@ -63,7 +63,7 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// A table under the set of the scale that its protocol has.
+/// Returns a table under the set of the scale that its protocol has.
 pub(super) fn table_params(
     scale: &Scale,
     protocol: Protocol,
@@ -72,7 +72,7 @@ pub(super) fn table_params(
     protocol.page().table(set(scale, protocol, shape.slot_bytes), shape)
 }
 
-/// Those of the other protocols that are measured.
+/// Returns the tables of the other protocols that are measured.
 pub(super) fn suited(
     scale: &Scale,
     size: usize,
@@ -91,7 +91,7 @@ pub(super) fn ppir(
     })
 }
 
-/// A table of `size` bytes, of the shape that suits its protocol.
+/// Returns a table of `size` bytes, of the shape that suits its protocol.
 fn suited_table(
     scale: &Scale,
     protocol: Protocol,
@@ -103,14 +103,14 @@ fn suited_table(
     page.table(preset, page.shape(preset, slots, None)?)
 }
 
-/// The set of the scale that a protocol has, or else its own.
+/// Returns the set of the scale that a protocol has, or else its own.
 fn set(scale: &Scale, protocol: Protocol, slot_bytes: usize) -> &'static str {
     let sets = [scale.column.name(), scale.pack.name(), scale.onion.name(), scale.tfhe.name()];
     let page = protocol.page();
     sets.into_iter().find(|set| page.has_set(set)).unwrap_or_else(|| page.default_set(slot_bytes))
 }
 
-/// A table of about `size` bytes, with `columns` columns unless there are too few records for a few blocks of them.
+/// Returns a table of about `size` bytes, with `columns` columns unless there are too few records for a few blocks of them.
 pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
     let records = size / RECORD_BYTES;
     let columns = columns.min(records.div_ceil(LEAST_BLOCKS)).max(1);

@@ -14,7 +14,7 @@ use hush_protocol::{
 /// Bytes that are mapped again and again.
 const STRETCH: usize = 64 << 20;
 
-/// The files that a backend reads. Words of polynomials are below the least prime.
+/// Returns the files that a backend reads. Words of polynomials are below the least prime.
 pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>, Box<dyn Error>> {
     let read = specs.iter().filter(|spec| spec.content.is_held());
     let file = |spec: &FileSpec| -> Result<_, Box<dyn Error>> {
@@ -31,7 +31,7 @@ pub(super) const SEED: PublicSeed = PublicSeed([1; 32]);
 /// No prime of a parameter set has fewer bits.
 const LEAST_PRIME: u32 = 1 << 25;
 
-/// What a client of such a table is given, but for keys: a hint of zeros, some whitening.
+/// Returns the values that a client of such a table is given, but for keys: a hint of zeros, some whitening.
 pub(super) fn given(facts: &Facts) -> Given {
     let hint = (facts.hint_bytes > 0).then(|| Arc::new(vec![0u8; facts.hint_bytes as usize]) as Arc<_>);
     Given { hint, whitening: facts.is_whitened.then_some([1; 32]), ..Given::new(SEED) }

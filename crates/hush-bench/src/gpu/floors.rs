@@ -1,4 +1,4 @@
-//! What the GPU does at most: bandwidths and rates of operations, each measured by a kernel that does nothing else.
+//! The bounds of the GPU: bandwidths and rates of operations, each measured by a kernel that does nothing else.
 
 use std::error::Error;
 
@@ -74,8 +74,8 @@ impl Floors {
         })
     }
 
-    /// The row of `work` in `seconds`. It is compared with reading its table once: not what is read beside that, like pack columns,
-    /// which would make slow paths look fast.
+    /// Returns the row of `work` in `seconds`. It is compared with reading its table once: not what is read beside that, like
+    /// pack columns, which would make slow paths look fast.
     pub(super) fn row(&self, row: Row, work: &Work, seconds: f64) -> Row {
         let (bound, floor) = self.longest(work);
         let stream = row.table_bytes.map(|table| table as f64 / self.read);
@@ -90,7 +90,7 @@ impl Floors {
         }
     }
 
-    /// The part of `work` that takes longest, and its seconds. Copies share the queue with each other; other parts overlap.
+    /// Returns the part of `work` that takes longest, and its seconds. Copies share the queue with each other; other parts overlap.
     pub(super) fn longest(&self, work: &Work) -> (&'static str, f64) {
         let cores = work.modular_products / self.modular_products + work.multiply_adds / self.multiply_adds;
         let parts = [
@@ -103,7 +103,7 @@ impl Floors {
     }
 }
 
-/// The rate of what takes one operation of each of `rates`, by the same units.
+/// Returns the rate of what takes one operation of each of `rates`, by the same units.
 fn one_after_another(rates: [f64; 3]) -> f64 {
     1.0 / rates.into_iter().map(f64::recip).sum::<f64>()
 }
@@ -116,7 +116,7 @@ pub(super) fn run(device: &Device, scale: &Scale, report: &mut Report) -> Result
     measure(device, scale, report, |report, row| report.push(&row)).map(drop)
 }
 
-/// The names of all rates and what they are, each after `each` has had its row.
+/// Returns the names of all rates and what they are, each after `each` has had its row.
 fn measure(
     device: &Device,
     scale: &Scale,
@@ -222,7 +222,7 @@ impl<'a> Probe<'a> {
         self.rate(work, kernel, launch, &[self.scale.rounds.into(), (&self.out).into()])
     }
 
-    /// Words of the table that are copied.
+    /// Returns the words of the table that are copied.
     fn copied(&self) -> usize {
         self.scale.copy_bytes.min(size_of::<u32>() * self.table.len()) / size_of::<u32>()
     }

@@ -27,7 +27,7 @@ const FOLDS: [RlweFoldKernel; 3] = [RlweFoldKernel::Imad, RlweFoldKernel::Mma, R
 /// Seconds of the kernels of `pack` by batch.
 pub(super) type Timings = Vec<(RlweFoldKernel, usize, f64)>;
 
-/// Those of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
+/// Measures the kernels of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
 pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.attempt(Row::named("NTT"), ntts);
     bench.attempt(Row::named("lwe_fold"), |bench| lwe_folds(bench, shape));
@@ -77,7 +77,7 @@ pub(super) fn rlwe_folds(
     fold_hint(bench, "pack", context.kept(), columns, batches)
 }
 
-/// The same where the papers measure it: modulo all of Q_e, for the plaintexts of a table of 64 GiB.
+/// Measures `pack` where the papers do: modulo all of Q_e, for the plaintexts of a table of 64 GiB.
 fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let context = RingContext::new(*bench.scale.pack.ring());
     let (full, columns) = (context.full(), bench.scale.widest_columns);
@@ -85,7 +85,7 @@ fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     fold_hint(bench, &name, full, columns, bench.scale.batches).map(drop)
 }
 
-/// Every kernel on a hint of so many plaintexts, times selectors.
+/// Measures every kernel on a hint of so many plaintexts, times selectors.
 fn fold_hint(
     bench: &mut Bench<'_>,
     name: &str,

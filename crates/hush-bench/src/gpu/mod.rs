@@ -32,18 +32,18 @@ use super::{
 
 /// Bytes of a record of the tables.
 const RECORD_BYTES: usize = 4096;
-/// The same where records are short.
+/// The bytes of a short record.
 const SHORT_RECORD: usize = 2;
-/// The same in PPIR's tables.
+/// The bytes of a record in PPIR's tables.
 const PPIR_RECORD: usize = 256;
 
-/// What people are told of a rate.
+/// The columns of a rate.
 pub(super) const RATES: &[Column] = &[
     ("rate", 12, |row| row.rate.as_ref().map(|own| format!("{:.4e}", own.rate))),
     ("unit", 6, |row| row.rate.as_ref().map(|own| own.unit.to_owned())),
 ];
 
-/// What people are told of work on the device.
+/// The columns of work on the device.
 pub(super) const WORK: &[Column] = &[
     ("protocol", 11, |row| row.protocol.clone()),
     ("GiB", 8, |row| fixed(row.table_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)), 2)),
@@ -78,7 +78,7 @@ pub(super) fn answers(args: &Args, report: &mut Report) -> Result<(), Box<dyn Er
     measure(report, |bench| answers::run(bench, args))
 }
 
-/// What measurements share.
+/// The values that measurements share.
 struct Bench<'a> {
     cuda: &'a Arc<Cuda>,
     scale: &'a Scale,
@@ -87,8 +87,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on: there may not
-    /// be another run. Once the device is lost, nothing is done any more.
+    /// Returns a part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on:
+    /// there may not be another run. Once the device is lost, nothing is done any more.
     fn attempt<T>(
         &mut self,
         row: Row,
@@ -127,7 +127,7 @@ fn measure(
     run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, report })
 }
 
-/// The GPU, or the emulator in its place, and how much is measured there.
+/// Returns the GPU, or the emulator in its place, and how much is measured there.
 fn open() -> Result<(Device, Scale), Box<dyn Error>> {
     let device = open_devices()?.remove(0);
     if env::var_os(CUDA_VARIABLE).is_none() {
@@ -143,7 +143,8 @@ mod tests {
 
     use super::*;
 
-    /// What the parts of a benchmark whose second part fails return, and how many ran; the device may be lost there.
+    /// Runs a benchmark whose second part fails, and the device may be lost there. Returns what its parts return, and
+    /// how many ran.
     fn parts(loses: bool) -> (String, usize) {
         let (cuda, mut report) =
             (Arc::new(Cuda::new(Device::emulated(Emulation::default()))), Report::new(WORK, true));

@@ -2,7 +2,8 @@
 
 use hush_engine::MemoryPlan;
 
-/// Those of `batches` that a device with `free` bytes has room for; in place of those that are too large, the largest.
+/// Returns those of `batches` that a device with `free` bytes has room for; in place of those that are too large, the
+/// largest.
 ///
 /// # Errors
 /// Says what a table of `encoded` bytes needs, if there is no room for it.
@@ -29,7 +30,7 @@ mod tests {
 
     const BATCHES: [usize; 4] = [1, 8, 32, 64];
 
-    /// A table of 64 GiB and what it takes.
+    /// Returns a table of 64 GiB and what it takes.
     fn hybrid() -> (MemoryPlan, u64) {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
         let table = Protocol::Hybrid.page().table("PACK_M31", shape).unwrap();

@@ -38,7 +38,7 @@ use crate::row::Row;
 const DIGITS: usize = 2;
 /// How many times as long as its records a database of ring elements is, about.
 const NTT_EXPANSION: usize = 4;
-/// The same of one of `tfhe`; those of symbols are made on the host, and so no table of it is longer.
+/// The expansion of a table of `tfhe`. Symbols are made on the host, and so no table of them is longer.
 const SYMBOL_EXPANSION: usize = 32;
 /// Words of the hint that become a part of the second database, at most.
 const HINT_WORDS: usize = 1 << 27;
@@ -138,7 +138,7 @@ impl Bench<'_> {
         self.step_on(cuda, shape, row, batches);
     }
 
-    /// The same on a backend of this device.
+    /// Measures a step on a backend of this device.
     fn step_on(&mut self, cuda: &Cuda, shape: StepShape, row: &Row, batches: &[usize]) {
         for &batch in batches {
             let row = row.clone().batch(batch);

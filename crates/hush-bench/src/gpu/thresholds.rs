@@ -30,7 +30,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What follows of timings; what was not measured is as guessed.
+/// Returns the thresholds that follow from timings; `guessed` where nothing was measured.
 fn thresholds(products: &Timings, batches: &[usize], guessed: Thresholds) -> Thresholds {
     let mma_from = first_for_good(
         products,
@@ -45,8 +45,8 @@ fn thresholds(products: &Timings, batches: &[usize], guessed: Thresholds) -> Thr
     }
 }
 
-/// The first of the batches from which on some kernels are always faster than others, of those for which both were measured;
-/// [`NEVER`] if they are slower for the last; nothing where they were not measured.
+/// Returns the first of the batches from which on some kernels are always faster than others, of those for which both were
+/// measured; [`NEVER`] if they are slower for the last; nothing where they were not measured.
 fn first_for_good(
     timings: &Timings,
     batches: &[usize],

@@ -1,4 +1,4 @@
-//! What has to be done at least: counts of bytes and operations, worked out.
+//! The least work of steps: counts of bytes and operations, worked out.
 
 use std::ops::Add;
 
@@ -13,7 +13,7 @@ const FOLD_OPS: f64 = 8.0;
 /// Operations on bytes of a product of words modulo a prime: four classes of four by one bytes each.
 pub(super) const WORD_OPS: f64 = 2.0 * 16.0;
 
-/// What the work of a row is, of which its floor follows. Two of them are added up part by part.
+/// The work of a row, from which its floor follows. Two works are added up part by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
     /// Bytes of device memory that are read or written, each once.
@@ -45,7 +45,7 @@ impl Add for Work {
     }
 }
 
-/// A fold of `entries` bytes by a batch.
+/// Returns a fold of `entries` bytes by a batch.
 pub(super) fn fold(entries: f64, batch: usize) -> Work {
     Work { bytes: entries, byte_ops: FOLD_OPS * batch as f64 * entries, ..Work::default() }
 }
@@ -56,15 +56,15 @@ pub(super) fn transforms(count: f64, degree: usize) -> Work {
     Work { modular_products, ..Work::default() }
 }
 
-/// The steps of a path for `batch` queries, of which each has `up` words that come up and `down` bytes that go back.
+/// Returns the steps of a path for `batch` queries, of which each has `up` words that come up and `down` bytes that go back.
 pub(super) fn answers(path: &[Step], batch: usize, up: usize, down: usize) -> Work {
     let queries = batch as f64;
     let copies = Work { up: queries * WORD * up as f64, down: queries * down as f64, ..Work::default() };
     path.iter().map(|step| of_step(&step.shape, batch)).fold(copies, Add::add)
 }
 
-/// What a step does, as a GPU does it: products with a database on the tensor cores, others on the cores, where a sum of several is
-/// reduced as a product is.
+/// Returns the work of a step on a GPU: products with a database on the tensor cores, others on the cores, where a
+/// sum of several is reduced as a product is.
 pub(super) fn of_step(step: &StepShape, batch: usize) -> Work {
     let counted = step.work(batch);
     let own = Work {

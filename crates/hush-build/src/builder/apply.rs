@@ -76,7 +76,7 @@ pub fn apply<'a>(
     Ok(header)
 }
 
-/// The key of a change for a message: of a table by position, the position.
+/// Returns the key of a change for a message: of a table by position, the position.
 pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
     match (lookup, <[u8; 8]>::try_from(key)) {
         (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
@@ -84,7 +84,7 @@ pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
     }
 }
 
-/// The changes with their values as they are in slots: compressed, if those of the table are.
+/// Returns the changes with their values as they are in slots: compressed, if those of the table are.
 fn as_stored<'a>(
     changes: &'a Changes,
     is_compressed: bool,

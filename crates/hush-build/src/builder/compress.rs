@@ -17,7 +17,7 @@ const DICTIONARIES: u64 = 32;
 /// Values that show what is to be expected.
 const SAMPLE: usize = 4096;
 
-/// What is laid out: the records as they are, or compressed, and the plan of their table.
+/// The records that are laid out, as they are or compressed, and the plan of their table.
 pub(super) struct Stored {
     /// With their dictionary.
     pub(super) compressed: Option<(SpooledRecords, Vec<u8>)>,
@@ -25,7 +25,7 @@ pub(super) struct Stored {
     pub(super) plan: Plan,
 }
 
-/// The records and their plan, with compressed values if that is asked for, or saves enough.
+/// Returns the records and their plan, with compressed values if that is asked for, or saves enough.
 pub(super) fn stored(
     records: &SpooledRecords,
     by_key: bool,
@@ -65,7 +65,7 @@ pub(super) fn stored(
     Ok(Stored { compressed: Some((smaller, dictionary)), lengths, plan })
 }
 
-/// The records with compressed values, and the dictionary; `None` where it may be left alone and does not look worth it.
+/// Returns the records with compressed values, and the dictionary; `None` where it may be left alone and does not look worth it.
 fn compressed(
     records: &SpooledRecords,
     options: &BuildOptions,
@@ -96,7 +96,7 @@ fn compressed(
     Ok(Some((smaller, compressor.dictionary().to_vec())))
 }
 
-/// Whether some of the values become so much shorter that it is worth to try all.
+/// Returns whether some of the values become so much shorter that it is worth to try all.
 fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool, BuildError> {
     if records.value_bytes() < DICTIONARIES * compressor.dictionary().len() as u64 {
         return Ok(false);
@@ -110,7 +110,7 @@ fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool
     Ok(after as f64 <= WORTH * before as f64)
 }
 
-/// What the descriptor says of it.
+/// Returns the descriptor's entry for the compression.
 pub(super) fn described(records: &SpooledRecords, dictionary: BlobRef) -> Compression {
     let max_value_bytes = records.max_value_len() as u32;
     Compression { codec: Codec::Zstd, dictionary, max_value_bytes }

@@ -118,7 +118,7 @@ pub enum BuildError {
     Cancelled(#[from] Cancelled),
 }
 
-/// What a table needs and the machine does not have.
+/// A need of the table that the machine cannot meet.
 #[derive(Debug, Error)]
 #[error(
     "the table takes {} of {what}, {} are free: {why}; {}",
@@ -136,7 +136,7 @@ pub struct NoRoom {
 }
 
 impl BuildError {
-    /// Whether the build was given up, wherever that was noticed.
+    /// Returns whether the build was given up, wherever that was noticed.
     pub fn is_cancelled(&self) -> bool {
         matches!(
             self,

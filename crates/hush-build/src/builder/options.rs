@@ -1,4 +1,4 @@
-//! What a build can be told.
+//! The options of a build.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -44,7 +44,7 @@ pub struct BuildOptions {
     pub force_size: bool,
     /// How the table is signed, if it is.
     pub signing: Option<Signing>,
-    /// What the planner is to choose by; with a protocol and without any of these, nothing is planned.
+    /// The wishes that the planner chooses by; with a protocol and without any of these, nothing is planned.
     pub wishes: Option<Wishes>,
     /// The machine that it plans for; `None` is [`Machine::reference`].
     pub machine: Option<Arc<Machine>>,
@@ -72,14 +72,14 @@ impl Default for BuildOptions {
     }
 }
 
-/// Length tiers of a table, at most, if nothing is said of them.
+/// The most length tiers of a table, unless told otherwise.
 pub const DEFAULT_TIERS: usize = 4;
 
 /// A table that another one takes the place of, with the same records.
 pub struct Previous {
     /// Whether its geometry is kept, if the records fit it.
     pub keeps_geometry: bool,
-    /// What it is.
+    /// The descriptor of the table.
     pub descriptor: Descriptor,
     /// The changes that the other one begins with.
     pub changes: Changes,
@@ -92,7 +92,8 @@ impl fmt::Debug for Previous {
     }
 }
 
-/// Of a table that says nothing of it: one change for so many records, and at least so many.
+/// The records for each change that a table has room for, if nothing is specified; the next constant is the least
+/// room.
 const RECORDS_A_CHANGE: usize = 100;
 const LEAST_ROOM: usize = 1000;
 
@@ -106,7 +107,7 @@ pub enum ChangeRoom {
 }
 
 impl ChangeRoom {
-    /// How many changes of so many records.
+    /// Returns how many changes of so many records.
     pub(super) fn changes(self, records: usize) -> usize {
         match self {
             Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
@@ -118,7 +119,7 @@ impl ChangeRoom {
 /// Into how many segments the bytes of values go, by their place: longer values have bytes in more of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tiers {
-    /// As many as are cheapest, at most so many.
+    /// The number of tiers is the cheapest, up to this one.
     AtMost(usize),
     /// So many, which end at these lengths, ascending.
     Ends(Vec<usize>),
@@ -127,11 +128,11 @@ pub enum Tiers {
 /// Whether values are compressed, each by itself, with a dictionary that clients download once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compress {
-    /// They are not.
+    /// Values are not compressed.
     None,
     /// If that saves a quarter of what a server keeps, of a table that is many times as long as the dictionary.
     Auto,
-    /// They are.
+    /// Values are compressed with zstd.
     Zstd,
 }
 
@@ -154,27 +155,27 @@ const FILTER: FilterKind = FilterKind::Band256;
 const WRAPPED_FILTER: FilterKind = FilterKind::Band128;
 
 impl BuildOptions {
-    /// Whether a table whose tiers end at `ends` has several segments.
+    /// Returns whether a table whose tiers end at `ends` has several segments.
     pub(super) fn has_segments(&self, ends: &[usize]) -> bool {
         ends.len() > 1 || self.changes.is_some()
     }
 
-    /// How many changes there is to be room for, of so many records.
+    /// Returns how many changes there is to be room for, of so many records.
     pub(super) fn room(&self, records: usize) -> Option<usize> {
         self.changes.map(|room| room.changes(records))
     }
 
-    /// The key filter of a table of one or of several segments.
+    /// Returns the key filter of a table of one or of several segments.
     pub(super) fn filter_for(&self, several: bool) -> FilterKind {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
     }
 
-    /// Whether there is nothing to plan: a protocol is named, and nothing is wished of it.
+    /// Returns whether there is nothing to plan: a protocol is named, and nothing is wished of it.
     pub(crate) fn is_settled(&self) -> bool {
         self.protocol.is_some() && self.wishes.is_none()
     }
 
-    /// The parameters of a table of these slots, of the protocol that is asked for.
+    /// Returns the parameters of a table of these slots, of the protocol that is asked for.
     ///
     /// # Panics
     /// If there is none.
@@ -186,7 +187,7 @@ impl BuildOptions {
     }
 }
 
-/// A database that could be kept as symbols is kept in evaluation form up to this length, if nothing is said of it.
+/// The longest database that is kept in evaluation form although it could be kept as symbols, unless told otherwise.
 const EVALUATION_BYTES: u64 = 1 << 30;
 
 /// A protocol with its parameter set, and the columns that were asked for.
@@ -199,20 +200,20 @@ pub(super) struct Scheme {
 }
 
 impl Scheme {
-    /// That of a table that is there.
+    /// Returns the options of a table that is there.
     pub(super) fn of(descriptor: &Descriptor) -> Self {
         let columns = descriptor.protocol.page().has_columns().then_some(descriptor.columns);
         let form = Some(descriptor.form);
         Self { protocol: descriptor.protocol, preset: descriptor.preset.clone(), columns, form }
     }
 
-    /// The shape that suits these slots.
+    /// Returns the shape that suits these slots.
     pub(super) fn shape(&self, slots: Slots) -> Result<TableShape, BuildError> {
         Ok(self.protocol.page().shape(&self.preset, slots, self.columns)?)
     }
 
-    /// The parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if any,
-    /// and is named with them; what no number of columns would mend has errors of its own.
+    /// Returns the parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if
+    /// any, and is named with them; what no number of columns would mend has errors of its own.
     pub(super) fn params(&self, shape: TableShape) -> Result<TableParams, BuildError> {
         let table =
             self.protocol.page().table(&self.preset, shape).map_err(|error| match (error, self.columns) {
@@ -224,7 +225,8 @@ impl Scheme {
         self.in_form(table)
     }
 
-    /// The table in the form that was asked for; else in that of evaluation, unless symbols are possible and it would be long.
+    /// Returns the table in the form that was asked for; else in that of evaluation, unless symbols are possible and it would
+    /// be long.
     fn in_form(&self, table: TableParams) -> Result<TableParams, BuildError> {
         if let Some(form) = self.form {
             return table.in_form(form).map_err(|_| BuildError::NoForm { protocol: self.protocol });

@@ -6,7 +6,7 @@ use hush_store::snapshot::{FORMAT_VERSION, Identity, SnapshotWriter, State};
 
 use super::{BuildError, BuildOptions, WRITTEN_BY};
 
-/// What the table depends on.
+/// Returns the identity of a build: all that the table depends on.
 pub(super) fn identity(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> Identity {
     Identity {
         program: format!("{WRITTEN_BY}, snapshot format {FORMAT_VERSION}"),
@@ -16,7 +16,7 @@ pub(super) fn identity(records: &SpooledRecords, by_key: bool, options: &BuildOp
     }
 }
 
-/// The layout that a killed build left, if it was of the same identity.
+/// Returns the layout that a killed build left, if it was of the same identity.
 pub(super) fn take_over(
     identity: &Identity,
     writer: &SnapshotWriter,

@@ -43,7 +43,7 @@ impl Signing {
         settled.serial(&name, folder, 0).map(|_| settled)
     }
 
-    /// The serial for what is published at `time` in `folder`.
+    /// Returns the serial for what is published at `time` in `folder`.
     fn serial(&self, name: &Name, folder: &Path, time: u64) -> Result<u64, BuildError> {
         let is_same =
             |signature: &Signature| signature.publisher == self.key.public() && signature.name == *name;
@@ -58,7 +58,7 @@ impl Signing {
     }
 }
 
-/// The signature of the table in a folder, if there is one.
+/// Returns the signature of the table in a folder, if there is one.
 fn published(folder: &Path) -> Option<Signature> {
     Snapshot::open(folder, Verify::Header).ok()?.header().descriptor.signature.clone()
 }

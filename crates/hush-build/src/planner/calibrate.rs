@@ -1,4 +1,4 @@
-//! What the steps take here: each kind of step of every protocol, at some sizes and batches.
+//! The calibration of this machine: each kind of step of every protocol, at some sizes and batches.
 
 use std::{collections::BTreeMap, error::Error, time::Instant};
 
@@ -26,7 +26,7 @@ const SLOTS: [[usize; 3]; 3] = [[256, 64, 1], [1024, 256, 1], [4096, 256, 1]];
 /// Batches that are measured of a step that scans, and of one that does not.
 const OF_SCANS: &[usize] = &[1, 2, 4, 16, 64];
 const OF_OTHERS: &[usize] = &[1, 8];
-/// What is short is measured so often: others who slow a machine for a while do not meet a step twice.
+/// The rounds in which short steps are measured: others who slow a machine for a while do not meet a step twice.
 const ROUNDS: usize = 2;
 /// Seconds of what is short.
 const SHORT: f64 = 0.02;
@@ -35,9 +35,9 @@ const RUNS: usize = 3;
 /// Seconds of all runs of a step, about: of one that scans, and of another.
 const SPAN_OF_SCANS: f64 = 0.04;
 const SPAN_OF_OTHERS: f64 = 0.015;
-/// What would take longer than so many seconds is not measured, nor what would take more memory than so many bytes.
+/// The limits of a measurement: steps that would take more seconds, or more bytes of memory, are not measured.
 const LONGEST: f64 = 0.15;
-/// The same in nominal seconds, by which tables are chosen.
+/// The limit in nominal seconds, by which tables are chosen.
 const NOMINAL_LONGEST: f64 = 0.3;
 const MOST_BYTES: usize = 256 << 20;
 
@@ -89,12 +89,13 @@ impl Machine {
     }
 }
 
-/// The batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all runs.
+/// Returns the batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all
+/// runs.
 fn effort(shape: &StepShape) -> (&'static [usize], f64) {
     if shape.scans() { (OF_SCANS, SPAN_OF_SCANS) } else { (OF_OTHERS, SPAN_OF_OTHERS) }
 }
 
-/// Whether a batch tells more than smaller ones do, and there is room for it.
+/// Returns whether a batch tells more than smaller ones do, and there is room for it.
 fn is_told_by(step: &Step, batch: usize) -> bool {
     let largest = if step.one_by_one { 1 } else { <Cpu as Footprint>::largest_batch(&step.shape) };
     batch == 1 || (batch <= largest && <Cpu as Footprint>::footprint(&step.shape, batch) <= MOST_BYTES)
@@ -117,7 +118,7 @@ fn fastest<E>(mut run: impl FnMut() -> Result<(), E>, span: f64) -> Result<f64, 
     Ok(least)
 }
 
-/// The steps that are measured: of each kind and set those of some sizes.
+/// Returns the steps that are measured: of each kind and set those of some sizes.
 fn steps() -> Vec<Step> {
     let mut found: BTreeMap<(&str, &str), Vec<Step>> = BTreeMap::new();
     for &protocol in Protocol::ALL {
@@ -139,7 +140,7 @@ fn steps() -> Vec<Step> {
     found.into_values().flat_map(apart).collect()
 }
 
-/// Of some steps of a kind the largest, and all that are smaller and far apart.
+/// Returns the largest of some steps of a kind, and all smaller ones that are far apart.
 fn apart(mut steps: Vec<Step>) -> Vec<Step> {
     let size = |step: &Step| nominal_seconds(&step.shape, 1);
     steps.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -152,7 +153,7 @@ fn apart(mut steps: Vec<Step>) -> Vec<Step> {
     found
 }
 
-/// A table by index whose files take at most so many bytes.
+/// Returns a table by index whose files take at most so many bytes.
 fn table(protocol: Protocol, preset: &str, form: DbForm, bytes: u64, slots: &[usize]) -> Option<TableParams> {
     let page = protocol.page();
     slots.iter().find_map(|&slot_bytes| {

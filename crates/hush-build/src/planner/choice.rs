@@ -6,7 +6,7 @@ use hush_store::snapshot::Choice;
 use super::{Linkable, Machine, Offer, Records, Wishes, offers::plans};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan};
 
-/// Every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
+/// Returns every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
 /// `wishes`.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub(crate) fn choose(
     Ok(plan)
 }
 
-/// The tables within the budgets, the best first; at least one.
+/// Returns the tables within the budgets, the best first; at least one.
 fn ranked(
     lengths: &Lengths,
     by_key: bool,
@@ -72,7 +72,7 @@ fn ranked(
     Ok(met)
 }
 
-/// What counts of a table, in a line.
+/// Returns the facts of a table that count for the choice, in a line.
 fn described(offer: &Offer, wishes: &Wishes) -> String {
     let bytes = |bytes: u64| Bytes(bytes as usize);
     let mut text = format!(

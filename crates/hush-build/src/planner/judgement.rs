@@ -40,14 +40,14 @@ impl Wishes {
             + seconds(offer.bytes_down as f64 + setup_down, self.network.down)
     }
 
-    /// What a million look-ups cost, on a machine of so many threads.
+    /// Returns the cost of a million look-ups, on a machine of `threads` threads.
     pub fn cost(&self, offer: &Offer, threads: usize) -> f64 {
         let core_hours = threads as f64 / offer.queries_per_second / 3600.0;
         let gigabytes = offer.bytes(self.clients.lookups) / 1e9;
         1e6 * (core_hours * self.prices.core_hour + gigabytes * self.prices.gigabyte)
     }
 
-    /// The goal as a number: less is better.
+    /// Returns the goal as a number: less is better.
     pub fn score(&self, offer: &Offer, threads: usize) -> f64 {
         match self.goal {
             Goal::Balance => {
@@ -62,7 +62,7 @@ impl Wishes {
         }
     }
 
-    /// The budgets, and what a table of values of so many bytes needs of them.
+    /// Returns the budgets, and what a table of values of so many bytes needs of them.
     fn needs(&self, offer: &Offer, payload: u64) -> Vec<BudgetNeed> {
         let Budgets { upload, download, setup, memory, latency, .. } = self.budgets;
         let memory = memory.map(|memory| match memory {
@@ -90,12 +90,12 @@ impl Wishes {
         bytes.chain(time).collect()
     }
 
-    /// Whether a table of values of so many bytes is within all budgets.
+    /// Returns whether a table of values of so many bytes is within all budgets.
     pub fn are_met(&self, offer: &Offer, payload: u64) -> bool {
         self.needs(offer, payload).iter().all(BudgetNeed::is_met)
     }
 
-    /// How two tables compare: by the goal, then by the latency.
+    /// Returns how two tables compare: by the goal, then by the latency.
     pub fn order(&self, a: &Offer, b: &Offer, threads: usize) -> Ordering {
         let by_goal = self.score(a, threads).total_cmp(&self.score(b, threads));
         by_goal.then(self.latency(a).total_cmp(&self.latency(b)))

@@ -1,4 +1,4 @@
-//! What the steps of a path take on a machine: measured there, or at least, by the rates of its data sheet.
+//! The times of steps on a machine: measured there, or lower bounds by the rates of its data sheet.
 
 use std::{fmt, sync::LazyLock};
 
@@ -26,15 +26,15 @@ pub struct Machine {
     pub level: String,
     /// Threads that scan; of a device 1.
     pub threads: usize,
-    /// What steps take.
+    /// The times of steps.
     pub times: Times,
 }
 
-/// What steps take.
+/// The times of steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Times {
-    /// As measured, for some shapes of each.
+    /// The measured times, for some shapes of each step.
     Measured(Vec<Timing>),
     /// At least: nothing was measured.
     Floors(Rates),
@@ -43,9 +43,9 @@ pub enum Times {
 /// A step as it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Its name ([`StepShape::name`]).
+    /// The name of the step ([`StepShape::name`]).
     pub step: String,
-    /// Its RLWE set; empty without one.
+    /// The name of its RLWE set; empty without one.
     pub set: String,
     /// How large its shape was: the nominal seconds for one query.
     pub size: f64,
@@ -55,7 +55,7 @@ pub struct Timing {
     pub ratio: f64,
 }
 
-/// What a device does at most, a second.
+/// The peak rates of a device, per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
     /// Bytes that are read.
@@ -80,16 +80,16 @@ const NOMINAL_RING_HINT_START: f64 = 5e-5;
 /// Rows that it does together.
 const RING_HINT_ROWS: usize = 16;
 
-/// One GPU, by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one of a word takes four;
-/// 132 multiprocessors
-/// with 64 products of words a clock, of which one modulo a prime, or a butterfly, takes three.
+/// A GPU by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one of a word takes four; 132
+/// multiprocessors with 64 products of words a clock, of which one modulo a prime, or a butterfly, takes three.
 const H100: Rates = Rates { bytes: 3.35e12, multiply_adds: 2.47e14, products: 4.8e12, butterflies: 4.8e12 };
 
 impl Machine {
     /// The sizes of steps, by which times are told: raised when the nominal seconds of a step change.
     pub const VERSION: u32 = 1;
 
-    /// A machine that is planned for where no other is named: measured once, two cores of a server of 2022 (`docs/plan.md`).
+    /// Returns the machine that is planned for where no other is named: two cores of a server of 2022, measured once
+    /// (`docs/explanation/planner.md`).
     pub fn reference() -> &'static Self {
         static REFERENCE: LazyLock<Machine> = LazyLock::new(|| {
             serde_json::from_str(include_str!("reference_machine.json"))
@@ -98,7 +98,7 @@ impl Machine {
         &REFERENCE
     }
 
-    /// The machine that a profile says.
+    /// Returns the machine that a profile says.
     pub fn from_profile(text: &str) -> Result<Self, String> {
         let machine: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if machine.version != Self::VERSION {
@@ -123,14 +123,14 @@ impl Machine {
         Ok(machine)
     }
 
-    /// A GPU of which nothing was measured.
+    /// Returns a GPU of which nothing was measured.
     pub fn gpu_floors() -> Self {
         let name = "NVIDIA H100, floors by its data sheet".into();
         let times = Times::Floors(H100);
         Self { version: Self::VERSION, name, level: String::new(), threads: 1, times }
     }
 
-    /// Whether times are what it takes at least, and not what was measured.
+    /// Returns whether times are what it takes at least, and not what was measured.
     pub fn is_floor(&self) -> bool {
         matches!(self.times, Times::Floors(_))
     }
@@ -191,7 +191,8 @@ pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
         + transforms * butterflies(shape) / NOMINAL.butterflies
 }
 
-/// The same of a hint by a matrix of rings of `degree`: by transforms of the columns and of A, of two primes, and back of all n.
+/// Returns the nominal seconds of a hint by a matrix of rings of `degree`: by transforms of the columns and of A, of
+/// two primes, and back of all n.
 fn nominal_ring_hint(db: Tiling, n: usize, degree: usize) -> f64 {
     let rows = db.rows().next_multiple_of(RING_HINT_ROWS);
     let (blocks, elements) = (db.cols().div_ceil(degree), n / degree);
@@ -239,7 +240,7 @@ fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
     between(sizes.into_iter().map(of_size).collect(), nominal_seconds(shape, 1))
 }
 
-/// The value at `x` between points, straight over log x; beyond them, that of the last.
+/// Returns the value at `x` between points, straight over log x; beyond them, that of the last.
 fn between(mut points: Vec<(f64, f64)>, x: f64) -> f64 {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = points.partition_point(|&(known, _)| known < x);

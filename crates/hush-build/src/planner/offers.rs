@@ -53,13 +53,13 @@ pub struct Offer {
     pub seconds: f64,
     /// Look-ups a second at the best batch.
     pub queries_per_second: f64,
-    /// That batch.
+    /// The batch of these times.
     pub batch: usize,
     /// Security of the parameter set, in bits.
     pub security_bits: f64,
     /// log2 of the probability that an honest answer decodes wrongly.
     pub failure_log2: f64,
-    /// What a server can link to each other.
+    /// The data that a server can link.
     pub linkable: Linkable,
 }
 
@@ -75,7 +75,7 @@ pub struct Geometry {
     pub slot_bytes: usize,
 }
 
-/// What a server can link to each other, beyond what the network tells it.
+/// The data that a server can link, beyond what the network tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -87,15 +87,15 @@ pub enum Linkable {
 }
 
 impl Offer {
-    /// What a table costs that is there.
+    /// Returns the offer for an existing table.
     ///
     /// # Errors
-    /// [`ProtocolError`] if its description is none.
+    /// [`ProtocolError`] if its description is invalid.
     pub fn of(table: &Descriptor, machine: &Machine, clients: Clients) -> Result<Self, ProtocolError> {
         Ok(Self::new(&table.params()?, &table.tier_ends(), machine, clients))
     }
 
-    /// What `table` costs, whose tiers end at `ends`.
+    /// Creates the offer for `table`, whose tiers end at `ends`.
     pub(super) fn new(table: &TableParams, ends: &[usize], machine: &Machine, clients: Clients) -> Self {
         let facts = table.facts();
         let most = host_batch(table);
@@ -124,20 +124,20 @@ impl Offer {
         }
     }
 
-    /// Bytes that a look-up sends and receives, with its share of what is sent once.
+    /// Returns the bytes that a look-up sends and receives, with its share of what is sent once.
     pub fn bytes(&self, lookups: f64) -> f64 {
         let (setup_up, setup_down) = self.setup_shares(lookups);
         (self.bytes_up + self.bytes_down) as f64 + setup_up + setup_down
     }
 
-    /// The share of a look-up, of so many, in what is sent once and in what is received once. Evaluation keys are sent anew after
-    /// [`LOOKUPS_PER_KEY`].
+    /// Returns the share of a look-up, of so many, in what is sent once and in what is received once. Evaluation keys are sent
+    /// anew after [`LOOKUPS_PER_KEY`].
     pub(super) fn setup_shares(&self, lookups: f64) -> (f64, f64) {
         let keys = (lookups / f64::from(LOOKUPS_PER_KEY)).ceil().max(1.0);
         (self.setup_bytes_up as f64 * keys / lookups, self.setup_bytes_down as f64 / lookups)
     }
 
-    /// Bytes that are sent once.
+    /// Returns the bytes that are sent once.
     pub fn setup_bytes(&self) -> u64 {
         self.setup_bytes_up + self.setup_bytes_down
     }
@@ -160,7 +160,7 @@ impl Offer {
         options
     }
 
-    /// What is to be small, of everything that counts.
+    /// Returns everything that counts and should be small.
     fn costs(&self) -> [f64; 7] {
         [
             self.bytes_up as f64,
@@ -173,14 +173,14 @@ impl Offer {
         ]
     }
 
-    /// Whether the other one is as good in everything, and better in something.
+    /// Returns whether the other one is as good in everything, and better in something.
     fn is_dominated_by(&self, other: &Self) -> bool {
         let both = || other.costs().into_iter().zip(self.costs());
         both().all(|(other, own)| other <= own * AS_GOOD) && both().any(|(other, own)| other * AS_GOOD < own)
     }
 }
 
-/// What is offered, without what is dominated.
+/// Returns the offers that no other dominates.
 pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
     let is_best = |offer: &&Offer| !offers.iter().any(|other| offer.is_dominated_by(other));
     let mut best: Vec<Offer> = offers.iter().filter(is_best).cloned().collect();
@@ -188,13 +188,13 @@ pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
     best
 }
 
-/// The parameter sets of a protocol that reach the least security of this program.
+/// Returns the parameter sets of a protocol that reach the least security of this program.
 pub(super) fn secure_presets(protocol: Protocol) -> Vec<&'static str> {
     let secure = presets_of(protocol).into_iter().filter(|set| set.security_bits >= MIN_SECURITY_BITS);
     secure.map(|set| set.name).collect()
 }
 
-/// Every table that records of these lengths could have, as far as `options` leave a choice; `linkable` if queries may name
+/// Returns every table that records of these lengths could have, as far as `options` leave a choice; `linkable` if queries may name
 /// keys. Or why there is none.
 pub(crate) fn plans(
     lengths: &Lengths,
@@ -228,7 +228,7 @@ pub(crate) fn plans(
     all_or_why_none(of_each.collect::<Vec<_>>())
 }
 
-/// The tables of a protocol with these parameter sets, or why there is none.
+/// Returns the tables of a protocol with these parameter sets, or why there is none.
 fn of_protocol(
     lengths: &Lengths,
     by_key: bool,
@@ -254,7 +254,7 @@ fn of_protocol(
     all_or_why_none(of_each)
 }
 
-/// All tables together; if there are none, the first reason.
+/// Returns all tables together; if there are none, the first reason.
 fn all_or_why_none(
     found: impl IntoIterator<Item = Result<Vec<Plan>, BuildError>>,
 ) -> Result<Vec<Plan>, BuildError> {
@@ -272,7 +272,7 @@ fn all_or_why_none(
     }
 }
 
-/// Whether clients of a protocol have keys, which its queries name.
+/// Returns whether clients of a protocol have keys, which its queries name.
 fn has_keys(protocol: Protocol, preset: &str) -> bool {
     let (page, slots) = (protocol.page(), Slots { count: 1, slot_bytes: 1, by_key: false });
     let table = page.shape(preset, slots, None).and_then(|shape| page.table(preset, shape));
@@ -291,8 +291,8 @@ fn forms(options: &BuildOptions) -> Vec<Option<DbForm>> {
     options.form.map_or(FORMS.map(Some).to_vec(), |form| vec![Some(form)])
 }
 
-/// The tables of a protocol, set and form: with tiers, those that end at `known` or else the cheapest, if they pay, and without;
-/// each with the columns that suit it, more and fewer. What suits best is the last.
+/// Returns the tables of a protocol, set and form: with tiers, those that end at `known` or else the cheapest, if they pay, and
+/// without; each with the columns that suit it, more and fewer. What suits best is the last.
 fn variants(
     lengths: &Lengths,
     by_key: bool,

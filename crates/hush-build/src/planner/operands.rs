@@ -74,14 +74,14 @@ fn fill(out: &mut [u8]) {
     rest.chunks_mut(STRETCH).for_each(|chunk| chunk.copy_from_slice(&first[..chunk.len()]));
 }
 
-/// A random database.
+/// Returns a random database.
 pub fn random_db(tiling: Tiling) -> Result<TiledDb, OpsError> {
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     fill(&mut bytes);
     TiledDb::new(tiling, Arc::new(bytes))
 }
 
-/// A random database of symbols.
+/// Returns a random database of symbols.
 pub fn random_symbols(tiling: SymbolTiling) -> Result<SymbolDb, OpsError> {
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     fill(&mut bytes);

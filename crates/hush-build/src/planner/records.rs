@@ -1,4 +1,4 @@
-//! What a table is planned for.
+//! The records that a table is planned for.
 
 use std::iter;
 
@@ -6,7 +6,7 @@ use hush_protocol::descriptor::{Descriptor, Lookup};
 
 use crate::builder::{BuildError, Lengths};
 
-/// What is known of the records of a table that is planned.
+/// The facts of the records of a table that is planned.
 pub struct Records {
     lengths: Lengths,
     by_key: bool,
@@ -25,7 +25,8 @@ impl Records {
         Ok(Self { lengths, by_key })
     }
 
-    /// As far as the public description of a table tells: every value is as long as the tier that it ends in, and as it is stored.
+    /// Returns the records as far as the public description of a table tells: every value is as long as the tier that
+    /// it ends in, and as it is stored.
     ///
     /// # Errors
     /// [`BuildError::NoRecords`].
@@ -37,7 +38,7 @@ impl Records {
         Self::new(table.tier_ends().into_iter().zip(ending), by_key)
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.lengths.records()
     }
@@ -50,7 +51,7 @@ impl Records {
         self.by_key
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes of all values.
     pub fn payload(&self) -> u64 {
         self.lengths.payload() as u64
     }

@@ -1,14 +1,14 @@
-//! What users wish of a table: a goal, budgets, and how they are connected.
+//! The wishes of users for a table: a goal, budgets, and how they are connected.
 
 use std::{fmt, str::FromStr};
 
 use hush_protocol::wording::Slot;
 use thiserror::Error;
 
-/// Look-ups of a client for every epoch, if nothing is said of them: few, as many clients make few and should not wait for a hint.
+/// The default number of a client's look-ups in an epoch: few, as many clients make few and should not wait for a hint.
 const LOOKUPS: f64 = 10.0;
 
-/// What is to be as little as possible.
+/// The quantity to minimise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
     /// The time of a look-up, and what is kept of a table, equally: half of one is worth twice the other. The server keeps its
@@ -17,11 +17,11 @@ pub enum Goal {
     Balance,
     /// The time of a look-up: the server's, and that of sending.
     Latency,
-    /// What a look-up sends and receives.
+    /// The bytes that a look-up sends and receives.
     Bytes,
     /// The memory of a server.
     Memory,
-    /// What a look-up costs: cores and traffic.
+    /// The cost of a look-up: cores and traffic.
     Cost,
 }
 
@@ -111,7 +111,7 @@ impl Default for Network {
     }
 }
 
-/// What is paid, in one currency.
+/// The prices, in one currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
     /// An hour of a core.
@@ -121,24 +121,24 @@ pub struct Prices {
 }
 
 impl Default for Prices {
-    /// What clouds take: 0.04 an hour of a core, 0.05 a gigabyte.
+    /// Returns the prices of clouds: 0.04 an hour of a core, 0.05 a gigabyte.
     fn default() -> Self {
         Self { core_hour: 0.04, gigabyte: 0.05 }
     }
 }
 
-/// What is wished of a table.
+/// The wishes for a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wishes {
-    /// What is to be little.
+    /// The goal.
     pub goal: Goal,
-    /// What nothing may exceed.
+    /// The limits that nothing may exceed.
     pub budgets: Budgets,
     /// For whom it is.
     pub clients: Clients,
     /// How these are connected.
     pub network: Network,
-    /// What things cost.
+    /// The prices.
     pub prices: Prices,
 }
 

@@ -1,4 +1,4 @@
-//! What is built and opened answers whole batches, and names the query that is none.
+//! Tests that a built and opened table answers whole batches, and names the query that is malformed.
 
 use hush_engine::{Backends, Engine, EngineError, Silent, open};
 use hush_protocol::{Protocol, wire};
@@ -12,7 +12,7 @@ use crate::{
 /// By the keys of a query.
 pub(crate) const BY_COLUMNS: [Protocol; 2] = [Protocol::Colpack, Protocol::ColpackS];
 
-/// What a table says of itself is what its descriptor and its parameters say.
+/// Checks that a table's facts are those of its descriptor and its parameters.
 fn check_served(engine: &dyn Engine, wanted: Wanted) {
     let (served, asked) = (engine.served(), wanted.protocol.name());
     let descriptor = hush_protocol::descriptor::Descriptor::from_json(&served.descriptor_json).unwrap();

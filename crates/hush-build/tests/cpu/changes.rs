@@ -15,7 +15,7 @@ use hush_store::snapshot::{Snapshot, Verify};
 use crate::tables::{Changed, Folder, Wanted, client, on_cpu};
 
 const ROOM: usize = 70;
-/// Those of values: the first goes into slots that several share, the last fills plaintexts of its own.
+/// The ends of the values' tiers: the first goes into slots that several share, the last fills whole plaintexts.
 const TIERS: &[usize] = &[60, 200, 700];
 
 fn wanted(protocol: Protocol, by_key: bool) -> Wanted {
@@ -36,7 +36,7 @@ fn value(length: usize, seed: usize) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Some records of every length, shorter and longer than before; some deleted; where there are keys, some that are new.
+/// Returns some records of every length, shorter and longer than before; some deleted; where there are keys, some that are new.
 fn changes(wanted: &Wanted, round: usize) -> Changed {
     let longest = wanted.tiers.last().map_or(wanted.bytes, |&last| last);
     let some = (0..20).map(|number| {
@@ -48,7 +48,7 @@ fn changes(wanted: &Wanted, round: usize) -> Changed {
     some.chain(new).collect()
 }
 
-/// Those that were changed, their neighbours, and one that never was.
+/// Returns the records that were changed, their neighbours, and one that never was.
 fn asked(folder: &Folder) -> Vec<usize> {
     let mut indices: Vec<usize> = folder.changed.keys().copied().collect();
     indices.extend((0..10).chain([folder.wanted.records - 1]));

@@ -83,7 +83,7 @@ fn what_is_no_value_is_an_error() {
         refused(&value[..end]);
     }
     refused(&[&value[..], &[0]].concat());
-    // Longer than any value is said to be.
+    // The value is longer than the longest that is declared.
     refused(&Compressor::compress(&mut context, &vec![1; longest + 1]).unwrap());
     // Two blocks of 128 KiB of one byte, where four bytes are stated; a frame that does not state its length.
     let block = [0b0000_0010, 0, 16, 9];

@@ -17,7 +17,8 @@ use crate::{
     tables::{Folder, Wanted, on_cpu},
 };
 
-/// Where answers are packed: five entries of two planes. Slots are short where there are hints of a whole row for each byte.
+/// Returns where answers are packed: five entries of two planes. Slots are short where there are hints of a whole row for each
+/// byte.
 fn built(cpu: &Backends, protocol: Protocol) -> Folder {
     let bytes = match protocol {
         Protocol::Frodo | Protocol::Simple | Protocol::Double | Protocol::ExppackD => 33,
@@ -53,7 +54,7 @@ fn write(target: &Path, whole: &Folder, name: &str, content: Option<&[u8]>) {
     writer.commit(&Header { files, ..header }).unwrap();
 }
 
-/// The files of a table that a backend reads, of all.
+/// Returns the files of a table that a backend reads, of all.
 fn names(whole: &Folder) -> (Vec<&'static str>, Vec<&'static str>) {
     let files = whole.descriptor().params().unwrap().files();
     let read = files.iter().filter(|file| !matches!(file.content, Content::Download { .. }));

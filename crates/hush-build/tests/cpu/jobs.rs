@@ -88,7 +88,7 @@ impl Canceller {
         }
     }
 
-    /// The phase that the cancelled job tells.
+    /// Returns the phase that the cancelled job tells.
     fn run(&self, request: JobRequest) -> Phase {
         let job = Job::open(request, &self.cancel).unwrap();
         match job.run(&on_cpu(1), self) {

@@ -26,7 +26,7 @@ fn opened(folder: &Folder, memory: MemoryChoice, verify: Verify) -> Arc<dyn Engi
     open(&folder.table(), verify, &in_memory(memory), &Silent).unwrap()
 }
 
-/// The database of a table that was written long ago: the system's clock of files has coarse steps.
+/// Returns the database of a table that was written long ago: the system's clock of files has coarse steps.
 fn old_db(folder: &Folder) -> PathBuf {
     let path = folder.table().join(DB_FILE);
     File::open(&path).unwrap().set_modified(UNIX_EPOCH).unwrap();

@@ -54,7 +54,7 @@ fn parts_answer_as_the_whole_table_does() {
     }
 }
 
-/// What a part sends is what its page says without it, and a few bytes that say what it is.
+/// Checks that a part sends as much as its page says, and a few bytes that identify it.
 fn replies_are_as_long_as_pages_say(head: &Arc<dyn Engine>, workers: &Here, weights: &[u32], queries: usize) {
     let descriptor = Descriptor::from_json(&head.served().descriptor_json).unwrap();
     let table = descriptor.params().unwrap();
@@ -131,7 +131,7 @@ fn without_all_parts_there_is_no_answer() {
     }
 }
 
-/// The position of a query that is none is told, whoever finds it first.
+/// The position of a malformed query is reported, whoever finds it first.
 #[test]
 fn a_wrong_query_is_named_by_its_place() {
     let cpu = on_cpu(2);

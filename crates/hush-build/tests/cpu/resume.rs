@@ -38,21 +38,22 @@ const COLPACK: Wanted = Wanted {
     room: None,
 };
 
-/// The same under the small parameter set.
+/// A table of [`COLPACK`] under the small parameter set.
 const SMALL: Wanted = Wanted { preset: Some("INSECURE_COLPACK_N256"), ..COLPACK };
 
 impl Folder {
-    /// What a build leaves that is killed.
+    /// Returns the folder that a killed build leaves.
     fn partial(&self) -> PathBuf {
         self.dir.path().join(".table.hush-partial")
     }
 
-    /// Another folder for the same table, in which its build was killed once `units` of `stage` were done. The table is built here.
+    /// Another folder for the same table, in which its build was killed once `units` of `stage` were done. The table is
+    /// built here.
     fn killed(&self, threads: usize, stage: &'static str, units: u64) -> Self {
         self.killed_in(threads, 1, stage, units)
     }
 
-    /// The same where `stage` was begun for the `time`th time.
+    /// Kills a build where `stage` begins for the `time`th time.
     fn killed_in(&self, threads: usize, time: usize, stage: &'static str, units: u64) -> Self {
         let left = Self::new(self.wanted);
         let (from, copy) = (self.partial(), left.partial());
@@ -70,7 +71,7 @@ impl Folder {
         watch.stages.into_inner().unwrap().resumed
     }
 
-    /// A folder for a table in which a build of this one was killed.
+    /// Returns a folder for a table in which a build of this one was killed.
     fn left_to(&self, wanted: Wanted) -> Self {
         let other = Self::new(wanted);
         copy(&self.partial(), &other.partial());

@@ -17,10 +17,10 @@ use crate::tables::{Folder, Wanted, on_cpu};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) protocol: Protocol,
-    /// Of a record.
+    /// The bytes of a record.
     bytes: usize,
     blocks: usize,
-    /// Of the hint, at N = 256.
+    /// The plaintexts of the hint, at N = 256.
     plaintexts: usize,
 }
 
@@ -62,13 +62,13 @@ impl Shape {
         Wanted::by_index(self.protocol, 8 * self.blocks - 2, self.bytes, 8)
     }
 
-    /// The parameters of the table as it is built.
+    /// Returns the parameters of the table as it is built.
     fn params(&self) -> TableParams {
         Folder::with_table(&on_cpu(2), self.wanted()).descriptor().params().unwrap()
     }
 }
 
-/// The levels between which kernels differ, of which the machine has the last.
+/// Returns the levels between which kernels differ, of which the machine has the last.
 pub(crate) fn levels() -> Vec<Level> {
     let mut levels = vec![Level::Scalar, Level::Avx2, Level::detect()];
     levels.retain(|&level| Cpu::with_level(level, 1).is_ok());
@@ -80,7 +80,7 @@ pub(crate) fn at_level(level: Level, threads: usize) -> Backends {
     Backends::cpu_only(Arc::new(Cpu::with_level(level, threads).unwrap()))
 }
 
-/// Which rows of the hint are packed together.
+/// Returns which rows of the hint are packed together.
 fn pack_shape(params: &TableParams) -> PackShape {
     match params.hint().unwrap().product {
         HintProduct::Lifted { shape, .. } | HintProduct::Chained { shape, .. } => shape,
@@ -98,7 +98,7 @@ fn the_shapes_are_those_that_are_built() {
     }
 }
 
-/// What the shapes by evaluation keys are there for.
+/// Checks the purpose of the shapes by evaluation keys.
 #[test]
 fn they_cover_the_corners_of_tiles() {
     let [narrow, lanes, digits] = [2, 4, 7].map(|index| SHAPES[index].params());
@@ -113,8 +113,8 @@ fn they_cover_the_corners_of_tiles() {
     assert_eq!((tiling.tiles(), tiling.tile_columns(1)), (2, 16..17));
 }
 
-/// What those by the keys of a query are there for: as many plaintexts are made at a time as there are threads, and 3 divide none
-/// of their numbers.
+/// Checks the purpose of the shapes by keys of the query: as many plaintexts are made at a time as there are threads,
+/// and 3 divides none of their numbers.
 #[test]
 fn they_cover_the_corners_of_chains() {
     let mut off_boundary = 0;

@@ -14,7 +14,7 @@ use crate::tables::{Folder, Wanted, on_cpu};
 /// Three tiers: short values, some that fill several lanes of a plaintext of the second, and a few of several plaintexts.
 const TIERS: &[usize] = &[60, 200, 700];
 
-/// A table of these tiers by `protocol`; so many records that the base has several entries where there are any.
+/// Returns a table of these tiers by `protocol`; so many records that the base has several entries where there are any.
 fn wanted(protocol: Protocol, by_key: bool) -> Wanted {
     let (records, tiers) = match protocol {
         // Its hint grows by some MiB with every byte of a slot.

@@ -33,22 +33,22 @@ pub(crate) fn on_cpu() -> Backends {
     tables::on_cpu(2)
 }
 
-/// An emulated GPU with so much memory.
+/// Returns an emulated GPU with so much memory.
 pub(crate) fn on_gpu(choice: BackendChoice, memory: usize) -> Backends {
     Backends::with_devices(choice, cpu(), [device(false, memory)])
 }
 
-/// An emulated device with so much memory, which is rounded up and kept for later or not.
+/// Returns an emulated device with so much memory, which is rounded up and kept for later or not.
 pub(crate) fn device(pooled: bool, memory: usize) -> Device {
     Device::emulated_with_memory(Emulation { pooled, ..Emulation::default() }, memory)
 }
 
-/// A table of 75 records of so many bytes.
+/// Returns a table of 75 records of so many bytes.
 pub(crate) fn wanted((protocol, bytes): (Protocol, usize)) -> Wanted {
     Wanted::by_index(protocol, 75, bytes, 10)
 }
 
-/// A folder with that table.
+/// Returns a folder with that table.
 pub(crate) fn built(table: (Protocol, usize)) -> Folder {
     Folder::with_table(&on_cpu(), wanted(table))
 }

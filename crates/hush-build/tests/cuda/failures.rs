@@ -16,7 +16,7 @@ use crate::{
 /// A protocol whose clients have keys, and one of those whose clients have none.
 const TABLES: [(Protocol, usize); 2] = [(Protocol::Hybrid, 300), (Protocol::Colpack, 300)];
 
-/// All memory that there is.
+/// Returns all memory that there is.
 fn take_all(device: &Device) -> Vec<Buffer<u8>> {
     let (mut taken, mut bytes) = (Vec::new(), device.free_bytes().unwrap());
     while bytes >= 256 {
@@ -158,7 +158,7 @@ impl Progress for Failing {
     }
 }
 
-/// What the CPU says that it goes on from.
+/// The units from which the CPU says that it resumes.
 #[derive(Default)]
 struct Resumed(Mutex<Vec<u64>>);
 
@@ -188,7 +188,8 @@ fn the_cpu_goes_on_where_a_device_failed() {
     assert!(files(&folder.table()) == files(&target));
 }
 
-/// As of the masks of `colpack-s`, which its protocol's page has switched while a table is opened.
+/// Passes errors of the backend on unchanged, such as one of the masks of `colpack-s`, which its page has switched
+/// while a table is opened.
 #[test]
 fn errors_of_the_backend_are_its_own_whichever_way_they_come() {
     let reason = OpsError::Backend { reason: "no memory".into() };

@@ -1,4 +1,4 @@
-//! What is built and answered is that of the CPU.
+//! Tests that builds and answers on a GPU are those of the CPU.
 
 use hush_build::builder::BuildError;
 use hush_engine::{BackendChoice, Silent, open};

@@ -1,4 +1,4 @@
-//! What the memory plan promises is kept.
+//! Tests that the promises of the memory plan are kept.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::{
     tables::{Folder, Told, Wanted},
 };
 
-/// The engine on a device with so much memory, and room for the keys of so many clients, if batches of `batch` queries go there.
+/// Returns the engine on a device with so much memory, and room for the keys of so many clients, if batches of `batch` queries
+/// go there.
 fn fits(
     folder: &Folder,
     (pooled, memory): (bool, usize),
@@ -36,7 +37,7 @@ fn fits(
     }
 }
 
-/// The least memory in which that fits, to a 256th of it.
+/// Returns the least memory in which that fits, to a 256th of it.
 pub(crate) fn least_memory(
     folder: &Folder,
     pooled: bool,

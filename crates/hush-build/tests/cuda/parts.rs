@@ -107,7 +107,7 @@ fn shares_follow_the_memory() {
     assert_eq!(small.open(&gpus).unwrap().served().placement.to_string(), "cuda");
 }
 
-/// The least memory of each of two devices in which the table fits, to a 64th of it, and the engine there.
+/// Returns the least memory of each of two devices in which the table fits, to a 64th of it, and the engine there.
 fn least_memory(folder: &Folder, pooled: bool) -> (usize, Arc<dyn Engine>) {
     let fits = |memory: usize| {
         let devices = [(); 2].map(|()| device(pooled, memory));

@@ -21,7 +21,7 @@ fn share(index: usize) -> Share {
     Share { index, weights: WEIGHTS.to_vec() }
 }
 
-/// Bytes of a device that lacks one byte for the part `index`, with a 64th of them left alone.
+/// Returns the bytes of a device that lacks one byte for the part `index`, with a 64th of them left alone.
 fn too_little(folder: &Folder, index: usize) -> usize {
     let params = folder.descriptor().params().unwrap();
     let needed = MemoryPlan::of_share::<Cuda>(&params, &share(index), false, 1).needed_bytes();

@@ -94,7 +94,7 @@ fn tables_fill_one_device_after_the_other() {
     assert_eq!(folder.open(&gpus).unwrap().served().placement.to_string(), "cuda");
 }
 
-/// A table twice: on the first device, where there is no room for another, and on the second.
+/// Returns a table twice: on the first device, where there is no room for another, and on the second.
 fn on_each(folder: &Folder) -> ([Arc<dyn Engine>; 2], [Device; 2], Backends) {
     let (memory, _) = least_memory(folder, false, 1, 1);
     let devices = devices([memory, 256 * MIB]);

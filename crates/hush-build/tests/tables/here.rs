@@ -22,7 +22,7 @@ pub(crate) struct Here {
     pub(crate) parts: Vec<Arc<dyn PartEngine>>,
     pub(crate) gone: AtomicBool,
     pub(crate) batches: AtomicUsize,
-    /// What is done to the reply of the last part.
+    /// The change to the reply of the last part.
     pub(crate) spoil: Mutex<Option<Spoil>>,
     /// Bytes of every part's last reply.
     pub(crate) replied: Mutex<Vec<usize>>,
@@ -75,7 +75,7 @@ pub(crate) fn source(folder: &Folder) -> Source {
     Source::Folder(folder.table(), Verify::Full)
 }
 
-/// The head of the table, on the CPU.
+/// Returns the head of the table, on the CPU.
 pub(crate) fn head(folder: &Folder, workers: &Arc<Here>, backends: &Backends) -> Arc<dyn Engine> {
     open_head(&source(folder), workers.clone(), backends.cpu().clone()).unwrap()
 }

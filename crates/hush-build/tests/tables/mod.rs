@@ -37,7 +37,7 @@ const SMALL_SETS: [&str; 5] = [
     "INSECURE_PRIVKS_N256",
 ];
 
-/// What is built: random records of one length.
+/// The table to build: random records of one length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) protocol: Protocol,
@@ -45,7 +45,7 @@ pub(crate) struct Wanted {
     pub(crate) preset: Option<&'static str>,
     pub(crate) by_key: bool,
     pub(crate) records: usize,
-    /// Of a record.
+    /// The bytes of a record.
     pub(crate) bytes: usize,
     /// About as many, where that is a choice.
     pub(crate) columns: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Wanted {
 pub(crate) type Changed = BTreeMap<usize, Option<Vec<u8>>>;
 
 impl Wanted {
-    /// A table by index, under the small set.
+    /// Returns a table by index, under the small set.
     pub(crate) fn by_index(protocol: Protocol, records: usize, bytes: usize, columns: usize) -> Self {
         Self {
             protocol,
@@ -79,7 +79,7 @@ impl Wanted {
         }
     }
 
-    /// The length of a record: of a hundred 12 go on in the second tier, two in the last, one to its very end.
+    /// Returns the length of a record: of a hundred 12 go on in the second tier, two in the last, one to its very end.
     fn length(&self, index: usize) -> usize {
         let [first, second, ..] = *self.tiers else { return self.bytes };
         let (last, before) = (self.tiers[self.tiers.len() - 1], self.tiers[self.tiers.len() - 2]);
@@ -121,7 +121,7 @@ pub(crate) struct Folder {
     pub(crate) dir: TempDir,
     pub(crate) wanted: Wanted,
     pub(crate) records: Vec<Vec<u8>>,
-    /// What has changed since.
+    /// The changes since the build.
     pub(crate) changed: Changed,
 }
 
@@ -141,7 +141,7 @@ impl Folder {
         }
     }
 
-    /// A folder with the table.
+    /// Returns a folder with the table.
     pub(crate) fn with_table(backends: &Backends, wanted: Wanted) -> Self {
         let folder = Self::new(wanted);
         folder.build("table", backends, &Silent).unwrap_or_else(|error| panic!("{wanted:?}: {error}"));
@@ -183,17 +183,17 @@ impl Folder {
         Ok(header)
     }
 
-    /// What a look-up of a record finds.
+    /// Returns the value that a look-up of a record should find.
     pub(crate) fn expected(&self, index: usize) -> Option<&Vec<u8>> {
         self.changed.get(&index).map_or_else(|| self.records.get(index), Option::as_ref)
     }
 
-    /// What is asked for to find a record.
+    /// Returns the look-up that finds a record.
     pub(crate) fn look_up(&self, index: usize) -> LookUp {
         if self.wanted.by_key { LookUp::Key(key(index)) } else { LookUp::Index(index as u64) }
     }
 
-    /// Where the table is.
+    /// Returns where the table is.
     pub(crate) fn table(&self) -> PathBuf {
         self.dir.path().join("table")
     }
@@ -202,12 +202,12 @@ impl Folder {
         Snapshot::open(&self.table(), Verify::Full).unwrap().header().descriptor.clone()
     }
 
-    /// The content of a file of the table.
+    /// Returns the content of a file of the table.
     pub(crate) fn file(&self, name: &str) -> Vec<u8> {
         Snapshot::open(&self.table(), Verify::Full).unwrap().take(name).unwrap().as_ref().to_vec()
     }
 
-    /// The engine that serves the table.
+    /// Returns the engine that serves the table.
     pub(crate) fn open(&self, backends: &Backends) -> Result<Arc<dyn Engine>, OpenError> {
         open(&self.table(), Verify::Header, backends, &Silent)
     }
@@ -217,7 +217,7 @@ impl Folder {
         self.asked_by(client(engine), indices)
     }
 
-    /// The same of a client.
+    /// Returns the look-ups of one client.
     pub(crate) fn asked_by(&self, client: Client, indices: Vec<usize>) -> Asked<'_> {
         let asked = indices.iter().map(|&index| client.query(&self.look_up(index)).unwrap());
         let (queries, pending) = asked.unzip();
@@ -238,17 +238,17 @@ impl Folder {
     }
 }
 
-/// The key of a record.
+/// Returns the key of a record.
 fn key(index: usize) -> Vec<u8> {
     format!("key {index}").into_bytes()
 }
 
-/// A client of an engine.
+/// Returns a client of an engine.
 pub(crate) fn client(engine: &dyn Engine) -> Client {
     client_with(engine, &[1; 32])
 }
 
-/// The same, whose keys come from this seed.
+/// Creates a client whose keys come from this seed.
 pub(crate) fn client_with(engine: &dyn Engine, seed: &[u8; 32]) -> Client {
     let served = engine.served();
     let hints = served.blobs.iter().map(|blob| {
@@ -263,7 +263,7 @@ pub(crate) fn client_with(engine: &dyn Engine, seed: &[u8; 32]) -> Client {
     client
 }
 
-/// What a client asks for.
+/// The look-ups of a client.
 pub(crate) struct Asked<'a> {
     folder: &'a Folder,
     pub(crate) client: Client,
@@ -273,12 +273,12 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The client's keys as `engine` opens them, if it needs any.
+    /// Returns the client's keys as `engine` opens them, if it needs any.
     pub(crate) fn keys(&self, engine: &dyn Engine) -> Result<Option<ClientKeys>, EngineError> {
         self.client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose()
     }
 
-    /// The same answers to as many batches as the engine has under way at once.
+    /// Asks as many batches at once as the engine has under way, and checks that their answers are equal.
     pub(crate) fn answers(&self, engine: &dyn Engine) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys = vec![self.keys(engine)?; self.queries.len()];
         let answer = || engine.answer(&self.queries, &keys);
@@ -291,7 +291,7 @@ impl Asked<'_> {
         Ok(answers.remove(0))
     }
 
-    /// The same look-ups, as those of a later epoch that has answered them.
+    /// Returns the look-ups as those of a later epoch that has answered them.
     pub(crate) fn adopted(self, folder: &Folder, client: Client) -> Asked<'_> {
         let Self { indices, queries, pending, .. } = self;
         let pending = pending.into_iter().zip(&indices);
@@ -311,7 +311,7 @@ impl Asked<'_> {
     }
 }
 
-/// All files of a table, by name.
+/// Returns all files of a table, by name.
 pub(crate) fn files(table: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(table).unwrap().map(|entry| entry.unwrap());
     let content = |entry: std::fs::DirEntry| {
@@ -322,7 +322,7 @@ pub(crate) fn files(table: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// What is told of a build or an upload.
+/// The messages of a build or an upload.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) notes: Mutex<Vec<String>>,

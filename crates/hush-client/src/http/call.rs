@@ -29,7 +29,7 @@ impl Cancel {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was called.
+    /// Returns whether it was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -73,7 +73,7 @@ impl Drop for Calling {
     }
 }
 
-/// Whether this thread's call is given up.
+/// Returns whether this thread's call is given up.
 fn is_cancelled() -> bool {
     CALL.with_borrow(|call| call.as_ref().is_some_and(|call| call.cancel.is_cancelled()))
 }
@@ -84,7 +84,7 @@ pub(super) fn set_time_left(left: Option<Duration>) {
     CALL.with_borrow_mut(|call| call.iter_mut().for_each(|call| call.deadline = deadline));
 }
 
-/// A request that ends with the time of this thread's call.
+/// Returns a request that ends with the time of this thread's call.
 pub(super) fn in_time<Body>(request: RequestBuilder<Body>) -> RequestBuilder<Body> {
     let Some(deadline) = CALL.with_borrow(|call| call.as_ref()?.deadline) else { return request };
     let left = deadline.saturating_duration_since(Instant::now());

@@ -23,7 +23,7 @@ impl HttpClient {
         Self::connect_unless(&Cancel::default(), url, options)
     }
 
-    /// As [`HttpClient::connect`], unless it is given up.
+    /// Connects as [`HttpClient::connect`] does, unless the call is cancelled.
     pub fn connect_unless(cancel: &Cancel, url: &str, options: HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
         let transport = Transport::new(&url, &options)?;
@@ -32,7 +32,7 @@ impl HttpClient {
         Ok(Self { transport, server })
     }
 
-    /// The tables, as they were when the server was asked.
+    /// Returns the tables, as they were when the server was asked.
     pub fn tables(&self) -> &[TableInfo] {
         self.server.tables()
     }
@@ -42,7 +42,8 @@ impl HttpClient {
         self.open_unless(&Cancel::default(), name)
     }
 
-    /// As [`HttpClient::open`], unless it is given up. What was downloaded of a hint is kept for the next call.
+    /// Opens a table as [`HttpClient::open`] does, unless the call is cancelled. The downloaded part of a hint is
+    /// kept for the next call.
     pub fn open_unless(&self, cancel: &Cancel, name: Option<&str>) -> Result<HttpTable, HttpError> {
         let session = self.transport.drive(self.server.open(name), cancel)?;
         Ok(HttpTable { transport: self.transport.clone(), session })
@@ -56,17 +57,17 @@ pub struct HttpTable {
 }
 
 impl HttpTable {
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         self.session.name()
     }
 
-    /// The table as it is known now: a look-up that meets a newer epoch replaces it.
+    /// Returns the table as it is known now: a look-up that meets a newer epoch replaces it.
     pub fn table(&self) -> &Table {
         self.session.table()
     }
 
-    /// What the table has cost since it was opened.
+    /// Returns the cost of the table since it was opened.
     pub fn stats(&self) -> Stats {
         self.session.stats()
     }
@@ -77,7 +78,8 @@ impl HttpTable {
         self.lookup_with(wanted, &CallOptions::default())
     }
 
-    /// As [`HttpTable::lookup`], with choices of this call. Where it is given up, the next call begins anew.
+    /// Looks up as [`HttpTable::lookup`] does, with choices of this call. If the call is cancelled, the next one
+    /// begins anew.
     pub fn lookup_with(&mut self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
         let task = match options.max_queries {
             Some(max_queries) => self.session.look_up_by(wanted, max_queries),

@@ -43,7 +43,7 @@ impl HintStore {
         Ok(Self { directory })
     }
 
-    /// The hint `blob`, or the file to download it into, which is locked: while another process downloads it, this one
+    /// Returns the hint `blob`, or the file to download it into, which is locked: while another process downloads it, this one
     /// waits, after a call of `waiting`.
     pub(super) fn find(&self, blob: &BlobRef, waiting: impl Fn()) -> Result<CachedHint, FileCacheError> {
         let Some(directory) = &self.directory else {
@@ -73,7 +73,7 @@ impl HintStore {
     }
 }
 
-/// The cached file at `path`. A damaged one is deleted.
+/// Returns the cached file at `path`. A damaged one is deleted.
 fn cached(path: &Path, blob: &BlobRef) -> Result<Option<CheckedHint>, FileCacheError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,7 +126,7 @@ fn lock(path: &Path, waiting: impl FnOnce()) -> Result<File, FileCacheError> {
     Ok(file)
 }
 
-/// Whether `path` still names `file`.
+/// Returns whether `path` still names `file`.
 fn is_at(file: &File, path: &Path) -> Result<bool, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
     let here = file.metadata().map_err(error)?;
@@ -148,7 +148,7 @@ fn remove(path: &Path) -> Result<(), FileCacheError> {
 struct PartFile {
     /// Locked, if it has a name.
     file: File,
-    /// Its name; its directory if it has none and goes with the process.
+    /// The name of the file; its directory if it has none and goes with the process.
     path: PathBuf,
     /// The name that it gets once it is whole.
     whole: Option<PathBuf>,

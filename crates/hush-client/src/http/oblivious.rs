@@ -17,7 +17,7 @@ pub struct SealedPeer {
     url: ServerUrl,
 }
 
-/// What a peer said.
+/// The response of a peer.
 pub struct Said {
     /// The HTTP status.
     pub status: u16,
@@ -28,7 +28,7 @@ pub struct Said {
 }
 
 impl SealedPeer {
-    /// A relay, or a gateway at its well-known path; no connection is made yet.
+    /// Creates a relay, or a gateway at its well-known path; no connection is made yet.
     ///
     /// # Errors
     /// [`HttpError`] if the URL or the certificates of the options are of no use.
@@ -37,14 +37,14 @@ impl SealedPeer {
         Ok(Self { agent: agent_for(&url, options)?, url })
     }
 
-    /// The key configurations that the peer has.
+    /// Returns the key configurations that the peer has.
     pub fn keys(&self) -> Result<Said, TransportFailure> {
         let failure = |error| failure(&self.url, error);
         let request = in_time(self.agent.get(self.url.as_str())).header("Accept", KEYS_TYPE);
         said(request.call().map_err(failure)?, KEYS_TYPE, MAX_KEYS_BYTES as u64).map_err(failure)
     }
 
-    /// The response to a sealed request, of at most so many bytes. The connection ends with it if it `closes`.
+    /// Returns the response to a sealed request, of at most so many bytes. The connection ends with it if it `closes`.
     pub fn post(&self, sealed: &[u8], most: u64, closes: bool) -> Result<Said, TransportFailure> {
         let mut request = in_time(self.agent.post(self.url.as_str())).header("Content-Type", REQUEST_TYPE);
         if closes {
@@ -55,8 +55,8 @@ impl SealedPeer {
     }
 }
 
-/// What a response says. If all is well, but it is of another type than `wanted`, as the page of a web server, its body is none of
-/// a relay's and is not read.
+/// Reads a response. The body of a successful response of another type than `wanted`, such as the page of a web
+/// server, does not come from a relay and is not read.
 fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, ureq::Error> {
     let status = response.status().as_u16();
     let field = |name| response.headers().get(name).and_then(|value| value.to_str().ok());

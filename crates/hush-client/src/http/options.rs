@@ -1,4 +1,4 @@
-//! What can be chosen.
+//! The options of a client over HTTP.
 
 use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ pub struct HttpOptions {
     pub token: Option<BearerToken>,
     /// How servers and this client prove who they are.
     pub tls: TlsOptions,
-    /// What requests go through, if not straight to the server.
+    /// The relay that requests go through; straight to the server without it.
     pub relay: Option<RelayOptions>,
     /// Close the connection with the last response of each call of look-ups, for programs that make one call and end: how long they
     /// work after it does not show. Others keep it, for the next call.
@@ -67,7 +67,7 @@ pub struct BearerToken(Zeroizing<String>);
 impl FromStr for BearerToken {
     type Err = &'static str;
 
-    /// A token as `hushdb token create` prints it, or any other that is visible ASCII.
+    /// Returns a token as `hushdb token create` prints it, or any other that is visible ASCII.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // A file that is read into a variable often ends its line.
         let text = text.trim_end_matches(['\r', '\n']);
@@ -82,7 +82,7 @@ impl FromStr for BearerToken {
 }
 
 impl BearerToken {
-    /// The value of an `Authorization` header.
+    /// Returns the value of an `Authorization` header.
     pub fn header(&self) -> Zeroizing<String> {
         Zeroizing::new(format!("Bearer {}", *self.0))
     }
@@ -93,7 +93,7 @@ impl BearerToken {
 pub struct TlsOptions {
     /// Certificates of who may sign those of servers; the system's own if none, on Android those that Mozilla trusts.
     pub ca_cert: Option<Vec<u8>>,
-    /// Who this client is, for servers that ask.
+    /// The identity of this client, for servers that ask for one.
     pub identity: Option<TlsIdentity>,
     /// Take any certificate, on this machine's loopback alone.
     pub is_insecure: bool,
@@ -104,7 +104,7 @@ pub struct TlsOptions {
 pub struct TlsIdentity {
     /// The certificate, and those that lead to one that the server trusts.
     pub cert: Vec<u8>,
-    /// Its private key.
+    /// The private key.
     pub key: Zeroizing<Vec<u8>>,
 }
 
@@ -148,7 +148,7 @@ impl HttpOptions {
         Ok(Self { token, ..choices.session()?.into() })
     }
 
-    /// Those that are not the transport's.
+    /// Returns the options that are not the transport's.
     pub(super) fn session(&self) -> SessionOptions {
         let Self { max_hint_bytes, max_queries, lookups_per_key, stored_form, retry, timeout, .. } = *self;
         SessionOptions {

@@ -73,7 +73,7 @@ impl SecretStore {
     }
 }
 
-/// The folder `name` of the cache; `None` if nothing is kept.
+/// Returns the folder `name` of the cache; `None` if nothing is kept.
 pub(super) fn folder(cache: &HintCache, name: &str) -> Result<Option<PathBuf>, FileCacheError> {
     Ok(match cache {
         HintCache::Off => None,
@@ -131,7 +131,7 @@ impl RecordFile<'_> {
         self.directory.join(self.name)
     }
 
-    /// The record, if it is there and good, and only `user` could read or write it.
+    /// Returns the record, if it is there and good, and only `user` could read or write it.
     fn read(&self, user: u32) -> io::Result<Option<KeptKeys>> {
         let mut file = match File::open(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -196,13 +196,13 @@ mod tests {
     }
 
     impl SecretStore {
-        /// The seed for one look-up more.
+        /// Returns the seed for one look-up more.
         fn obtain(&self, preset: &str) -> [u8; 32] {
             **self.draw(&request(preset)).unwrap().seed()
         }
     }
 
-    /// The only record under `path`.
+    /// Returns the only record under `path`.
     fn record_file(path: &Path) -> PathBuf {
         let entries = fs::read_dir(path.join("secrets")).unwrap().map(|entry| entry.unwrap().path());
         let mut records: Vec<_> =

@@ -27,7 +27,7 @@ impl SerialStore {
         Ok(Self { directory: folder(cache, "serials")?, seen: Mutex::default() })
     }
 
-    /// The greatest serial of `publication` until now, `serial` included, which is kept.
+    /// Returns the greatest serial of `publication` until now, `serial` included, which is kept.
     pub(super) fn newest(&self, publication: &str, serial: u64) -> Result<u64, FileCacheError> {
         let Some(directory) = &self.directory else {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl SerialStore {
     }
 }
 
-/// The number in a file, or `serial` if that is greater or there is no file; the file then has it.
+/// Returns the number in a file, or `serial` if that is greater or there is no file; the file then has it.
 fn newest_of(path: &Path, directory: &Path, serial: u64) -> io::Result<u64> {
     let kept: Option<u64> = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

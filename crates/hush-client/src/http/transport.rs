@@ -54,7 +54,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// A connection that is not made yet.
+    /// Creates a connection that is not made yet.
     ///
     /// # Errors
     /// [`HttpError`] if the options are of no use.
@@ -125,7 +125,7 @@ impl Transport {
     }
 }
 
-/// What makes connections to `url`, for what is asked of a server beside look-ups.
+/// Returns an agent that makes connections to `url`, for requests beside look-ups.
 ///
 /// # Errors
 /// [`HttpError`] if the URL or the options are of no use.
@@ -151,7 +151,7 @@ fn check_token(url: &ServerUrl, options: &HttpOptions) -> Result<(), HttpError> 
     if is_open { Err(HttpError::TokenInTheOpen) } else { Ok(()) }
 }
 
-/// What makes connections to `url`.
+/// Returns an agent that makes connections to `url`.
 pub(super) fn agent_for(url: &ServerUrl, options: &HttpOptions) -> Result<Agent, HttpError> {
     let silence = options.timeout.unwrap_or(options.silence_timeout);
     let mut config = Agent::config_builder()
@@ -180,7 +180,7 @@ fn proxy(url: &ServerUrl) -> Option<Proxy> {
     (!is_left_out).then_some(proxy)
 }
 
-/// How the server, and this client, prove who they are.
+/// Returns how the server, and this client, prove who they are.
 fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
     let refused = |reason: String| HttpError::Certificates { reason };
     if options.is_insecure && !url.is_loopback() {
@@ -205,7 +205,7 @@ fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
     Ok(config.disable_verification(options.is_insecure).build())
 }
 
-/// The certificates of a PEM text, at least one.
+/// Returns the certificates of a PEM text, at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
     let found = parse_pem(pem).filter_map(|item| match item {
         Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
@@ -271,7 +271,7 @@ fn proxy_advice(said: &str) -> &'static str {
     }
 }
 
-/// What the TLS library says, or in its place what to do.
+/// Returns the error of the TLS library, or what to do about it.
 fn no_tls(said: &str) -> TransportFailure {
     let explained = TLS_FAILURES.iter().find(|(name, _)| said.contains(name));
     TransportFailure::Tls { reason: explained.map_or_else(|| said.into(), |(_, reason)| reason.to_string()) }

@@ -52,7 +52,7 @@ impl Answers {
         self.sealed().map_or_else(|| self.decoded().len(), |answered| answered.answers.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -37,7 +37,7 @@ pub enum TransportFailure {
     /// The relay, or what came through it, is of no use.
     #[error("{reason}")]
     Relay { reason: String },
-    /// What came is not HTTP.
+    /// The response is not HTTP.
     #[error("{reason}")]
     Odd { reason: String },
 }
@@ -45,7 +45,7 @@ pub enum TransportFailure {
 /// A refusal of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerRefusal {
-    /// What went wrong.
+    /// The code of the error.
     pub code: Code,
     /// The server's word for it, which a newer server may have beyond those of [`Code`].
     pub word: String,
@@ -180,7 +180,7 @@ impl SessionError {
         }
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed a little later.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { transient, .. } => *transient,
@@ -190,7 +190,7 @@ impl SessionError {
         }
     }
 
-    /// How long the server asks to wait.
+    /// Returns how long the server asks to wait.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
             Self::Refused(refusal) => refusal.retry_after.unwrap_or_default(),

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Bytes a second.
 const LEAST_RATE: u64 = 4 << 10;
 
-/// The hint `blob`, from the cache or from the server; what comes over the network is added to `received`.
+/// Returns the hint `blob`, from the cache or from the server; what comes over the network is added to `received`.
 pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> Result<Hint, SessionError> {
     link.ready(Need::Hint(blob)).await;
     let mut part = match link.host().hint(blob).map_err(SessionError::Cache)? {
@@ -39,7 +39,7 @@ pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> R
 struct HintDownload<'a> {
     link: &'a Link,
     blob: &'a BlobRef,
-    /// What is there of the hint.
+    /// The part of the hint that is there.
     part: &'a mut dyn PartialHint,
     received: &'a mut u64,
 }
@@ -119,7 +119,7 @@ impl HintDownload<'_> {
         self.receive(&head).await
     }
 
-    /// Whether the response is the rest of the hint from `present` on.
+    /// Returns whether the response is the rest of the hint from `present` on.
     fn is_rest(&self, head: &Head, present: u64) -> bool {
         let expected = format!("bytes {present}-{}/{}", self.blob.bytes - 1, self.blob.bytes);
         head.status == PARTIAL_CONTENT && head.header("content-range") == Some(&expected)

@@ -9,7 +9,7 @@ use super::{CacheError, Event, KeptKeys, KeyNote, KeyRequest};
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// What a session is about to ask its [`Host`] for.
+/// A need that a session is about to ask its [`Host`] for.
 pub enum Need<'a> {
     /// [`Host::hint`] of this.
     Hint(&'a BlobRef),
@@ -26,22 +26,22 @@ pub enum Need<'a> {
 
 /// The program around a session. Its functions return soon, but for a wait until another process has fetched a hint.
 pub trait Host: Send + Sync {
-    /// The time since some fixed moment, by a clock that does not go back.
+    /// Returns the time since some fixed moment, by a clock that does not go back.
     fn now(&self) -> Duration;
 
-    /// The time since 1970, by the clock of this machine.
+    /// Returns the time since 1970, by the clock of this machine.
     fn date(&self) -> Duration;
 
     /// Takes note of what happens.
     fn report(&self, event: &Event<'_>);
 
-    /// Whether the host can say at once what it has of `need`. A host whose places answer later, in turns of an event loop, notes
-    /// what is needed, and says no: the task then asks its driver for a wait of zero, and asks here again after it.
+    /// Returns whether the host can say at once what it has of `need`. A host whose places answer later, in turns of an event
+    /// loop, notes what is needed, and says no: the task then asks its driver for a wait of zero, and asks here again after it.
     fn is_ready(&self, _need: &Need<'_>) -> bool {
         true
     }
 
-    /// The hint `blob`, if it is here; otherwise the place to download it into.
+    /// Returns the hint `blob`, if it is here; otherwise the place to download it into.
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError>;
 
     /// Draws keys ([`KeptKeys::draw`]) from the record that `request` names, and keeps the record before it returns: a program
@@ -62,7 +62,7 @@ pub trait Host: Send + Sync {
     fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError>;
 }
 
-/// What is there of a hint.
+/// The cached part of a hint.
 pub enum CachedHint {
     /// All of it.
     Whole(CheckedHint),
@@ -90,7 +90,7 @@ impl CheckedHint {
 /// The first bytes of a hint; nobody else writes to them. Dropped midway, it is there for the next download if its host
 /// keeps things.
 pub trait PartialHint: Send {
-    /// How many bytes are there.
+    /// Returns how many bytes are there.
     fn present(&self) -> Result<u64, CacheError>;
 
     /// Adds the bytes that follow.
@@ -99,7 +99,8 @@ pub trait PartialHint: Send {
     /// Throws all bytes away.
     fn clear(&mut self) -> Result<(), CacheError>;
 
-    /// What is there. Until it is dropped, or for good if it is the whole hint, nothing is added or thrown away.
+    /// Reads what is cached. Until the result is dropped, or for good if it is the whole hint, nothing is added or
+    /// removed.
     fn read(&self) -> Result<Hint, CacheError>;
 
     /// Keeps what is there: it is the whole hint.

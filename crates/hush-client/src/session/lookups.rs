@@ -49,17 +49,17 @@ impl Session {
         Self { context, name, table, stats, keys: SessionKeys::default() }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The table as it is known now: a look-up that a newer epoch answers replaces it.
+    /// Returns the table as it is known now: a look-up that a newer epoch answers replaces it.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// What the table has cost since it was opened.
+    /// Returns the cost of the table since it was opened.
     pub fn stats(&self) -> Stats {
         self.stats.shared()
     }
@@ -110,7 +110,7 @@ impl Session {
         Task::new(move |port| async move { self.given(port, wanted, max_queries, &mut give).await })
     }
 
-    /// The same for drivers that cannot borrow: the task has the session and gives it back.
+    /// Starts a look-up for drivers that cannot borrow: the task has the session and gives it back.
     pub fn into_look_up(
         mut self,
         wanted: Vec<Wanted>,
@@ -211,7 +211,8 @@ impl Session {
         }
     }
 
-    /// Asks for all of `wanted`, and gives the answers of each request as they come. Returns the records that need no request.
+    /// Asks for all of `wanted`, and gives the answers of each request as they come. Returns the records that need no
+    /// request.
     async fn ask(
         &mut self,
         link: &Link,
@@ -262,7 +263,8 @@ impl Session {
         given
     }
 
-    /// One request's look-ups. If the server lacks their keys, these are uploaded and the request is made once more.
+    /// Answers the look-ups of one request. If the server lacks their keys, these are uploaded and the request is
+    /// made once more.
     async fn answered(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         match self.exchange(link, batch).await {
             Err(error) if error.code().remedy() == Remedy::UploadKeys => {}
@@ -320,7 +322,8 @@ impl Session {
         }
     }
 
-    /// One request and its response, in as many attempts as are allowed. What fails here does so whatever is wanted.
+    /// Sends one request, in as many attempts as are allowed, and returns its response. A failure here does not
+    /// depend on what is looked up.
     async fn exchange(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         for _ in 0..CHANGES_PASSED {
             let (epoch, answers) = self.answers(link, batch).await?;
@@ -350,7 +353,7 @@ impl Session {
         Answered { table: self.table.clone(), keys: self.keys.held(link, &self.table), answers }
     }
 
-    /// The answers of one request, and the epoch that has answered.
+    /// Returns the answers of one request, and the epoch that has answered.
     async fn answers(
         &mut self,
         link: &Link,
@@ -372,7 +375,7 @@ impl Session {
         Ok((epoch, pending.into_iter().zip(answers).collect()))
     }
 
-    /// A response, and what decrypts it. Every attempt has its own ciphertexts.
+    /// Returns a response, and what decrypts it. Every attempt has its own ciphertexts.
     async fn response(
         &mut self,
         link: &Link,

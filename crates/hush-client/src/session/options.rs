@@ -1,4 +1,4 @@
-//! What can be chosen, and what is reported while it works.
+//! The options of a session, and its reports while it works.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ pub const DEFAULT_LOOKUPS_PER_KEY: u32 = LOOKUPS_PER_KEY;
 /// The most that a client can choose.
 pub const MAX_LOOKUPS_PER_KEY: u32 = 1 << 20;
 
-/// What happens while a call takes long.
+/// An event of a call that takes long.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event<'a> {
     /// A hint, or what is missing of it, is about to be downloaded; again after a [`Event::Retry`].
     HintStart {
-        /// Its length in bytes.
+        /// The length of the hint in bytes.
         bytes: u64,
         /// Bytes of it that an earlier attempt left behind.
         present: u64,
@@ -38,7 +38,7 @@ pub enum Event<'a> {
     HintLocked,
     /// This client's evaluation keys are new, or the server has lost them: they are uploaded now.
     KeysUpload {
-        /// Their length in bytes.
+        /// The length of the keys in bytes.
         bytes: u64,
     },
     /// A request failed and is made again.
@@ -89,7 +89,7 @@ impl Default for RetryPolicy {
 /// A relay of Oblivious HTTP (RFC 9458): the server does not see who asks, and the relay not what.
 #[derive(Clone)]
 pub struct RelayOptions {
-    /// Its URL.
+    /// The URL of the relay.
     pub url: String,
     /// The server's key configuration, as the server gives it (RFC 9540); the relay's word for it if none.
     pub keys: Option<Vec<u8>>,

@@ -28,7 +28,7 @@ const MAX_LIST_BYTES: usize = 16 << 20;
 pub struct Server {
     context: Arc<Context>,
     tables: Vec<TableInfo>,
-    /// What it took to learn of the tables.
+    /// The cost of learning of the tables.
     stats: Stats,
 }
 
@@ -41,7 +41,7 @@ pub struct TableInfo {
     pub state: String,
     /// Name of its protocol, maybe one that this client does not know; absent while it is loading.
     pub protocol: Option<String>,
-    /// Its number of records; absent while it is loading.
+    /// The number of records; absent while the table is loading.
     pub records: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Server {
         Ok(Self { context: link.context().clone(), tables, stats })
     }
 
-    /// The tables, as they were when the server was asked.
+    /// Returns the tables, as they were when the server was asked.
     pub fn tables(&self) -> &[TableInfo] {
         &self.tables
     }
@@ -100,8 +100,8 @@ impl Server {
         })
     }
 
-    /// The context of a table that is asked for by `name`. If a publisher is trusted and not which of its tables, the table must be
-    /// signed under `name`: where the server chose, it could choose among all that the publisher ever signed.
+    /// Returns the context of a table that is asked for by `name`. If a publisher is trusted and not which of its tables, the
+    /// table must be signed under `name`: where the server chose, it could choose among all that the publisher ever signed.
     fn trusting(&self, name: Option<&str>) -> Result<Arc<Context>, ClientError> {
         let Context { url, options, host, relay } = &*self.context;
         let Some(Trust { publisher, name: None }) = options.acceptance.trust else {
@@ -132,7 +132,7 @@ async fn opened(link: Link, name: String, mut stats: Stats) -> Result<Session, S
     Ok(Session::new(&link, name, table, stats))
 }
 
-/// The table `name` as it is now.
+/// Returns the table `name` as it is now.
 pub(super) async fn current(link: &Link, name: &str, stats: &mut Stats) -> Result<Table, SessionError> {
     let descriptor = self::descriptor(link, name, stats).await?;
     load_newest(link, name, descriptor, stats).await
@@ -161,7 +161,7 @@ async fn load_newest(
     load(link, descriptor, stats).await
 }
 
-/// The table `name` as it is now, if that is another one than `known`.
+/// Returns the table `name` as it is now, if that is another one than `known`.
 pub(super) async fn newer(
     link: &Link,
     name: &str,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a table has cost since it was opened. Bytes are those of message bodies, without HTTP headers.
+/// The cost of a table since it was opened. Bytes are those of message bodies, without HTTP headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// Look-ups sent, those sent again included: what the server could count.

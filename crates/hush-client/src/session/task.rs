@@ -1,4 +1,4 @@
-//! What a session does, as a machine that a driver turns.
+//! The work of a session, as a machine that a driver turns.
 //!
 //! The work is an `async` function, which the compiler makes a state machine of: it stops where it needs a response or a
 //! wait, leaves what it needs in the [`Port`], and goes on once the driver has left the answer there. There is no executor:
@@ -25,7 +25,7 @@ pub struct Task<'a, T> {
     result: Option<T>,
 }
 
-/// What a driver is to do next.
+/// The next action of a driver.
 #[derive(Debug)]
 pub enum Action<T> {
     /// Make this request. Then [`Task::begin`], if there is a response; otherwise [`Task::fail`].
@@ -179,7 +179,7 @@ impl Port {
         }
     }
 
-    /// The next part of the body of the last response; `None` after the last one.
+    /// Returns the next part of the body of the last response; `None` after the last one.
     pub(super) async fn body(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         match self.ask(Ask::Body).await {
             TaskEvent::Body(bytes) => Ok(Some(bytes)),

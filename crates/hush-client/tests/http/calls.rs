@@ -21,7 +21,7 @@ use super::{
 
 const SOON: Duration = Duration::from_secs(2);
 
-/// A server whose first query is answered once the sender is dropped.
+/// Returns a server whose first query is answered once the sender is dropped.
 fn silent() -> (Server, Sender<()>) {
     let (sender, receiver) = channel();
     let (sample, mut receiver) = (sample(1), Some(receiver));

@@ -20,7 +20,7 @@ fn is_hint(request: &Request) -> bool {
     request.path.starts_with("/v1/blobs/")
 }
 
-/// A server of `sample` that answers the first requests for the hint with `faults` in turn.
+/// Returns a server of `sample` that answers the first requests for the hint with `faults` in turn.
 fn faulty(sample: &Sample, faults: Vec<Reply>) -> Server {
     let (sample, mut faults) = (sample.clone(), faults.into_iter());
     Server::start(move |request| {

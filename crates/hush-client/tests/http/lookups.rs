@@ -23,7 +23,7 @@ use super::{
 
 const QUERY: &str = "/query";
 
-/// A server of `sample` that answers the first queries with `faults` in turn.
+/// Returns a server of `sample` that answers the first queries with `faults` in turn.
 fn faulty(sample: &Sample, faults: Vec<Reply>) -> Server {
     let (sample, mut faults) = (sample.clone(), faults.into_iter());
     Server::start(move |request| {
@@ -32,7 +32,7 @@ fn faulty(sample: &Sample, faults: Vec<Reply>) -> Server {
     })
 }
 
-/// The error of a look-up whose every attempt is answered with `reply`.
+/// Returns the error of a look-up whose every attempt is answered with `reply`.
 fn error_of(reply: fn() -> Reply) -> HttpError {
     let (sample, cache) = (sample(1), tempdir().unwrap());
     let server = faulty(&sample, vec![reply(), reply(), reply()]);

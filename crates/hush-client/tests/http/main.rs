@@ -37,7 +37,7 @@ fn sample(version: u8) -> Sample {
     Sample::new(version, DEFAULT_LWE)
 }
 
-/// The names of the files in `directory`.
+/// Returns the names of the files in `directory`.
 fn files(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

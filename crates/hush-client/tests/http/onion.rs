@@ -28,7 +28,7 @@ fn open(url: &str, cache: &Path) -> Result<HttpTable, HttpError> {
     HttpClient::connect(url, options)?.open(None)
 }
 
-/// A server of a table over rings.
+/// Returns a server of a table over rings.
 fn server(mut sample: RingSample) -> Server {
     Server::start(move |request| sample.reply(request))
 }

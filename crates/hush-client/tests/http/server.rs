@@ -46,7 +46,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The requests so far whose path contains `part`.
+    /// Returns the requests so far whose path contains `part`.
     pub(crate) fn requests(&self, part: &str) -> Vec<Request> {
         let requests = self.requests.lock().unwrap();
         requests.iter().filter(|request| request.path.contains(part)).cloned().collect()

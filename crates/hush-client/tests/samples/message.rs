@@ -16,7 +16,7 @@ impl Request {
     }
 }
 
-/// What is sent back.
+/// The reply of the server.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,

@@ -84,7 +84,7 @@ impl RingSample {
         Self { descriptor, table, keys: HashMap::new() }
     }
 
-    /// The value of record `index`.
+    /// Returns the value of record `index`.
     pub(crate) fn value(version: u8, index: u64) -> Vec<u8> {
         (0..VALUE_BYTES).map(|byte| (byte as u8).wrapping_mul(7) ^ version ^ (index as u8) << 3).collect()
     }

@@ -82,12 +82,12 @@ impl Sample {
         Self { descriptor, hint, table: Arc::new(table) }
     }
 
-    /// The value of record `index`.
+    /// Returns the value of record `index`.
     pub(crate) fn value(version: u8, index: u64) -> Vec<u8> {
         vec![version, index as u8, 200 + index as u8]
     }
 
-    /// Name of the hint's file.
+    /// Returns the name of the hint's file.
     pub(crate) fn hint_name(&self) -> String {
         hex::encode(self.descriptor.hint.as_ref().unwrap().blake3)
     }

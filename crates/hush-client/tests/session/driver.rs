@@ -32,12 +32,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A server that always answers.
+    /// Creates a server that always answers.
     pub(crate) fn new(mut serve: impl FnMut(&Request) -> Reply + 'static) -> Self {
         Self::failing(move |request| Ok(serve(request)))
     }
 
-    /// A server that may be out of reach.
+    /// Returns a server that may be out of reach.
     pub(crate) fn failing(serve: impl FnMut(&Request) -> Result<Reply, TransportFailure> + 'static) -> Self {
         Self {
             serve: Box::new(serve),
@@ -99,13 +99,13 @@ impl Driver {
         }
     }
 
-    /// The requests so far whose path contains `part`.
+    /// Returns the requests so far whose path contains `part`.
     pub(crate) fn asked(&self, part: &str) -> Vec<&Request> {
         self.requests.iter().filter(|request| request.path.contains(part)).collect()
     }
 }
 
-/// A connection that broke off.
+/// Returns a connection that broke off.
 pub(crate) fn lost() -> TransportFailure {
     TransportFailure::Unreachable { reason: "connection reset".into(), transient: true }
 }
@@ -138,12 +138,12 @@ impl Memory {
         Self { broken: true, ..Self::default() }
     }
 
-    /// A clock that goes on by `tick` whenever it is read.
+    /// Returns a clock that goes on by `tick` whenever it is read.
     pub(crate) fn ticking(tick: Duration) -> Self {
         Self { tick, ..Self::default() }
     }
 
-    /// A host that says so often that it has to look first.
+    /// Returns a host that says so often that it has to look first.
     pub(crate) fn late(times: u32) -> Self {
         Self { late: Mutex::new(times), ..Self::default() }
     }
@@ -160,7 +160,7 @@ impl Memory {
         self.hints.lock().unwrap().get(&blake3).cloned()
     }
 
-    /// The names of the records of keys.
+    /// Returns the names of the records of keys.
     pub(crate) fn key_names(&self) -> Vec<String> {
         self.keys.lock().unwrap().keys().cloned().collect()
     }

@@ -13,7 +13,7 @@ use super::{
     sample::Sample,
 };
 
-/// A server of `old` until query number `first`, counted from 1; of `new` then.
+/// Returns a server of `old` until query number `first`, counted from 1; of `new` then.
 fn changing(old: Sample, new: Sample, first: usize) -> Driver {
     let mut queries = 0;
     Driver::new(move |request: &Request| {
@@ -121,7 +121,7 @@ fn a_server_cannot_make_up_what_the_publisher_signs() {
     assert!(error.to_string().contains("has not signed"), "{error}");
 }
 
-/// A sample that is signed under `name`.
+/// Returns a sample that is signed under `name`.
 fn signed(version: u8, key: &SigningKey, name: &str, serial: u64) -> Sample {
     let mut sample = sample(version);
     sample.descriptor.signature =
@@ -129,7 +129,7 @@ fn signed(version: u8, key: &SigningKey, name: &str, serial: u64) -> Sample {
     sample
 }
 
-/// A client that trusts, of a server that changes after it was opened.
+/// Returns a client that trusts, of a server that changes after it was opened.
 fn trusting(first: Sample, second: Sample, trust: &str) -> Driver {
     let mut driver = changing(first, second, 1);
     driver.options.acceptance.trust = Some(trust.parse().unwrap());

@@ -23,7 +23,7 @@ fn key(id: u8) -> KeyConfig {
     KeyConfig::new(id, Kem::X25519Sha256, ciphers.to_vec()).unwrap()
 }
 
-/// The relay of these tests.
+/// Returns the relay of these tests.
 pub(crate) fn relay(url: &str) -> Option<RelayOptions> {
     Some(RelayOptions { url: url.into(), keys: None })
 }
@@ -74,7 +74,7 @@ pub(crate) fn gateway(
     }
 }
 
-/// A client of a table over rings behind a relay.
+/// Returns a client of a table over rings behind a relay.
 fn relayed(until: usize) -> Driver {
     let mut sample = RingSample::new(1);
     let mut driver = Driver::new(gateway(move |request| sample.reply(request), until));

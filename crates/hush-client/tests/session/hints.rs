@@ -17,7 +17,7 @@ fn hash(sample: &Sample) -> [u8; 32] {
     sample.descriptor.hint.as_ref().unwrap().blake3
 }
 
-/// A server of `sample` that answers the first requests for the hint with `faults` in turn.
+/// Returns a server of `sample` that answers the first requests for the hint with `faults` in turn.
 fn faulty(sample: &Sample, faults: Vec<Reply>) -> Driver {
     let (sample, mut faults) = (sample.clone(), faults.into_iter());
     Driver::new(move |request: &Request| {

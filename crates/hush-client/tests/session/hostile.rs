@@ -10,7 +10,7 @@ use super::{
     sample,
 };
 
-/// A server of the sample that answers requests whose path ends with `place` with `reply`.
+/// Returns a server of the sample that answers requests whose path ends with `place` with `reply`.
 fn odd_at(place: &'static str, reply: impl Fn() -> Reply + 'static) -> Driver {
     let sample = sample(1);
     let at = move |request: &Request| match place {

@@ -22,7 +22,7 @@ use super::{
 
 const KEYS: &str = "/v1/keys/";
 
-/// A server of a table over rings that answers what `fault` does not.
+/// Returns a server of a table over rings that answers what `fault` does not.
 fn server(mut fault: impl FnMut(&Request) -> Option<Reply> + 'static) -> Driver {
     let mut sample = RingSample::new(1);
     Driver::new(move |request| fault(request).unwrap_or_else(|| sample.reply(request)))
@@ -37,14 +37,14 @@ fn find(driver: &mut Driver, session: &mut Session, index: u64) {
     assert_eq!(found.unwrap(), [Some(RingSample::value(1, index))]);
 }
 
-/// The paths of requests from the first upload or query on, without the names of keys.
+/// Returns the paths of requests from the first upload or query on, without the names of keys.
 fn order(driver: &Driver) -> Vec<&str> {
     let paths = driver.requests.iter().map(|request| request.path.as_str());
     let named = paths.map(|path| if path.contains(KEYS) { "keys" } else { path.rsplit('/').next().unwrap() });
     named.filter(|name| ["keys", "query"].contains(name)).collect()
 }
 
-/// How many look-ups there were under each keys.
+/// Returns how many look-ups there were under each keys.
 fn counts(driver: &Driver) -> HashMap<Vec<u8>, usize> {
     let mut counts = HashMap::new();
     for request in driver.asked(QUERY) {

@@ -23,7 +23,7 @@ fn value(version: u8, index: u64) -> Vec<u8> {
     [&[version][..], &(index as u32).to_le_bytes()[..3], &[b'x'; VALUE_BYTES - 4]].concat()
 }
 
-/// A table whose clients download `blob`.
+/// Returns a table whose clients download `blob`.
 fn descriptor(blob: &[u8]) -> Descriptor {
     let mut descriptor = Descriptor {
         version: DESCRIPTOR_VERSION,
@@ -57,7 +57,7 @@ fn frame(text: &[u8]) -> Vec<u8> {
     compress_to_vec(text, CompressionLevel::Fastest)
 }
 
-/// A server of the tables of `blobs`, each as long as so many descriptors were asked for.
+/// Returns a server of the tables of `blobs`, each as long as so many descriptors were asked for.
 fn server(blobs: Vec<(usize, Vec<u8>)>) -> Driver {
     let mut asked = 0;
     let tables: Vec<_> = blobs.into_iter().map(|(until, blob)| (until, descriptor(&blob), blob)).collect();

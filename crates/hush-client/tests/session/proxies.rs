@@ -11,7 +11,7 @@ use super::{
     sample,
 };
 
-/// A server of the sample behind a proxy that answers requests whose path contains `part` itself.
+/// Returns a server of the sample behind a proxy that answers requests whose path contains `part` itself.
 fn behind(part: &'static str, reply: impl Fn() -> Reply + 'static) -> Driver {
     let sample = sample(1);
     let answers = move |request: &Request| request.path.contains(part);

@@ -19,7 +19,7 @@ use super::{
     sample::Sample,
 };
 
-/// A server of the sample that answers the first queries with `faults` in turn.
+/// Returns a server of the sample that answers the first queries with `faults` in turn.
 fn faulty(faults: Vec<Result<Reply, TransportFailure>>) -> Driver {
     let (sample, mut faults) = (sample(1), faults.into_iter());
     Driver::failing(move |request: &Request| {
@@ -123,6 +123,12 @@ fn a_server_that_is_started_anew_is_waited_for_by_a_call_that_has_answers() {
     assert!(matches!(error, SessionError::Unreachable { .. }), "{error}");
     let waited: Duration = driver.waits.iter().sum();
     assert!(Duration::from_secs(80) < waited && waited <= Duration::from_secs(120), "{waited:?}");
+
+    // Nor where the server itself says that a request took too long.
+    let mut driver = answered(vec![Ok(Reply::problem(408, "timeout", "the body took more than 60 s"))]);
+    let error = look_up(&mut driver, &[1, 2, 3]).unwrap_err();
+    assert_eq!(error.code(), Code::Timeout, "{error}");
+    assert!(driver.waits.is_empty());
 }
 
 #[test]

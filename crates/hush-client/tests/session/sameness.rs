@@ -1,4 +1,4 @@
-//! What is sent depends on the table and the number of look-ups alone.
+//! Tests that messages depend on the table and the number of look-ups alone.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ use super::{
 /// Method, path, headers and length of every request.
 type Seen = Vec<(String, String, Vec<(String, String)>, usize)>;
 
-/// What a server sees when `wanted` are looked up, and what comes of it.
+/// Returns what a server sees when `wanted` are looked up, and the result.
 fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, SessionError>) {
     driver.options.max_queries = 2;
     let mut session = open(&mut driver).unwrap();
@@ -48,12 +48,12 @@ fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, Sess
     (driver.requests.into_iter().map(see).collect(), outcome)
 }
 
-/// A table by key whose answers are noise: no key is found in it, but by chance.
+/// Returns a table by key whose answers are noise: no key is found in it, but by chance.
 fn noise_by_key() -> Driver {
     noise_with(None)
 }
 
-/// The same, with the columns that the server names.
+/// Returns a driver whose answers are noise, with the columns that the server names.
 fn noise_with(schema: Option<&str>) -> Driver {
     const VALUE_BYTES: usize = 5;
     let slot = SlotFormat::for_values(4, VALUE_BYTES, VALUE_BYTES);
@@ -209,7 +209,7 @@ fn requests_do_not_tell_what_could_not_be_read() {
     assert_eq!(seen(blank, &indices(&[0, 1, 2, 3, 4])).0, expected);
 }
 
-/// A server of a table over rings.
+/// Returns a server of a table over rings.
 fn rings() -> Driver {
     let mut sample = RingSample::new(1);
     Driver::new(move |request| sample.reply(request))
@@ -226,7 +226,7 @@ fn requests_over_rings_differ_in_ciphertexts_alone() {
     }
 }
 
-/// The ciphertexts of all queries that were sent, in order.
+/// Returns the ciphertexts of all queries that were sent, in order.
 fn ciphertexts(driver: &Driver) -> Vec<Vec<u8>> {
     let queries = driver
         .asked(QUERY)

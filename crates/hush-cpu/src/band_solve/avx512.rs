@@ -37,7 +37,7 @@ fn write(group: &mut Group<u8>, line: usize, bytes: __m512i) {
     };
 }
 
-/// A mask of the first `bytes` elements.
+/// Returns a mask of the first `bytes` elements.
 fn first(bytes: usize) -> __mmask16 {
     ((1u32 << bytes) - 1) as __mmask16
 }

@@ -92,7 +92,7 @@ struct Active {
     place: u32,
 }
 
-/// The eight bits, lowest first, as bytes 0 or 1.
+/// Returns the eight bits, lowest first, as bytes 0 or 1.
 fn spread(bits: u8) -> [u8; 8] {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let own_bit = (u64::from(bits) * ONES) & 0x8040_2010_0804_0201;

@@ -8,7 +8,7 @@
 //!
 //! Memory beside the operands: about `width` + 80 symbols a slot for the factors, and a window of usually less than
 //! 1 MiB a thread. Every level gives the symbols of the reference, whose page has the reason
-//! (`hush-ops/src/reference/band_solve.rs`).
+//! (`hush-ops/src/steps/band_solve.rs`).
 //!
 //! Bytes and words share all of it but the innermost kernels: bytes have one of their own with AVX-512 VNNI, words
 //! multiply in 32-bit lanes at every level.

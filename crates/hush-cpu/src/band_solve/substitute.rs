@@ -29,7 +29,7 @@ pub(super) const fn stripe<S>() -> usize {
 /// Blocks brought into the window together.
 const RUN: usize = 32;
 
-/// One lane of the four slots of a block, in the kernel's own order.
+/// A lane of the four slots of a block, in the kernel's own order.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Group<S>(pub(super) [[S; LANE]; BLOCK]);
@@ -157,13 +157,13 @@ impl<S: Symbol> Stripe<'_, S> {
         }
     }
 
-    /// The columns of each lane.
+    /// Returns the columns of each lane.
     fn lanes(&self) -> impl Iterator<Item = Range<usize>> {
         let end = self.columns.end;
         self.columns.clone().step_by(LANE).map(move |start| start..end.min(start + LANE))
     }
 
-    /// The slots of block `block`; the last block may have fewer than four, blocks after it have none.
+    /// Returns the slots of block `block`; the last block may have fewer than four, blocks after it have none.
     fn slots_of(&self, block: usize) -> Range<usize> {
         block * BLOCK..self.count.min((block + 1) * BLOCK)
     }

@@ -33,17 +33,17 @@ impl Bands {
         Self { squares: Squares::of(level), degree }
     }
 
-    /// Words from a row to the next.
+    /// Returns the words from a row to the next.
     pub(super) fn stride(self) -> usize {
         self.degree + BAND
     }
 
-    /// Words of a matrix.
+    /// Returns the words of a matrix.
     pub(super) fn matrix_words(self) -> usize {
         self.degree * self.stride()
     }
 
-    /// Words of a band.
+    /// Returns the words of a band.
     pub(super) fn band_words(self) -> usize {
         BAND * self.stride()
     }
@@ -55,7 +55,8 @@ impl Bands {
         }
     }
 
-    /// As [`Bands::read`], for a matrix of rows of N words of which the last ones may be missing: they are zeros.
+    /// Reads a band as [`Bands::read`] does, for a matrix of rows of N words of which the last ones may be missing:
+    /// they are zeros.
     pub(super) fn read_hint(self, hint: &[u32], column: usize, band: &mut [u32]) {
         let rows = hint.len() / self.degree;
         for first in (0..self.degree).step_by(SQUARE) {

@@ -56,9 +56,9 @@ impl Block<'_> {
 /// The polynomials of both chains.
 struct Chain<'a> {
     ring: &'a CpuRing,
-    /// What is switched.
+    /// The sums that are switched.
     sums: [&'a mut [u32]; 2],
-    /// Their last digits.
+    /// The last digits of the sums.
     digits: [&'a mut [u32]; 2],
     /// A digit before its sign.
     unsigned: &'a mut [u32],

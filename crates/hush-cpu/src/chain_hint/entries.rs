@@ -48,7 +48,7 @@ impl EntryJoin {
         }
     }
 
-    /// The words of whole multiples of 16 residues; whether all entries have four digits.
+    /// Returns the words of whole multiples of 16 residues; whether all entries have four digits.
     pub(super) fn apply(&self, level: Level, residues: [&[u32]; 2], words: &mut [u32]) -> bool {
         let mut fit = true;
         vector_loop::run(level, JoinLoop { join: self, residues, words, fit: &mut fit });

@@ -27,7 +27,8 @@ pub use self::plan::ChainPlan;
 use self::bands::Bands;
 use crate::{Cpu, CpuRing};
 
-/// As [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread or, if that is none of the backend's, on
+/// Runs [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread if it is one of the
+/// backend's, and on one of those otherwise.
 /// one of those.
 ///
 /// # Errors
@@ -56,7 +57,7 @@ pub(crate) fn chain_hint(
     })
 }
 
-/// One hint on its way, on one thread.
+/// A hint on its way, on one thread.
 struct Block<'a> {
     ring: &'a CpuRing,
     plan: &'a ChainPlan,
@@ -75,7 +76,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// All phases.
+    /// Returns all phases.
     fn chain(&mut self, hint: &[u32]) -> Result<ChainedHint, OpsError> {
         self.spread_columns(hint);
         self.spread_rows();

@@ -24,7 +24,7 @@ impl OrbitTables {
         Self { degree: orbits.places().len(), slots: table(orbits.slots()), places: table(orbits.places()) }
     }
 
-    /// As [`Orbits::place`].
+    /// Returns the place of a slot, as [`Orbits::place`] does.
     pub(super) fn place(&self, slot: usize) -> (usize, usize) {
         let place = self.places[slot] as usize;
         (place / self.degree, place % self.degree)
@@ -51,14 +51,14 @@ impl OrbitTables {
         vector_loop::run(level, Gather { from: orbits, index: &self.places, to: row });
     }
 
-    /// The places of the slots from `slot` on.
+    /// Returns the places of the slots from `slot` on.
     #[inline(always)]
     pub(super) fn places(&self, slot: usize) -> &[i32; MAX_WIDTH] {
         vector_at(&self.places, slot)
     }
 }
 
-/// The words of a table from `at` on.
+/// Returns the words of a table from `at` on.
 #[inline(always)]
 fn vector_at(table: &[i32], at: usize) -> &[i32; MAX_WIDTH] {
     table[at..].first_chunk().expect("tables have words behind them")

@@ -1,4 +1,4 @@
-//! What the chain needs of the ring and of the public masks.
+//! The tables that the chain needs of the ring and of the public masks.
 
 use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
 use hush_math::orbits::Orbits;
@@ -22,7 +22,7 @@ pub struct ChainPlan {
 }
 
 impl ChainPlan {
-    /// The tables of a ring and its masks.
+    /// Creates the tables of a ring and its masks.
     ///
     /// # Panics
     /// If Q is not the product of two primes below 2^31, the degree is below 32, or the masks are of another ring.
@@ -65,7 +65,7 @@ impl RotationMask {
         Self { degree, words }
     }
 
-    /// The words of which w(X^e), e = (-1)^half g^k, has in each slot the one at the slot's place; modulo one limb.
+    /// Returns the words of which w(X^e), e = (-1)^half g^k, has in each slot the one at the slot's place; modulo one limb.
     pub(super) fn image(&self, limb: usize, half: usize, k: usize) -> &[u32] {
         let degree = self.degree;
         assert!(half < 2 && k < degree / 2);
@@ -73,7 +73,7 @@ impl RotationMask {
     }
 }
 
-/// The words of a polynomial in Montgomery form.
+/// Returns the words of a polynomial in Montgomery form.
 fn montgomery_form(ring: &ModRing, words: &[u32]) -> Vec<u32> {
     let mut form = vec![0; words.len()];
     ring::montgomery_form(ring, words, &mut form);

@@ -1,4 +1,4 @@
-//! What the conformance tests leave open; they compare every level with the reference, bit for bit.
+//! Tests beside the conformance tests, which compare every level with the reference, bit for bit.
 
 use std::sync::Arc;
 

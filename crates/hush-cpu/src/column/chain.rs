@@ -1,4 +1,4 @@
-//! What packing and folding need of the hint's chain, made once.
+//! The hint's chain as packing and folding need it, made once.
 
 use hush_ops::{contract::ChainPolys, pack_shape::PackShape};
 use rayon::prelude::*;
@@ -32,27 +32,27 @@ impl CpuChain {
         Self { shape, digits, masks }
     }
 
-    /// The shape of the packing.
+    /// Returns the shape of the packing.
     pub(super) fn shape(&self) -> &PackShape {
         &self.shape
     }
 
-    /// Whether there is anything to fold.
+    /// Returns whether there is anything to fold.
     pub(super) fn has_masks(&self) -> bool {
         !self.masks.is_empty()
     }
 
-    /// Number of terms that each plane is folded from, a power of two.
+    /// Returns the number of terms that each plane is folded from, a power of two.
     pub(super) fn terms(&self) -> usize {
         terms(&self.shape)
     }
 
-    /// The digit of a plaintext, in evaluation form, its words in Montgomery form.
+    /// Returns the digit of a plaintext, in evaluation form, its words in Montgomery form.
     pub(super) fn digit(&self, ring: &ModRing, plaintext: usize) -> &[u32] {
         &self.digits[plaintext * ring.words()..][..ring.words()]
     }
 
-    /// The mask of term `k` of a plane: in evaluation form for k = 0, and in coefficient form otherwise.
+    /// Returns the mask of term `k` of a plane: in evaluation form for k = 0, and in coefficient form otherwise.
     pub(super) fn mask(&self, ring: &ModRing, plane: usize, k: usize) -> &[u32] {
         &self.masks[(plane * self.terms() + k) * ring.words()..][..ring.words()]
     }
@@ -62,7 +62,7 @@ fn terms(shape: &PackShape) -> usize {
     shape.entries().next_power_of_two()
 }
 
-/// The masks of the terms of all planes, from the masks of all plaintexts.
+/// Returns the masks of the terms of all planes, from the masks of all plaintexts.
 fn term_masks(cpu: &Cpu, ring: &ModRing, shape: &PackShape, masks: &[u32]) -> AlignedBuffer<u32> {
     let plane_words = terms(shape) * ring.words();
     let mut out = AlignedBuffer::zeroed(shape.planes() * plane_words);

@@ -26,7 +26,7 @@ impl ColumnOps for Cpu {
         Ok(ChainPlan::new(ring, masks))
     }
 
-    /// A hint a thread.
+    /// Returns a hint a thread.
     fn chain_batch(&self) -> usize {
         self.threads()
     }

@@ -15,7 +15,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// As [`hush_ops::contract::ColumnOps::pack_columns`], for operands that fit together; `folded` becomes the result.
+/// Runs [`hush_ops::contract::ColumnOps::pack_columns`] for operands that fit together; `folded` becomes the result.
 pub(super) fn pack_columns(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -61,9 +61,9 @@ pub(super) fn transformed(cpu: &Cpu, ring: &ModRing, polys: &[&Poly<Coeff>]) -> 
     words
 }
 
-/// What the conjugation key of a query adds to one plaintext.
+/// The product of a query's conjugation key with one plaintext's digit.
 struct Product<'a> {
-    /// Its words are in Montgomery form.
+    /// The words of the digit, in Montgomery form.
     digit: &'a [u32],
     z: &'a [u32],
     /// The rows of the plaintext, at most N.

@@ -21,7 +21,7 @@ use crate::{
 /// lent buffers are kept up to a limit for all threads together.
 const KEPT_WORDS: usize = 1 << 17;
 
-/// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together.
+/// Runs [`hush_ops::contract::ColumnOps::rgsw_power_fold`] for operands that fit together.
 pub(super) fn rgsw_power_fold(
     cpu: &Cpu,
     ring: &CpuRing,

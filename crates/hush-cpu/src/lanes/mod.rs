@@ -46,19 +46,19 @@ pub(crate) trait Lanes: Copy {
     unsafe fn sub(a: Self::Words, b: Self::Words) -> Self::Words;
     /// `a - b`, plus `p` where that is negative.
     unsafe fn sub_mod(a: Self::Words, b: Self::Words, p: Self::Words) -> Self::Words;
-    /// The smaller of two unsigned words.
+    /// Returns the smaller of two unsigned words.
     unsafe fn min(a: Self::Words, b: Self::Words) -> Self::Words;
-    /// The low half of the product.
+    /// Returns the low half of the product.
     unsafe fn mul_low(a: Self::Words, b: Self::Words) -> Self::Words;
     /// `(low >> shift | high << (32 - shift)) & mask`, for a shift below 32.
     unsafe fn bits(low: Self::Words, high: Self::Words, shift: u32, mask: u32) -> Self::Words;
 
-    /// The same in all lanes.
+    /// Returns a vector with `word` in all lanes.
     unsafe fn splat_wide(word: u64) -> Self::Wide;
     /// Loads what [`Lanes::store_wide`] stored, `2 * WIDTH` words.
     unsafe fn load_wide(from: *const u32) -> Self::Wide;
     unsafe fn store_wide(to: *mut u32, wide: Self::Wide);
-    /// The words, zero-extended.
+    /// Returns the words, zero-extended.
     unsafe fn widen(a: Self::Words) -> Self::Wide;
     /// `a b`.
     unsafe fn mul_wide(a: Self::Words, b: Self::Words) -> Self::Wide;
@@ -70,11 +70,11 @@ pub(crate) trait Lanes: Copy {
     unsafe fn add_wide(a: Self::Wide, b: Self::Wide) -> Self::Wide;
     /// `a + b mod bound`, for `a` and `b` below `bound`.
     unsafe fn add_wide_mod(a: Self::Wide, b: Self::Wide, bound: u64) -> Self::Wide;
-    /// The low halves.
+    /// Returns the low halves.
     unsafe fn low(a: Self::Wide) -> Self::Words;
-    /// The high halves.
+    /// Returns the high halves.
     unsafe fn high(a: Self::Wide) -> Self::Words;
-    /// The high halves, zero-extended.
+    /// Returns the high halves, zero-extended.
     unsafe fn shift_down(a: Self::Wide) -> Self::Wide;
 
     /// `sums + a * b`.

@@ -1,4 +1,4 @@
-//! What vectors of both widths do alike, by instructions of their own.
+//! Operations that vectors of both widths have, by instructions of their own.
 
 /// The even lanes and the odd lanes.
 #[derive(Clone, Copy)]

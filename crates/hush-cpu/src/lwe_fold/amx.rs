@@ -109,7 +109,7 @@ unsafe fn wide_block(block: Block<'_>) {
     }
 }
 
-/// What is prefetched into the L2 cache while a block is multiplied, a share with every tile; it moves on.
+/// The prefetches into the L2 cache while a block is multiplied, a share with every tile.
 ///
 /// Of the next block, a line of each quarter in turn. A quarter of a whole block is a page (4 KiB), and the hardware follows a
 /// few pages at a time, but only one run of lines in each: one run alone holds no more than the fill buffers of a core, 9 GB/s,

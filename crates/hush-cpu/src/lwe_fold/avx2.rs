@@ -53,7 +53,7 @@ unsafe fn block(block: Block<'_>) {
     }
 }
 
-/// What to prefetch: some lines with every tile, from an address that may be any.
+/// The lines to prefetch with every tile, from any address.
 #[derive(Clone, Copy)]
 struct Ahead {
     next: *const u8,

@@ -1,4 +1,4 @@
-//! What a level brings to the fold.
+//! The fold's kernel at one level.
 
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -12,7 +12,7 @@ pub(super) const PAGE_TILES: usize = 2;
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// One block of the database and what it is multiplied with.
+/// A block of the database and the query that it is multiplied with.
 pub(crate) struct Block<'a> {
     /// `tiles` tiles of 32 rows x 64 columns.
     pub(super) db: &'a [u8],
@@ -24,12 +24,13 @@ pub(crate) struct Block<'a> {
     pub(super) batch: usize,
     /// The partial sums of the panel, to be added to.
     pub(super) sums: &'a mut [i32],
-    /// What to prefetch.
+    /// The lines to prefetch.
     pub(super) ahead: Ahead,
 }
 
 impl Block<'_> {
-    /// What to prefetch while the tiles `first` and `first + 1` (4 KiB, a page if the database is aligned) are multiplied.
+    /// Returns the lines to prefetch while the tiles `first` and `first + 1` (4 KiB, a page if the database is
+    /// aligned) are multiplied.
     pub(super) fn page_ahead(&self, first: usize) -> PageAhead {
         let Fetch { pages, lines } = self.ahead.fetch;
         let next = first + PAGE_TILES * pages;
@@ -83,7 +84,7 @@ pub(crate) struct Fetch {
 }
 
 impl Fetch {
-    /// What was measured to be best on `cores`.
+    /// Returns the prefetches that were measured to be best on `cores`.
     pub(super) fn of(cores: Cores) -> Self {
         match cores {
             // The hardware fetches the second half of a page by itself once the first half is read. (Cascade Lake, B = 1:
@@ -95,7 +96,7 @@ impl Fetch {
     }
 }
 
-/// What comes after a block. The pointers are only ever prefetched, so they may point past the end.
+/// The lines that come after a block. The pointers are only ever prefetched, so they may point past the end.
 pub(crate) struct Ahead {
     /// The next block of the database.
     pub(super) db: *const u8,

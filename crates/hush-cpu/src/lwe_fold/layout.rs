@@ -23,7 +23,7 @@ pub(crate) struct QueryChunk<'a> {
 }
 
 impl QueryChunk<'_> {
-    /// The 64 words of query `b` for tile `tile`, padded with zeros.
+    /// Returns the 64 words of query `b` for tile `tile`, padded with zeros.
     fn tile(&self, b: usize, tile: usize) -> [u32; TILE_COLS] {
         let start = tile * TILE_COLS;
         let run = TILE_COLS.min(self.cols - start);
@@ -98,7 +98,7 @@ pub(super) fn narrow_lanes(batch: usize) -> usize {
     LIMBS * batch
 }
 
-/// Bytes a tile of `vectors` whole column vectors.
+/// Returns the bytes a tile of `vectors` whole column vectors.
 pub(super) fn vector_query_bytes(batch: usize) -> usize {
     vectors(batch) * VECTOR_TILE_BYTES
 }
@@ -123,7 +123,7 @@ pub(super) fn prepare_vectors(chunk: &QueryChunk<'_>, batch: usize, tiles: usize
     }
 }
 
-/// Bytes a tile of one narrow vector.
+/// Returns the bytes a tile of one narrow vector.
 pub(super) fn narrow_query_bytes(batch: usize) -> usize {
     TILE_COLS * narrow_lanes(batch)
 }
@@ -158,7 +158,7 @@ fn interleave(chunk: &QueryChunk<'_>, first: usize, batch: usize, tile: usize, l
     }
 }
 
-/// One partial sum for every row and query, already a word.
+/// Returns the number of partial sums: a word for every row and query.
 pub(super) fn word_sum_words(batch: usize) -> usize {
     PANEL_ROWS * batch
 }

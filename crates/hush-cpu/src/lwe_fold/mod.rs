@@ -46,10 +46,10 @@ pub(crate) struct FoldKernels {
 }
 
 impl FoldKernels {
-    /// The kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
+    /// Creates the kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
     ///
     /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
-    /// Where the one overtakes the other is measured: see docs/notes/speed.md.
+    /// Where the one overtakes the other is measured: see docs/explanation/notes/speed.md.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
         let by_batch: &[_] = match (level, cores) {
             (Level::Scalar, _) => &[(MAX_BATCH, scalar::KERNEL)],
@@ -73,12 +73,12 @@ impl FoldKernels {
         Self { by_batch, singles, single: OnceLock::new(), fetch: Fetch::of(cores) }
     }
 
-    /// The level of the kernel for one query, where several may be best and one has been chosen.
+    /// Returns the level of the kernel for one query, where several may be best and one has been chosen.
     pub(crate) fn single_level(&self) -> Option<Level> {
         Some(self.singles[*self.single.get()?].0)
     }
 
-    /// The kernel for a pass of `batch` queries, at most [`MAX_BATCH`].
+    /// Returns the kernel for a pass of `batch` queries, at most [`MAX_BATCH`].
     fn for_batch(&self, batch: usize) -> &FoldKernel {
         if batch == 1
             && let Some(&chosen) = self.single.get()
@@ -95,10 +95,10 @@ pub(crate) const MAX_BATCH: usize = 64;
 
 /// The queries of one pass, chunk by chunk.
 pub(crate) trait QuerySource: Sync {
-    /// Number of queries.
+    /// Returns the number of queries.
     fn batch(&self) -> usize;
 
-    /// The words of database columns `chunk * 512 ..`.
+    /// Returns the words of database columns `chunk * 512 ..`.
     fn chunk(&self, chunk: usize) -> QueryChunk<'_>;
 }
 
@@ -146,13 +146,13 @@ pub(crate) fn split_rows(tiling: Tiling, groups: Range<usize>, threads: usize) -
 }
 
 impl<D> Item<D> {
-    /// The database rows of this unit, without padding.
+    /// Returns the database rows of this unit, without padding.
     pub(crate) fn rows(&self, tiling: Tiling) -> Range<usize> {
         let row = |panel: usize| ((self.group * GROUP_PANELS + panel) * PANEL_ROWS).min(tiling.rows());
         row(self.panels.start)..row(self.panels.end)
     }
 
-    /// The same unit with a destination for its rows.
+    /// Returns the unit with a destination for its rows.
     pub(crate) fn with_dest<E>(self, dest: E) -> Item<E> {
         Item { group: self.group, panels: self.panels, dest }
     }
@@ -177,7 +177,7 @@ pub(crate) fn add_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries, out: &mut 
     }
 }
 
-/// One pass over the whole database, added to `out`, query after query.
+/// Adds a pass over the whole database to `out`, query after query.
 fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
     let tiling = db.tiling();
     // What is left of each query's words; the units are in row order.
@@ -220,7 +220,7 @@ impl Cpu {
         self.fold_items_with(kernel, db, source, items, store);
     }
 
-    /// The same with a kernel for the batch of `source`.
+    /// Folds all items with a kernel for the batch of `source`.
     fn fold_items_with<D: Send>(
         &self,
         kernel: &FoldKernel,
@@ -255,7 +255,7 @@ fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepa
     });
 }
 
-/// One unit of work, start to end, on the calling thread.
+/// Runs a unit of work, start to end, on the calling thread.
 fn fold_item<D>(
     (kernel, fetch): (&FoldKernel, Fetch),
     db: &TiledDb,

@@ -58,7 +58,7 @@ fn seconds(cpu: &Cpu, kernel: &FoldKernel, db: &TiledDb) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// The kernel that took the least, or the first where no other is clearly faster.
+/// Returns the kernel that took the least, or the first where no other is clearly faster.
 fn fastest(seconds: &[f64]) -> usize {
     let least = (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b])).unwrap_or(0);
     if seconds[least] < SHARE * seconds[0] { least } else { 0 }

@@ -48,7 +48,7 @@ impl Ntt {
         Self { plan, kernels: kernels.unwrap_or(Kernels::Scalar) }
     }
 
-    /// The same, on a machine that may lack the level.
+    /// Creates the transform on a machine that may lack the level.
     ///
     /// # Errors
     /// [`CpuError::MissingLevel`] if it does.
@@ -59,12 +59,12 @@ impl Ntt {
         Ok(Self::new(level.require()?, modulus, degree))
     }
 
-    /// The same transform as portable code, with its modulus and degree.
+    /// Returns the transform as portable code, with its modulus and degree.
     pub fn plan(&self) -> &NttPlan {
         &self.plan
     }
 
-    /// Words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
+    /// Returns the words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
     pub fn scratch_words(&self) -> usize {
         match &self.kernels {
             Kernels::Scalar | Kernels::Narrow(_) => 0,

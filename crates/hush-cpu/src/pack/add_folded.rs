@@ -45,7 +45,7 @@ pub(super) fn add_folded(
     });
 }
 
-/// One column of one query modulo one limb.
+/// A column of one query modulo one limb.
 struct Job<'a> {
     limb: &'a Limb,
     delta: u32,

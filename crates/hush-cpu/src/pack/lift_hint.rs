@@ -24,7 +24,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
+/// Runs [`hush_ops::contract::PackOps::lift_hint`] for a hint of the shape.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if n is more than a tiling has rows.
@@ -89,13 +89,13 @@ struct LiftJob<'a> {
 }
 
 impl LiftJob<'_> {
-    /// Words from a polynomial in scratch memory to the next: a line is left free, so that lines that are transposed
+    /// Returns the words from a polynomial in scratch memory to the next: a line is left free, so that lines that are transposed
     /// together do not share a set of a cache.
     fn stride(&self) -> usize {
         self.ring.degree() + SQUARE
     }
 
-    /// One unit of work, start to end, on the calling thread.
+    /// Runs a unit of work, start to end, on the calling thread.
     fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
         let (column_words, columns) = (SQUARE * self.stride(), self.tiling.tile_columns(unit.tile));
         let values_words = SQUARE * self.stride();
@@ -190,13 +190,13 @@ struct SharedTiles<'a> {
 unsafe impl Sync for SharedTiles<'_> {}
 
 impl<'a> SharedTiles<'a> {
-    /// The room of `bytes`, which has it for `tiling`.
+    /// Creates the room of `bytes`, which has it for `tiling`.
     fn new(bytes: &'a mut UnwrittenBuffer<u8>, tiling: NttTiling) -> Self {
         // A buffer that is not empty begins at a cache line.
         Self { start: bytes.as_mut_ptr().cast(), words: tiling.bytes() / size_of::<u32>(), lent: PhantomData }
     }
 
-    /// Where the words of a range are to be written; some in between may be others'.
+    /// Returns where the words of a range are to be written; some in between may be others'.
     fn at(&self, range: Range<usize>) -> *mut u32 {
         assert!(range.start <= range.end && range.end <= self.words);
         // SAFETY: within the borrowed buffer (just checked).

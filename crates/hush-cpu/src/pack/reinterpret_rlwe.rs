@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::{Cpu, CpuRing, ring::switched};
 
-/// As [`hush_ops::contract::PackOps::reinterpret_rlwe`], for whole entries of `items` words.
+/// Runs [`hush_ops::contract::PackOps::reinterpret_rlwe`] for whole entries of `items` words.
 pub(super) fn reinterpret_rlwe(
     cpu: &Cpu,
     ring: &CpuRing,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::lanes::Lanes;
 
-/// What dropping the last prime P needs.
+/// The constants for dropping the last prime P.
 pub(super) struct DropPrime {
     /// P.
     dropped: Montgomery,

@@ -35,7 +35,7 @@ enum Leaf<'a> {
     },
 }
 
-/// As [`hush_ops::contract::RingOps::expand`], for operands that fit together.
+/// Runs [`hush_ops::contract::RingOps::expand`] for operands that fit together.
 pub(super) fn expand(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -67,7 +67,7 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Words of a node.
+    /// Returns the words of a node.
     fn node_words(&self) -> usize {
         2 * self.ring.full.words()
     }
@@ -146,7 +146,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// One Subs: `even = c + c'`, and `node`, which was c, becomes `(c - c') X^(-2^level)`.
+    /// Runs one Subs: `even = c + c'`, and `node`, which was c, becomes `(c - c') X^(-2^level)`.
     fn split(&self, level: usize, node: &mut [u32], even: &mut [u32], scratch: &mut Scratch<'_>) {
         let (ring, degree, poly) = (&self.ring.full, self.ring.full.degree(), self.ring.full.words());
         let tables = &self.ring.levels[level];

@@ -1,4 +1,4 @@
-//! One client's evaluation keys, laid out for products.
+//! A client's evaluation keys, laid out for products.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ pub struct CpuKeys {
     square: KeyRows,
     /// `None` if pairs are not packed.
     pack: Option<KeyRows>,
-    /// As it came; `None` in sets without a small ring.
+    /// The key of the small ring, as it came; `None` in sets without one.
     switch: Option<RingSwitchKey>,
-    /// As it came; `None` in sets without TLWE words.
+    /// The keys of TLWE words, as they came; `None` in sets without such words.
     private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
@@ -61,28 +61,28 @@ impl CpuKeys {
         Self { words, levels, square, pack, switch: keys.switch, private: keys.private }
     }
 
-    /// The rows of the key of a level of the expansion.
+    /// Returns the rows of the key of a level of the expansion.
     pub(super) fn level(&self, level: usize) -> GadgetRows<'_> {
         self.rows(&self.levels[level])
     }
 
-    /// The rows of the key for s^2.
+    /// Returns the rows of the key for s^2.
     pub(super) fn square(&self) -> GadgetRows<'_> {
         self.rows(&self.square)
     }
 
-    /// The rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1. `None` if
+    /// Returns the rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1. `None` if
     /// pairs are not packed.
     pub(super) fn pack(&self) -> Option<GadgetRows<'_>> {
         self.pack.as_ref().map(|place| self.rows(place))
     }
 
-    /// The key for the small ring of short answers.
+    /// Returns the key for the small ring of short answers.
     pub(crate) fn switch(&self) -> Option<&RingSwitchKey> {
         self.switch.as_ref()
     }
 
-    /// The keys of private key switching: for bottom rows, for top rows.
+    /// Returns the keys of private key switching: for bottom rows, for top rows.
     pub(crate) fn private(&self) -> Option<&[Vec<RlweCiphertext>; 2]> {
         self.private.as_ref()
     }

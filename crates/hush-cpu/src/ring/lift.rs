@@ -23,12 +23,12 @@ pub(crate) struct Lift {
 }
 
 impl Lift {
-    /// A symbol of `bits` bits is the low bits of a word; the higher ones do not count.
+    /// Creates a lift in which a symbol of `bits` bits is the low bits of a word; the higher ones do not count.
     pub(crate) fn symbols(bits: u32) -> Self {
         Self { bits, dropped: 0, addend: 1 << (bits - 1) }
     }
 
-    /// A symbol of `bits` bits, at most 31, is the top bits of a word, rounded half up:
+    /// Creates a lift in which a symbol of `bits` bits, at most 31, is the top bits of a word, rounded half up:
     /// [`hush_ops::contract::round_word_up`].
     pub(crate) fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }

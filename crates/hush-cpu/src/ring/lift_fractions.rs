@@ -28,7 +28,7 @@ pub(crate) struct LiftFractions {
 }
 
 impl LiftFractions {
-    /// The lifts modulo the primes of `rns`, the base of the ring. The divisor is no multiple of a prime.
+    /// Returns the lifts modulo the primes of `rns`, the base of the ring. The divisor is no multiple of a prime.
     pub(crate) fn of_limbs(rns: &Rns, divisor: usize) -> Vec<Self> {
         let product = rns.product() as u32;
         let lift = |p: &Modulus| {

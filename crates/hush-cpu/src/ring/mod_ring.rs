@@ -7,7 +7,7 @@ use hush_math::ring::Ring;
 use super::arithmetic::montgomery::Montgomery;
 use crate::{Level, ntt::Ntt};
 
-/// One prime.
+/// A prime and its transform.
 #[derive(Clone)]
 pub(crate) struct Limb {
     pub(crate) ntt: Arc<Ntt>,
@@ -31,7 +31,7 @@ impl ModRing {
         Self { level, degree: ring.degree(), limbs: limbs.collect() }
     }
 
-    /// The same modulo the first primes only.
+    /// Returns the ring modulo the first primes only.
     pub(super) fn first_limbs(&self, limbs: usize) -> Self {
         Self { limbs: self.limbs[..limbs].to_vec(), ..*self }
     }
@@ -63,12 +63,12 @@ impl ModRing {
         }
     }
 
-    /// Words of scratch memory with which the transforms of every prime run.
+    /// Returns the words of scratch memory with which the transforms of every prime run.
     pub(crate) fn transform_words(&self) -> usize {
         self.limbs.iter().map(|limb| limb.ntt.scratch_words()).max().unwrap_or(0)
     }
 
-    /// Words of a polynomial.
+    /// Returns the words of a polynomial.
     pub(crate) fn words(&self) -> usize {
         self.limbs.len() * self.degree
     }

@@ -1,6 +1,9 @@
 //! Two ciphertexts to one mask and two bodies.
 
-use hush_ops::contract::{BatchWords, RlweBatch, SentPoly};
+use hush_ops::{
+    contract::{BatchWords, RlweBatch, SentPoly},
+    steps::poly_bytes,
+};
 use rayon::prelude::*;
 
 use super::{
@@ -10,7 +13,7 @@ use super::{
 };
 use crate::{Cpu, workspace::Workspace};
 
-/// As [`hush_ops::contract::RingOps::pack_pairs`], for operands that fit together. Parallel over queries and pairs.
+/// Runs [`hush_ops::contract::RingOps::pack_pairs`] for operands that fit together. Parallel over queries and pairs.
 ///
 /// # Panics
 /// If the set does not pack pairs.
@@ -64,5 +67,7 @@ impl Pair<'_> {
 }
 
 hush_ops::footprint!(Cpu: Respond, |step, batch| {
-    2 * batch * step.plaintexts * SentPoly::answer_bytes(&step.ring)
+    // Three polynomials of each pair, and the answer in parts and as a whole.
+    let (packed, answer) = (3 * step.pairs() * poly_bytes(&step.ring), step.plaintexts * SentPoly::answer_bytes(&step.ring));
+    batch * (packed + 2 * answer)
 });

@@ -31,7 +31,7 @@ pub(super) struct Planes<'a> {
 }
 
 impl Planes<'_> {
-    /// The ciphertexts of one plane, entry after entry.
+    /// Returns the ciphertexts of one plane, entry after entry.
     fn plane(&self, plane: usize) -> Cow<'_, [u32]> {
         let index = |entry| self.order.index(entry, plane, self.count, self.planes);
         if self.order == EntryOrder::PlaneMajor || self.planes == 1 {
@@ -43,8 +43,8 @@ impl Planes<'_> {
     }
 }
 
-/// As [`hush_ops::contract::RingOps::rgsw_fold`], for one query and operands that fit together. Parallel over planes, and over
-/// the units of each.
+/// Runs [`hush_ops::contract::RingOps::rgsw_fold`] for one query and operands that fit together. Parallel over
+/// planes, and over the units of each.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, planes: &Planes<'_>, bits: &[RlweBatch]) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
     let rows_words = RgswRows::words(ring);
@@ -63,7 +63,7 @@ pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, planes: &Planes<'_>, bits: &[
     RlweBatch { ciphertext_words, words: folded.into() }
 }
 
-/// All rounds of a plane, in at least `units` units of work as long as there are as many pairs.
+/// Runs all rounds of a plane, in at least `units` units of work as long as there are as many pairs.
 fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>], units: usize) -> Vec<u32> {
     if bits.is_empty() {
         return entries.to_vec();
@@ -74,7 +74,7 @@ fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>], units
     if rounds == bits.len() { folded } else { fold(cpu, ring, &folded, &bits[rounds..], units) }
 }
 
-/// One round for every bit.
+/// Runs a round for every bit.
 fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());
@@ -124,6 +124,6 @@ fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: 
 
 hush_ops::footprint!(Cpu: RgswFold, |step, batch| {
     let &RgswFold { ring, entries, planes, parts } = step;
-    // What is left of each part is kept for the last rounds.
-    batch * (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly_bytes(&ring)
+    // All rounds of a part have their results at once: half of the entries, a quarter, and so on. Then each part has its result.
+    batch * (entries.div_ceil(parts) + parts) * planes * 2 * poly_bytes(&ring)
 });

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::lanes::Lanes;
 
-/// Where [`spectrum`] wants polynomial `j` of `count`, a power of two: its number with the bits in reverse.
+/// Returns where [`spectrum`] wants polynomial `j` of `count`, a power of two: its number with the bits in reverse.
 pub(crate) fn place(j: usize, count: usize) -> usize {
     let bits = count.trailing_zeros();
     j.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0)

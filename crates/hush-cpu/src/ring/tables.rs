@@ -28,7 +28,7 @@ pub struct CpuRing {
     pub(super) drop: Option<DropPrime>,
 }
 
-/// What one gadget needs of one ring.
+/// The tables of one gadget over one ring.
 pub(crate) struct GadgetTables {
     pub(super) digits: usize,
     pub(crate) decomposer: Decomposer,

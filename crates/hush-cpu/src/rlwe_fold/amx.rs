@@ -74,7 +74,7 @@ const MANY_MATRIX_WORDS: usize = (1 << 20) / size_of::<u32>();
 /// Most tiles that are few.
 const FEW_TILES: usize = 4;
 
-/// Words of the byte matrix of one slot.
+/// Returns the words of the byte matrix of one slot.
 fn matrix_words(rows: usize, batch: usize) -> usize {
     rows.div_ceil(TILE_ROWS) * amx_selectors::tile_words(batch)
 }
@@ -299,7 +299,7 @@ unsafe fn add_tiles(
     }
 }
 
-/// The residues of one polynomial, number `index`, from its sums of all classes.
+/// Returns the residues of one polynomial, number `index`, from its sums of all classes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn join_classes(sums: &[ClassSums; CLASSES], index: usize, reducer: &Reducer) -> __m512i {

@@ -17,7 +17,7 @@ pub(super) const TILE_ROWS: usize = LANES;
 /// Classes of bytes.
 pub(super) const CLASSES: usize = 4;
 
-/// Words of one slot for one tile of rows: for every class, a row of bytes for every polynomial.
+/// Returns the words of one slot for one tile of rows: for every class, a row of bytes for every polynomial.
 pub(super) fn tile_words(batch: usize) -> usize {
     CLASSES * batch * RLWE_POLYS * LANES
 }
@@ -57,7 +57,7 @@ pub(super) unsafe fn expand(
     }
 }
 
-/// The even words, and the odd ones, of two vectors.
+/// Returns the even words, and the odd ones, of two vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn split_polys([first, second]: [__m512i; 2]) -> [__m512i; RLWE_POLYS] {
@@ -87,7 +87,7 @@ impl Scaler {
         }
     }
 
-    /// The residues times 1, 2^8, 2^16 and 2^24.
+    /// Returns the residues times 1, 2^8, 2^16 and 2^24.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn scale(&self, residues: __m512i) -> [__m512i; CLASSES] {
@@ -96,7 +96,7 @@ impl Scaler {
         [residues, second, third, self.shift(third)]
     }
 
-    /// The residues times 2^8.
+    /// Returns the residues times 2^8.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn shift(&self, residues: __m512i) -> __m512i {

@@ -81,7 +81,7 @@ unsafe fn fold_tiles<const WIDTH: usize>(group: Group<'_>) {
     }
 }
 
-/// One slot of a tile and the selectors that one pass multiplies it with.
+/// A slot of a tile and the selectors that one pass multiplies it with.
 struct Piece<'a> {
     /// `[row][column of the tile]`.
     db: &'a [u32],
@@ -135,7 +135,7 @@ impl Sums {
         Self { low: _mm512_add_epi64(self.low, other.low), high: _mm512_add_epi64(self.high, other.high) }
     }
 
-    /// Every lane plus the lane `DISTANCE` lanes further on, around the end.
+    /// Returns every lane plus the lane `DISTANCE` lanes further on, around the end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn plus_rotated<const DISTANCE: i32>(self) -> Self {
@@ -214,7 +214,7 @@ unsafe fn add_vector<const QUERIES: usize, const WIDTH: usize>(
     }
 }
 
-/// The selectors (both polynomials, 64 bits) for the even and for the odd words of a vector of `16 / WIDTH` rows.
+/// Returns the selectors (both polynomials, 64 bits) for the even and for the odd words of a vector of `16 / WIDTH` rows.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F; as many selectors are at `pairs`.

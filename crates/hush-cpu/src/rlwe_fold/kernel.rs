@@ -1,4 +1,4 @@
-//! What a level brings to the fold of ring elements.
+//! The kernel of the fold of ring elements at one level.
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
@@ -13,7 +13,7 @@ pub(super) const BLOCK_WORDS: usize = MAX_TILE_WIDTH * GROUP_SLOTS;
 /// Most queries of one pass over the database: 16 polynomials are the rows of an AMX tile.
 pub(super) const MAX_BATCH: usize = 8;
 
-/// One group of slots of the database and what it is multiplied with.
+/// A group of slots of the database and the selectors that it is multiplied with.
 pub(crate) struct Group<'a> {
     /// `[tile][slot of the group][row][column of the tile]`, beginning at a cache line. More of the database may
     /// follow it: it is prefetched.
@@ -27,7 +27,7 @@ pub(crate) struct Group<'a> {
     /// Number of queries, `1..=`[`MAX_BATCH`].
     pub(super) batch: usize,
     pub(super) modulus: &'a Modulus,
-    /// As many words as the kernel asked for, beginning at a cache line.
+    /// The scratch words, as many as the kernel asked for, beginning at a cache line.
     pub(super) scratch: &'a mut [u32],
     /// Where the canonical results go: `[tile][query][poly][column, of 16][slot of the group]`; columns that the tile
     /// does not have are undefined.
@@ -35,17 +35,17 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Words of one slot of a tile of the database.
+    /// Returns the words of one slot of a tile of the database.
     pub(super) fn piece_words(&self) -> usize {
         self.rows * self.tile_width
     }
 
-    /// Words of the selectors of one slot.
+    /// Returns the words of the selectors of one slot.
     pub(super) fn slot_words(&self) -> usize {
         self.batch * selectors::query_words(self.rows)
     }
 
-    /// Words of the results of one tile.
+    /// Returns the words of the results of one tile.
     pub(super) fn tile_out_words(&self) -> usize {
         self.batch * RLWE_POLYS * BLOCK_WORDS
     }
@@ -72,7 +72,7 @@ pub(crate) struct RlweFoldKernel {
     pub(super) fold: unsafe fn(Group<'_>),
 }
 
-/// The scratch memory of a kernel that needs none.
+/// Returns the scratch memory of a kernel that needs none.
 pub(super) fn no_scratch(_rows: usize, _batch: usize) -> usize {
     0
 }

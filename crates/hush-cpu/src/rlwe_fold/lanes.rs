@@ -112,7 +112,7 @@ struct SplitSums {
 }
 
 impl SplitSums {
-    /// The residue of column `column`. Both halves, of all rows of a step, are below `2048 * 2^32`.
+    /// Returns the residue of column `column`. Both halves, of all rows of a step, are below `2048 * 2^32`.
     fn reduce(&self, column: usize, steps: &Steps, modulus: &Modulus) -> u32 {
         let join = |[low, high]: &[[u32; MAX_TILE_WIDTH]; 2]| {
             let words = (column..steps.words).step_by(steps.width);

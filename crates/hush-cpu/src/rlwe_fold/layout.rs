@@ -9,7 +9,7 @@ use hush_ops::{
 
 use super::kernel::BLOCK_WORDS;
 
-/// The residues of a database.
+/// Returns the residues of a database.
 pub(super) fn db_words(db: &NttTiledDb) -> &[u32] {
     // SAFETY: all bit patterns are words, in the machine's own byte order; `align_to` splits where alignment requires,
     // which is nowhere in a database.
@@ -18,7 +18,7 @@ pub(super) fn db_words(db: &NttTiledDb) -> &[u32] {
     words
 }
 
-/// The slots of column `column` of a tile, polynomial number `index` of the batch, in the results of this tile,
+/// Returns the slots of column `column` of a tile, polynomial number `index` of the batch, in the results of this tile,
 /// `[query][poly][column, of 16][slot of the group]`.
 pub(super) fn block_column(out: &[u32], index: usize, column: usize) -> &[u32; GROUP_SLOTS] {
     let (columns, _) = out[index * BLOCK_WORDS..].as_chunks();
@@ -37,7 +37,7 @@ pub(super) struct SharedResults<'a> {
 unsafe impl Sync for SharedResults<'_> {}
 
 impl<'a> SharedResults<'a> {
-    /// The room of `results` of one query each, `[column][poly][limb][slot]`.
+    /// Creates the room of `results` of one query each, `[column][poly][limb][slot]`.
     pub(super) fn new(tiling: NttTiling, results: &'a mut [Vec<u32>]) -> Self {
         let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
         assert!(results.iter().all(|result| result.capacity() >= words));

@@ -48,7 +48,7 @@ pub(crate) struct RlweFoldKernels {
 }
 
 impl RlweFoldKernels {
-    /// The kernels of `level`. To run them is unsafe on a machine without that level.
+    /// Creates the kernels of `level`. To run them is unsafe on a machine without that level.
     pub(crate) fn of(level: Level) -> Self {
         let (few, many) = match level {
             Level::Scalar => (lanes::SCALAR, lanes::SCALAR),
@@ -60,13 +60,13 @@ impl RlweFoldKernels {
         Self { few, many }
     }
 
-    /// The kernel for a pass of `batch` queries.
+    /// Returns the kernel for a pass of `batch` queries.
     fn for_pass(&self, tiling: NttTiling, batch: usize) -> &RlweFoldKernel {
         if batch >= MANY_MIN && tiling.tiles() > 1 { &self.many } else { &self.few }
     }
 }
 
-/// As [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results, for operands that
+/// Runs [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results, for operands that
 /// fit together.
 pub(crate) fn rlwe_fold(
     cpu: &Cpu,
@@ -112,7 +112,7 @@ fn split_groups(tiling: NttTiling, threads: usize) -> Vec<Unit> {
     (0..tiling.limbs()).flat_map(firsts).map(|(limb, first)| Unit { limb, groups: groups(first) }).collect()
 }
 
-/// One pass over the whole database.
+/// A pass over the whole database.
 struct Pass<'a> {
     kernel: &'a RlweFoldKernel,
     moduli: &'a [Modulus],
@@ -122,7 +122,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// One unit of work, start to end, on the calling thread.
+    /// Runs a unit of work, start to end, on the calling thread.
     fn fold_unit(&self, unit: &Unit, workspace: &mut Workspace) {
         let (tiling, batch, groups) = (self.db.tiling(), self.queries.len(), unit.groups.len());
         let columns = SelectorColumns {

@@ -13,7 +13,7 @@ const BLOCK_ROWS: usize = LANES / RLWE_POLYS;
 /// How many rows ahead selectors are prefetched into the L2 cache. (Measured.)
 const AHEAD_ROWS: usize = 16;
 
-/// Words of the selectors of one query at one slot, `[row][poly]`: rows are padded to 16 with zeros.
+/// Returns the words of the selectors of one query at one slot, `[row][poly]`: rows are padded to 16 with zeros.
 pub(super) fn query_words(rows: usize) -> usize {
     rows.next_multiple_of(PADDED_ROWS) * RLWE_POLYS
 }
@@ -33,17 +33,17 @@ pub(crate) struct SelectorColumns<'a> {
 }
 
 impl SelectorColumns<'_> {
-    /// Words of one slot, `[query][row][poly]`.
+    /// Returns the words of one slot, `[query][row][poly]`.
     fn slot_words(&self) -> usize {
         self.queries.len() * query_words(self.rows)
     }
 
-    /// Words of all groups.
+    /// Returns the words of all groups.
     pub(super) fn words(&self) -> usize {
         self.groups * GROUP_SLOTS * self.slot_words()
     }
 
-    /// The slots of all groups of polynomial `poly` of the selector of row `row`, query `query`.
+    /// Returns the slots of all groups of polynomial `poly` of the selector of row `row`, query `query`.
     #[inline(always)]
     fn slots(&self, query: usize, row: usize, poly: usize) -> &[u32] {
         let at = (row * RLWE_POLYS + poly) * self.poly_words + self.first;
@@ -70,7 +70,7 @@ pub(super) fn transpose(columns: &SelectorColumns<'_>, out: &mut [u32]) {
     }
 }
 
-/// The same with AVX-512.
+/// Transposes with AVX-512.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F.

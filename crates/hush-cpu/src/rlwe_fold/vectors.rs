@@ -1,4 +1,4 @@
-//! What the kernels of AVX-512 IFMA and AMX share: a transposition, and a reduction of 64-bit lanes.
+//! Helpers of the kernels of AVX-512 IFMA and AMX: a transposition, and a reduction of 64-bit lanes.
 
 use std::arch::x86_64::*;
 
@@ -70,21 +70,21 @@ impl Reducer {
     }
 }
 
-/// The words of the even lanes of `even` and, in the odd lanes, of `odd`, both 64-bit lanes below 2^32.
+/// Returns the words of the even lanes of `even` and, in the odd lanes, of `odd`, both 64-bit lanes below 2^32.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn interleave(even: __m512i, odd: __m512i) -> __m512i {
     _mm512_mask_blend_epi32(ODD, even, _mm512_slli_epi64::<32>(odd))
 }
 
-/// The even words of a vector, in 64-bit lanes.
+/// Returns the even words of a vector, in 64-bit lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn even_words(words: __m512i) -> __m512i {
     _mm512_and_si512(words, _mm512_set1_epi64(0xffff_ffff))
 }
 
-/// The odd words of a vector, in 64-bit lanes.
+/// Returns the odd words of a vector, in 64-bit lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn odd_words(words: __m512i) -> __m512i {

@@ -4,6 +4,7 @@ use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
     contract::{Expanded, RlweBatch, TfheOps},
+    steps::poly_bytes,
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
@@ -65,4 +66,7 @@ impl TfheOps for Cpu {
     }
 }
 
-hush_ops::footprint!(Cpu: RingSwitch, |step, batch| batch * 2 * size_of::<u64>() * step.ring.degree());
+hush_ops::footprint!(Cpu: RingSwitch, |step, batch| {
+    // The ciphertext of a query three times (joined, copied, rescaled), and as numbers of 64 bits.
+    batch * 2 * (3 * poly_bytes(&step.ring) + size_of::<u64>() * step.ring.degree())
+});

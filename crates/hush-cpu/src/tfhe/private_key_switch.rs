@@ -14,7 +14,8 @@ use crate::{
     workspace::Workspace,
 };
 
-/// As [`hush_ops::contract::TfheOps::private_key_switch`], for one query and operands that fit together. Parallel over rows.
+/// Runs [`hush_ops::contract::TfheOps::private_key_switch`] for one query and operands that fit together. Parallel
+/// over rows.
 pub(super) fn private_key_switch(
     cpu: &Cpu,
     ring: &CpuRing,

@@ -14,8 +14,8 @@ pub(super) fn most_rows(bits: u32) -> usize {
     1 << (u64::BITS - 2 * bits).min(usize::BITS - 1)
 }
 
-/// Of at most [`ROWS`] rows, one after another in `values`: `sums[i] += values[0][i] selectors[0][i] + ..`, of both halves of the
-/// selectors. `sums` has two words for each, in an order of its own.
+/// Multiplies at most [`ROWS`] rows, one after another in `values`: `sums[i] += values[0][i] selectors[0][i] + ..`,
+/// of both halves of the selectors. `sums` has two words for each, in an order of its own.
 pub(super) fn multiply_rows(level: Level, values: &[u32], selectors: &[[&[u32]; 2]], sums: [&mut [u32]; 2]) {
     run(level, MultiplyRows { values, selectors, sums });
 }

@@ -17,7 +17,7 @@ use crate::{Cpu, buffer, ring::CpuRing, workspace::Workspace};
 /// a query takes more than twice as long.)
 const MAX_BATCH: usize = 8;
 
-/// As [`hush_ops::contract::TfheOps::symbol_fold`], for operands that fit together.
+/// Runs [`hush_ops::contract::TfheOps::symbol_fold`] for operands that fit together.
 pub(super) fn symbol_fold(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -29,7 +29,7 @@ pub(super) fn symbol_fold(
     selectors.chunks(pass).flat_map(|queries| fold_pass(cpu, ring, db, queries)).collect()
 }
 
-/// Some queries in one pass, parallel over columns.
+/// Folds some queries in one pass, parallel over columns.
 fn fold_pass(cpu: &Cpu, ring: &CpuRing, db: &SymbolDb, selectors: &[&RlweBatch]) -> Vec<RlweBatch> {
     let (columns, ciphertext_words) = (db.tiling().columns(), RLWE_POLYS * ring.kept.words());
     let mut results: Vec<Vec<u32>> =

@@ -7,7 +7,7 @@ use crate::{
     ring::{CpuRing, montgomery_form, multiply},
 };
 
-/// As [`hush_ops::contract::TfheOps::run_turn`].
+/// Runs [`hush_ops::contract::TfheOps::run_turn`] for one batch.
 pub(super) fn turn(ring: &CpuRing, batch: &RlweBatch, power: usize) -> RlweBatch {
     let kept = &ring.kept;
     let mut factors = vec![0; kept.words()];

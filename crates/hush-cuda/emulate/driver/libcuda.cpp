@@ -57,7 +57,7 @@ constexpr size_t pinned_memory = size_t{4} << 30, code_bytes = 4 << 10;
 struct Function {
     const Kernel* kernel;
     uint32_t shared;
-    /// What it takes of the GPU's memory, once it is loaded.
+    /// The GPU memory that the module takes once it is loaded.
     void* code = nullptr;
 };
 
@@ -90,7 +90,7 @@ int give(T* to, V value) {
 /// Why nothing can be done: no context, or an error that stays.
 int refusal() { return current == nullptr ? int{invalid_context} : current->failure.load(); }
 
-/// The same of work on a stream: that of another context is none here.
+/// Checks work on a stream: a stream of another context is invalid here.
 int refusal(const Stream* stream) {
     if (const int error = refusal()) return error;
     return stream->context() == current ? success : invalid_handle;
@@ -319,7 +319,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stre
     return success;
 }
 
-/// What is pinned is read when the copy is done; the rest is copied aside at once.
+/// Pinned memory is read when the copy is done; other memory is copied aside at once.
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
     if (const int error = refusal(stream)) return error;
     Blocks& device = current->memory;

@@ -17,7 +17,7 @@ uint64_t Stream::push(Work work) {
 
 void Stream::run(uint64_t place) {
     std::unique_lock<std::mutex> lock(mutex_);
-    // Who waits for one piece does not wait for the next, which may wait for him.
+    // A thread that waits for one piece does not wait for the next, which may wait for that thread.
     while (done_ < place) {
         if (running_) {
             changed_.wait(lock);
@@ -30,7 +30,7 @@ void Stream::run(uint64_t place) {
         if (context_->failure == 0) {
             if (const int error = work()) context_->failure = error;
         }
-        // What it holds goes before it is done.
+        // The resources that a piece holds are freed before the piece is done.
         work = nullptr;
         lock.lock();
         running_ = false;

@@ -49,7 +49,7 @@ uint32_t without_form(Wide x, uint32_t p) {
     return static_cast<uint32_t>(static_cast<uint64_t>(x % p) * scale % p);
 }
 
-// What both types of primes have.
+// The common part of both types of primes.
 template <class P>
 void check_prime(const P& prime) {
     const uint32_t p = value_of(prime.p);
@@ -86,7 +86,7 @@ void check_sums(const P& prime, bool is_wide) {
                     add_product(sum, a, b, prime.p);
                     add_product(sum, 0xffffffff, c, prime.p);
                     if (is_wide) CHECK(sum < uint64_t{p} << 32);
-                    // One word more than the bound of sums modulo narrow primes.
+                    // Narrow primes have a bound, which this sum exceeds by one word.
                     if (!is_wide && expected >= Wide{p} << 33) continue;
                     CHECK(mont_reduce_sum(sum, prime) == without_form(expected, p));
                     CHECK(reduce_sum(sum, prime) == static_cast<uint32_t>(expected % p));

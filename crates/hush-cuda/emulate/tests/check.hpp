@@ -1,4 +1,4 @@
-// What the tests share: inputs, launches, comparisons.
+// The common part of the tests: inputs, launches, comparisons.
 #pragma once
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// As planted.cu, for the primitives of Hopper.
+// Planted bugs as in planted.cu, for the primitives of Hopper.
 #include "prelude.cuh"
 
 namespace {

@@ -28,7 +28,7 @@ HUSH_DEVICE void mbarrier_init_fence() {
 #endif
 }
 
-// One arrival that also makes the phase wait for `bytes` bytes of bulk copies.
+// Arrives once, and makes the phase wait for `bytes` bytes of bulk copies, too.
 HUSH_DEVICE void mbarrier_expect(uint64_t* barrier, uint32_t bytes) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
@@ -38,7 +38,7 @@ HUSH_DEVICE void mbarrier_expect(uint64_t* barrier, uint32_t bytes) {
 #endif
 }
 
-// One arrival.
+// Arrives once.
 HUSH_DEVICE void mbarrier_arrive(uint64_t* barrier) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
@@ -47,7 +47,8 @@ HUSH_DEVICE void mbarrier_arrive(uint64_t* barrier) {
 #endif
 }
 
-// One arrival at a barrier of any block of the cluster (cluster_address). It comes after what this thread has read, as in its
+// Arrives once at a barrier of any block of the cluster (cluster_address). It comes after what this thread has read,
+// as in its
 // own block; what it wrote the other block sees after a barrier of the cluster, or by store_async. (Of all that, `.release.cluster`
 // would make a fence for all memory of the GPU.)
 HUSH_DEVICE void mbarrier_arrive_cluster(uint32_t barrier) {
@@ -116,7 +117,8 @@ HUSH_DEVICE void bulk_copy(void* shared, const void* global, uint32_t bytes, uin
 #endif
 }
 
-// As bulk_copy, to every block of the cluster whose bit of `blocks` is set: to the same place there, completing on the same
+// Copies like bulk_copy, to every block of the cluster whose bit of `blocks` is set: to the same place there,
+// completing on the same
 // barrier there. These blocks have begun and must not end before.
 HUSH_DEVICE void bulk_copy_multicast(void* shared, const void* global, uint32_t bytes, uint64_t* barrier,
                                      uint32_t blocks) {
@@ -144,7 +146,7 @@ HUSH_DEVICE void store_async_16(uint32_t shared, uint4 value, uint32_t barrier) 
 #endif
 }
 
-// As bulk_copy, for bytes that are read once: they leave L2 first.
+// Copies like bulk_copy, for bytes that are read once: they leave L2 first.
 HUSH_DEVICE void bulk_copy_evict_first(void* shared, const void* global, uint32_t bytes, uint64_t* barrier) {
 #ifdef __CUDACC__
     uint64_t policy;

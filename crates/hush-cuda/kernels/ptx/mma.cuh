@@ -45,7 +45,7 @@ HUSH_DEVICE void ldmatrix_x4(uint32_t (&r)[4], const void* row) {
 #endif
 }
 
-// As ldmatrix_x4 for two matrices: the addresses of lanes 0 to 15 count.
+// Loads like ldmatrix_x4 for two matrices: the addresses of lanes 0 to 15 count.
 HUSH_DEVICE void ldmatrix_x2(uint32_t (&r)[2], const void* row) {
 #ifdef __CUDACC__
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"

@@ -52,7 +52,7 @@ HUSH_DEVICE void wgmma_wait() {
 #endif
 }
 
-// The same, and keeps the compiler from moving uses of d before the wait.
+// Waits, and keeps the compiler from moving uses of d before the wait.
 template <int pending, int words>
 HUSH_DEVICE void wgmma_wait([[maybe_unused]] int32_t (&d)[words]) {
     wgmma_wait<pending>();
@@ -85,7 +85,7 @@ HUSH_DEVICE void wgmma_wait([[maybe_unused]] int32_t (&d)[words]) {
 #define HUSH_OUT_64(d, i) HUSH_OUT_32(d, i), HUSH_OUT_32(d, i + 32)
 #define HUSH_OUT_128(d, i) HUSH_OUT_64(d, i), HUSH_OUT_64(d, i + 64)
 
-// One shape: the descriptors are the operands after the `words` accumulators. The 1 says: add to d.
+// Defines a shape: the descriptors are the operands after the `words` accumulators. The 1 says: add to d.
 #define HUSH_WGMMA(types, n, words, a_operand, b_operand)                                         \
     if constexpr (N == n)                                                                         \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32.s32." types " {" HUSH_WORDS_##words  \

@@ -1,4 +1,4 @@
-//! What packing and folding need of the hint's chain, made once.
+//! The hint's chain as packing and folding need it, made once.
 
 use hush_he::params::RingParams;
 use hush_math::ring::Ring;
@@ -52,17 +52,17 @@ impl CudaChain {
         Ok(Self { shape, rows, digits, masks })
     }
 
-    /// The shape of the packing.
+    /// Returns the shape of the packing.
     pub(super) fn shape(&self) -> &PackShape {
         &self.shape
     }
 
-    /// The same for kernels.
+    /// Returns the rows for kernels.
     pub(super) fn rows(&self) -> &PackColumns {
         &self.rows
     }
 
-    /// Whether there is anything to fold.
+    /// Returns whether there is anything to fold.
     pub(super) fn has_masks(&self) -> bool {
         !self.masks.is_empty()
     }
@@ -77,7 +77,7 @@ fn terms(shape: &PackShape) -> usize {
     shape.entries().next_power_of_two()
 }
 
-/// The masks of all plaintexts, divided by T, as `[plane][entry][limb][slot]`; zeros for entries from the last one to T.
+/// Returns the masks of all plaintexts, divided by T, as `[plane][entry][limb][slot]`; zeros for entries from the last one to T.
 fn scaled_masks(ring: &Ring, shape: &PackShape, masks: &[u32]) -> Vec<u32> {
     if masks.is_empty() {
         return Vec::new();

@@ -34,19 +34,19 @@ const SWITCH: PairKernel =
 /// Two transforms and an exchange in shared memory.
 const END: PairKernel = PairKernel::of_blocks(["chain_end_6", "chain_end_8", "chain_end_11"], 1, 4);
 
-/// How many hints are worth doing at once, as half of the free memory holds them.
+/// Returns how many hints are worth doing at once, as half of the free memory holds them.
 pub(super) fn chain_batch(device: &Device) -> usize {
     let fit = device.free_bytes().unwrap_or(0) / 2 / HINT_BYTES;
     fit.clamp(1, most_at_once(device))
 }
 
-/// As many hints as have a multiprocessor for each of their two chains. More would wait: one chain keeps the multiplier of a
-/// multiprocessor busy for much of the time. (Not measured.)
+/// Returns the number of hints that have a multiprocessor for each of their two chains. More would wait: one chain
+/// keeps the multiplier of a multiprocessor busy for much of the time. (Not measured.)
 pub(super) fn most_at_once(device: &Device) -> usize {
     device.info().multiprocessors.div_ceil(2) as usize
 }
 
-/// The chains of some hints, side by side.
+/// Returns the chains of some hints, side by side.
 ///
 /// # Errors
 /// [`OpsError::PackColumns`] if an entry of any has more than four digits; [`OpsError::Backend`] if the device fails.
@@ -153,7 +153,7 @@ impl<'a> Chains<'a> {
         ring::inverse(self.device, kept, &self.images.slice(..), &self.images.slice(..))
     }
 
-    /// The columns, N x 4N bytes a hint. `misfits` becomes positive if an entry of any row does not fit.
+    /// Returns the columns, N x 4N bytes a hint. `misfits` becomes positive if an entry of any row does not fit.
     fn join(&self, misfits: &Buffer<u32>) -> Result<Buffer<u8>, CudaError> {
         let columns = self.device.alloc(self.hints * self.degree * self.degree * PACK_BYTES)?;
         let args = [
@@ -182,7 +182,7 @@ impl<'a> Chains<'a> {
         self.device.launch(kernel, launch, &args)
     }
 
-    /// A launch for `matrices` matrices of N x N words.
+    /// Returns a launch for `matrices` matrices of N x N words.
     fn squares(&self, matrices: usize) -> Launch {
         launch_squares([squares(self.degree), squares(self.degree), matrices as u32])
     }

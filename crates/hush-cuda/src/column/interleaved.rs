@@ -1,6 +1,6 @@
 //! The order of a half of the places ([`hush_math::orbits::Orbits`]) in which `chain_switch` has its words.
 
-/// Where the word of place `a`, a < N/2, of a half is: places that are two apart are neighbours.
+/// Returns where the word of place `a`, a < N/2, of a half is: places that are two apart are neighbours.
 pub(super) fn interleaved(degree: usize, a: usize) -> usize {
     a % 2 * (degree / 4) + a / 2
 }
@@ -12,7 +12,7 @@ mod tests {
 
     use super::*;
 
-    /// What keeps `chain_switch` from bank conflicts: the slots of a warp have their words in different banks.
+    /// Checks that `chain_switch` has no bank conflicts: the slots of a warp have their words in different banks.
     #[test]
     fn slots_of_a_warp_have_different_banks() {
         let orbits = Orbits::new(2048, ROTATION);

@@ -1,4 +1,4 @@
-//! What the chain needs of the ring and of the public masks.
+//! The tables that the chain needs of the ring and of the public masks.
 
 use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
 use hush_math::{

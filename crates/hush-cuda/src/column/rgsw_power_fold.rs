@@ -38,13 +38,13 @@ const BY_CLUSTER: PairKernel = PairKernel {
     barriers: 2,
 };
 
-/// The kernel for so many planes: clusters where there are, and multiprocessors for all of their blocks.
+/// Returns the kernel for so many planes: clusters where there are, and multiprocessors for all of their blocks.
 fn kernel_for(info: &DeviceInfo, planes: usize) -> &'static PairKernel {
     let has_room = planes * BY_CLUSTER.cluster as usize <= info.multiprocessors as usize;
     if info.is_hopper() && has_room { &BY_CLUSTER } else { &BY_BLOCK }
 }
 
-/// As `PowerFold` in `kernels/power_fold.cuh`: addresses on the device.
+/// The struct `PowerFold` of `kernels/power_fold.cuh`: addresses on the device.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct PowerFold {
@@ -61,8 +61,8 @@ struct PowerFold {
 
 const _: () = assert!(size_of::<PowerFold>() == 56);
 
-/// As [`hush_ops::contract::ColumnOps::rgsw_power_fold`], for operands that fit together: three launches for up to eight terms,
-/// one more for each factor of eight beyond.
+/// Runs [`hush_ops::contract::ColumnOps::rgsw_power_fold`] for operands that fit together: three launches for up to
+/// eight terms, one more for each factor of eight beyond.
 pub(super) fn rgsw_power_fold(
     device: &Device,
     ring: &CudaRing,
@@ -74,7 +74,7 @@ pub(super) fn rgsw_power_fold(
     fold_in_parts(device, ring, chain, packed, powers, at_once)
 }
 
-/// The same, `at_once` planes after another.
+/// Folds `at_once` planes after another.
 fn fold_in_parts(
     device: &Device,
     ring: &CudaRing,

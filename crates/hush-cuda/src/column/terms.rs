@@ -38,7 +38,7 @@ pub(super) fn transform(
     Ok(transform_from(device, ring, polys, &passes, units)?)
 }
 
-/// The same, of words that are lifted first.
+/// Lifts the words, then transforms them.
 pub(super) fn lift_and_transform(
     device: &Device,
     ring: &RingTables,
@@ -61,7 +61,7 @@ pub(super) fn lift_and_transform(
     Ok(transform_from(device, ring, lifted, rest, from.units)?)
 }
 
-/// The passes after those that `polys` have been through.
+/// Returns the passes after those that `polys` have been through.
 fn transform_from(
     device: &Device,
     ring: &RingTables,
@@ -78,7 +78,7 @@ fn transform_from(
     Ok(polys)
 }
 
-/// As `TermsPass` in `kernels/power_terms.cu`.
+/// The struct `TermsPass` of `kernels/power_terms.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Immutable, IntoBytes)]
 struct TermsPass {
@@ -90,7 +90,7 @@ struct TermsPass {
 
 const _: () = assert!(size_of::<TermsPass>() == 16);
 
-/// The passes for T = `terms`, a power of two: the smallest radix first, since it is the first pass that lifts.
+/// Returns the passes for T = `terms`, a power of two: the smallest radix first, since it is the first pass that lifts.
 fn passes(terms: usize, degree: usize) -> Vec<TermsPass> {
     let terms = terms as u32;
     let log = terms.trailing_zeros();

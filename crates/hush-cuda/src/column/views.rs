@@ -6,7 +6,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::ring::{MAX_LIMBS, montgomery_form};
 
-/// As `FractionLift` in `kernels/lift_fraction.cuh`.
+/// The struct `FractionLift` of `kernels/lift_fraction.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(super) struct FractionLift {
@@ -18,7 +18,7 @@ pub(super) struct FractionLift {
 const _: () = assert!(size_of::<FractionLift>() == 36);
 
 impl FractionLift {
-    /// The lift of words b to `round(b Q / 2^32) / divisor`; the divisor is no multiple of a prime.
+    /// Creates the lift of words b to `round(b Q / 2^32) / divisor`; the divisor is no multiple of a prime.
     pub(super) fn new(rns: &Rns, divisor: usize) -> Self {
         let mut lift = Self { product: rns.product() as u32, factor: [0; MAX_LIMBS], half: [0; MAX_LIMBS] };
         for (limb, p) in rns.moduli().iter().enumerate() {
@@ -31,7 +31,7 @@ impl FractionLift {
     }
 }
 
-/// As `EntryJoin` in `kernels/chain_matrix.cu`.
+/// The struct `EntryJoin` of `kernels/chain_matrix.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(super) struct EntryJoin {

@@ -9,7 +9,7 @@ use cudarc::driver::{
 
 use super::CudaError;
 
-/// Bytes of device memory that are free. The context must be current.
+/// Returns the bytes of device memory that are free. The context must be current.
 pub(super) fn free_bytes() -> Result<usize, CudaError> {
     Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
 }
@@ -30,7 +30,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An error of the call `call`.
+/// Returns an error of the call `call`.
 pub(super) fn failed(call: impl Into<String>) -> impl FnOnce(DriverError) -> CudaError {
     move |error| {
         if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {

@@ -83,13 +83,13 @@ unsafe impl Send for Gpu {}
 // SAFETY: as above; what is ours is behind locks.
 unsafe impl Sync for Gpu {}
 
-/// What the GPUs say of themselves.
+/// Returns the facts that the GPUs report.
 pub(super) fn list() -> Result<Vec<DeviceInfo>, CudaError> {
     start()?;
     (0..count()?).map(|ordinal| describe(handle(ordinal)?)).collect()
 }
 
-/// The version of CUDA that the driver has: major and minor.
+/// Returns the version of CUDA that the driver has: major and minor.
 pub(super) fn version() -> Result<(u32, u32), CudaError> {
     start()?;
     let mut version: c_int = 0;
@@ -356,7 +356,7 @@ impl Gpu {
         self.context.enter()
     }
 
-    /// The kernel, allowed `shared` bytes of dynamic shared memory.
+    /// Returns the kernel, allowed `shared` bytes of dynamic shared memory.
     fn function(&self, kernel: &'static str, shared: u32) -> Result<sys::CUfunction, CudaError> {
         let mut functions = lock(&self.functions);
         let function = functions.get_mut(kernel).ok_or(CudaError::NoKernel(kernel))?;

@@ -1,4 +1,4 @@
-//! What can go wrong on a device.
+//! The errors of a device.
 
 use thiserror::Error;
 
@@ -32,7 +32,7 @@ pub enum CudaError {
 }
 
 impl CudaError {
-    /// Whether the same may be done when there is more memory.
+    /// Returns whether the same may be done when there is more memory.
     pub(super) fn is_short_of_memory(&self) -> bool {
         matches!(self, Self::OutOfMemory { .. } | Self::NoMemoryFor { .. })
     }

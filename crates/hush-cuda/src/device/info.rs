@@ -1,4 +1,4 @@
-//! What a device says of itself.
+//! The facts that a device reports.
 
 /// Bytes of shared memory that a block may have on any GPU: those of Ada, and of later ones for desks.
 pub const LEAST_SHARED: usize = 99 << 10;
@@ -21,7 +21,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Whether kernels for Hopper alone run on it: code for compute capability 9.0a runs on no other.
+    /// Returns whether kernels for Hopper alone run on it: code for compute capability 9.0a runs on no other.
     pub fn is_hopper(&self) -> bool {
         self.capability == (9, 0)
     }

@@ -24,17 +24,17 @@ impl Launch {
         Self::grid([blocks, 1, 1], threads)
     }
 
-    /// A grid of blocks of `threads` threads.
+    /// Returns a grid of blocks of `threads` threads.
     pub fn grid(grid: [u32; 3], threads: u32) -> Self {
         Self { grid, block: threads, shared: 0 }
     }
 
-    /// As many blocks of `threads` threads as `items` items need, a thread each.
+    /// Returns as many blocks of `threads` threads as `items` items need, a thread each.
     pub fn cover(items: usize, threads: u32) -> Self {
         Self::new(items.div_ceil(threads as usize) as u32, threads)
     }
 
-    /// The same with `bytes` bytes of dynamic shared memory a block.
+    /// Returns the launch with `bytes` bytes of dynamic shared memory a block.
     pub fn shared(self, bytes: usize) -> Self {
         Self { shared: bytes as u32, ..self }
     }
@@ -55,17 +55,17 @@ pub enum Arg<'a> {
     View(&'a [u8], Memory),
 }
 
-/// Whose memory an argument points to.
+/// The device whose memory an argument points to.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory(pub(super) DeviceId);
 
 impl<'a> Arg<'a> {
-    /// A structure by value, laid out as the kernel has it.
+    /// Creates a structure by value, laid out as the kernel has it.
     pub fn of(value: &'a (impl IntoBytes + Immutable)) -> Self {
         Self::Bytes(value.as_bytes())
     }
 
-    /// Where the driver finds the value.
+    /// Returns where the driver finds the value.
     pub(super) fn as_ptr(&self) -> *const u8 {
         match self {
             Self::Pointer(value, _) | Self::Long(value) => std::ptr::from_ref(value).cast(),
@@ -74,7 +74,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// The device whose memory it points to, if it does.
+    /// Returns the device whose memory it points to, if it does.
     pub(super) fn device(&self) -> Option<DeviceId> {
         match self {
             Self::Pointer(_, memory) | Self::View(_, memory) => Some(memory.0),

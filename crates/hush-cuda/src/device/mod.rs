@@ -84,7 +84,7 @@ impl Device {
         }
     }
 
-    /// All GPUs of this machine that can be used, at least one, in the driver's order.
+    /// Returns all GPUs of this machine that can be used, at least one, in the driver's order.
     ///
     /// # Errors
     /// That of the first one, if none can be used.
@@ -103,7 +103,7 @@ impl Device {
         }
     }
 
-    /// What the GPUs of this machine say of themselves, in the driver's order; those that cannot be used too.
+    /// Returns the facts that the GPUs of this machine report, in the driver's order; GPUs that cannot be used too.
     ///
     /// # Errors
     /// [`CudaError`] if there is no driver, or the program has no GPU support.
@@ -114,7 +114,7 @@ impl Device {
         Err(CudaError::NotBuilt)
     }
 
-    /// The version of CUDA that the driver has: major and minor.
+    /// Returns the version of CUDA that the driver has: major and minor.
     ///
     /// # Errors
     /// [`CudaError`] if there is no driver, or the program has no GPU support.
@@ -125,19 +125,19 @@ impl Device {
         Err(CudaError::NotBuilt)
     }
 
-    /// The emulator: the same kernels on the CPU.
+    /// Returns the emulator: the same kernels on the CPU.
     #[cfg(feature = "emulator")]
     pub fn emulated(emulation: Emulation) -> Self {
         Self::emulated_with_memory(emulation, emulated::MEMORY_BYTES)
     }
 
-    /// The emulator with so many bytes of memory: who asks for more gets [`CudaError::OutOfMemory`].
+    /// Returns the emulator with so many bytes of memory: who asks for more gets [`CudaError::OutOfMemory`].
     #[cfg(feature = "emulator")]
     pub fn emulated_with_memory(emulation: Emulation, bytes: usize) -> Self {
         Self::of(Runtime::Emulator(emulated::Emulator::new(emulation, bytes)))
     }
 
-    /// The names of the kernels that were launched until now, for tests of tests. A GPU does not keep them.
+    /// Returns the names of the kernels that were launched until now, for tests of tests. A GPU does not keep them.
     #[cfg(feature = "emulator")]
     pub fn launched_kernels(&self) -> BTreeSet<&'static str> {
         match *self.runtime {
@@ -147,7 +147,17 @@ impl Device {
         }
     }
 
-    /// How often somebody waited for an emulated device until now, for tests: at a download, or for all its work.
+    /// Returns by how many bytes the peak of an emulated device's memory since the last call exceeded what is taken now, for tests.
+    #[cfg(feature = "emulator")]
+    pub fn take_emulated_peak(&self) -> usize {
+        match *self.runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(_) => 0,
+            Runtime::Emulator(ref emulator) => emulator.take_peak(),
+        }
+    }
+
+    /// Returns how often somebody waited for an emulated device until now, for tests: at a download, or for all its work.
     #[cfg(feature = "emulator")]
     pub fn emulated_waits(&self) -> usize {
         match *self.runtime {
@@ -184,33 +194,33 @@ impl Device {
         self.health.lost()
     }
 
-    /// What it says of itself.
+    /// Returns the facts that the device reports.
     pub fn info(&self) -> &DeviceInfo {
         self.runtime.info()
     }
 
-    /// Whether kernels for Hopper alone run on it.
+    /// Returns whether kernels for Hopper alone run on it.
     pub fn is_hopper(&self) -> bool {
         self.info().is_hopper()
     }
 
-    /// Bytes of device memory that can be had: what the driver has, and what is kept for later.
+    /// Returns the bytes of device memory that can be had: what the driver has, and what is kept for later.
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
         Ok(self.ask(Runtime::free_bytes)? + self.kept_bytes())
     }
 
-    /// Bytes that are kept for later, though nobody has them.
+    /// Returns the bytes that are kept for later, though nobody has them.
     pub fn kept_bytes(&self) -> usize {
         self.pool.kept_bytes()
     }
 
-    /// Bytes that `buffers` buffers of `bytes` bytes in all take at most: they are rounded up, so that the next ones of nearly the
-    /// same size can have their memory.
+    /// Returns the bytes that `buffers` buffers of `bytes` bytes in all take at most: they are rounded up, so that the next
+    /// ones of nearly the same size can have their memory.
     pub fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
         self.pool.bytes_taken(bytes, buffers)
     }
 
-    /// Bytes that were uploaded until now: who opens a large table looks here for its progress.
+    /// Returns the bytes that were uploaded until now: who opens a large table looks here for its progress.
     pub fn uploaded_bytes(&self) -> u64 {
         self.uploaded.load(Ordering::Relaxed)
     }
@@ -229,12 +239,12 @@ impl Device {
         Ok(buffer)
     }
 
-    /// The address of memory of this device, for a kernel that finds it in a table or a structure.
+    /// Returns the address of memory of this device, for a kernel that finds it in a table or a structure.
     pub fn address<T: Word>(&self, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         self.address_for("a table of addresses", slice)
     }
 
-    /// The same for `call`.
+    /// Returns the address for `call`.
     fn address_for<T: Word>(&self, call: &str, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         if slice.device() == self.pool.device() {
             return Ok(slice.address());
@@ -251,7 +261,7 @@ impl Device {
         self.ask(|runtime| runtime.clear(address, slice.bytes()))
     }
 
-    /// A copy of `host` on the device.
+    /// Returns a copy of `host` on the device.
     pub fn upload<T: Word>(&self, host: &[T]) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(host.len())?;
         self.upload_into(host, &buffer.slice(..))?;
@@ -272,14 +282,14 @@ impl Device {
         Ok(())
     }
 
-    /// A copy of device memory, as it is after all work until now. Waits for that.
+    /// Returns a copy of device memory, as it is after all work until now. Waits for that.
     pub fn download<T: Word + Default>(&self, from: &Slice<'_, T>) -> Result<Vec<T>, CudaError> {
         let mut host = vec![T::default(); from.len()];
         self.download_into(from, &mut host)?;
         Ok(host)
     }
 
-    /// The same, to memory of the same length.
+    /// Downloads to memory of the same length.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -296,7 +306,7 @@ impl Device {
         })
     }
 
-    /// The same as `rows` rows of one length, each in memory of its own.
+    /// Downloads `rows` rows of one length, each into memory of its own.
     ///
     /// # Panics
     /// If they are not of one length.
@@ -404,7 +414,7 @@ impl Device {
         self.launch_by(Runtime::launch, kernel, launch, args)
     }
 
-    /// The same by one of the runtime's ways.
+    /// Launches by one of the runtime's ways.
     fn launch_by(
         &self,
         by: impl Fn(&Runtime, &'static str, Launch, &[Arg<'_>]) -> Result<(), CudaError>,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// What a module is compiled for.
+/// The target that a module is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     /// Text (PTX) that the driver compiles, for every GPU of compute capability 8.0 or later.
@@ -38,23 +38,23 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// The module's name: that of its file of kernels.
+    /// Returns the module's name: that of its file of kernels.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The names of its kernels.
+    /// Returns the names of its kernels.
     pub(super) fn kernels(&self) -> &'static [&'static str] {
         self.kernels
     }
 
-    /// A whole cubin, or text that ends with a zero.
+    /// Returns a whole cubin, or text that ends with a zero.
     pub(super) fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
 }
 
-/// Every module that a GPU of this compute capability runs, in the best form: machine code before text.
+/// Returns every module that a GPU of this compute capability runs, in the best form: machine code before text.
 pub(super) fn images_for(capability: (u32, u32)) -> Vec<&'static Image> {
     let mut images: Vec<_> = IMAGES.iter().filter(|image| image.target.runs_on(capability)).collect();
     images.sort_by_key(|image| (image.name, Reverse(image.target)));

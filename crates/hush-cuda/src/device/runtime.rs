@@ -1,4 +1,4 @@
-//! What a device is made of: a GPU behind its driver, or the emulator. The one place where they differ.
+//! The runtime of a device: a GPU behind its driver, or the emulator. The one place where they differ.
 
 #[cfg(all(feature = "driver", feature = "emulator"))]
 use super::UPLOAD_BYTES;
@@ -18,7 +18,7 @@ pub(super) enum Runtime {
     Emulator(Emulator),
 }
 
-/// What a GPU does, and what the emulator does instead, if it is something else.
+/// The call on a GPU, and the call on the emulator, if it is another one.
 macro_rules! on {
     ($runtime:expr, $device:ident => $both:expr) => {
         on!($runtime, $device => $both, $device => $both)
@@ -38,7 +38,7 @@ impl Runtime {
         on!(self, device => device.info())
     }
 
-    /// Bytes of device memory that are free.
+    /// Returns the bytes of device memory that are free.
     pub(super) fn free_bytes(&self) -> Result<usize, CudaError> {
         on!(self, device => device.free_bytes())
     }
@@ -99,7 +99,7 @@ impl Runtime {
                 peer => emulator.copy_from(peer, from, to, bytes)))
     }
 
-    /// The same where one of them is emulated.
+    /// Copies by way of the host, where one of the devices is emulated.
     #[cfg(all(feature = "driver", feature = "emulator"))]
     fn copy_by_host(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         let mut host = Vec::with_capacity(bytes);
@@ -149,7 +149,7 @@ impl Runtime {
         on!(self, device => device.synchronize())
     }
 
-    /// Whether memory is rounded up, and kept for later.
+    /// Returns whether memory is rounded up, and kept for later.
     pub(super) fn is_pooled(&self) -> bool {
         on!(self, _gpu => true, emulator => emulator.is_pooled())
     }

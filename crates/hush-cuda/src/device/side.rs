@@ -17,7 +17,7 @@ pub(crate) struct Side<'a> {
 }
 
 impl Device {
-    /// A branch after all work until now.
+    /// Returns a branch after all work until now.
     pub(crate) fn fork(&self) -> Result<Side<'_>, CudaError> {
         let mut side = Side { device: self, is_joined: true };
         side.fork()?;

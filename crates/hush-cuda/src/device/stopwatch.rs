@@ -11,7 +11,7 @@ pub struct Stopwatch<'a> {
 }
 
 impl<'a> Stopwatch<'a> {
-    /// A stopwatch that runs from now on: from when all work until now is done. `None` for the emulator.
+    /// Returns a stopwatch that runs from now on: from when all work until now is done. `None` for the emulator.
     pub fn start(device: &'a Device) -> Result<Option<Self>, CudaError> {
         #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
         let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };

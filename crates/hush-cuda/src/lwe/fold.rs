@@ -15,7 +15,7 @@ pub(super) struct ResultStrides {
     pub(super) row: usize,
 }
 
-/// As `kernels/lwe_fold.cuh` has it.
+/// The struct of `kernels/lwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct FoldShape {

@@ -46,7 +46,7 @@ struct Prepared {
 }
 
 impl PreparedMatrices {
-    /// The columns of `a`, prepared for `kernel` if they are not yet.
+    /// Returns the columns of `a`, prepared for `kernel` if they are not yet.
     pub(super) fn prepare(
         &self,
         device: &Device,
@@ -121,7 +121,7 @@ fn prepare_plain(
     Ok(prepared)
 }
 
-/// As `kernels/negacyclic.cu` has it.
+/// The struct of `kernels/negacyclic.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct RingBlocks {

@@ -14,7 +14,7 @@ pub enum FoldKernel {
 }
 
 impl FoldKernel {
-    /// The fastest kernel of a device.
+    /// Creates the fastest kernel of a device.
     pub(super) fn of(info: &DeviceInfo) -> Self {
         if info.is_hopper() { Self::Wgmma } else { Self::Mma }
     }
@@ -27,7 +27,7 @@ impl FoldKernel {
         }
     }
 
-    /// The passes of a batch: full ones, and a last one for the rest.
+    /// Returns the passes of a batch: full ones, and a last one for the rest.
     pub(super) fn passes(self, batch: usize) -> impl Iterator<Item = Pass> {
         let most = self.pass_queries();
         (0..batch).step_by(most).map(move |first| Pass::new(self, first, most.min(batch - first)))
@@ -56,12 +56,12 @@ impl Pass {
         Self { kernel, first, queries, padded: queries.next_power_of_two().max(FEWEST_PADDED) }
     }
 
-    /// Bytes of one k tile of the prepared queries.
+    /// Returns the bytes of one k tile of the prepared queries.
     pub(super) fn tile_bytes(&self) -> usize {
         self.padded * WORD_BYTES * TILE_COLS
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     pub(super) fn kernel_name(&self) -> &'static str {
         match (self.kernel, self.padded) {
             (FoldKernel::Wgmma, 4) => "lwe_fold_n16_hopper",
@@ -76,8 +76,8 @@ impl Pass {
         }
     }
 
-    /// The launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work. Of clusters
-    /// at least one: its blocks are at two multiprocessors, or wait for each other on none.
+    /// Returns the launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work.
+    /// Of clusters at least one: its blocks are at two multiprocessors, or wait for each other on none.
     pub(super) fn launch(&self, info: &DeviceInfo, rows: usize, k_tiles: usize) -> Launch {
         let (block, cluster) = (self.block(), self.cluster());
         let at_once = (info.multiprocessors as usize * block.at_once(info) / cluster).max(1);
@@ -90,7 +90,7 @@ impl Pass {
         if self.kernel == FoldKernel::Wgmma && self.padded >= 32 { 2 } else { 1 }
     }
 
-    /// The kernel's blocks, as its source has them.
+    /// Returns the kernel's blocks, as its source has them.
     fn block(&self) -> Block {
         match self.kernel {
             FoldKernel::Wgmma => {

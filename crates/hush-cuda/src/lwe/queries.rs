@@ -35,7 +35,7 @@ pub(super) struct WordView<'a> {
     pub(super) columns: usize,
 }
 
-/// As `kernels/split_queries.cu` has it.
+/// The struct of `kernels/split_queries.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct WordShape {
@@ -59,23 +59,24 @@ impl PreparedQueries {
         Ok(Self { batch, cols, passes: kernel.passes(batch).collect(), tiles })
     }
 
-    /// Bytes of device memory that `batch` queries of `cols` words take at most, whichever kernel the device has for them.
+    /// Returns the bytes of device memory that `batch` queries of `cols` words take at most, whichever kernel the device has
+    /// for them.
     pub fn bytes_for(batch: usize, cols: usize) -> usize {
         let kernels = [FoldKernel::Wgmma, FoldKernel::Mma];
         kernels.map(|kernel| prepared_bytes(kernel, batch, cols)).into_iter().max().unwrap_or(0)
     }
 
-    /// Number of queries.
+    /// Returns the number of queries.
     pub(super) fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Words of a query.
+    /// Returns the words of a query.
     pub(super) fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Bytes on the device.
+    /// Returns the bytes on the device.
     pub(super) fn bytes(&self) -> usize {
         self.tiles.len()
     }
@@ -127,7 +128,7 @@ impl PreparedQueries {
         self.cols.div_ceil(TILE_COLS)
     }
 
-    /// The passes and the tiles of each.
+    /// Returns the passes and the tiles of each.
     pub(super) fn passes(&self) -> impl Iterator<Item = (&Pass, Slice<'_, u8>)> {
         self.passes.iter().scan(0, |end, pass| {
             let start = *end;
@@ -141,7 +142,7 @@ fn prepared_bytes(kernel: FoldKernel, batch: usize, cols: usize) -> usize {
     kernel.passes(batch).map(|pass| cols.div_ceil(TILE_COLS) * pass.tile_bytes()).sum()
 }
 
-/// The launch of a kernel that prepares `k_tiles` k tiles of a pass, a thread a chunk of a query.
+/// Returns the launch of a kernel that prepares `k_tiles` k tiles of a pass, a thread a chunk of a query.
 pub(super) fn split_launch(pass: &Pass, k_tiles: usize) -> Launch {
     let blocks = (pass.padded * TILE_CHUNKS).div_ceil(THREADS as usize);
     Launch::grid([k_tiles as u32, blocks as u32, 1], THREADS)

@@ -11,7 +11,7 @@ use crate::{
 /// Threads of a block.
 const THREADS: u32 = 256;
 
-/// As `SentRows` in `kernels/send_words.cu`.
+/// The struct `SentRows` of `kernels/send_words.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 struct SentRows {
@@ -24,7 +24,7 @@ struct SentRows {
 
 const _: () = assert!(size_of::<SentRows>() == 32);
 
-/// As [`hush_ops::contract::LweOps::send_words`], for rows that are there: one launch, and one download.
+/// Runs [`hush_ops::contract::LweOps::send_words`] for rows that are there: one launch, and one download.
 pub(super) fn send_words(
     device: &Device,
     words: &LweBatch<Buffer<u32>>,

@@ -59,7 +59,7 @@ impl CudaDb {
         Ok(opened)
     }
 
-    /// A database of the bytes of words: (2), as `LweOps::reinterpret_lwe` says. `words` is `queries x cols x items`.
+    /// Returns a database of the bytes of words: (2), as `LweOps::reinterpret_lwe` says. `words` is `queries x cols x items`.
     pub(super) fn reinterpret(
         device: &Device,
         words: &Buffer<u32>,
@@ -91,12 +91,12 @@ impl CudaDb {
         Ok(Self { rows, cols, tiles: device.alloc(bytes)? })
     }
 
-    /// Bytes of device memory that a database of the shape takes.
+    /// Returns the bytes of device memory that a database of the shape takes.
     pub fn bytes_for(tiling: Tiling) -> usize {
         tiling.rows().div_ceil(TILE_ROWS) * tiling.cols().div_ceil(TILE_COLS) * TILE_BYTES
     }
 
-    /// The shape, as the contract knows it.
+    /// Returns the shape, as the contract knows it.
     pub(crate) fn tiling(&self) -> Tiling {
         Tiling::new(self.rows, self.cols)
     }
@@ -106,17 +106,17 @@ impl CudaDb {
         self.cols.div_ceil(TILE_COLS)
     }
 
-    /// Bytes that it takes on the device, padding included.
+    /// Returns the bytes that it takes on the device, padding included.
     pub fn bytes_on_device(&self) -> usize {
         self.tiles.len()
     }
 
-    /// All tiles.
+    /// Returns all tiles.
     pub(crate) fn bytes(&self) -> Slice<'_, u8> {
         self.tiles.slice(..)
     }
 
-    /// The tiles of some rows, which begin with a tile.
+    /// Returns the tiles of some rows, which begin with a tile.
     pub(super) fn row_tiles(&self, rows: Range<usize>) -> Slice<'_, u8> {
         debug_assert!(rows.start.is_multiple_of(TILE_ROWS));
         let across = self.k_tiles() * TILE_BYTES;

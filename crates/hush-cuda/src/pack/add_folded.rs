@@ -11,7 +11,7 @@ use crate::{
     ring::{CudaRing, Lift, MAX_LIMBS, MAX_PASS, QueryPointers, montgomery_form},
 };
 
-/// As `Delta` of `kernels/pack.cu`.
+/// The struct `Delta` of `kernels/pack.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 struct Delta([u32; MAX_LIMBS]);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hush_ops::{OpsError, pack_shape::PackShape};
 use zerocopy::{Immutable, IntoBytes};
 
-/// As `PackColumns` of `kernels/pack.cuh`.
+/// The struct `PackColumns` of `kernels/pack.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub(crate) struct PackColumns {
@@ -20,7 +20,7 @@ pub(crate) struct PackColumns {
 const _: () = assert!(size_of::<PackColumns>() == 24);
 
 impl PackColumns {
-    /// Some columns of a shape.
+    /// Creates some columns of a shape.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if kernels cannot count its rows with 32 bits.

@@ -22,7 +22,7 @@ use crate::{
 /// Bytes of polynomials that `lift_hint` has on their way at once, for more than one tile of rows.
 const LIFT_BYTES: usize = 256 << 20;
 
-/// As [`hush_ops::contract::PackOps::lift_hint`], for a hint of the shape.
+/// Runs [`hush_ops::contract::PackOps::lift_hint`] for a hint of the shape.
 ///
 /// Some polynomials of all columns at a time: the words of the hint turned over, so that a polynomial's are neighbours; their
 /// transforms; and these in tiles.

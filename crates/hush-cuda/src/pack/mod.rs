@@ -96,7 +96,8 @@ hush_ops::footprint!(Cuda: Pack, |step, batch| {
 
 hush_ops::footprint!(Cuda: PackOnline, |step, batch| {
     let &PackOnline { ring, hint, rows, parts } = step;
-    batch * (3 * size_of::<u32>() * rows + 4 * parts * hint.columns() * poly_bytes(&ring))
+    let fold = Self::footprint(&RlweFold { ring, db: hint }, 1);
+    fold + batch * (3 * size_of::<u32>() * rows + 4 * parts * hint.columns() * poly_bytes(&ring))
 });
 
 hush_ops::footprint!(Cuda: AddRlwe, |_, _| {

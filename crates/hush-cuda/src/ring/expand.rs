@@ -28,11 +28,11 @@ const TREE_BYTES: usize = 2 << 30;
 
 /// The kernels of a whole level.
 const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11", "expand_stage_12"];
-/// Those of the last level, where a prime is dropped.
+/// The kernels of the last level, where a prime is dropped.
 const LEAVES: [&str; 4] = ["expand_leaves_6", "expand_leaves_8", "expand_leaves_11", "expand_leaves_12"];
 
-/// As [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit the memory
-/// that is set aside for them.
+/// Runs [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit
+/// the memory that is set aside for them.
 pub(super) fn expand(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -58,8 +58,8 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// How many queries are expanded at once, at least one: as the nodes of two levels, and digits of half of them that are not larger,
-/// fit the workspace, and two parts of each fold the second dimension of a grid. (A query has at most N leaves.)
+/// Returns how many queries are expanded at once, at least one: as the nodes of two levels, and digits of half of them that are
+/// not larger, fit the workspace, and two parts of each fold the second dimension of a grid. (A query has at most N leaves.)
 fn queries_at_once(leaves: usize, node_bytes: usize, folds: usize) -> usize {
     let most = MAX_GRID[1] / (2 * folds).max(1);
     (TREE_BYTES / (2 * leaves * node_bytes)).clamp(1, most.max(1))
@@ -86,13 +86,13 @@ struct Level<'a> {
     needed: usize,
 }
 
-/// What a tree ends in.
+/// The leaves of a tree.
 struct Leaves {
     /// The wanted leaves from `first` on, `[query][leaf][a, b][limb][slot]` modulo Q_e.
     words: Buffer<u32>,
     /// 0, or the number of selectors if these are in the results.
     first: usize,
-    /// What the queries become.
+    /// The expanded queries.
     results: Vec<Expanded<Buffer<u32>>>,
 }
 
@@ -101,12 +101,12 @@ impl Expansion<'_> {
         self.ring.context().params().leaves(self.rows, self.folds)
     }
 
-    /// Words of a ciphertext modulo Q_e.
+    /// Returns the words of a ciphertext modulo Q_e.
     fn node_words(&self) -> usize {
         2 * self.ring.full().poly_words()
     }
 
-    /// All levels.
+    /// Returns all levels.
     fn tree(&self, queries: &[RlweCiphertext]) -> Result<Leaves, OpsError> {
         let (params, levels) = (self.ring.context().params(), &self.ring.expansion().levels);
         let halves: Vec<_> = queries.iter().flat_map(|query| [query.a.words(), query.b.words()]).collect();
@@ -129,7 +129,7 @@ impl Expansion<'_> {
         Ok(Leaves { words: nodes, first: 0, results: self.results()? })
     }
 
-    /// A level as what its kernels are chosen by.
+    /// Returns a level as what its kernels are chosen by.
     fn stage(&self, level: &Level<'_>) -> Stage {
         let (full, &Level { gadget, count, needed, .. }) = (self.ring.full(), level);
         let node_digits = gadget.digits() * full.degree().words();
@@ -144,7 +144,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// The needed children of the nodes of each query, by the kernels of operations.
+    /// Returns the needed children of the nodes of each query, by the kernels of operations.
     fn next_level(&self, level: &Level<'_>, nodes: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
         let (full, &Level { index, gadget, count, needed }) = (self.ring.full(), level);
         let children = self.device.alloc(self.queries * needed * self.node_words())?;
@@ -158,7 +158,7 @@ impl Expansion<'_> {
         Ok(children)
     }
 
-    /// The same by one kernel.
+    /// Runs a level by one kernel.
     fn whole_level(
         &self,
         level: &Level<'_>,
@@ -173,7 +173,7 @@ impl Expansion<'_> {
         Ok(children)
     }
 
-    /// The same of the last level, with selectors modulo Q_1.
+    /// Runs the last level by one kernel, with selectors modulo Q_1.
     fn last_level(
         &self,
         level: &Level<'_>,
@@ -194,7 +194,7 @@ impl Expansion<'_> {
         Ok(Leaves { words, first: self.rows, results })
     }
 
-    /// The last arguments of every kernel of a level.
+    /// Returns the last arguments of every kernel of a level.
     fn level_args<'a>(&'a self, level: &'a Level<'_>) -> [Arg<'a>; 7] {
         [
             (&self.keys).into(),
@@ -207,8 +207,8 @@ impl Expansion<'_> {
         ]
     }
 
-    /// The digits of the images of half a of `count` nodes of each query under X -> X^`exponent`, `[query][node][digit][N]`.
-    /// The first node is at the start of `nodes`; those of the next query come `stride` nodes later.
+    /// Returns the digits of the images of half a of `count` nodes of each query under X -> X^`exponent`,
+    /// `[query][node][digit][N]`. The first node is at the start of `nodes`; those of the next query come `stride` nodes later.
     fn decompose(
         &self,
         gadget: &GadgetTables,
@@ -232,7 +232,7 @@ impl Expansion<'_> {
         Ok(digits)
     }
 
-    /// The bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
+    /// Returns the bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
     fn bottom_rows(&self, leaves: &Leaves) -> Result<Buffer<u32>, OpsError> {
         let (full, count) = (self.ring.full(), self.leaves() - self.rows);
         let rows = self.device.alloc(self.queries * count * self.node_words())?;

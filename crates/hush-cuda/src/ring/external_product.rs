@@ -47,7 +47,7 @@ struct CiphertextsView {
 const _: () = assert!(size_of::<CiphertextsView>() == 40 && offset_of!(CiphertextsView, count) == 32);
 
 impl Ciphertexts<'_> {
-    /// As the kernels see those of the queries from `query` on.
+    /// Returns the view of the ciphertexts of the queries from `query` on.
     fn view(&self, query: usize) -> CiphertextsView {
         CiphertextsView {
             bases: self.bases.slice(query..).address(),
@@ -60,8 +60,8 @@ impl Ciphertexts<'_> {
     }
 }
 
-/// What [`external_products`] computes: `out = C [x] (y - x) + z` for `items` items of `planes` planes of `queries` queries,
-/// all modulo Q_1. `out` may be where `y` or `x` is, not where `z` is.
+/// The operands of [`external_products`], which computes `out = C [x] (y - x) + z` for `items` items of `planes`
+/// planes of `queries` queries, all modulo Q_1. `out` may be where `y` or `x` is, not where `z` is.
 pub struct ExternalProducts<'a> {
     /// The round of a tournament that they are.
     pub round: usize,
@@ -76,11 +76,11 @@ pub struct ExternalProducts<'a> {
     /// Where the RGSW ciphertext of each query is: the rows that meet the digits of half a, then those that meet the digits of
     /// half b.
     pub rgsw: Slice<'a, u64>,
-    /// What is multiplied.
+    /// The ciphertexts y, which are multiplied.
     pub y: Ciphertexts<'a>,
-    /// What is taken from it before.
+    /// The ciphertexts x, which are subtracted before.
     pub x: Option<Ciphertexts<'a>>,
-    /// What is added.
+    /// The ciphertexts z, which are added.
     pub z: Ciphertexts<'a>,
 }
 
@@ -151,8 +151,8 @@ pub fn external_products(
     Ok(())
 }
 
-/// How many queries are multiplied at once, at least one: as their digits fit the workspace, and they the third dimension of a
-/// grid.
+/// Returns how many queries are multiplied at once, at least one: as their digits fit the workspace, and they the third
+/// dimension of a grid.
 fn queries_at_once(query_words: usize) -> usize {
     (DIGIT_BYTES / size_of::<u32>() / query_words).clamp(1, MAX_GRID[2])
 }

@@ -1,4 +1,4 @@
-//! One client's evaluation keys on the device.
+//! A client's evaluation keys on the device.
 
 use hush_he::{
     entities::{EvaluationKeys, KeySwitchKey, RingSwitchKey, RlweCiphertext},
@@ -19,7 +19,7 @@ pub struct CudaKeys {
 }
 
 impl CudaKeys {
-    /// Bytes on the device.
+    /// Returns the bytes on the device.
     pub fn bytes(&self) -> usize {
         self.words.len() * size_of::<u32>()
     }
@@ -33,7 +33,7 @@ impl CudaKeys {
         size_of::<u32>() * ring.degree() * polys
     }
 
-    /// A copy of keys of the host.
+    /// Returns a copy of keys of the host.
     pub(super) fn upload(device: &Device, keys: EvaluationKeys) -> Result<Self, CudaError> {
         let switch = |key: &KeySwitchKey| -> Vec<u32> {
             key.rows.iter().flat_map(|row| [row.a.words(), row.b.words()].concat()).collect()
@@ -58,7 +58,7 @@ impl CudaKeys {
     }
 }
 
-/// Where the rows of a level are in the words of [`CudaKeys`]; where those of the key for s^2 are, if `level` is the number
+/// Returns where the rows of a level are in the words of [`CudaKeys`]; where those of the key for s^2 are, if `level` is the number
 /// of levels; and where those of the packing of pairs are, if it is one more.
 pub(super) fn key_at(ring: &CudaRing, level: usize) -> u64 {
     let params = ring.context().params();

@@ -71,7 +71,7 @@ impl CudaRing {
         Ok(Self { context, full, kept, expansion })
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn context(&self) -> &Arc<RingContext> {
         &self.context
     }
@@ -86,7 +86,7 @@ impl CudaRing {
         &self.kept
     }
 
-    /// The gadget of external products and of column packing, modulo Q_1.
+    /// Returns the gadget of external products and of column packing, modulo Q_1.
     pub(crate) fn fold_gadget(&self) -> &GadgetTables {
         &self.expansion.fold
     }

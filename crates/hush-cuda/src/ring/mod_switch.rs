@@ -12,7 +12,7 @@ use crate::{
 /// Polynomials of shared memory that coefficients of 64 bits take before they are packed.
 const COEFFICIENT_POLYS: usize = 2;
 
-/// As `SentPoly` in `kernels/mod_switch.cu`.
+/// The struct `SentPoly` of `kernels/mod_switch.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, FromBytes, Immutable, IntoBytes)]
 struct SentPoly {
@@ -25,7 +25,7 @@ struct SentPoly {
 
 const _: () = assert!(size_of::<SentPoly>() == 24);
 
-/// As `SwitchJob` in `kernels/mod_switch.cu`; addresses on the device.
+/// The struct `SwitchJob` of `kernels/mod_switch.cu`; addresses on the device.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct SwitchJob {
@@ -39,7 +39,7 @@ struct SwitchJob {
 
 const _: () = assert!(size_of::<SwitchJob>() == 40);
 
-/// As [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`, and one download.
+/// Runs [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`, and one download.
 pub(super) fn mod_switch(
     cuda: &Cuda,
     ring: &CudaRing,

@@ -24,12 +24,12 @@ pub struct Lift {
 const _: () = assert!(size_of::<Lift>() == 12);
 
 impl Lift {
-    /// A symbol of `bits` bits, 1 to 32, is the low bits of a word; the higher ones do not count.
+    /// Creates a lift in which a symbol of `bits` bits, 1 to 32, is the low bits of a word; the higher ones do not count.
     pub fn symbols(bits: u32) -> Self {
         Self { bits, dropped: 0, addend: 1 << (bits - 1) }
     }
 
-    /// A symbol of `bits` bits, 1 to 31, is the top bits of a word, rounded half up:
+    /// Creates a lift in which a symbol of `bits` bits, 1 to 31, is the top bits of a word, rounded half up:
     /// [`hush_ops::contract::round_word_up`].
     pub fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }
@@ -55,7 +55,7 @@ pub fn lift_plaintexts(
     device.launch(kernel, launch, &[to.into(), symbols.into(), Arg::of(&lift), ring.view()])
 }
 
-/// As [`hush_ops::contract::RingOps::ntt_db`].
+/// Runs [`hush_ops::contract::RingOps::ntt_db`].
 pub(super) fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
     let (device, kept) = (cuda.device(), ring.kept());
     let lift = Lift::symbols(ring.context().params().plaintext_bits());

@@ -16,7 +16,7 @@ use crate::{
     device::{Buffer, MAX_GRID},
 };
 
-/// As [`hush_ops::contract::RingOps::pack_pairs`]: all pairs of all queries together.
+/// Runs [`hush_ops::contract::RingOps::pack_pairs`]: all pairs of all queries together.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there are more pairs or queries than a grid has rows; [`OpsError::Backend`] if the device fails.

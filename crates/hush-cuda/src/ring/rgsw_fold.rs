@@ -16,7 +16,7 @@ use crate::{
     device::{Buffer, Slice},
 };
 
-/// As [`hush_ops::contract::RingOps::rgsw_fold`]: each round for all planes of all queries together.
+/// Runs [`hush_ops::contract::RingOps::rgsw_fold`]: each round for all planes of all queries together.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if a grid has no rows for all planes, [`OpsError::Backend`] if the device fails.

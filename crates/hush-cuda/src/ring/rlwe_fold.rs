@@ -54,13 +54,14 @@ pub enum RlweFoldKernel {
     Imad,
     /// Byte matrices on tensor cores, for up to 64 queries a pass, in groups of up to 32.
     Mma,
-    /// The same by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`] elsewhere. Most
-    /// multiprocessors make the products, while the rest turn selectors and results of other points over, unless there are few.
+    /// Products by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`]
+    /// elsewhere. Most multiprocessors make the products, while the rest turn selectors and results of other points
+    /// over, unless there are few.
     Hopper,
 }
 
 impl RlweFoldKernel {
-    /// The kernel for a batch of so many queries.
+    /// Returns the kernel for a batch of so many queries.
     fn suited(thresholds: Thresholds, db: &CudaNttDb, queries: usize) -> Self {
         match queries {
             few if few < thresholds.mma_from => Self::Imad,
@@ -69,7 +70,7 @@ impl RlweFoldKernel {
         }
     }
 
-    /// The same, or the one that does its work where it cannot be had.
+    /// Returns the kernel, or the one that does its work where it is not available.
     fn or_mma(self, device: &Device, db: &CudaNttDb) -> Self {
         let has_hopper = device.is_hopper() && db.width() == 64;
         match self {
@@ -86,8 +87,8 @@ impl RlweFoldKernel {
         }
     }
 
-    /// Names (by [`Arithmetic::pick`]), grid and shared memory for the polynomials of a pass, at some points; of Hopper's kernel on
-    /// all multiprocessors but `spared`.
+    /// Returns the names (by [`Arithmetic::pick`]), grid and shared memory for the polynomials of a pass, at some points; of
+    /// Hopper's kernel on all multiprocessors but `spared`.
     fn launch(
         self,
         device: &Device,
@@ -141,7 +142,8 @@ fn spared(all: usize, row_tiles: usize, columns: usize, polys: usize) -> usize {
     (all * turned / (products + turned)).min(all - 1)
 }
 
-/// Bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of `units` lines.
+/// Returns the bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of
+/// `units` lines.
 const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
     size_of::<u32>() * polys * (row_tiles * TILE_ROWS + units)
 }
@@ -149,17 +151,18 @@ const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
 // A database of more rows, which no tiling has now, would have to be folded in parts of them.
 const _: () = assert!(imad_shared(4, MAX_ROWS.div_ceil(TILE_ROWS), 64) <= LEAST_SHARED);
 
-/// Bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
+/// Returns the bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
 fn mma_shared(polys: usize) -> usize {
     MMA_STAGE_BYTES + 2 * 4 * polys * 128
 }
 
-/// The same by warpgroup instructions: four stages with a byte matrix each, and their barriers.
+/// Returns the shared memory of the kernel by warpgroup instructions: four stages with a byte matrix each, and their
+/// barriers.
 fn hopper_shared(polys: usize) -> usize {
     4 * ((16 << 10) + 4 * polys * 128) + 64
 }
 
-/// As [`hush_ops::contract::RingOps::rlwe_fold`].
+/// Runs [`hush_ops::contract::RingOps::rlwe_fold`].
 pub(super) fn rlwe_fold(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -173,7 +176,8 @@ pub(super) fn rlwe_fold(
     Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
 }
 
-/// As [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results; by one kernel, if `kernel`
+/// Runs [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results; by one kernel, if
+/// `kernel` names it, to compare kernels.
 /// names it, to compare kernels.
 ///
 /// # Errors
@@ -193,7 +197,7 @@ pub fn fold_rows(
     fold_words(device, moduli, db, selectors, kernel.unwrap_or_else(suited))
 }
 
-/// The same, for operands that fit together.
+/// Folds words for operands that fit together.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if a grid has no squares for all columns; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`]
@@ -238,7 +242,7 @@ fn fold_words(
     Ok(results)
 }
 
-/// One pass over the whole database.
+/// A pass over the whole database.
 struct Pass<'a> {
     device: &'a Device,
     kernel: RlweFoldKernel,
@@ -373,7 +377,7 @@ impl Chunk<'_> {
     }
 }
 
-/// As in `kernels/rlwe_fold.cuh`.
+/// The struct of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct PassPoints {
@@ -392,7 +396,7 @@ pub(crate) struct QueryPointers([u64; MAX_PASS]);
 const _: () = assert!(size_of::<QueryPointers>() == 512);
 
 impl QueryPointers {
-    /// The first words of each of at most [`MAX_PASS`] slices.
+    /// Creates the first words of each of at most [`MAX_PASS`] slices.
     ///
     /// # Errors
     /// [`CudaError::OtherDevice`] if one is not of `device`.
@@ -408,7 +412,7 @@ impl QueryPointers {
     }
 }
 
-/// As in `kernels/rlwe_fold.cuh`.
+/// The struct of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct FoldPrime {
@@ -436,7 +440,7 @@ impl FoldPrime {
     }
 }
 
-/// As in `kernels/rlwe_fold.cuh`.
+/// The struct of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 struct FoldRing {

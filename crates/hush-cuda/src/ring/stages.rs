@@ -21,12 +21,12 @@ const PRINT: &str = "HUSH_PRINT_CONFIGS";
 /// Which kernels the stages of trees take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stages {
-    /// Those that suit the device and the stage.
+    /// The kernels that suit the device and the stage.
     #[default]
     Suited,
-    /// Those of single operations, for comparison.
+    /// The kernels of single operations, for comparison.
     Operations,
-    /// Those of whole stages, where the device has shared memory for them.
+    /// The kernels of whole stages, where the device has shared memory for them.
     Whole,
 }
 
@@ -40,14 +40,14 @@ pub(super) struct Stage {
     pub(super) ciphertexts: usize,
     /// Words that kernels of single operations read and write: ciphertexts before and after, digits, keys.
     pub(super) words: usize,
-    /// Of the ring.
+    /// The degree of the ring.
     pub(super) degree: Degree,
     /// Polynomials of one limb that a block of the kernel of the whole stage has in shared memory.
     pub(super) polys: usize,
 }
 
 impl Stage {
-    /// A launch of `grid` blocks of the kernel of the whole stage.
+    /// Returns a launch of `grid` blocks of the kernel of the whole stage.
     pub(super) fn launch(&self, grid: [u32; 3]) -> Launch {
         self.degree.launch(grid, self.polys)
     }
@@ -56,7 +56,7 @@ impl Stage {
         size_of::<u32>() * self.words
     }
 
-    /// Whether one kernel does all of it.
+    /// Returns whether one kernel does all of it.
     ///
     /// That is so where what the kernels of single operations leave each other does not stay in the second-level cache, and there
     /// are ciphertexts enough for every multiprocessor.

@@ -17,7 +17,7 @@ const THREADS: usize = 256;
 /// Slots of a thread.
 const VECTOR: usize = 4;
 
-/// As [`hush_ops::contract::TfheOps::run_turn`].
+/// Runs [`hush_ops::contract::TfheOps::run_turn`].
 pub(super) fn turn(
     device: &Device,
     ring: &CudaRing,

@@ -1,4 +1,4 @@
-//! What is made of the hint of a database when a table is built, made of the whole hint at once.
+//! The products of a database's hint when a table is built, made of the whole hint at once.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use hush_protocol::facts::{
 /// A file by name.
 pub(crate) type File = (&'static str, DbBytes);
 
-/// Its bytes.
+/// Returns the bytes of a file.
 pub(crate) fn bytes(file: &DbBytes) -> &[u8] {
     (**file).as_ref()
 }
@@ -35,7 +35,7 @@ impl AsRef<[u8]> for Aligned {
     }
 }
 
-/// The files beside the database, which has the bytes `db`, of the table whose public values follow from `seed`.
+/// Returns the files beside the database, which has the bytes `db`, of the table whose public values follow from `seed`.
 pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, seed: PublicSeed, db: DbBytes) -> Vec<File> {
     let db = TiledDb::new(Tiling::new(plan.rows, plan.matrix.cols()), db).unwrap();
     let db = backend.open_db(db).unwrap();
@@ -65,7 +65,7 @@ pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, seed: PublicSeed, 
     files
 }
 
-/// The hint in evaluation form, with zeros beyond its last row.
+/// Returns the hint in evaluation form, with zeros beyond its last row.
 fn lifted<B: Steps>(
     backend: &B,
     hint: &B::Words,

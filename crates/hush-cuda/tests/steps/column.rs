@@ -13,7 +13,7 @@ use hush_testkit::conformance::{
     ChainCase, ChainMisfit, ColumnCase, ColumnCaseShape, HintRows, Misfit, Residues, Words,
 };
 
-/// One with multiprocessors for two blocks a plane, whose folds of planes are by clusters.
+/// Returns a backend with multiprocessors for two blocks a plane, whose folds of planes are by clusters.
 fn with_clusters(seed: u64) -> Cuda {
     Cuda::new(Device::emulated(Emulation { multiprocessors: 132, seed, ..Emulation::default() }))
 }
@@ -85,7 +85,7 @@ fn chains() {
     }
 }
 
-/// What the sanitizers run: queries of a set of each degree, chains of those that are small.
+/// Runs under the sanitizers: queries of a set of each degree, chains of those that are small.
 #[test]
 fn small_column_packing() {
     let random = HintRows::Of(Words::Random);
@@ -109,7 +109,7 @@ fn small_column_packing() {
     coverage::assert_launched(backends.iter().map(Cuda::device), coverage::COLUMN);
 }
 
-/// One device, as a chain of the full size is long in the emulator.
+/// Returns one device, as a chain of the full size is long in the emulator.
 fn one_backend() -> Cuda {
     Cuda::new(gpu_or_one())
 }

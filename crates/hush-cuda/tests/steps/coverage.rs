@@ -53,7 +53,7 @@ pub(crate) fn assert_launched<'a>(devices: impl IntoIterator<Item = &'a Device>,
     assert!(missed.is_empty(), "these never ran: {missed:?}");
 }
 
-/// What scripts/sanitize.sh asked the build for.
+/// Checks that the build has the sanitizers that scripts/sanitize.sh asked for.
 #[test]
 fn small_tests_run_under_the_sanitizer() {
     let asked = env::var("HUSH_SANITIZERS").unwrap_or_default();

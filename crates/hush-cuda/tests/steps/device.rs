@@ -240,7 +240,7 @@ fn a_lost_device_gives_nothing_to_another() {
     assert_eq!(words(&one, &here), [1; 64]);
 }
 
-/// What the sanitizers run.
+/// Runs under the sanitizers.
 #[test]
 fn small_memory() {
     let devices = small();

@@ -1,4 +1,4 @@
-//! The same on the driver's side: a process that finds an emulated driver, which does all work as late as a driver may.
+//! Tests on the driver's side: a process that finds an emulated driver, which does all work as late as a driver may.
 
 #![allow(clippy::print_stderr)]
 
@@ -17,8 +17,8 @@ const GPUS: &str = "HUSH_EMULATED_GPUS";
 const MIB: &str = "HUSH_EMULATED_MIB";
 /// Has all streams of a GPU but the main one do their work as early as they may; otherwise it is done late, too.
 const HASTY: &str = "HUSH_EMULATED_HASTY";
-/// What runs on it: memory, copies and launches, steps in two streams, and whole answers of every protocol; with small sets, since
-/// it only emulates.
+/// The tests that run on it: memory, copies and launches, steps in two streams, and whole answers of every protocol;
+/// with small sets, since it only emulates.
 const TESTS: [&str; 5] = ["device::", BESIDE, "answers::", "--skip", "in_use"];
 /// The test of the step in two streams.
 const BESIDE: &str = "rlwe_fold::chunks_beside_others";

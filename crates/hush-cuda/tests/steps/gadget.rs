@@ -35,12 +35,12 @@ use hush_testkit::conformance::{Residues, RingCase, RingShape, TfheCase, TfheSha
 
 const FITS: &str = "the shapes fit";
 
-/// One emulated backend, and that of the GPU, by operations and by whole stages.
+/// Returns one emulated backend, and that of the GPU, by operations and by whole stages.
 fn backends(seed: u64) -> impl Iterator<Item = Cuda> {
     one_and_gpu(seed).into_iter().flat_map(by_stages)
 }
 
-/// A device with the kernels of operations, and with those of whole stages.
+/// Returns a device with the kernels of operations, and with those of whole stages.
 fn by_stages(device: Device) -> [Cuda; 2] {
     [Stages::Operations, Stages::Whole].map(|stages| Cuda::new(device.clone()).with_stages(stages))
 }
@@ -107,7 +107,7 @@ fn symbols_are_folded_some_columns_at_a_time() {
     }
 }
 
-/// One to four primes, gadgets of one digit to ten, with and without a prime that is dropped.
+/// Checks one to four primes, gadgets of one digit to ten, with and without a prime that is dropped.
 #[test]
 fn sets_in_use_are_computed_too() {
     for params in [
@@ -123,7 +123,7 @@ fn sets_in_use_are_computed_too() {
     }
 }
 
-/// The polynomial whose coefficients are those at which digits carry or the sign changes, in turn.
+/// Returns the polynomial whose coefficients are those at which digits carry or the sign changes, in turn.
 fn extremes(ring: &Ring, gadget: Gadget) -> Poly<Eval> {
     let (rns, q) = (ring.rns(), ring.rns().product());
     let carries = (0..gadget.digits).map(|k| 1 << gadget.log2_factor(k));
@@ -235,7 +235,8 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
     }
 }
 
-/// What the sanitizers run: the steps of sets with and without a prime that is dropped, with gadgets of several digits.
+/// Runs under the sanitizers: the steps of sets with and without a prime that is dropped, with gadgets of several
+/// digits.
 #[test]
 fn small_steps_over_rings() {
     let sets = [INSECURE_RING_PLAIN, *INSECURE_PACK_PLAIN.ring()];

@@ -24,7 +24,7 @@ use hush_ops::{
     tiling::TiledDb,
 };
 
-/// One more than the second and the third dimension of a grid have.
+/// A number above the second and the third dimension of a grid.
 const MANY: usize = 1 << 16;
 
 /// A backend and a parameter set.

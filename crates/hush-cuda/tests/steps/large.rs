@@ -8,13 +8,13 @@ use hush_ops::contract::LweQueries;
 
 /// Bytes of the table on a GPU, or half of its memory.
 const BYTES: usize = 18 << 30;
-/// The same in the emulator, for which that would be too much.
+/// The bytes in the emulator, for which [`BYTES`] would be too much.
 const EMULATED_BYTES: usize = 1 << 20;
 /// Rows that are computed by hand, between the first and the last.
 const ROWS_BY_HAND: usize = 16;
 const SEED: u64 = 1;
 
-/// A word of `fill_random` (`kernels/floors.cu`).
+/// Returns a word of `fill_random` (`kernels/floors.cu`).
 fn random_word(at: usize) -> u32 {
     let z = (at as u64).wrapping_add(SEED).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ fn random_word(at: usize) -> u32 {
     (z ^ z >> 31) as u32
 }
 
-/// A byte of a database of random words, where `kernels/lwe_tiles.cuh` says that it lies.
+/// Returns a byte of a database of random words, where `kernels/lwe_tiles.cuh` says that it lies.
 fn random_byte(row: usize, col: usize, cols: usize) -> i8 {
     let tile = row / 256 * cols.div_ceil(128) + col / 128;
     let chunk = (col % 128 / 16) ^ (row % 8);

@@ -17,7 +17,7 @@ use hush_ops::{
 };
 use hush_testkit::conformance::{self, FOLD_SHAPES, HINT_CASES};
 
-/// The emulator, in order and for shapes that are not too long: disorder has tests of its own.
+/// Returns the emulator, in order and for shapes that are not too long: disorder has tests of its own.
 fn emulated() -> impl Iterator<Item = Cuda> {
     devices::emulated().into_iter().map(Cuda::new)
 }
@@ -162,7 +162,7 @@ fn accumulators_wrap() {
     }
 }
 
-/// What the sanitizers run: every kernel over two row blocks and three k tiles, and both structures of hints.
+/// Runs under the sanitizers: every kernel over two row blocks and three k tiles, and both structures of hints.
 #[test]
 fn small_lwe_steps() {
     let (rows, cols) = (400, 300);

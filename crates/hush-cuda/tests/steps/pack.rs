@@ -15,7 +15,7 @@ fn check(backends: &[Cuda], params: PackParams, shape: PackCaseShape, words: Wor
     backends.iter().for_each(|backend| case.check(backend));
 }
 
-/// One emulated backend, and that of the GPU.
+/// Returns one emulated backend, and that of the GPU.
 fn backends(seed: u64) -> Vec<Cuda> {
     one_and_gpu(seed).into_iter().map(Cuda::new).collect()
 }
@@ -83,7 +83,7 @@ fn refusals() {
     PackCase::small().iter().for_each(|case| backends.iter().for_each(|cuda| case.check_refusals(cuda)));
 }
 
-/// What the sanitizers run.
+/// Runs under the sanitizers.
 #[test]
 fn small_packing_by_evaluation_keys() {
     let case =

@@ -138,7 +138,7 @@ fn values(rns: &Rns, bits: u32, count: usize, rng: &mut Csprng) -> Vec<u128> {
     values
 }
 
-/// One polynomial in evaluation form.
+/// Returns a polynomial in evaluation form.
 fn poly(ring: &Ring, values: &[u128]) -> Vec<u32> {
     let residues = (0..ring.limbs()).flat_map(|limb| values.iter().map(move |&x| ring.rns().reduce(x, limb)));
     ring.forward(Poly::from_words(residues.collect(), ring.degree())).into_words()
@@ -218,7 +218,7 @@ fn check_refusals(cuda: &Cuda) {
     assert!(matches!(cuda.add_rlwe(&wide, &mut batch(), 0, &batch()), Err(OpsError::Backend { .. })));
 }
 
-/// What the sanitizers run: a set of each degree.
+/// Runs under the sanitizers: a set of each degree.
 #[test]
 fn small_transforms() {
     let sets =

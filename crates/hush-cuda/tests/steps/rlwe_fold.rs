@@ -191,7 +191,7 @@ fn extreme_residues() {
     }
 }
 
-/// As many selectors as a pass has, where a block has the least shared memory.
+/// Checks as many selectors as a pass has, where a block has the least shared memory.
 #[test]
 fn the_most_rows_and_queries_fit_little_shared_memory() {
     let devices = [little_shared()];
@@ -235,7 +235,7 @@ fn check_refusals(device: &Device) {
     assert!(matches!(many, Err(OpsError::Backend { .. })));
 }
 
-/// What the sanitizers run: every kernel, with columns and rows that end within a tile.
+/// Runs under the sanitizers: every kernel, with columns and rows that end within a tile.
 #[test]
 fn small_folds_of_ring_elements() {
     let devices = small();

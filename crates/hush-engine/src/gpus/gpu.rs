@@ -44,7 +44,7 @@ impl Hosting for Cuda {
     }
 }
 
-/// All GPUs, at least one; the emulator, or several of it, if [`CUDA_VARIABLE`] says so.
+/// Returns all GPUs, at least one; the emulator, or several of it, if [`CUDA_VARIABLE`] says so.
 ///
 /// # Errors
 /// [`BackendError`] says why none can be used.
@@ -84,7 +84,7 @@ fn emulated(_: &OsStr) -> Option<Vec<Device>> {
     None
 }
 
-/// Bytes of a device that tables may take, if nothing is reserved for others.
+/// Returns the bytes of a device that tables may take, if nothing is reserved for others.
 pub fn room_for_tables(cuda: &Cuda) -> usize {
     cuda.release_unused();
     let device = cuda.device();
@@ -100,7 +100,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// All of them.
+    /// Returns all of them.
     pub(crate) fn open_all() -> Result<Vec<Self>, BackendError> {
         Ok(open_devices()?
             .into_iter()
@@ -123,18 +123,18 @@ impl Gpu {
         placement::Device::Gpu(self.number)
     }
 
-    /// As its maker calls it.
+    /// Returns the name that the GPU's maker gave it.
     pub(crate) fn name(&self) -> &str {
         &self.cuda.device().info().name
     }
 
-    /// Whether it has failed for good.
+    /// Returns whether it has failed for good.
     pub(crate) fn is_lost(&self) -> bool {
         self.cuda.device().lost().is_some()
     }
 
-    /// Bytes that another table may take: what is free and not reserved. Batches that are under way and keys that clients have
-    /// uploaded by now take of both, and so less is found free than there is.
+    /// Returns the bytes that another table may take: what is free and not reserved. Batches that are under way and keys that
+    /// clients have uploaded by now take of both, and so less is found free than there is.
     pub(crate) fn free_bytes(&self) -> usize {
         room_for_tables(&self.cuda).saturating_sub(self.reservations.batches() + self.reservations.keys())
     }

@@ -24,12 +24,13 @@ impl Reservations {
         reserved
     }
 
-    /// Bytes of batches: all tables may have theirs at once.
+    /// Returns the bytes of batches: all tables may have theirs at once.
     pub(super) fn batches(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|reserved| reserved.batch).sum()
     }
 
-    /// Bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest keys of all.
+    /// Returns the bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest
+    /// keys of all.
     pub(super) fn keys(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|reserved| reserved.keys).max().unwrap_or(0)
     }

@@ -10,7 +10,7 @@ use hush_cuda::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a file has.
+/// The content of a file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
@@ -22,7 +22,7 @@ struct Kept {
 /// Raised when a kernel changes so much that it has to be measured again.
 const VERSION: u32 = 2;
 
-/// A backend on `device`, with the thresholds that were measured on one of its kind.
+/// Returns a backend on `device`, with the thresholds that were measured on one of its kind.
 pub fn suited_backend(device: Device) -> Cuda {
     let thresholds = measured_thresholds(device.info());
     let cuda = Cuda::new(device);
@@ -32,12 +32,12 @@ pub fn suited_backend(device: Device) -> Cuda {
     }
 }
 
-/// The thresholds that were measured on such a device. A file that cannot be read, or is of another version, is none.
+/// Returns the thresholds that were measured on such a device. A file that cannot be read, or is of another version, is none.
 pub fn measured_thresholds(info: &DeviceInfo) -> Option<Thresholds> {
     read(&fs::read_to_string(thresholds_file(info)?).ok()?, info)
 }
 
-/// Where they are kept, if there is a place: `hushdb/gpus` in `$XDG_CACHE_HOME` or `~/.cache`.
+/// Returns where they are kept, if there is a place: `hushdb/gpus` in `$XDG_CACHE_HOME` or `~/.cache`.
 fn thresholds_file(info: &DeviceInfo) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
     let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

@@ -30,7 +30,7 @@ impl MemoryChoice {
     /// All choices.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Resident, Self::Mapped];
 
-    /// The name that users give.
+    /// Returns the name that users give.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -39,8 +39,8 @@ impl MemoryChoice {
         }
     }
 
-    /// Whether files of `bytes` bytes, which are not in memory yet, are to be resident. `progress` is told why they are not, if
-    /// they might have been.
+    /// Returns whether files of `bytes` bytes, which are not in memory yet, are to be resident. `progress` is told why they are
+    /// not, if they might have been.
     ///
     /// # Errors
     /// [`OpenError::NoRoom`] if they are asked for and there is no room.

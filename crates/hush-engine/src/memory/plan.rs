@@ -1,4 +1,4 @@
-//! What a table takes of a device's memory, known before anything is loaded.
+//! The plan of a table's device memory, known before anything is loaded.
 
 use std::ops::Range;
 
@@ -21,9 +21,9 @@ const PART_BUFFERS: usize = 2;
 /// Something of a table that stays in device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// The name of the part.
     pub name: &'static str,
-    /// Its bytes there.
+    /// The bytes of the part on the device.
     pub bytes: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct Part {
 pub struct MemoryPlan {
     /// Whether it is of a part, whose others are elsewhere.
     is_part: bool,
-    /// What is there when the table is loaded.
+    /// The parts that are there when the table is loaded.
     parts: Vec<Part>,
     /// Bytes of the keys of all clients, which come later.
     keys: usize,
@@ -42,7 +42,7 @@ pub struct MemoryPlan {
     staging: usize,
     /// Bytes of the host's files that are uploaded.
     upload: usize,
-    /// What batches of one are called.
+    /// The name of a batch of one.
     one: &'static str,
     /// Entry `b - 1` is what batches of `b` queries take, as many as are under way at once; at least one entry.
     batches: Vec<usize>,
@@ -114,12 +114,12 @@ impl MemoryPlan {
         Self { is_part: false, parts, keys: 0, keys_reserved: 0, staging, upload, one, batches }
     }
 
-    /// Bytes that stay: what is loaded, and keys of clients beyond those that are reserved for other tables.
+    /// Returns the bytes that stay: what is loaded, and keys of clients beyond those that are reserved for other tables.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|part| part.bytes).sum()
     }
 
-    /// Bytes of the keys of all clients.
+    /// Returns the bytes of the keys of all clients.
     pub fn keys_bytes(&self) -> usize {
         self.keys
     }
@@ -136,7 +136,7 @@ impl MemoryPlan {
         Self { keys_reserved: bytes, ..self }
     }
 
-    /// The plan on a device where some buffers, of so many bytes in all, take `taken(bytes, buffers)` bytes.
+    /// Returns the plan on a device where some buffers, of so many bytes in all, take `taken(bytes, buffers)` bytes.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub fn in_blocks(mut self, taken: impl Fn(usize, usize) -> usize) -> Self {
         let several = |bytes| taken(bytes, usize::MAX);
@@ -147,23 +147,24 @@ impl MemoryPlan {
         Self { keys: several(self.keys), staging: several(self.staging), ..self }
     }
 
-    /// Bytes without which nothing can be done: what stays, and what the loading or a batch of one takes.
+    /// Returns the bytes without which nothing can be done: what stays, and what the loading or a batch of one takes.
     pub fn needed_bytes(&self) -> usize {
         self.kept_bytes() + self.staging.max(self.batch_bytes(1))
     }
 
-    /// Bytes that batches of so many queries take, as many as are under way at once; the largest if there are none as large.
+    /// Returns the bytes that batches of so many queries take, as many as are under way at once; the largest if there are none
+    /// as large.
     pub fn batch_bytes(&self, batch: usize) -> usize {
         self.batches[batch.clamp(1, self.batches.len()) - 1]
     }
 
-    /// Bytes that are uploaded.
+    /// Returns the bytes that are uploaded.
     pub fn upload_bytes(&self) -> usize {
         self.upload
     }
 
-    /// The largest batch for a device with `free` bytes. Those under way take half of what the table leaves at most, which may be
-    /// one of several; but one query always goes.
+    /// Returns the largest batch for a device with `free` bytes. Those under way take half of what the table leaves at most,
+    /// which may be one of several; but one query always goes.
     pub fn max_batch(&self, free: usize) -> usize {
         let room = free.saturating_sub(self.kept_bytes()) / 2;
         let fits = |batch: &usize| self.batch_bytes(*batch) <= room;
@@ -188,7 +189,7 @@ impl MemoryPlan {
         Err(DoesNotFit { is_part, needed, parts: parts.join(", "), device, free, fits })
     }
 
-    /// All of these plans, of a table of `encoded` bytes in parts, where devices have so many bytes free together.
+    /// Returns all of these plans, of a table of `encoded` bytes in parts, where devices have so many bytes free together.
     pub(crate) fn refused_together(
         plans: &[Self],
         devices: &str,
@@ -213,7 +214,7 @@ impl MemoryPlan {
         all.check(devices, free, encoded).err()
     }
 
-    /// The plan in words: a line a part, the largest batch, and all of it.
+    /// Returns the plan in words: a line a part, the largest batch, and all of it.
     pub fn lines(&self, device: &str, free: usize) -> Vec<String> {
         let batch = self.max_batch(free);
         let batch_name = if batch == 1 { self.one.to_owned() } else { format!("batches of {batch} queries") };
@@ -244,7 +245,7 @@ impl DoesNotFit {
         if self.is_part { "part" } else { "table" }
     }
 
-    /// What is needed and what there is: "needs .. of device memory (..), .. are free on ..".
+    /// Returns the needs and the room: "needs .. of device memory (..), .. are free on ..".
     pub fn needs(&self) -> String {
         let Self { needed, parts, device, free, .. } = self;
         format!("needs {} of device memory ({parts}), {} are free on {device}", Bytes(*needed), Bytes(*free))

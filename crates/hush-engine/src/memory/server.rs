@@ -4,7 +4,7 @@ use hush_cpu::Cpu;
 use hush_ops::path::{Content, Footprint, largest_batch};
 use hush_protocol::any_page::TableParams;
 
-/// What the queries and answers of a batch may always take.
+/// The bytes that the queries and answers of a batch may always take.
 const BATCH_BYTES: usize = 1 << 30;
 
 /// Returns the bytes of a table that a server has in memory: its files, but for those that clients download, and the evaluation

@@ -1,15 +1,15 @@
-//! What a part is told, and says. Neither goes to clients.
+//! The messages between a table's head and its parts. None of them goes to clients.
 
 use hush_protocol::{page::Partial, wire::Query};
 use prost::{Message, Oneof, bytes::Bytes};
 
-/// What a part contributes to a segment's answers, in words of the host.
+/// A part's contribution to a segment's answers, in words of the host.
 pub(super) type HostPartial = Partial<Vec<u32>>;
 
 /// A batch of queries.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Batch {
-    /// Of the table.
+    /// The epoch of the table.
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) epoch: Bytes,
     #[prost(message, repeated, tag = "2")]
@@ -22,15 +22,15 @@ pub(super) struct Batch {
 /// Evaluation keys of a client.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Keys {
-    /// What queries name them by.
+    /// The ID by which queries name the keys.
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) id: Bytes,
-    /// As they were uploaded.
+    /// The keys as they were uploaded.
     #[prost(bytes = "bytes", tag = "2")]
     pub(super) body: Bytes,
 }
 
-/// What a part says.
+/// The reply of a part.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Reply {
     #[prost(oneof = "Said", tags = "1, 2, 3, 4")]
@@ -41,7 +41,7 @@ pub(super) struct Reply {
 pub(super) enum Said {
     #[prost(message, tag = "1")]
     Scanned(Scanned),
-    /// It has not all keys: they are to come with the batch.
+    /// The part lacks some keys: they are to come with the batch.
     #[prost(message, tag = "2")]
     Missing(Missing),
     #[prost(message, tag = "3")]
@@ -51,7 +51,7 @@ pub(super) enum Said {
     Failed(String),
 }
 
-/// What it contributes.
+/// The contributions of the part.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Scanned {
     #[prost(message, repeated, tag = "1")]
@@ -65,7 +65,7 @@ pub(super) struct Missing {
     pub(super) ids: Vec<Bytes>,
 }
 
-/// A query that is none of the table.
+/// A query that is malformed for the table.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Refused {
     #[prost(uint64, tag = "1")]
@@ -74,7 +74,7 @@ pub(super) struct Refused {
     pub(super) reason: String,
 }
 
-/// What it contributes to a segment.
+/// The contribution to a segment.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Contribution {
     #[prost(uint64, tag = "1")]
@@ -99,7 +99,7 @@ impl Contribution {
         }
     }
 
-    /// The number of the segment, and the partial.
+    /// Returns the number of the segment, and the partial.
     pub(super) fn partial(&self) -> (usize, HostPartial) {
         let words = |bytes: &Bytes| {
             let words =

@@ -38,7 +38,8 @@ pub struct Unavailable {
 
 /// Whoever carries a batch to the parts of a table.
 pub trait Workers: Send + Sync {
-    /// What [`PartEngine::scan`] of every part says to `batch`, in order; several calls may be under way at once. Blocks until all
+    /// Sends `batch` to every part, and returns what [`PartEngine::scan`] of each says, in order. Several calls may
+    /// be under way at once. Blocks until all parts have replied.
     /// have said it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! One part of a table: a batch in, what it contributes out.
+//! A part of a table: a batch in, its contribution out.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -31,13 +31,13 @@ use crate::{
 /// A part of a table that is ready to scan. It is not an [`Engine`](crate::Engine): it exchanges messages with a head, not queries
 /// and answers.
 pub trait PartEngine: Send + Sync {
-    /// Of the table.
+    /// Returns the epoch of the table.
     fn epoch(&self) -> [u8; 32];
 
     /// Returns the device that has the part.
     fn device(&self) -> Device;
 
-    /// What the part says to a batch: a message for the head of the table, whatever comes of it. Blocks.
+    /// Scans a batch, and returns a message for the head of the table, whatever comes of it. Blocks.
     fn scan(&self, batch: Bytes) -> Vec<u8>;
 
     /// Why it answers nothing any more, until the process is started again; `None` as long as all is well.
@@ -79,7 +79,7 @@ struct PartToOpen {
     clients: usize,
     /// The files of every segment.
     files: Vec<SegmentFiles>,
-    /// Those of them that are mapped while the part is opened.
+    /// The files that are mapped while the part is opened.
     mapped: MappedFiles,
 }
 
@@ -192,7 +192,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         Ok(Said::Scanned(Scanned { partials }))
     }
 
-    /// The keys that the queries name, those that came with the batch among them.
+    /// Returns the keys that the queries name, those that came with the batch among them.
     fn keys_of(&self, batch: &Batch) -> Result<Vec<Arc<B::Keys>>, Said> {
         if !self.has_keys {
             return Ok(Vec::new());
@@ -218,7 +218,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
     }
 }
 
-/// What a part contributes to more queries, behind what it does to those before.
+/// Appends a part's contribution to more queries to its contribution to the queries before.
 fn behind<P: Page>(before: &mut HostPartial, more: HostPartial) {
     match (P::PARTIALS, &mut before.words[..]) {
         (Partials::Together, [words]) => words.extend(more.words.into_iter().flatten()),

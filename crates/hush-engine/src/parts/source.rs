@@ -60,7 +60,7 @@ pub trait SparseFiles: Send + Sync {
 }
 
 impl Source {
-    /// What is there.
+    /// Returns the descriptor of the table.
     ///
     /// # Errors
     /// [`OpenError`] names the file and the reason.
@@ -93,7 +93,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The files of every segment: nothing of them is read before a page asks for it, and then it is in memory as `memory` says.
+    /// Returns the files of every segment: nothing of them is read before a page asks for it, and then it is in memory as
+    /// `memory` says.
     pub(super) fn files(&mut self, memory: MemoryChoice) -> Result<Vec<SegmentFiles>, OpenError> {
         let specs: Vec<_> = self.stored.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
@@ -114,7 +115,7 @@ impl Opened {
         Ok(all)
     }
 
-    /// The files that have been mapped until now.
+    /// Returns the files that have been mapped until now.
     pub(super) fn mapped(&self) -> MappedFiles {
         self.mapped.clone()
     }
@@ -138,11 +139,11 @@ impl Opened {
     }
 }
 
-/// What is done before bytes are read.
+/// The source of bytes.
 enum From {
-    /// They are there: so much of them is checked.
+    /// The bytes are in a folder, and so much of them is checked.
     Folder(Verify),
-    /// They come here, and are checked as they come.
+    /// The bytes are fetched, and checked as they come.
     Remote(Box<dyn SparseFiles>),
 }
 
@@ -192,7 +193,7 @@ pub(super) struct SegmentFiles {
     files: Vec<SegmentFile>,
     from: Arc<From>,
     memory: MemoryChoice,
-    /// What is in memory by now: who asks again shares it.
+    /// The files that are in memory by now. A caller that asks again shares them.
     read: Mutex<Vec<Arc<ResidentFile>>>,
     mapped: MappedFiles,
 }

@@ -14,7 +14,7 @@ use hush_protocol::share::Share;
 /// the queries of another, or packs its answers; while other processes scan one, another is finished.
 pub const BATCHES_IN_FLIGHT: usize = 2;
 
-/// What computes on a share of a table.
+/// A device that computes on a share of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Device {
     /// The CPU.
@@ -60,12 +60,12 @@ impl Placement {
         if self.is_on_cpu() { 1 } else { BATCHES_IN_FLIGHT }
     }
 
-    /// Whether only the CPU computes.
+    /// Returns whether only the CPU computes.
     pub(crate) fn is_on_cpu(&self) -> bool {
         self.shares.iter().all(|placed| placed.device == Device::Cpu)
     }
 
-    /// Whether the host reads `content` for every batch.
+    /// Returns whether the host reads `content` for every batch.
     pub(crate) fn is_read_by_host(&self, content: &Content) -> bool {
         let is_symbols = matches!(content, Content::Symbols { .. });
         self.is_on_cpu() || is_symbols && self.shares.iter().any(|placed| placed.is_streamed)

@@ -1,4 +1,4 @@
-//! Searches RLWE sets for `onion`: the tables of `docs/notes/ring-parameters.md`.
+//! Searches RLWE sets for `onion`: the tables of `docs/explanation/notes/ring-parameters.md`.
 //!
 //! ```sh
 //! cargo run --release -p hush-he --example search_ring
@@ -50,7 +50,7 @@ const COLUMNS: [(&str, usize); 18] = [
     ("response", 8),
 ];
 
-/// What is asked of sets of each degree.
+/// The targets for sets of each degree.
 const TARGETS: [Target; 2] = [
     Target {
         preset: ONION_M31,

@@ -3,7 +3,7 @@
 use hush_he::params::RingParams;
 use hush_math::modulus::MODULUS_LIMIT;
 
-/// What is asked of a set of one degree.
+/// The target for a set of one degree.
 pub(crate) struct Target {
     pub(crate) preset: RingParams,
     /// Largest log2 Q_e: below it 128 bits of security, with a bit or half of one to spare.
@@ -54,7 +54,7 @@ fn is_prime(x: u32) -> bool {
     x % 2 == 1 && (3..).step_by(2).take_while(|&d: &u64| d * d <= u64::from(x)).all(|d| u64::from(x) % d != 0)
 }
 
-/// The largest primes below `2^log2` that are 1 modulo 2N, without those in `taken`.
+/// Returns the largest primes below `2^log2` that are 1 modulo 2N, without those in `taken`.
 pub(crate) fn primes(degree: usize, log2: f64, count: usize, taken: &[u32]) -> Vec<u32> {
     let step = 2 * degree as u32;
     let top = (log2.exp2() as u64).min(u64::from(MODULUS_LIMIT)) as u32;
@@ -62,7 +62,7 @@ pub(crate) fn primes(degree: usize, log2: f64, count: usize, taken: &[u32]) -> V
     candidates.filter(|p| !taken.contains(p) && is_prime(*p)).take(count).collect()
 }
 
-/// All choices of primes for `target`.
+/// Returns all choices of primes for `target`.
 pub(crate) fn all_moduli(target: &Target) -> Vec<Moduli> {
     let degree = target.preset.degree();
     let mut all = Vec::new();

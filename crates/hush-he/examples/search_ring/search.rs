@@ -17,7 +17,7 @@ const MAX_COST: f64 = 1.12;
 /// Variance of a coefficient of a ternary secret.
 const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 
-/// The gadget of `digits` digits with the least noise: variances of digits and of what is rounded away, weighted.
+/// Returns the gadget of `digits` digits with the least noise: variances of digits and of what is rounded away, weighted.
 fn best_gadget(product: u128, digits: usize, digit_weight: f64, rest_weight: f64) -> Option<Gadget> {
     let gadget = |width: u32| {
         let least = (bits_of(product) + 1).saturating_sub(width * digits as u32);
@@ -35,7 +35,7 @@ fn best_gadget(product: u128, digits: usize, digit_weight: f64, rest_weight: f64
 /// The cheapest sets by primes and rows.
 type Best = BTreeMap<(String, usize), Set>;
 
-/// Whether a set is cheaper than the cheapest so far of its primes and rows, and not much dearer than the preset.
+/// Returns whether a set is cheaper than the cheapest so far of its primes and rows, and not much dearer than the preset.
 fn improves(target: &Target, best: &Best, set: &Set) -> bool {
     let cost = set.cost();
     cost < MAX_COST * Set::of_preset(&target.preset).cost()
@@ -113,7 +113,7 @@ fn search_folds(target: &Target, mut set: Set, key_error: f64, best: &mut Best) 
     }
 }
 
-/// The cheapest sets, one for each choice of primes and rows, the cheapest first.
+/// Returns the cheapest sets, one for each choice of primes and rows, the cheapest first.
 pub(crate) fn search(target: &Target) -> Vec<Set> {
     let mut best = Best::new();
     for moduli in all_moduli(target) {

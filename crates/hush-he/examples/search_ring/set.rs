@@ -86,21 +86,21 @@ impl Set {
         self.rows + FOLDS * self.fold.digits
     }
 
-    /// As `RingParams::key_words_bytes`.
+    /// Returns the bytes of keys, as `RingParams::key_words_bytes` does.
     pub(crate) fn key_bytes(&self) -> usize {
         let poly = |product| packed_bytes(self.moduli.degree, bits_of(product) - self.key_dropped_bits);
         let switched: usize = self.levels.iter().chain([&self.square]).map(|gadget| gadget.digits).sum();
         switched * poly(self.moduli.full_product()) + 4 * self.pack.digits * poly(self.moduli.kept_product())
     }
 
-    /// As `RingParams::query_bytes`.
+    /// Returns the bytes of a query, as `RingParams::query_bytes` does.
     pub(crate) fn query_bytes(&self) -> usize {
         let bits = bits_of(self.moduli.full_product()) - self.query_dropped_bits;
         let words = |leaves: usize| packed_bytes(leaves * (self.moduli.degree >> self.levels.len()), bits);
         QUERY_SEED_BYTES + words(self.rows) + words(self.leaves() - self.rows)
     }
 
-    /// Bytes of a packed pair for a byte of its records.
+    /// Returns the bytes of a packed pair for a byte of its records.
     pub(crate) fn overhead(&self) -> f64 {
         f64::from(self.response.a + 2 * self.response.b) / f64::from(2 * self.plaintext_bits)
     }
@@ -124,7 +124,7 @@ impl Set {
         products * (2 * self.moduli.kept.len() * (1 + self.fold.digits)) as f64
     }
 
-    /// Bytes that are scanned for a byte of records.
+    /// Returns the bytes that are scanned for a byte of records.
     fn expansion(&self) -> f64 {
         32.0 * self.moduli.kept.len() as f64 / f64::from(self.plaintext_bits)
     }
@@ -151,7 +151,7 @@ impl Set {
         })
     }
 
-    /// The response of the fewest bits that keeps the failure probability.
+    /// Returns the response of the fewest bits that keeps the failure probability.
     pub(crate) fn choose_response(&mut self) -> bool {
         let mut best = None;
         for b in self.plaintext_bits + 1..=self.plaintext_bits + 4 {

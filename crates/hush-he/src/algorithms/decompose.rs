@@ -6,7 +6,7 @@ use hush_math::{
     ring::Ring,
 };
 
-/// The balanced digits of the centred coefficients of `poly`, each digit a polynomial in evaluation form.
+/// Returns the balanced digits of the centred coefficients of `poly`, each digit a polynomial in evaluation form.
 ///
 /// Cost: an inverse transform, and a forward one for every digit (of all limbs).
 /// Source: OnionPIRv2 section 2.1 (the gadget); `Gadget` says how the digits are balanced.

@@ -15,7 +15,7 @@ use crate::{
 /// `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. `b` has the coefficients that are multiples of `stride`, or the first ones.
 ///
 /// Symbols are those of the plaintext modulus, or shorter: packed LWE ciphertexts are decoded to bytes at once, as the low
-/// bits of their plaintexts are noise (`docs/protocols/exppack-s.md`).
+/// bits of their plaintexts are noise (`docs/explanation/protocols/exppack-s.md`).
 ///
 /// Constant time in the secret and the symbols. Source: VIPIR appendix A.2, with halves of two widths.
 pub fn decrypt_response(
@@ -36,7 +36,7 @@ pub fn decrypt_response(
     Zeroizing::new(b.iter().enumerate().map(symbol).collect())
 }
 
-/// The symbol of a phase whose parts are `a s` modulo 2^64, and b.
+/// Returns the symbol of a phase whose parts are `a s` modulo 2^64, and b.
 pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bits: u32) -> u32 {
     let mask = (1u64 << bits.a) - 1;
     let phase = product.wrapping_add(b << (bits.a - bits.b)) & mask;

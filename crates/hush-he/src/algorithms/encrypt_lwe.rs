@@ -37,8 +37,8 @@ pub fn encrypt_lwe(
     (b, secret.into_decryption_key())
 }
 
-/// As [`encrypt_lwe`] for vectors under one secret, each with a matrix of its own domain: together they are the one use of
-/// the secret. Source: SimplePIR section 5 (DoublePIR); VIPIR section 3.4 (double-packing).
+/// Encrypts vectors under one secret, as [`encrypt_lwe`] does, each with a matrix of its own domain: together they
+/// are the one use of the secret. Source: SimplePIR section 5 (DoublePIR); VIPIR section 3.4 (double-packing).
 ///
 /// # Panics
 /// As [`encrypt_lwe`], or if two matrices are of one domain: the difference of their vectors would be in the clear.

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::params::RingParams;
 
-/// The second half of an RLWE ciphertext of `message` with mask `a` under `secret`: `b = -a s + e + message`.
+/// Returns the second half of an RLWE ciphertext of `message` with mask `a` under `secret`: `b = -a s + e + message`.
 ///
 /// Without `errors` it is no encryption: for tests only. `a` must be uniform and used once under a secret. Constant time in
 /// secret, error and message.
@@ -36,7 +36,7 @@ pub(super) fn encrypt_rlwe(
     b
 }
 
-/// The errors of a parameter set.
+/// Returns the errors of a parameter set.
 pub(super) fn error_table(params: &RingParams) -> Option<GaussianTable> {
     (!params.is_plain()).then(|| GaussianTable::new(params.error_std()))
 }

@@ -5,7 +5,7 @@ use hush_math::{gadget::Gadget, ring::Ring};
 use super::decompose;
 use crate::entities::{RgswCiphertext, RlweCiphertext};
 
-/// A ciphertext of `m x` from one of x and an RGSW ciphertext of the bit m.
+/// Returns a ciphertext of `m x` from one of x and an RGSW ciphertext of the bit m.
 ///
 /// Error: that of x times m, plus `sqrt(l N) B / sqrt(12)` times the errors of the rows (`params::RingNoise`).
 /// Source: VIPIR section 3.4, OnionPIRv2 section 2.2.

@@ -9,7 +9,7 @@ use hush_math::{
 use super::decompose;
 use crate::entities::{KeySwitchKey, RlweCiphertext};
 
-/// A ciphertext of `a * old` under the new secret: `sum_k digit_k(a) key_k`.
+/// Returns a ciphertext of `a * old` under the new secret: `sum_k digit_k(a) key_k`.
 ///
 /// Error: `sqrt(l N) B / sqrt(12) * sigma`, and the rounded low bits times the old secret (`params::RingNoise`).
 /// Source: Brakerski, Gentry and Vaikuntanathan, "(Leveled) fully homomorphic encryption without bootstrapping", section 3.

@@ -48,7 +48,7 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
     }
 }
 
-/// Words modulo 2^32, read as i32, modulo p. Branch-free, since secrets pass through.
+/// Returns the words modulo 2^32, read as i32, modulo p. Branch-free, since secrets pass through.
 fn centred_residues(p: Modulus, words: &[u32]) -> Vec<u32> {
     // 2^31 <= 2p for a 31-bit p, so w + 2p is positive and below 2^33.
     let offset = 2 * i64::from(p.value());
@@ -68,7 +68,7 @@ impl Lift {
         Self { p0, p1, p1_inverse: p0.inverse(p1.value()) }
     }
 
-    /// The integer in `[-p0 p1 / 2, p0 p1 / 2)` with these residues, modulo 2^32. Needs `p0 > p1`.
+    /// Returns the integer in `[-p0 p1 / 2, p0 p1 / 2)` with these residues, modulo 2^32. Needs `p0 > p1`.
     fn word(&self, r0: u32, r1: u32) -> u32 {
         let product = u64::from(self.p0.value()) * u64::from(self.p1.value());
         let quotient = self.p0.mul(self.p0.sub(r0, r1), self.p1_inverse);

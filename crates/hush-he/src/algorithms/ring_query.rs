@@ -1,8 +1,9 @@
 //! Queries of the ring protocols: one RLWE ciphertext whose coefficients become selectors and RGSW rows.
 //!
 //! It travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
-//! The expansion tree separates the coefficients left out from the others exactly (`docs/protocols/onion.md`). The server divides
-//! the query by what the tree multiplies it with, so that the errors of what travels are no larger in the end. Sets that
+//! The expansion tree separates the coefficients left out from the others exactly
+//! (`docs/explanation/protocols/onion.md`). The server divides the query by what the tree multiplies it with, so that the
+//! errors of what travels are no larger in the end. Sets that
 //! reproduce a paper's traffic have *whole* queries: both halves, a word a residue.
 
 use std::ops::Range;
@@ -135,7 +136,7 @@ fn mask<R>(ring: &Ring, seed: &[u8; QUERY_SEED_BYTES]) -> Poly<R> {
     ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
 }
 
-/// The messages at the coefficients from which the tree takes them.
+/// Returns the messages at the coefficients from which the tree takes them.
 fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coeff> {
     let (params, ring) = (context.params(), context.full());
     let gadget = params.fold_gadget();

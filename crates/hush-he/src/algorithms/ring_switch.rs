@@ -16,8 +16,8 @@ use crate::{
     params::RingContext,
 };
 
-/// The coefficients `j N / degree` of the message of a ciphertext (a, b) modulo Q_1 in evaluation form, over the small ring: the
-/// mask, as many polynomials as the rank; then the body. Each is switched to its width of
+/// Returns the coefficients `j N / degree` of the message of a ciphertext (a, b) modulo Q_1 in evaluation form, over the small
+/// ring: the mask, as many polynomials as the rank; then the body. Each is switched to its width of
 /// [`crate::params::RingSwitch::response_bits`].
 ///
 /// With Y = X^parts, `a = sum_i a_i(Y) X^i` and s likewise, the part of `b + a s` over Y alone is
@@ -88,7 +88,7 @@ fn rescaled(context: &RingContext, x: Poly<Eval>) -> Vec<u128> {
     (0..kept.degree()).map(value).collect()
 }
 
-/// The coefficients `i + j parts`, as a polynomial in Y.
+/// Returns the coefficients `i + j parts`, as a polynomial in Y.
 fn part(small: &Ring, x: &[u128], i: usize, parts: usize) -> Poly<Coeff> {
     let mut part = small.zero();
     for (j, &value) in x.iter().skip(i).step_by(parts).enumerate() {

@@ -16,7 +16,7 @@ pub(super) fn rounded_bits(rns: &Rns, dropped: u32) -> u32 {
     rns.bits() - dropped
 }
 
-/// Bytes of `count` coefficients without their `dropped` low bits.
+/// Returns the bytes of `count` coefficients without their `dropped` low bits.
 pub(super) fn rounded_bytes(rns: &Rns, count: usize, dropped: u32) -> usize {
     packed_bytes(count, rounded_bits(rns, dropped))
 }
@@ -36,7 +36,7 @@ pub(super) fn round_coefficients(
     pack_wide(positions.into_iter().map(rounded), rounded_bits(ring.rns(), dropped), out);
 }
 
-/// The polynomial with the `count` coefficients in `bytes` at `positions`, and 0 elsewhere.
+/// Returns the polynomial with the `count` coefficients in `bytes` at `positions`, and 0 elsewhere.
 ///
 /// # Errors
 /// [`HeError::PackedLength`] if the length does not fit, [`HeError::Coefficient`] if a coefficient is none modulo Q.

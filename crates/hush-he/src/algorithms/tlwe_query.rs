@@ -76,7 +76,7 @@ pub fn open_tlwe_query(
     Ok(TlweWords { masks, bodies })
 }
 
-/// The n words of the mask of a leaf, below `2^bits`.
+/// Returns the n words of the mask of a leaf, below `2^bits`.
 fn mask(tlwe: &Tlwe, seed: &[u8; QUERY_SEED_BYTES], leaf: usize) -> Vec<u32> {
     let mut rng = Csprng::public("hushdb v1 2026 TLWE query mask", seed, leaf as u64);
     (0..tlwe.n()).map(|_| rng.next_u32() >> (u32::BITS - tlwe.bits())).collect()

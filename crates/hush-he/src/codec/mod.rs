@@ -6,7 +6,7 @@ pub use wide::{MAX_WIDE_BITS, pack_wide, unpack_wide};
 
 use crate::HeError;
 
-/// Bytes of `count` packed words of `bits` bits; [`usize::MAX`] if there are more.
+/// Returns the bytes of `count` packed words of `bits` bits; [`usize::MAX`] if there are more.
 pub fn packed_bytes(count: usize, bits: u32) -> usize {
     let bits = bits as usize;
     (count / 8).saturating_mul(bits).saturating_add((count % 8 * bits).div_ceil(8))

@@ -11,7 +11,7 @@ pub struct ColumnKeys {
     pub rotation: Vec<u64>,
     /// z = -s v + e + g s(X^-1).
     pub conjugation: Poly<Coeff>,
-    /// Of the RGSW ciphertext of the power of X that selects the entry, in protocols that fold: the halves b of the row that meets
-    /// the digit of a, and of the one that meets the digit of b.
+    /// The RGSW ciphertext of the power of X that selects the entry, in protocols that fold: the halves b of the row
+    /// that meets the digit of a, and of the one that meets the digit of b.
     pub power: Option<[Poly<Coeff>; 2]>,
 }

@@ -22,7 +22,7 @@ pub struct ColumnMasks {
 }
 
 impl ColumnMasks {
-    /// The masks of the ring modulo Q_1 of `context` that belong to `seed`.
+    /// Creates the masks of the ring modulo Q_1 of `context` that belong to `seed`.
     pub fn new(context: &RingContext, seed: &PublicSeed) -> Self {
         let ring = context.kept();
         let [rotation, conjugation, bottom, top] = [0, 1, 2, 3].map(|index| mask(ring, seed, index));
@@ -45,7 +45,8 @@ impl ColumnMasks {
         &self.conjugation
     }
 
-    /// Of the rows of the RGSW ciphertext: the one that meets the digit of a, and the one that meets the digit of b.
+    /// Returns the masks of the rows of the RGSW ciphertext: of the row that meets the digit of a, and of the row
+    /// that meets the digit of b.
     pub fn power(&self) -> &[Poly<Eval>; 2] {
         &self.power
     }
@@ -81,7 +82,8 @@ mod tests {
         }
     }
 
-    /// They are part of the protocol: other masks, and clients and servers of two versions do not understand each other.
+    /// The masks are part of the protocol: with other masks, clients and servers of two versions do not understand
+    /// each other.
     #[test]
     fn masks_are_fixed() {
         let context = RingContext::new(*COLPACK_N2048_Q52.ring());

@@ -1,4 +1,4 @@
-//! What a server needs of a client beside its queries.
+//! The keys that a server needs of a client beside its queries.
 
 use hush_math::poly::{Eval, Poly};
 

@@ -30,7 +30,7 @@ impl OneTimeLweSecret {
     }
 }
 
-/// What is left of a [`OneTimeLweSecret`] after encryption: it decrypts answers and encrypts nothing.
+/// The remainder of a [`OneTimeLweSecret`] after encryption: it decrypts answers and encrypts nothing.
 pub struct LweDecryptionKey {
     words: Zeroizing<Vec<u32>>,
 }

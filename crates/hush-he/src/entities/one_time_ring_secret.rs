@@ -59,14 +59,14 @@ impl OneTimeRingSecret {
     }
 }
 
-/// What is left of a [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside
-/// this crate encrypts under it.
+/// The remainder of a [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside this crate
+/// encrypts under it.
 pub struct RingDecryptionKey {
     pub(crate) secret: RlweSecret,
 }
 
 impl RingDecryptionKey {
-    /// The secret, for [`crate::algorithms::decrypt_response()`].
+    /// Returns the secret, for [`crate::algorithms::decrypt_response()`].
     pub fn secret(&self) -> &RlweSecret {
         &self.secret
     }

@@ -4,8 +4,8 @@ use hush_math::csprng::Csprng;
 
 use super::PublicSeed;
 
-/// What an A is for. Matrices of different domains are independent, as DoublePIR's two folds need
-/// (A1 and A2 from one seed would leak the difference of two queries).
+/// The purpose of a matrix A. Matrices of different domains are independent, as DoublePIR's two folds need (A1 and A2
+/// from one seed would leak the difference of two queries).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixDomain {
     /// The first dimension of a look-up.
@@ -39,7 +39,7 @@ pub struct MatrixShape {
 }
 
 impl MatrixShape {
-    /// A matrix for `cols` database columns and LWE dimension `n`.
+    /// Creates a matrix for `cols` database columns and LWE dimension `n`.
     ///
     /// # Panics
     /// If the ring degree is not a power of two that divides `n`: parameters are checked before they get here.
@@ -50,8 +50,8 @@ impl MatrixShape {
         Self { domain, structure, cols, n, wraps: 1 }
     }
 
-    /// The matrix of queries that are wrapped to `cols` words: row `c` is the sum of the rows `c + j * cols` of this one. It has
-    /// the structure of this one.
+    /// Returns the matrix of queries that are wrapped to `cols` words: row `c` is the sum of the rows `c + j * cols` of this
+    /// one. It has the structure of this one.
     ///
     /// # Panics
     /// If `cols` is not a divisor of the rows, or no multiple of [`MatrixShape::column_unit`]: parameters are checked before they
@@ -73,7 +73,7 @@ impl MatrixShape {
         }
     }
 
-    /// Number of rows of A, that is database columns D0.
+    /// Returns the number of rows of A, that is database columns D0.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -83,12 +83,12 @@ impl MatrixShape {
         self.n
     }
 
-    /// What A is for.
+    /// Returns the domain of A.
     pub fn domain(&self) -> MatrixDomain {
         self.domain
     }
 
-    /// The structure of A.
+    /// Returns the structure of A.
     pub fn structure(&self) -> MatrixStructure {
         self.structure
     }
@@ -107,12 +107,12 @@ pub struct PublicMatrix {
 }
 
 impl PublicMatrix {
-    /// The matrix of `shape` that belongs to `seed`.
+    /// Creates the matrix of `shape` that belongs to `seed`.
     pub fn new(seed: PublicSeed, shape: MatrixShape) -> Self {
         Self { seed, shape }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> &MatrixShape {
         &self.shape
     }
@@ -167,7 +167,7 @@ impl PublicMatrix {
         }
     }
 
-    /// What is at `index` of the matrix that is wrapped, and at every `step` after it, added up.
+    /// Adds up the entries at `index` of the wrapped matrix and at every `step` after it.
     fn sum_of_streams(&self, index: usize, step: usize, out: &mut [u32]) {
         self.stream(index).fill_u32(out);
         let wraps = self.shape.wraps;

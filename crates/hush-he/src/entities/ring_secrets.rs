@@ -12,14 +12,14 @@ pub struct RingSecrets {
     pub query: RlweSecret,
     /// s': the second secret of a pair.
     pub second: RlweSecret,
-    /// Of the small ring that answers are switched to: as many as its rank, or none.
+    /// The secrets of the small ring that answers are switched to: as many as its rank, or none.
     pub switched: Vec<RlweSecret>,
     /// t: of TLWE words, n entries modulo 2^32; empty where queries have none.
     pub tlwe: Zeroizing<Vec<u32>>,
 }
 
 impl RingSecrets {
-    /// The secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
+    /// Returns the secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let mut rng = Csprng::from_secret_seed("hushdb v1 2026 ring secrets", seed, &params.key_context());
         let mut sample = |degree| RlweSecret::sample(degree, params.secret(), &mut rng);

@@ -17,14 +17,14 @@ pub struct RlweSecret {
 }
 
 impl RlweSecret {
-    /// A secret of `degree` coefficients.
+    /// Returns a secret of `degree` coefficients.
     pub fn sample(degree: usize, distribution: SecretDistribution, rng: &mut Csprng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; degree]);
         distribution.sample(rng, &mut coefficients);
         Self { coefficients }
     }
 
-    /// The secret with the coefficients `words`.
+    /// Returns the secret with the coefficients `words`.
     pub(crate) fn from_words(words: &[u32]) -> Self {
         Self { coefficients: Zeroizing::new(words.to_vec()) }
     }

@@ -101,21 +101,22 @@ pub const INSECURE_COLPACK_PLAIN: ColumnParams = ColumnParams {
     ..INSECURE_COLPACK_N256
 };
 
-/// One digit of 24 bits: all that is left of a coefficient modulo Q when its low 28 bits are rounded away.
+/// A gadget of one digit of 24 bits: all that is left of a coefficient modulo Q when its low 28 bits are rounded
+/// away.
 const ONE_DIGIT: Gadget = Gadget::new(24, 1, 28);
 
 impl ColumnParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.ring.name
     }
 
-    /// The LWE set. Its dimension n is the ring degree N.
+    /// Returns the LWE set. Its dimension n is the ring degree N.
     pub fn lwe(&self) -> &LweParams {
         &self.lwe
     }
 
-    /// The RLWE set. [`RingParams::fold_gadget`] is the one-digit gadget of packing and of the folds;
+    /// Returns the RLWE set. [`RingParams::fold_gadget`] is the one-digit gadget of packing and of the folds;
     /// [`RingParams::key_dropped_bits`] are those of the RGSW ciphertext.
     pub fn ring(&self) -> &RingParams {
         &self.ring
@@ -146,14 +147,14 @@ impl ColumnParams {
 }
 
 /// Noise of bytes that went through a fold over LWE and column packing, each part a standard deviation in steps of a byte
-/// (LSB). The formulas are those of `docs/protocols/colpack.md`.
+/// (LSB). The formulas are those of `docs/explanation/protocols/colpack.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnNoise {
-    /// Of the fold over LWE. Hints are lifted without loss.
+    /// The noise of the fold over LWE. Hints are lifted without loss.
     pub lwe: LweNoise,
-    /// What packing adds.
+    /// The noise that packing adds.
     pub packing: f64,
-    /// What the external products add.
+    /// The noise that the external products add.
     pub folds: f64,
     /// Rounding a in the response.
     pub response: f64,

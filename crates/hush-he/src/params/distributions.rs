@@ -29,7 +29,7 @@ impl SecretDistribution {
         }
     }
 
-    /// The mean of the square of an entry: the variance, but for binary ones, whose mean is not zero.
+    /// Returns the mean of the square of an entry: the variance, but for binary ones, whose mean is not zero.
     pub fn mean_square(self) -> f64 {
         match self {
             Self::Zero => 0.0,
@@ -39,7 +39,7 @@ impl SecretDistribution {
         }
     }
 
-    /// What the field calls it.
+    /// Returns the field's name of the distribution.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",

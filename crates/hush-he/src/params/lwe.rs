@@ -25,7 +25,7 @@ pub struct LweParams {
 }
 
 impl LweParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -59,17 +59,17 @@ impl LweParams {
     ///
     /// An error of three values is a root of `e^3 - e`: a cubic equation in the secret for every sample, and enough of them can be
     /// solved (Arora and Ge). At n = 1774 that takes 187 bits with 2^23 samples, which is still more than lattice attacks take, but
-    /// 157 with 2^24 and 111 with 2^26 (`docs/notes/security-estimates.md`).
+    /// 157 with 2^24 and 111 with 2^26 (`docs/explanation/notes/security-estimates.md`).
     pub fn max_samples(&self) -> Option<usize> {
         matches!(self.error, ErrorDistribution::Ternary).then_some(1 << 23)
     }
 
-    /// Whether words always travel at 32 bits, as in the paper that the set is from.
+    /// Returns whether words always travel at 32 bits, as in the paper that the set is from.
     pub fn full_words(&self) -> bool {
         self.full_words
     }
 
-    /// The shape of the public matrix for `cols` columns.
+    /// Returns the shape of the public matrix for `cols` columns.
     pub fn matrix_shape(&self, domain: MatrixDomain, cols: usize) -> MatrixShape {
         MatrixShape::new(domain, self.structure, cols, self.n)
     }
@@ -86,7 +86,7 @@ impl LweParams {
 }
 
 impl LweParams {
-    /// The problem of the words of a query; `None` without encryption.
+    /// Returns the problem of the words of a query; `None` without encryption.
     pub fn problem(&self) -> Option<LatticeProblem> {
         let problem = LatticeProblem {
             n: self.n,

@@ -43,7 +43,7 @@ impl LweNoise {
         quadrature([self.fold, self.hint, self.answer])
     }
 
-    /// The limit of 0.5 LSB in standard deviations.
+    /// Returns the limit of 0.5 LSB in standard deviations.
     pub fn sigmas(&self) -> f64 {
         0.5 / self.std()
     }
@@ -80,7 +80,7 @@ pub struct Widths {
     pub answer: u32,
 }
 
-/// What a choice of widths is to be cheap for: words of each kind that travel, the hint's spread over the look-ups
+/// The traffic that a choice of widths minimises: words of each kind that travel, the hint's spread over the look-ups
 /// of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
@@ -98,7 +98,7 @@ impl Widths {
     /// Standard deviations of the error that every default keeps below the limit of decoding.
     pub const MIN_SIGMAS: f64 = 12.0;
 
-    /// The widths with the least traffic that keep [`Widths::MIN_SIGMAS`] over `cols` columns (D0); whole words
+    /// Returns the widths with the least traffic that keep [`Widths::MIN_SIGMAS`] over `cols` columns (D0); whole words
     /// if none does, or if the set is one that travels whole. `hint_candidates` are the hint widths that the
     /// protocol can take.
     pub fn choose(lwe: &LweParams, cols: usize, traffic: Traffic, hint_candidates: &[u32]) -> Widths {

@@ -109,17 +109,17 @@ const COARSE: Gadget = Gadget::new(30, 2, 33);
 const VIPIR_GADGET: Gadget = Gadget::new(18, 5, 0);
 
 impl PackParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.ring.name
     }
 
-    /// The LWE set.
+    /// Returns the LWE set.
     pub fn lwe(&self) -> &LweParams {
         &self.lwe
     }
 
-    /// The RLWE set.
+    /// Returns the RLWE set.
     pub fn ring(&self) -> &RingParams {
         &self.ring
     }
@@ -138,18 +138,19 @@ impl PackParams {
 /// Noise of bytes that went through a fold over LWE and a packing, in steps of a byte (LSB).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackNoise {
-    /// Of the fold, with hint and answer rounded to the plaintext modulus of the packing.
+    /// The noise of the fold, with hint and answer rounded to the plaintext modulus of the packing.
     pub lwe: LweNoise,
-    /// Of the packing, the folds after it and the rounding of the response, in steps of its own plaintext modulus.
+    /// The noise of the packing, the folds after it and the rounding of the response, in steps of its own plaintext
+    /// modulus.
     pub ring: RingNoise,
-    /// Those steps in LSB.
+    /// The size of those steps in LSB.
     step: f64,
 }
 
 impl PackNoise {
     /// Noise after a fold over `cols` columns (D0) with query words of `query_bits` bits, packing, and `folds` folds.
     ///
-    /// Source: VIPIR appendix D, but for its D.3 (`docs/protocols/exppack-s.md` says why).
+    /// Source: VIPIR appendix D, but for its D.3 (`docs/explanation/protocols/exppack-s.md` says why).
     pub fn new(params: &PackParams, cols: usize, query_bits: u32, folds: usize) -> Self {
         let bits = params.ring.plaintext_bits;
         let widths = Widths { query: query_bits, hint: bits, answer: bits };

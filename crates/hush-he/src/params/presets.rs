@@ -27,7 +27,8 @@ pub const DEFAULT_LWE: LweParams = LweParams {
     full_words: false,
 };
 
-/// The same without structure in A (plain LWE). 133.4 bits. Queries cost the client `D0 * n` multiply-adds.
+/// [`DEFAULT_LWE`] without structure in A (plain LWE). 133.4 bits. Queries cost the client `D0 * n`
+/// multiply-adds.
 pub const LWE_N1280_STD3_2_PLAIN: LweParams =
     LweParams { name: "LWE_N1280_STD3_2_PLAIN", structure: MatrixStructure::Plain, ..DEFAULT_LWE };
 

@@ -23,7 +23,7 @@ pub struct LatticeProblem {
 }
 
 impl LatticeProblem {
-    /// What the field calls it: `lwe`, `module-lwe`, or `rlwe` where the rank is 1.
+    /// Returns the field's name of the problem: `lwe`, `module-lwe`, or `rlwe` where the rank is 1.
     pub fn kind(&self) -> &'static str {
         match self.structure {
             MatrixStructure::Plain => "lwe",

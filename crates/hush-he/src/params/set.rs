@@ -1,4 +1,4 @@
-//! What all parameter sets have in common.
+//! The trait of all parameter sets.
 
 use std::fmt::Debug;
 
@@ -11,19 +11,19 @@ use crate::HeError;
 /// A parameter set. There is no way to make one but to take a preset, so a set that a peer names is always one that this program
 /// knows.
 pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
-    /// Every preset of this kind.
+    /// Returns every preset of this kind.
     fn presets() -> &'static [Self];
 
-    /// Name of the preset.
+    /// Returns the name of the preset.
     fn name(&self) -> &'static str;
 
     /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     fn security_bits(&self) -> f64;
 
-    /// The lattice problems that its security rests on: it has that of the weakest. None without encryption.
+    /// Returns the lattice problems that its security rests on: it has that of the weakest. None without encryption.
     fn problems(&self) -> Vec<LatticeProblem>;
 
-    /// The preset called `name`.
+    /// Returns the preset called `name`.
     ///
     /// # Errors
     /// [`HeError::UnknownPreset`] with the names that exist.
@@ -66,12 +66,12 @@ parameter_set!(PrivksParams, PRIVKS_PRESETS, set => set.ring(), set.ring().probl
 parameter_set!(PackParams, PACK_PRESETS, set => set, of_both(set.lwe(), set.ring()));
 parameter_set!(ColumnParams, COLUMN_PRESETS, set => set, of_both(set.lwe(), set.ring()));
 
-/// The problems of a set over LWE and a set over rings.
+/// Returns the problems of a set over LWE and a set over rings.
 fn of_both(lwe: &LweParams, ring: &RingParams) -> Vec<LatticeProblem> {
     lwe.problem().into_iter().chain(ring.problem()).collect()
 }
 
-/// The error of a name that no preset has: with the names of all presets but the insecure ones.
+/// Returns the error of a name that no preset has: with the names of all presets but the insecure ones.
 pub fn unknown_preset(name: &str) -> HeError {
     let names = PRESETS.iter().map(|p| p.name);
     let names = names.chain(RING_PRESETS.iter().map(RingParams::name));

@@ -1,7 +1,7 @@
 //! The RLWE sets of `tfhe`: few bits a symbol and one short prime, for queries of a hundred or two hundred bytes.
 //!
 //! Source: PPIR's setting, at 128 bits. Its own set (N = 1024, a torus of 32 bits, binary secrets) has 110 bits and does not decode
-//! beyond a few folds (`docs/protocols/tfhe.md`).
+//! beyond a few folds (`docs/explanation/protocols/tfhe.md`).
 
 use hush_math::gadget::Gadget;
 
@@ -17,7 +17,7 @@ use super::{
 pub struct TfheParams(RingParams);
 
 impl TfheParams {
-    /// The RLWE set.
+    /// Returns the RLWE set.
     pub fn ring(&self) -> &RingParams {
         &self.0
     }
@@ -30,7 +30,7 @@ impl TfheParams {
 pub struct PrivksParams(RingParams);
 
 impl PrivksParams {
-    /// The RLWE set.
+    /// Returns the RLWE set.
     pub fn ring(&self) -> &RingParams {
         &self.0
     }

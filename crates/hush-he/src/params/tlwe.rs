@@ -35,19 +35,19 @@ impl Tlwe {
         self.n * self.digits
     }
 
-    /// How a word is taken to digits.
+    /// Returns how a word is taken to digits.
     pub fn gadget(&self) -> Gadget {
         Gadget::new(self.bits / self.digits as u32, self.digits, 0)
     }
 
-    /// The balanced digits of a word below `2^bits`, the lowest first; they add up to the word modulo `2^bits`.
+    /// Returns the balanced digits of a word below `2^bits`, the lowest first; they add up to the word modulo `2^bits`.
     pub fn digits(&self, word: u32) -> impl Iterator<Item = i64> {
         let (gadget, unused) = (self.gadget(), u32::BITS - self.bits);
         let centred = i128::from((word << unused) as i32 >> unused);
         (0..self.digits).map(move |k| i64::from(gadget.digit(centred, k)))
     }
 
-    /// What a unit of digit k is worth modulo `product`: x_k.
+    /// Returns the value x_k of a unit of digit k modulo `product`.
     pub fn unit(&self, product: u128, k: usize) -> u128 {
         ((product << self.gadget().log2_factor(k)) + (1 << self.bits >> 1)) >> self.bits
     }
@@ -61,7 +61,7 @@ impl Tlwe {
         })
     }
 
-    /// What the key depends on.
+    /// Returns the values that the key depends on.
     pub(super) fn key_context(&self) -> String {
         format!(
             "private key switching from {} entries modulo 2^{} by {} digits",
@@ -69,7 +69,7 @@ impl Tlwe {
         )
     }
 
-    /// The lattice problem of the words.
+    /// Returns the lattice problem of the words.
     pub(super) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.n,

@@ -157,7 +157,7 @@ impl Fetch {
         Ok(Some(Self { inner, dir: dir.into(), events, has_begun: false, here: 0, size: None }))
     }
 
-    /// Whether the server has answered.
+    /// Returns whether the server has answered.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

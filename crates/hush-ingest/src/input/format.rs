@@ -150,7 +150,7 @@ impl Format {
     }
 }
 
-/// Whether an input with these first bytes is Arrow IPC.
+/// Returns whether an input with these first bytes is Arrow IPC.
 pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(&ARROW_CONTINUATION) || is_arrow_file(head)
 }

@@ -337,7 +337,7 @@ mod tests {
         SourcePolicy::only(&sources, REMEDY).unwrap()
     }
 
-    /// Whether a URL of a web server or of a store is allowed before any connection is made.
+    /// Returns whether a URL of a web server or of a store is allowed before any connection is made.
     fn allows(policy: &SourcePolicy, url: &str) -> bool {
         let url = RemoteUrl::of(url).unwrap().under(policy);
         let scheme = url.scheme().unwrap();

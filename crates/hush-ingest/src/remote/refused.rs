@@ -73,7 +73,7 @@ impl Refused {
     }
 }
 
-/// Whether a file begins as a web page does.
+/// Returns whether a file begins as a web page does.
 pub(crate) fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
     let begins = |start: &&[u8]| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));

@@ -164,7 +164,7 @@ impl Spool {
         self.records as usize
     }
 
-    /// Whether there is no record yet.
+    /// Returns whether there is no record yet.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }

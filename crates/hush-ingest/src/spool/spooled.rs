@@ -190,12 +190,12 @@ impl SpooledRecords {
         self.starts.last().map_or(0, |start| start + self.parts[self.parts.len() - 1].offsets.len())
     }
 
-    /// Whether there is no record.
+    /// Returns whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the records have keys.
+    /// Returns whether the records have keys.
     pub fn has_keys(&self) -> bool {
         self.has_keys
     }

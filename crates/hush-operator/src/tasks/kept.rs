@@ -40,13 +40,14 @@ impl Kept {
         self.0.join(table).is_dir()
     }
 
-    /// The folder for what a task builds; the table's own folder is there then.
+    /// Returns the folder for what a task builds; the table's own folder is there then.
     pub(super) fn place(&self, table: &Name, task: u64) -> io::Result<PathBuf> {
         fs::create_dir_all(self.0.join(table))?;
         Ok(self.dir(table, task))
     }
 
-    /// The folder in which a task changes what `from` is: a copy of it, whose files are links, so that it stays to go back to.
+    /// Returns the folder in which a task changes what `from` is: a copy of it, whose files are links, so that it stays to go
+    /// back to.
     pub(super) fn copy(&self, table: &Name, from: u64, task: u64) -> io::Result<PathBuf> {
         let (from, to) = (self.dir(table, from), self.dir(table, task));
         let epoch = |dir: &Path| {
@@ -71,7 +72,7 @@ impl Kept {
         self.0.join(table).join(task.to_string())
     }
 
-    /// The build that is served, or would be.
+    /// Returns the build that is served, or would be.
     pub(super) fn current(&self, table: &Name) -> Option<u64> {
         fs::read_to_string(self.0.join(table).join(CURRENT)).ok()?.trim().parse().ok()
     }
@@ -85,7 +86,7 @@ impl Kept {
         }
     }
 
-    /// What there is of a table, the newest first.
+    /// Returns the builds of a table that are kept, newest first.
     pub(super) fn builds(&self, table: &Name) -> Vec<KeptBuild> {
         let mut tasks = self.tasks(table);
         tasks.sort_unstable_by(|one, other| other.cmp(one));
@@ -97,7 +98,7 @@ impl Kept {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// The build of an epoch, or the newest.
+    /// Returns the build of an epoch, or the newest.
     pub(super) fn find(&self, table: &Name, epoch: Option<&str>) -> Result<u64, OperatorError> {
         let builds = self.builds(table);
         let found = builds.iter().find(|build| epoch.is_none_or(|epoch| build.epoch == epoch));

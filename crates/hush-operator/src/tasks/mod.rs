@@ -1,10 +1,10 @@
-//! What the admin API has a server do: one task after the other, each of which survives a restart.
+//! The tasks of the admin API: one after the other, each of which survives a restart.
 //!
 //! | file | what |
 //! |---|---|
 //! | `request.rs` | what is asked for, in JSON |
 //! | `store.rs` | tasks on disk, a file each |
-//! | `kept.rs` | the tables that the server keeps, with what there is to go back to |
+//! | `kept.rs` | the tables that the server keeps, with the builds to go back to |
 //! | `uploads.rs` | files that come in parts |
 //! | `work.rs` | what each kind of task does |
 //! | `watch.rs` | how far one is |
@@ -57,7 +57,7 @@ const MAX_ATTEMPTS: u32 = 3;
 /// How often uploads are looked at that may be too old.
 const UPLOAD_LOOK: Duration = Duration::from_secs(60);
 
-/// What tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
+/// The source that tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
 const DEFAULT_SOURCE: &str = "https://";
 
 /// Returns the sources that tasks may fetch from. `advice` says what to do about another one.
@@ -97,12 +97,12 @@ struct RunningTask {
     watch: Arc<Watch>,
 }
 
-/// The file that a server locks while it has the folder.
+/// Returns the file that a server locks while it has the folder.
 fn open_lock(data: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(false).open(data.join("lock"))
 }
 
-/// Whether a server has the folder `data`.
+/// Returns whether a server has the folder `data`.
 pub fn is_in_use(data: &Path) -> bool {
     let lock = File::open(data.join("lock"));
     lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err())
@@ -253,7 +253,7 @@ impl Tasks {
 }
 
 impl TaskState {
-    /// Whether a task that has not ended reads an upload.
+    /// Returns whether a task that has not ended reads an upload.
     fn waits_for(&self, upload: &Name) -> bool {
         let waiting = self.tasks.values().filter(|task| !task.status.is_final());
         let mut requests = waiting.filter_map(|task| Request::of(&task.request).ok());
@@ -262,7 +262,7 @@ impl TaskState {
         })
     }
 
-    /// A task as others may see it.
+    /// Returns a task as others may see it.
     fn shown(&self, task: &Task) -> Task {
         let running = self.running.as_ref().filter(|running| running.id == task.id);
         let mut shown = task.clone();

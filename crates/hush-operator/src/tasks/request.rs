@@ -1,4 +1,4 @@
-//! What a task is asked for, in JSON: options are those of the command, by the same names.
+//! The request of a task, in JSON: options are those of the command, by the same names.
 
 use hush_protocol::Name;
 use hush_server::OperatorError;
@@ -44,7 +44,7 @@ pub(super) enum Request {
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
-    /// Serve what there is of a table: of an epoch, or the newest; or what is at a URL, which is fetched.
+    /// Serve a kept build of a table: that of an epoch, or the newest; or the table at a URL, which is fetched.
     Load {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
@@ -58,7 +58,7 @@ pub(super) enum Request {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
     },
-    /// Remove a table, or what there is of it of one epoch.
+    /// Remove a table, or its kept build of one epoch.
     Delete {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
@@ -75,7 +75,7 @@ pub(super) enum Request {
     expecting = "an input is an upload, {\"upload\": ID}, something elsewhere, {\"url\": URL}, or a list of these"
 )]
 pub(super) enum TaskInputs {
-    /// One input.
+    /// A single input.
     One(TaskInput),
     /// Files of the same columns.
     Several(Vec<TaskInput>),
@@ -122,7 +122,7 @@ impl Request {
             .map_err(|error| OperatorError::Invalid(format!("that is no task: {error}")))
     }
 
-    /// The table that it is about.
+    /// Returns the table that it is about.
     pub(super) fn table(&self) -> &Name {
         match self {
             Self::Build { table, .. }
@@ -134,7 +134,7 @@ impl Request {
         }
     }
 
-    /// The inputs that it names.
+    /// Returns the inputs that it names.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &TaskInput> {
         let (built, first, second) = match self {
             Self::Build { input, .. } => (input.all(), None, None),

@@ -21,7 +21,7 @@ impl Store {
         Ok(Self(root))
     }
 
-    /// All that there are.
+    /// Returns all that there are.
     pub(super) fn read(&self) -> Result<BTreeMap<u64, Task>, String> {
         let mut tasks = BTreeMap::new();
         for entry in fs::read_dir(&self.0).map_err(|error| error.to_string())?.flatten() {

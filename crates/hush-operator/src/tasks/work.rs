@@ -1,4 +1,4 @@
-//! What each kind of task does.
+//! The work of each kind of task.
 
 use std::{
     ffi::OsString,
@@ -28,7 +28,7 @@ use crate::Frontend;
 /// Look-ups come first.
 const LOWEST_PRIORITY: i32 = 19;
 
-/// A status in words.
+/// Returns a status in words.
 pub(super) fn told(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Enqueued => "enqueued",
@@ -88,7 +88,7 @@ fn is_kept_or_new(tasks: &Tasks, table: &Name) -> Result<(), OperatorError> {
     )))
 }
 
-/// The table at a URL that tasks may fetch from.
+/// Returns the table at a URL that tasks may fetch from.
 fn remote(tasks: &Tasks, url: &str) -> Result<RemoteTable, OperatorError> {
     let table = RemoteTable::under(url.as_ref(), &tasks.sources);
     let table = table.map_err(|error| OperatorError::Invalid(error.to_string()))?;
@@ -194,7 +194,7 @@ fn fetch(
     promote(tasks, table, id, progress)
 }
 
-/// Serves what there is of a table: an epoch of it, or the newest one.
+/// Serves a kept build of a table: that of an epoch, or the newest one.
 fn load(
     tasks: &Tasks,
     table: &Name,
@@ -238,7 +238,7 @@ fn delete(tasks: &Tasks, table: &Name, epoch: Option<&str>) -> Result<Option<[u8
     Ok(None)
 }
 
-/// Serves a build in place of what is served under its table's name; what is older than what there is to go back to goes.
+/// Serves a build in place of the one that is served under its table's name. Builds that are older than the kept ones go.
 fn promote(
     tasks: &Tasks,
     table: &Name,
@@ -275,7 +275,7 @@ fn made(
     promote(tasks, table, task, progress)
 }
 
-/// The folder of a table that is served.
+/// Returns the folder of a table that is served.
 fn dir(tasks: &Tasks, table: &Name) -> Result<PathBuf, String> {
     match tasks.folders.own_dir(table) {
         Err(OperatorError::UnknownTable) => Err(format!("the table {table} is not served: load it first")),
@@ -291,7 +291,7 @@ fn places(tasks: &Tasks, inputs: &TaskInputs) -> Result<Vec<OsString>, OperatorE
     inputs.all().iter().map(|input| place(tasks, input)).collect()
 }
 
-/// Where an input is, as a command would name it.
+/// Returns where an input is, as a command would name it.
 fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
     match input {
         TaskInput::Upload { upload } => tasks.uploads.find(upload).map(|(_, path)| path.into()),
@@ -302,7 +302,7 @@ fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
     }
 }
 
-/// The input, if tasks may fetch it.
+/// Returns the input, if tasks may fetch it.
 fn allowed(tasks: &Tasks, input: Input) -> Result<Input, OperatorError> {
     input.under(&tasks.sources).map_err(|error| OperatorError::Invalid(error.to_string()))
 }

@@ -15,7 +15,7 @@ impl<T: AsRef<[u32]> + AsMut<[u32]> + Send + Sync> LentWords for T {}
 pub struct BatchWords(Box<dyn LentWords>);
 
 impl BatchWords {
-    /// Words in memory of a backend.
+    /// Returns the words in memory of a backend.
     pub fn lent(words: impl LentWords + 'static) -> Self {
         Self(Box::new(words))
     }

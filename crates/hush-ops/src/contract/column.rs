@@ -18,8 +18,8 @@ pub const PACK_BYTES: usize = size_of::<u32>();
 /// at least minus this and at most [`u32::MAX`] minus this.
 pub const BALANCED_HALVES: u32 = 0x8080_8080;
 
-/// What [`ColumnOps::chain_hint`] makes of the hint of one plaintext: all that packing needs to know of its rows, before any
-/// query.
+/// The product of [`ColumnOps::chain_hint`] for the hint of one plaintext: all that packing needs to know of its
+/// rows, before any query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainedHint {
     /// The pack columns: rows x 4N bytes read as s8, row-major. Bytes `4c ..` of a row are the balanced digits of the word that
@@ -55,8 +55,8 @@ pub trait ColumnOps: LweOps + RingOps {
     /// Makes the tables of the chain.
     fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Result<Self::ChainPlan, OpsError>;
 
-    /// How many hints [`ColumnOps::chain_hint`] takes at once to keep the backend busy, at least one. More bring nothing, and
-    /// each takes memory.
+    /// Returns how many hints [`ColumnOps::chain_hint`] takes at once to keep the backend busy, at least one. More bring
+    /// nothing, and each takes memory.
     fn chain_batch(&self) -> usize;
 
     /// Offline: switches the hint of each of some plaintexts from N LWE ciphertexts to one RLWE ciphertext, by a chain of N - 1
@@ -124,10 +124,10 @@ pub trait ColumnOps: LweOps + RingOps {
         polys: ChainPolys,
     ) -> Result<Self::Chain, OpsError>;
 
-    /// The shape of a packing.
+    /// Returns the shape of a packing.
     fn chain_shape(&self, chain: &Self::Chain) -> PackShape;
 
-    /// Whether entries can be folded.
+    /// Returns whether entries can be folded.
     fn has_masks(&self, chain: &Self::Chain) -> bool;
 
     /// (3c) Packs: `b[q] = folded[q] + columns * keys[q] + round(digit z[q] 2^32 / Q_1)` modulo 2^32.
@@ -276,8 +276,9 @@ pub struct PowerKeys<'a> {
     pub bodies: &'a [Option<&'a [Poly<Coeff>; 2]>],
 }
 
-/// The words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up, for its
-/// rotation key's N = `degree` coefficients t, fractions of Q modulo 2^64. Shifts alone, so that no backend has its own.
+/// Returns the words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up,
+/// for its rotation key's N = `degree` coefficients t, fractions of Q modulo 2^64. Shifts alone, so that no backend has its
+/// own.
 pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
     let cols = PACK_BYTES * degree;
     let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
@@ -288,7 +289,7 @@ pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
     LweQueries { cols, words }
 }
 
-/// The polynomial of `round(word Q / 2^32)`, then zeros: what [`ColumnOps::rgsw_power_fold`] lifts packed words to.
+/// Returns the polynomial of `round(word Q / 2^32)`, then zeros: what [`ColumnOps::rgsw_power_fold`] lifts packed words to.
 pub fn lift_words(ring: &Ring, words: &[u32]) -> Poly<Coeff> {
     let mut poly = ring.zero();
     for limb in 0..ring.limbs() {

@@ -48,12 +48,13 @@ pub trait FilterOps: Send + Sync {
         slots: &mut [u8],
     ) -> Result<(), OpsError>;
 
-    /// As [`FilterOps::band_solve`], word by word modulo 2^32: `values` is `rows x size` words, `slots` receives
-    /// `slots x size` words. The solution is one modulo 2^k for every k <= 32 as well. Source: as there.
+    /// Solves the system of [`FilterOps::band_solve`] word by word modulo 2^32: `values` is `rows x size` words,
+    /// `slots` receives `slots x size` words. The solution is one modulo 2^k for every k <= 32 as well. Source: as
+    /// there.
     ///
     /// # Errors
-    /// [`OpsError::Singular`] if the rows are dependent, which does not depend on the modulus;
-    /// [`OpsError::Shape`] if a length is wrong.
+    /// [`OpsError::Singular`] if the rows are dependent, which does not depend on the modulus; [`OpsError::Shape`] if
+    /// a length is wrong.
     fn band_solve_words(
         &self,
         system: &BandSystem,

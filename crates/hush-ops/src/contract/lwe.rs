@@ -22,20 +22,20 @@ pub struct LweQueries {
 }
 
 impl LweQueries {
-    /// Number of queries.
+    /// Returns the number of queries.
     pub fn batch(&self) -> usize {
         self.words.len().checked_div(self.cols).unwrap_or(0)
     }
 
-    /// Some of the queries.
+    /// Returns some of the queries.
     pub fn range(&self, queries: &Range<usize>) -> Self {
         let words = &self.words[queries.start * self.cols..queries.end * self.cols];
         Self { cols: self.cols, words: words.to_vec() }
     }
 
-    /// The queries of a segment of `cols` columns: word `c` is the sum of the words `c + j * cols`. They are queries under the same
-    /// secrets, of the wrapped vectors over the wrapped matrix. On the host, where queries come from: a word is added once for
-    /// each segment, and is folded thousands of times.
+    /// Returns the queries of a segment of `cols` columns: word `c` is the sum of the words `c + j * cols`. They are queries
+    /// under the same secrets, of the wrapped vectors over the wrapped matrix. On the host, where queries come from: a word is
+    /// added once for each segment, and is folded thousands of times.
     pub fn wrapped(&self, cols: usize) -> Result<Self, OpsError> {
         let wraps = self.cols.checked_div(cols).unwrap_or(0);
         OpsError::check_shape("wrap", "columns of a query", wraps * cols, self.cols)?;
@@ -62,12 +62,12 @@ pub struct LweBatch<W = BatchWords> {
 }
 
 impl<W: WordStore> LweBatch<W> {
-    /// Number of queries.
+    /// Returns the number of queries.
     pub fn batch(&self) -> usize {
         self.words.len().checked_div(self.rows).unwrap_or(0)
     }
 
-    /// The words of one query, as a range of all.
+    /// Returns the words of one query, as a range of all.
     pub fn range(&self, query: usize) -> Range<usize> {
         query * self.rows..(query + 1) * self.rows
     }
@@ -81,7 +81,7 @@ pub trait LweOps: Memory {
     /// Takes a tiled database over.
     fn open_db(&self, db: TiledDb) -> Result<Self::Db, OpsError>;
 
-    /// The shape of a database.
+    /// Returns the shape of a database.
     fn tiling(&self, db: &Self::Db) -> Tiling;
 
     /// (1) Fold the first dimension: `out[b] = db * query[b] mod 2^32`.

@@ -7,10 +7,10 @@ use crate::{OpsError, steps::StepShape};
 
 /// Words modulo 2^32 where a backend has them.
 pub trait WordStore: Send + Sync {
-    /// Number of words.
+    /// Returns the number of words.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -44,7 +44,7 @@ pub trait Memory: Send + Sync {
         self.keep(vec![0; len])
     }
 
-    /// The words on the host: borrowed from a backend that computes there. Waits for the steps that make them.
+    /// Returns the words on the host: borrowed from a backend that computes there. Waits for the steps that make them.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
     /// Copies of words of some instances of this backend, `memories`, for others, all at once: one for each of `copies`, in order,
@@ -80,7 +80,7 @@ pub trait Memory: Send + Sync {
         copies.iter().map(copy).collect()
     }
 
-    /// A copy of some ranges of words, one after another.
+    /// Returns a copy of some ranges of words, one after another.
     fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError> {
         parts.iter().try_for_each(|(words, range)| check_range("join", words.len(), range))?;
         self.run_join(parts)

@@ -14,7 +14,7 @@ use crate::{
 /// The plaintext modulus `t = 2^b` of the ring is what LWE words modulo 2^32 are rounded to: `(w + 2^(31 - b)) >> (32 - b)`
 /// modulo `2^b`, then centred.
 pub trait PackOps: LweOps + RingOps {
-    /// The hint in the form that [`PackOps::pack`] multiplies: polynomial `H_i`, i < n, of a column has the rounded words
+    /// Returns the hint in the form that [`PackOps::pack`] multiplies: polynomial `H_i`, i < n, of a column has the rounded words
     /// `hint[row][i]` of the column's rows as coefficients.
     ///
     /// | name      | shape                          | unit                                  |
@@ -187,8 +187,8 @@ impl<B: ByDefinition> PackOps for B {
     }
 }
 
-/// Bytes of both halves of a switched coefficient, if they are whole words of 32 bits: what [`PackOps::reinterpret_rlwe`]
-/// takes apart.
+/// Returns the bytes of both halves of a switched coefficient, if they are whole words of 32 bits: what
+/// [`PackOps::reinterpret_rlwe`] takes apart.
 pub fn switched_bytes(bits: ResponseBits) -> Option<usize> {
     let total = bits.a + bits.b;
     total.is_multiple_of(u32::BITS).then_some(total as usize / 8)

@@ -19,12 +19,12 @@ use crate::{
 /// Polynomials of an RLWE ciphertext (a, b).
 pub const RLWE_POLYS: usize = 2;
 
-/// Words of a polynomial modulo Q_1.
+/// Returns the words of a polynomial modulo Q_1.
 pub fn poly_words(ring: &RingContext) -> usize {
     ring.kept().limbs() * ring.kept().degree()
 }
 
-/// Words of a ciphertext modulo Q_1.
+/// Returns the words of a ciphertext modulo Q_1.
 pub fn ciphertext_words(ring: &RingContext) -> usize {
     RLWE_POLYS * poly_words(ring)
 }
@@ -39,7 +39,7 @@ pub struct RlweBatch<W = BatchWords> {
 }
 
 impl<W: WordStore> RlweBatch<W> {
-    /// Number of ciphertexts.
+    /// Returns the number of ciphertexts.
     pub fn count(&self) -> usize {
         self.words.len().checked_div(self.ciphertext_words).unwrap_or(0)
     }
@@ -52,7 +52,7 @@ impl RlweBatch {
     }
 }
 
-/// What a query becomes: everything modulo Q_1.
+/// An expanded query: everything modulo Q_1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expanded<W = BatchWords> {
     /// A selector for every row: phase `Delta * coefficient`.
@@ -72,7 +72,7 @@ pub enum EntryOrder {
 }
 
 impl EntryOrder {
-    /// Where plane `plane` of entry `entry` lies among the ciphertexts of `entries` entries of `planes` planes.
+    /// Returns where plane `plane` of entry `entry` lies among the ciphertexts of `entries` entries of `planes` planes.
     pub fn index(self, entry: usize, plane: usize, entries: usize, planes: usize) -> usize {
         match self {
             Self::EntryMajor => entry * planes + plane,
@@ -89,16 +89,16 @@ pub trait RingOps: Memory {
     type Ring: Send + Sync;
     /// A database in evaluation form as this backend holds it.
     type NttDb: Send + Sync;
-    /// One client's evaluation keys as this backend holds them.
+    /// A client's evaluation keys as this backend holds them.
     type Keys: Send + Sync;
 
     /// Makes the tables of a parameter set.
     fn open_ring(&self, context: Arc<RingContext>) -> Result<Self::Ring, OpsError>;
 
-    /// The parameter set.
+    /// Returns the parameter set.
     fn context<'a>(&self, ring: &'a Self::Ring) -> &'a RingContext;
 
-    /// The shape of a database.
+    /// Returns the shape of a database.
     fn ntt_tiling(&self, db: &Self::NttDb) -> NttTiling;
 
     /// Takes a tiled database over.
@@ -113,7 +113,7 @@ pub trait RingOps: Memory {
     /// Runs [`RingOps::open_ntt_db`].
     fn run_open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
 
-    /// A database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
+    /// Returns a database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
     fn read_ntt_db(&self, ring: &Self::Ring, db: &Self::NttDb) -> Result<NttTiledDb, OpsError>;
 
     /// Takes a client's keys over.
@@ -161,7 +161,7 @@ pub trait RingOps: Memory {
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
     /// `limbs (1 + l)` transforms each. Source: OnionPIRv2 section 3.3, algorithms 2 and 3
-    /// (`docs/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
+    /// (`docs/explanation/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
     fn expand(
         &self,
         ring: &Self::Ring,

@@ -1,4 +1,4 @@
-//! What travels of the polynomials and words of an answer: which of them, at which widths, and how they are rounded.
+//! The polynomials and words of an answer that travel: which of them, at which widths, and how they are rounded.
 //!
 //! Packed values are those of [`hush_he::codec`]: value i takes the bits `i * bits ..`, the least significant first, and zeros fill
 //! the last byte.
@@ -10,7 +10,7 @@ use hush_he::{
     params::RingParams,
 };
 
-/// What travels of a polynomial: the coefficients `0, stride, 2 stride, ..`, packed.
+/// The part of a polynomial that travels: the coefficients `0, stride, 2 stride, ..`, packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPoly {
     /// The width of a coefficient, 1 to 48.
@@ -22,7 +22,7 @@ pub struct SentPoly {
 }
 
 impl SentPoly {
-    /// All coefficients of a polynomial of degree `degree`.
+    /// Returns all coefficients of a polynomial of degree `degree`.
     pub fn whole(degree: usize, bits: u32) -> Self {
         Self { bits, stride: 1, count: degree }
     }
@@ -38,7 +38,7 @@ impl SentPoly {
         Self::halves(ring).iter().map(Self::bytes).sum()
     }
 
-    /// Bytes on the wire.
+    /// Returns the bytes on the wire.
     pub fn bytes(&self) -> usize {
         packed_bytes(self.count, self.bits)
     }
@@ -50,14 +50,14 @@ impl SentPoly {
     }
 }
 
-/// The bytes of the polynomials of one query, one after another.
+/// Returns the bytes of the polynomials of one query, one after another.
 pub fn pack_polys(polys: &[Vec<u64>], sent: &[SentPoly]) -> Vec<u8> {
     let mut out = Vec::with_capacity(sent.iter().map(SentPoly::bytes).sum());
     polys.iter().zip(sent).for_each(|(poly, sent)| sent.pack(poly, &mut out));
     out
 }
 
-/// What travels of the words of a query: those of some rows, rounded and packed by themselves.
+/// The part of a query's words that travels: the words of some rows, rounded and packed by themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentRows {
     /// The rows.
@@ -67,7 +67,7 @@ pub struct SentRows {
 }
 
 impl SentRows {
-    /// Bytes on the wire.
+    /// Returns the bytes on the wire.
     pub fn bytes(&self) -> usize {
         packed_bytes(self.rows.len(), self.bits)
     }
@@ -92,7 +92,7 @@ impl Rounding {
         }
     }
 
-    /// The bytes of the words of one query, one piece after another.
+    /// Returns the bytes of the words of one query, one piece after another.
     pub fn pack(self, words: &[u32], sent: &[SentRows]) -> Vec<u8> {
         let mut out = Vec::with_capacity(sent.iter().map(SentRows::bytes).sum());
         for SentRows { rows, bits } in sent {

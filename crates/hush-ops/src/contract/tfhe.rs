@@ -22,7 +22,7 @@ pub trait TfheOps: RingOps {
     /// A database of symbols as this backend holds it.
     type Symbols: Send + Sync;
 
-    /// The shape of a database.
+    /// Returns the shape of a database.
     fn symbol_tiling(&self, db: &Self::Symbols) -> SymbolTiling;
 
     /// Takes a database of symbols over.
@@ -102,7 +102,7 @@ pub trait TfheOps: RingOps {
         Ok(rotated)
     }
 
-    /// The ciphertexts of each query, then all of them times `X^-power`, for [`TfheOps::rotate`].
+    /// Returns the ciphertexts of each query, then all of them times `X^-power`, for [`TfheOps::rotate`].
     fn run_turn(
         &self,
         ring: &Self::Ring,
@@ -172,7 +172,7 @@ pub trait TfheOps: RingOps {
         Ok(words.par_chunks_exact(ciphertext_words(context)).zip(&keys).map(switch).collect())
     }
 
-    /// What [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
+    /// Returns the key that [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
     fn ring_switch_key<'a>(&self, keys: &'a Self::Keys) -> Option<&'a RingSwitchKey>;
 }
 

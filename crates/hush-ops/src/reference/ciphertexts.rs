@@ -8,14 +8,14 @@ use hush_math::{
 
 use crate::contract::{RLWE_POLYS, RlweBatch};
 
-/// One ciphertext of a batch.
+/// Returns a ciphertext of a batch.
 pub(crate) fn ciphertext(ring: &Ring, words: &[u32]) -> RlweCiphertext {
     let (a, b) = words.split_at(words.len() / RLWE_POLYS);
     let poly = |words: &[u32]| Poly::<Eval>::from_words(words.to_vec(), ring.degree());
     RlweCiphertext { a: poly(a), b: poly(b) }
 }
 
-/// A batch of ciphertexts of one ring.
+/// Returns a batch of ciphertexts of one ring.
 pub(crate) fn batch(ring: &Ring, ciphertexts: impl IntoIterator<Item = RlweCiphertext>) -> RlweBatch {
     let ciphertext_words = RLWE_POLYS * ring.limbs() * ring.degree();
     let words = ciphertexts.into_iter().flat_map(|c| [c.a, c.b].map(Poly::into_words)).flatten().collect();

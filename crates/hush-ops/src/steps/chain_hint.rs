@@ -83,7 +83,7 @@ pub(crate) fn reference(
     Ok(ChainedHint { columns, digit: digit.into_words(), mask: mask.into_words() })
 }
 
-/// The odd numbers modulo 2N as `[g_k, -g_k]`, g_k = 5^k, k < N/2.
+/// Returns the odd numbers modulo 2N as `[g_k, -g_k]`, g_k = 5^k, k < N/2.
 fn exponents(degree: usize) -> Vec<[usize; 2]> {
     let powers = std::iter::successors(Some(1), |power| Some(power * ROTATION % (2 * degree)));
     powers.take(degree / 2).map(|power| [power, 2 * degree - power]).collect()
@@ -122,7 +122,7 @@ impl Images {
         Self { values: values.collect() }
     }
 
-    /// A_e.
+    /// Returns a_e.
     fn image(&self, ring: &Ring, exponent: usize) -> Poly<Eval> {
         let from = slot_permutation(ring.degree(), exponent);
         let slot = |values: &[u32], v: usize| values[from[v] as usize * ring.degree() + v];
@@ -151,7 +151,8 @@ impl Switched {
         }
     }
 
-    /// The same matrix over coefficients, as centred integers modulo Q: `[coefficient of the sum][coefficient of y]`.
+    /// Returns the matrix over coefficients, as centred integers modulo Q: `[coefficient of the sum][coefficient of
+    /// y]`.
     fn matrix(self, ring: &Ring) -> Vec<i128> {
         let degree = ring.degree();
         let residues: Vec<Vec<u32>> = self
@@ -177,7 +178,7 @@ impl Switched {
     }
 }
 
-/// The balanced digits of the first `count` entries, four bytes each.
+/// Returns the balanced digits of the first `count` entries, four bytes each.
 fn balanced_bytes(entries: &[i128], count: usize) -> Result<Vec<u8>, OpsError> {
     let lowest = -i128::from(BALANCED_HALVES);
     let highest = i128::from(u32::MAX) + lowest;

@@ -16,7 +16,7 @@ pub struct LiftHint {
 }
 
 impl StepKind for LiftHint {
-    /// A row of the hint is n words, a coefficient of n polynomials.
+    /// Counts a row of the hint as n words, a coefficient of n polynomials.
     fn work(&self, batch: usize) -> Work {
         let polys = (batch * self.n * self.columns * self.parts) as f64;
         let words = polys * (size_of::<u32>() * self.ring.degree()) as f64;

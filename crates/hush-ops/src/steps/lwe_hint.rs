@@ -14,7 +14,7 @@ pub struct LweHint {
 }
 
 impl StepKind for LweHint {
-    /// The matrix is expanded from its seed: its columns are the vectors.
+    /// Counts the expansion of the matrix from its seed: its columns are the vectors.
     fn work(&self, batch: usize) -> Work {
         fold(self.db, (batch * self.matrix.n()) as f64)
     }

@@ -70,14 +70,14 @@ use sample::{Made, Maker, random_queries, random_words, residues};
 pub use work::{Work, poly_bytes};
 use work::{ciphertext_bytes, external_products, fold, selected, switch_transforms, switches};
 
-/// What a step says of itself, for the shape that it is.
+/// The facts of a step that follow from its shape.
 pub trait StepKind {
-    /// Whether it is done when a query is opened: once, however many segments are asked with it.
+    /// Returns whether it is done when a query is opened: once, however many segments are asked with it.
     fn opens_queries(&self) -> bool {
         false
     }
 
-    /// Whether a batch reads a database once, so that larger batches cost less a query.
+    /// Returns whether a batch reads a database once, so that larger batches cost less a query.
     fn scans(&self) -> bool {
         false
     }
@@ -91,13 +91,13 @@ pub trait StepKind {
         Self: Sized;
 }
 
-/// What a backend takes of its memory for a step: bounds, stated beside the code that allocates.
+/// The memory that a backend takes for a step: bounds, stated beside the code that allocates.
 pub trait StepFootprint<S> {
     /// Queries that one pass of the step takes at most, if they are fewer than those of all others.
     const LARGEST_BATCH: usize = usize::MAX;
 
-    /// Bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what is there anyway
-    /// (databases, keys) nothing is counted.
+    /// Returns the bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what
+    /// is there anyway (databases, keys) nothing is counted.
     fn footprint(step: &S, batch: usize) -> usize;
 }
 

@@ -18,7 +18,7 @@ impl StepKind for PackColumns {
         true
     }
 
-    /// A batch reads the digits once, and each query its words.
+    /// Counts the digits once for a batch, and the words of each query.
     fn work(&self, batch: usize) -> Work {
         let (Self { ring, columns, shape }, queries) = (self, batch as f64);
         let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;

@@ -12,14 +12,14 @@ pub struct Respond {
 }
 
 impl Respond {
-    /// Pairs of plaintexts that are packed.
-    fn pairs(&self) -> usize {
+    /// Returns the number of pairs of plaintexts that are packed.
+    pub fn pairs(&self) -> usize {
         if self.ring.packs_pairs() { self.plaintexts / 2 } else { 0 }
     }
 }
 
 impl StepKind for Respond {
-    /// A pair takes a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
+    /// Counts for each pair a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
     /// polynomials are read, and three written.
     fn work(&self, batch: usize) -> Work {
         let (ring, queries) = (&self.ring, batch as f64);

@@ -12,7 +12,7 @@ pub struct RgswPowerFold {
 }
 
 impl StepKind for RgswPowerFold {
-    /// The terms are rotated words, and masks that all queries share.
+    /// Counts the terms, which are rotated words, and masks that all queries share.
     fn work(&self, batch: usize) -> Work {
         let (Self { ring, shape }, queries) = (self, batch as f64);
         let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);

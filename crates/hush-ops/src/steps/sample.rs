@@ -26,13 +26,13 @@ pub type Made<'a> = Result<Run<'a>, Box<dyn Error>>;
 
 /// Where the long operands of steps come from.
 pub trait Operands<B: Steps> {
-    /// A byte database.
+    /// Returns a byte database.
     fn db(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>>;
 
-    /// A database in evaluation form.
+    /// Returns a database in evaluation form.
     fn ntt_db(&self, backend: &B, ring: &B::Ring, tiling: NttTiling) -> Result<B::NttDb, Box<dyn Error>>;
 
-    /// A database of symbols of the set `set`.
+    /// Returns a database of symbols of the set `set`.
     fn symbols(
         &self,
         backend: &B,
@@ -41,7 +41,7 @@ pub trait Operands<B: Steps> {
         tiling: SymbolTiling,
     ) -> Result<B::Symbols, Box<dyn Error>>;
 
-    /// Words of so many polynomials modulo Q_1, below their primes.
+    /// Returns the words of so many polynomials modulo Q_1, below their primes.
     fn polys(&self, backend: &B, ring: &B::Ring, count: usize) -> Result<B::Words, Box<dyn Error>>;
 
     /// Makes the step of `shape` for `batch` queries.

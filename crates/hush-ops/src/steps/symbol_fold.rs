@@ -21,7 +21,7 @@ impl StepKind for SymbolFold {
         true
     }
 
-    /// A batch of queries shares the transforms.
+    /// Returns a batch of queries shares the transforms.
     fn work(&self, batch: usize) -> Work {
         let (Self { ring, db, .. }, queries) = (self, batch as f64);
         let transforms = (db.rows() * db.columns() * ring.kept_limbs()) as f64;

@@ -17,7 +17,7 @@ pub struct Work {
     pub multiply_adds: f64,
     /// Products of words modulo a prime, beside those of transforms.
     pub products: f64,
-    /// Those of the products that have a word of a database: a matrix unit can do them.
+    /// The products that have a word of a database: a matrix unit can do them.
     pub database_products: f64,
     /// Sums of such products, each of which is reduced once.
     pub sums: f64,

@@ -1,4 +1,4 @@
-//! What pages read of messages alike.
+//! Readers of messages that several pages share.
 
 use hush_he::codec::unpack_scaled_into;
 use hush_ops::contract::LweQueries;

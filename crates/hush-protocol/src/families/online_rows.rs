@@ -19,8 +19,8 @@ pub(crate) struct OnlineRows<W> {
 }
 
 impl<W: WordStore> OnlineRows<W> {
-    /// The rows of at least one query: `answers` are their words of the first fold, of `items` words a block and `digits` bytes a
-    /// word.
+    /// Creates the rows of at least one query: `answers` are their words of the first fold, of `items` words a block and
+    /// `digits` bytes a word.
     pub(crate) fn new<B: LweOps<Words = W>>(
         backend: &B,
         answers: &LweBatch<W>,
@@ -35,19 +35,19 @@ impl<W: WordStore> OnlineRows<W> {
         Ok(Self { rows, folded, hint, n: matrix.n() })
     }
 
-    /// The words of a query's own rows.
+    /// Returns the words of a query's own rows.
     pub(crate) fn words(&self, query: usize) -> WordRange<'_, W> {
         let first = self.folded.range(query).start + query * self.rows;
         (&self.folded.words, first..first + self.rows)
     }
 
-    /// The hint of a query's own rows.
+    /// Returns the hint of a query's own rows.
     pub(crate) fn hint(&self, query: usize) -> WordRange<'_, W> {
         let words = self.rows * self.n;
         (&self.hint, query * words..(query + 1) * words)
     }
 
-    /// The hints of all queries.
+    /// Returns the hints of all queries.
     pub(crate) fn into_hints(self) -> LweBatch<W> {
         LweBatch { rows: self.rows * self.n, words: self.hint }
     }

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::{ProtocolError, message::check_length};
 
-/// Bytes of an answer of `plaintexts` plaintexts: a packed pair for every two, a single ciphertext for an odd one; all
+/// Returns the bytes of an answer of `plaintexts` plaintexts: a packed pair for every two, a single ciphertext for an odd one; all
 /// single in sets without pair packing.
 pub(crate) fn response_bytes(ring: &RingParams, plaintexts: usize) -> usize {
     let bits = ring.response_bits();
@@ -53,7 +53,7 @@ pub(crate) fn respond<B: RingOps>(
     Ok(answers)
 }
 
-/// The ciphertexts of several batches, at least one, as one.
+/// Returns the ciphertexts of several batches, at least one, as one.
 pub(crate) fn join<M: Memory>(
     memory: &M,
     batches: &[RlweBatch<M::Words>],
@@ -112,7 +112,7 @@ impl PolynomialReader<'_> {
         Ok(unpack_wide(head, self.degree, bits)?.map(|word| word as u64).collect())
     }
 }
-/// Words of a ciphertext modulo Q_1.
+/// Returns the words of a ciphertext modulo Q_1.
 pub(crate) fn ciphertext_words(ring: &RingParams) -> usize {
     2 * ring.kept_limbs() * ring.degree()
 }

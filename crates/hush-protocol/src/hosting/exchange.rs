@@ -18,8 +18,8 @@ use crate::{
     wire::Query,
 };
 
-/// Answers a batch on the devices that have all of a table together. `keys[d][i]` are those of the client of query `i` on device
-/// `d`; none where the protocol has none. A device that has the whole table exchanges nothing.
+/// Answers a batch on the devices that have all of a table together. `keys[d][i]` are those of the client of query `i`
+/// on device `d`; none where the protocol has none. A device that has the whole table exchanges nothing.
 ///
 /// # Errors
 /// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails, or a copy.
@@ -67,7 +67,7 @@ pub fn on_all<T: Send, R: Send, E: Send>(
     })
 }
 
-/// The queries that each device finishes: as many each, but for one.
+/// Returns the queries that each device finishes: as many each, but for one.
 fn shares(queries: usize, devices: usize) -> Vec<Range<usize>> {
     let first = |device: usize| (device * queries).div_ceil(devices);
     (0..devices).map(|device| first(device)..first(device + 1)).collect()

@@ -1,4 +1,5 @@
-//! What the halves of a table in parts hold, do and send, as plain data: for those who plan which machine has which part.
+//! The halves of a table in parts as plain data: what each holds, does and sends, for those who plan which machine
+//! has which part.
 //!
 //! [`crate::page::Page::opening`], [`crate::page::Page::part`] and [`crate::page::Page::head`] say it of every table.
 
@@ -9,7 +10,7 @@ use crate::facts::FileSpec;
 /// A part: some units of a table ([`crate::page::Page::open_part`], [`crate::page::Page::scan`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartFacts {
-    /// What it holds: its share of the files that a server holds, each as if it were the whole file.
+    /// The files that the half holds: its share of the files that a server holds, each as if it were the whole file.
     pub files: Vec<FileSpec>,
     /// The steps of a pass over it.
     pub steps: Vec<Step>,
@@ -17,10 +18,10 @@ pub struct PartFacts {
     pub words: usize,
 }
 
-/// What finishes the answers ([`crate::page::Page::open_head`], [`crate::page::Page::finish`]).
+/// The head, which finishes the answers ([`crate::page::Page::open_head`], [`crate::page::Page::finish`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadFacts {
-    /// What it holds.
+    /// The files that the head holds.
     pub files: Vec<FileSpec>,
     /// The steps from the partials of all parts to the answers.
     pub steps: Vec<Step>,

@@ -242,8 +242,8 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         &self.share
     }
 
-    /// Answers a batch with one pass over the table, all of which is here. `keys[i]` are those of the client of `queries[i]`; none
-    /// where the protocol has none. An answer is that of the base, then those of the other segments.
+    /// Answers a batch with one pass over the table, all of which is here. `keys[i]` are those of the client of
+    /// `queries[i]`; none where the protocol has none. An answer is that of the base, then those of the other segments.
     ///
     /// # Errors
     /// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails; [`ProtocolError::Partials`] if units
@@ -255,8 +255,8 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         self.finish_each(&opened, &Batch { queries, keys }, scan)
     }
 
-    /// Answers a batch. `scan` gets the partials of all other shares, while the batch is opened here and the own share is scanned;
-    /// `keep` then carries their words to the backend.
+    /// Answers a batch. `scan` gets the partials of all other shares, while the batch is opened here and the own share
+    /// is scanned; `keep` then carries their words to the backend.
     ///
     /// # Errors
     /// As [`Page::open`], whatever `scan` says; then those of `scan`; [`ProtocolError::Partials`] if it has not all of the table;

@@ -9,7 +9,7 @@ use hush_ops::{
 
 use crate::page::Partial;
 
-/// The words of a batch of `queries` queries, `[query][row]`, from those of parts of the rows, `[query][row of the part]`.
+/// Returns the words of a batch of `queries` queries, `[query][row]`, from those of parts of the rows, `[query][row of the part]`.
 pub(crate) fn joined_rows<M: Memory>(
     memory: &M,
     queries: usize,
@@ -30,7 +30,7 @@ pub(crate) fn joined_rows<M: Memory>(
     memory.join(&ranges.collect::<Vec<_>>())
 }
 
-/// The ciphertexts of each query, from those of the parts, one after another.
+/// Returns the ciphertexts of each query, from those of the parts, one after another.
 pub(crate) fn joined_ciphertexts<M: Memory>(
     memory: &M,
     queries: usize,

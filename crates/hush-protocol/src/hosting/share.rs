@@ -15,17 +15,17 @@ pub struct Share {
     pub weights: Vec<u32>,
 }
 
-/// What a scan of a segment reads.
+/// The size of a segment as a scan reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {
-    /// Its units.
+    /// The number of units.
     pub units: usize,
     /// Bytes of all of them.
     pub bytes: u64,
 }
 
 impl SegmentSize {
-    /// Of a segment of `units` units, whose files these are.
+    /// Creates the size of a segment of `units` units with these files.
     pub fn new(units: usize, files: Vec<FileSpec>) -> Self {
         let scanned = files.into_iter().map(|file| file.content).filter(Content::is_scanned);
         Self { units, bytes: scanned.map(|content| content.bytes()).sum() }

@@ -46,8 +46,8 @@ fn rounds(entries: usize) -> usize {
     entries.next_power_of_two().ilog2() as usize
 }
 
-/// The nodes of a part of `entries` entries, in the order of these. The last part goes on to a power of two, with entries that are
-/// absent.
+/// Returns the nodes of a part of `entries` entries, in the order of these. The last part goes on to a power of two, with
+/// entries that are absent.
 fn nodes(entries: usize, units: &Range<usize>) -> Vec<Node> {
     let end = if units.end == entries { 1 << rounds(entries) } else { units.end };
     let (mut nodes, mut first) = (Vec::new(), units.start);
@@ -68,12 +68,12 @@ pub(crate) fn roots(entries: usize, units: &Range<usize>) -> usize {
     nodes(entries, units).len()
 }
 
-/// The step of a part's rounds, or of those in which the head makes one of `entries` roots.
+/// Returns the step of a part's rounds, or of those in which the head makes one of `entries` roots.
 pub(crate) fn folds(ring: RingParams, entries: usize, planes: usize, parts: usize) -> Step {
     Step::of_batch(RgswFold { ring, entries, planes, parts })
 }
 
-/// The step of the last rounds; none if there is one part, which plays them all.
+/// Returns the step of the last rounds; none if there is one part, which plays them all.
 pub(crate) fn last_folds(
     ring: RingParams,
     entries: usize,
@@ -93,7 +93,7 @@ impl<B: RingOps> Tournament<'_, B> {
         nodes(self.entries, units)
     }
 
-    /// A part's rounds: the entries `units` of each query, in `order`, become the roots of their nodes, `[node][plane]`.
+    /// Returns a part's rounds: the entries `units` of each query, in `order`, become the roots of their nodes, `[node][plane]`.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if there are not as many entries and bits.
@@ -121,7 +121,7 @@ impl<B: RingOps> Tournament<'_, B> {
         self.by_query(entries.len(), roots)
     }
 
-    /// The root of one of several nodes.
+    /// Returns the root of one of several nodes.
     fn root(
         &self,
         node: Node,
@@ -151,7 +151,7 @@ impl<B: RingOps> Tournament<'_, B> {
         )
     }
 
-    /// The last rounds: the nodes of all parts become one ciphertext a plane of each query.
+    /// Returns the last rounds: the nodes of all parts become one ciphertext a plane of each query.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the parts are not all of the table.
@@ -187,7 +187,7 @@ impl<B: RingOps> Tournament<'_, B> {
         Ok(root.into_iter().map(|words| self.batch(words)).collect())
     }
 
-    /// One fold of two siblings, or of one and zero.
+    /// Folds two siblings, or one and zero.
     fn meet(
         &self,
         left: Vec<B::Words>,
@@ -205,7 +205,7 @@ impl<B: RingOps> Tournament<'_, B> {
         self.backend.rgsw_fold(self.ring, &pairs, self.planes, EntryOrder::EntryMajor, bits)
     }
 
-    /// The bits of a node's own rounds.
+    /// Returns the bits of a node's own rounds.
     fn bits<'b>(&self, bits: &[&'b [RlweBatch<B::Words>]], node: Node) -> Vec<&'b [RlweBatch<B::Words>]> {
         bits.iter().map(|bits| &bits[..node.level]).collect()
     }

@@ -20,7 +20,7 @@ use super::{
     key_hash::{Block, scale},
 };
 
-/// The band of a filter of few slots is as narrow as the filter.
+/// Returns the width of the band: for few slots as narrow as the filter.
 fn effective_width(width: usize, slots: usize) -> usize {
     width.min(slots).max(1)
 }
@@ -43,7 +43,7 @@ pub(super) fn slots_for(width: usize, keys: usize) -> usize {
     }
 }
 
-/// A key's first slot, and its coefficients as bits.
+/// Returns a key's first slot, and its coefficients as bits.
 pub(super) fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> (u32, [u64; 4]) {
     let width = effective_width(width, slots);
     let [start, _, _, _, coeffs @ ..] = digest.positions(block_seed);
@@ -55,7 +55,7 @@ pub(super) fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: us
     (scale(start, slots + 1 - width) as u32, coeffs)
 }
 
-/// The slots of the key's window with their coefficients 0 and 1: always as many, so that the time of an encryption
+/// Returns the slots of the key's window with their coefficients 0 and 1: always as many, so that the time of an encryption
 /// does not depend on the key.
 pub(super) fn support(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> Vec<(u32, u8)> {
     let (start, coeffs) = locate(digest, block_seed, width, slots);

@@ -30,19 +30,19 @@ pub struct NotBalanced {
 /// The public arrays that tell a client the block of a key and the seed of that block's filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMap {
-    /// One byte a block: keys whose balance byte is below it live in their second block.
+    /// The thresholds, a byte a block: keys whose balance byte is below it live in their second block.
     pub thresholds: Vec<u8>,
-    /// One byte a block: the seed under which its filter could be built.
+    /// The seeds, a byte a block: the seed under which the block's filter could be built.
     pub seeds: Vec<u8>,
 }
 
 impl BlockMap {
-    /// The map in which every key is in its first block, with seeds 0.
+    /// Returns the map in which every key is in its first block, with seeds 0.
     pub fn unbalanced(blocks: usize) -> Self {
         Self { thresholds: vec![0; blocks], seeds: vec![0; blocks] }
     }
 
-    /// A map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
+    /// Returns a map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
     pub fn assign<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         blocks: usize,
@@ -55,12 +55,12 @@ impl BlockMap {
         BlockKeys::new(keys, blocks).assign(capacity)
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.thresholds.len()
     }
 
-    /// The seed of the block in which a key is, if it is in the table.
+    /// Returns the seed of the block in which a key is, if it is in the table.
     ///
     /// # Panics
     /// If the map has no blocks.
@@ -68,7 +68,7 @@ impl BlockMap {
         self.seeds[self.block_of(digest)]
     }
 
-    /// The block in which a key is, if it is in the table.
+    /// Returns the block in which a key is, if it is in the table.
     ///
     /// # Panics
     /// If the map has no blocks.
@@ -85,13 +85,13 @@ pub struct BlockKeys {
 }
 
 impl BlockKeys {
-    /// Those of a table of `blocks` blocks.
+    /// Creates the map of a table of `blocks` blocks.
     pub fn new(mut keys: Vec<BlockKey>, blocks: usize) -> Self {
         keys.par_sort_unstable();
         Self { blocks, sorted: keys }
     }
 
-    /// A map under which no block has more than `capacity` keys, with seeds 0.
+    /// Returns a map under which no block has more than `capacity` keys, with seeds 0.
     ///
     /// Capacity enough is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % over it for large ones.
     ///
@@ -133,7 +133,7 @@ impl BlockKeys {
 pub struct BlockKey(u64);
 
 impl BlockKey {
-    /// That of a key in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
+    /// Creates the key's place in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
     pub fn new(digest: &KeyDigest, blocks: usize) -> Self {
         let (first, second) = (digest.first_block(blocks) as u64, digest.second_block(blocks) as u64);
         Self(first << 32 | u64::from(digest.balance()) << 24 | second)

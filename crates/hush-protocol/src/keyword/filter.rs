@@ -72,7 +72,7 @@ impl FilterKind {
     pub const ALL: [Self; 6] =
         [Self::Fuse3, Self::Fuse4, Self::Band64, Self::Band128, Self::Band192, Self::Band256];
 
-    /// The name in descriptors and on the command line.
+    /// Returns the name in descriptors and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fuse3 => "fuse3",
@@ -84,8 +84,8 @@ impl FilterKind {
         }
     }
 
-    /// The slots that a block of `keys` keys should have: as few as are found to work under one of the first
-    /// few seeds (`docs/notes/key-filters.md`), and at least 1.
+    /// Returns the slots that a block of `keys` keys should have: as few as are found to work under one of the first
+    /// few seeds (`docs/explanation/notes/key-filters.md`), and at least 1.
     pub fn slots_for(self, keys: usize) -> usize {
         match self.family() {
             Family::Fuse { arity } => fuse::slots_for(arity, keys),
@@ -93,7 +93,7 @@ impl FilterKind {
         }
     }
 
-    /// The most keys of a block of `slots` slots: the largest number with `slots_for(keys) <= slots`.
+    /// Returns the most keys of a block of `slots` slots: the largest number with `slots_for(keys) <= slots`.
     pub fn capacity(self, slots: usize) -> usize {
         let (mut fits, mut too_many) = (0, slots + 1);
         while too_many - fits > 1 {
@@ -148,7 +148,7 @@ pub struct FilterParams {
 }
 
 impl FilterParams {
-    /// The slots of a key with their coefficients, ascending: the value of a key is
+    /// Returns the slots of a key with their coefficients, ascending: the value of a key is
     /// `sum coefficient * slot`, symbol by symbol. This is what a look-up encrypts. The number of entries depends
     /// on the filter alone; some coefficients may be 0. Source: ChalametPIR sections 3.1 and 5 (a look-up is the sum of a key's
     /// slots).

@@ -29,7 +29,7 @@ struct Segments {
 }
 
 impl Segments {
-    /// The segments of a filter; slots that are left over when all segments have one length stay empty.
+    /// Creates the segments of a filter; slots that are left over when all segments have one length stay empty.
     fn new(arity: usize, slots: usize) -> Self {
         let arity = arity.min(slots);
         let wanted = slots / segment_length(arity, slots).max(1);
@@ -37,7 +37,7 @@ impl Segments {
         Self { arity, count, length: slots / count }
     }
 
-    /// The slots of a key, `arity` of them.
+    /// Returns the slots of a key, `arity` of them.
     fn locate(&self, digest: &KeyDigest, block_seed: u8) -> [u32; MAX_ARITY] {
         let [first, offsets @ ..] = digest.positions(block_seed);
         let first = scale(first, self.count + 1 - self.arity);
@@ -45,7 +45,7 @@ impl Segments {
     }
 }
 
-/// The segment length that peels best at the load of [`slots_for`], found by measurement: four segments in a small
+/// Returns the segment length that peels best at the load of [`slots_for`], found by measurement: four segments in a small
 /// filter, else a power of two that grows with the filter (as the paper's does, with other constants). Integers
 /// only, so that every client computes the same.
 fn segment_length(arity: usize, slots: usize) -> usize {
@@ -80,7 +80,7 @@ pub(super) fn slots_for(arity: usize, keys: usize) -> usize {
     (low + (high - low) * (keys - (1 << size)) / (1 << size)).div_ceil(1000)
 }
 
-/// The slots whose sum is the key's value.
+/// Returns the slots whose sum is the key's value.
 pub(super) fn support(digest: &KeyDigest, block_seed: u8, arity: usize, slots: usize) -> Vec<(u32, u8)> {
     let segments = Segments::new(arity, slots);
     segments.locate(digest, block_seed)[..segments.arity].iter().map(|&slot| (slot, 1)).collect()
@@ -120,7 +120,7 @@ struct Holders {
     xor: u32,
 }
 
-/// An order in which every key can be taken away, or `None`.
+/// Returns an order in which every key can be taken away, or `None`.
 fn peel(located: &[[u32; MAX_ARITY]], arity: usize, slots: usize) -> Option<Vec<Peeled>> {
     let mut holders = vec![Holders::default(); slots];
     for (key, positions) in (0u32..).zip(located) {

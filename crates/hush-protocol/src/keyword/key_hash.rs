@@ -1,4 +1,4 @@
-//! What a key hashes to: its block, its fingerprint, its positions in the block's filter.
+//! The hash of a key: its block, its fingerprint, its positions in the block's filter.
 
 use zeroize::Zeroize;
 
@@ -7,7 +7,8 @@ use crate::ProtocolError;
 /// Longest key in bytes.
 pub const MAX_KEY_BYTES: usize = 4096;
 
-/// The key of the record at a position, where records are found by position and yet by a filter: in tables of several segments.
+/// Returns the key of the record at a position, where records are found by position and yet by a filter: in tables of several
+/// segments.
 pub fn position_key(position: u64) -> [u8; 8] {
     position.to_le_bytes()
 }
@@ -31,7 +32,7 @@ impl Drop for KeyDigest {
 }
 
 impl KeyDigest {
-    /// The digest of `key`, any string of at most [`MAX_KEY_BYTES`] bytes, under the table's seed.
+    /// Creates the digest of `key`, any string of at most [`MAX_KEY_BYTES`] bytes, under the table's seed.
     ///
     /// # Errors
     /// [`ProtocolError::KeyTooLong`].
@@ -42,18 +43,18 @@ impl KeyDigest {
         Ok(Self(*blake3::keyed_hash(table_seed, key).as_bytes()))
     }
 
-    /// The digest, 32 bytes, as it goes to others who build filters: of a key of the table, never of one that is looked up. It is
-    /// for whoever takes it to wipe.
+    /// Returns the digest, 32 bytes, as it goes to others who build filters: of a key of the table, never of one that is looked
+    /// up. It is for whoever takes it to wipe.
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0
     }
 
-    /// A digest from [`KeyDigest::to_bytes`].
+    /// Returns a digest from [`KeyDigest::to_bytes`].
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(*bytes)
     }
 
-    /// The first `bytes` bytes of the fingerprint. Source: ChalametPIR section 3.1 (a hash of the key before the value).
+    /// Returns the first `bytes` bytes of the fingerprint. Source: ChalametPIR section 3.1 (a hash of the key before the value).
     ///
     /// # Panics
     /// If `bytes` is over [`MAX_FINGERPRINT_BYTES`].
@@ -61,12 +62,13 @@ impl KeyDigest {
         &self.0[16..16 + bytes]
     }
 
-    /// What stands for the key where keys are compared.
+    /// Returns the half of the digest that stands for the key where keys are compared.
     pub fn first_half(&self) -> [u8; 16] {
         *self.0.first_chunk().expect("half of 32 bytes")
     }
 
-    /// The block of the key, unless that block passes it on. Keys in the order of their blocks are in order for any number of them.
+    /// Returns the block of the key, unless that block passes it on. Keys in the order of their blocks are in order for any
+    /// number of them.
     ///
     /// # Panics
     /// If there are no blocks.
@@ -75,7 +77,7 @@ impl KeyDigest {
         scale(self.word(0), blocks)
     }
 
-    /// The block that takes the key if the first one passes it on: another one, if there are two.
+    /// Returns the block that takes the key if the first one passes it on: another one, if there are two.
     ///
     /// # Panics
     /// If there are no blocks.
@@ -84,7 +86,7 @@ impl KeyDigest {
         (self.first_block(blocks) + step) % blocks
     }
 
-    /// The byte that decides whether the first block passes the key on.
+    /// Returns the byte that decides whether the first block passes the key on.
     pub fn balance(&self) -> u8 {
         self.0[15]
     }
@@ -96,7 +98,8 @@ impl KeyDigest {
         std::array::from_fn(|word| word_at(&bytes, 8 * word))
     }
 
-    /// The digest by which the key chooses a lane of a segment, independent of that by which it chooses a block of the base.
+    /// Returns the digest by which the key chooses a lane of a segment, independent of that by which it chooses a block of the
+    /// base.
     pub(super) fn of_lanes(&self, seed: u8) -> Self {
         Self(*blake3::keyed_hash(&self.0, &[b'l', seed]).as_bytes())
     }

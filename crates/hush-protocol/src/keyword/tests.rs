@@ -23,7 +23,7 @@ fn values(digests: &[KeyDigest], slot_bytes: usize) -> Vec<u8> {
     values
 }
 
-/// What a look-up gives.
+/// Returns the result of a look-up.
 fn look_up<S: Symbol>(
     params: FilterParams,
     digest: &KeyDigest,

@@ -29,10 +29,10 @@ const MAX_WIDTH: usize = 128;
 /// In which lane of its entry a key of a segment is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneMap {
-    /// One byte an entry: the seed under which its lanes could be solved.
+    /// The seeds, a byte an entry: the seed under which the entry's lanes could be solved.
     #[serde(with = "hex")]
     pub seeds: Vec<u8>,
-    /// One byte a block, as in a [`BlockMap`] of the lanes of every entry.
+    /// The thresholds, a byte a block, as in a [`BlockMap`] of the lanes of every entry.
     #[serde(with = "hex")]
     pub thresholds: Vec<u8>,
 }
@@ -52,13 +52,13 @@ impl LaneMap {
         Ok(BlockMap::assign(&derived, lanes, capacity)?.thresholds)
     }
 
-    /// The block of a key: its lane in `entry`, of so many lanes each.
+    /// Returns the block of a key: its lane in `entry`, of so many lanes each.
     pub fn block_of(&self, digest: &KeyDigest, entry: usize, lanes: usize) -> usize {
         let own = entry * lanes;
         own + Self::lane_of(digest, self.seeds[entry], &self.thresholds[own..own + lanes])
     }
 
-    /// The lane of a key in its entry.
+    /// Returns the lane of a key in its entry.
     pub fn lane_of(digest: &KeyDigest, seed: u8, thresholds: &[u8]) -> usize {
         let (digest, lanes) = (digest.of_lanes(seed), thresholds.len());
         let first = digest.first_block(lanes);
@@ -81,18 +81,18 @@ pub struct WrappedFilter {
 pub type Seeded<'a> = (&'a KeyDigest, u8);
 
 impl WrappedFilter {
-    /// Whether segments beside the base can have such a filter.
+    /// Returns whether segments beside the base can have such a filter.
     pub fn suits(kind: FilterKind) -> bool {
         kind.band_width().is_some_and(|width| width <= MAX_WIDTH)
     }
 
-    /// The fewest columns of a segment.
+    /// Returns the fewest columns of a segment.
     pub fn min_columns(kind: FilterKind) -> usize {
         2 * kind.band_width().unwrap_or(0)
     }
 
-    /// The most keys that a block of so many columns should hold. Measured: of blocks as full as this one in a hundred or fewer has
-    /// no solution, and is spread again under another seed.
+    /// Returns the most keys that a block of so many columns should hold. Measured: of blocks as full as this one in a hundred
+    /// or fewer has no solution, and is spread again under another seed.
     pub fn capacity(kind: FilterKind, columns: usize) -> usize {
         let doublings = |from: u32| f64::from(columns.max(1).ilog2().saturating_sub(from));
         let slack = match kind.band_width() {
@@ -152,12 +152,12 @@ impl WrappedFilter {
     }
 }
 
-/// Where a column of the circle is when it is laid flat: neighbours are at most two apart.
+/// Returns where a column of the circle is when it is laid flat: neighbours are at most two apart.
 fn place(column: usize, columns: usize) -> usize {
     if column < columns.div_ceil(2) { 2 * column } else { 2 * (columns - 1 - column) + 1 }
 }
 
-/// A band of the base as one of twice the width in the folded segment: its first place and its coefficients.
+/// Returns a band of the base as one of twice the width in the folded segment: its first place and its coefficients.
 fn folded((start, coeffs): (u32, [u64; 4]), width: usize, columns: usize) -> (u32, [u64; 4]) {
     let places = || {
         let ones = (0..width).filter(|bit| coeffs[bit / 64] >> (bit % 64) & 1 == 1);
@@ -183,7 +183,7 @@ mod tests {
         keys.map(|key| KeyDigest::new(&[9; 32], &key.to_le_bytes()).unwrap()).collect()
     }
 
-    /// What a wrapped look-up gives.
+    /// Returns the result of a wrapped look-up.
     fn look_up(filter: WrappedFilter, digest: &KeyDigest, seed: u8, slots: &[u8], size: usize) -> Vec<u8> {
         let base = FilterParams { kind: filter.kind, slots: filter.base_columns };
         let mut value = vec![0u8; size];

@@ -39,7 +39,7 @@ impl ColumnPage for Colpack {
         vec![Step::of_batch(RgswPowerFold { ring, shape }), Step::of_batch(respond)]
     }
 
-    /// They are folded: none travels.
+    /// Returns no masks: the entries are folded, so that none travels.
     fn switched_masks<B: RingOps>(
         _: &B,
         _: &B::Ring,

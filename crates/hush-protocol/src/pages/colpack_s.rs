@@ -73,7 +73,7 @@ impl ColumnPage for ColpackS {
     }
 }
 
-/// The words of every plaintext: the coefficients of its b, one a row.
+/// Returns the words of every plaintext: the coefficients of its b, one a row.
 fn sent(table: &ColumnTable) -> Vec<SentRows> {
     let (shape, bits) = (table.pack_shape(), table.params().ring().response_bits().b);
     (0..shape.plaintexts())
@@ -81,7 +81,7 @@ fn sent(table: &ColumnTable) -> Vec<SentRows> {
         .collect()
 }
 
-/// The masks, each followed by its b, whose last coefficients are zeros where a plaintext is not full.
+/// Returns the masks, each followed by its b, whose last coefficients are zeros where a plaintext is not full.
 fn respond(table: &ColumnTable, masks: &[u8], sent: &[SentRows], mut bodies: &[u8]) -> Vec<u8> {
     let [mask, body] = SentPoly::halves(table.params().ring()).map(|half| half.bytes());
     let mut answer = Vec::with_capacity(table.answer_bytes());

@@ -42,7 +42,7 @@ use crate::{
 /// The page.
 pub struct Double;
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct DoublePending {
     first: LweDecryptionKey,
     second: LweDecryptionKey,
@@ -57,7 +57,7 @@ impl LwePage for Double {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
-    /// The columns under one fresh secret, the block under another.
+    /// Returns the columns under one fresh secret, the block under another.
     fn query(
         table: &LweTable,
         seed: PublicSeed,
@@ -151,7 +151,7 @@ impl LwePage for Double {
     }
 }
 
-/// Words modulo 2^32 from their top `digits` bytes, least significant first.
+/// Returns the words modulo 2^32 from their top `digits` bytes, least significant first.
 pub(crate) fn join_digits(bytes: &[u8], digits: usize) -> Vec<u32> {
     bytes
         .chunks_exact(digits)

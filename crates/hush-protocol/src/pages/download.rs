@@ -81,12 +81,12 @@ impl DownloadTable {
         Ok(Self(shape))
     }
 
-    /// Bytes of all slots.
+    /// Returns the bytes of all slots.
     fn bytes(self) -> usize {
         self.0.blocks * self.0.columns * self.0.slot_bytes
     }
 
-    /// The bytes of a slot: columns go around where a segment has fewer than the base.
+    /// Returns the bytes of a slot: columns go around where a segment has fewer than the base.
     fn slot(self, block: usize, column: u32) -> Range<usize> {
         let Self(TableShape { columns, slot_bytes, .. }) = self;
         let start = (block * columns + column as usize % columns) * slot_bytes;

@@ -53,7 +53,7 @@ impl PackPage for ExppackD {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
-    /// The words of its rows.
+    /// Returns the words of its rows.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         (Vec::new(), table.rows_of(units).len())
     }

@@ -36,7 +36,7 @@ impl PackPage for ExppackS {
     const NAME: &'static str = "exppack-s";
     const SPEC: PackSpec = PackSpec { protocol: Protocol::ExppackS, second: Second::None, folds: false };
 
-    /// A plane costs a ciphertext to send, too.
+    /// Returns a plane costs a ciphertext to send, too.
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
         let sent = response_bytes(params.ring(), 2) as f64 / 2.0;
         layout::expansion_columns(params, sent, slots, slot_bytes)

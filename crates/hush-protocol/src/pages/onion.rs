@@ -26,7 +26,7 @@ impl RingPage for Onion {
         set
     }
 
-    /// The one whose answers are shorter.
+    /// Returns the one whose answers are shorter.
     fn default_set(slot_bytes: usize) -> RingParams {
         layout::shorter_answers(slot_bytes)
     }

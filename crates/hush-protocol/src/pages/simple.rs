@@ -43,7 +43,7 @@ pub type Simple = OneFold<false>;
 /// The page of one fold: with a block for every row of slots, or with a single one (`frodo`).
 pub struct OneFold<const ONE_BLOCK: bool>;
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct SimplePending {
     key: LweDecryptionKey,
 }

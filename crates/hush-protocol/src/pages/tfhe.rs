@@ -6,7 +6,7 @@
 //!
 //! Source: PPIR sections 3 to 5 (TFHE-style look-ups over blocks, map server and database servers: `tournament.rs`). Ours:
 //! truncated RLWE queries and the s^2 key in place of TLWE queries and PrivKS (0.6 MiB of keys instead of 160), the first dimension
-//! by plaintext products, ring switching, whitening, key look-ups; `docs/protocols/tfhe.md`.
+//! by plaintext products, ring switching, whitening, key look-ups; `docs/explanation/protocols/tfhe.md`.
 
 use hush_he::params::{RingParams, TFHE_COMPACT, TFHE_FAST, TfheParams};
 

@@ -1,7 +1,8 @@
 //! PPIR as in the paper: a query of TLWE words, private key switching, CMux folds of the whole table; at sound parameters, for
 //! comparison with [`crate::tfhe`].
 //!
-//! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`); `docs/protocols/tfhe.md`.
+//! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`);
+//! `docs/explanation/protocols/tfhe.md`.
 
 use hush_he::params::{PrivksParams, RingParams, TFHE_PRIVKS};
 
@@ -28,7 +29,7 @@ impl RingPage for TfhePrivks {
         TFHE_PRIVKS
     }
 
-    /// All of the index is folded.
+    /// Returns 1: all of the index is folded.
     fn columns(_: &RingParams, _: usize, _: usize) -> usize {
         1
     }

@@ -69,7 +69,7 @@ impl LwePage for Toy {
     }
 }
 
-/// The words of an answer in the other order.
+/// Returns the words of an answer in the other order.
 fn turned(table: &LweTable, answer: &[u8]) -> Result<Vec<u8>, ProtocolError> {
     let bits = table.widths().answer;
     let mut words = unpack_scaled(answer, table.rows(), bits)?;

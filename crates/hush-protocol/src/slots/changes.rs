@@ -1,4 +1,4 @@
-//! What is in a slot of the changes: `[fingerprint][length + 1, or 0][first bytes of the value][zeros]`.
+//! The format of a slot of the changes: `[fingerprint][length + 1, or 0][first bytes of the value][zeros]`.
 //!
 //! A record that changed since the base was made is asked for in the base and among the changes, always, and what is found here
 //! counts. Its fingerprint is long, whatever the base's: a false one here would hide a record of the base.
@@ -12,39 +12,39 @@ pub const CHANGE_FINGERPRINT_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeFormat(SlotFormat);
 
-/// What a slot of the changes says of a record.
+/// A change of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// It is no more.
+    /// The record was deleted.
     Deleted,
-    /// It has another value.
+    /// The record has another value.
     Value {
         /// Bytes of the value.
         length: usize,
-        /// Its first bytes, and zeros behind them.
+        /// The first bytes of the value, and zeros behind them.
         head: &'a [u8],
     },
 }
 
 impl ChangeFormat {
-    /// The format for values of up to `max_value_bytes` bytes, of which the first `head_bytes` are in the slot.
+    /// Creates the format for values of up to `max_value_bytes` bytes, of which the first `head_bytes` are in the slot.
     pub fn new(max_value_bytes: usize, head_bytes: usize) -> Self {
         let slot = SlotFormat::for_values(CHANGE_FINGERPRINT_BYTES as u8, 0, max_value_bytes + 1);
         Self(slot.with_head(head_bytes))
     }
 
-    /// The format of slots of `slot_bytes` bytes; `None` if they hold no change, or more than a value has.
+    /// Returns the format of slots of `slot_bytes` bytes; `None` if they hold no change, or more than a value has.
     pub fn of_slots(max_value_bytes: usize, slot_bytes: usize) -> Option<Self> {
         let head_bytes = slot_bytes.checked_sub(Self::new(max_value_bytes, 0).0.slot_bytes())?;
         (head_bytes <= max_value_bytes).then(|| Self::new(max_value_bytes, head_bytes))
     }
 
-    /// Bytes of a slot.
+    /// Returns the bytes of a slot.
     pub fn slot_bytes(&self) -> usize {
         self.0.slot_bytes()
     }
 
-    /// How many bytes of a value are in the slot, at most.
+    /// Returns how many bytes of a value are in the slot, at most.
     pub fn head_bytes(&self) -> usize {
         self.0.stored_bytes()
     }
@@ -67,12 +67,12 @@ impl ChangeFormat {
         rest[head.len()..].fill(0);
     }
 
-    /// Whether no builder writes `slot` ([`SlotFormat::is_damaged`]).
+    /// Returns whether no builder writes `slot` ([`SlotFormat::is_damaged`]).
     pub fn is_damaged(&self, fingerprint: &[u8], slot: &[u8]) -> bool {
         self.0.is_damaged(fingerprint, slot)
     }
 
-    /// The change in `slot`, or `None` if it is of no record with this fingerprint.
+    /// Returns the change in `slot`, or `None` if it is of no record with this fingerprint.
     pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<Change<'a>> {
         let (length, head) = self.0.decode_head(fingerprint, slot)?;
         Some(length.checked_sub(1).map_or(Change::Deleted, |length| Change::Value { length, head }))

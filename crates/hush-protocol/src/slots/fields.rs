@@ -44,7 +44,7 @@ impl<'a> Field<'a> {
         out.extend_from_slice(bytes);
     }
 
-    /// The field at the start of `value`, which is then behind it; `None` if there is none.
+    /// Returns the field at the start of `value`, which is then behind it; `None` if there is none.
     pub(crate) fn read(value: &mut &'a [u8]) -> Option<Self> {
         let mut head = 0;
         for shift in (0..u32::BITS).step_by(7) {
@@ -88,7 +88,7 @@ pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a string always has a JSON form, and a Vec takes any bytes");
 }
 
-/// The value of these [fields](Field) as a compact JSON object, its members in their order.
+/// Returns the value of these [fields](Field) as a compact JSON object, its members in their order.
 pub fn to_json(fields: &[Field<'_>], names: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, (field, name)) in fields.iter().zip(names).enumerate() {
@@ -130,7 +130,7 @@ mod tests {
         schema::{Column, ColumnType, Schema},
     };
 
-    /// The JSON of a value of so many fields.
+    /// Returns the JSON of a value of so many fields.
     fn json(count: usize, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         let column = |index| Column(format!("f\"{index}"), ColumnType::ANY);
         let schema = Schema { value: (0..count).map(column).collect(), ..Schema::default() };

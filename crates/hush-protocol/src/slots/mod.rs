@@ -1,4 +1,4 @@
-//! What a look-up asks for, and the bytes that it finds.
+//! The targets of look-ups, and the bytes that a look-up finds.
 //!
 //! * [`target`]: what a look-up asks for, before encryption. [`normal_form`]: the normal form of keys.
 //! * [`slot`]: the bytes of a slot. [`changes`]: the bytes of a slot for changed records. [`fields`]: the fields of a value.

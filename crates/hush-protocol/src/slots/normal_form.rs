@@ -54,7 +54,7 @@ pub struct NormalForm {
 }
 
 impl NormalForm {
-    /// Whether text is kept as it is.
+    /// Returns whether text is kept as it is.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

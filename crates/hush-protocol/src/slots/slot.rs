@@ -1,4 +1,4 @@
-//! What is in a slot: `[fingerprint][length][value][zeros]`.
+//! The format of a slot: `[fingerprint][length][value][zeros]`.
 //!
 //! A key table's slots begin with the key's fingerprint; a table whose values all have one length has no length
 //! field. Everything is padded to the longest value, so that a slot's size says nothing about its record.
@@ -18,13 +18,14 @@ pub struct SlotFormat {
     pub length_bytes: u8,
     /// Length of the longest value.
     pub max_value_bytes: u32,
-    /// Of a table of several tiers: how many bytes of a value are in the slot; those behind them are in the other tiers.
+    /// The number of bytes of a value that are in the slot, in a table of several tiers. The other tiers have the
+    /// bytes behind them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_bytes: Option<u32>,
 }
 
 impl SlotFormat {
-    /// The format for values of `min` to `max` bytes.
+    /// Returns the format for values of `min` to `max` bytes.
     pub fn for_values(fingerprint_bytes: u8, min: usize, max: usize) -> Self {
         let length_bytes = match max {
             _ if min == max => 0,
@@ -36,17 +37,17 @@ impl SlotFormat {
         Self { fingerprint_bytes, length_bytes, max_value_bytes: max as u32, head_bytes: None }
     }
 
-    /// The format where only so many bytes of a value are in the slot.
+    /// Returns the format where only so many bytes of a value are in the slot.
     pub fn with_head(self, head_bytes: usize) -> Self {
         Self { head_bytes: Some(head_bytes as u32), ..self }
     }
 
-    /// How many bytes of a value are in the slot, at most.
+    /// Returns how many bytes of a value are in the slot, at most.
     pub fn stored_bytes(&self) -> usize {
         self.head_bytes.unwrap_or(self.max_value_bytes) as usize
     }
 
-    /// Bytes of a slot, at least 1.
+    /// Returns the bytes of a slot, at least 1.
     pub fn slot_bytes(&self) -> usize {
         (usize::from(self.fingerprint_bytes) + usize::from(self.length_bytes) + self.stored_bytes()).max(1)
     }
@@ -60,7 +61,7 @@ impl SlotFormat {
         self.encode_part(fingerprint, value, 0, slot);
     }
 
-    /// As [`SlotFormat::encode_into`], only the bytes of the slot from `start` on that fit `out`.
+    /// Writes the bytes of the slot from `start` on that fit `out`, as [`SlotFormat::encode_into`] would.
     ///
     /// # Panics
     /// If `fingerprint` or `value` has not the length that the format gives, or `out` goes beyond the slot: a defect of the
@@ -82,14 +83,14 @@ impl SlotFormat {
         out[at.clamp(start, end) - start..].fill(0);
     }
 
-    /// The value in `slot`, or `None` if the fingerprint differs or the length field is impossible (both mean
+    /// Returns the value in `slot`, or `None` if the fingerprint differs or the length field is impossible (both mean
     /// that nothing is stored under the key).
     pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<&'a [u8]> {
         let (length, stored) = self.decode_head(fingerprint, slot)?;
         stored.get(..length)
     }
 
-    /// The length of the value of which `slot` has the first bytes, and these with zeros behind them, or `None` as of
+    /// Returns the length of the value of which `slot` has the first bytes, and these with zeros behind them, or `None` as of
     /// [`SlotFormat::decode`].
     pub fn decode_head<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(usize, &'a [u8])> {
         let (is_its_own, length, rest) = self.split(fingerprint, slot)?;
@@ -97,14 +98,14 @@ impl SlotFormat {
         if is_its_own & is_possible { Some((length, rest.get(..self.stored_bytes())?)) } else { None }
     }
 
-    /// Whether `slot` has the fingerprint and an impossible length: no builder writes that, and a slot of another record has it
-    /// with the probability that the fingerprints are equal.
+    /// Returns whether `slot` has the fingerprint and an impossible length: no builder writes that, and a slot of another
+    /// record has it with the probability that the fingerprints are equal.
     pub fn is_damaged(&self, fingerprint: &[u8], slot: &[u8]) -> bool {
         let split = self.split(fingerprint, slot);
         split.is_none_or(|(is_its_own, length, _)| is_its_own & (length > self.max_value_bytes as usize))
     }
 
-    /// Whether `slot` has the fingerprint, the length that it states, and the bytes behind that.
+    /// Returns whether `slot` has the fingerprint, the length that it states, and the bytes behind that.
     fn split<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(bool, usize, &'a [u8])> {
         let (head, rest) = slot.split_at_checked(usize::from(self.fingerprint_bytes))?;
         let (length, rest) = rest.split_at_checked(usize::from(self.length_bytes))?;

@@ -1,4 +1,4 @@
-//! What a look-up asks for, before encryption.
+//! The target of a look-up, before encryption.
 
 use zeroize::Zeroize;
 

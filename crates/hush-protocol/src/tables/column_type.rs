@@ -45,7 +45,7 @@ impl Unit {
         Self::ALL[self as usize].1
     }
 
-    /// The digits of a fraction in the text of a time; those of seconds are those of milliseconds.
+    /// Returns the digits of a fraction in the text of a time; those of seconds are those of milliseconds.
     fn digits(self) -> usize {
         [3, 3, 6, 9][self as usize]
     }
@@ -96,13 +96,13 @@ impl PlainType {
     /// Text as most writers have it.
     pub const TEXT: Self = Self::Text(Layout::Short);
 
-    /// Whether it is a type of whole numbers.
+    /// Returns whether it is a type of whole numbers.
     pub fn is_integer(&self) -> bool {
         matches!(self, Self::Int(_) | Self::Uint(_))
     }
 
-    /// The field of this type that `text` means, in the form in which tables have it; `None` if `text` means none. Numbers lose
-    /// what does not count: `+07` is `7`, and `1.5` is `1.50` as a decimal of two digits behind the point.
+    /// Returns the field of this type that `text` means, in the form in which tables have it; `None` if `text` means none.
+    /// Numbers lose what does not count: `+07` is `7`, and `1.5` is `1.50` as a decimal of two digits behind the point.
     /// Fractions of seconds have all digits of the unit.
     pub fn canonical<'a>(&self, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let as_is = |fits: bool| fits.then_some(Cow::Borrowed(text));
@@ -159,7 +159,7 @@ impl PlainType {
         }
     }
 
-    /// How a field of this type is written, for a message.
+    /// Returns how a field of this type is written, for a message.
     pub fn example(&self) -> String {
         match self {
             Self::Any | Self::Text(_) => "text".into(),
@@ -182,7 +182,7 @@ impl PlainType {
     }
 }
 
-/// A decimal number with exactly `scale` digits behind the point.
+/// Returns a decimal number with exactly `scale` digits behind the point.
 fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -203,7 +203,7 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
     Some(format!("{sign}{whole}{point}{fraction:0<places$}"))
 }
 
-/// Whether it is `YYYY-MM-DD`; a year may have more digits and a sign.
+/// Returns whether it is `YYYY-MM-DD`; a year may have more digits and a sign.
 fn is_date(text: &str) -> bool {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let mut parts = digits.split('-');
@@ -226,7 +226,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// A time `hh:mm:ss`, with a fraction of so many digits if that is not 0.
+/// Returns a time `hh:mm:ss`, with a fraction of so many digits if that is not 0.
 fn time(text: &str, digits: usize) -> Option<String> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,5 @@
-//! What a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a snapshot's header.
+//! The descriptor: all that a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a
+//! snapshot's header.
 
 use hush_he::{entities::PublicSeed, params::ParameterSet};
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,7 @@ pub struct Descriptor {
     /// Over rings: how plaintexts are kept.
     #[serde(default, skip_serializing_if = "DbForm::is_default")]
     pub form: DbForm,
-    /// What is in a slot.
+    /// The format of a slot.
     pub slot: SlotFormat,
     /// The columns of keys and values, if these are made of columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +76,7 @@ pub struct Descriptor {
     /// The segments beside the base, which is all of the above. A look-up asks them all, with the query of the base.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<Segment>,
-    /// Who published it, if that is known. The epoch is signed, and does not depend on the signature.
+    /// The signature of the publisher, if the table is signed. It signs the epoch, which does not depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
 }
@@ -105,7 +106,7 @@ pub const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 /// A segment beside the base.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
-    /// What it is for.
+    /// The role of the segment.
     pub role: Role,
     /// Number of records; of changes, how many there is room for.
     pub records: u64,
@@ -119,18 +120,18 @@ pub struct Segment {
     pub slot_bytes: usize,
     /// In which lane a key is.
     pub lanes: LaneMap,
-    /// As in the base.
+    /// The hint, as in the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<BlobRef>,
-    /// As in the base.
+    /// The seed of the whitening, as in the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whitening: Option<WhiteningSeed>,
-    /// As in the base.
+    /// The hash of the database, as in the base.
     #[serde(with = "hex")]
     pub database: [u8; 32],
 }
 
-/// What a segment is for.
+/// The role of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -142,7 +143,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name.
+    /// Returns the name of the role.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tier => "tier",
@@ -152,7 +153,7 @@ impl Role {
 }
 
 impl Segment {
-    /// Its shape.
+    /// Returns the shape of the segment.
     pub fn shape(&self) -> SegmentShape {
         let &Self { columns, blocks, slot_bytes, entries, .. } = self;
         SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries }
@@ -173,7 +174,7 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// The key layer, if there is one.
+    /// Returns the key layer, if there is one.
     pub fn keys(&self) -> Option<&KeyLookup> {
         match self {
             Self::Index => None,
@@ -181,7 +182,7 @@ impl Lookup {
         }
     }
 
-    /// How people say it: by "key" or by "index".
+    /// Returns how people say it: by "key" or by "index".
     pub fn asked_by(&self) -> &'static str {
         match self {
             Self::Key(_) => "key",
@@ -198,10 +199,10 @@ pub struct KeyLookup {
     /// Seed of the key hash.
     #[serde(with = "hex")]
     pub seed: [u8; 32],
-    /// One byte a block: keys whose balance byte is below it live in their second block.
+    /// The thresholds, a byte a block: keys whose balance byte is below it live in their second block.
     #[serde(with = "hex")]
     pub thresholds: Vec<u8>,
-    /// One byte a block: the seed under which its filter could be built.
+    /// The seeds, a byte a block: the seed under which the block's filter could be built.
     #[serde(with = "hex")]
     pub block_seeds: Vec<u8>,
 }
@@ -228,7 +229,7 @@ impl Descriptor {
         self.signature = None;
     }
 
-    /// The JSON text that is served.
+    /// Returns the JSON text that is served.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a descriptor is plain data")
     }
@@ -334,12 +335,12 @@ impl Descriptor {
         }
     }
 
-    /// How many segments beside the base are tiers of it; all others are of changes.
+    /// Returns how many segments beside the base are tiers of it; all others are of changes.
     pub fn tiers(&self) -> usize {
         self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()
     }
 
-    /// How many bytes of a value, at most, are in the base and in the tiers up to each: where tiers end.
+    /// Returns how many bytes of a value, at most, are in the base and in the tiers up to each: where tiers end.
     pub fn tier_ends(&self) -> Vec<usize> {
         let mut ends = vec![self.slot.stored_bytes()];
         ends.extend(self.segments[..self.tiers()].iter().scan(self.slot.stored_bytes(), |end, tier| {
@@ -349,26 +350,26 @@ impl Descriptor {
         ends
     }
 
-    /// What is in a slot of the changes, in a table that has room for some.
+    /// Returns the format of a slot of the changes, in a table that has room for changes.
     pub fn changes(&self) -> Option<ChangeFormat> {
         let first = self.segments.get(self.tiers())?;
         ChangeFormat::of_slots(self.slot.max_value_bytes as usize, first.slot_bytes)
     }
 
-    /// What a query names: the epoch, or in a table that has room for changes the [geometry](Descriptor::geometry), so that queries
-    /// outlive epochs.
+    /// Returns the hash that a query names: the epoch, or in a table that has room for changes the
+    /// [geometry](Descriptor::geometry), so that queries outlive epochs.
     pub fn asked(&self) -> [u8; 32] {
         if self.changes().is_some() { self.geometry() } else { self.epoch }
     }
 
-    /// The seed of the table's public matrices and masks: its [geometry](Descriptor::geometry). Whoever has the descriptor computes
-    /// the seed; none is read from a message.
+    /// Returns the seed of the table's public matrices and masks: its [geometry](Descriptor::geometry). Whoever has the
+    /// descriptor computes the seed; none is read from a message.
     pub fn public_seed(&self) -> PublicSeed {
         PublicSeed(self.geometry())
     }
 
-    /// A hash of all that queries and the sizes of answers depend on, without what is made of the public matrix, such as hints. The
-    /// geometry stays the same while records change.
+    /// Returns a hash of all that queries and the sizes of answers depend on, without what is made of the public matrix, such
+    /// as hints. The geometry stays the same while records change.
     pub fn geometry(&self) -> [u8; 32] {
         let of_segment = |segment: &Segment| Segment {
             records: 0,
@@ -393,7 +394,7 @@ impl Descriptor {
         blake3::derive_key("hushdb v2 2026 geometry", &geometry.to_json())
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     ///
     /// # Errors
     /// [`ProtocolError`] if the preset is unknown or the shape is refused.
@@ -403,7 +404,7 @@ impl Descriptor {
         self.segments.iter().try_fold(base, |table, segment| table.with_segment(segment.shape()))
     }
 
-    /// The parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
+    /// Returns the parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
     pub fn tables<P: Page>(&self) -> Result<Vec<P::Table>, ProtocolError> {
         let base = P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)?;
         let base = P::in_form(base, self.form)?;
@@ -412,7 +413,7 @@ impl Descriptor {
         Ok([vec![base], beside].concat())
     }
 
-    /// What a client downloads once: the dictionary, then the hints, where there are any.
+    /// Returns the files that a client downloads once: the dictionary, then the hints, where there are any.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobRef> {
         let dictionary = self.compression.iter().map(|compression| &compression.dictionary);
         dictionary.chain(self.given().filter_map(|(hint, _)| hint))
@@ -429,7 +430,7 @@ impl Descriptor {
         std::iter::once((self.hint.as_ref(), self.whitening)).chain(beside)
     }
 
-    /// What is wrong with the list of segments, beside their shapes.
+    /// Checks the list of segments, beside their shapes.
     fn check_segments(&self) -> Result<(), ProtocolError> {
         if self.segments.is_empty() {
             let is_whole = self.slot.head_bytes.is_none();
@@ -481,7 +482,7 @@ impl Descriptor {
     }
 }
 
-/// The parser's words, in which there may be some of the server's: fit for one line of a terminal.
+/// Returns the parser's words, in which there may be some of the server's: fit for one line of a terminal.
 fn unreadable(error: serde_json::Error) -> ProtocolError {
     const SHOWN: usize = 300;
     let plain = |c: char| if c.is_control() { ' ' } else { c };
@@ -489,7 +490,7 @@ fn unreadable(error: serde_json::Error) -> ProtocolError {
 }
 
 impl KeyLookup {
-    /// The block of every key.
+    /// Returns the block of every key.
     pub fn block_map(&self) -> BlockMap {
         BlockMap { thresholds: self.thresholds.clone(), seeds: self.block_seeds.clone() }
     }

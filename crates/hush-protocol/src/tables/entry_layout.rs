@@ -44,7 +44,7 @@ impl EntryLayout {
         (block / self.lanes(), block % self.lanes())
     }
 
-    /// Which rows are packed together.
+    /// Returns which rows are packed together.
     pub(crate) fn pack_shape(&self) -> PackShape {
         let (rows, entry_rows) =
             (self.shape.blocks * self.shape.slot_bytes, self.lanes() * self.shape.slot_bytes);

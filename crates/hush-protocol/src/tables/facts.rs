@@ -1,4 +1,4 @@
-//! What a table is, as plain data: facts, files, and what is made of its hint.
+//! A table as plain data: facts, files, and the plan for its hint.
 
 use std::{fmt, str::FromStr};
 
@@ -20,12 +20,12 @@ pub enum DbForm {
     /// In evaluation form: read as they are.
     #[default]
     Evaluation,
-    /// As symbols: as long as the records, and transformed for every batch.
+    /// Symbols: as long as the records, and transformed for every batch.
     Symbols,
 }
 
 impl DbForm {
-    /// Whether it is the one that goes without saying.
+    /// Returns whether it is the one that goes without saying.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -55,7 +55,7 @@ impl FromStr for DbForm {
 /// Bits of the words of a query, a hint and an answer, as a descriptor has them.
 pub type WordBits = [u32; 3];
 
-/// What a table is: plain data. Everything on the wire has a size that is a function of this alone.
+/// The facts of a table, as plain data. Every size on the wire is a function of these alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     /// The protocol.
@@ -92,30 +92,30 @@ pub struct Facts {
     pub units: usize,
     /// Blocks of an entry: an answer holds those of one entry.
     pub lanes: usize,
-    /// What segments that are asked with the same queries may be like.
+    /// The shapes of segments that are asked with the same queries.
     pub segments: SegmentRule,
-    /// What only some protocols have, by name, for people.
+    /// Facts that only some protocols have, by name, for people.
     pub details: Vec<(&'static str, Value)>,
 }
 
 impl Facts {
-    /// Whether the parameter set reaches what every default does.
+    /// Returns whether the parameter set reaches what every default does.
     pub fn is_secure(&self) -> bool {
         self.security_bits >= MIN_SECURITY_BITS
     }
 
-    /// Whether a look-up sends nothing and gets nothing: all that it needs is in the client's hint.
+    /// Returns whether a look-up sends nothing and gets nothing: all that it needs is in the client's hint.
     pub fn is_local(&self) -> bool {
         self.query.total() == 0 && self.answer_bytes == 0
     }
 }
 
-/// What segments may be like that are asked with the queries of a table, their base.
+/// The rule for segments that are asked with the queries of a table, their base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRule {
     /// Columns of the base.
     pub columns: usize,
-    /// Their columns are a divisor of the base's, and a multiple of this, or all.
+    /// The unit of a segment's columns: they are a divisor of the base's, and a multiple of this, or all.
     pub column_unit: usize,
     /// How many entries they may have, ascending. The entry of a key is its entry in the base modulo these.
     pub entries: Vec<usize>,
@@ -124,11 +124,11 @@ pub struct SegmentRule {
 /// A file of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileSpec {
-    /// Its name in the snapshot's folder.
+    /// The name of the file in the snapshot's folder.
     pub name: &'static str,
-    /// What people call it.
+    /// The name of the file for people.
     pub title: &'static str,
-    /// What it holds.
+    /// The content of the file.
     pub content: Content,
 }
 
@@ -151,16 +151,16 @@ pub const CHAIN_FILE: &str = "chain.bin";
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Database {
-    /// As bytes: a block is a band of rows, a slot a column of it.
+    /// Bytes: a block is a band of rows, a slot a column of it.
     Bytes(Tiling),
-    /// As plaintexts, whitened, in the form that the table says.
+    /// Plaintexts, whitened, in the form that the table says.
     Plaintexts(RingTable),
     /// Slot after slot, block after block: what clients download, compressed, and no server computes with.
     Slots,
 }
 
 impl Database {
-    /// How plaintexts are kept in it; bytes are as they are.
+    /// Returns how plaintexts are kept in it; bytes are as they are.
     pub fn form(&self) -> DbForm {
         match self {
             Self::Bytes(_) | Self::Slots => DbForm::default(),
@@ -169,7 +169,7 @@ impl Database {
     }
 }
 
-/// What is made of the hint of the database when a table is built.
+/// The plan for the hint of the database when a table is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HintPlan {
     /// The shape of the public matrix of the database.
@@ -178,7 +178,7 @@ pub struct HintPlan {
     pub rows: usize,
     /// A second database, of the whole hint; what follows is then made of *its* hint.
     pub second: Option<SecondDb>,
-    /// What becomes of the hint.
+    /// The product that is made of the hint.
     pub product: HintProduct,
 }
 
@@ -195,7 +195,7 @@ pub struct SecondDb {
     pub matrix: MatrixShape,
 }
 
-/// What becomes of a hint.
+/// The product of a hint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HintProduct {
     /// Clients download it, a word at so many bits.
@@ -210,7 +210,7 @@ pub enum HintProduct {
         /// Which rows are packed together.
         shape: PackShape,
     },
-    /// It is switched to pack columns.
+    /// Pack columns and a chain, to which the hint is switched.
     Chained {
         /// The parameter set.
         params: ColumnParams,

@@ -35,7 +35,8 @@ const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
 /// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold. The second
 /// number is for tables with so many folds that the noise leaves no room for more rows.
 const RING_COLUMNS: [usize; 2] = [256, 128];
-/// The same where every row is some bits of a query (`tfhe`): more rows are for tables that would have too many folds.
+/// The columns where every row is some bits of a query (`tfhe`): more rows are for tables that would have too many
+/// folds.
 const ROTATED_COLUMNS: [usize; 4] = [32, 64, 128, 256];
 /// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
 const RING_ENTRIES: usize = 16;
@@ -57,7 +58,7 @@ pub(crate) fn expansion_columns(params: &PackParams, sent: f64, slots: usize, sl
     slots.div_ceil((planes / planes_per_entry).max(1) * lanes)
 }
 
-/// The number of planes nearest to `planes` that fills tiles of the hint: a power of two up to 16, or a multiple of 16.
+/// Returns the number of planes nearest to `planes` that fills tiles of the hint: a power of two up to 16, or a multiple of 16.
 fn whole_tiles(planes: f64) -> usize {
     match planes {
         _ if planes >= 24.0 => (planes / 16.0).round() as usize * 16,
@@ -88,7 +89,7 @@ pub(crate) fn column_packing_columns(
     columns(if columns(nearest) < fewest { fewer.max(1) } else { nearest })
 }
 
-/// The set over rings whose answers are shorter, which is [`ONION_S`] up to some 10 KiB.
+/// Returns the set over rings whose answers are shorter, which is [`ONION_S`] up to some 10 KiB.
 pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
     let answer_bytes = |ring: &RingParams| {
         let planes = symbol_count(slot_bytes, ring.plaintext_bits()).div_ceil(ring.degree());
@@ -112,7 +113,8 @@ pub(crate) fn rotated_columns(ring: &RingParams, slots: usize, slot_bytes: usize
     first_that_decodes(&ROTATED_COLUMNS, most, slots, table)
 }
 
-/// The first number of columns, and at most `most`, of which there is a table of so many slots; the first one where there is none.
+/// Returns the first number of columns, and at most `most`, of which there is a table of so many slots; the first one where
+/// there is none.
 fn first_that_decodes(
     columns: &[usize],
     most: usize,
@@ -130,7 +132,7 @@ pub fn index_position(shape: &TableShape, index: u64) -> (usize, usize) {
     ((index / columns) as usize, (index % columns) as usize)
 }
 
-/// The index of the record at a block and column: the inverse of [`index_position`].
+/// Returns the index of the record at a block and column: the inverse of [`index_position`].
 pub fn index_at(shape: &TableShape, block: usize, column: usize) -> usize {
     block * shape.columns + column
 }

@@ -1,4 +1,4 @@
-//! What is known of a table without its records: its shape, its parameters, its columns and its name.
+//! A table without its records: its shape, its parameters, its columns and its name.
 //!
 //! * [`table`]: the shape of a table and the limits of all tables. [`layout`]: how a shape is chosen. [`entry_layout`]: which
 //!   blocks share a plaintext.

@@ -25,7 +25,7 @@ impl Name {
     /// The longest name, in bytes.
     pub const MAX_BYTES: usize = 64;
 
-    /// The last segment of a path, if it is a name.
+    /// Returns the last segment of a path, if it is a name.
     pub fn last_of(path: &Path) -> Result<Self, InvalidName> {
         path.file_name().unwrap_or_default().to_string_lossy().parse()
     }

@@ -10,7 +10,7 @@ use crate::{
 /// A parameter set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preset {
-    /// Its name.
+    /// The name of the set.
     pub name: &'static str,
     /// The security that it claims, in bits.
     pub security_bits: f64,
@@ -20,7 +20,7 @@ pub struct Preset {
     pub protocols: Vec<Protocol>,
 }
 
-/// Every parameter set that some protocol encrypts with.
+/// Returns every parameter set that some protocol encrypts with.
 pub fn presets() -> Vec<Preset> {
     let mut all: Vec<Preset> = Vec::new();
     // What sends nothing is secure without a problem, and has nothing to choose.
@@ -34,7 +34,7 @@ pub fn presets() -> Vec<Preset> {
     all
 }
 
-/// The parameter sets that `protocol` takes; others that take them too are not named.
+/// Returns the parameter sets that `protocol` takes; others that take them too are not named.
 pub fn presets_of(protocol: Protocol) -> Vec<Preset> {
     protocol.visit(OfPage)
 }

@@ -78,7 +78,7 @@ impl ColumnType {
     /// Any JSON value, of an input without types.
     pub const ANY: Self = Self::Plain(PlainType::Any);
 
-    /// The type of the fields: a dictionary's is that of its values.
+    /// Returns the type of the fields: a dictionary's is that of its values.
     pub fn of_fields(&self) -> &Self {
         match self {
             Self::Nested(nested) => match &**nested {
@@ -89,12 +89,12 @@ impl ColumnType {
         }
     }
 
-    /// Whether the fields are text.
+    /// Returns whether the fields are text.
     pub fn is_text(&self) -> bool {
         self.plain().is_some_and(|own| matches!(own, PlainType::Text(_)))
     }
 
-    /// The type of the fields, if they have no parts.
+    /// Returns the type of the fields, if they have no parts.
     pub fn plain(&self) -> Option<&PlainType> {
         match self.of_fields() {
             Self::Plain(own) => Some(own),
@@ -165,13 +165,13 @@ impl Schema {
         check(&self.value, MAX_DEPTH, &mut left)
     }
 
-    /// The columns of the key for a message: `email (string), year (int64)`.
+    /// Returns the columns of the key for a message: `email (string), year (int64)`.
     pub fn key_text(&self) -> String {
         let shown = |Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name());
         self.key.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
-    /// The columns of a key that are joined in `bytes`: all of it, if the key is of one column.
+    /// Returns the columns of a key that are joined in `bytes`: all of it, if the key is of one column.
     pub fn key_parts<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
         // Text has no separator. Bytes may, and are a key by themselves alone.
         match &self.key[..] {
@@ -222,7 +222,7 @@ impl Schema {
         Ok(key)
     }
 
-    /// The value as clients get it: the bytes of its only field, which are none of null, or a JSON object of its fields.
+    /// Returns the value as clients get it: the bytes of its only field, which are none of null, or a JSON object of its fields.
     ///
     /// # Errors
     /// [`ProtocolError::Fields`] if the value is not the fields of the columns.
@@ -236,12 +236,12 @@ impl Schema {
         })
     }
 
-    /// The names of the columns of a value, if these are several: then a value is their [fields](crate::fields).
+    /// Returns the names of the columns of a value, if these are several: then a value is their [fields](crate::fields).
     pub fn fields(&self) -> Option<Vec<&str>> {
         (self.value.len() > 1).then(|| self.value.iter().map(|Column(name, _)| &name[..]).collect())
     }
 
-    /// The fields of a value, one for each of its columns. That of a single column is text or bytes, whatever its type.
+    /// Returns the fields of a value, one for each of its columns. That of a single column is text or bytes, whatever its type.
     ///
     /// # Errors
     /// [`ProtocolError::Fields`] if the value is not these fields.
@@ -257,13 +257,13 @@ impl Schema {
     }
 }
 
-/// A whole number that is not of the type: it is a key, and no table of the type has it.
+/// Returns a whole number that is not of the type: it is a key, and no table of the type has it.
 fn out_of_range(own: &PlainType, text: &[u8]) -> Option<Cow<'static, [u8]>> {
     let number: i128 = std::str::from_utf8(text).ok()?.parse().ok()?;
     own.is_integer().then(|| Cow::Owned(number.to_string().into_bytes()))
 }
 
-/// The field of a value of one column.
+/// Returns the field of a value of one column.
 fn single(value: &[u8]) -> Field<'_> {
     match value {
         [NULL_VALUE] => Field::Null,

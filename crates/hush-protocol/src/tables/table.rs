@@ -84,13 +84,13 @@ impl SegmentShape {
 }
 
 impl TableShape {
-    /// The tiling of the byte database of a table that is folded over LWE: a block is a band of `slot_bytes` rows.
+    /// Returns the tiling of the byte database of a table that is folded over LWE: a block is a band of `slot_bytes` rows.
     pub fn byte_tiling(&self) -> Tiling {
         Tiling::new(self.blocks * self.slot_bytes, self.columns)
     }
 }
 
-/// The fewest bits of a query word that keep [`Widths::MIN_SIGMAS`]; 32 if none do.
+/// Returns the fewest bits of a query word that keep [`Widths::MIN_SIGMAS`]; 32 if none do.
 pub(crate) fn fewest_query_bits(sigmas: impl Fn(u32) -> f64) -> u32 {
     (16..=32).find(|&bits| sigmas(bits) >= Widths::MIN_SIGMAS).unwrap_or(32)
 }
@@ -124,12 +124,12 @@ pub(crate) fn check_limit(what: &'static str, actual: usize, max: usize) -> Resu
     Err(ProtocolError::Limit { what, actual: actual as u64, allowed: format!("1 to {max}") })
 }
 
-/// A descriptor is refused for `reason`.
+/// Returns the refusal of a descriptor, for `reason`.
 pub(crate) fn invalid_descriptor(reason: &str) -> ProtocolError {
     ProtocolError::Descriptor(reason.into())
 }
 
-/// The powers of two below `entries`, and `entries`: of these the low bits of an entry choose.
+/// Returns the powers of two below `entries`, and `entries`: of these the low bits of an entry choose.
 pub(crate) fn powers_below(entries: usize) -> Vec<usize> {
     let powers = (0..usize::BITS).map(|bit| 1 << bit).take_while(|&power| power < entries);
     powers.chain([entries.max(1)]).collect()

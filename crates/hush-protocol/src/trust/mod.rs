@@ -1,4 +1,4 @@
-//! What protects people beside the protocols.
+//! Protection of people beside the protocols.
 //!
 //! * [`signature`]: who published a table.
 //! * [`ohttp`]: Oblivious HTTP, which hides from a server who asks.

@@ -25,7 +25,7 @@ pub const PIECE_BYTES: u64 = 4 << 20;
 /// The most bytes of a message's fields.
 const MAX_FIELD_BYTES: u64 = 32 << 10;
 
-/// The bytes that a message of `bytes` bytes has when it is padded.
+/// Returns the bytes that a message of `bytes` bytes has when it is padded.
 pub const fn padded(bytes: usize) -> usize {
     bytes.saturating_add(PADDING - 1) / PADDING * PADDING
 }

@@ -1,4 +1,4 @@
-//! Who published a table: an Ed25519 signature of its name, serial, time and epoch.
+//! Signatures of tables: an Ed25519 signature of a table's name, serial, time and epoch.
 //!
 //! A server can make up an epoch for a single client, and know that client by it. One that is not the publisher cannot sign it, nor
 //! pass another table of the publisher off as this one, nor an old epoch as the newest to a client that has seen a newer one.
@@ -39,7 +39,7 @@ impl FromStr for PublicKey {
 /// A publisher's signature in a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// Whose.
+    /// The publisher's public key.
     pub publisher: PublicKey,
     /// The name under which the table is published.
     pub name: Name,
@@ -53,7 +53,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Whether the publisher that it names has signed `epoch` as this publication.
+    /// Returns whether the publisher that it names has signed `epoch` as this publication.
     pub fn is_of(&self, epoch: &[u8; 32]) -> bool {
         let message = message(epoch, &self.name, self.serial, self.time);
         let signature = ed25519_dalek::Signature::from_bytes(&self.signature);
@@ -62,7 +62,7 @@ impl Signature {
             .is_ok_and(|key| key.verify_strict(&message, &signature).is_ok())
     }
 
-    /// A name for what is published under one name by one publisher, as clients keep its newest serial.
+    /// Returns a name for what is published under one name by one publisher, as clients keep its newest serial.
     pub fn publication(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("hushdb v2 2026 publication");
         hasher.update(&self.publisher.0).update(self.name.as_bytes());
@@ -75,12 +75,12 @@ impl Signature {
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// The key of these secret bytes.
+    /// Creates the key of these secret bytes.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(secret))
     }
 
-    /// Its public half.
+    /// Returns the public half.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
@@ -91,7 +91,7 @@ impl SigningKey {
         Signature { publisher: self.public(), name: name.clone(), serial, time, signature }
     }
 
-    /// The secret as text.
+    /// Returns the secret as text.
     pub fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(hex::encode(self.0.as_bytes()))
     }
@@ -113,7 +113,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// What is signed. All parts but the last have a fixed length.
+/// Returns the message that is signed. All parts but the last have a fixed length.
 fn message(epoch: &[u8; 32], name: &str, serial: u64, time: u64) -> Vec<u8> {
     [&CONTEXT[..], epoch, &serial.to_le_bytes(), &time.to_le_bytes(), name.as_bytes()].concat()
 }

@@ -21,7 +21,7 @@ pub struct QueryRequest {
     #[prost(message, repeated, tag = "4")]
     pub queries: ::prost::alloc::vec::Vec<Query>,
 }
-/// One query: ciphertexts only.
+/// A query: ciphertexts only.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Query {
     /// The first encrypted dimension, or the only one. Ciphertext words packed
@@ -35,7 +35,7 @@ pub struct Query {
     /// have one. Empty for the others.
     #[prost(bytes = "bytes", tag = "2")]
     pub second: ::prost::bytes::Bytes,
-    /// What is over a ring. With onion, and where answers are packed by evaluation
+    /// The part over a ring. With onion, and where answers are packed by evaluation
     /// keys (exppack-s, exppack-d, double-pack, hybrid), the packed query: its seed,
     /// then the words of the second half that carry messages, packed as in first;
     /// under VIPIR_N4096_3X29 both halves in whole words. Where answers are packed
@@ -62,11 +62,11 @@ pub struct QueryResponse {
     /// The epoch (32 bytes) that was scanned: the one that was asked for.
     #[prost(bytes = "bytes", tag = "2")]
     pub epoch: ::prost::bytes::Bytes,
-    /// One answer for each query, in the same order.
+    /// The answers, one for each query, in the same order.
     #[prost(message, repeated, tag = "3")]
     pub answers: ::prost::alloc::vec::Vec<Answer>,
 }
-/// One answer.
+/// The answer to a query.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Answer {
     /// Ciphertext words, packed as in Query.first. The length is fixed by the

@@ -23,7 +23,7 @@ pub fn decode_keys(body: Bytes) -> Result<EvaluationKeys, WireError> {
     Ok(keys)
 }
 
-/// The exact bytes of an encoded [`EvaluationKeys`] for the set `preset` with a seed and words of
+/// Returns the exact bytes of an encoded [`EvaluationKeys`] for the set `preset` with a seed and words of
 /// these lengths, all more than 0.
 pub fn encoded_keys_bytes(preset: &str, seed_bytes: usize, word_bytes: usize) -> usize {
     const VERSION_FIELD: usize = 2;

@@ -97,31 +97,31 @@ pub struct QuerySizes {
 }
 
 impl QuerySizes {
-    /// The lengths of a protocol over LWE, which has no evaluation keys.
+    /// Returns the lengths of a protocol over LWE, which has no evaluation keys.
     pub const fn lwe(first: usize, second: usize) -> Self {
         Self { first, second, packed: 0, key_id: 0 }
     }
 
-    /// The lengths of a protocol over RLWE with evaluation keys.
+    /// Returns the lengths of a protocol over RLWE with evaluation keys.
     pub const fn rlwe(packed: usize) -> Self {
         Self { first: 0, second: 0, packed, key_id: KEY_ID_BYTES }
     }
 
-    /// Bytes of all parts together.
+    /// Returns the bytes of all parts together.
     pub const fn total(self) -> usize {
         self.first.saturating_add(self.second).saturating_add(self.packed).saturating_add(self.key_id)
     }
 
-    /// An upper bound on the bytes that one query takes inside a request.
+    /// Returns an upper bound on the bytes that one query takes inside a request.
     fn encoded_bound(self) -> usize {
         self.total().saturating_add(5 * FIELD_OVERHEAD)
     }
 }
 
-/// What a request for one table must look like.
+/// The shape of a request for one table.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestShape<'a> {
-    /// What queries of the table name: its epoch, or its geometry.
+    /// The hash that queries of the table name: its epoch, or its geometry.
     pub asked: &'a [u8; EPOCH_BYTES],
     /// The table's protocol.
     pub protocol: &'a str,
@@ -132,7 +132,7 @@ pub struct RequestShape<'a> {
 }
 
 impl RequestShape<'_> {
-    /// The most bytes that a valid request takes: what a server needs to read of a body.
+    /// Returns the most bytes that a valid request takes: what a server needs to read of a body.
     pub fn max_bytes(&self) -> usize {
         self.query.encoded_bound().saturating_mul(self.max_queries).saturating_add(REQUEST_SLACK)
     }
@@ -164,7 +164,7 @@ impl RequestShape<'_> {
     }
 }
 
-/// What the response to a request must look like.
+/// The shape of the response to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseShape<'a> {
     /// The epoch that has to answer; `None` where queries name a geometry: any.
@@ -176,7 +176,7 @@ pub struct ResponseShape<'a> {
 }
 
 impl ResponseShape<'_> {
-    /// The exact bytes of a valid response, but for unknown fields: what a client needs to read.
+    /// Returns the exact bytes of a valid response, but for unknown fields: what a client needs to read.
     pub fn max_bytes(&self) -> usize {
         self.answer_bytes
             .saturating_add(2 * FIELD_OVERHEAD)

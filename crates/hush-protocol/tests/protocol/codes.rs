@@ -25,10 +25,10 @@ fn compare(page: &str, heading: &str, codes: impl Iterator<Item = Code>, row: im
 #[test]
 fn pages_list_all_codes() {
     let (sent, own): (Vec<Code>, Vec<Code>) = Code::ALL.iter().partition(|code| code.status().is_some());
-    compare("docs/http-api.md", "| Code | Status | Kind |", sent.into_iter(), |code| {
+    compare("docs/reference/http-api.md", "| Code | Status | Kind |", sent.into_iter(), |code| {
         format!("| `{}` | {} | {:?} |", code.word(), code.status().unwrap_or_default(), code.kind())
     });
-    compare("docs/clients.md", "| code | kind |", own.into_iter(), |code| {
+    compare("docs/reference/clients.md", "| code | kind |", own.into_iter(), |code| {
         format!("| `{}` | {:?} | {} |", code.word(), code.kind(), code.title())
     });
 }

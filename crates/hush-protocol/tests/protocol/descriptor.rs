@@ -15,7 +15,7 @@ use hush_protocol::{
 
 use crate::support::{COLUMN, shape, table};
 
-/// The descriptor of a table of three blocks.
+/// Returns the descriptor of a table of three blocks.
 pub(crate) fn descriptor(
     protocol: Protocol,
     set: &str,
@@ -123,7 +123,7 @@ fn every_contradiction_is_an_error() {
     );
 }
 
-/// A table of two tiers.
+/// Returns a table of two tiers.
 fn tiered(protocol: Protocol, set: &str) -> Descriptor {
     let keys = |blocks| KeyLookup {
         filter: FilterKind::Band64,
@@ -220,7 +220,7 @@ fn a_segment_has_whole_blocks_of_the_matrix() {
     every_change_is_refused(&tiered(Protocol::Simple, DEFAULT_LWE.name()), &[no_multiple]);
 }
 
-/// A server's words come to a terminal in what is said of them: short, and without what controls one.
+/// Messages quote a server's words short, and without control characters of a terminal.
 #[test]
 fn what_is_said_of_a_hostile_descriptor_fits_a_line() {
     let sealed = with(&valid(), |d| d.preset = "\x1b[2J".repeat(10_000));

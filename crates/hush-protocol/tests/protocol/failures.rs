@@ -12,14 +12,14 @@ use hush_protocol::{
 
 use crate::support::{shape, table};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/notes/widths-and-shapes.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/notes/widths-and-shapes.md");
 /// Tables of 1 MiB to 256 GiB.
 const LOG2_BYTES: [u32; 7] = [20, 23, 26, 29, 32, 35, 38];
 const SLOT_BYTES: [usize; 6] = [1, 40, 256, 1024, 4096, 1 << 16];
 /// Look-ups of a client, as log2, after which one of them has failed with the probability in the last column.
 const LOG2_LOOKUPS: f64 = 20.0;
 
-/// The tables of a set with their default shapes, and why there is none.
+/// Returns the tables of a set with their default shapes, and why there is none.
 fn defaults(protocol: Protocol, set: &str) -> impl Iterator<Item = Result<TableParams, ProtocolError>> {
     let page = protocol.page();
     let slots = LOG2_BYTES.into_iter().flat_map(|log2_bytes| {
@@ -31,7 +31,7 @@ fn defaults(protocol: Protocol, set: &str) -> impl Iterator<Item = Result<TableP
     slots.map(move |slots| page.table(set, page.shape(set, slots, None)?))
 }
 
-/// The rows of the table in [`PAGE`]: the default table of every set that fails most often.
+/// Returns the rows of the table in [`PAGE`]: the default table of every set that fails most often.
 fn rows() -> String {
     let mut rows = String::new();
     let sets = presets().into_iter().filter(|preset| !preset.name.starts_with("INSECURE"));
@@ -79,7 +79,7 @@ fn sets_for_long_records_serve_large_tables() {
     assert_eq!([rows(20), rows(25), rows(26)], [256, 256, 128]);
 }
 
-/// What a look-up decodes is of all segments: two that are within the limit alone are not so together.
+/// Segments count together: two that are within the limit alone are not so together.
 #[test]
 fn segments_count_together() {
     let base = table(Protocol::Onion, ONION_S.name(), shape(256, 1 << 17, 4096));

@@ -31,7 +31,7 @@ fn setup(protocol: Protocol, set: &str, (columns, blocks, slot_bytes): (usize, u
     Setup::new(Reference, table(protocol, set, shape), filled(shape, None))
 }
 
-/// The query with something else in it.
+/// Returns the query with something else in it.
 fn with(query: &wire::Query, change: impl Fn(&mut wire::Query)) -> wire::Query {
     let mut query = query.clone();
     change(&mut query);
@@ -178,7 +178,7 @@ fn parts_of_another_length_are_errors() {
     }
 }
 
-/// Where the words of `bits` bits of a key begin in the keys of a query, for all keys that are numbers modulo Q: the
+/// Returns where the words of `bits` bits of a key begin in the keys of a query, for all keys that are numbers modulo Q: the
 /// conjugation key and, where there are folds, the two rows of the RGSW ciphertext.
 fn residues(setup: &Setup) -> Vec<(usize, u32)> {
     let (degree, modulus_bits) = (SMALL.ring().degree(), SMALL.ring().kept_bits());
@@ -195,7 +195,7 @@ fn residues(setup: &Setup) -> Vec<(usize, u32)> {
     residues
 }
 
-/// The query with ones in all bits of coefficient `index`, in the key that begins at `start`.
+/// Returns the query with ones in all bits of coefficient `index`, in the key that begins at `start`.
 fn spoilt(query: &wire::Query, (start, bits): (usize, u32), index: usize) -> wire::Query {
     let mut packed = query.packed.to_vec();
     for bit in index * bits as usize..(index + 1) * bits as usize {
@@ -257,7 +257,7 @@ fn the_modulus_is_the_limit_of_coefficients() {
     }
 }
 
-/// The bits behind the last word of a query's first vector.
+/// Returns the bits behind the last word of a query's first vector.
 fn padding_bits(setup: &Setup) -> usize {
     let facts = setup.table.facts();
     8 * facts.query.first - facts.shape.columns * facts.word_bits.unwrap()[0] as usize

@@ -35,14 +35,14 @@ fn new(protocol: Protocol, set: &str, shape: TableShape) -> Made {
     protocol.page().table(set, shape)
 }
 
-/// The table with query words of so many bits.
+/// Returns the table with query words of so many bits.
 fn with_query_bits(protocol: Protocol, set: &str, shape: TableShape, bits: u32) -> Made {
     let small = new(protocol, set, TableShape { columns: 8, ..shape }).unwrap();
     let [_, hint, answer] = small.facts().word_bits.unwrap();
     protocol.page().described(set, shape, Some([bits, hint, answer]))
 }
 
-/// What is out of range, and its value.
+/// Returns the name of the value that is out of range, and the value.
 fn limit<T: std::fmt::Debug>(table: Result<T, ProtocolError>) -> (&'static str, u64) {
     match table {
         Err(ProtocolError::Limit { what, actual, .. }) => (what, actual),
@@ -166,7 +166,7 @@ fn a_hint_that_is_too_long_is_refused() {
     assert!(what.starts_with("bytes of the second database"), "{what}");
 }
 
-/// As many entries as there are powers of X, 2N, and one more: the message says what to do about it. Where nothing is folded,
+/// Refuses one entry more than the 2N powers of X, with a message that says what to do. Where nothing is folded,
 /// there may be more.
 #[test]
 fn more_entries_than_powers_of_x_are_refused() {

@@ -42,13 +42,13 @@ const RING_SHAPES: [(usize, usize, usize); 9] = [
     (3, 2, 700),
 ];
 
-/// A vector with many entries, as a key look-up has.
+/// Returns a vector with many entries, as a key look-up has.
 fn many_hot(shape: TableShape, rng: &mut Csprng) -> Target {
     let columns = (0..shape.columns as u32).filter(|_| rng.next_u32() & 1 == 1).map(|col| (col, 1)).collect();
     Target { columns, block: rng.next_u32() as usize % shape.blocks }
 }
 
-/// Every second column.
+/// Returns every second column.
 fn even_columns(shape: TableShape, block: usize) -> Target {
     Target { columns: (0..shape.columns as u32).step_by(2).map(|column| (column, 1)).collect(), block }
 }
@@ -236,7 +236,7 @@ fn every_block_of_an_encrypted_table() {
     }
 }
 
-/// The slot bytes that a function of block, column and byte gives.
+/// Returns the slot bytes that a function of block, column and byte gives.
 fn patterned(shape: TableShape, byte: impl Fn(usize, usize, usize) -> u8) -> Vec<u8> {
     let rows = (0..shape.blocks * shape.slot_bytes).flat_map(|row| (0..shape.columns).map(move |c| (row, c)));
     rows.map(|(row, column)| byte(row / shape.slot_bytes, column, row % shape.slot_bytes)).collect()

@@ -1,4 +1,4 @@
-//! All tests of protocols, one program: tables in memory ([`support`]) on the backends, and what is said of tables without one.
+//! All tests of protocols, one program: tables in memory ([`support`]) on the backends, and facts of tables without one.
 
 mod codes;
 mod descriptor;

@@ -27,7 +27,7 @@ fn cut(units: usize, weights: &[usize]) -> Vec<Range<usize>> {
     ends.map(|end| std::mem::replace(&mut start, end)..end).collect()
 }
 
-/// One, two, three and five parts; single units first, last and between.
+/// Returns cuts into one, two, three and five parts; single units first, last and between.
 fn cuts(units: usize) -> Vec<Vec<Range<usize>>> {
     let last = units - 1;
     let weighted = [&[1][..], &[1, 3], &[1, 2, 1], &[2, 2, 1, 2, 1]];
@@ -38,7 +38,7 @@ fn cuts(units: usize) -> Vec<Vec<Range<usize>>> {
     cuts
 }
 
-/// Every cut of a table on both backends, against the whole table on the reference.
+/// Checks every cut of a table on both backends, against the whole table on the reference.
 fn check(protocol: Protocol, set: &str, (columns, blocks, slot_bytes): (usize, usize, usize)) -> usize {
     check_table(table(protocol, set, shape(columns, blocks, slot_bytes)))
 }

@@ -18,7 +18,7 @@ use crate::support::{Recorder, Setup, filled, one, shape};
 /// Columns, blocks and slot bytes: one plaintext, and more than are packed in pairs.
 const SHAPES: [(usize, usize, usize); 2] = [(5, 7, 20), (3, 40, 60)];
 
-/// A set of the protocol that is quick; `None` if there is no server's half to look at.
+/// Returns a set of the protocol that is quick; `None` if there is no server's half to look at.
 fn set_of(protocol: Protocol) -> Option<&'static str> {
     let sets = [
         INSECURE_RING_N256.name(),
@@ -31,7 +31,7 @@ fn set_of(protocol: Protocol) -> Option<&'static str> {
     sets.into_iter().find(|set| protocol.page().has_set(set))
 }
 
-/// The steps as a backend sees them: it does not know whose a database is. What is sent may go in several calls.
+/// Returns the steps as a backend sees them: it does not know whose a database is. What is sent may go in several calls.
 fn as_called(steps: impl IntoIterator<Item = StepShape>) -> Vec<StepShape> {
     let mut all: Vec<StepShape> = Vec::new();
     for step in steps {

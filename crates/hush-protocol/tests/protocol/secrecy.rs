@@ -1,5 +1,5 @@
-//! What the secrecy of column packing rests on: every secret and every mask is used once, masks are nobody's choice, and neither
-//! lengths nor what comes back depend on the target.
+//! Tests of what the secrecy of column packing rests on: every secret and every mask is used once, masks are nobody's
+//! choice, and neither lengths nor results depend on the target.
 
 use std::collections::BTreeSet;
 
@@ -34,8 +34,8 @@ use crate::{
 
 const SETS: [ColumnParams; 2] = [INSECURE_COLPACK_N256, COLPACK_N2048_Q52];
 
-/// The parts of a query as polynomials of fractions of their modulus: the first N words of the vector, the rotation key, the
-/// conjugation key, the rows of the RGSW ciphertext. There is no room for anything else.
+/// Returns the parts of a query as polynomials of fractions of their modulus: the first N words of the vector, the rotation
+/// key, the conjugation key, the rows of the RGSW ciphertext. There is no room for anything else.
 fn parts(table: &ColumnTable, query: &wire::Query) -> Vec<(&'static str, Vec<f64>)> {
     let wire::Query { first, second, packed, key_id } = query;
     assert!(second.is_empty() && key_id.is_empty());
@@ -66,8 +66,8 @@ fn parts(table: &ColumnTable, query: &wire::Query) -> Vec<(&'static str, Vec<f64
     parts
 }
 
-/// Whether two polynomials of fractions look independent: neither their difference nor their sum modulo 1 is short. Under one
-/// secret and one mask the difference is that of two messages, which have 28 bits and a little of 52.
+/// Returns whether two polynomials of fractions look independent: neither their difference nor their sum modulo 1 is short.
+/// Under one secret and one mask the difference is that of two messages, which have 28 bits and a little of 52.
 fn independent(x: &[f64], y: &[f64]) -> bool {
     let long = |sign: f64| {
         let distance = |(x, y): (&f64, &f64)| (x + sign * y - (x + sign * y).round()).abs();
@@ -207,7 +207,7 @@ fn absent_keys(shape: TableShape) -> Vec<Target> {
     (0..6).map(target).collect()
 }
 
-/// A table of random bytes and targets of all kinds: every block, sums of every size, absent keys.
+/// Returns a table of random bytes and targets of all kinds: every block, sums of every size, absent keys.
 fn targets(protocol: Protocol, slot_bytes: usize) -> (Setup, Vec<Target>) {
     let shape = shape(90, 9, slot_bytes);
     let table = table(protocol, INSECURE_COLPACK_N256.name(), shape);

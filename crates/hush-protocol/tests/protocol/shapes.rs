@@ -20,7 +20,7 @@ const GIB: usize = 1 << 30;
 const SLOTS: [usize; 9] = [1, 2, 3, 63, 1000, 65_537, 1 << 18, 999_983, 3_000_000];
 const SLOT_BYTES: [usize; 12] = [1, 2, 16, 100, 1365, 2048, 2049, 4096, 4097, 10_000, 1 << 16, 1 << 20];
 
-/// The shape of a table that a build by index makes.
+/// Returns the shape of a table that a build by index makes.
 fn chosen(protocol: Protocol, set: &str, count: usize, slot_bytes: usize) -> TableShape {
     let of = |by_key| protocol.page().shape(set, Slots { count, slot_bytes, by_key }, None).unwrap();
     let [shape, keyed] = [false, true].map(of);
@@ -38,7 +38,7 @@ fn chosen(protocol: Protocol, set: &str, count: usize, slot_bytes: usize) -> Tab
     shape
 }
 
-/// The table that a build by index makes. Tables beyond a few TiB of hint are refused, not those that a machine could hold.
+/// Returns the table that a build by index makes. Tables beyond a few TiB of hint are refused, not those that a machine could hold.
 fn packed(protocol: Protocol, params: PackParams, slots: usize, slot_bytes: usize) -> Option<PackTable> {
     let shape = chosen(protocol, params.name(), slots, slot_bytes);
     match PackTable::new(pack_spec(protocol), params, shape) {
@@ -167,7 +167,7 @@ fn entries_are_powers_of_two() {
     }
 }
 
-/// One record, a few long ones, and what fits into one entry.
+/// Small tables are one entry: one record, a few long ones, and as many as fit.
 #[test]
 fn small_tables_are_one_entry() {
     for protocol in COLUMN {

@@ -1,5 +1,5 @@
-//! What look-ups send and what servers keep for them, for tables of 1 to 64 GiB of 4 KiB records, computed without building one;
-//! and that messages have these sizes.
+//! Tests of the bytes that look-ups send and servers keep, for tables of 1 to 64 GiB of 4 KiB records, computed
+//! without building one; and that messages have these sizes.
 
 #![allow(clippy::print_stdout)]
 
@@ -25,7 +25,7 @@ const RECORD: usize = 4096;
 /// Bytes that name a client's keys in every query.
 const KEY_ID: f64 = 32.0;
 
-/// A table of so many GiB of records.
+/// Returns a table of so many GiB of records.
 fn of_records(protocol: Protocol, set: &str, gib: usize, columns: usize) -> TableParams {
     table(protocol, set, shape(columns, ((gib << 30) / RECORD).div_ceil(columns), RECORD))
 }
@@ -54,7 +54,7 @@ fn the_papers_sizes_are_reproduced() {
 }
 
 /// 1 GiB of single bytes under VIPIR's set: below the paper's 395 KiB, as the rows of the answer travel in the same plaintext
-/// (`docs/protocols/exppack-d.md`). And what ours sends.
+/// (`docs/explanation/protocols/exppack-d.md`). And what ours sends.
 #[test]
 fn single_bytes_take_one_plaintext() {
     let table = |params: PackParams, slot_bytes| -> (PackTable, f64) {

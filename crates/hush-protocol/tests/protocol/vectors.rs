@@ -51,14 +51,14 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A table of random bytes.
+/// Returns a table of random bytes.
 fn setup(protocol: Protocol, set: &str, shape: TableShape) -> Setup {
     let mut matrix = vec![0; shape.blocks * shape.slot_bytes * shape.columns];
     Csprng::insecure_from_seed(100).fill_bytes(&mut matrix);
     Setup::new(Reference, table(protocol, set, shape), matrix)
 }
 
-/// One look-up: its query, its answer, its slot.
+/// A look-up: its query, its answer, its slot.
 struct LookUp {
     query: wire::Query,
     answer: Vec<u8>,
@@ -79,7 +79,7 @@ impl LookUp {
     }
 }
 
-/// The whole of a file.
+/// Returns the whole of a file.
 fn vector(setup: &Setup, intermediates: Vec<Value>) -> Value {
     let facts = setup.table.facts();
     let mut seeds = json!({ "database": 100, "query": 101 });
@@ -165,7 +165,7 @@ fn lwe_intermediates(protocol: Protocol, shape: TableShape) -> Value {
     vector(&setup, list)
 }
 
-/// A sum of two slots, of which nothing is sent.
+/// Returns a sum of two slots, of which nothing is sent.
 fn download_intermediates() -> Value {
     let setup = setup(Protocol::Download, "DOWNLOAD", shape(300, 3, 5));
     let look_up = LookUp::new(&setup, &[(7, 1), (299, 3)]);
@@ -261,7 +261,7 @@ fn random_symbols(ring: &RingParams, plaintexts: usize) -> Vec<u32> {
     (0..plaintexts * ring.degree()).map(|_| rng.next_u32() >> (32 - ring.plaintext_bits())).collect()
 }
 
-/// What all tables over rings have, up to the first dimension.
+/// Returns the common part of all tables over rings, up to the first dimension.
 fn over_ring(
     symbols: &[u32],
     db: Value,
@@ -285,7 +285,7 @@ fn rgsw_rows(bits: &[RlweBatch]) -> Vec<u8> {
     bits.iter().flat_map(|bit| words(&bit.words)).collect()
 }
 
-/// A few columns of random bytes: three entries with a short one at the end, lanes in `exppack-s`, two planes in
+/// Returns a few columns of random bytes: three entries with a short one at the end, lanes in `exppack-s`, two planes in
 /// `double-pack`, online rows that start in the middle of a plaintext in `exppack-d`. The default set once, in `hybrid`: an
 /// expansion under it takes the scalar reference seconds.
 fn pack_intermediates(protocol: Protocol) -> Value {
@@ -324,7 +324,7 @@ fn pack_intermediates(protocol: Protocol) -> Value {
     vector(&setup, list)
 }
 
-/// The answer that ciphertexts make: packed in pairs, rounded.
+/// Returns the answer that ciphertexts make: packed in pairs, rounded.
 fn respond(context: &Arc<RingContext>, keys: &EvaluationKeys, ciphertexts: &RlweBatch) -> Vec<u8> {
     let (bits, ciphertext_words) = (context.params().response_bits(), ciphertexts.ciphertext_words);
     let mut out = Vec::new();
@@ -349,7 +349,7 @@ fn switch(context: &Arc<RingContext>, polys: &BatchWords, widths: &[u32], out: &
     out.extend(Reference.mod_switch(context, &[polys], 0, &sent).unwrap().remove(0));
 }
 
-/// What the server makes of a query, step by step, and the ciphertexts that it answers with.
+/// Returns the server's steps for a query, and the ciphertexts that it answers with.
 fn pack_steps(
     setup: &Setup,
     table: &PackTable,
@@ -403,7 +403,7 @@ impl Steps<'_> {
         fold(db, vector, self.table.second_words(), self.table.query_bits()).words
     }
 
-    /// The hint of the first `rows` rows of a database of the second fold.
+    /// Returns the hint of the first `rows` rows of a database of the second fold.
     fn second_hint(&self, db: &TiledDb, rows: usize) -> BatchWords {
         let matrix = PublicMatrix::new(PUBLIC_SEED, self.table.second_matrix());
         Reference.lwe_hint(db, &matrix, 0..rows).unwrap()
@@ -422,7 +422,7 @@ impl Steps<'_> {
         self.pack(&hint, words, shape)
     }
 
-    /// The server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
+    /// Returns the server lifts and packs the rows that stem from the answer by themselves; here they are not told apart.
     fn exppack_d(&self, hint_db: &TiledDb, folded: &BatchWords, second: &[u8]) -> ([Value; 3], RlweBatch) {
         let table = self.table;
         let answer_db = Reference.reinterpret_lwe(folded, 1, table.shape().slot_bytes, 2).unwrap();
@@ -488,7 +488,7 @@ fn column_intermediates(protocol: Protocol) -> Value {
     vector(&setup, list)
 }
 
-/// What the server makes of a query, step by step, and its answer.
+/// Returns the server's steps for a query, and its answer.
 fn column_steps(setup: &Setup, public: &ColumnRing, query: &wire::Query) -> (Vec<Value>, Vec<u8>) {
     let (facts, params, context) = (setup.table.facts(), INSECURE_COLPACK_N256, public.context());
     let table = column_table(facts.protocol, params, facts.shape);

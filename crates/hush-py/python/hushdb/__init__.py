@@ -53,7 +53,7 @@ Value = Union[bytes, "dict[str, Any]"]
 
 
 class TableInfo(NamedTuple):
-    """What a server lists of a table."""
+    """A table as a server lists it."""
 
     name: str
     state: str
@@ -70,25 +70,25 @@ class Table:
         self._fields = native.fields()
 
     def get(self, key: Key) -> Value | None:
-        """The value of a key, or None if the table has no such key. The server does not learn which key it was."""
+        """Returns the value of a key, or None if the table has no such key. The server does not learn which key it was."""
         return self.get_many([key])[0]
 
     def get_many(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
-        """The values of several keys, in their order, all of one epoch. The server learns how many there were. They are asked in
+        """Returns the values of several keys, in their order, all of one epoch. The server learns how many there were. They are asked in
         requests of at most `max_in_flight` look-ups (64 if not given), one after another: so many are under way at a time."""
         return list(self._native.get_many(_keys(keys), max_in_flight, given_up.get()))
 
     async def get_async(self, key: Key) -> Value | None:
-        """As `get`, to await."""
+        """Looks a record up like `get`, to await."""
         return await awaited(lambda: self.get(key))
 
     async def get_many_async(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
-        """As `get_many`, to await. Where it is cancelled, no further look-ups are sent."""
+        """Looks records up like `get_many`, to await. After a cancellation, no further look-ups are sent."""
         keys = _keys(keys)
         return await awaited(lambda: self.get_many(keys, max_in_flight=max_in_flight))
 
     def lookup(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
-        """A frame with a row for each key: the columns of the key, and those of the value, null where there is no such record.
+        """Returns a frame with a row for each key: the columns of the key, and those of the value, null where there is no such record.
 
         `keys` is a series, an array or a frame of Polars, pandas or pyarrow, or anything else with `__arrow_c_stream__`; what comes back
         is a frame of the same library. A frame has the columns of the key, of their types or as text. Keys that are null are not looked
@@ -99,12 +99,12 @@ class Table:
         return like(keys, frame, self._native.lookup(as_stream(frame), text, max_in_flight, given_up.get()))
 
     async def lookup_async(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
-        """As `lookup`, to await."""
+        """Looks columns up like `lookup`, to await."""
         return await awaited(lambda: self.lookup(keys, text=text, max_in_flight=max_in_flight))
 
     @property
     def name(self) -> str | None:
-        """Its name on the server; None of one in a folder."""
+        """The name of the table on the server; None for a table in a folder."""
         return self._native.name() if isinstance(self._native, _native.RemoteTable) else None
 
     @property
@@ -120,7 +120,7 @@ class Table:
 
     @property
     def stats(self) -> dict[str, Any] | None:
-        """What it has cost since it was opened, up to the last call that has ended: look-ups, bytes up and down, seconds by phase. None
+        """The cost of the table since it was opened, up to the last call that has ended: look-ups, bytes up and down, seconds by phase. None
         of one in a folder."""
         return self._native.stats() if isinstance(self._native, _native.RemoteTable) else None
 
@@ -161,7 +161,7 @@ class Client:
         return Table(self._native.table(name, given_up.get()))
 
     async def table_async(self, name: str | None = None) -> Table:
-        """As `table`, to await."""
+        """Opens a table like `table`, to await."""
         return await awaited(lambda: self.table(name))
 
     def close(self) -> None:
@@ -228,17 +228,17 @@ def connect(
 
 
 async def connect_async(url: str, **options: Any) -> Client:
-    """As `connect`, to await."""
+    """Connects like `connect`, to await."""
     return await awaited(lambda: connect(url, **options))
 
 
 def open(path: str | os.PathLike[str], *, threads: int | None = None) -> Table:
-    """A table in a folder of this machine, without a server. Queries are encrypted, answered and decrypted all the same."""
+    """Returns a table in a folder of this machine, without a server. Queries are encrypted, answered and decrypted all the same."""
     return Table(_native.LocalTable(pathlib.Path(path), threads or _threads(), given_up.get()))
 
 
 async def open_async(path: str | os.PathLike[str], *, threads: int | None = None) -> Table:
-    """As `open`, to await."""
+    """Opens a folder like `open`, to await."""
     return await awaited(lambda: open(path, threads=threads))
 
 
@@ -279,7 +279,7 @@ def _build(
 
 
 async def build_async(data: Any, **options: Any) -> Snapshot:
-    """As `build`, to await. Where it is cancelled, the build ends, and what it has laid out is there for the next."""
+    """Builds like `build`, to await. A cancelled build ends, and leaves what it has laid out to the next one."""
     return await awaited(lambda: build(data, **options))
 
 
@@ -295,7 +295,7 @@ class Server:
         return self._native.url
 
     def connect(self, **options: Any) -> Client:
-        """A client of it."""
+        """Returns a client of it."""
         return connect(self.url, **options)
 
     def stop(self) -> None:
@@ -337,7 +337,7 @@ def serve(
 
 
 async def serve_async(*paths: str | os.PathLike[str], **options: Any) -> Server:
-    """As `serve`, to await."""
+    """Serves like `serve`, to await."""
     return await awaited(lambda: serve(*paths, **options))
 
 
@@ -396,7 +396,7 @@ def plan(
     on_progress: Progress | None = None,
     **options: Any,
 ) -> Plan:
-    """The tables that records could have: those of a frame, a path or a URL, as `build` takes them; or described by records=N and
+    """Returns the tables that records could have: those of a frame, a path or a URL, as `build` takes them; or described by records=N and
     size=BYTES, or lengths=[P50, P99, MAX], with key=True if they have keys. options: those of `hushdb plan`, with underscores: goal=..,
     max_memory=.., protocol=.. . Times are those of this machine, which is measured once and then kept."""
     if data is None and key is True:
@@ -408,7 +408,7 @@ def plan(
 
 
 async def plan_async(data: Any = None, **options: Any) -> Plan:
-    """As `plan`, to await."""
+    """Plans like `plan`, to await."""
     return await awaited(lambda: plan(data, **options))
 
 

@@ -1,16 +1,16 @@
-"""What can go wrong. Every message says what to do."""
+"""The errors of this package. Every message says what to do."""
 
 from __future__ import annotations
 
 
 class HushError(Exception):
-    """The base of all errors of this package. ``code`` is a word for programs: docs/clients.md lists all."""
+    """The base of all errors of this package. ``code`` is a word for programs: docs/reference/clients.md lists all."""
 
     code = "client_failed"
 
 
 class OptionError(HushError, ValueError):
-    """What a call was given is none that it takes: a key of the wrong kind, an unknown option, a file that cannot be read."""
+    """An argument is invalid: a key of the wrong kind, an unknown option, a file that cannot be read."""
 
     code = "options"
 

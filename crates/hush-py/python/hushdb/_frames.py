@@ -12,12 +12,12 @@ from ._errors import OptionError, WrongType
 
 
 def library(data: Any) -> str:
-    """The package that an object is of."""
+    """Returns the package that an object is of."""
     return type(data).__module__.partition(".")[0]
 
 
 def as_frame(data: Any, name: str) -> Any:
-    """A series, an array or a list as a frame with one column; a frame as it is."""
+    """Returns a series, an array or a list as a frame with one column; a frame as it is."""
     if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
         return as_stream(data)
     if isinstance(data, (list, tuple)):
@@ -33,7 +33,7 @@ def as_frame(data: Any, name: str) -> Any:
 
 
 def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
-    """An object with `__arrow_c_stream__`. An index of pandas is no column, unless `named` has its name."""
+    """Returns an object with `__arrow_c_stream__`. An index of pandas is no column, unless `named` has its name."""
     names = {name for some in named if some is not None for name in ([some] if isinstance(some, str) else some)}
     if library(data) == "pandas" and hasattr(data, "columns"):
         pyarrow = importlib.import_module("pyarrow")
@@ -54,7 +54,7 @@ def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
 
 
 def as_input(data: Any, *named: str | Sequence[str] | None) -> Any:
-    """What records come from: a path or a URL, several of them, or a stream of Arrow."""
+    """Returns the source of records: a path or a URL, several of them, or a stream of Arrow."""
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
@@ -63,7 +63,7 @@ def as_input(data: Any, *named: str | Sequence[str] | None) -> Any:
 
 
 def like(data: Any, frame: Any, stream: Any) -> Any:
-    """A stream as a frame of the library that `data` is of; as it is if there is no such. `frame` has the keys."""
+    """Returns a stream as a frame of the library that `data` is of; as it is if there is no such. `frame` has the keys."""
     own = library(data)
     if own == "polars":
         return importlib.import_module("polars").DataFrame(stream)
@@ -75,7 +75,7 @@ def like(data: Any, frame: Any, stream: Any) -> Any:
 
 
 def as_pandas(frame: Any, found: Any) -> Any:
-    """The keys as they were given, with their index; values of types that stay the same where some are missing."""
+    """Returns the keys as they were given, with their index; values of types that stay the same where some are missing."""
     pandas, pyarrow = importlib.import_module("pandas"), importlib.import_module("pyarrow")
     nullable = {pyarrow.bool_(): pandas.BooleanDtype(), pyarrow.time64("ns"): pandas.ArrowDtype(pyarrow.time64("ns"))}
     for bits in (8, 16, 32, 64):

@@ -1,4 +1,4 @@
-"""What is written in Rust. Nothing of it is for users: `hushdb` has what is."""
+"""The Rust part of the package. Nothing of it is for users: `hushdb` has their interface."""
 
 import os
 from collections.abc import Callable, Sequence

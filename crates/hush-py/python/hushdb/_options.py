@@ -21,7 +21,7 @@ def options_json(options: Mapping[str, Any], **columns: Any) -> str:
 
 
 def threads_here() -> int:
-    """As many as this process may use."""
+    """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1

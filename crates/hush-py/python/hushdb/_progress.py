@@ -15,7 +15,7 @@ Progress = Union[Told, Any]
 
 
 def teller(progress: Progress | None) -> Told | None:
-    """The function that a call tells."""
+    """Returns the function that a call tells."""
     if progress is None or not hasattr(progress, "set_description"):
         if progress is not None and not callable(progress):
             raise WrongType("on_progress is a function of a stage, done, total and unit, or a bar of tqdm")

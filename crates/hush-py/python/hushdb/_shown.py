@@ -1,4 +1,4 @@
-"""What notebooks show: rows of names and values."""
+"""The tables that notebooks show: rows of names and values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def size(count: float) -> str:
 
 
 def facts_html(title: str, rows: Iterable[tuple[str, Any]]) -> str:
-    """A table of two columns."""
+    """Returns a table of two columns."""
     cells = "".join(f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(str(value))}</td></tr>"
                     for name, value in rows if value is not None)
     return f"<table><caption style='text-align:left'>{escape(title)}</caption><tbody>{cells}</tbody></table>"
 
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table with a head."""
+    """Returns a table with a head."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

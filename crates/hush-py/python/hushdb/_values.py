@@ -20,7 +20,7 @@ BYTES = (*TEXTS, "binary", "large_binary", "fixed_size_binary")
 
 
 def key(given: Any, kinds: Sequence[str] | None, shown: str) -> int | tuple[bytes, ...]:
-    """A position, if the table has no columns of a key; or the bytes of each of these columns."""
+    """Returns a position, if the table has no columns of a key; or the bytes of each of these columns."""
     parts = given if isinstance(given, tuple) else (given,)
     if kinds is None:
         if hasattr(given, "__index__") and not isinstance(given, bool):
@@ -39,7 +39,7 @@ def key(given: Any, kinds: Sequence[str] | None, shown: str) -> int | tuple[byte
 
 
 def column(given: Any, kind: str) -> bytes | None:
-    """The bytes of a column of a key, in which text is read as any type; None of what is of another type."""
+    """Returns the bytes of a column of a key, in which text is read as any type; None of what is of another type."""
     if hasattr(given, "item") and hasattr(given, "dtype"):  # a number of numpy
         given = given.item()
     fits = (lambda *kinds: kind == "any" or kind.startswith(kinds))
@@ -71,7 +71,7 @@ def column(given: Any, kind: str) -> bytes | None:
 
 
 def record(names: Sequence[str], kinds: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
-    """The fields of a record: text, bytes, None, or JSON as a tuple of its text."""
+    """Returns the fields of a record: text, bytes, None, or JSON as a tuple of its text."""
     return {name: field(cell, kind) for name, kind, cell in zip(names, kinds, cells)}
 
 
@@ -86,13 +86,13 @@ def field(cell: Any, kind: str) -> Any:
 
 
 def exact(text: str) -> float | decimal.Decimal:
-    """A number as a float, if that says all of it."""
+    """Returns a number as a float, if that says all of it."""
     number = float(text)
     return number if decimal.Decimal(repr(number)) == decimal.Decimal(text) else decimal.Decimal(text)
 
 
 def plain(text: Any, kind: str) -> Any:
-    """A field that is text as what it means. What Python does not have stays text: times in nanoseconds, and years from 10,000."""
+    """Returns a field that is text as what it means. What Python does not have stays text: times in nanoseconds, and years from 10,000."""
     if not isinstance(text, str) or kind == "any" or kind.startswith(TEXTS):
         return text
     if kind.startswith(INTEGERS):
@@ -130,7 +130,7 @@ def timestamp(text: str, kind: str) -> datetime.datetime:
 
 
 def nested(value: Any, kind: Any) -> Any:
-    """A part of a nested field, of JSON."""
+    """Returns a part of a nested field, of JSON."""
     if value is None:
         return None
     if isinstance(kind, str):

@@ -73,12 +73,12 @@ impl Caller {
         Err(Problem::new(Code::Forbidden, "the token is for other tables"))
     }
 
-    /// The ID of the caller's token, if it has one.
+    /// Returns the ID of the caller's token, if it has one.
     pub fn token_id(&self) -> Option<&str> {
         self.grant().map(|grant| &*grant.token.id)
     }
 
-    /// The caller's token with what is counted of it.
+    /// Returns the caller's token with what is counted of it.
     pub(crate) fn grant(&self) -> Option<&Grant> {
         match &self.0 {
             CallerIdentity::Nobody | CallerIdentity::Anyone => None,

@@ -1,4 +1,4 @@
-//! What counts as one client.
+//! The unit that counts as one client.
 
 use std::net::{IpAddr, Ipv6Addr};
 

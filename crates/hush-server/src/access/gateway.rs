@@ -34,11 +34,11 @@ const HEADER_BYTES: usize = 7;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayKey {
-    /// What requests name it by.
+    /// The number by which requests name the key pair.
     pub id: u8,
     /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// What the key pair is derived from (RFC 9180 section 7.1.3).
+    /// The text that the key pair is derived from (RFC 9180 section 7.1.3).
     secret: Zeroizing<String>,
 }
 
@@ -83,12 +83,12 @@ struct GatewayDocument<K> {
     keys: K,
 }
 
-/// The keys in a file, the newest first.
+/// Returns the keys in a file, the newest first.
 pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
     parse(&bytes_of(path)?, path)
 }
 
-/// The text of a file of gateway keys.
+/// Returns the text of a file of gateway keys.
 pub fn text_of_gateway_keys(keys: &[GatewayKey]) -> Zeroizing<String> {
     // As long as it can become: a buffer that grows leaves copies behind.
     let mut text = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize));
@@ -145,7 +145,7 @@ pub(crate) struct KeySet {
 pub(crate) enum Sealed {
     /// For another key.
     UnknownKey,
-    /// It does not open.
+    /// The sealed request does not open.
     Broken,
 }
 
@@ -184,7 +184,7 @@ impl Gateway {
         self.keys.take_up("gateway keys");
     }
 
-    /// The key that clients seal requests for.
+    /// Returns the key that clients seal requests for.
     pub(crate) fn public(&self) -> Vec<u8> {
         self.keys.current().public.clone()
     }
@@ -244,7 +244,7 @@ mod tests {
             let opened = gateway.open_request(&old).map(|opened| opened.message);
             assert_eq!(opened, if turn < 3 { Ok(b"ask".to_vec()) } else { Err(Sealed::UnknownKey) });
         }
-        // A file that is none changes nothing.
+        // A malformed file changes nothing.
         let now = gateway.public();
         fs::write(&path, "{}").unwrap();
         gateway.take_up();

@@ -1,4 +1,4 @@
-//! Who may ask for what.
+//! The rights of callers: who may ask for what.
 //!
 //! * [`caller`]: the caller of a request, and the tables that it may act on. [`client`]: what counts as one client.
 //! * [`tokens`]: bearer tokens, their scopes and their rates.

@@ -29,9 +29,9 @@ pub(crate) struct Replays(Mutex<RequestMemory>);
 /// A request that is not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// It was answered before.
+    /// The request was answered before.
     Replay,
-    /// It has no date, one in the future, or one so old that the request may be forgotten.
+    /// The request has no date, a date in the future, or a date so old that the request may be forgotten.
     Date,
 }
 

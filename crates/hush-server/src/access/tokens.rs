@@ -28,12 +28,12 @@ const VERSION: u32 = 1;
 /// Bytes of a token's ID and of its secret.
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
-/// What every token begins with, so that those who look for leaked ones find it.
+/// The beginning of every token, by which scanners find leaked ones.
 const PREFIX: &str = "hush";
 /// The longest file that is read: a token takes some 300 bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What a token is for.
+/// A purpose of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -47,14 +47,14 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// What it goes by.
+    /// The ID of the token.
     pub id: String,
-    /// Whose it is, for who runs the server.
+    /// The owner of the token, for the operator.
     pub name: String,
     /// BLAKE3 of its secret.
     #[serde(with = "hex::serde")]
     hash: [u8; 32],
-    /// What it is for.
+    /// The scopes of the token.
     pub scopes: Vec<Scope>,
     /// The tables that it is for; all if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ impl Token {
     /// Bytes that a token is made of, from a cryptographic source.
     pub const RANDOM_BYTES: usize = ID_BYTES + SECRET_BYTES;
 
-    /// A token of random bytes, and the text that proves it, which is kept nowhere.
+    /// Creates a token of random bytes, and the text that proves it, which is kept nowhere.
     pub fn new(
         name: &str,
         random: &[u8; Self::RANDOM_BYTES],
@@ -95,7 +95,7 @@ impl Token {
         (token, text)
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn has_expired(&self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.expires.is_some_and(|end| end <= now)
@@ -119,12 +119,12 @@ struct TokenDocument {
     tokens: Vec<Token>,
 }
 
-/// The tokens in a file.
+/// Returns the tokens in a file.
 pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
     parse(&bytes_of(path)?, path)
 }
 
-/// The text of a file of tokens.
+/// Returns the text of a file of tokens.
 pub fn text_of_tokens(tokens: Vec<Token>) -> String {
     let text = serde_json::to_string_pretty(&TokenDocument { version: VERSION, tokens }).expect("plain data");
     text + "\n"
@@ -165,13 +165,13 @@ pub(crate) struct Grant {
 /// Why a request is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It has no token.
+    /// The request has no token.
     Missing,
-    /// It has none of these.
+    /// The server does not know the token.
     Unknown,
-    /// Its token has ended.
+    /// The token has expired.
     Expired,
-    /// Its token is for something else.
+    /// The token lacks the scope.
     Scope,
 }
 
@@ -204,7 +204,7 @@ impl Tokens {
         self.0.take_up("tokens");
     }
 
-    /// The token of an `Authorization` header, if it is for `scope`.
+    /// Returns the token of an `Authorization` header, if it is for `scope`.
     pub(crate) fn check(&self, header: Option<&[u8]>, scope: Scope) -> Result<Arc<Grant>, Refusal> {
         let header = header.ok_or(Refusal::Missing)?;
         let text = std::str::from_utf8(header).map_err(|_| Refusal::Unknown)?;
@@ -225,7 +225,7 @@ impl Tokens {
     }
 }
 
-/// The ID and the secret of a token.
+/// Returns the ID and the secret of a token.
 fn parts(token: &str) -> Option<(&str, Zeroizing<[u8; SECRET_BYTES]>)> {
     let (id, secret) = token.strip_prefix(PREFIX)?.strip_prefix('_')?.split_once('_')?;
     let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
@@ -317,7 +317,7 @@ mod tests {
         {
             assert_eq!(check(Some(header), Scope::Query), Err(Refusal::Unknown), "{header}");
         }
-        // A token that is taken back is refused, and a file that is none changes nothing.
+        // A revoked token is refused, and a malformed file changes nothing.
         fs::write(&path, "{").unwrap();
         tokens.take_up();
         assert!(check(Some(&header(&text)), Scope::Query).is_ok());

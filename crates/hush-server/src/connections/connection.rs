@@ -1,4 +1,4 @@
-//! One connection, over TCP or TLS: timeouts, byte counts, orderly close.
+//! A connection, over TCP or TLS: timeouts, byte counts, orderly close.
 
 use std::{
     future::poll_fn,
@@ -116,7 +116,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     drop(place);
 }
 
-/// What a client is told that has its share of connections, all of them in use.
+/// The response to a client whose share of connections is in use.
 const REFUSAL: &[u8] =
     b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 

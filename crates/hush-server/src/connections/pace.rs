@@ -19,7 +19,7 @@ impl Pace {
         Pace { limit, left: limit }
     }
 
-    /// How much longer the write that is pending now may take.
+    /// Returns how much longer the write that is pending now may take.
     pub(crate) fn left(&self) -> Duration {
         self.left
     }

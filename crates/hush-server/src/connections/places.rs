@@ -43,8 +43,8 @@ impl Connections {
         Arc::new(Connections { limit, share, open: Mutex::default(), changed: Notify::new(), gauge })
     }
 
-    /// A place for a connection of `client`. If all are taken, that of the one that has been idle for longest, which is told to
-    /// close; if none is idle, this waits. `None` if the client has its share and none of its own is idle.
+    /// Returns a place for a connection of `client`. If all are taken, that of the one that has been idle for longest, which is
+    /// told to close; if none is idle, this waits. `None` if the client has its share and none of its own is idle.
     pub(crate) async fn place(self: &Arc<Self>, client: ClientAddress) -> Option<ConnectionPlace> {
         loop {
             let changed = self.changed.notified();
@@ -136,7 +136,7 @@ impl Drop for ConnectionPlace {
     }
 }
 
-/// What one connection is at.
+/// The state of one connection.
 pub(crate) struct Activity {
     client: ClientAddress,
     phase: Mutex<ConnectionPhase>,

@@ -37,12 +37,12 @@ struct OpenStreams {
 }
 
 impl Streams {
-    /// None yet; a response may take `patience` beside what its bytes take at the least rate.
+    /// Creates an empty set. A response may take `patience` plus the time that its bytes take at the least rate.
     pub(crate) fn new(activity: Arc<Activity>, patience: Duration) -> Arc<Streams> {
         Arc::new(Streams { activity, patience, open: Mutex::default() })
     }
 
-    /// A request is here.
+    /// Notes that a request is here.
     pub(crate) fn begin(self: &Arc<Self>) -> RequestStream {
         let mut open = self.open.lock();
         let id = open.next;
@@ -52,21 +52,21 @@ impl Streams {
         RequestStream { streams: self.clone(), id }
     }
 
-    /// Whether a response should have been written by now.
+    /// Returns whether a response should have been written by now.
     pub(crate) fn are_overdue(&self) -> bool {
         let now = Instant::now();
         self.open.lock().until.values().flatten().any(|until| *until < now)
     }
 }
 
-/// One request, until all of its response is written or given up.
+/// A request, until all of its response is written or given up.
 pub(crate) struct RequestStream {
     streams: Arc<Streams>,
     id: u64,
 }
 
 impl RequestStream {
-    /// The response, whose bytes keep the request open until they are written.
+    /// Returns the response, whose bytes keep the request open until they are written.
     pub(crate) fn answer(self, response: Response) -> Response<StreamBody> {
         let declared =
             response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());

@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::renewed::{FileBytes, Renewed, Source, read_file};
 
-/// What a client that speaks HTTP/2 offers, and gets (RFC 9113 section 3.2).
+/// The protocol that a client offers, and gets, for HTTP/2 (RFC 9113 section 3.2).
 pub(crate) const HTTP_2: &[u8] = b"h2";
 /// The longest file that is read: chains have some KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -26,7 +26,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub struct TlsFiles {
     /// The server's certificate, and those that lead to one that clients trust.
     pub cert: PathBuf,
-    /// Its private key.
+    /// The private key.
     pub key: PathBuf,
     /// The certificates of who may sign those of clients, if clients must have one.
     pub client_ca: Option<PathBuf>,
@@ -63,7 +63,7 @@ impl Tls {
         self.0.take_up("TLS certificates");
     }
 
-    /// What accepts the next connection.
+    /// Returns the acceptor of the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         self.0.current().into()
     }
@@ -73,7 +73,7 @@ impl Source for TlsFiles {
     type Value = ServerConfig;
     type Error = TlsError;
 
-    /// The certificate, the key, and those who sign clients' certificates, if there are any.
+    /// Returns the certificate, the key, and those who sign clients' certificates, if there are any.
     fn read(&self) -> Result<Vec<FileBytes>, TlsError> {
         let read = |path: &PathBuf| {
             read_file(path, MAX_FILE_BYTES).map_err(|reason| TlsError::File { path: path.clone(), reason })
@@ -111,7 +111,7 @@ impl Source for TlsFiles {
     }
 }
 
-/// The certificates in a file, at least one.
+/// Returns the certificates in a file, at least one.
 fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let invalid = |reason: &str| TlsError::Certificate { path: path.to_owned(), reason: reason.into() };
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();

@@ -40,7 +40,7 @@ struct DatabaseState {
 }
 
 impl KeyDatabase {
-    /// The database in a file, which is created for its owner alone and checked in full; or in memory.
+    /// Returns the database in a file, which is created for its owner alone and checked in full; or in memory.
     pub(super) fn open(path: Option<&Path>) -> Result<KeyDatabase, Error> {
         match path.map(Path::to_owned) {
             // Never opened again: it would be empty.
@@ -49,7 +49,7 @@ impl KeyDatabase {
         }
     }
 
-    /// The same as the file would be: nothing is written to it.
+    /// Opens the file, or fails, without writing to it.
     pub(super) fn try_open(path: &Path) -> Result<KeyDatabase, Error> {
         let path = path.to_owned();
         KeyDatabase::new(move || build(Untouched::new(open_file(&path)?)?), PAUSE)
@@ -94,7 +94,7 @@ impl KeyDatabase {
     }
 }
 
-/// Whether the file failed, now or before, so that the database is opened again.
+/// Returns whether the file failed, now or before, so that the database is opened again.
 pub(super) fn has_failed(error: &Error) -> bool {
     matches!(error, Error::Io(_) | Error::PreviousIo | Error::DatabaseClosed)
 }

@@ -55,15 +55,16 @@ use crate::{
 const AT_ONCE: usize = 4;
 /// How often expired keys are removed, and how much later than it happened a use may be noted.
 const HOUR: Duration = Duration::from_secs(3600);
-/// The same when the store is nearly full: who asks now must not be taken for one who has not asked for an hour.
+/// The time after which keys that are used are noted again while the store is nearly full. A client that asks now
+/// must not look like one that has not asked for an hour.
 const NEARLY_FULL_NOTE_AFTER: Millis = 1000;
 
 /// Why keys were not found or not taken.
 #[derive(Debug)]
 pub(crate) enum KeyError {
-    /// They are not here, or not any more.
+    /// The keys are not here, or not any more.
     NotFound,
-    /// They belong to another parameter set than the table.
+    /// The keys belong to another parameter set than the table.
     OtherPreset,
     /// Queries hold as many keys as may be in memory.
     NoPlace,
@@ -158,13 +159,13 @@ impl Keys {
         })
     }
 
-    /// The age at which the last use that the store knows of is renewed, now.
+    /// Returns the age at which the last use that the store knows of is renewed, now.
     fn note_after(&self) -> Millis {
         let is_nearly_full = self.bytes.load(Ordering::Relaxed) >= self.nearly_full;
         if is_nearly_full { self.note_after.min(NEARLY_FULL_NOTE_AFTER) } else { self.note_after }
     }
 
-    /// The keys `id` if they are in memory, opened on the devices of `spec`, and have not expired.
+    /// Returns the keys `id` if they are in memory, opened on the devices of `spec`, and have not expired.
     fn in_memory(&self, id: &KeyId, spec: &KeySpec, now: Millis) -> Option<Arc<OpenedKeys>> {
         let opened = self.opened.get(id, &spec.devices)?;
         if self.store.is_expired(opened.noted(), now) {
@@ -175,7 +176,7 @@ impl Keys {
     }
 }
 
-/// The keys `id` for queries of `table`, from memory or from the store.
+/// Returns the keys `id` for queries of `table`, from memory or from the store.
 pub(crate) async fn find(
     server: &Arc<Server>,
     table: &ResidentTable,
@@ -337,7 +338,7 @@ fn open(server: &Server, engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys,
     })
 }
 
-/// Whether the store has the keys `id`.
+/// Returns whether the store has the keys `id`.
 pub(crate) async fn contains(server: &Arc<Server>, id: KeyId) -> Result<bool, KeyError> {
     let shared = server.clone();
     blocking(&server.keys, move || shared.keys.store.contains(&id, now()).map_err(failed)).await

@@ -14,10 +14,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::store::{KeyId, Millis};
 
-/// One client's keys in memory. Queries that wait for a scan hold on to theirs.
+/// A client's keys in memory. Queries that wait for a scan hold on to the keys they name.
 pub(crate) struct OpenedKeys {
     pub(crate) keys: ClientKeys,
-    /// Whose they are.
+    /// The parameter set of the keys.
     pub(crate) spec: KeySpec,
     /// The last use that the store knows of.
     noted: AtomicU64,
@@ -38,7 +38,7 @@ pub(super) struct OpenedCache {
 
 #[derive(Default)]
 struct Entries {
-    /// The same keys are opened once for all tables on the same devices.
+    /// The opened keys. All tables on the same devices share them.
     by_id: HashMap<(KeyId, Arc<[Device]>), CachedKeys>,
     /// Counts uses.
     clock: u64,
@@ -66,7 +66,8 @@ impl OpenedKeys {
         })
     }
 
-    /// Whether the store has to be told of a use by a query: it is told now. It knows of one that is younger than `note_after`.
+    /// Returns whether the store has to be told of a use by a query: it is told now. It knows of one that is younger than
+    /// `note_after`.
     pub(super) fn is_to_be_noted(&self, now: Millis, note_after: Millis) -> bool {
         if self.is_used.load(Ordering::Relaxed) && now.saturating_sub(self.noted()) < note_after {
             return false;
@@ -97,7 +98,7 @@ impl OpenedCache {
         Some(entry.opened.clone())
     }
 
-    /// A place, if need be that of the keys that were used longest ago and that no query holds;
+    /// Returns a place, if need be that of the keys that were used longest ago and that no query holds;
     /// `None` if queries hold all.
     pub(super) fn permit(&self) -> Option<Permit> {
         loop {

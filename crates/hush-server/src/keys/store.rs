@@ -31,7 +31,7 @@ const ENTRIES: TableDefinition<&KeyId, (&str, u64, Millis)> = TableDefinition::n
 const PIECES: TableDefinition<(&KeyId, u32), &[u8]> = TableDefinition::new("pieces");
 /// The bytes of each body that a query has used; in order, those that were used longest ago come first.
 const BY_USE: ByTime = TableDefinition::new("by use");
-/// The same for those that no query has used. They go first: nobody can push out what others use by uploading alone.
+/// The times of bodies that no query has used. These go first: uploads alone cannot push out what others use.
 const UNUSED: ByTime = TableDefinition::new("unused");
 /// Bytes of all bodies, each with [`ENTRY_BYTES`].
 const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
@@ -41,7 +41,7 @@ type ByTime = TableDefinition<'static, (Millis, &'static KeyId), u64>;
 /// Bytes of a piece. A value and what the file adds to it takes a power of two: one of the length of
 /// a body would leave up to half of its space empty.
 const PIECE_BYTES: usize = (64 << 10) - 256;
-/// What an entry counts beside its body.
+/// The bytes that an entry counts beside its body.
 const ENTRY_BYTES: u64 = 512;
 /// Bodies that one transaction removes at most when the store is tidied up.
 const TIDY_BATCH: usize = 64;
@@ -75,12 +75,12 @@ pub(crate) struct StoredKeys {
     pub(crate) body: Vec<u8>,
 }
 
-/// Who adds a body, and what else is known by then.
+/// An upload of a body: the client, and what is known of it.
 #[derive(Default)]
 pub(crate) struct KeyUpload<'a> {
     /// Bodies of the same client. If the new one makes them more than its share, they make room for it.
     pub(crate) own: &'a [KeyId],
-    /// What `own` count.
+    /// The bytes that the client's bodies count.
     pub(crate) own_bytes: u64,
     /// The most that they may count, unless there is only one.
     pub(crate) share: u64,
@@ -88,7 +88,7 @@ pub(crate) struct KeyUpload<'a> {
     pub(crate) uses: Vec<(KeyId, Millis)>,
 }
 
-/// What a change came to.
+/// The outcome of a change.
 #[derive(Debug, Default)]
 pub(crate) struct StoreChange {
     /// Whether a body was added.
@@ -99,11 +99,11 @@ pub(crate) struct StoreChange {
     pub(crate) expired: Vec<KeyId>,
     /// Bodies that are there now.
     pub(crate) keys: u64,
-    /// What they count.
+    /// The bytes that all bodies count.
     pub(crate) bytes: u64,
 }
 
-/// The time now.
+/// Returns the time now.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     millis(since)
@@ -154,8 +154,8 @@ impl KeyStore {
         Ok(store)
     }
 
-    /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no query
-    /// has ever used, then what was used longest ago. One that is there already lives as long as a new one.
+    /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no
+    /// query has ever used, then what was used longest ago. One that is there already lives as long as a new one.
     pub(crate) fn put(
         &self,
         id: &KeyId,
@@ -189,7 +189,7 @@ impl KeyStore {
         Ok(change)
     }
 
-    /// A body, whose hash the caller checks; `None` if it is not there or has expired.
+    /// Returns a body, whose hash the caller checks; `None` if it is not there or has expired.
     pub(crate) fn get(&self, id: &KeyId, now: Millis) -> Result<Option<StoredKeys>> {
         self.database.with(|database| {
             let transaction = database.begin_read()?;
@@ -207,7 +207,7 @@ impl KeyStore {
         })
     }
 
-    /// Whether a body is there.
+    /// Returns whether a body is there.
     pub(crate) fn contains(&self, id: &KeyId, now: Millis) -> Result<bool> {
         self.database.with(|database| {
             let entry = database.begin_read()?.open_table(ENTRIES)?.get(id)?;
@@ -252,7 +252,7 @@ impl KeyStore {
         })
     }
 
-    /// Whether a body that was last used then is past its lifetime.
+    /// Returns whether a body that was last used then is past its lifetime.
     pub(crate) fn is_expired(&self, last_used: Millis, now: Millis) -> bool {
         now.saturating_sub(last_used) > millis(self.lifetime)
     }
@@ -319,7 +319,7 @@ impl<'t> Ledger<'t> {
         Ok(())
     }
 
-    /// Whether it was there.
+    /// Returns whether it was there.
     fn remove(&mut self, id: &KeyId) -> Result<bool> {
         let removed = self.entries.remove(id)?.map(|entry| (entry.value().1, entry.value().2));
         let Some((bytes, last_used)) = removed else { return Ok(false) };
@@ -346,7 +346,7 @@ impl<'t> Ledger<'t> {
         Ok(true)
     }
 
-    /// Of the bodies that no query has used and of the others, the one whose time is longest ago.
+    /// Returns the oldest body of each class: never used, and used.
     fn oldest(&self) -> Result<[Option<(Millis, KeyId)>; 2]> {
         let first = |table: &Table<'_, (Millis, &'static KeyId), u64>| {
             let first = table.first()?;
@@ -355,7 +355,7 @@ impl<'t> Ledger<'t> {
         Ok([first(&self.unused)?, first(&self.by_use)?])
     }
 
-    /// The body that makes room for another one before all others do.
+    /// Returns the body that makes room for another one before all others do.
     fn first_to_go(&self) -> Result<Option<KeyId>> {
         Ok(self.oldest()?.into_iter().flatten().next().map(|(_, id)| id))
     }
@@ -394,17 +394,17 @@ impl<'t> Ledger<'t> {
     }
 }
 
-/// What a body counts.
+/// Returns the bytes that a body counts.
 pub(crate) fn counted(body: &[u8]) -> u64 {
     body.len() as u64 + ENTRY_BYTES
 }
 
-/// Whether another process has the file.
+/// Returns whether another process has the file.
 fn is_in_use(error: &redb::Error) -> bool {
     matches!(error, redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch)
 }
 
-/// What is wrong with the file, and what to do.
+/// Returns the reason of an error of the file, and the remedy.
 fn advice(error: &redb::Error) -> String {
     match error {
         error if is_in_use(error) => Wording("another server uses it: give each its own {keys}").to_string(),

@@ -1,4 +1,5 @@
-//! Who uploaded which keys, so that no client takes the room of all. Known in memory alone: no address is ever written down.
+//! The clients that uploaded keys, so that no client takes the room of all. The list is in memory alone: no address
+//! is ever written down.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -12,7 +13,7 @@ pub(super) struct Uploaders {
     by_client: HashMap<ClientAddress, ClientUploads>,
 }
 
-/// What one client has uploaded.
+/// The uploads of one client.
 #[derive(Default)]
 struct ClientUploads {
     keys: Vec<KeyId>,
@@ -20,7 +21,7 @@ struct ClientUploads {
 }
 
 impl Uploaders {
-    /// The keys of a client, and the bytes that they count.
+    /// Returns the keys of a client, and the bytes that they count.
     pub(super) fn of(&self, client: ClientAddress) -> (&[KeyId], u64) {
         self.by_client.get(&client).map_or((&[], 0), |uploads| (&uploads.keys, uploads.bytes))
     }

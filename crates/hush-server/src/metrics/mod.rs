@@ -66,7 +66,7 @@ struct RequestLabels {
     status: u32,
 }
 
-/// Those of OpenTelemetry's semantic conventions for HTTP servers.
+/// The labels of OpenTelemetry's semantic conventions for HTTP servers.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct DurationLabels {
     http_request_method: String,
@@ -208,7 +208,7 @@ impl Metrics {
         self.queue_depth.get_or_create(&TableLabels::new(table)).clone()
     }
 
-    /// All metrics in the text format.
+    /// Returns all metrics in the text format.
     pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
@@ -216,7 +216,7 @@ impl Metrics {
     }
 }
 
-/// A method that HTTP has, or what the conventions say in place of one that a client made up: labels are as many as we say.
+/// Returns a method that HTTP has, or what the conventions say in place of one that a client made up: labels are as many as we say.
 pub(crate) fn known(method: &Method) -> &str {
     let all = [
         Method::GET,

@@ -53,7 +53,7 @@ struct Queue {
 
 struct QueryJob {
     query: Query,
-    /// Of its client, in a table that needs them.
+    /// The keys of the query's client, in a table that needs keys.
     keys: Option<Arc<OpenedKeys>>,
     reply: oneshot::Sender<Result<AnsweredBatch, AnswerError>>,
     /// The query borrows from the request's body, which counts until the last query is answered.
@@ -74,7 +74,7 @@ pub(crate) type QueryReply = oneshot::Receiver<Result<AnsweredBatch, AnswerError
 /// Why one query got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerError {
-    /// Its bytes are not a query of this table.
+    /// The bytes of the query are malformed for this table.
     Query {
         /// The engine's reason.
         reason: String,
@@ -85,7 +85,7 @@ pub(crate) enum AnswerError {
     PartUnavailable,
     /// The table's GPU has failed for good.
     DeviceLost,
-    /// What was scanned is not the table any more: its name.
+    /// The table failed since the query was read. Holds its name.
     TableFailed(Name),
 }
 
@@ -188,7 +188,7 @@ impl Batcher {
         self.queue.lock().waiting.len()
     }
 
-    /// The next batch, without those whose client has gone: a full one if it goes beside others.
+    /// Returns the next batch, without those whose client has gone: a full one if it goes beside others.
     /// `None` if there is none; alone, the table is idle from now on.
     fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<QueryJob>> {
         let mut queue = self.queue.lock();
@@ -221,8 +221,8 @@ impl Batcher {
     }
 }
 
-/// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others waited for
-/// the last scan: before the first answer went, since a client alone may ask again at once.
+/// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others
+/// waited for the last scan: before the first answer went, since a client alone may ask again at once.
 async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<QueryJob>) -> bool {
     let mut others_waited = false;
     while !batch.is_empty() {

@@ -26,7 +26,7 @@ pub(crate) struct Budget {
 
 struct LimitState {
     free: usize,
-    /// What each client has, if anything.
+    /// The units that each client holds; no entry for a client that holds none.
     taken: HashMap<ClientAddress, usize>,
 }
 
@@ -61,7 +61,7 @@ impl Budget {
     }
 }
 
-/// What one request has taken of the budget; given back on drop.
+/// The part of the budget that one request holds; given back on drop.
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
     client: ClientAddress,
@@ -191,7 +191,7 @@ mod tests {
         IpAddr::from([10, 0, 0, last]).into()
     }
 
-    /// One that a single client may have all of.
+    /// Returns a budget that a single client may use up.
     fn budget_of(bytes: usize) -> Budget {
         Budget::new(bytes, bytes)
     }

@@ -10,7 +10,7 @@ use crate::{access::client::ClientAddress, config::Throttle};
 /// everybody: memory stays bounded, and the price is a fresh burst.
 const MAX_CLIENTS: usize = 1 << 16;
 
-/// One bucket for each client, or whatever is told apart, that asked lately.
+/// The buckets of all clients (or other keys) that asked lately.
 pub(crate) struct Buckets<K = ClientAddress> {
     limit: Throttle,
     buckets: Mutex<HashMap<K, Bucket>>,

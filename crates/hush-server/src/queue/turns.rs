@@ -1,4 +1,4 @@
-//! What waits, by client: each client has its turn, however much another one has queued.
+//! A queue with turns: each client has its turn, however much another one has queued.
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
@@ -6,7 +6,7 @@ use crate::access::client::ClientAddress;
 
 /// Waiting jobs of clients. A client's own are taken in order; clients are taken from in turn, one job each.
 pub(crate) struct Turns<T> {
-    /// Those of each client that has any.
+    /// The jobs of each client that has any.
     jobs: HashMap<ClientAddress, VecDeque<T>>,
     /// The clients in `jobs`, the next one first.
     order: VecDeque<ClientAddress>,

@@ -8,13 +8,13 @@ use crate::{access::client::ClientAddress, config::ServerConfig, problem::Proble
 /// batch before its own in the last quarter of it. That is enough for batches to be full, and with its own, and what bodies and
 /// answers take beside scans, a query that is let in is answered within three.
 const LEAST_SCANS: f64 = 1.25;
-/// What a scan is taken to last before there was one.
+/// The assumed duration of a scan before one was measured.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
 
-/// What the scans of a table take, learnt from the last ones.
+/// An estimate of how long a table's scans take, learnt from the last ones.
 #[derive(Default)]
 pub(crate) struct ScanTime {
-    /// Of a full batch.
+    /// The duration of a full batch.
     full: Option<Duration>,
     /// When the one that goes on began.
     began: Option<Instant>,
@@ -46,7 +46,7 @@ impl ScanTime {
         self.full.unwrap_or(FIRST_GUESS)
     }
 
-    /// How long a query waits for its scan that has so many before it.
+    /// Returns how long a query waits for its scan that has so many before it.
     fn wait(&self, ahead: usize, max_batch: usize) -> Duration {
         let left = self.began.map_or(Duration::ZERO, |began| self.full().saturating_sub(began.elapsed()));
         left.saturating_add(self.full().saturating_mul((ahead / max_batch) as u32))
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(steady.full, Some(8 * SECOND));
     }
 
-    /// One whose scan has been going on for so long.
+    /// Returns the estimate for a scan that has been running since `since`.
     fn going_on(full: Duration, since: Duration) -> ScanTime {
         ScanTime { full: Some(full), began: Instant::now().checked_sub(since) }
     }

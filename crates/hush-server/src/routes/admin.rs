@@ -74,7 +74,7 @@ pub(super) async fn compact(
     Ok((StatusCode::ACCEPTED, Json(json!({ "state": "begun" }))))
 }
 
-/// Returns the tables that the server keeps, with what there is of each.
+/// Returns the tables that the server keeps, with the kept builds of each.
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/admin/tables", operation_id = "listKept",
     responses((status = 200, description = "All of them.", body = KeptTables))))]
 pub(super) async fn kept(
@@ -150,7 +150,7 @@ pub(super) async fn cancel(
     Ok(Json(ask(&server, move |operator| operator.cancel(&caller, id)).await?))
 }
 
-/// What an upload begins with.
+/// The request that begins an upload.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct NewUpload {

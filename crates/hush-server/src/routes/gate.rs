@@ -1,5 +1,5 @@
-//! Who may come in: the token of a request is checked before anything else is done with it. Whether it is for a table, the
-//! [`Caller`] says where the table is known.
+//! The first check of a request: its token, before anything else is done with it. The [`Caller`] decides about a
+//! table, where the table is known.
 
 use std::sync::Arc;
 
@@ -66,17 +66,17 @@ pub(super) async fn enter(
     response
 }
 
-/// What a message says that its body is long.
+/// Returns the length that a message declares for its body.
 fn length(headers: &HeaderMap) -> u64 {
     headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
-/// Whether a browser asks for a page: any page that is read on this machine could have it send requests here.
+/// Returns whether a browser asks for a page: any page that is read on this machine could have it send requests here.
 fn is_from_a_page(headers: &HeaderMap) -> bool {
     ["origin", "sec-fetch-site"].iter().any(|name| headers.contains_key(*name))
 }
 
-/// What a token must be for; `None` if none is asked for.
+/// Returns the scope that a token needs; `None` if the path needs no token.
 fn scope(endpoints: Endpoints, path: &str, has_page: bool) -> Option<Scope> {
     match endpoints {
         Endpoints::Admin => Some(Scope::Admin),

@@ -43,7 +43,7 @@ const RESPONSE_FIELDS: usize = 512;
 /// How often a body is in memory at once while it is opened, or sealed.
 const COPIES: usize = 3;
 
-/// What the gateway needs: the endpoints that it passes requests on to among it.
+/// The state of the gateway, with the endpoints that it passes requests on to.
 #[derive(Clone)]
 pub(super) struct Inside {
     pub(super) server: Arc<Server>,
@@ -118,7 +118,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// The longest sealed request that an endpoint would take.
+/// Returns the longest sealed request that an endpoint would take.
 fn longest(server: &Server) -> usize {
     let resident = server.tables.all().into_iter().filter_map(|(_, slot)| match slot {
         TableSlot::Resident(table) => Some(table.request_shape(&server.config).max_bytes()),
@@ -141,12 +141,12 @@ fn refused(sealed: Sealed) -> Problem {
     }
 }
 
-/// The date that a request says it was made at.
+/// Returns the date that a request says it was made at.
 fn date(headers: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
 
-/// The response to a request whose date is not taken, with one that is (RFC 9458 section 6.5.2).
+/// Returns the response to a request whose date is not taken, with one that is (RFC 9458 section 6.5.2).
 fn other_date() -> Response {
     let detail =
         "the request has no date that is taken now: take the date of this response, and seal another one";
@@ -154,7 +154,7 @@ fn other_date() -> Response {
     (date, Problem::new(Code::OhttpDate, detail)).into_response()
 }
 
-/// The request of a message. Whatever server it names, it is for this one.
+/// Returns the request of a message. Whatever server it names, it is for this one.
 fn decode(message: &[u8]) -> Result<Request, Problem> {
     let refused = |why: &str| Problem::new(Code::InvalidRequest, format!("the sealed request: {why}"));
     check_message(message).map_err(refused)?;
@@ -175,8 +175,8 @@ fn decode(message: &[u8]) -> Result<Request, Problem> {
     request.body(body).map_err(|_| refused("its fields are none"))
 }
 
-/// Bytes that the response has at least: those of the answers, if look-ups are asked for, so that one that was refused looks no
-/// other to the relay.
+/// Returns the bytes that the response has at least: those of the answers, if look-ups are asked for, so that one that was
+/// refused looks no other to the relay.
 fn least_bytes(server: &Server, request: &Request) -> usize {
     let table = request.uri().path().strip_prefix("/v1/tables/").and_then(|rest| rest.strip_suffix("/query"));
     let slot = table.and_then(|name| server.tables.slot(name));
@@ -186,12 +186,12 @@ fn least_bytes(server: &Server, request: &Request) -> usize {
     ResponseShape { epoch: None, answers: queries, answer_bytes }.max_bytes() + RESPONSE_FIELDS
 }
 
-/// The most queries that a body of this length has.
+/// Returns the most queries that a body of this length has.
 fn queries(table: &ResidentTable, body_bytes: u64) -> usize {
     body_bytes as usize / table.served().query.total().max(1)
 }
 
-/// A response as a message of at least so many bytes.
+/// Returns a response as a message of at least so many bytes.
 async fn encode(
     server: &Server,
     mut memory: Reservation,

@@ -26,7 +26,8 @@ impl Hosts {
         Hosts(names)
     }
 
-    /// Whether a listener answers to some names alone. Health checks come to any address, and a relay has nothing of its own.
+    /// Returns whether a listener answers to some names alone. Health checks come to any address, and a relay has nothing of
+    /// its own.
     pub(crate) fn are_asked_for(&self, is_local: bool, endpoints: Endpoints) -> bool {
         match endpoints {
             Endpoints::Relay => false,
@@ -35,7 +36,7 @@ impl Hosts {
         }
     }
 
-    /// Whether `authority` names this server. A port that is forwarded to the server's own (`ssh -L`) has another number.
+    /// Returns whether `authority` names this server. A port that is forwarded to the server's own (`ssh -L`) has another number.
     fn include(&self, authority: &str) -> bool {
         let Some(host) = authority.parse().ok().as_ref().and_then(host_of) else { return false };
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -46,7 +47,7 @@ impl Hosts {
     }
 }
 
-/// The host of an authority, as it is compared; `None` if there is a user.
+/// Returns the host of an authority, as it is compared; `None` if there is a user.
 pub(super) fn host_of(authority: &Authority) -> Option<String> {
     let host = authority.host().to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);

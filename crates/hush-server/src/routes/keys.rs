@@ -79,7 +79,7 @@ fn no_taker(server: &Server) -> Problem {
     }
 }
 
-/// What is too long for the tables that are here may fit one that is not yet.
+/// Decides about keys that are too long for the tables that are here: a table that is still loading may take them.
 fn too_long(server: &Server, problem: Problem) -> Problem {
     if problem.is(Code::TooLarge) && server.tables.any_loading() { still_loading() } else { problem }
 }

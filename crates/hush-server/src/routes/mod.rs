@@ -44,7 +44,7 @@ use crate::{
     tables::TableSlot,
 };
 
-/// What a listener is for.
+/// The purpose of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoints {
     All,
@@ -52,11 +52,11 @@ pub(crate) enum Endpoints {
     Tables,
     Health,
     Admin,
-    /// Those of a relay, which has no tables.
+    /// The endpoints of a relay, which has no tables.
     Relay,
 }
 
-/// The endpoints of a listener, for requests by the names `hosts` if it answers to some alone, and for pages of `origins`.
+/// Returns the endpoints of a listener, for requests by the names `hosts` if it answers to some alone, and for pages of `origins`.
 pub(crate) fn router(
     server: Arc<Server>,
     endpoints: Endpoints,
@@ -105,7 +105,7 @@ pub(crate) fn router(
     finished(router, &server, endpoints, hosts, origins)
 }
 
-/// What clients ask for.
+/// Returns the routes for clients.
 fn of_tables() -> Router<Arc<Server>> {
     Router::new()
         .route("/v1/tables", get(tables::list))
@@ -115,7 +115,7 @@ fn of_tables() -> Router<Arc<Server>> {
         .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload))
 }
 
-/// A relay, which has nothing else.
+/// Returns a relay, which has nothing else.
 pub(crate) fn relay_router(
     server: Arc<Server>,
     uplink: Arc<dyn Uplink>,
@@ -194,7 +194,7 @@ fn resident(
     }
 }
 
-/// Whether `If-None-Match` lists `etag`, or anything.
+/// Returns whether `If-None-Match` lists `etag`, or anything.
 fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
     let values = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);

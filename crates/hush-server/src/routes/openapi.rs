@@ -1,4 +1,4 @@
-//! The endpoints and their types, as the description of the API (`docs/openapi.json`) has them.
+//! The endpoints and their types, as the description of the API (`docs/reference/openapi.json`) has them.
 
 use utoipa::{OpenApi, ToSchema};
 

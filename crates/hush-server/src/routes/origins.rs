@@ -41,7 +41,7 @@ const PRIVATE_ALLOWED: &str = "access-control-allow-private-network";
 pub(crate) struct Origins(Vec<String>);
 
 impl Origins {
-    /// The origins of a list of [`origin`]s; `None` if the list is empty.
+    /// Creates the origins of a list of [`origin`]s; `None` if the list is empty.
     pub(crate) fn new(origins: Vec<String>) -> Option<Arc<Self>> {
         (!origins.is_empty()).then(|| Arc::new(Self(origins)))
     }
@@ -72,8 +72,8 @@ impl Origins {
         }
     }
 
-    /// Answers a browser that asks whether a page may send a request. Credentials are never allowed: a token is a header that the
-    /// page sets itself.
+    /// Answers a browser that asks whether a page may send a request. Credentials are never allowed: a token is a
+    /// header that the page sets itself.
     fn preflight(&self, asked: &HeaderMap) -> Response {
         if self.allowed(asked).is_none() {
             let detail =
@@ -138,7 +138,7 @@ pub(super) async fn check(
     response
 }
 
-/// Whether the endpoint at this route is for clients, and not for operators or for the server's own page.
+/// Returns whether the endpoint at this route is for clients, and not for operators or for the server's own page.
 fn is_for_clients(endpoints: Endpoints, route: &str) -> bool {
     match endpoints {
         Endpoints::Relay => true,

@@ -33,7 +33,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
 const OTHERS: [(&str, &str); 2] =
     [("cross-origin-opener-policy", "same-origin"), ("cross-origin-resource-policy", "same-origin")];
 
-/// The page itself.
+/// Returns the page itself.
 pub(super) async fn index(
     State(page): State<Arc<dyn Page>>,
     headers: HeaderMap,

@@ -75,7 +75,7 @@ pub(super) async fn answer(
     Ok(respond(collect(replies, &table.served().epoch).await?))
 }
 
-/// The queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
+/// Returns the queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
 fn decode(
     server: &Server,
     current: Arc<ResidentTable>,
@@ -92,7 +92,7 @@ fn decode(
     Err(Problem::wire(WireError::EpochGone, &current))
 }
 
-/// The queries, each with the keys that it names if the table needs any. They are all there before
+/// Returns the queries, each with the keys that it names if the table needs any. They are all there before
 /// anything is scanned.
 async fn with_keys(
     server: &Arc<Server>,
@@ -124,7 +124,7 @@ async fn with_keys(
     Ok(paired)
 }
 
-/// The pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
+/// Returns the pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
 /// the concatenation of messages is the encoding of all their fields. Piece by piece, no answer is
 /// in memory twice for longer than it takes to encode it.
 async fn collect(replies: Vec<QueryReply>, epoch: &[u8]) -> Result<Vec<WrittenPiece>, Problem> {
@@ -142,7 +142,7 @@ async fn collect(replies: Vec<QueryReply>, epoch: &[u8]) -> Result<Vec<WrittenPi
     Ok(pieces)
 }
 
-/// A response of these pieces, each of which counts in the budget until it is written or the connection ends.
+/// Returns a response of these pieces, each of which counts in the budget until it is written or the connection ends.
 fn respond(pieces: Vec<WrittenPiece>) -> Response {
     let content_length = HeaderValue::from(pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>());
     let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];

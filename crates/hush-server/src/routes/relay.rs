@@ -33,7 +33,7 @@ const KEY_LIFETIME: Duration = Duration::from_secs(60);
 /// The longest sealed request: evaluation keys of a client are some megabytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
 
-/// What the relay needs.
+/// The state of the relay.
 #[derive(Clone)]
 pub(super) struct Relay {
     server: Arc<Server>,
@@ -64,7 +64,7 @@ impl Relay {
     }
 }
 
-/// The gateway's keys, which it is asked for once a minute at most.
+/// Returns the gateway's keys, which it is asked for once a minute at most.
 pub(super) async fn keys(
     State(relay): State<Relay>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,

@@ -75,7 +75,7 @@ pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<Tab
 /// Returns a table's descriptor: all that a client needs to make queries. It changes with the epoch, which is its entity tag.
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/v1/tables/{table}", operation_id = "getDescriptor",
     responses(
-        (status = 200, description = "The descriptor: docs/formats.md.", body = Object, headers(("ETag" = String, description = "The epoch."))),
+        (status = 200, description = "The descriptor: docs/reference/file-formats.md.", body = Object, headers(("ETag" = String, description = "The epoch."))),
         (status = 304, description = "It is still the same."))))]
 pub(super) async fn descriptor(
     State(server): State<Arc<Server>>,

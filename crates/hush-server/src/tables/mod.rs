@@ -52,7 +52,7 @@ struct TableSlots {
 pub(crate) enum TableSlot {
     /// Announced; its queries are answered 503 until it is there.
     Loading,
-    /// It will not be there: why, for everybody to read.
+    /// The table cannot be loaded: why, for everybody to read.
     Failed(Arc<str>),
     /// Ready to answer.
     Resident(Arc<ResidentTable>),
@@ -69,12 +69,12 @@ impl Tables {
         Tables::default()
     }
 
-    /// The background work of the server, and what is known of the places of the tables.
+    /// Returns the background work of the server, and what is known of the places of the tables.
     pub fn upkeep(&self) -> &Upkeep {
         &self.0.upkeep
     }
 
-    /// The health of parts that are elsewhere.
+    /// Returns the health of parts that are elsewhere.
     pub fn parts(&self) -> &Parts {
         &self.0.parts
     }
@@ -149,7 +149,7 @@ impl Tables {
         damaged.into_iter().map(|(reason, table)| (table.name.clone(), reason)).collect()
     }
 
-    /// Whether a table is resident, and answers.
+    /// Returns whether a table is resident, and answers.
     pub fn is_resident(&self, name: &Name) -> bool {
         self.0.content.read().resident().any(|table| table.name == *name)
     }
@@ -172,7 +172,7 @@ impl Tables {
         drop(gone);
     }
 
-    /// What is under a name, and the replaced epochs of that table that still answer.
+    /// Returns the table under a name, and its replaced epochs that still answer.
     pub(crate) fn slot(&self, name: &str) -> Option<(TableSlot, Vec<Arc<ResidentTable>>)> {
         let content = self.0.content.read();
         let replaced = content.answering().filter(|table| table.name == *name).cloned().collect();
@@ -183,12 +183,12 @@ impl Tables {
         self.0.content.read().slots.iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
     }
 
-    /// Whether a table is still to come.
+    /// Returns whether a table is still to come.
     pub(crate) fn any_loading(&self) -> bool {
         self.0.content.read().slots.values().any(|slot| matches!(slot, TableSlot::Loading))
     }
 
-    /// Whether a table answers.
+    /// Returns whether a table answers.
     pub(crate) fn any_resident(&self) -> bool {
         self.0.content.read().resident().next().is_some()
     }
@@ -203,19 +203,19 @@ impl Tables {
         failed.collect()
     }
 
-    /// A resident table whose GPU has failed for good, and how.
+    /// Returns a resident table whose GPU has failed for good, and how.
     pub(crate) fn lost(&self) -> Option<(Name, String)> {
         self.0.content.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
     }
 
-    /// The tables that need keys, replaced epochs included: which, and who can open them.
+    /// Returns the tables that need keys, replaced epochs included: which, and who can open them.
     pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
         let content = self.0.content.read();
         let tables = content.resident().chain(content.answering());
         tables.filter_map(|table| Some((table.served().keys.clone()?, table.engine.clone()))).collect()
     }
 
-    /// A file of a table, or of a replaced epoch.
+    /// Returns a file of a table, or of a replaced epoch.
     pub(crate) fn blob(&self, hash: &[u8; 32]) -> Option<Blob> {
         let content = self.0.content.read();
         content.resident().chain(content.answering()).find_map(|table| table.blob(hash)).cloned()

@@ -52,7 +52,7 @@ impl Client {
         Self::over(TcpStream::connect(address).unwrap())
     }
 
-    /// The same from another address of the loopback network.
+    /// Connects from another address of the loopback network.
     pub(crate) fn connect_from(from: [u8; 4], address: SocketAddr) -> Client {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let connect = async {
@@ -89,7 +89,7 @@ impl Client {
         self.stream.read(&mut [0]).is_ok_and(|bytes| bytes == 0)
     }
 
-    /// All that comes before the end or an error.
+    /// Returns all that comes before the end or an error.
     pub(crate) fn rest(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = self.stream.read_to_end(&mut bytes);

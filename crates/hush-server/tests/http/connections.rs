@@ -1,4 +1,4 @@
-//! Who gets a place when there are more connections than places.
+//! Tests of admission: who gets a slot when there are more connections than slots.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
 /// Another address of the loopback network.
 const OTHER: [u8; 4] = [127, 0, 0, 2];
 
-/// A server that is asked for its metrics elsewhere: that needs connections, too.
+/// Returns a server that is asked for its metrics elsewhere: that needs connections, too.
 fn with_health(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
     let (engine, tables) = (Arc::new(SumEngine::new(EPOCH_BYTE)), Tables::new());
     tables.insert(&name("t"), engine.clone()).unwrap();

@@ -88,7 +88,7 @@ impl SumEngine {
         self
     }
 
-    /// It is on this device, and takes keys that were opened there.
+    /// Puts the engine on a device; it takes keys that were opened there.
     pub(crate) fn on(mut self, device: Device) -> SumEngine {
         self.served.placement = Placement::on(device, Share::whole());
         let devices = self.served.placement.devices();
@@ -111,12 +111,12 @@ impl SumEngine {
         self.changed.notify_all();
     }
 
-    /// Its device fails for good.
+    /// Makes the device fail for good.
     pub(crate) fn lose(&self, reason: &str) {
         self.state.lock().unwrap().lost = Some(reason.to_owned());
     }
 
-    /// One of its files changes.
+    /// Changes one of the table's files.
     pub(crate) fn damage(&self, reason: &str) {
         self.state.lock().unwrap().damaged = Some(reason.to_owned());
     }
@@ -130,7 +130,7 @@ impl SumEngine {
         self.state.lock().unwrap().batches.iter().map(Vec::len).collect()
     }
 
-    /// Which batch has the query.
+    /// Returns which batch has the query.
     pub(crate) fn batch_of(&self, query: &Query) -> Option<usize> {
         self.state.lock().unwrap().batches.iter().position(|batch| batch.contains(&query.first[0]))
     }
@@ -142,20 +142,20 @@ impl SumEngine {
     }
 }
 
-/// The right answer.
+/// Returns the right answer.
 pub(crate) fn expected(query: &Query) -> Vec<u8> {
     let byte = |j: usize| query.first[j % 8].wrapping_add(query.second[j % 4]).wrapping_add(j as u8);
     (0..ANSWER_BYTES).map(byte).collect()
 }
 
-/// A valid query, different for each seed.
+/// Returns a valid query, different for each seed.
 pub(crate) fn query(seed: u8) -> Query {
     let first: Vec<u8> = (0..8).map(|j| seed % 100 + j).collect();
     let second: Vec<u8> = (0..4).map(|j| seed.wrapping_mul(3).wrapping_add(j)).collect();
     Query { first: first.into(), second: second.into(), ..Query::default() }
 }
 
-/// The body of valid keys, different for each seed. Answers under them are greater by its lowest byte.
+/// Returns the body of valid keys, different for each seed. Answers under them are greater by its lowest byte.
 pub(crate) fn client_keys(preset: &str, words: usize, seed: u32) -> Vec<u8> {
     let keys = EvaluationKeys {
         version: wire::VERSION,
@@ -166,7 +166,7 @@ pub(crate) fn client_keys(preset: &str, words: usize, seed: u32) -> Vec<u8> {
     keys.encode_to_vec()
 }
 
-/// The name of a body.
+/// Returns the name of a body.
 pub(crate) fn key_id(body: &[u8]) -> [u8; 32] {
     blake3::hash(body).into()
 }
@@ -176,7 +176,7 @@ pub(crate) fn keyed_query(seed: u8, keys: &[u8]) -> Query {
     Query { key_id: key_id(keys).to_vec().into(), ..query(seed) }
 }
 
-/// A query that makes the engine do something special.
+/// Returns a query that makes the engine do something special.
 pub(crate) fn special(first_byte: u8) -> Query {
     let mut first = [0; 8];
     first[0] = first_byte;

@@ -23,7 +23,7 @@ const NEW: [u8; 32] = [6; 32];
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A server of `tables` that keeps replaced epochs for so long. It runs already.
+/// Returns a server of `tables` that keeps replaced epochs for so long. It runs already.
 fn serve(tables: &Tables, epoch_window: Duration) -> TestServer {
     let server = TestServer::start(tables.clone(), ServerConfig { epoch_window, ..config() });
     assert_eq!(server.client().get("/livez").status, 200);
@@ -40,7 +40,7 @@ fn replace(tables: &Tables) {
     tables.insert(&name("t"), Arc::new(SumEngine::new(NEW[0]))).unwrap();
 }
 
-/// The engine, if somebody else holds it.
+/// Returns the engine, if somebody else holds it.
 fn let_go(engine: Arc<SumEngine>) -> Weak<SumEngine> {
     Arc::downgrade(&engine)
 }
@@ -54,7 +54,7 @@ fn wait_until_dropped(engine: &Weak<SumEngine>) {
     }
 }
 
-/// The descriptor of the problem that a query of `epoch` gets.
+/// Returns the descriptor of the problem that a query of `epoch` gets.
 fn is_gone(client: &mut Client, epoch: [u8; 32]) -> serde_json::Value {
     let body = request(epoch, &[query(1)]).encode_to_vec();
     client.post_query(&body).problem(410, "epoch_gone")["descriptor"].clone()

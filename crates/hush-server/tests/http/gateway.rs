@@ -91,7 +91,7 @@ impl Behind {
         (status, message.content().to_vec(), response.body.len())
     }
 
-    /// A request as it goes to a relay.
+    /// Returns a request as it goes to a relay.
     fn sealed(
         &self,
         method: &str,
@@ -122,7 +122,7 @@ impl Behind {
     }
 }
 
-/// The status of a sealed response, and the whole of it.
+/// Returns the status of a sealed response, and the whole of it.
 fn opened(opens: ClientResponse, response: &Response) -> (u16, Message) {
     let opened = opens.decapsulate(&response.body).unwrap();
     assert_eq!(opened.len() % PADDING, 0);

@@ -28,7 +28,7 @@ pub(crate) fn name(text: &str) -> Name {
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
-    /// Of health and metrics.
+    /// The address of health and metrics.
     health: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), ServerError>>>,
@@ -39,12 +39,12 @@ impl TestServer {
         Self::start_with(tables, config, false)
     }
 
-    /// The same with another listener for health and metrics if `with_health`.
+    /// Starts a server, with another listener for health and metrics if `with_health`.
     pub(crate) fn start_with(tables: Tables, config: ServerConfig, with_health: bool) -> TestServer {
         Self::start_as(tables, config, with_health, |_| {})
     }
 
-    /// The same with whatever else a listener has.
+    /// Starts a server with other options of a listener.
     pub(crate) fn start_as(
         tables: Tables,
         config: ServerConfig,
@@ -72,12 +72,12 @@ impl TestServer {
         TestServer { address, health, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// A server with one table, `t`, of epoch [`EPOCH`].
+    /// Returns a server with one table, `t`, of epoch [`EPOCH`].
     pub(crate) fn with_engine(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
         Self::with_engine_on(Device::Cpu, config)
     }
 
-    /// The same with an engine that says that it is on `backend`.
+    /// Starts a server with an engine on `device`.
     pub(crate) fn with_engine_on(device: Device, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
         let engine = Arc::new(SumEngine::new(EPOCH_BYTE).on(device));
         let tables = Tables::new();
@@ -89,7 +89,7 @@ impl TestServer {
         Client::connect(self.address)
     }
 
-    /// A client of health and metrics.
+    /// Returns a client of health and metrics.
     pub(crate) fn health_client(&self) -> Client {
         Client::connect(self.health)
     }
@@ -112,7 +112,7 @@ impl TestServer {
         self.thread.take().unwrap().join().unwrap().unwrap_err()
     }
 
-    /// The value of a metric, given its name and labels as they stand in the text.
+    /// Returns the value of a metric, given its name and labels as they stand in the text.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let text = String::from_utf8(self.health_client().get("/metrics").body).unwrap();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;

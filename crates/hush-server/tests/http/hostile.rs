@@ -159,7 +159,7 @@ fn memory_for_bodies_is_bounded_and_given_back() {
 /// More than the socket buffers of both ends hold.
 const LARGE: usize = 48 << 20;
 
-/// A server whose answers are large, with memory for one of them but not for two.
+/// Returns a server whose answers are large, with memory for one of them but not for two.
 fn with_large_answers() -> TestServer {
     let tables = Tables::new();
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
@@ -184,7 +184,7 @@ fn a_response_that_nobody_reads_counts_until_it_is_written() {
     assert_eq!(status_when_free(&mut second, &body), 200);
 }
 
-/// A request with so many bytes in a field that nobody knows.
+/// Returns a request with so many bytes in a field that nobody knows.
 fn padded(mut body: Vec<u8>, padding: usize) -> Vec<u8> {
     // Field 15 of 2 bytes of length.
     body.extend([0x7a, padding as u8 | 0x80, (padding >> 7) as u8]);

@@ -24,7 +24,7 @@ impl Operator for NoOperator {
     }
 }
 
-/// A server on an address, with health and admin endpoints; the addresses of all three.
+/// Returns a server on an address, with health and admin endpoints; the addresses of all three.
 fn start(address: &'static str, allowed: &[&str]) -> (TestServer, [SocketAddr; 3]) {
     let allowed: Vec<String> = allowed.iter().map(|name| host_name(name).unwrap()).collect();
     let tables = Tables::new();

@@ -21,7 +21,7 @@ use crate::{
 const PRESET: &str = "toy";
 const WORDS: usize = 1000;
 
-/// What the store counts beside each body.
+/// The bytes that the store counts beside each body.
 const ENTRY_BYTES: u64 = 512;
 
 fn server_with(engine: SumEngine, config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
@@ -30,7 +30,7 @@ fn server_with(engine: SumEngine, config: ServerConfig) -> (TestServer, Arc<SumE
     (TestServer::start(tables, config), engine)
 }
 
-/// A server whose table `t` needs keys.
+/// Returns a server whose table `t` needs keys.
 fn server(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
     server_with(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS), config)
 }
@@ -369,7 +369,7 @@ fn keys_that_no_longer_fit_are_forgotten() {
     assert_eq!(second.metric("hush_keys"), Some(0.0));
 }
 
-/// What the server says when it cannot start with this file.
+/// Returns the error of a server that cannot start with this file.
 fn start_error(file: &Path) -> String {
     server(config_with_file(file)).0.start_error().to_string()
 }
@@ -427,7 +427,7 @@ fn the_store_is_bounded_and_the_oldest_keys_go() {
     assert_eq!(server.metric("hush_keys"), Some(ROOM as f64));
 }
 
-/// A server with room for eight keys, two of each client.
+/// Returns a server with room for eight keys, two of each client.
 fn server_with_shares() -> (TestServer, Arc<SumEngine>) {
     let max_key_bytes = 8 * (keys(0).len() as u64 + ENTRY_BYTES);
     server(ServerConfig { max_key_bytes, client_share: 25, ..config() })

@@ -18,7 +18,7 @@ use crate::{
 const PAGE: &str = "https://app.example";
 const ALLOWED: &str = "access-control-allow-origin";
 
-/// A server of the table `t` for pages of these origins, with a gateway, and with tokens if it `has_tokens`.
+/// Returns a server of the table `t` for pages of these origins, with a gateway, and with tokens if it `has_tokens`.
 fn start(origins: &[&str], has_tokens: bool) -> (TestServer, TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let (sealed, granted) = (dir.path().join("gateway.json"), dir.path().join("tokens.json"));
@@ -54,7 +54,7 @@ fn preflight(client: &mut Client, path: &str, origin: &str) -> Response {
     ask(client, "OPTIONS", path, &fields)
 }
 
-/// The endpoints that clients ask.
+/// Returns the endpoints that clients ask.
 fn paths() -> [String; 6] {
     let hash = "0".repeat(64);
     [

@@ -59,7 +59,7 @@ fn a_drain_that_takes_too_long_is_cut_off() {
     assert!(matches!(server.join(), Err(ServerError::Drain { unfinished: 1 })));
 }
 
-/// What comes of a server that is told to stop before it starts.
+/// Runs a server that is told to stop before it starts, and returns its result.
 fn stopped_at_once(keys: &Path) -> Result<(), ServerError> {
     let config = ServerConfig { keys_path: Some(keys.to_owned()), ..config() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,4 +1,4 @@
-//! What is served, and its states: list, descriptor, health, metrics, loading, replacement.
+//! Tests of served tables and their states: list, descriptor, health, metrics, loading, replacement.
 
 use std::{
     sync::Arc,

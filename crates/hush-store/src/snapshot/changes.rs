@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileEntry, Snapshot, SnapshotError, SnapshotWriter};
 
-/// Of every change, in the order of keys: the length of its key in 2 bytes, that of its value in 4, or all ones if the record is
-/// deleted; the key, the value.
+/// The file of the changes. It has, of every change, in the order of keys: the length of its key in 2 bytes, that of
+/// its value in 4, or all ones if the record is deleted; the key, the value.
 pub const CHANGES_FILE: &str = "changes.bin";
 
 /// Bytes in front of a key.
@@ -31,7 +31,7 @@ pub struct ChangeCount {
 }
 
 impl Changes {
-    /// How many there are, of so many that there is room for.
+    /// Returns how many there are, of so many that there is room for.
     pub fn count(&self, room: u64) -> ChangeCount {
         let deleted = self.0.values().filter(|value| value.is_none()).count() as u64;
         ChangeCount { changes: self.0.len() as u64, deleted, room }

@@ -58,14 +58,14 @@ pub(super) fn chunk_hashes(bytes: &[u8], cancel: &Cancel) -> Result<Vec<blake3::
     bytes.par_chunks(CHUNK_BYTES).map(|chunk| cancel.check().map(|()| blake3::hash(chunk))).collect()
 }
 
-/// The chunks that have a byte of some ranges, in order.
+/// Returns the chunks that have a byte of some ranges, in order.
 pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
     let of_range = |range: &Range<usize>| range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES);
     let named = ranges.iter().filter(|range| !range.is_empty()).flat_map(of_range);
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Those of some chunks of `bytes`, the content of a file, that are not as expected, or not there.
+/// Returns those of `chunks` of `bytes`, the content of a file, that are not as expected, or not there.
 pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -> Vec<usize> {
     let differs = |chunk: &usize| {
         let content = bytes.chunks(CHUNK_BYTES).nth(*chunk);

@@ -12,14 +12,14 @@ struct Envelope<'a> {
     body: &'a RawValue,
 }
 
-/// The text of a file that holds `body`, plain data.
+/// Returns the text of a file that holds `body`, plain data.
 pub(super) fn close(body: &impl Serialize) -> String {
     let body = serde_json::value::to_raw_value(body).expect("plain data");
     let blake3 = blake3::hash(body.get().as_bytes()).to_hex().to_string();
     serde_json::to_string(&Envelope { blake3, body: &body }).expect("an envelope is plain data")
 }
 
-/// The text of the body, checked.
+/// Returns the text of the body, checked.
 pub(super) fn open(text: &str) -> Result<&str, String> {
     let envelope: Envelope = serde_json::from_str(text).map_err(|e| e.to_string())?;
     if blake3::hash(envelope.body.get().as_bytes()).to_hex().as_str() != envelope.blake3 {

@@ -19,14 +19,14 @@ pub const FORMAT_VERSION: u32 = 2;
 /// Longest header that is read.
 pub const MAX_HEADER_BYTES: u64 = 256 << 20;
 
-/// What a snapshot says about itself.
+/// The header of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT_VERSION`].
     pub version: u32,
     /// The program that wrote it.
     pub written_by: String,
-    /// What clients are told.
+    /// The descriptor, for clients.
     pub descriptor: Descriptor,
     /// Bytes of all values before encoding.
     pub payload_bytes: u64,
@@ -35,7 +35,7 @@ pub struct Header {
     /// Why it is this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// Of a table that has room for changes.
+    /// The count of changes, in a table that has room for changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
     /// The other files.
@@ -45,11 +45,11 @@ pub struct Header {
 /// Why a table is what it is, for people: what was planned for, what was chosen, and what would have been next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What was to be little.
+    /// The goal of the choice.
     pub goal: String,
     /// The machine that times are of.
     pub machine: String,
-    /// What the table takes.
+    /// The size of the table and of its look-ups.
     pub chosen: String,
     /// The next best table of another protocol, if there is one, and what it would take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,14 +71,14 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// The entry of a file that holds `content`.
+    /// Creates the entry of a file that holds `content`.
     pub(super) fn new(name: &Name, content: &[u8], cancel: &Cancel) -> Result<Self, Cancelled> {
         let hashes = super::checksum::chunk_hashes(content, cancel)?;
         let chunks = hashes.iter().flat_map(|hash| *hash.as_bytes()).collect();
         Ok(Self { name: name.clone(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
     }
 
-    /// One hash of all of the content: BLAKE3 of the checksums.
+    /// Returns one hash of all of the content: BLAKE3 of the checksums.
     pub fn digest(&self) -> [u8; 32] {
         *blake3::hash(&self.chunks).as_bytes()
     }
@@ -92,13 +92,13 @@ impl FileEntry {
         Ok(())
     }
 
-    /// The bytes that chunk number `chunk` has.
+    /// Returns the bytes that chunk number `chunk` has.
     pub(super) fn chunk(&self, chunk: usize) -> std::ops::Range<usize> {
         let end = self.bytes as usize;
         (chunk * CHUNK_BYTES).min(end)..((chunk + 1) * CHUNK_BYTES).min(end)
     }
 
-    /// The checksums.
+    /// Returns the checksums.
     pub(super) fn hashes(&self) -> &[[u8; 32]] {
         self.chunks.as_chunks().0
     }

@@ -4,7 +4,8 @@
 
 use super::{FileEntry, MappedFile, Snapshot, SnapshotError, SnapshotWriter};
 
-/// Of every record, in order: the length of its key in 2 bytes, that of its value in 4, the key.
+/// The file of kept keys. It has, of every record, in order: the length of its key in 2 bytes, that of its value in
+/// 4, the key.
 pub const KEYS_FILE: &str = "keys.bin";
 /// The values, one after another.
 pub const VALUES_FILE: &str = "values.bin";
@@ -78,7 +79,7 @@ impl KeptRecords {
     }
 }
 
-/// The keys in the content of [`KEYS_FILE`], in order, and the lengths of their values.
+/// Returns the keys in the content of [`KEYS_FILE`], in order, and the lengths of their values.
 pub fn keys(mut content: &[u8]) -> impl Iterator<Item = (&[u8], usize)> + Clone {
     std::iter::from_fn(move || {
         let (lengths, rest) = content.split_first_chunk::<LENGTHS_BYTES>()?;

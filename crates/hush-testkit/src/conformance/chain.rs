@@ -29,7 +29,7 @@ pub enum HintRows {
     },
     /// A random one in the middle, and zeros.
     One,
-    /// One random word in the middle, and zeros.
+    /// Zeros, but for one random word in the middle.
     OneWord,
 }
 
@@ -68,7 +68,7 @@ pub struct ChainCase {
 }
 
 impl ChainCase {
-    /// A hint of `rows` rows.
+    /// Creates a hint of `rows` rows.
     pub fn new(params: ColumnParams, rows: usize, values: HintRows) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
         let (degree, bits) = (params.ring().degree(), params.ring().plaintext_bits());

@@ -35,7 +35,7 @@ pub struct ChainMisfit {
 }
 
 impl ChainMisfit {
-    /// A hint for `params`, whose degree is to be 2048.
+    /// Creates a hint for `params`, whose degree is to be 2048.
     pub fn new(params: ColumnParams, misfit: Misfit) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
         let degree = params.ring().degree();
@@ -66,7 +66,7 @@ impl ChainMisfit {
     }
 }
 
-/// A word h for which `h Q / 2^32 / N` modulo Q is a part of Q in `range`.
+/// Returns a word h for which `h Q / 2^32 / N` modulo Q is a part of Q in `range`.
 fn word_of(context: &RingContext, range: std::ops::Range<f64>) -> u32 {
     let (q, degree) = (context.kept().rns().product(), context.kept().degree());
     let part = |word: u32| {

@@ -41,7 +41,7 @@ pub struct ColumnCase {
     keys: LweQueries,
     conjugations: Vec<Poly<Coeff>>,
     power_masks: [Poly<Eval>; 2],
-    /// Of each query; empty where there is one entry.
+    /// The bodies of the RGSW rows of each query; empty where there is one entry.
     power_bodies: Vec<[Poly<Coeff>; 2]>,
     queries: usize,
     folded: LweBatch,
@@ -54,7 +54,7 @@ const FITS: &str = "the shapes fit";
 const SMALL_SETS: [ColumnParams; 2] = [INSECURE_COLPACK_PLAIN, INSECURE_COLPACK_N256];
 
 impl ColumnCase {
-    /// A case with bytes and words of one kind and residues of another.
+    /// Creates a case with bytes and words of one kind and residues of another.
     pub fn new(params: ColumnParams, shape: ColumnCaseShape, words: Words, residues: Residues) -> Self {
         let name = format!("{}, {words:?}, {residues:?}, {shape:?}", params.name());
         let ColumnCaseShape { rows, entry_rows, queries } = shape;
@@ -114,7 +114,7 @@ impl ColumnCase {
         kinds.map(move |(params, (words, residues))| Self::new(params, shape, words, residues))
     }
 
-    /// A case of each of the small sets, with several entries and two queries.
+    /// Returns a case of each of the small sets, with several entries and two queries.
     pub fn small() -> [Self; 2] {
         let shape = ColumnCaseShape { rows: 170, entry_rows: 60, queries: 2 };
         SMALL_SETS.map(|params| Self::new(params, shape, Words::Random, Residues::Random))
@@ -153,7 +153,7 @@ impl ColumnCase {
         }
     }
 
-    /// The keys of the last queries.
+    /// Returns the keys of the last queries.
     fn last_keys(&self, batch: usize) -> LweQueries {
         let LweQueries { cols, words } = &self.keys;
         LweQueries { cols: *cols, words: words[words.len() - batch * cols..].to_vec() }
@@ -245,12 +245,12 @@ impl ColumnCase {
     }
 }
 
-/// The halves b of all queries; `None` for each where there are none.
+/// Returns the halves b of all queries; `None` for each where there are none.
 fn bodies(rows: &[[Poly<Coeff>; 2]], queries: usize) -> Vec<Option<&[Poly<Coeff>; 2]>> {
     (0..queries).map(|query| rows.get(query)).collect()
 }
 
-/// The last queries of a batch.
+/// Returns the last queries of a batch.
 fn last(all: &LweBatch, batch: usize) -> LweBatch {
     let LweBatch { rows, words } = all;
     LweBatch { rows: *rows, words: words[words.len() - batch * rows..].to_vec().into() }

@@ -28,7 +28,7 @@ pub fn lwe_fold<B: LweOps>(backend: &B) {
     lwe_fold_of(backend, &FOLD_SHAPES, &FOLD_BATCHES);
 }
 
-/// As [`lwe_fold`], for some shapes (rows and columns) and batches, for a backend that takes its time.
+/// Checks [`lwe_fold`] for some shapes (rows and columns) and batches, for a backend that takes its time.
 pub fn lwe_fold_of<B: LweOps>(backend: &B, shapes: &[(usize, usize)], batches: &[usize]) {
     for &(rows, cols) in shapes {
         for fill in Fill::ALL {

@@ -34,7 +34,7 @@ pub fn lwe_hint<B: LweOps>(backend: &B) {
     lwe_hint_of(backend, &HINT_CASES);
 }
 
-/// As [`lwe_hint`], for some cases, for a backend that takes its time.
+/// Checks [`lwe_hint`] for some cases, for a backend that takes its time.
 pub fn lwe_hint_of<B: LweOps>(backend: &B, cases: &[HintCase]) {
     for &(rows, cols, structure, n) in cases {
         let a = first(structure, cols, n);

@@ -1,4 +1,4 @@
-//! One test body a step, for every backend: the words of the reference backend, bit for bit.
+//! Test bodies, one for each step, for every backend: the words of the reference backend, bit for bit.
 
 use hush_math::csprng::Csprng;
 use hush_ops::contract::{LweBatch, Memory, RlweBatch};
@@ -68,7 +68,7 @@ trait Kept: Memory {
         batches.iter().map(|batch| self.kept_rlwe(batch)).collect()
     }
 
-    /// A result, on the host.
+    /// Returns a result, on the host.
     fn result(&self, words: &Self::Words) -> Vec<u32> {
         self.read(words).expect("the words can be read").into_owned()
     }

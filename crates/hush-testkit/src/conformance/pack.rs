@@ -19,7 +19,7 @@ use super::{Kept, Residues, assert_same_words};
 pub enum Words {
     /// Uniform.
     Random,
-    /// Those about the limits of a word and of its sign, and those that rounding just carries, or just not.
+    /// Words about the limits of a word and of its sign, and words that rounding just carries, or just not.
     Extreme,
     /// All the same.
     All(u32),
@@ -78,7 +78,7 @@ pub struct PackCaseShape {
 }
 
 impl PackCaseShape {
-    /// The shape with these numbers, in the order of the fields.
+    /// Creates the shape with these numbers, in the order of the fields.
     pub fn new(n: usize, rows: usize, entry_rows: usize, columns: Range<usize>, queries: usize) -> Self {
         Self { n, rows, entry_rows, columns, queries }
     }
@@ -101,7 +101,7 @@ pub struct PackCase {
 const FITS: &str = "the shapes fit";
 
 impl PackCase {
-    /// A case with words of one kind and residues of another.
+    /// Creates a case with words of one kind and residues of another.
     pub fn new(params: RingParams, shape: PackCaseShape, words: Words, residues: Residues) -> Self {
         let name = format!("{}, {words:?}, {residues:?}, {shape:?}", params.name());
         let PackCaseShape { n, rows, entry_rows, columns, queries } = shape;
@@ -128,7 +128,7 @@ impl PackCase {
         })
     }
 
-    /// A case of each of the small sets.
+    /// Returns a case of each of the small sets.
     pub fn small() -> [Self; 2] {
         [INSECURE_PACK_PLAIN, INSECURE_PACK_N256].map(|params| {
             let shape = PackCaseShape::new(3, 600, 256, 0..2, 2);

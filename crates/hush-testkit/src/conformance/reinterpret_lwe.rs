@@ -24,7 +24,8 @@ pub fn reinterpret_lwe<B: LweOps>(backend: &B) {
     reinterpret_lwe_of(backend, &REINTERPRET_SHAPES);
 }
 
-/// As [`reinterpret_lwe`], for some shapes (queries, items a column, and columns), for a backend that takes its time.
+/// Checks [`reinterpret_lwe`] for some shapes (queries, items a column, and columns), for a backend that takes its
+/// time.
 pub fn reinterpret_lwe_of<B: LweOps>(backend: &B, shapes: &[(usize, usize, usize)]) {
     for &(queries, items, cols) in shapes {
         let mut words = vec![0; queries * items * cols];
@@ -59,7 +60,7 @@ pub fn reinterpret_lwe_of<B: LweOps>(backend: &B, shapes: &[(usize, usize, usize
     }
 }
 
-/// The unit vectors of some columns.
+/// Returns the unit vectors of some columns.
 fn units(cols: usize, selected: std::ops::Range<usize>) -> LweQueries {
     let mut words = vec![0; cols * selected.len()];
     for (b, c) in selected.enumerate() {

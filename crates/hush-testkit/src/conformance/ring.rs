@@ -69,7 +69,7 @@ pub struct RingCase {
 }
 
 impl RingCase {
-    /// A case with residues of one kind; keys and RGSW rows are random, or largest too.
+    /// Creates a case with residues of one kind; keys and RGSW rows are random, or largest too.
     pub fn new(params: RingParams, shape: RingShape, residues: Residues) -> Self {
         let context = Arc::new(RingContext::new(params));
         let (full, kept) = (context.full(), context.kept());

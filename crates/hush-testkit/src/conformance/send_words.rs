@@ -44,7 +44,7 @@ const EVERY_WIDTH: [u32; 32] = {
     widths
 };
 
-/// All rows, none, those from the middle on at another width, and the first one, which is sent again.
+/// Returns all rows, none, those from the middle on at another width, and the first one, which is sent again.
 fn pieces(rows: usize, bits: u32) -> [SentRows; 4] {
     let piece = |rows, bits| SentRows { rows, bits };
     [piece(0..rows, bits), piece(0..0, bits), piece(rows / 2..rows, 33 - bits), piece(0..1, bits)]

@@ -56,7 +56,7 @@ fn all<T>(operands: &[T]) -> Vec<&T> {
 }
 
 impl TfheCase {
-    /// A case with residues of one kind.
+    /// Creates a case with residues of one kind.
     pub fn new(set: RingParams, shape: TfheShape, residues: Residues) -> Self {
         let context = Arc::new(RingContext::new(set));
         let kept = context.kept();

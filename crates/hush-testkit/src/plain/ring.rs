@@ -27,7 +27,7 @@ pub(super) fn fold(ring: &RingContext, db: &NttTiledDb, selectors: &RlweBatch) -
     RlweBatch { ciphertext_words, words: words.into() }
 }
 
-/// The messages of a query, as ciphertexts without encryption.
+/// Returns the messages of a query, as ciphertexts without encryption.
 pub(super) fn expand(ring: &RingContext, query: &RlweCiphertext, rows: usize, folds: usize) -> Expanded {
     let (params, full) = (ring.params(), ring.full());
     let b = full.inverse(query.b.clone());
@@ -53,7 +53,7 @@ pub(super) fn expand(ring: &RingContext, query: &RlweCiphertext, rows: usize, fo
     Expanded { bits: bits.collect(), selectors: constants(ring, selectors.iter().copied()) }
 }
 
-/// The entry that RGSW ciphertexts without encryption select.
+/// Returns the entry that RGSW ciphertexts without encryption select.
 pub(super) fn entry_of_bits(ring: &RingContext, bits: &[RlweBatch]) -> usize {
     // A bit of 1 makes its last row the largest g_k; one of 0 makes it zero but for rounding.
     let gadget = ring.params().fold_gadget();

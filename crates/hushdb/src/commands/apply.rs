@@ -29,7 +29,7 @@ pub(crate) struct ApplyArgs {
     /// Delete the records of the keys in FILE: a .txt file with one a line, or any file of records, of which --key is read.
     #[arg(long, value_name = "FILE")]
     delete: Option<PathBuf>,
-    /// What to do with a key that comes twice: error, first or last.
+    /// How to treat a key that occurs twice: error, first or last.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct ApplyArgs {
     update: UpdateArgs,
 }
 
-/// What all that change a table can be told.
+/// The options of all commands that change a table.
 #[derive(Args)]
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
@@ -46,13 +46,13 @@ pub(crate) struct UpdateArgs {
     /// Threads; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes the hint and what comes of it: auto, cpu or cuda.
+    /// Backend that computes the hint and what follows from it: auto, cpu or cuda.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
 }
 
 impl UpdateArgs {
-    /// What signs the next epoch, if it is signed.
+    /// Returns the key and the name that sign the next epoch, if it is signed.
     ///
     /// # Errors
     /// If there is no key in the file.
@@ -95,7 +95,7 @@ pub(crate) fn run(args: ApplyArgs) -> ExitCode {
     interrupt::exit(update.run(&dir, "changed", work))
 }
 
-/// The folder of the table, what is to be changed, and how.
+/// Returns the folder of the table, what is to be changed, and how.
 pub(crate) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
     let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
     let input = |path: PathBuf| Input::from(path.as_os_str());

@@ -27,77 +27,79 @@ use super::{
 /// Build a table from a file of records.
 #[derive(Args)]
 pub(crate) struct BuildArgs {
-    /// Records: a .csv, .jsonl, .arrow (also .gz or .zst), .parquet or .sqlite file, also by s3://, gs://, az:// or https://; a
-    /// folder of files; postgres://USER@HOST/DATABASE; or - for standard input. Several files of the same columns are one table,
-    /// and so is what a pattern matches.
+    /// Records: a .csv, .jsonl, .arrow (also .gz or .zst), .parquet or .sqlite file, here or at s3://, gs://, az://
+    /// or https://; a folder of files; postgres://USER@HOST/DATABASE; or - for standard input. Several files, or a
+    /// pattern of files, of the same columns are one table.
     #[arg(required = true)]
     input: Vec<PathBuf>,
     /// Folder to put the table in. A link to a folder is followed.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Column of the key; several times for a key of several columns. Without it, records are looked up by row.
+    /// Column of the key; repeat it for a key of several columns. Without it, records are looked up by position.
     #[arg(long, value_name = "COL")]
     key: Vec<String>,
-    /// Refuse an input of another number of rows: one that was cut off where its format does not show it.
+    /// Refuse an input with another number of rows, such as one that was cut off.
     #[arg(long, value_name = "N")]
     expect_rows: Option<u64>,
-    /// Normal form of keys, which every client brings a key to as well: some of lower (lower case), nfc (composed Unicode) and trim
-    /// (without white space around it).
+    /// Normal form of keys, as a list of steps that every client applies too: lower (lower case), nfc (composed
+    /// Unicode), trim (no white space around the key).
     #[arg(long, value_name = "STEP,..", value_delimiter = ',')]
     normalize: Vec<Normalization>,
     #[command(flatten)]
     rows: RowArgs,
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_protocol, help = protocol_help())]
     protocol: ProtocolChoice,
-    /// What to do with a key that comes twice: error, first or last.
+    /// How to treat a key that occurs twice: error, first or last.
     #[arg(long, default_value = "error", value_name = "WHAT")]
     on_duplicate: OnDuplicate,
-    /// Refuse values longer than this many bytes, at most 16777216: every answer is as long as the longest.
+    /// Refuse values longer than this many bytes, at most 16777216. Every answer is as long as the longest value.
     #[arg(
         long, value_name = "BYTES", default_value_t = hush_ingest::DEFAULT_MAX_VALUE_SIZE,
         value_parser = clap::value_parser!(u32).range(..=MAX_VALUE_BYTES as i64)
     )]
     max_value_size: u32,
-    /// Parameter set; one that suits the protocol and the records if not given. With --protocol auto, the protocol is one
-    /// that the set is for: a set over LWE leaves simple and frodo.
+    /// Parameter set. If not given, one that suits the protocol and the records. With --protocol auto, only protocols
+    /// that take the set are considered.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// Length tiers at most: values of very different lengths go into several segments, so that short ones do not take as much as
-    /// the longest. As many as are cheapest; 1 is one segment.
+    /// Most length tiers: values of very different lengths go into several segments, so that short values do not take
+    /// as much as the longest. The cheapest number up to this one is taken; 1 makes one segment.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_TIERS, value_parser = parse_tiers_at_most, conflicts_with = "tiers")]
     max_tiers: usize,
-    /// Lengths at which tiers end, in bytes, the last no shorter than the longest value: 192,640,16384.
+    /// Lengths in bytes at which tiers end, such as 192,640,16384. The last is no shorter than the longest value.
     #[arg(long, value_name = "BYTES,..", value_delimiter = ',')]
     tiers: Vec<usize>,
-    /// Compress values: none, zstd, or auto, which is zstd if that saves a quarter of what a server keeps. Every client then
-    /// downloads a dictionary of some 100 KiB once.
+    /// Compress values: none, zstd, or auto, which is zstd if that saves a quarter of the server's memory. Every
+    /// client then downloads a dictionary of some 100 KiB once.
     #[arg(long, value_name = "HOW", default_value = "none")]
     compress: Compress,
-    /// Key filter: band64 to band256, fuse3 or fuse4. If not given band256, or band128 for a table of several tiers, which takes
-    /// band64 too.
+    /// Key filter: band64 to band256, fuse3 or fuse4. If not given, band256, or band128 for a table of several tiers,
+    /// which takes band64 too.
     #[arg(long, value_name = "NAME")]
     filter: Option<FilterKind>,
-    /// How plaintexts are kept, with --protocol tfhe: symbols, as long as the records and transformed for every look-up, or
-    /// evaluation, 4 to 16 times as long and scanned in a third of the time. If not given evaluation up to 1 GiB, else symbols.
+    /// Form of plaintexts, with --protocol tfhe. Symbols are as long as the records, and transformed for every
+    /// look-up. Evaluation form is 4 to 16 times as long, and scanned in a third of the time. If not given,
+    /// evaluation up to 1 GiB, else symbols.
     #[arg(long, value_name = "FORM")]
     form: Option<DbForm>,
-    /// Bytes of a key's fingerprint: an absent key is taken for present once in 256^BYTES look-ups.
+    /// Bytes of a key's fingerprint. An absent key is taken for present once in 256^BYTES look-ups.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
     fingerprint_bytes: u8,
-    /// Columns (D0) to aim for: more make queries longer, and hint and answers shorter (onion: less to fold; where answers
-    /// are packed: less to scan and to keep beside the table; a few thousand are few).
+    /// Columns (D0) to aim for. More columns make queries longer, and hints and answers shorter; in onion they leave
+    /// less to fold, and with packing less to scan and to keep beside the table. A few thousand are few.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
-    /// Keep room for changes, which 'hushdb apply' makes without a new build. The table keeps its records on disk, for 'hushdb
-    /// compact'.
+    /// Keep room for changes, which `hushdb apply` makes without a new build. The table keeps its records on disk,
+    /// for `hushdb compact`.
     #[arg(long)]
     updatable: bool,
-    /// Room for so many changes; for a hundredth of the records, and at least 1000, if not given.
+    /// Number of changes to keep room for. If not given, a hundredth of the records, and at least 1000.
     #[arg(long, value_name = "N", requires = "updatable", value_parser = clap::value_parser!(u32).range(1..))]
     changes: Option<u32>,
     #[command(flatten)]
     wishes: WishArgs,
-    /// With a goal or a budget: choose for the machine whose profile is in FILE (hushdb plan --save-machine), not for this one.
+    /// Profile of the machine to choose for (from `hushdb plan --save-machine`), with a goal or a budget. If not
+    /// given, this machine.
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     #[command(flatten)]
@@ -105,14 +107,14 @@ pub(crate) struct BuildArgs {
     /// Replace the table that is there.
     #[arg(long)]
     force: bool,
-    /// Build a table that takes more disk or memory than there is free here.
+    /// Build even if the table takes more disk or memory than is free here.
     #[arg(long)]
     force_size: bool,
-    /// Threads; one for every core if not given.
+    /// Number of threads. If not given, one for every core.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes the hint and what comes of it: auto, cpu or cuda. auto is the GPU, if there is one with room for the table.
-    /// The table does not depend on it.
+    /// Backend that computes the hint and what follows from it: auto, cpu or cuda. auto takes a GPU with room for the
+    /// table, if there is one. The table does not depend on it.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
 }
@@ -142,7 +144,7 @@ fn protocol_help() -> String {
     )
 }
 
-/// Names for a sentence: "a, b or c".
+/// Returns the names for a sentence: "a, b or c".
 fn listed(protocols: &[Protocol], conjunction: &str) -> String {
     let names: Vec<_> = protocols.iter().map(|protocol| protocol.name()).collect();
     match names.split_last() {
@@ -178,7 +180,7 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What is to be built, and how; a machine that tables are chosen for is measured, unless that was done before.
+/// Returns the request of a build. Measures the machine that tables are chosen for, unless that was done before.
 pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
     let asked = args.threads;
     let mut request = request(args)?;
@@ -189,7 +191,7 @@ pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRe
     Ok(request)
 }
 
-/// What is to be built, and how.
+/// Returns the request of a build.
 pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     args.preset.iter().try_for_each(|preset| check_preset(args.protocol, preset))?;
     Ok(JobRequest {
@@ -229,7 +231,7 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     })
 }
 
-/// Refuses a parameter set that is none, or not one of the protocol that is asked for.
+/// Refuses a name that is not of a parameter set, or not of one that the protocol takes.
 fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
     let all = Protocol::ALL.iter().copied();
     let takers: Vec<_> = all.filter(|protocol| protocol.page().has_set(preset)).collect();

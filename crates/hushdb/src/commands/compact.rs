@@ -35,7 +35,7 @@ pub(crate) fn run(args: CompactArgs) -> ExitCode {
     interrupt::exit(update.run(&dir, "compacted", work))
 }
 
-/// The folder of the table, what there is to be room for, and how.
+/// Returns the folder of the table, and the request of the compaction.
 pub(crate) fn request(args: CompactArgs) -> (PathBuf, CompactRequest, UpdateArgs) {
     let CompactArgs { dir, longest, changes, force_size, update } = args;
     let [longest, changes] = [longest, changes].map(|number| number.map(|number| number as usize));

@@ -74,7 +74,7 @@ fn cpu() -> CpuReport {
     }
 }
 
-/// What Linux says; nothing where it says nothing.
+/// Returns the memory that Linux reports; nothing where it reports nothing.
 fn memory() -> MemoryReport {
     let memory = hush_engine::memory();
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
@@ -92,7 +92,7 @@ fn open_files() -> OpenFiles {
     OpenFiles { soft, hard }
 }
 
-/// The report, a line for each fact.
+/// Returns the report, a line for each fact.
 fn lines(report: &DoctorReport) -> String {
     let mut text = String::new();
     let mut line = |name: &str, fact: String| text += &format!("{name:<13} {fact}\n");

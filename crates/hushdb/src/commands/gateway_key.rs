@@ -55,7 +55,7 @@ pub(crate) fn run(args: GatewayKeyArgs) -> Result<(), Box<dyn Error>> {
             let mut lines = String::new();
             for (index, key) in read_gateway_keys(&path)?.iter().enumerate() {
                 let made = UNIX_EPOCH.checked_add(Duration::from_secs(key.created));
-                let made = humantime::format_rfc3339_seconds(made.ok_or("a time that is none")?);
+                let made = humantime::format_rfc3339_seconds(made.ok_or("an invalid time")?);
                 let use_of = if index == 0 { "clients get it" } else { "opens what was sealed for it" };
                 lines += &format!("{:>3}  made {made}, {use_of}\n", key.id);
             }

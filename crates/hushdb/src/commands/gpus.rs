@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::report;
 
-/// What there is.
+/// The GPUs of this machine.
 #[derive(Serialize)]
 pub(crate) struct Gpus {
     /// Version of CUDA that the driver has.
@@ -16,7 +16,7 @@ pub(crate) struct Gpus {
     pub(crate) unused_because: Option<String>,
 }
 
-/// One of them.
+/// A GPU.
 #[derive(Serialize)]
 pub(crate) struct GpuReport {
     name: String,
@@ -40,7 +40,7 @@ impl fmt::Display for GpuReport {
     }
 }
 
-/// All that the driver lists, or that are emulated; those that cannot be used, too.
+/// Returns all that the driver lists, or that are emulated; those that cannot be used, too.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(crate) fn gpus() -> Gpus {
     use hush_cuda::device::{Device, DeviceInfo};

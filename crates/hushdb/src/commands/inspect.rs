@@ -107,7 +107,7 @@ pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
     Ok(facts)
 }
 
-/// The segments of a table, the base first.
+/// Returns the segments of a table, the base first.
 fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
     let base = ("base", descriptor.records);
     let beside = descriptor.segments.iter().map(|segment| (segment.role.name(), segment.records));
@@ -131,7 +131,7 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
     all.map(describe).collect()
 }
 
-/// A line for each segment of a table of several, from the first byte of a value that is in it.
+/// Returns a line for each segment of a table of several, from the first byte of a value that is in it.
 fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)> {
     let records = std::iter::once(descriptor.records).chain(descriptor.segments.iter().map(|s| s.records));
     let own = &params.segments()[..1 + descriptor.tiers()];
@@ -158,7 +158,7 @@ fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)>
     lines
 }
 
-/// How much of the room for changes is taken, and what they take.
+/// Returns how much of the room for changes is taken, and what they take.
 fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) -> String {
     let segments = &params.segments()[1 + descriptor.tiers()..];
     format!(
@@ -171,18 +171,18 @@ fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) ->
     )
 }
 
-/// Bytes that the evaluation keys of a client take in a server's memory while they are ready for look-ups.
+/// Returns the bytes that the evaluation keys of a client take in a server's memory while they are ready for look-ups.
 fn ready_key_bytes(params: &TableParams) -> u64 {
     server_bytes(params, 1) - server_bytes(params, 0)
 }
 
-/// Bytes of a segment that a server has in memory.
+/// Returns the bytes of a segment that a server has in memory.
 fn held_bytes(segment: &SegmentParams) -> u64 {
     let contents = segment.files().into_iter().map(|file| file.content);
     contents.filter(Content::is_held).map(|content| content.bytes()).sum()
 }
 
-/// What a server has in memory of a table, with its parts.
+/// Returns the line about a server's memory for a table, with its parts.
 fn server(params: &TableParams) -> String {
     let specs = params.files();
     let mut parts: Vec<(&str, u64)> = Vec::new();
@@ -231,14 +231,14 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     Ok(out)
 }
 
-/// A name, and what there is to say.
+/// A name and its facts.
 type FactLine = (String, String);
 
 fn line(name: &str, value: String) -> FactLine {
     (name.into(), value)
 }
 
-/// What the table is: its epoch, who signed it, its protocol, why it was chosen, its security.
+/// Returns the lines about the table itself: its epoch, who signed it, its protocol, why it was chosen, its security.
 fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     let (descriptor, facts) = (&header.descriptor, params.facts());
     let slots = (facts.shape.columns * facts.shape.blocks) as f64 / descriptor.records as f64;
@@ -273,7 +273,7 @@ fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     lines
 }
 
-/// What the values and their columns are.
+/// Returns the lines about the values and their columns.
 fn value_lines(header: &Header) -> Vec<FactLine> {
     let descriptor = &header.descriptor;
     let values = format!(
@@ -305,7 +305,7 @@ fn value_lines(header: &Header) -> Vec<FactLine> {
     lines
 }
 
-/// How much the table takes, and a look-up.
+/// Returns how much the table takes, and a look-up.
 fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     let (descriptor, facts) = (&header.descriptor, params.facts());
     let mut lines = Vec::new();
@@ -324,7 +324,8 @@ fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     lines
 }
 
-/// What is beside the database: what clients download or upload once, and what the server keeps.
+/// Returns the lines about the files beside the database: those that clients download or upload once, and those that
+/// the server keeps.
 fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<FactLine> {
     let mut lines = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));

@@ -54,7 +54,7 @@ pub(super) fn exit(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     report::exit(outcome)
 }
 
-/// What the user is told.
+/// Returns the message for the user.
 fn outcome(phase: Phase) -> String {
     let go_on = "error: interrupted; run the same command again to go on";
     match phase {

@@ -9,7 +9,7 @@ use std::{
 use etcetera::BaseStrategy;
 use hush_store::snapshot::{Snapshot, Verify};
 
-/// The file that was asked for; else the user's own, whose folder is made, if a table in `dirs` needs keys. Without
+/// Returns the file that was asked for; else the user's own, whose folder is made, if a table in `dirs` needs keys. Without
 /// one nothing is needed of the user's folders.
 pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<PathBuf>, String> {
     // What a table needs that is elsewhere is not known yet.
@@ -25,12 +25,12 @@ pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<Path
     Ok(Some(folder.join("hushdb-keys.redb")))
 }
 
-/// The user's own folder for it, if there is one.
+/// Returns the user's own folder for it, if there is one.
 pub(super) fn folder() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("hushdb"))
 }
 
-/// A table that cannot be opened is reported when it is loaded.
+/// Returns a table that cannot be opened is reported when it is loaded.
 fn needs_keys(dir: &Path) -> bool {
     let snapshot = Snapshot::open(dir, Verify::Header);
     snapshot.is_ok_and(|snapshot| {

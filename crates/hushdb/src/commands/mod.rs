@@ -36,7 +36,7 @@ pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// The backends to choose from, with so many threads of the CPU.
+/// Returns the backends to choose from, with so many threads of the CPU.
 pub(crate) fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
     Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }

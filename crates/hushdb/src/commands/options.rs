@@ -17,7 +17,7 @@ struct OptionLine<A: Args> {
     args: A,
 }
 
-/// The arguments of a command; `fixed` are options that whoever runs it says, `places` what has no name.
+/// Returns the arguments of a command; `fixed` are options that whoever runs it says, `places` what has no name.
 pub(crate) fn arguments<A: Args>(
     options: &Map<String, Value>,
     fixed: &[(&str, &Path)],
@@ -56,7 +56,7 @@ pub(crate) fn arguments<A: Args>(
     OptionLine::try_parse_from(line).map(|line: OptionLine<A>| line.args).map_err(|error| told(&error))
 }
 
-/// What is wrong with options, whose names are those that the door has.
+/// Returns the error of invalid options, in the door's words.
 fn told(error: &Error) -> String {
     let all = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.as_str()],

@@ -25,7 +25,7 @@ pub(crate) struct PresetsArgs {
 
 #[derive(Serialize)]
 struct PresetList {
-    /// What every default has.
+    /// The least security of a default.
     min_security_bits: f64,
     presets: Vec<PresetRow>,
 }
@@ -61,10 +61,20 @@ struct Distribution {
 }
 
 pub(crate) fn run(args: &PresetsArgs) -> Result<(), Box<dyn Error>> {
-    let presets = presets::presets().into_iter().map(row).collect();
-    let document = PresetList { min_security_bits: MIN_SECURITY_BITS, presets };
+    let document = list();
     let text = if args.json { serde_json::to_string_pretty(&document)? + "\n" } else { lines(&document) };
     Ok(report::print(&text)?)
+}
+
+fn list() -> PresetList {
+    let presets = presets::presets().into_iter().map(row).collect();
+    PresetList { min_security_bits: MIN_SECURITY_BITS, presets }
+}
+
+/// Returns what the command prints, for the page of the reference.
+#[cfg(test)]
+pub(crate) fn text() -> String {
+    lines(&list())
 }
 
 fn row(preset: Preset) -> PresetRow {
@@ -95,7 +105,7 @@ fn problem(problem: &LatticeProblem) -> PresetProblem {
     }
 }
 
-/// A line for every problem; the first one of a preset also has what is said of the preset.
+/// Returns a line for every problem; the first one of a preset also has the preset's facts.
 fn lines(document: &PresetList) -> String {
     let mut text = String::new();
     let mut line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {

@@ -48,7 +48,7 @@ pub(crate) struct RelayArgs {
     /// Origins whose pages may send sealed requests from a browser (CORS), as `https://app.example`; or `*`, every page.
     #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
     allow_origin: Vec<String>,
-    /// What one client address may have of connections and memory, in percent.
+    /// Share of connections and memory that one client address may have, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
     client_share: u32,
     /// Requests a second that one client address may make; no limit if not given.

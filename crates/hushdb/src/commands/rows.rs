@@ -13,26 +13,28 @@ pub(super) fn input(named: &[PathBuf]) -> Input {
 /// How rows become records.
 #[derive(Args)]
 pub(super) struct RowArgs {
-    /// Column of the value; several times for a JSON object of them. Without it, all columns but the key.
+    /// Column of the value; repeat it for a JSON object of several columns. Without it, the value has all columns but
+    /// the key.
     #[arg(long, value_name = "COL")]
     value: Vec<String>,
-    /// Format of the records, where the name does not say it: csv, jsonl, parquet, arrow or sqlite; of standard input csv, jsonl or
-    /// arrow. If not given, its first bytes tell arrow from jsonl.
+    /// Format of the records, if the name does not say it: csv, jsonl, parquet, arrow or sqlite; on standard input
+    /// csv, jsonl or arrow. If not given, the first bytes tell arrow from jsonl.
     #[arg(long, value_name = "NAME")]
     format: Option<Format>,
-    /// Character between fields (CSV): one of ASCII, or tab. If not given, a tab in .tsv files and a comma elsewhere.
+    /// Character between fields (CSV): an ASCII character, or tab. If not given, a tab in .tsv files and a comma
+    /// elsewhere.
     #[arg(long, value_name = "CHAR", value_parser = parse_separator)]
     separator: Option<u8>,
-    /// The first row is a record, and columns are called by their numbers, 1, 2, .. (CSV).
+    /// Read the first row as a record, and call columns by their numbers, 1, 2, .. (CSV).
     #[arg(long)]
     no_header: bool,
-    /// The first row names the columns, even if it looks like a record (CSV).
+    /// Read the first row as the names of columns, even if it looks like a record (CSV).
     #[arg(long, conflicts_with = "no_header")]
     header: bool,
-    /// Character around a field that has separators or line ends (CSV), or none, where quotes are data.
+    /// Character around a field that has separators or line ends (CSV); none if quotes are data.
     #[arg(long, value_name = "CHAR", default_value = "\"", value_parser = parse_quote)]
     quote: Quote,
-    /// How a quote within a quoted field is written (CSV): double is "", backslash is \" too.
+    /// Form of a quote within a quoted field (CSV): double is "", backslash is \" too.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Escape::Double)]
     escape: Escape,
     /// Query whose rows are the records (SQLite, PostgreSQL).
@@ -44,20 +46,20 @@ pub(super) struct RowArgs {
     /// Leave bad rows out, and write them to FILE, a JSON object for each. Without it, a bad row is an error.
     #[arg(long, value_name = "FILE")]
     skip_bad_rows: Option<PathBuf>,
-    /// What the files of a folder are: values, under their names, or files of rows. If not given they are values, and a folder that
-    /// has files of rows is refused.
+    /// How to read the files of a folder: as values under their names, or as files of rows. If not given, they are
+    /// values, and a folder that has files of rows is refused.
     #[arg(long = "as", value_name = "HOW", value_enum)]
     folder: Option<FolderContent>,
-    /// Take hidden files and folders, whose names start with a dot (a folder of files).
+    /// Include hidden files and folders, whose names start with a dot (a folder of files).
     #[arg(long)]
     hidden: bool,
-    /// Follow symbolic links, out of the folder too (a folder of files).
+    /// Follow symbolic links, also out of the folder (a folder of files).
     #[arg(long)]
     follow_links: bool,
 }
 
 impl RowArgs {
-    /// The options of rows without a key.
+    /// Returns the options of rows without a key.
     pub(super) fn options(self) -> IngestOptions {
         let Self {
             value,
@@ -98,7 +100,7 @@ impl RowArgs {
 /// `None` is `none`.
 type Quote = Option<u8>;
 
-/// What the files of a folder are.
+/// The meaning of a folder's files.
 #[derive(Clone, Copy, ValueEnum)]
 enum FolderContent {
     Files,

@@ -17,22 +17,22 @@ use zeroize::Zeroizing;
 /// How a table is signed.
 #[derive(Args)]
 pub(crate) struct SignArgs {
-    /// Sign the table with the key in FILE, which `hushdb keygen` makes: clients that trust its public half (`get --trust`) take
-    /// no table that a server made up for them, nor an older one than they have seen.
+    /// Sign the table with the key in FILE, from `hushdb keygen`. Clients that trust its public half (`get --trust`)
+    /// refuse tables that a server made up, and older tables than they have seen.
     #[arg(long, value_name = "FILE")]
     sign: Option<PathBuf>,
-    /// Sign under NAME, by which clients ask for the table. If not given, the name that the table in the folder is signed under, or
-    /// the folder's.
+    /// Name to sign under, by which clients ask for the table. If not given, the name that the table in the folder is
+    /// signed under, or the folder's.
     #[arg(long, value_name = "NAME", requires = "sign")]
     sign_as: Option<Name>,
-    /// Number of this publication, above those of all before it under the name. If not given, the seconds since 1970, or one more
-    /// than that of the table in the folder.
+    /// Number of this publication, greater than all before it under the name. If not given, the seconds since 1970,
+    /// or one more than that of the table in the folder.
     #[arg(long, value_name = "N", requires = "sign")]
     serial: Option<u64>,
 }
 
 impl SignArgs {
-    /// What they say; `None` of a table that is not signed.
+    /// Returns the signing that the options state; `None` for a table that is not signed.
     ///
     /// # Errors
     /// If there is no key in the file.
@@ -48,7 +48,7 @@ use crate::report;
 /// Make a key to sign tables with.
 #[derive(Args)]
 pub(crate) struct KeygenArgs {
-    /// File to put the key in, readable by its owner alone. It must not be there yet.
+    /// File to put the key in, readable by its owner alone. The file must not exist yet.
     file: PathBuf,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The key in a file.
+/// Returns the key in a file.
 fn read(path: &Path) -> Result<SigningKey, String> {
     let shown = path.display();
     let failed = |error| format!("cannot read the key in {shown}: {error}: make one with hushdb keygen");

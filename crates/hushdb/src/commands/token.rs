@@ -52,10 +52,10 @@ struct TokenFileArg {
 struct CreateArgs {
     #[command(flatten)]
     file: TokenFileArg,
-    /// Whose it is, for whoever reads the list.
+    /// Owner of the token, for whoever reads the list.
     #[arg(long)]
     name: String,
-    /// What it is for: query (look-ups), admin (admin endpoints, metrics), or both.
+    /// Scope of the token: query (look-ups), admin (admin endpoints, metrics), or both.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "query", value_parser = parse_scope)]
     scope: Vec<Scope>,
     /// A table that it is for; all if not given. May be repeated.
@@ -126,7 +126,7 @@ fn list(file: &TokenFileArg) -> Result<(), Box<dyn Error>> {
             None => "for ever".to_owned(),
             Some(_) if token.has_expired(SystemTime::now()) => "expired".to_owned(),
             Some(end) => {
-                let end = UNIX_EPOCH.checked_add(Duration::from_secs(end)).ok_or("a time that is none")?;
+                let end = UNIX_EPOCH.checked_add(Duration::from_secs(end)).ok_or("an invalid time")?;
                 format!("until {}", humantime::format_rfc3339_seconds(end))
             }
         };

@@ -23,7 +23,7 @@ pub(super) struct TrustArgs {
 }
 
 impl TrustArgs {
-    /// What they say.
+    /// Returns the options of TLS.
     pub(super) fn options(&self) -> Result<TlsOptions, String> {
         let identity = self.client_cert.as_ref().zip(self.client_key.as_ref()).map(|(cert, key)| {
             Ok::<_, String>(TlsIdentity { cert: file(cert)?, key: Zeroizing::new(file(key)?) })
@@ -36,7 +36,7 @@ impl TrustArgs {
     }
 }
 
-/// What is in a file.
+/// Reads a file.
 pub(super) fn file(path: &PathBuf) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! What users wish of a table: the goal, the budgets and the machine that `plan` and `build` are told.
+//! The wishes of users for a table: the goal, the budgets and the machine that `plan` and `build` are told.
 
 use std::{
     error::Error,
@@ -18,38 +18,38 @@ use hush_protocol::wording::Slot;
 /// Goal and budgets.
 #[derive(Args, Clone)]
 pub(super) struct WishArgs {
-    /// What is to be little: latency (the server's time and that of sending), bytes (sent and received), memory (of a server), cost
-    /// (cores and traffic) or, if none is given, balance (latency times memory).
+    /// Quantity to minimise: latency (of the server and of sending), bytes (sent and received), memory (of a server),
+    /// cost (cores and traffic) or, if none is given, balance (latency times memory).
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
-    /// Longest query: 100K.
+    /// Longest query that is acceptable: 100K.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_upload: Option<u64>,
-    /// Longest answer: 1M.
+    /// Longest answer that is acceptable: 1M.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_download: Option<u64>,
-    /// Most that a client sends and receives once: keys, or a hint.
+    /// Most bytes that a client sends and receives once, as keys or a hint.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_setup: Option<u64>,
     /// Most memory of a server, in bytes or as a multiple of the values: 8G, 1.5x.
     #[arg(long, value_name = "BYTES|TIMES", value_parser = parse_memory)]
     max_memory: Option<MemoryBudget>,
-    /// Longest look-up, sending included: 200ms, 1.5s.
+    /// Longest look-up that is acceptable, with its transfer: 200ms, 1.5s.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     max_latency: Option<f64>,
-    /// Take protocols whose queries name the client's keys, so that a server can tell which look-ups are of one client.
+    /// Allow protocols whose queries name the client's keys, so that a server can link the look-ups of one client.
     #[arg(long)]
     linkable: bool,
-    /// Clients whose keys a server holds at once.
+    /// Number of clients whose keys a server holds at once.
     #[arg(long, value_name = "C", default_value_t = Clients::default().count)]
     clients: usize,
-    /// Look-ups of a client before the table changes, which share what is sent once.
+    /// Look-ups of a client before the table changes. They share what is sent once.
     #[arg(long, value_name = "L", default_value_t = Clients::default().lookups, value_parser = parse_positive)]
     lookups_per_client: f64,
-    /// Upload of clients, in Mbit/s.
+    /// Upload rate of clients, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = Network::default().up, value_parser = parse_positive)]
     up: f64,
-    /// Download of clients, in Mbit/s.
+    /// Download rate of clients, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = Network::default().down, value_parser = parse_positive)]
     down: f64,
     /// Price of an hour of a core, for --goal cost.
@@ -61,13 +61,13 @@ pub(super) struct WishArgs {
 }
 
 impl WishArgs {
-    /// The wishes, if there are any.
+    /// Returns the wishes, if there are any.
     pub(super) fn given(&self) -> Option<Wishes> {
         let wishes = self.wishes();
         (self.goal.is_some() || wishes != Wishes::default()).then_some(wishes)
     }
 
-    /// The wishes, those that go without saying too.
+    /// Returns the wishes, those that go without saying too.
     pub(super) fn wishes(&self) -> Wishes {
         Wishes {
             goal: self.goal.unwrap_or_default(),
@@ -86,7 +86,7 @@ impl WishArgs {
     }
 }
 
-/// The profile in a file.
+/// Returns the profile in a file.
 pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -99,7 +99,7 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     Ok(Arc::new(machine))
 }
 
-/// The profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
+/// Returns the profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
 pub(super) fn this_machine(
     threads: usize,
     again: bool,
@@ -118,7 +118,7 @@ pub(super) fn this_machine(
     Ok(Arc::new(machine))
 }
 
-/// The profile of this machine with so many threads, if it has been measured.
+/// Returns the profile of this machine with so many threads, if it has been measured.
 #[cfg(feature = "page")]
 pub(super) fn kept_machine(threads: usize) -> Option<Arc<Machine>> {
     Own::new(threads).ok()?.kept()
@@ -138,7 +138,7 @@ impl Own {
         Ok(Self { cpu, model: hush_engine::cpu_model(), level })
     }
 
-    /// Where its profile is kept, if there is a place.
+    /// Returns where its profile is kept, if there is a place.
     fn file(&self) -> Option<PathBuf> {
         cache_file(&format!("{} {} {}", self.model, self.level, self.cpu.threads()))
     }
@@ -160,7 +160,7 @@ pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String>
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Where the profile of a machine of this name is kept, if there is a place.
+/// Returns where the profile of a machine of this name is kept, if there is a place.
 fn cache_file(name: &str) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
     let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

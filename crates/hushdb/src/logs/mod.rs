@@ -33,7 +33,7 @@ pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Expo
     let log: BoxedLayer = match format {
         LogFormat::Text => log.with_filter(asked_for()).boxed(),
         LogFormat::Json => {
-            // What is said in text whatever `RUST_LOG` asks for is said in JSON too.
+            // Lines that come in text whatever `RUST_LOG` asks for come in JSON too.
             let said = format!("{SAID}=info").parse().expect("a target and a level");
             let filter = asked_for().add_directive(said);
             log.json().flatten_event(true).with_filter(filter).boxed()

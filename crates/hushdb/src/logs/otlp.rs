@@ -20,7 +20,7 @@ const SERVICE: &str = "hushdb";
 /// The crate whose spans are traces.
 const SERVER: &str = "hush_server";
 
-/// What sends. Dropped, it sends what is left, and waits for that.
+/// The exporters of telemetry. When they are dropped, they send what is left, and wait for that.
 pub(crate) struct Exporters {
     traces: SdkTracerProvider,
     logs: SdkLoggerProvider,
@@ -58,7 +58,7 @@ impl Exporters {
         })
     }
 
-    /// What feeds them.
+    /// Returns the layers that feed the exporters.
     pub(super) fn layers(&self) -> Vec<BoxedLayer> {
         let traces = tracing_opentelemetry::layer().with_tracer(self.traces.tracer(SERVICE));
         let traces =

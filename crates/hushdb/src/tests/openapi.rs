@@ -1,29 +1,26 @@
-//! The description of the API, `docs/openapi.json`, is what the endpoints and their types say.
-
-use std::{env, fs};
+//! The description of the API, `docs/reference/openapi.json`, is what the endpoints and their types say.
 
 use hush_protocol::{Code, ohttp::GATEWAY_PATH};
 use hush_server::openapi::Endpoints;
 use utoipa::{
     OpenApi, PartialSchema,
     openapi::{
-        Content, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, Type,
+        Content, KnownFormat, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SchemaFormat,
+        Type,
         path::{ParameterBuilder, ParameterIn},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 
+use super::reference;
 use crate::commands::serve::ShownPlan;
-
-/// The variable that has the description written anew.
-const WRITE: &str = "HUSHDB_WRITE_OPENAPI";
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "HushDB",
-        description = "A private look-up server. Queries and answers are protobuf messages of ciphertexts: docs/formats.md. Errors \
-                       are in docs/http-api.md. The admin endpoints are at a listener of their own.",
+        description = "A private look-up server. Queries and answers are protobuf messages of ciphertexts: docs/reference/file-formats.md. Errors \
+                       are in docs/reference/http-api.md. The admin endpoints are at a listener of their own.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     security((), ("token" = [])),
@@ -39,16 +36,12 @@ struct Described;
 
 #[test]
 fn the_description_of_the_api_is_that_of_the_endpoints() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
     let mut document = Described::openapi();
     document.merge(Endpoints::openapi());
     document.merge(hush_operator::DescribedTask::openapi());
     complete(&mut document);
     let text = document.to_pretty_json().unwrap() + "\n";
-    if env::var_os(WRITE).is_some() {
-        fs::write(path, &text).unwrap();
-    }
-    assert!(fs::read_to_string(path).unwrap() == text, "docs/openapi.json is out of date: make openapi");
+    reference::assert_written("openapi.json", &text);
 }
 
 /// Adds what all endpoints have in common: tokens, problems, the parameters of paths.
@@ -82,6 +75,11 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
             operation.tags = Some(vec![tag.into()]);
             if let Some(RefOr::T(body)) = &mut operation.request_body {
                 body.required = Some(Required::True);
+                body.content.values_mut().for_each(describe_bytes);
+            }
+            for response in operation.responses.responses.values_mut() {
+                let RefOr::T(response) = response else { continue };
+                response.content.values_mut().for_each(describe_bytes);
             }
             if path != "/livez" {
                 let problem = RefOr::Ref(Ref::from_response_name("Problem"));
@@ -104,5 +102,16 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
                 .schema(Some(schema));
             operation.parameters.get_or_insert_default().insert(0, RefOr::T(parameter.build()));
         }
+    }
+}
+
+/// Describes a body of bytes as what it is: of a `Vec<u8>` the schema is an array of numbers.
+fn describe_bytes(content: &mut RefOr<Content>) {
+    if let RefOr::T(content) = content
+        && matches!(content.schema, Some(RefOr::T(Schema::Array(_))))
+    {
+        let binary = SchemaFormat::KnownFormat(KnownFormat::Binary);
+        let bytes = ObjectBuilder::new().schema_type(Type::String).format(Some(binary));
+        content.schema = Some(RefOr::T(Schema::Object(bytes.build())));
     }
 }

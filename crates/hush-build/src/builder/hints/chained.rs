@@ -46,7 +46,7 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
         Ok(Self { params: *params, shape: *shape, source, ring, plan, cpu })
     }
 
-    /// The hint of each of some plaintexts. Their rows are neighbours, and computed together.
+    /// Returns the hint of each of some plaintexts. Their rows are neighbours, and computed together.
     fn hints(&self, plaintexts: Range<usize>, progress: &dyn Progress) -> Result<Vec<B::Words>, BuildError> {
         let (shape, n) = (&self.shape, self.params.lwe().n());
         let rows = shape.rows_of(plaintexts.clone());

@@ -53,7 +53,7 @@ impl Pieces for HintFile<'_> {
 /// Computes steps of rows. At 32 bits a word is as it is, little-endian.
 pub(in crate::builder) struct DownloadWorker<'a, B: LweOps> {
     pub(in crate::builder) source: HintSource<'a, B>,
-    /// Of a word.
+    /// The bits of a word.
     pub(in crate::builder) bits: u32,
 }
 

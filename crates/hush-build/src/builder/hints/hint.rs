@@ -24,7 +24,7 @@ pub(in crate::builder) struct HintSource<'a, B: LweOps> {
 }
 
 impl<'a, B: LweOps> HintSource<'a, B> {
-    /// The database of `rows` rows in the file at `path`.
+    /// Creates the database of `rows` rows in the file at `path`.
     pub(in crate::builder) fn open(
         backend: &'a B,
         matrix: PublicMatrix,
@@ -36,12 +36,12 @@ impl<'a, B: LweOps> HintSource<'a, B> {
         Ok(Self { backend, db: backend.open_db(db)?, matrix, rows })
     }
 
-    /// The hint of whole groups of rows, computed at once.
+    /// Returns the hint of whole groups of rows, computed at once.
     pub(in crate::builder) fn words(&self, rows: Range<usize>) -> Result<B::Words, BuildError> {
         Ok(self.backend.lwe_hint(&self.db, &self.matrix, rows)?)
     }
 
-    /// The hint of some rows, with zeros beyond the last one.
+    /// Returns the hint of some rows, with zeros beyond the last one.
     pub(in crate::builder) fn hint(
         &self,
         rows: Range<usize>,
@@ -73,7 +73,7 @@ pub(in crate::builder) fn steps(rows: usize) -> usize {
     rows.div_ceil(STEP_ROWS)
 }
 
-/// The rows of a step; the last one has fewer.
+/// Returns the rows of a step; the last one has fewer.
 pub(in crate::builder) fn step_rows(rows: usize, step: usize) -> Range<usize> {
     step * STEP_ROWS..rows.min((step + 1) * STEP_ROWS)
 }

@@ -14,7 +14,7 @@ use super::hint::STEP_ROWS;
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
 
-/// What is taken while a hint is computed, and what comes of it.
+/// Returns the memory that computing a hint takes, with its product.
 pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
     let db = Tiling::new(hint.rows, hint.matrix.cols());
     let mut parts = vec![
@@ -42,7 +42,7 @@ pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
     MemoryPlan::of_work(parts, staging, upload, working)
 }
 
-/// Some rows of the hint of `db`: those that a step makes, and those of them that are kept.
+/// Returns some rows of the hint of `db`: those that a step makes, and those of them that are kept.
 fn hint_rows(matrix: &MatrixShape, db: Tiling, rows: usize) -> usize {
     let whole = rows.next_multiple_of(GROUP_ROWS) + 2 * GROUP_ROWS;
     WORD * matrix.n() * (whole + rows + STEP_ROWS).min(3 * db.rows().max(rows))

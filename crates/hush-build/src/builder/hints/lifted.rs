@@ -30,7 +30,7 @@ pub(in crate::builder) struct LiftedFile<'a> {
 }
 
 impl LiftedFile<'_> {
-    /// The tiling of the lifted hint of words of `n` coefficients.
+    /// Returns the tiling of the lifted hint of words of `n` coefficients.
     pub(in crate::builder) fn tiling(
         ring: &RingParams,
         shape: &PackShape,
@@ -39,13 +39,13 @@ impl LiftedFile<'_> {
         Ok(NttTiling::new(ring.degree(), ring.kept_limbs(), n, shape.plaintexts())?)
     }
 
-    /// A tile by itself.
+    /// Returns a tile by itself.
     fn tile(&self, tile: usize) -> NttTiling {
         tile_alone(self.tiling, tile)
     }
 }
 
-/// A tile as a database of its own, as it is lifted: the last one may be narrower.
+/// Returns a tile as a database of its own, as it is lifted: the last one may be narrower.
 fn tile_alone(all: NttTiling, tile: usize) -> NttTiling {
     let columns = all.tile_columns(tile).len();
     NttTiling::new(all.degree(), all.limbs(), all.rows(), columns).expect("a part of what is")

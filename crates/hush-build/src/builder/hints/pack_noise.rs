@@ -1,4 +1,4 @@
-//! What pack columns do to noise, checked as they are made.
+//! The noise of pack columns, checked as they are made.
 
 use hush_he::params::RingParams;
 use hush_ops::contract::{BALANCED_HALVES, PACK_BYTES};
@@ -7,9 +7,9 @@ use hush_ops::contract::{BALANCED_HALVES, PACK_BYTES};
 /// all other rows of a plaintext are zeros, both chains have the same digits, and the row has twice what is expected.
 const MARGIN: f64 = 4.0;
 
-/// Whether every row of pack columns (4 N bytes each) has the squares that [`hush_he::params::ColumnNoise`] reckons with, or fewer:
-/// the errors of a rotation key grow by their root. Digits are as good as random for any table that does not know the masks to its
-/// advantage; this does not have to be believed.
+/// Returns whether every row of pack columns (4 N bytes each) has the squares that [`hush_he::params::ColumnNoise`] reckons
+/// with, or fewer: the errors of a rotation key grow by their root. Digits are as good as random for any table that does not
+/// know the masks to its advantage; this does not have to be believed.
 pub(in crate::builder) fn is_bounded(ring: &RingParams, columns: &[u8]) -> bool {
     let degree = ring.degree();
     let digit = 4f64.powi(ring.fold_gadget().width as i32) / 12.0;
@@ -17,7 +17,7 @@ pub(in crate::builder) fn is_bounded(ring: &RingParams, columns: &[u8]) -> bool 
     columns.chunks_exact(PACK_BYTES * degree).all(|row| squares(row) <= limit)
 }
 
-/// The sum of the squares of a row's entries.
+/// Returns the sum of the squares of a row's entries.
 fn squares(row: &[u8]) -> f64 {
     let entry = |bytes: &[u8; PACK_BYTES]| {
         let digits = u32::from_le_bytes(*bytes) ^ BALANCED_HALVES;

@@ -23,13 +23,13 @@ const TASKS: usize = 4;
 /// Bytes that a task brings at most, unless one piece is longer.
 const TASK_BYTES: usize = 64 << 20;
 
-/// What comes of a stage, and where it goes. From any thread.
+/// The product of a stage, with its destination. Used from any thread.
 pub(in crate::builder) trait Pieces: Sync {
-    /// How many there are.
+    /// Returns how many there are.
     fn count(&self) -> usize;
     /// Units of progress in a piece.
     fn units(&self, piece: usize) -> u64;
-    /// Bytes of the content of a piece.
+    /// Returns the bytes of the content of a piece.
     fn bytes(&self, piece: usize) -> usize;
     /// Writes the content of a piece.
     fn write(&self, piece: usize, content: &[u8]) -> Result<(), BuildError>;
@@ -37,23 +37,23 @@ pub(in crate::builder) trait Pieces: Sync {
     fn read(&self, piece: usize, take: &mut dyn FnMut(&[u8]));
 }
 
-/// What computes pieces.
+/// A worker that computes pieces.
 pub(in crate::builder) trait Worker: Sync {
     /// Pieces that are computed at once.
     fn at_once(&self) -> usize {
         1
     }
 
-    /// Whether it tells of the units of a piece while it computes it: where a piece takes long.
+    /// Returns whether it tells of the units of a piece while it computes it: where a piece takes long.
     fn tells(&self) -> bool {
         false
     }
 
-    /// The contents of neighbours, computed at once.
+    /// Returns the contents of neighbours, computed at once.
     fn contents(&self, pieces: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError>;
 }
 
-/// What a stage is given: where it writes, the threads for what is done on the host, and who else computes.
+/// The context of a stage: where it writes, the threads for what is done on the host, and who else computes.
 #[derive(Clone, Copy)]
 pub(in crate::builder) struct StageContext<'a> {
     pub(in crate::builder) writer: &'a SegmentWriter<'a>,
@@ -64,11 +64,11 @@ pub(in crate::builder) struct StageContext<'a> {
 
 /// All pieces of what is made of a hint.
 pub(in crate::builder) struct Stage<'a> {
-    /// What is done, and the units of its progress.
+    /// The name of the stage, and the units of its progress.
     pub(in crate::builder) name: (&'static str, &'static str),
     pub(in crate::builder) context: StageContext<'a>,
     pub(in crate::builder) pieces: &'a dyn Pieces,
-    /// None if a build that is killed does all of it again.
+    /// The journal; `None` if a build that is killed does all of the stage again.
     pub(in crate::builder) journal: Option<Journal>,
     /// Whether it is the hint of which a second database is made.
     pub(in crate::builder) is_first: bool,
@@ -99,7 +99,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The pieces that an earlier build has done, as it left them.
+    /// Returns the pieces that an earlier build has done, as it left them.
     fn intact(&self) -> Result<Vec<usize>, BuildError> {
         let Some(journal) = &self.journal else { return Ok(Vec::new()) };
         let progress = self.context.progress;

@@ -26,7 +26,7 @@ pub(in crate::builder) struct PlaintextFiles<'a> {
 }
 
 impl<'a> PlaintextFiles<'a> {
-    /// Names and bytes of the files.
+    /// Returns the names and bytes of the files.
     pub(in crate::builder) fn sizes(ring: &RingParams, shape: &PackShape) -> [(&'static str, usize); 2] {
         let chain = Content::Chain { ring: *ring, shape: *shape, folds: true };
         let columns = pack_columns_tiling(ring, shape.rows());
@@ -48,7 +48,7 @@ impl<'a> PlaintextFiles<'a> {
         self.shape.plaintext_rows(plaintext)
     }
 
-    /// Where digit and mask of a plaintext are in the file.
+    /// Returns where digit and mask of a plaintext are in the file.
     fn polys(&self, plaintext: usize) -> [Range<usize>; 2] {
         let (bytes, half) = (self.poly, self.poly * self.shape.plaintexts());
         [0, half].map(|first| first + plaintext * bytes..first + (plaintext + 1) * bytes)
@@ -83,7 +83,7 @@ impl Pieces for PlaintextFiles<'_> {
     }
 }
 
-/// What the files hold of a plaintext: its rows of pack columns, digit and mask.
+/// Returns the content of the files for a plaintext: its rows of pack columns, digit and mask.
 pub(in crate::builder) fn content(chained: ChainedHint) -> Vec<u8> {
     let ChainedHint { columns: mut content, digit, mask } = chained;
     content.extend(digit.iter().chain(&mask).flat_map(|word| word.to_le_bytes()));

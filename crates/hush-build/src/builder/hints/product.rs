@@ -1,4 +1,5 @@
-//! What is made of the hint of a segment, whose database is written: files that the server keeps beside it, or clients download.
+//! The products of a segment's hint, once its database is written: files that the server keeps beside it, or clients
+//! download.
 
 use hush_cpu::Cpu;
 use hush_he::{
@@ -25,7 +26,7 @@ use super::{
 };
 use crate::builder::BuildError;
 
-/// What computes pieces of a product from the database of `source`.
+/// Returns the worker that computes pieces of a product from the database of `source`.
 pub(in crate::builder) fn worker<'a, B: Steps>(
     product: &HintProduct,
     source: HintSource<'a, B>,
@@ -48,7 +49,7 @@ pub(crate) struct HintStage<'a> {
     pub(in crate::builder) seed: PublicSeed,
     /// The hash of the segment's database.
     pub(in crate::builder) database: [u8; 32],
-    /// What clients download.
+    /// The file that clients download.
     pub(in crate::builder) hint: &'a mut Option<BlobRef>,
     pub(in crate::builder) context: StageContext<'a>,
     pub(in crate::builder) files: &'a mut Vec<FileEntry>,
@@ -121,8 +122,8 @@ impl<'a> HintStage<'a> {
         Ok(())
     }
 
-    /// Some files, by name and length, and the journal of their pieces. Pieces that are in the journal of a killed build, as they
-    /// were written, are not done again.
+    /// Returns some files, by name and length, and the journal of their pieces. Pieces that are in the journal of a killed
+    /// build, as they were written, are not done again.
     fn opened<const FILES: usize>(
         &self,
         files: [(&'static str, usize); FILES],

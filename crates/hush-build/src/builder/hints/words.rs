@@ -25,7 +25,7 @@ impl HintWords {
         Self { words: Mutex::new(vec![0; rows * n]), rows, n }
     }
 
-    /// The words, row after row.
+    /// Returns the words, row after row.
     pub(in crate::builder) fn into_words(self) -> Vec<u32> {
         self.words.into_inner()
     }

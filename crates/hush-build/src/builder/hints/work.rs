@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of blocks is the same here and as a task.
+    /// Checks that blocks give the same here and as a task.
     fn check<S: SlotSymbol + PartialEq>(
         size: FilterSize,
         cpu: &Cpu,

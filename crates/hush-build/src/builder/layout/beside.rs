@@ -23,11 +23,11 @@ const LANE_SEEDS: u8 = 24;
 
 /// Keys as those of a base.
 pub(in crate::builder) struct Beside<'a> {
-    /// Of all keys that may be in a segment.
+    /// The digest of each key that may be in a segment.
     pub(in crate::builder) digest: &'a Digest<'a>,
-    /// Of the base.
+    /// The block map of the base.
     pub(in crate::builder) block_map: &'a BlockMap,
-    /// Of the base.
+    /// The filter of the base.
     pub(in crate::builder) filter: FilterKind,
     /// The base.
     pub(in crate::builder) base: &'a Facts,
@@ -45,12 +45,12 @@ pub(in crate::builder) struct PlacedKeys {
 }
 
 impl PlacedKeys {
-    /// How many keys they are.
+    /// Returns how many keys they are.
     pub(in crate::builder) fn keys(&self) -> usize {
         self.by_entry.iter().map(Vec::len).sum()
     }
 
-    /// What a descriptor says of the segment; its database and what comes of it are to come.
+    /// Returns the descriptor's entry for the segment; its database and what follows from it are to come.
     pub(in crate::builder) fn segment(self, role: Role, records: u64) -> Segment {
         let SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries } = self.shape;
         Segment {
@@ -69,12 +69,12 @@ impl PlacedKeys {
 }
 
 impl Beside<'_> {
-    /// How many of `keys` are in the fullest of `entries` entries.
+    /// Returns how many of `keys` are in the fullest of `entries` entries.
     pub(in crate::builder) fn fullest(&self, keys: &[u32], entries: usize) -> usize {
         self.by_entry(keys, entries).iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The keys of each of `entries` entries: their entry in the base, modulo these.
+    /// Returns the keys of each of `entries` entries: their entry in the base, modulo these.
     fn by_entry(&self, keys: &[u32], entries: usize) -> Vec<Vec<u32>> {
         let mut by_entry = vec![Vec::new(); entries];
         for &key in keys {
@@ -84,7 +84,7 @@ impl Beside<'_> {
         by_entry
     }
 
-    /// A key with the seed of its block in the base.
+    /// Returns a key with the seed of its block in the base.
     fn seeded(&self, key: u32) -> (KeyDigest, u8) {
         let digest = (self.digest)(key);
         let seed = self.block_map.seed_of(&digest);

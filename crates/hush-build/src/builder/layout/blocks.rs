@@ -48,7 +48,7 @@ pub(in crate::builder) type Digest<'a> = dyn Fn(u32) -> KeyDigest + Sync + 'a;
 /// Writes the slot of a key, whose digest it gets.
 pub(in crate::builder) type Encode<'a> = dyn Fn(u32, &KeyDigest, &mut [u8]) + Sync + 'a;
 
-/// What solves the filter of a block.
+/// The solver of a block's filter.
 pub(in crate::builder) enum Solver<'a> {
     /// In the base: a seed is found for each block, unless they are given.
     Base { filter: FilterParams, seeds: Option<&'a [u8]> },
@@ -113,7 +113,7 @@ trait BlockSlots: Sync {
     fn write(&self, block: usize, symbols: Range<usize>, slots: &[Self::Symbol]);
 }
 
-/// Bytes of a slot that are solved at once.
+/// Returns the bytes of a slot that are solved at once.
 fn byte_stripe(shape: TableShape) -> usize {
     (STRIPE_BYTES / shape.columns).max(MIN_STRIPE).min(shape.slot_bytes)
 }
@@ -323,7 +323,7 @@ impl BlockFilters<'_> {
         Ok(seeds)
     }
 
-    /// Some symbols of the slots of a block, to be solved.
+    /// Returns some symbols of the slots of a block, to be solved.
     fn block<S: BlockSlots>(
         &self,
         slots: &S,
@@ -348,7 +348,7 @@ impl BlockFilters<'_> {
     }
 }
 
-/// The symbols of a slot that are solved at once, one stripe after another.
+/// Returns the symbols of a slot that are solved at once, one stripe after another.
 fn stripes<S: BlockSlots>(slots: &S) -> impl Iterator<Item = Range<usize>> {
     let (size, stripe) = (slots.size(), slots.stripe());
     (0..size).step_by(stripe.max(1)).map(move |start| start..size.min(start + stripe))

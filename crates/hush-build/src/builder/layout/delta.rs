@@ -23,7 +23,8 @@ use crate::builder::{
 /// Long values that there is room for beyond what is to be expected.
 const SPARE: usize = 16;
 
-/// The cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end at `ends`.
+/// Returns the cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end
+/// at `ends`.
 pub(in crate::builder) fn shapes(
     table: &TableParams,
     filter: FilterKind,
@@ -63,7 +64,7 @@ pub(in crate::builder) fn shapes(
 
 /// Changes beside a base, of which `seed`, `block_map` and `filter` are.
 pub(in crate::builder) struct ChangeLayout<'a> {
-    /// Their values as they are in slots.
+    /// The values of the changes as they are in slots.
     pub(in crate::builder) changes: &'a Changes,
     pub(in crate::builder) room: usize,
     pub(in crate::builder) seed: &'a [u8; 32],

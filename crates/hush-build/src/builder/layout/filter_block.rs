@@ -20,9 +20,9 @@ pub(in crate::builder) struct FilterSize {
 
 /// The seeds under which a filter is built.
 pub(in crate::builder) enum Seeds {
-    /// One is found for the block.
+    /// A seed is found for the block.
     Any,
-    /// That of the block is given.
+    /// The seed of the block is given.
     OfBlock(u8),
     /// Beside a base: each key has that of its block there.
     OfKeys(Vec<u8>),
@@ -30,7 +30,7 @@ pub(in crate::builder) enum Seeds {
 
 /// A block.
 pub(in crate::builder) struct FilterBlock<S> {
-    /// Of its keys; stripes of one block share them.
+    /// The digests of the block's keys; stripes of one block share them.
     pub(in crate::builder) digests: Arc<Vec<KeyDigest>>,
     pub(in crate::builder) seeds: Seeds,
     /// `size` symbols of every key.
@@ -40,8 +40,8 @@ pub(in crate::builder) struct FilterBlock<S> {
 }
 
 impl<S: Symbol> FilterBlock<S> {
-    /// The seed of the block (0 beside a base), and its slots, one after another. The seed depends on the keys alone, so that every
-    /// stripe has the same one.
+    /// Returns the seed of the block (0 beside a base), and its slots, one after another. The seed depends on the keys alone,
+    /// so that every stripe has the same one.
     ///
     /// # Errors
     /// [`BuildError::Filter`], [`BuildError::Ops`].

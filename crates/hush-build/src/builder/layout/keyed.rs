@@ -100,7 +100,7 @@ pub(in crate::builder) fn lay_out(
     Ok(Some(LaidTable { params, slot: plan.slot, lookup, base, beside }))
 }
 
-/// The digest of a key: of that of a record, or of its position.
+/// Returns the digest of a key: of that of a record, or of its position.
 fn digest(records: &SpooledRecords, by_key: bool, seed: &[u8; 32], key: u32) -> KeyDigest {
     let position = position_key(u64::from(key));
     let key = if by_key { records.record(key as usize).0 } else { &position };
@@ -118,7 +118,7 @@ struct KeyLayout<'a> {
 }
 
 impl KeyLayout<'_> {
-    /// The base alone, and the blocks of its keys, whose seeds are to come unless the geometry is kept.
+    /// Returns the base alone, and the blocks of its keys, whose seeds are to come unless the geometry is kept.
     fn base(&self) -> Result<(TableParams, BlockMap), BuildError> {
         let plan = self.plan;
         if let Some(kept) = &plan.kept {
@@ -137,7 +137,7 @@ impl KeyLayout<'_> {
         Ok((plan.scheme.params(TableShape { columns, blocks, slot_bytes })?, block_map))
     }
 
-    /// A block map, and the most keys that a block then has to hold.
+    /// Returns a block map, and the most keys that a block then has to hold.
     fn balanced(&self, blocks: usize) -> Result<(BlockMap, usize), BuildError> {
         // No more than a descriptor lists.
         let blocks = blocks.clamp(1, MAX_BLOCKS);
@@ -156,7 +156,7 @@ impl KeyLayout<'_> {
         Ok((BlockMap::unbalanced(blocks), keys.fullest()))
     }
 
-    /// The keys of every block, in the order of the records.
+    /// Returns the keys of every block, in the order of the records.
     fn members(&self, block_map: &BlockMap) -> Result<Members, BuildError> {
         let blocks = self.each("sort keys", |digest| block_map.block_of(&digest) as u32)?;
         let pairs = blocks.iter().zip(0u32..).map(|(&block, key)| (block as usize, key));
@@ -179,7 +179,7 @@ impl KeyLayout<'_> {
         Ok(all)
     }
 
-    /// Whether every block of the base has a solution under its seed.
+    /// Returns whether every block of the base has a solution under its seed.
     fn solves(
         &self,
         filter: FilterParams,
@@ -205,13 +205,13 @@ impl KeyLayout<'_> {
         Beside { digest, block_map, filter, base, cpu, crew, progress }
     }
 
-    /// The keys whose values go on beyond `start`.
+    /// Returns the keys whose values go on beyond `start`.
     fn longer_than(&self, start: usize) -> Vec<u32> {
         let lengths = (0u32..).zip(self.records.value_lens());
         lengths.filter_map(|(key, length)| (length as usize > start).then_some(key)).collect()
     }
 
-    /// The keys of the tier of the bytes `part`, in the cheapest shape in which they all have a place.
+    /// Returns the keys of the tier of the bytes `part`, in the cheapest shape in which they all have a place.
     fn placed(
         &self,
         params: &TableParams,
@@ -228,7 +228,7 @@ impl KeyLayout<'_> {
         Err(BuildError::NoTier { records: keys.len(), from: part.start })
     }
 
-    /// The keys of all tiers in the shapes that are kept; `None` if they do not fit.
+    /// Returns the keys of all tiers in the shapes that are kept; `None` if they do not fit.
     fn placed_as_before(
         &self,
         params: &TableParams,

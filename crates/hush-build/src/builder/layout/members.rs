@@ -8,7 +8,8 @@ pub(in crate::builder) struct Members {
 }
 
 impl Members {
-    /// Of pairs of a block and a key, in the order of which the keys of each block stay.
+    /// Creates the lists of keys from pairs of a block and a key. The keys of each block stay in the order of the
+    /// pairs.
     pub(in crate::builder) fn new(blocks: usize, pairs: impl Iterator<Item = (usize, u32)> + Clone) -> Self {
         let mut starts = vec![0; blocks + 1];
         pairs.clone().for_each(|(block, _)| starts[block + 1] += 1);
@@ -23,12 +24,12 @@ impl Members {
         Self { starts, keys }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub(in crate::builder) fn blocks(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The keys of a block.
+    /// Returns the keys of a block.
     pub(in crate::builder) fn of(&self, block: usize) -> &[u32] {
         &self.keys[self.starts[block]..self.starts[block + 1]]
     }

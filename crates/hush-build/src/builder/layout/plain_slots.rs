@@ -26,7 +26,7 @@ impl<'a> PlainSlots<'a> {
         Self { bytes, shape }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub(in crate::builder) fn shape(&self) -> TableShape {
         self.shape
     }

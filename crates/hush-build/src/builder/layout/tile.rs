@@ -5,12 +5,12 @@ use hush_store::snapshot::MappedOutput;
 
 use crate::builder::BuildError;
 
-/// Bytes of a chunk of a tiling.
+/// Returns the bytes of a chunk of a tiling.
 fn chunk_bytes(tiling: NttTiling) -> usize {
     size_of::<u32>() * tiling.chunk_words()
 }
 
-/// Where the chunks of a tile are in the file, in bytes, in order.
+/// Returns where the chunks of a tile are in the file, in bytes, in order.
 fn places(tiling: NttTiling, tile: usize) -> impl Iterator<Item = usize> {
     let column = tiling.tile_columns(tile).start;
     (0..tiling.limbs() * tiling.groups()).map(move |index| {
@@ -19,7 +19,7 @@ fn places(tiling: NttTiling, tile: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Bytes of a line of two tilings: as many words as a tile is wide.
+/// Returns the bytes of a line of two tilings: as many words as a tile is wide.
 fn widths(tilings: [NttTiling; 2]) -> [usize; 2] {
     tilings.map(|tiling| size_of::<u32>() * tiling.tile_width())
 }

@@ -17,7 +17,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Those of some records, of which there are some.
+    /// Returns the lengths of some records, at least one.
     pub(in crate::builder) fn of(records: &SpooledRecords) -> Self {
         Self::count(records.value_lens().map(|length| length as usize))
     }
@@ -55,29 +55,29 @@ impl Lengths {
         Self { counts, at_least }
     }
 
-    /// How many values there are.
+    /// Returns how many values there are.
     pub(crate) fn records(&self) -> usize {
         self.at_least.first().copied().unwrap_or(0)
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes of all values.
     pub(crate) fn payload(&self) -> usize {
         self.counts.iter().map(|(length, count)| length * count).sum()
     }
 
-    /// The shortest and the longest.
+    /// Returns the shortest and the longest.
     pub(crate) fn ends(&self) -> (usize, usize) {
         let length = |entry: Option<&(usize, usize)>| entry.map_or(0, |&(length, _)| length);
         (length(self.counts.first()), length(self.counts.last()))
     }
 
-    /// How many values are longer than `length`.
+    /// Returns how many values are longer than `length`.
     pub(in crate::builder) fn longer_than(&self, length: usize) -> usize {
         let at = self.counts.partition_point(|&(own, _)| own <= length);
         self.at_least.get(at).copied().unwrap_or(0)
     }
 
-    /// The smallest length than which at most `records` values are longer.
+    /// Returns the smallest length than which at most `records` values are longer.
     pub(in crate::builder) fn beyond(&self, records: usize) -> usize {
         let at = self.at_least.partition_point(|&longer| longer > records);
         at.checked_sub(1).map_or(0, |at| self.counts[at].0)

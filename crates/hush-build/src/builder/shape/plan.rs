@@ -1,4 +1,4 @@
-//! What a table of some records is to be: its length tiers, and the shapes of their segments.
+//! The plan of a table: its length tiers, and the shapes of their segments.
 //!
 //! ```text
 //!               ├── base ──┤├─── tier 2 ───┤├──────── tier 3 ────────┤
@@ -25,13 +25,13 @@ use hush_store::snapshot::Choice;
 use super::segment_shapes::{SegmentShapes, cost, fullest, wide_bases};
 use crate::builder::{BuildError, BuildOptions, Lengths, layout::delta, options::Scheme};
 
-/// What a table is to be.
+/// The plan of a table.
 pub(crate) struct Plan {
     /// Whether records have keys of their own.
     pub(in crate::builder) by_key: bool,
     /// The filter, if records are found by it.
     pub(in crate::builder) filter: FilterKind,
-    /// What is in a slot of the base.
+    /// The format of a slot of the base.
     pub(in crate::builder) slot: SlotFormat,
     /// Protocol and parameter set.
     pub(in crate::builder) scheme: Scheme,
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     pub(crate) choice: Option<Choice>,
 }
 
-/// What is to stay of a table, so that queries of it can be answered.
+/// The geometry of a table that has to stay, so that queries of it can be answered.
 pub(in crate::builder) struct KeptGeometry {
     /// The base alone.
     pub(in crate::builder) base: TableParams,
@@ -57,7 +57,7 @@ pub(in crate::builder) struct KeptGeometry {
 }
 
 impl Plan {
-    /// A table of the geometry of `previous`, if its slots hold values of these lengths.
+    /// Returns a table of the geometry of `previous`, if its slots hold values of these lengths.
     pub(in crate::builder) fn keeping(
         previous: &Descriptor,
         lengths: &Lengths,
@@ -102,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// The cheapest table whose tiers end at `ends`.
+    /// Returns the cheapest table whose tiers end at `ends`.
     pub(in crate::builder) fn with_ends(
         lengths: &Lengths,
         by_key: bool,
@@ -119,7 +119,7 @@ impl Plan {
         plans.reduce(cheaper).expect("a base, or an error")
     }
 
-    /// The base alone, in the shapes that may be the cheapest, if it has segments beside it.
+    /// Returns the base alone, in the shapes that may be the cheapest, if it has segments beside it.
     pub(in crate::builder) fn bases(
         lengths: &Lengths,
         by_key: bool,
@@ -152,7 +152,7 @@ impl Plan {
         Ok(all.into_iter().map(plan).collect())
     }
 
-    /// The base with all tiers.
+    /// Returns the base with all tiers.
     fn with_tiers(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
         for pair in self.ends.windows(2) {
             let (records, slot_bytes) = (lengths.longer_than(pair[0]), pair[1] - pair[0]);
@@ -164,7 +164,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// The table with room for changes, if there is to be some.
+    /// Returns the table with room for changes, if there is to be some.
     fn with_changes(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
         if self.room.is_some() {
             let shapes = self.change_shapes(&self.params, lengths)?;
@@ -174,7 +174,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// The shapes of the segments of changes beside the base of `table`.
+    /// Returns the shapes of the segments of changes beside the base of `table`.
     pub(in crate::builder) fn change_shapes(
         &self,
         table: &TableParams,
@@ -187,32 +187,32 @@ impl Plan {
         }
     }
 
-    /// The bytes of values that are in each tier beside the base.
+    /// Returns the bytes of values that are in each tier beside the base.
     pub(in crate::builder) fn tiers(&self) -> impl Iterator<Item = Range<usize>> {
         self.ends.windows(2).map(|pair| pair[0]..pair[1])
     }
 
-    /// Bytes of the longest value that the table takes.
+    /// Returns the bytes of the longest value that the table takes.
     pub(in crate::builder) fn longest(&self) -> usize {
         self.slot.max_value_bytes as usize
     }
 
-    /// Whether there are segments beside the base.
+    /// Returns whether there are segments beside the base.
     pub(in crate::builder) fn has_segments(&self) -> bool {
         self.ends.len() > 1 || self.room.is_some()
     }
 
-    /// Whether records are found by a filter: by key, or in several segments.
+    /// Returns whether records are found by a filter: by key, or in several segments.
     pub(in crate::builder) fn is_keyed(&self) -> bool {
         self.by_key || self.has_segments()
     }
 
-    /// What a look-up of all segments costs.
+    /// Returns the cost of a look-up of all segments.
     pub(in crate::builder) fn cost(&self) -> f64 {
         self.params.segments().iter().map(cost).sum()
     }
 
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.params.segments().iter().map(SegmentParams::file_bytes).sum()
     }
@@ -246,7 +246,7 @@ impl Plan {
     }
 }
 
-/// The cheaper of two tables, if there are any.
+/// Returns the cheaper of two tables, if there are any.
 fn cheaper(one: Result<Plan, BuildError>, other: Result<Plan, BuildError>) -> Result<Plan, BuildError> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok(if other.cost() < one.cost() { other } else { one }),

@@ -10,7 +10,7 @@ use hush_protocol::{
 
 use crate::builder::{BuildError, options::Scheme};
 
-/// Of columns that are rounded up so that segments can divide them: at most one in so many more.
+/// The share of columns that rounding up may add, so that segments can divide them: at most one in 16.
 const ROUNDING: usize = 16;
 /// Numbers of columns that are all tried, and what the others are a multiple of where there are more.
 const MANY: usize = 1 << 14;
@@ -23,7 +23,8 @@ const SPREAD: usize = 2;
 /// So many numbers of columns are tried.
 const BASES: usize = 16;
 
-/// What a segment costs: the bytes that a server scans, and those that are sent, in bytes that are scanned in that time.
+/// Returns the cost of a segment: the bytes that a server scans, and those that are sent, in bytes that are scanned
+/// in that time.
 pub(in crate::builder) fn cost(segment: &SegmentParams) -> f64 {
     let facts = segment.facts();
     let hint = facts.hint_bytes as f64 / LOOKUPS_PER_EPOCH;
@@ -71,7 +72,7 @@ pub(in crate::builder) fn wide_bases(
     Ok(tables)
 }
 
-/// A number of columns that has divisors for segments, a few more than so many.
+/// Returns a number of columns that has divisors for segments, a few more than so many.
 pub(in crate::builder) fn divisible(columns: usize, unit: usize) -> usize {
     let least = columns.div_ceil(unit);
     let most = least + least / ROUNDING;
@@ -81,7 +82,7 @@ pub(in crate::builder) fn divisible(columns: usize, unit: usize) -> usize {
     all.rev().max_by_key(|&units| divisors(units)).unwrap_or(least) * unit
 }
 
-/// Of many numbers, the most first, leaves out those that are little less than the one before.
+/// Removes from many numbers, the largest first, those that are little less than the one before.
 fn thin(numbers: &mut Vec<usize>) {
     if numbers.len() > FEW {
         let mut last = usize::MAX;
@@ -99,7 +100,7 @@ fn divisors(units: usize) -> usize {
     (1..=units.min(1024)).filter(|&divisor| units.is_multiple_of(divisor)).count()
 }
 
-/// The number of keys that the fullest of `entries` entries is to hold, four standard deviations over the mean.
+/// Returns the number of keys that the fullest of `entries` entries is to hold, four standard deviations over the mean.
 pub(in crate::builder) fn fullest(records: usize, entries: usize) -> usize {
     let mean = records as f64 / entries as f64;
     if entries == 1 { records } else { (mean + 4.0 * mean.sqrt()).ceil() as usize }
@@ -108,7 +109,7 @@ pub(in crate::builder) fn fullest(records: usize, entries: usize) -> usize {
 /// A shape of a segment.
 pub(in crate::builder) struct Candidate {
     pub(in crate::builder) shape: SegmentShape,
-    /// As of [`cost`].
+    /// The cost of the shape, as [`cost`] has it.
     pub(in crate::builder) cost: f64,
 }
 
@@ -120,7 +121,7 @@ pub(in crate::builder) struct SegmentShapes<'a> {
 }
 
 impl<'a> SegmentShapes<'a> {
-    /// Of segments of keys that are found by `filter`.
+    /// Creates the shapes of segments whose keys are found by `filter`.
     pub(in crate::builder) fn beside(table: &'a TableParams, filter: FilterKind) -> Self {
         let SegmentRule { columns: all, column_unit: unit, .. } = table.base().facts().segments;
         // Divisors come in pairs.
@@ -141,7 +142,8 @@ impl<'a> SegmentShapes<'a> {
         self.columns.iter().map(|&(_, capacity)| capacity)
     }
 
-    /// Those of slots of `slot_bytes` bytes, the cheapest first. `fullest` says how many keys the fullest entry holds, of so many.
+    /// Returns the shapes for slots of `slot_bytes` bytes, the cheapest first. `fullest` says how many keys the
+    /// fullest entry holds, for a number of entries.
     pub(in crate::builder) fn of_slots(
         &self,
         slot_bytes: usize,

@@ -1,4 +1,4 @@
-//! What a table will take, known when its input has been read and before anything of it is written.
+//! The size of a table, known when its input has been read and before anything of it is written.
 
 use std::{fmt, path::Path};
 
@@ -21,7 +21,7 @@ const SMALL_SURPRISE: (u64, usize) = (20, 64 << 20);
 /// Shares of the records whose lack is told: one in so many.
 const LONGEST: [usize; 2] = [1000, 100];
 
-/// What a table of some records will take, within a few per cent.
+/// The size of a table of some records, within a few per cent.
 pub(in crate::builder) struct TableSize {
     protocol: Protocol,
     records: usize,
@@ -37,9 +37,9 @@ pub(in crate::builder) struct TableSize {
     slots: usize,
     /// Bytes of all files.
     files: usize,
-    /// Those that a server has in memory: all but what clients download.
+    /// The bytes that a server has in memory: all files but those that clients download.
     resident: usize,
-    /// Those, and the evaluation keys of one client.
+    /// The resident bytes, and the evaluation keys of one client.
     served: u64,
     /// Bytes on disk of the values that are kept for a new base.
     kept: usize,
@@ -51,7 +51,7 @@ pub(in crate::builder) struct TableSize {
 }
 
 impl TableSize {
-    /// The size of a table of values of these lengths, from records of so many bytes.
+    /// Creates the size of a table of values of these lengths, from records of so many bytes.
     pub(in crate::builder) fn new(plan: &Plan, lengths: &Lengths, input: u64) -> Self {
         let facts = plan.params.facts().clone();
         let files = plan.params.files();
@@ -94,12 +94,12 @@ impl TableSize {
         }
     }
 
-    /// How many times the records so many bytes are.
+    /// Returns how many times the records so many bytes are.
     fn times(&self, bytes: u64) -> f64 {
         bytes as f64 / self.input.max(1) as f64
     }
 
-    /// Whether it is more than anybody expects.
+    /// Returns whether it is more than anybody expects.
     fn is_surprising(&self) -> bool {
         let exceeds = |(times, bytes): (u64, usize), of: u64| {
             self.files > bytes && self.files as u128 > u128::from(times) * u128::from(of)
@@ -183,7 +183,7 @@ impl TableSize {
     }
 }
 
-/// The sizes without the longest values, where that makes much of a difference.
+/// Returns the sizes without the longest values, where that makes much of a difference.
 fn without_longest(lengths: &Lengths, by_key: bool, input: u64, options: &BuildOptions) -> Vec<TableSize> {
     let size = |share: usize| {
         let kept = lengths.without_longest(lengths.records().div_ceil(share));
@@ -222,7 +222,7 @@ impl fmt::Display for TableSize {
     }
 }
 
-/// What a build may take: nothing where the system does not say.
+/// The room that a build may take; none is known where the system does not report it.
 pub(in crate::builder) struct DiskRoom {
     disk: Option<usize>,
     memory: Option<usize>,
@@ -239,7 +239,8 @@ impl DiskRoom {
 }
 
 impl BuildOptions {
-    /// What is in a slot of the base, for values whose lengths have these ends, and tiers that end at `tiers`.
+    /// Returns the format of a slot of the base, for values whose lengths have these ends, and tiers that end at
+    /// `tiers`.
     pub(in crate::builder) fn slot_format(
         &self,
         by_key: bool,

@@ -18,7 +18,7 @@ const EVEN: f64 = 1.02;
 /// Coefficients of a plaintext, of which slots that fill it leave none: a multiple of every ring's degree or a fraction of it.
 const PLANE: usize = 2048;
 
-/// What tiers have to save of the cost of one, to be worth another filter and more files.
+/// The largest share of the cost of one tier that several may have, to be worth another filter and more files.
 const WORTH: f64 = 0.9;
 
 /// The search for the cheapest tiers.
@@ -83,7 +83,7 @@ impl<'a> TierSearch<'a> {
         Self { lengths, by_key, options, cuts }
     }
 
-    /// Where the cheapest tiers end, if they are two or more and cost less than `limit`.
+    /// Returns where the cheapest tiers end, if they are two or more and cost less than `limit`.
     fn run(&self, most: usize, limit: f64) -> Option<Vec<usize>> {
         let firsts = &self.cuts[..self.cuts.len().saturating_sub(1)];
         let bases = |first: usize| {
@@ -105,7 +105,7 @@ impl<'a> TierSearch<'a> {
         (cost < limit).then_some(ends)
     }
 
-    /// The lengths at which exactly as many values go on as some blocks of a segment hold.
+    /// Returns the lengths at which exactly as many values go on as some blocks of a segment hold.
     fn filling(&self, base: &Plan, beside: &SegmentShapes<'_>) -> Vec<usize> {
         let entries = &base.params.base().facts().segments.entries;
         let mut cuts = Vec::new();
@@ -120,7 +120,7 @@ impl<'a> TierSearch<'a> {
         cuts
     }
 
-    /// The cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
+    /// Returns the cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
     fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> CheapestTiers {
         let (mut cuts, beside) = (self.cuts.clone(), SegmentShapes::beside(&base.params, base.filter));
         if fine {
@@ -154,7 +154,7 @@ impl<'a> TierSearch<'a> {
         best
     }
 
-    /// What a tier costs.
+    /// Returns the cost of a tier.
     fn tier(&self, beside: &SegmentShapes<'_>, from: usize, to: usize) -> Option<f64> {
         let records = self.lengths.longer_than(from);
         let fullest = |entries| fullest(records, entries);

@@ -1,4 +1,4 @@
-//! What a part of a table takes of a machine, and what the head does: memory, and seconds of a batch.
+//! The costs of a part of a table on a machine, and of the head: memory, and seconds of a batch.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ const COPIES: u64 = 3;
 /// Bytes of a word.
 const WORD: u64 = size_of::<u32>() as u64;
 
-/// Bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients and batches of so
-/// many queries.
+/// Returns the bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients
+/// and batches of so many queries.
 ///
 /// # Panics
 /// If all weights are 0.
@@ -26,7 +26,7 @@ pub fn part_bytes(table: &TableParams, weights: &[u32], clients: usize, batch: u
     costs.shares(weights).iter().map(|units| costs.part_bytes(&costs.part(units), batch)).collect()
 }
 
-/// What a table in parts is, whatever its parts.
+/// The costs of a table in parts, whatever its parts.
 pub(super) struct TableCosts<'a> {
     table: &'a TableParams,
     profile: &'a Machine,
@@ -43,7 +43,7 @@ pub(super) struct PartCosts {
     pub(super) partial_bytes: u64,
 }
 
-/// What finishes.
+/// The costs of the head.
 pub(super) struct HeadCosts {
     held: u64,
     paths: Vec<Vec<Step>>,
@@ -58,12 +58,12 @@ impl<'a> TableCosts<'a> {
         Self { table, profile, opening: table.base().opening(), keys: keys as u64 }
     }
 
-    /// Bytes of a query as it goes to parts.
+    /// Returns the bytes of a query as it goes to parts.
     pub(super) fn query_bytes(&self) -> u64 {
         self.table.facts().query.total() as u64
     }
 
-    /// The most parts that all have something of the base.
+    /// Returns the most parts that all have something of the base.
     pub(super) fn most_parts(&self) -> usize {
         self.table.base().facts().units
     }
@@ -73,12 +73,12 @@ impl<'a> TableCosts<'a> {
         self.shares(&[1]).first().map_or(0, |units| self.part(units).held)
     }
 
-    /// The units of every segment that parts of these weights have.
+    /// Returns the units of every segment that parts of these weights have.
     pub(super) fn shares(&self, weights: &[u32]) -> Vec<Vec<Range<usize>>> {
         shares(weights, &self.table.scanned())
     }
 
-    /// What the units of every segment take.
+    /// Returns the costs of a part with these units of every segment.
     pub(super) fn part(&self, units: &[Range<usize>]) -> PartCosts {
         let own = self.table.segments().iter().zip(units).filter(|(_, units)| !units.is_empty());
         let facts: Vec<_> = own.map(|(segment, units)| segment.part(units)).collect();
@@ -89,7 +89,7 @@ impl<'a> TableCosts<'a> {
         }
     }
 
-    /// What finishes the answers of parts of these weights.
+    /// Returns the costs of the head, for parts of these weights.
     pub(super) fn head(&self, weights: &[u32]) -> HeadCosts {
         let mut head = HeadCosts { held: 0, paths: Vec::new(), partial_bytes: 0 };
         let shares = self.shares(weights);
@@ -105,19 +105,19 @@ impl<'a> TableCosts<'a> {
         head
     }
 
-    /// The largest batch of a server.
+    /// Returns the largest batch of a server.
     pub(super) fn most_queries(&self) -> usize {
         let segments = self.table.segments().iter();
         segments.map(|segment| largest_batch::<Cpu>(&segment.path(), usize::MAX)).min().unwrap_or(1)
     }
 
-    /// Bytes of a machine's memory that a part takes with batches of so many queries, as many as are under way at once.
+    /// Returns the bytes of a machine's memory that a part takes with batches of so many queries, as many as are under way at once.
     pub(super) fn part_bytes(&self, part: &PartCosts, batch: usize) -> u64 {
         let messages = batch as u64 * (2 * self.query_bytes() + 2 * part.partial_bytes);
         self.bytes(part.held, &part.paths, messages, batch)
     }
 
-    /// The same of a head.
+    /// Returns the memory of a head for a batch.
     pub(super) fn head_bytes(&self, head: &HeadCosts, batch: usize) -> u64 {
         let messages = batch as u64 * (3 * self.query_bytes() + COPIES * head.partial_bytes);
         self.bytes(head.held, &head.paths, messages, batch)

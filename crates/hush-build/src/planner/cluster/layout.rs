@@ -50,7 +50,7 @@ pub struct Layout {
 pub struct Placed {
     /// The kind of machine.
     pub kind: String,
-    /// Its share, of all weights.
+    /// The weight of the part among all weights.
     pub weight: u32,
     /// Cores of the machine.
     pub cores: usize,
@@ -65,7 +65,7 @@ pub struct Stages {
     pub broadcast: f64,
     /// The slowest part opens the queries and scans.
     pub scan: f64,
-    /// What parts contribute comes to the head.
+    /// The seconds in which the parts' contributions reach the head.
     pub gather: f64,
     /// The head finishes.
     pub finish: f64,
@@ -105,7 +105,7 @@ impl<'a> Parts<'a> {
         Self { costs, nodes, weights, largest, head }
     }
 
-    /// The machine of a head: the fastest of the parts.
+    /// Returns the machine of a head: the fastest of the parts.
     fn head_node(&self) -> &Node {
         self.nodes.iter().max_by_key(|node| node.cores).expect("there is a part")
     }

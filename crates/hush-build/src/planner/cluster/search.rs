@@ -17,11 +17,11 @@ const MOST_PARTS: usize = 4096;
 
 /// Why a table has no layout.
 enum Miss {
-    /// It has fewer units than parts.
+    /// The table has fewer units than parts.
     Units,
     /// So many parts lack bytes on a machine.
     Memory { parts: usize, bytes: u64 },
-    /// What fits the machines exceeds a budget.
+    /// The best table that fits the machines exceeds a budget.
     Budget(Box<Offer>),
 }
 

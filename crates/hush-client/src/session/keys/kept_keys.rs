@@ -8,7 +8,7 @@ use std::time::Duration;
 use hush_math::{constant_time::equal_bytes, csprng::Csprng};
 use zeroize::Zeroizing;
 
-/// What secret and evaluation keys are derived from: randomness of the operating system, kept like a key.
+/// The seed of secret and evaluation keys: randomness of the operating system, kept like a key.
 pub type Seed = Zeroizing<[u8; 32]>;
 
 /// How long keys are used. The server can tell the queries under them from all others, so they do not last for ever.
@@ -72,7 +72,7 @@ pub fn record_name(origin: &str, route: &str, preset: &str) -> String {
 }
 
 impl KeyRequest {
-    /// Whether `other` is answered by the same keys.
+    /// Returns whether `other` is answered by the same keys.
     pub fn is_like(&self, other: &Self) -> bool {
         let same_keys = match (&self.held, &other.held) {
             (Some(own), Some(others)) => own.is_same(others),
@@ -130,7 +130,7 @@ impl KeptKeys {
         is_news
     }
 
-    /// The seed that the keys follow from.
+    /// Returns the seed that the keys follow from.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }
@@ -140,12 +140,12 @@ impl KeptKeys {
         self.made
     }
 
-    /// Whether the server was given the keys.
+    /// Returns whether the server was given the keys.
     pub fn is_uploaded(&self) -> bool {
         self.flags & UPLOADED != 0
     }
 
-    /// Whether both follow from one seed.
+    /// Returns whether both follow from one seed.
     pub fn is_same(&self, other: &Self) -> bool {
         equal_bytes(&*self.seed, &*other.seed)
     }

@@ -18,7 +18,7 @@ use crate::Table;
 pub(super) struct SessionKeys(HashMap<String, KeptKeys>);
 
 impl SessionKeys {
-    /// The keys that `table` has in this session; `None` before the first look-up, and for protocols without keys.
+    /// Returns the keys that `table` has in this session; `None` before the first look-up, and for protocols without keys.
     pub(super) fn held(&self, link: &Link, table: &Table) -> Option<KeptKeys> {
         self.0.get(&name_of(link, table)?).cloned()
     }
@@ -68,7 +68,7 @@ impl SessionKeys {
     }
 }
 
-/// The most look-ups under the same keys.
+/// Returns the most look-ups under the same keys.
 pub(super) fn limit(link: &Link) -> u32 {
     link.options().lookups_per_key.clamp(1, MAX_LOOKUPS_PER_KEY)
 }

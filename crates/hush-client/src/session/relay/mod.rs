@@ -72,7 +72,7 @@ impl RelayResponse {
         self.head.status == 200 && self.head.header("content-type") == Some(content_type)
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed a little later.
     fn is_transient(&self) -> bool {
         matches!(self.head.status, 429 | 502..=504)
     }
@@ -181,7 +181,8 @@ impl Relay {
         Ok(said.body)
     }
 
-    /// Asks the relay. A response that should be of the type `wanted` and is of another, as the page of a web server, is not read.
+    /// Asks the relay. A response that should be of the type `wanted` and is of another, as the page of a web server,
+    /// is not read.
     async fn exchange(
         &self,
         link: &Link,

@@ -15,7 +15,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// The pieces of a request for a file.
+    /// Returns the pieces of a request for a file.
     pub(super) fn of(request: &Request) -> Option<Pieces> {
         let is_file = request.method == Method::Get && request.path.starts_with("/v1/blobs/");
         let range = request.headers.iter().find(|(name, _)| *name == "range");
@@ -30,7 +30,7 @@ impl Pieces {
         request.headers.push(("range", range));
     }
 
-    /// A response of so many bytes has come: the head that one for all of the rest would have, if it is the next piece.
+    /// Returns a response of so many bytes has come: the head that one for all of the rest would have, if it is the next piece.
     pub(super) fn received(&mut self, head: &Head, bytes: usize) -> Option<Head> {
         let text = head.header("content-range")?;
         let (range, end) = text.strip_prefix("bytes ")?.split_once('/')?;
@@ -55,7 +55,7 @@ impl Pieces {
         Some(whole)
     }
 
-    /// Whether nothing is left to ask for.
+    /// Returns whether nothing is left to ask for.
     pub(super) fn is_done(&self) -> bool {
         self.end.is_some_and(|end| self.from >= end)
     }

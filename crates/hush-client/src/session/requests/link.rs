@@ -27,7 +27,7 @@ pub(in crate::session) struct Context {
     pub(in crate::session) relay: Option<Arc<Relay>>,
 }
 
-/// What a task makes its requests through.
+/// The link through which a task makes its requests.
 pub(in crate::session) struct Link {
     context: Arc<Context>,
     port: Port,
@@ -101,7 +101,7 @@ impl Link {
         self.host().now().saturating_sub(start).as_secs_f64()
     }
 
-    /// A document of at most `limit` bytes, asked for until it comes or there were attempts enough.
+    /// Returns a document of at most `limit` bytes, asked for until it comes or there were attempts enough.
     pub(in crate::session) async fn get(
         &self,
         path: &str,
@@ -118,7 +118,7 @@ impl Link {
         }
     }
 
-    /// A file from byte `from` on, asked for once. The response may hold the whole file all the same.
+    /// Returns a file from byte `from` on, asked for once. The response may hold the whole file all the same.
     pub(in crate::session) async fn get_file(
         &self,
         path: &str,
@@ -150,7 +150,7 @@ impl Link {
         self.checked(request(Method::Put, path, body, 0)).await.map(drop)
     }
 
-    /// The next part of the body of the last response.
+    /// Returns the next part of the body of the last response.
     pub(in crate::session) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.in_time()?;
         let Some(relay) = &self.context.relay else { return self.body_as_is().await };
@@ -178,7 +178,7 @@ impl Link {
         self.port.send(Request { time_left: self.time_left(), ..request }).await
     }
 
-    /// The next part of the body of the driver's last response.
+    /// Returns the next part of the body of the driver's last response.
     pub(in crate::session) async fn body_as_is(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.port.body().await
     }
@@ -198,7 +198,7 @@ impl Link {
         self.body(&head, what, limit).await
     }
 
-    /// The head of the response if it is a success.
+    /// Returns the head of the response if it is a success.
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
         let (path, sent) = (request.path.clone(), request.body.len());
         let head = self.send(request).await.map_err(|failure| self.failure(failure))?;
@@ -258,7 +258,7 @@ impl Link {
     }
 }
 
-/// The most is that of any status: which one comes is not known yet.
+/// Creates a request. `limit` is the most bytes of a response of any status: which one comes is not known yet.
 fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
     let headers = match method {
         Method::Get => Vec::new(),
@@ -279,7 +279,7 @@ fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
 /// The failures of a request so far.
 #[derive(Default)]
 pub(in crate::session) struct Retries {
-    /// Those that count as attempts.
+    /// The attempts that count.
     failed: u32,
     /// All, those of a server that is loading its table included.
     waits: u32,
@@ -297,7 +297,7 @@ impl Retries {
     ) -> Result<(), SessionError> {
         let has_answers = link.has_answers.load(Ordering::Relaxed);
         // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
-        let may_pass = error.is_transient() || (has_answers && error.code() == Code::Timeout);
+        let may_pass = error.is_transient() || (has_answers && matches!(error, SessionError::Timeout { .. }));
         if !may_pass {
             return Err(error);
         }

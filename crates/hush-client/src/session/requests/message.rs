@@ -5,9 +5,9 @@ use std::time::Duration;
 /// A request to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its method.
+    /// The method of the request.
     pub method: Method,
-    /// What follows the server's base URL; begins with a slash.
+    /// The path behind the server's base URL; begins with a slash.
     pub path: String,
     /// Headers beside those that every transport sets itself; names in lower case.
     pub headers: Vec<(&'static str, String)>,
@@ -33,7 +33,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name in HTTP.
+    /// Returns the name of the method in HTTP.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -55,7 +55,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The first header of this name, which is in lower case.
+    /// Returns the first header of this name, which is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())

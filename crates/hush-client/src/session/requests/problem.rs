@@ -1,4 +1,4 @@
-//! What a response other than a success means.
+//! The meaning of a response other than a success.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionErro
     is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
 }
 
-/// The most bytes that the body of a response with this status has.
+/// Returns the most bytes that the body of a response with this status has.
 pub(in crate::session) fn refusal_limit(status: u16) -> usize {
     if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
 }
@@ -99,7 +99,7 @@ fn retry_after(head: &Head) -> Option<Duration> {
     Some(Duration::from_secs(seconds.min(MAX_RETRY_AFTER)))
 }
 
-/// A server's own words, fit for one line of a terminal.
+/// Returns a server's own words, fit for one line of a terminal.
 pub(in crate::session) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()

@@ -12,7 +12,7 @@ use crate::session::SessionError;
 pub struct ServerUrl {
     /// Without a slash at the end.
     text: String,
-    /// The same without a password.
+    /// The URL without a password.
     shown: String,
     uri: Uri,
 }
@@ -37,41 +37,41 @@ impl ServerUrl {
         Ok(Self { shown: shown_url(&text), text, uri })
     }
 
-    /// The URL for people: without a password.
+    /// Returns the URL for people: without a password.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// The URL without a slash at the end: what the path of a request is added to.
+    /// Returns the URL without a slash at the end: what the path of a request is added to.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The host, and the port if it is named.
+    /// Returns the host, and the port if it is named.
     pub fn authority(&self) -> &str {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
     }
 
-    /// The scheme and the authority: what a path from the root follows.
+    /// Returns the scheme and the authority: what a path from the root follows.
     pub(in crate::session) fn root(&self) -> &str {
         let path = self.uri.path().trim_end_matches('/');
         self.shown.strip_suffix(path).unwrap_or(&self.shown)
     }
 
-    /// Whether what is sent there is protected on the way.
+    /// Returns whether what is sent there is protected on the way.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")
     }
 
-    /// Whether it is on this machine.
+    /// Returns whether it is on this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.uri.host().unwrap_or("");
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// The same however the host is spelled: what keys of this server are kept under.
+    /// Returns the origin, which is the same however the host is spelled. Keys of the server are kept under it.
     pub(in crate::session) fn origin(&self) -> String {
         let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
         let (scheme, host) = (lower(self.uri.scheme_str()), lower(self.uri.host()));

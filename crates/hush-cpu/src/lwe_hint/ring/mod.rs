@@ -22,10 +22,10 @@ use plan::RingPlan;
 /// Rows of a unit of work.
 const UNIT_ROWS: usize = 16;
 
-/// What a level runs for one unit of work: the rows, and where their hint is added to.
+/// The kernel of a level for one unit of work: the rows, and where their hint is added to.
 pub(crate) type RingKernel = unsafe fn(&RingPlan, &UnitRows<'_>, &mut Workspace, &mut [u32]);
 
-/// The kernel of `level`. To run it is unsafe on a machine without that level.
+/// Returns the kernel of `level`. To run it is unsafe on a machine without that level.
 pub(crate) fn kernel_of(level: Level) -> RingKernel {
     match level {
         Level::Scalar => kernel::scalar,

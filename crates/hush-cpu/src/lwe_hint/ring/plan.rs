@@ -68,7 +68,7 @@ impl RingPlan {
         Some(plan)
     }
 
-    /// The sets of each segment, as ranges of blocks.
+    /// Returns the sets of each segment, as ranges of blocks.
     pub(super) fn segments(&self) -> impl Iterator<Item = impl Iterator<Item = Range<usize>> + Clone> {
         let segment_blocks = SEGMENT_COLS / (self.degree * self.set_blocks) * self.set_blocks;
         (0..self.blocks).step_by(segment_blocks).map(move |start| {
@@ -83,7 +83,7 @@ impl RingPlan {
         self.set_blocks * self.degree
     }
 
-    /// The transformed elements of the blocks of one set: `[point][block][element]`.
+    /// Returns the transformed elements of the blocks of one set: `[point][block][element]`.
     pub(super) fn set_alpha<'a>(&self, residues: &'a RingResidues, set: &Range<usize>) -> &'a [u32] {
         &residues.alpha[set.start * self.n..set.end * self.n]
     }
@@ -122,7 +122,7 @@ impl RingResidues {
         Self { ntt, montgomery, offset, alpha: Vec::new() }
     }
 
-    /// The transform of `alpha(1/X) * 2^32 / d`, with alpha centred.
+    /// Returns the transform of `alpha(1/X) * 2^32 / d`, with alpha centred.
     fn transform(&self, alpha: &[u32]) -> Vec<u32> {
         let p = self.ntt.modulus();
         let d = alpha.len();

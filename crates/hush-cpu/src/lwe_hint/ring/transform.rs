@@ -86,7 +86,7 @@ pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
     }
 }
 
-/// The powers of two from `first`, a power of two, to below `end`.
+/// Returns the powers of two from `first`, a power of two, to below `end`.
 #[inline(always)]
 fn powers(first: usize, end: usize) -> impl DoubleEndedIterator<Item = usize> {
     (first.ilog2()..end.ilog2()).map(|log2| 1 << log2)

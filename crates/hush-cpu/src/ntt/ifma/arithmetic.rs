@@ -25,10 +25,10 @@ pub(super) struct Twiddle {
     pub(super) shoup: __m512i,
 }
 
-// SAFETY of all blocks: the caller has AVX-512 F and IFMA, and pointers valid for what is said.
+// SAFETY of all blocks: the caller has AVX-512 F and IFMA, and pointers valid for the stated lengths.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Twiddle {
-    /// The pair (w, companion) at `from`, in all lanes.
+    /// Returns the pair (w, companion) at `from`, in all lanes.
     #[inline(always)]
     pub(super) unsafe fn splat(from: *const u64) -> Self {
         unsafe { Self { w: _mm512_set1_epi64(*from as i64), shoup: _mm512_set1_epi64(*from.add(1) as i64) } }
@@ -85,7 +85,7 @@ impl Lanes52 {
         }
     }
 
-    /// A lazy value to one below `p (1 + 2^-12)`, which is below 2^32 for p below
+    /// Returns a lazy value to one below `p (1 + 2^-12)`, which is below 2^32 for p below
     /// [`hush_math::modulus::MODULUS_LIMIT`]. The quotient estimate is at most 1 + x / 2^52 too small.
     #[inline(always)]
     pub(super) unsafe fn reduce_lazy(self, x: __m512i) -> __m512i {
@@ -106,7 +106,7 @@ impl Lanes52 {
     }
 }
 
-/// The words `2 i` at `from`, zero-extended.
+/// Returns the words `2 i` at `from`, zero-extended.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F; 16 words are readable.
@@ -116,7 +116,7 @@ pub(super) unsafe fn load_even(from: *const u32) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi32(LOW_HALVES, from.cast()) }
 }
 
-/// The words `2 i + 1` at `from`, zero-extended.
+/// Returns the words `2 i + 1` at `from`, zero-extended.
 ///
 /// # Safety
 /// As for [`load_even`].
@@ -126,7 +126,7 @@ pub(super) unsafe fn load_odd(from: *const u32) -> __m512i {
     unsafe { _mm512_srli_epi64::<32>(_mm512_loadu_si512(from.cast())) }
 }
 
-/// The vectors at `from`, `from + stride`, ...
+/// Returns the vectors at `from`, `from + stride`, ...
 ///
 /// A loop, as everywhere here: the compiler does not always inline `std::array::from_fn`, and what is not inlined is not compiled
 /// for these instructions, and some times slower.

@@ -36,7 +36,7 @@ pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, 
     }
 }
 
-/// The stage of `M` blocks on `R` vectors. `twiddle(i)` is the multiplier of block `i`.
+/// Returns the stage of `M` blocks on `R` vectors. `twiddle(i)` is the multiplier of block `i`.
 #[inline(always)]
 unsafe fn stage<const R: usize, const M: usize>(
     lanes: Lanes52,
@@ -52,7 +52,8 @@ unsafe fn stage<const R: usize, const M: usize>(
     }
 }
 
-/// All stages on `R` vectors (4, 8 or 16), of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
+/// Runs all stages on `R` vectors (4, 8 or 16), of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of
+/// `m`.
 #[inline(always)]
 unsafe fn stages<const R: usize>(
     lanes: Lanes52,
@@ -165,7 +166,7 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
     }
 }
 
-/// The last four stages, on a group of 8 rows of 16: vector `e`, lane `k` of the result is slot `16 k + e` of the
+/// Returns the last four stages, on a group of 8 rows of 16: vector `e`, lane `k` of the result is slot `16 k + e` of the
 /// group, in 2p..30p.
 ///
 /// # Safety

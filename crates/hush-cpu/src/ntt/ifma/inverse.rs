@@ -130,7 +130,7 @@ unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twid
     }
 }
 
-/// The multiple of p that is added to value `i` of `n` before Gentleman-Sande stages of `n` values; `n` a power of two
+/// Returns the multiple of p that is added to value `i` of `n` before Gentleman-Sande stages of `n` values; `n` a power of two
 /// up to 32.
 ///
 /// A value is below (1 + 2^-12) p plus its offset. An odd one is subtracted at once, and so needs none; one with `t`
@@ -233,7 +233,7 @@ unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
     }
 }
 
-/// The first four of five stages on 16 of 32 blocks, from block `first` on.
+/// Returns the first four of five stages on 16 of 32 blocks, from block `first` on.
 ///
 /// # Safety
 /// As for [`across_blocks`].

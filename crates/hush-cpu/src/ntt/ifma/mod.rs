@@ -15,7 +15,7 @@ use self::tables::Tables;
 
 /// Coefficients that the passes treat alike; a degree is a multiple of four blocks.
 const BLOCK: usize = 256;
-/// Words between blocks in scratch memory, for `radix` blocks. 32 words that are 2 KiB apart would share two sets of
+/// Returns the words between blocks in scratch memory, for `radix` blocks. 32 words that are 2 KiB apart would share two sets of
 /// the first cache, which hold 24 lines: so then a line is left free after each block.
 const fn stride(radix: usize) -> usize {
     if radix > 16 { BLOCK + 8 } else { BLOCK }
@@ -44,7 +44,7 @@ impl Ifma {
         Some(Self { tables: Tables::new(plan), forward, inverse })
     }
 
-    /// Words of scratch memory.
+    /// Returns the words of scratch memory.
     pub(super) fn scratch_words(&self) -> usize {
         self.tables.radix * stride(self.tables.radix)
     }

@@ -72,7 +72,7 @@ fn lane_twiddles(modulus: Modulus, count: usize, factor: impl Fn(usize, usize) -
     table
 }
 
-/// The stage of `m` values and the index in it, `i < m`, of the `q`-th of 15 multipliers.
+/// Returns the stage of `m` values and the index in it, `i < m`, of the `q`-th of 15 multipliers.
 fn stage_of(q: usize) -> (usize, usize) {
     let m = 1 << (q + 1).ilog2();
     (m, q + 1 - m)

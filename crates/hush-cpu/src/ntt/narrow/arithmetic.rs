@@ -12,7 +12,7 @@ pub(super) struct Twiddle<L: Words<W>, const W: usize> {
 }
 
 impl<L: Words<W>, const W: usize> Twiddle<L, W> {
-    /// The same multiplier in all lanes.
+    /// Returns the multiplier in all lanes.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
@@ -53,7 +53,7 @@ impl<L: Words<W>, const W: usize> Field<L, W> {
 
 /// Multipliers as kernels use them.
 pub(super) trait Multipliers {
-    /// A canonical multiplier, and what goes with it.
+    /// Returns a canonical multiplier, and what goes with it.
     fn pair(modulus: Modulus, w: u32) -> [u32; 2];
 }
 
@@ -68,7 +68,7 @@ pub(super) trait Arithmetic<L: Words<W>, const W: usize>: Multipliers {
     /// `(x + y, w (x - y))`.
     unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
 
-    /// A result of forward stages, canonically.
+    /// Returns a result of forward stages, canonically.
     unsafe fn finish(field: Field<L, W>, x: L::Words) -> L::Words;
 
     /// `(w (x + y), root (x - y))`, canonically: the last inverse stage.

@@ -1,4 +1,4 @@
-//! What the transform needs of vectors of words beyond [`Lanes`].
+//! Operations on vectors of words that the transform needs beyond [`Lanes`].
 
 use std::arch::x86_64::*;
 

@@ -40,7 +40,7 @@ struct MixedRadix {
     first: u32,
     /// Row j: by what mixed digits i < j, and then residue j, are multiplied to give digit j; Montgomery forms.
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
-    /// What h adds to digit j, times 2^32.
+    /// The constant that h adds to digit j, times 2^32.
     constants: [u32; MAX_LIMBS],
     /// Words of p_0 ... p_(j-1).
     radix: [[u32; MAX_COLUMNS]; MAX_LIMBS],
@@ -99,7 +99,7 @@ impl MixedRadix {
         );
     }
 
-    /// The words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
+    /// Returns the words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.

@@ -15,7 +15,7 @@ use crate::{ring::tables::CpuRing, workspace::Workspace};
 pub(crate) struct RgswRows<'a>(GadgetRows<'a>);
 
 impl<'a> RgswRows<'a> {
-    /// Words of an RGSW ciphertext.
+    /// Returns the words of an RGSW ciphertext.
     pub(crate) fn words(ring: &CpuRing) -> usize {
         Self::shape(ring).words(&ring.kept)
     }

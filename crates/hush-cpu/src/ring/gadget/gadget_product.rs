@@ -48,7 +48,7 @@ pub(in crate::ring) fn multiply(
     }
 }
 
-/// As [`multiply`], added to `out`, a polynomial after the other.
+/// Multiplies as [`multiply`] does, and adds to `out`, a polynomial after the other.
 pub(in crate::ring) fn multiply_add(
     ring: &ModRing,
     rows: GadgetRows<'_>,

@@ -31,7 +31,7 @@ pub(in crate::ring) struct RowShape {
 }
 
 impl RowShape {
-    /// Words of all rows.
+    /// Returns the words of all rows.
     pub(in crate::ring) fn words(self, ring: &ModRing) -> usize {
         self.rows * self.polys * ring.words()
     }
@@ -66,7 +66,7 @@ impl<'a> GadgetRows<'a> {
         Self { shape, words }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(in crate::ring) fn rows(&self) -> usize {
         self.shape.rows
     }
@@ -102,7 +102,7 @@ impl<'a> GadgetRows<'a> {
     }
 }
 
-/// What becomes of sums of products.
+/// The destination of sums of products.
 pub(in crate::ring) trait Sink {
     /// Takes a vector of sums from `slot` on.
     ///
@@ -118,7 +118,7 @@ pub(in crate::ring) trait Sink {
     );
 }
 
-/// One polynomial of one row, modulo one limb, into its place.
+/// A polynomial of one row, modulo one limb, with its place.
 struct LayOut<'a> {
     montgomery: Montgomery,
     from: &'a [u32],

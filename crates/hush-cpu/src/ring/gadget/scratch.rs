@@ -11,7 +11,7 @@ pub(crate) struct Scratch<'a> {
     pub(in crate::ring) coefficients: &'a mut [u32],
     /// The unsigned digits, a polynomial of one limb for each row.
     pub(in crate::ring) digits: &'a mut [u32],
-    /// Their transforms modulo one limb.
+    /// The transforms of the digits modulo one limb.
     pub(in crate::ring) values: &'a mut [u32],
     /// Two polynomials.
     pub(crate) pair: &'a mut [u32],

@@ -11,7 +11,7 @@ use self::narrow_switch::NarrowSwitch;
 use super::{ModRing, tables::CpuRing};
 use crate::Cpu;
 
-/// As [`hush_ops::contract::RingOps::mod_switch`], for operands that fit together.
+/// Runs [`hush_ops::contract::RingOps::mod_switch`] for operands that fit together.
 pub(super) fn mod_switch(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -32,7 +32,7 @@ pub(super) fn mod_switch(
     cpu.install(|| polys.par_iter().map(pack_query).collect())
 }
 
-/// A polynomial modulo Q_1, switched to `2^bits`. Runs on a thread of the backend.
+/// Returns a polynomial modulo Q_1, switched to `2^bits`. Runs on a thread of the backend.
 pub(crate) fn switched(cpu: &Cpu, ring: &CpuRing, poly: &[u32], bits: u32) -> Vec<u64> {
     let rns = ring.context().kept().rns();
     cpu.with_workspace(|workspace| {
@@ -56,7 +56,7 @@ impl<'a> PowerSwitch<'a> {
         narrow.unwrap_or_else(|| Self::Wide(rns, Switch::new(rns.product(), bits)))
     }
 
-    /// The results for the coefficients whose residues are `words`, which is left with anything.
+    /// Returns the results for the coefficients whose residues are `words`, which is left with anything.
     fn words(&self, ring: &ModRing, words: &mut [u32]) -> Vec<u64> {
         match self {
             Self::Narrow(switch) => switch.apply(ring, words).iter().map(|&word| u64::from(word)).collect(),
@@ -93,7 +93,7 @@ impl Switch {
         Self { product, bits, factor: 2f64.powi(bits as i32) / product as f64 }
     }
 
-    /// The result for coefficient `i` of the residues `words`.
+    /// Returns the result for coefficient `i` of the residues `words`.
     fn at(&self, rns: &Rns, words: &[u32], i: usize) -> u64 {
         let degree = words.len() / rns.limbs();
         self.apply(rns.lift(|limb| words[limb * degree + i]))

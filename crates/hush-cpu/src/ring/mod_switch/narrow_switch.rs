@@ -76,7 +76,7 @@ impl NarrowSwitch {
         Some(Self { bits, low_power: (1u64 << bits) as u32, limbs: limbs.collect() })
     }
 
-    /// The results for the coefficients whose residues are `words`, in place of their first residues.
+    /// Returns the results for the coefficients whose residues are `words`, in place of their first residues.
     pub(in crate::ring) fn apply<'a>(&self, ring: &ModRing, words: &'a mut [u32]) -> &'a [u32] {
         let degree = ring.degree();
         assert_eq!(words.len(), ring.words());
@@ -84,7 +84,7 @@ impl NarrowSwitch {
         &words[..degree]
     }
 
-    /// The results modulo 2^32 for a vector of coefficients, whose residues are `degree` words apart.
+    /// Returns the results modulo 2^32 for a vector of coefficients, whose residues are `degree` words apart.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.

@@ -30,7 +30,7 @@ pub(in crate::device) struct Uploads {
 /// A place for a part of an upload.
 struct Slot {
     pinned: PinnedBuffer,
-    /// Its part of device memory.
+    /// The slot's part of device memory.
     address: u64,
     /// When the part is on the device: the host may fill the pinned buffer again, and the main stream read the slot.
     arrived: Event,

@@ -13,7 +13,7 @@ use super::super::{Arg, CudaError};
 
 /// Alignment of what is allocated, as on a GPU.
 const ALIGNMENT: usize = 256;
-/// What memory is filled with before its first use.
+/// The byte that fills memory before its first use.
 const POISON: u8 = 0xcd;
 const ADDRESS: usize = size_of::<u64>();
 
@@ -31,16 +31,25 @@ pub(super) struct EmulatedMemory {
     device: u64,
     capacity: usize,
     taken: AtomicUsize,
+    /// The most bytes that were taken at once since [`EmulatedMemory::take_peak`].
+    peak: AtomicUsize,
 }
 
 impl EmulatedMemory {
     pub(super) fn new(capacity: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { device: NEXT.fetch_add(1, Ordering::Relaxed), capacity, taken: AtomicUsize::new(0) }
+        let (taken, peak) = Default::default();
+        Self { device: NEXT.fetch_add(1, Ordering::Relaxed), capacity, taken, peak }
     }
 
     pub(super) fn free_bytes(&self) -> usize {
         self.capacity.saturating_sub(self.taken.load(Ordering::Relaxed))
+    }
+
+    /// Returns by how many bytes the peak since the last call exceeded what is taken now.
+    pub(super) fn take_peak(&self) -> usize {
+        let taken = self.taken.load(Ordering::Relaxed);
+        self.peak.swap(taken, Ordering::Relaxed).saturating_sub(taken)
     }
 
     /// Poisoned memory of so many bytes.
@@ -56,7 +65,8 @@ impl EmulatedMemory {
             return Err(CudaError::OutOfMemory { wanted: bytes, free });
         }
         blocks.insert(address as u64, Block { bytes, device: self.device });
-        self.taken.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.taken.fetch_add(bytes, Ordering::Relaxed);
+        self.peak.fetch_max(before + bytes, Ordering::Relaxed);
         drop(blocks);
         // SAFETY: that many bytes were allocated.
         unsafe { address.write_bytes(POISON, bytes) };
@@ -99,7 +109,7 @@ impl EmulatedMemory {
     }
 }
 
-/// The device whose memory is at `address`, and the bytes of the block from there on.
+/// Returns the device whose memory is at `address`, and the bytes of the block from there on.
 fn holder(blocks: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, usize)> {
     let (start, block) = blocks.range(..=address).next_back()?;
     let left = block.bytes.checked_sub((address - start) as usize)?;

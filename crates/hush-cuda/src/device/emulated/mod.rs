@@ -17,7 +17,7 @@ mod memory;
 /// Bytes of device memory that the emulator pretends to have, unless told.
 pub(super) const MEMORY_BYTES: usize = 4 << 30;
 
-/// What is emulated.
+/// The properties of the emulated device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emulation {
     /// Compute capability: `(9, 0)` for Hopper, whose kernels run then, or an earlier one.
@@ -38,7 +38,7 @@ impl Default for Emulation {
     }
 }
 
-/// As the C++ side has it.
+/// The struct `HushEmulation` of the C++ side.
 #[repr(C)]
 struct HushEmulation {
     capability_major: u32,
@@ -61,13 +61,13 @@ unsafe extern "C" {
     fn hush_emulate_sanitizer() -> *const c_char;
 }
 
-/// The sanitizer that the emulator is compiled with: `address`, `thread`, or nothing.
+/// Returns the sanitizer that the emulator is compiled with: `address`, `thread`, or nothing.
 pub fn emulated_sanitizer() -> &'static str {
     // SAFETY: a constant, which ends with a zero.
     unsafe { CStr::from_ptr(hush_emulate_sanitizer()) }.to_str().expect("a word")
 }
 
-/// The names of all kernels that the emulator has, sorted.
+/// Returns the names of all kernels that the emulator has, sorted.
 pub fn emulated_kernels() -> Vec<&'static str> {
     // SAFETY: kernels are registered before main and for good. Their names are identifiers, and end with a zero.
     let name = |at| unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
@@ -110,14 +110,19 @@ impl Emulator {
         &self.info
     }
 
-    /// The kernels that were launched until now.
+    /// Returns the kernels that were launched until now.
     pub(super) fn launched(&self) -> BTreeSet<&'static str> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often somebody waited for it until now.
+    /// Returns how often somebody waited for it until now.
     pub(super) fn waits(&self) -> usize {
         self.waits.load(Ordering::Relaxed)
+    }
+
+    /// Returns by how many bytes the peak of memory since the last call exceeded what is taken now.
+    pub(super) fn take_peak(&self) -> usize {
+        self.memory.take_peak()
     }
 
     pub(super) fn is_pooled(&self) -> bool {

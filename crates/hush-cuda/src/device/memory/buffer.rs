@@ -36,17 +36,17 @@ impl<T: Word> Buffer<T> {
         Self { pool, address, bytes, len, kind: PhantomData }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A part of it.
+    /// Returns a part of it.
     ///
     /// # Panics
     /// If the range is not within it.
@@ -77,22 +77,23 @@ pub struct Slice<'a, T: Word> {
 }
 
 impl<T: Word> Slice<'_, T> {
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The device that it is on.
+    /// Returns the device that it is on.
     pub(in crate::device) fn device(&self) -> DeviceId {
         self.device
     }
 
-    /// Its address on the device. Whoever gives it to a kernel otherwise than as an argument asks [`Device::address`], which knows
+    /// Returns the buffer's address on the device. Code that gives it to a kernel otherwise than as an argument asks
+    /// [`Device::address`], which knows the device of the buffer.
     /// whose it is.
     ///
     /// [`Device::address`]: crate::device::Device::address
@@ -100,7 +101,7 @@ impl<T: Word> Slice<'_, T> {
         self.address
     }
 
-    /// A part of it.
+    /// Returns a part of it.
     ///
     /// # Panics
     /// If the range is not within it.
@@ -124,14 +125,14 @@ impl<T: Word> Slice<'_, T> {
         }
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub(in crate::device) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 }
 
 impl<'a> Slice<'a, u8> {
-    /// The same bytes as words.
+    /// Returns the bytes as words.
     ///
     /// # Panics
     /// If they are not whole words.
@@ -150,7 +151,7 @@ impl<T: Word> Clone for Slice<'_, T> {
 impl<T: Word> Copy for Slice<'_, T> {}
 
 impl Arg<'_> {
-    /// A structure that points into `memory`, and into none of another device.
+    /// Returns a structure that points into `memory`, and into none of another device.
     pub fn pointing_into<T: Word>(self, memory: &Slice<'_, T>) -> Self {
         match self {
             Self::Bytes(bytes) => Self::View(bytes, Memory(memory.device())),

@@ -16,7 +16,7 @@ impl PinnedBuffer {
         unsafe { result::malloc_host(UPLOAD_BYTES, 0) }.map(Self).map_err(failed("cuMemHostAlloc"))
     }
 
-    /// Its first `bytes` bytes.
+    /// Returns the first `bytes` bytes.
     ///
     /// # Safety
     /// Neither the device nor anyone else may use them meanwhile, and they must be at most [`UPLOAD_BYTES`].

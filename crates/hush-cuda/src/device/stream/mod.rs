@@ -14,12 +14,12 @@ use super::{CudaError, calls::failed};
 pub(super) struct Stream(sys::CUstream);
 
 impl Stream {
-    /// One whose blocks get a multiprocessor before those of all others.
+    /// Creates a stream whose blocks get a multiprocessor before those of all others.
     pub(super) fn first() -> Result<Self, CudaError> {
         Self::of_priority(|(_, greatest)| greatest)
     }
 
-    /// One whose blocks get what room is left.
+    /// Creates a stream whose blocks get the room that is left.
     pub(super) fn beside() -> Result<Self, CudaError> {
         Self::of_priority(|(least, _)| least)
     }
@@ -31,7 +31,7 @@ impl Stream {
             .map_err(failed("cuStreamCreateWithPriority"))
     }
 
-    /// What the driver calls it.
+    /// Returns the driver's handle.
     pub(super) fn handle(&self) -> sys::CUstream {
         self.0
     }
@@ -68,18 +68,19 @@ impl Drop for Stream {
 pub(super) struct Event(sys::CUevent);
 
 impl Event {
-    /// One that was not recorded. To wait for it on the host is to sleep: a scan takes long, and other threads need the core.
+    /// Creates an event that was not recorded. The host sleeps while it waits for it: a scan takes long, and other
+    /// threads need the core.
     pub(super) fn new() -> Result<Self, CudaError> {
         use sys::CUevent_flags as F;
         Self::with_flags(F::CU_EVENT_BLOCKING_SYNC as c_uint | F::CU_EVENT_DISABLE_TIMING as c_uint)
     }
 
-    /// One that has the time.
+    /// Creates an event that keeps the time.
     pub(super) fn timed() -> Result<Self, CudaError> {
         Self::with_flags(sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint)
     }
 
-    /// One after all work of `stream` until now.
+    /// Creates an event after all work of `stream` until now.
     pub(super) fn after(stream: &Stream) -> Result<Self, CudaError> {
         let event = Self::new()?;
         event.record(stream)?;
@@ -93,7 +94,7 @@ impl Event {
         Ok(Self(event))
     }
 
-    /// What the driver calls it.
+    /// Returns the driver's handle.
     pub(super) fn handle(&self) -> sys::CUevent {
         self.0
     }

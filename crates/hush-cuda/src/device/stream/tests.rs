@@ -62,14 +62,14 @@ fn gpu(device: &Device) -> &Gpu {
     }
 }
 
-/// The first words of a buffer as they are now, though work on them may be queued.
+/// Returns the first words of a buffer as they are now, though work on them may be queued.
 fn now<const N: usize>(buffer: &Buffer<u32>) -> [u32; N] {
     assert!(buffer.len() >= N);
     // SAFETY: memory of an emulated GPU is that of this process, which works on it only while this thread waits.
     unsafe { (buffer.slice(..).address() as *const [u32; N]).read() }
 }
 
-/// A buffer of zeros, as they are by now, and a kernel that is queued to write to it.
+/// Returns a buffer of zeros, as they are by now, and a kernel that is queued to write to it.
 fn queued(device: &Device) -> Buffer<u32> {
     let buffer = device.zeroed::<u32>(64).expect("there is room");
     device.synchronize().expect("it is cleared");
@@ -205,7 +205,7 @@ fn copy_beside(side: &mut Side<'_>, from: &Buffer<u32>, to: &Buffer<u32>) {
         .expect("it is queued");
 }
 
-/// The same in the device's order, and what it copied.
+/// Copies in the device's order, and returns the copy.
 fn copied(device: &Device, from: &Buffer<u32>) -> Vec<u32> {
     let to = device.alloc::<u32>(COPIED).expect("there is room");
     device.copy(&from.slice(..), &to.slice(..)).expect("the lengths are equal");

@@ -30,7 +30,7 @@ pub struct CudaNttDb {
     words: Buffer<u32>,
 }
 
-/// As `NttTiles` of `kernels/ntt_tiles.cuh`.
+/// The struct `NttTiles` of `kernels/ntt_tiles.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(in crate::ring) struct NttTiles {
@@ -52,13 +52,13 @@ impl CudaNttDb {
         Ok(Self { tiling, log_width: tile_width(tiling.columns()).ilog2(), words })
     }
 
-    /// Bytes of device memory that a database of the shape takes.
+    /// Returns the bytes of device memory that a database of the shape takes.
     pub fn bytes_for(tiling: NttTiling) -> usize {
         let columns = tiling.columns().next_multiple_of(tile_width(tiling.columns()));
         size_of::<u32>() * tiling.poly_words() * tiling.rows().next_multiple_of(TILE_ROWS) * columns
     }
 
-    /// A copy of a database of the host.
+    /// Returns a copy of a database of the host.
     ///
     /// # Errors
     /// [`CudaError`] if the device has no memory for it, or fails.
@@ -77,7 +77,7 @@ impl CudaNttDb {
         Ok(db)
     }
 
-    /// A copy on the host.
+    /// Returns a copy on the host.
     pub fn download(&self, device: &Device) -> Result<NttTiledDb, OpsError> {
         let group_bytes = 4 * self.tiling.group_words();
         let mut host = Lines::zeroed(self.tiling.bytes());
@@ -131,12 +131,12 @@ impl CudaNttDb {
         device.launch("ntt_tiles_from_polys", launch, &args)
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn tiling(&self) -> NttTiling {
         self.tiling
     }
 
-    /// All residues, padding included.
+    /// Returns all residues, padding included.
     pub(crate) fn residues(&self) -> Slice<'_, u32> {
         self.words.slice(..)
     }
@@ -156,12 +156,12 @@ impl CudaNttDb {
         self.tiling.rows().div_ceil(TILE_ROWS)
     }
 
-    /// What kernels see of it, as an argument.
+    /// Returns the view of the database as an argument of a kernel.
     pub(in crate::ring) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
         Arg::of(view).pointing_into(&self.words.slice(..))
     }
 
-    /// As kernels see it.
+    /// Returns the view of the database for kernels.
     pub(in crate::ring) fn view(&self) -> NttTiles {
         NttTiles {
             chunks: self.words.slice(..).address(),

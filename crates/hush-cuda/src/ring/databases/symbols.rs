@@ -2,7 +2,7 @@
 //! a batch. It is on the device, or on the host: then its columns are copied for every batch, while those before are folded.
 //! Source: PPIR (algorithm 2, whose first dimension is transformed on the fly; algorithm 4, whose blocks come from the host).
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use hush_ops::{
     OpsError,
@@ -18,8 +18,9 @@ use crate::{
     ring::{CudaNttDb, CudaRing, Lift, TILE_ROWS, lift_plaintexts},
 };
 
-/// Bytes of columns in evaluation form that are on the device at once, for more than one column.
-const EVALUATED_BYTES: usize = 1 << 30;
+/// Bytes of columns in evaluation form that are on the device at once, for more than one column: half of the symbols' bytes, within
+/// these bounds.
+const EVALUATED_BYTES: RangeInclusive<usize> = 1 << 30..=4 << 30;
 /// Symbols that are on the device at once beside their residues, for more than a tile of rows of one column.
 const CHUNK_SYMBOLS: usize = 1 << 22;
 
@@ -30,29 +31,29 @@ pub struct CudaSymbols {
 }
 
 enum Symbols {
-    /// As [`SymbolTiling`] has it.
+    /// The bytes on the device, in the order of [`SymbolTiling`].
     Device(Buffer<u8>),
     Host(SymbolDb),
 }
 
 impl CudaSymbols {
-    /// A copy of a database of the host.
+    /// Returns a copy of a database of the host.
     pub(in crate::ring) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
         let tiling = db.tiling();
         Ok(Self { tiling, symbols: Symbols::Device(upload_columns(device, db, 0..tiling.columns())?) })
     }
 
-    /// A database that stays on the host.
+    /// Returns a database that stays on the host.
     pub(in crate::ring) fn on_host(db: SymbolDb) -> Self {
         Self { tiling: db.tiling(), symbols: Symbols::Host(db) }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub(in crate::ring) fn tiling(&self) -> SymbolTiling {
         self.tiling
     }
 
-    /// Some columns in evaluation form.
+    /// Returns some columns in evaluation form.
     fn evaluated(
         &self,
         device: &Device,
@@ -90,7 +91,7 @@ impl CudaSymbols {
     }
 }
 
-/// A copy of some columns.
+/// Returns a copy of some columns.
 fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Result<Buffer<u8>, CudaError> {
     let column_bytes = db.tiling().offset(0, 1);
     let bytes = device.alloc(columns.len() * column_bytes)?;
@@ -101,7 +102,7 @@ fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Resu
     Ok(bytes)
 }
 
-/// As [`hush_ops::contract::TfheOps::symbol_fold`].
+/// Runs [`hush_ops::contract::TfheOps::symbol_fold`].
 pub(in crate::ring) fn symbol_fold(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -126,12 +127,14 @@ pub(in crate::ring) fn symbol_fold(
     (0..selectors.len()).map(join).collect()
 }
 
-/// Columns that are in evaluation form at once.
+/// Returns how many columns are in evaluation form at once. Each batch turns its selectors over once for them, so that many are
+/// fast. At most an eighth of the columns are, so that a small table does not take the memory that its symbols spare.
 pub(crate) fn columns_at_once(tiling: &SymbolTiling, limbs: usize) -> usize {
-    let words = limbs * tiling.degree() * tiling.rows().next_multiple_of(TILE_ROWS);
-    let fits =
-        (EVALUATED_BYTES / size_of::<u32>() / words.max(1)).min(CHUNK_SYMBOLS / TILE_ROWS / tiling.degree());
-    fits.clamp(1, MAX_POLY_COLUMNS).min(tiling.columns().max(1))
+    let column = size_of::<u32>() * limbs * tiling.degree() * tiling.rows().next_multiple_of(TILE_ROWS);
+    let fits = (tiling.bytes() / 2).clamp(*EVALUATED_BYTES.start(), *EVALUATED_BYTES.end()) / column.max(1);
+    let of_symbols = CHUNK_SYMBOLS / TILE_ROWS / tiling.degree();
+    let allowed = fits.min(of_symbols.max(tiling.columns() / 8));
+    allowed.clamp(1, MAX_POLY_COLUMNS).min(tiling.columns().max(1))
 }
 
 /// Rows of so many columns whose symbols are there at once: whole tiles.
@@ -163,7 +166,11 @@ mod tests {
         // 1 GiB of symbols of 4 bits, N = 2048, 512 rows.
         let tiling = SymbolTiling::new(2048, 4, 512, 2048).unwrap();
         let columns = columns_at_once(&tiling, 2);
-        assert_eq!((columns, rows_at_once(&tiling, columns)), (64, 32));
+        assert_eq!((columns, rows_at_once(&tiling, columns)), (128, 32));
+        // A table that is eight times as large: half of the symbols' bytes, and the rows of one tile.
+        let large = SymbolTiling::new(2048, 4, 1024, 8192).unwrap();
+        let columns = columns_at_once(&large, 2);
+        assert_eq!((columns, rows_at_once(&large, columns)), (256, 32));
         // A column that is longer than what is set aside goes by itself.
         let long = SymbolTiling::new(4096, 16, 1 << 18, 3).unwrap();
         assert_eq!((columns_at_once(&long, 2), rows_at_once(&long, 1)), (1, 1024));

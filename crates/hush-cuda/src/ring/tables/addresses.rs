@@ -2,7 +2,7 @@
 
 use crate::device::{Buffer, CudaError, Device, Slice};
 
-/// The addresses of `slices`, which are to be kept until the kernels that read them are queued.
+/// Returns the addresses of `slices`, which are to be kept until the kernels that read them are queued.
 ///
 /// # Errors
 /// [`CudaError::OtherDevice`] if one is not of `device`; [`CudaError`] of the upload.

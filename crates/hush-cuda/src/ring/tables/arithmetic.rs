@@ -20,7 +20,7 @@ pub(in crate::ring) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// That of a base of primes.
+    /// Returns the arithmetic of a base of primes.
     pub(in crate::ring) fn of(moduli: &[Modulus]) -> Self {
         if moduli.iter().all(|p| p.value() < WIDE_FROM) { Self::Narrow } else { Self::Wide }
     }
@@ -45,7 +45,7 @@ impl Arithmetic {
         }
     }
 
-    /// That of two kernels, one for narrow primes and one for wide ones, which is for these.
+    /// Returns the one of two kernels that is for this arithmetic: one for narrow primes, one for wide ones.
     pub(in crate::ring) fn pick(self, [narrow, wide]: [&'static str; 2]) -> &'static str {
         match self {
             Self::Narrow => narrow,
@@ -53,7 +53,7 @@ impl Arithmetic {
         }
     }
 
-    /// The constant `w`, a residue, as kernels multiply words by it in transforms.
+    /// Returns the constant `w`, a residue, as kernels multiply words by it in transforms.
     pub(in crate::ring) fn factor(self, modulus: Modulus, w: u32) -> [u32; 2] {
         match self {
             Self::Narrow => plantard_factor(modulus, w),
@@ -61,7 +61,7 @@ impl Arithmetic {
         }
     }
 
-    /// Whether a residue modulo `p` and `products` products of residues fit what kernels keep their sum in.
+    /// Returns whether a residue modulo `p` and `products` products of residues fit what kernels keep their sum in.
     pub(in crate::ring) fn holds(self, p: u32, products: usize) -> bool {
         let largest = u128::from(p - 1);
         match self {
@@ -79,7 +79,7 @@ pub(in crate::ring) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
     Err(OpsError::Backend { reason: format!("the kernels of rings take at most {MAX_LIMBS} primes") })
 }
 
-/// The Plantard factor of `w`, a residue modulo a prime below 2^31: `(-w 2^64 mod p) p^-1 mod 2^64`, the low word first.
+/// Returns the Plantard factor of `w`, a residue modulo a prime below 2^31: `(-w 2^64 mod p) p^-1 mod 2^64`, the low word first.
 pub(in crate::ring) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let p = u64::from(modulus.value());
     let power = modulus.reduce(((1u128 << 64) % u128::from(p)) as u64);
@@ -88,7 +88,7 @@ pub(in crate::ring) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     [factor as u32, (factor >> 32) as u32]
 }
 
-/// The factor of `w`, a residue, for `constant_mul` (`kernels/wide_modular.cuh`): `m = w 2^32 mod p` and `m p^-1 mod 2^32`.
+/// Returns the factor of `w`, a residue, for `constant_mul` (`kernels/wide_modular.cuh`): `m = w 2^32 mod p` and `m p^-1 mod 2^32`.
 pub(in crate::ring) fn montgomery_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let form = montgomery_form(modulus, w);
     [form, form.wrapping_mul(inverse_of_odd(u64::from(modulus.value())) as u32)]
@@ -104,13 +104,13 @@ pub(in crate::ring) fn inverse_of_odd(odd: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// As `plantard_mul` in `kernels/modular.cuh`.
+    /// Multiplies as `plantard_mul` of `kernels/modular.cuh` does.
     fn plantard_times(a: u32, [low, high]: [u32; 2], p: u32) -> u32 {
         let word = a.wrapping_mul(high).wrapping_add(high_word(a, low));
         ((u64::from(word) * u64::from(p) + u64::from(p)) >> 32) as u32
     }
 
-    /// As `constant_mul` in `kernels/wide_modular.cuh`.
+    /// Multiplies as `constant_mul` of `kernels/wide_modular.cuh` does.
     fn montgomery_times(a: u32, [form, quotient]: [u32; 2], p: u32) -> u32 {
         let (difference, wraps) = high_word(a, form).overflowing_sub(high_word(a.wrapping_mul(quotient), p));
         if wraps { difference.wrapping_add(p) } else { difference }

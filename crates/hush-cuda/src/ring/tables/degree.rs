@@ -21,7 +21,7 @@ pub enum Degree {
 }
 
 impl Degree {
-    /// The degree `n`.
+    /// Creates the degree `n`.
     pub fn new(n: usize) -> Result<Self, OpsError> {
         let known = [Self::N64, Self::N256, Self::N2048, Self::N4096].into_iter().find(|d| d.words() == n);
         known.ok_or_else(|| OpsError::Backend {
@@ -49,13 +49,14 @@ impl Degree {
         (self.words() / THREAD_WORDS) as u32
     }
 
-    /// That of four kernels, one a degree from the smallest to the largest, which is for this one.
+    /// Returns the one of four kernels that is for this degree; they are in order, from the smallest degree to the
+    /// largest.
     pub fn pick(self, kernels: [&'static str; 4]) -> &'static str {
         kernels[self as usize]
     }
 
-    /// A launch of `grid` blocks, each of which transforms polynomials with `shared_polys` polynomials of one limb in shared
-    /// memory.
+    /// Returns a launch of `grid` blocks, each of which transforms polynomials with `shared_polys` polynomials of one limb in
+    /// shared memory.
     pub fn launch(self, grid: [u32; 3], shared_polys: usize) -> Launch {
         Launch::grid(grid, self.threads()).shared(shared_polys * self.words() * size_of::<u32>())
     }

@@ -1,4 +1,4 @@
-//! What the steps with evaluation keys need of a parameter set beside its rings.
+//! The tables of a parameter set for the steps with evaluation keys, beside its rings.
 
 use hush_he::params::RingContext;
 use hush_math::{gadget::Gadget, ring::Ring};
@@ -11,11 +11,11 @@ use crate::device::{Buffer, Device};
 pub(in crate::ring) struct ExpandTables {
     /// The levels of the expansion tree, the first one first, modulo Q_e.
     pub(in crate::ring) levels: Vec<GadgetTables>,
-    /// That of the key for s^2, modulo Q_e; `None` if queries are not expanded.
+    /// The gadget of the key for s^2, modulo Q_e; `None` if queries are not expanded.
     pub(in crate::ring) square: Option<GadgetTables>,
-    /// That of external products, modulo Q_1.
+    /// The gadget of external products, modulo Q_1.
     pub(in crate::ring) fold: GadgetTables,
-    /// That of the packing of pairs, modulo Q_1; `None` if pairs are not packed.
+    /// The gadget of the packing of pairs, modulo Q_1; `None` if pairs are not packed.
     pub(in crate::ring) pack: Option<GadgetTables>,
     /// `[limb][N]` modulo Q_e: psi^-t at place reverse(t), in Montgomery form.
     pub(in crate::ring) powers: Buffer<u32>,

@@ -9,17 +9,17 @@ const GROUP: usize = 16;
 /// Layers of butterflies within [`GROUP`] words.
 const PASS_LAYERS: u32 = 4;
 
-/// Words of the factors of one transform of degree `degree`.
+/// Returns the words of the factors of one transform of degree `degree`.
 pub(in crate::ring) fn table_words(degree: usize) -> usize {
     2 * (GROUP + if has_middle(degree) { GROUP * GROUP } else { 0 } + degree)
 }
 
-/// The factors of the forward transform.
+/// Returns the factors of the forward transform.
 pub(in crate::ring) fn forward_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     table(arithmetic, plan, &plan.forward_twiddles().factors)
 }
 
-/// The factors of the inverse transform, with 1/N.
+/// Returns the factors of the inverse transform, with 1/N.
 pub(in crate::ring) fn inverse_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     let factors = &plan.inverse_twiddles().factors;
     let mut table = table(arithmetic, plan, factors);
@@ -53,8 +53,8 @@ fn table(arithmetic: Arithmetic, plan: &NttPlan, twiddles: &[u32]) -> Vec<u32> {
     words
 }
 
-/// The factors of one thread for a pass of `layers` layers with `before` layers before it: word `2^layer + block` of each of
-/// its groups of `2^layers` neighbours is that of a block of the layer. `thread` counts what has factors of its own.
+/// Returns the factors of one thread for a pass of `layers` layers with `before` layers before it: word `2^layer + block` of
+/// each of its groups of `2^layers` neighbours is that of a block of the layer. `thread` counts what has factors of its own.
 fn group(
     factor: &impl Fn(u32) -> [u32; 2],
     twiddles: &[u32],

@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 use super::{MAX_LIMBS, arithmetic::Arithmetic, montgomery_form};
 use crate::device::Arg;
 
-/// As `GadgetView` in `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
+/// The struct `GadgetView` of `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct GadgetView {
@@ -18,7 +18,7 @@ struct GadgetView {
     dropped: u32,
     /// h mod p_0.
     first: u32,
-    /// What makes the digits of mixed radix of `x + h`, in Montgomery form.
+    /// The factors of the digits of mixed radix of `x + h`, in Montgomery form.
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
     constants: [u32; MAX_LIMBS],
     /// [`Gadget::offset`] - h, the lowest word first. Not negative: the highest digit alone makes offset half of what has digits.
@@ -35,7 +35,7 @@ pub struct GadgetTables {
 }
 
 impl GadgetTables {
-    /// The tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
+    /// Creates the tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
     ///
     /// # Errors
     /// [`OpsError::Backend`] if digits are not residues modulo every prime, or a residue and `rows` products or values do not fit
@@ -77,7 +77,7 @@ impl GadgetTables {
         Ok(Self { view })
     }
 
-    /// Number of digits.
+    /// Returns the number of digits.
     pub fn digits(&self) -> usize {
         self.view.digits as usize
     }
@@ -88,7 +88,7 @@ impl GadgetTables {
         (halves - 1) * self.digits() + self.digits().max(limbs) + 1
     }
 
-    /// The gadget as an argument of a kernel (`GadgetView`).
+    /// Returns the gadget as an argument of a kernel (`GadgetView`).
     pub(crate) fn view(&self) -> Arg<'_> {
         Arg::of(&self.view)
     }

@@ -27,7 +27,7 @@ use crate::device::{Arg, Buffer, Device};
 /// Most primes of a base.
 pub const MAX_LIMBS: usize = 4;
 
-/// As `Prime` in `kernels/modular.cuh`, and `WidePrime` in `kernels/wide_modular.cuh`.
+/// The struct `Prime` of `kernels/modular.cuh`, and `WidePrime` of `kernels/wide_modular.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 pub struct Prime {
@@ -41,7 +41,7 @@ pub struct Prime {
     pub r2: u32,
 }
 
-/// As `RingView` and `WideRingView` in `kernels/ring.cuh`: a kernel argument by value.
+/// The structs `RingView` and `WideRingView` of `kernels/ring.cuh`: a kernel argument by value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub struct RingView {
@@ -60,7 +60,7 @@ const _: () = assert!(size_of::<RingView>() == 176 && offset_of!(RingView, prime
 const _: () = assert!(offset_of!(RingView, forward) == 80 && offset_of!(RingView, inverse) == 112);
 const _: () = assert!(offset_of!(RingView, inverse_degree) == 144);
 
-/// As `MixedRadix` in `kernels/switch.cuh`: a kernel argument by value.
+/// The struct `MixedRadix` of `kernels/switch.cuh`: a kernel argument by value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 pub struct MixedRadix {
@@ -77,7 +77,7 @@ pub struct RingTables {
     arithmetic: Arithmetic,
     view: RingView,
     radix: MixedRadix,
-    /// What the view points to.
+    /// The buffer that the view points to.
     factors: Arc<Buffer<u32>>,
 }
 
@@ -115,19 +115,19 @@ impl RingTables {
         Ok(Self { degree, arithmetic, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
     }
 
-    /// The ring modulo the first primes of this one: the same tables.
+    /// Returns the ring modulo the first primes of this one: the same tables.
     pub(super) fn first_limbs(&self, ring: &Ring) -> Self {
         let view = RingView { limbs: ring.limbs() as u32, ..self.view };
         Self { view, radix: mixed_radix(ring.moduli()), ..self.clone() }
     }
 
-    /// The degree N.
+    /// Returns the degree N.
     pub fn degree(&self) -> Degree {
         self.degree
     }
 
-    /// That of five kernels which is for this ring: one a degree from the smallest to the largest for primes below 2^31, or the
-    /// one for others.
+    /// Returns the one of five kernels that is for this ring: one a degree from the smallest to the largest for
+    /// primes below 2^31, or the one for others.
     pub(super) fn pick(&self, narrow: [&'static str; 4], wide: &'static str) -> &'static str {
         self.arithmetic.pick([self.degree.pick(narrow), wide])
     }
@@ -137,27 +137,27 @@ impl RingTables {
         self.arithmetic.check_narrow()
     }
 
-    /// Number of primes.
+    /// Returns the number of primes.
     pub fn limbs(&self) -> usize {
         self.view.limbs as usize
     }
 
-    /// Words of a polynomial: `limbs * N`.
+    /// Returns the words of a polynomial: `limbs * N`.
     pub fn poly_words(&self) -> usize {
         self.limbs() * self.degree.words()
     }
 
-    /// The ring as an argument of a kernel (`RingView`).
+    /// Returns the ring as an argument of a kernel (`RingView`).
     pub fn view(&self) -> Arg<'_> {
         Arg::of(&self.view).pointing_into(&self.factors.slice(..))
     }
 
-    /// The constants of the mixed radix as an argument of a kernel (`MixedRadix`).
+    /// Returns the constants of the mixed radix as an argument of a kernel (`MixedRadix`).
     pub fn radix(&self) -> Arg<'_> {
         Arg::of(&self.radix)
     }
 
-    /// Bytes of the tables on the device, which rings that come from each other share.
+    /// Returns the bytes of the tables on the device, which rings that come from each other share.
     pub fn bytes(&self) -> usize {
         self.factors.len() * size_of::<u32>()
     }
@@ -168,7 +168,7 @@ pub(crate) fn montgomery_form(modulus: Modulus, x: u32) -> u32 {
     modulus.mul(x, modulus.reduce(1 << 32))
 }
 
-/// A prime as kernels see it.
+/// Returns a prime as kernels see it.
 pub(super) fn prime(modulus: Modulus) -> Prime {
     let r1 = modulus.reduce(1 << 32);
     let inv = inverse_of_odd(u64::from(modulus.value())) as u32;

@@ -1,4 +1,4 @@
-//! What is in a table, and what is asked of it, whatever its protocol.
+//! The content of a table and the look-ups in it, whatever its protocol.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Content {
         Self { params, shape, bytes }
     }
 
-    /// The first slot, one in the middle, a sum of two slots of the last block, and two more.
+    /// Returns the first slot, one in the middle, a sum of two slots of the last block, and two more.
     pub(super) fn targets(&self) -> [Target; QUERIES] {
         let last = self.shape.columns as u32 - 1;
         let places = [
@@ -53,7 +53,7 @@ impl Content {
         places.map(|(columns, block)| Target { columns, block })
     }
 
-    /// The slot that a query asks for.
+    /// Returns the slot that a query asks for.
     pub(super) fn slot(&self, target: &Target) -> Vec<u8> {
         match self.params.database() {
             Database::Bytes(_) | Database::Slots => self.sum_of_bytes(target),
@@ -86,7 +86,7 @@ impl Content {
         bytes
     }
 
-    /// The files of the table, made by a backend: the database, and what comes of its hint.
+    /// Returns the files of the table, made by a backend: the database, and what comes of its hint.
     pub(super) fn files<B: Steps>(&self, backend: &B) -> Vec<File> {
         let db: DbBytes = match self.params.database() {
             Database::Bytes(tiling) => Arc::new(tiling.tile(&self.bytes)),
@@ -99,7 +99,7 @@ impl Content {
         files
     }
 
-    /// The database over rings, in evaluation form.
+    /// Returns the database over rings, in evaluation form.
     fn plaintexts<B: Steps>(&self, backend: &B, table: &RingTable) -> NttTiledDb {
         assert_eq!(table.lanes(), 1, "blocks are alone in their plaintexts");
         let ring = backend.open_ring(Arc::new(RingContext::new(*table.ring()))).unwrap();
@@ -111,7 +111,7 @@ impl Content {
         NttTiledDb::from_polys(tiling, &polys)
     }
 
-    /// The plaintext of a row (a column of the table) and a column (a plane of an entry).
+    /// Returns the plaintext of a row (a column of the table) and a column (a plane of an entry).
     fn plaintext(&self, table: &RingTable, row: usize, column: usize) -> Vec<u32> {
         let (degree, entries) = (table.ring().degree(), table.entries());
         let (plane, entry) = (column / entries, column % entries);
@@ -122,7 +122,7 @@ impl Content {
         plaintext
     }
 
-    /// The symbols of a slot.
+    /// Returns the symbols of a slot.
     fn symbols(&self, table: &RingTable, block: usize, column: usize) -> Vec<u32> {
         let mut symbols = vec![0; table.slot_symbols()];
         let slot = (block * self.shape.columns + column) * self.shape.slot_bytes;

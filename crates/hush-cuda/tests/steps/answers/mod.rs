@@ -52,7 +52,7 @@ struct Case<P: Page> {
     table: P::Table,
     content: Content,
     keys: Option<Arc<RingKeys>>,
-    /// As the reference makes them.
+    /// The files as the reference makes them.
     files: Vec<File>,
     client: P::Client,
     queries: Vec<wire::Query>,
@@ -97,7 +97,7 @@ impl<P: Page> Case<P> {
         Self { table, content, keys, files, client, queries, pending }
     }
 
-    /// The table of these files on a backend.
+    /// Returns the table of these files on a backend.
     fn serve<B: Steps>(&self, backend: Arc<B>, files: &[File]) -> Server<P, B> {
         let hosted = Hosted::open(backend, self.table.clone(), SEED, &Made(files)).unwrap();
         let open = |keys: &Arc<RingKeys>| hosted.share().open_keys(keys.upload()).unwrap();
@@ -105,7 +105,7 @@ impl<P: Page> Case<P> {
         Server { hosted, keys }
     }
 
-    /// The answers to some of the queries, in one batch.
+    /// Returns the answers to some of the queries, in one batch.
     fn answer<B: Steps>(&self, server: &Server<P, B>, queries: Range<usize>) -> Vec<Vec<u8>> {
         let keys: Vec<_> = server.keys.iter().cycle().take(queries.len()).collect();
         server.hosted.answer(&self.queries[queries], &keys).unwrap()

@@ -14,13 +14,13 @@ pub struct RingContext {
 }
 
 impl RingContext {
-    /// The rings of `params`.
+    /// Creates the rings of `params`.
     pub fn new(params: RingParams) -> Self {
         let switched = params.switch().map(|switch| switch.ring());
         Self { params, full: params.full_ring(), kept: params.kept_ring(), switched }
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &RingParams {
         &self.params
     }
@@ -35,7 +35,7 @@ impl RingContext {
         &self.kept
     }
 
-    /// The ring that answers of short records are switched to, modulo Q_s; `None` if there is none.
+    /// Returns the ring that answers of short records are switched to, modulo Q_s; `None` if there is none.
     pub fn switched(&self) -> Option<&Ring> {
         self.switched.as_ref()
     }

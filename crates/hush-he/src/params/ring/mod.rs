@@ -30,16 +30,16 @@ pub const RLWE_ERROR_STD: f64 = 3.2;
 /// Widths to which an answer is switched, in bits of a coefficient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseBits {
-    /// Of the half that is multiplied by the secret.
+    /// The bits of the half that is multiplied by the secret.
     pub a: u32,
-    /// Of the half that carries the message.
+    /// The bits of the half that carries the message.
     pub b: u32,
 }
 
 /// An RLWE set: ring degree N, small secrets and errors.
 ///
 /// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
-/// else happens modulo Q_1, the product of the kept primes (`docs/protocols/onion.md`).
+/// else happens modulo Q_1, the product of the kept primes (`docs/explanation/protocols/onion.md`).
 ///
 /// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is always
 /// one that this program knows.
@@ -73,7 +73,7 @@ pub struct RingParams {
 }
 
 impl RingParams {
-    /// Name of the preset.
+    /// Returns the name of the preset.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -83,7 +83,7 @@ impl RingParams {
         self.security_bits
     }
 
-    /// Whether secrets and errors are zero: only for tests without encryption.
+    /// Returns whether secrets and errors are zero: only for tests without encryption.
     pub fn is_plain(&self) -> bool {
         self.secret == SecretDistribution::Zero
     }
@@ -103,17 +103,17 @@ impl RingParams {
         self.degree
     }
 
-    /// Number of kept primes.
+    /// Returns the number of kept primes.
     pub fn kept_limbs(&self) -> usize {
         self.kept.len()
     }
 
-    /// The kept primes.
+    /// Returns the kept primes.
     pub fn kept_primes(&self) -> &'static [u32] {
         self.kept
     }
 
-    /// The dropped prime P, or 1.
+    /// Returns the dropped prime P, or 1.
     pub fn dropped_factor(&self) -> u32 {
         self.dropped.unwrap_or(1)
     }
@@ -133,12 +133,12 @@ impl RingParams {
         self.plaintext_bits
     }
 
-    /// Bytes of a plaintext: N symbols.
+    /// Returns the bytes of a plaintext: N symbols.
     pub fn plaintext_bytes(&self) -> usize {
         self.degree * self.plaintext_bits as usize / 8
     }
 
-    /// The gadget of each level of the expansion tree. At most log2 N.
+    /// Returns the gadget of each level of the expansion tree. At most log2 N.
     pub fn levels(&self) -> &'static [Gadget] {
         self.levels
     }
@@ -148,28 +148,28 @@ impl RingParams {
         if self.tlwe.is_some() { MAX_TLWE_LEAVES } else { 1 << self.levels.len() }
     }
 
-    /// The exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for fewer leaves
-    /// than N (`docs/protocols/onion.md`).
+    /// Returns the exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for
+    /// fewer leaves than N (`docs/explanation/protocols/onion.md`).
     pub fn level_exponent(&self, level: usize) -> usize {
         (self.degree >> level) + 1
     }
 
-    /// The gadget of the key for s^2.
+    /// Returns the gadget of the key for s^2.
     pub fn square_gadget(&self) -> Gadget {
         self.square
     }
 
-    /// The gadget of external products, modulo Q_1.
+    /// Returns the gadget of external products, modulo Q_1.
     pub fn fold_gadget(&self) -> Gadget {
         self.fold
     }
 
-    /// Whether two plaintexts share an answer of three polynomials.
+    /// Returns whether two plaintexts share an answer of three polynomials.
     pub fn packs_pairs(&self) -> bool {
         self.pack.digits > 0
     }
 
-    /// The gadget of the pair packing, modulo Q_1; [`Gadget::NONE`] if there is none.
+    /// Returns the gadget of the pair packing, modulo Q_1; [`Gadget::NONE`] if there is none.
     pub fn pack_gadget(&self) -> Gadget {
         self.pack
     }
@@ -189,7 +189,7 @@ impl RingParams {
         self.query_dropped_bits
     }
 
-    /// How answers of short records leave the ring; `None` if they do not.
+    /// Returns how answers of short records leave the ring; `None` if they do not.
     pub fn switch(&self) -> Option<&RingSwitch> {
         self.switch.as_ref()
     }
@@ -199,13 +199,14 @@ impl RingParams {
         self.response
     }
 
-    /// The words of queries, if they are not packed.
+    /// Returns the words of queries, if they are not packed.
     pub fn tlwe(&self) -> Option<&Tlwe> {
         self.tlwe.as_ref()
     }
 
-    /// What secrets and evaluation keys are derived for, beside a seed: everything that they depend on, and nothing else. A
-    /// set that is changed under its old name, or a new order of the rows, must not meet the same masks and errors again.
+    /// Returns the context from which secrets and evaluation keys are derived, beside a seed: everything that they
+    /// depend on, and nothing else. A set that is changed under its old name, or a new order of the rows, must not
+    /// meet the same masks and errors again.
     pub fn key_context(&self) -> String {
         const ROWS: u32 = 1;
         let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
@@ -238,7 +239,7 @@ impl RingParams {
         product_bits(self.kept)
     }
 
-    /// What the noise depends on.
+    /// Returns the values that the noise depends on.
     pub fn noise_inputs(&self) -> RingNoiseInputs<'_> {
         RingNoiseInputs {
             degree: self.degree,
@@ -259,7 +260,7 @@ impl RingParams {
         }
     }
 
-    /// Whether queries travel as both halves in whole words, as in the paper that the set is from.
+    /// Returns whether queries travel as both halves in whole words, as in the paper that the set is from.
     pub fn whole_query(&self) -> bool {
         self.whole_query
     }
@@ -295,7 +296,7 @@ impl RingParams {
         rows + folds * self.fold.digits
     }
 
-    /// Number of coefficients of b that a query of `leaves` leaves is sent with.
+    /// Returns the number of coefficients of b that a query of `leaves` leaves is sent with.
     ///
     /// Leaf v ends up in the coefficients reverse(v) + m 2^h of the query (h levels): the first carries the message,
     /// the others must be known to be zero. All other coefficients are separated from these by the tree, whatever they
@@ -304,7 +305,8 @@ impl RingParams {
         leaves * (self.degree >> self.levels.len())
     }
 
-    /// The coefficients of b that some leaves of a query are sent with, those of the first leaf first. Source: OnionPIRv2 sections
+    /// Returns the coefficients of b that some leaves of a query are sent with, those of the first leaf first. Source:
+    /// OnionPIRv2 sections
     /// 3.3 and 3.5 (bit-reversed packing).
     pub fn query_positions(&self, leaves: Range<usize>) -> impl Iterator<Item = usize> {
         let (levels, degree) = (self.levels.len() as u32, self.degree);
@@ -321,7 +323,7 @@ fn product_bits<'a>(primes: impl IntoIterator<Item = &'a u32>) -> u32 {
 }
 
 impl RingParams {
-    /// The problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret; `None` without
+    /// Returns the problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret; `None` without
     /// encryption.
     pub fn problem(&self) -> Option<LatticeProblem> {
         let primes = self.kept.iter().chain(&self.dropped);
@@ -336,7 +338,8 @@ impl RingParams {
         (!self.is_plain()).then_some(problem)
     }
 
-    /// Those of queries and keys, of the ring that answers are switched to, and of TLWE words; none without encryption.
+    /// Returns the problems of queries and keys, of the ring that answers are switched to, and of TLWE words; none
+    /// without encryption.
     pub(super) fn problems(&self) -> Vec<LatticeProblem> {
         let Some(own) = self.problem() else { return Vec::new() };
         let switch = self.switch.map(|switch| switch.problem(self.secret, self.error_std));

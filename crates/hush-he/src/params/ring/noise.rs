@@ -1,7 +1,7 @@
 //! Noise of the ring protocols: variances as formulas, step by step, and the failure probability that follows.
 //!
 //! The database is taken as uniform modulo t, which whitening makes it. Variances are averages over the coefficients,
-//! in units of 1 modulo the modulus of the step. The formulas are those of `docs/protocols/onion.md`; tests of the
+//! in units of 1 modulo the modulus of the step. The formulas are those of `docs/explanation/protocols/onion.md`; tests of the
 //! reference backend measure every one of them.
 
 use hush_math::gadget::Gadget;
@@ -9,8 +9,8 @@ use hush_math::gadget::Gadget;
 use super::ResponseBits;
 use crate::params::{RingParams, RingSwitch, SecretDistribution, Tlwe, noise::log2_erfc};
 
-/// What the noise of a parameter set depends on: that of a preset ([`RingParams::noise_inputs`]), or of a candidate that
-/// a search makes up (`examples/search_ring/`). Protocols take presets only.
+/// The values that the noise of a parameter set depends on: of a preset ([`RingParams::noise_inputs`]), or of a
+/// candidate that a search makes up (`examples/search_ring/`). Protocols take presets only.
 #[derive(Clone, Copy, Debug)]
 pub struct RingNoiseInputs<'a> {
     /// Ring degree N.
@@ -58,11 +58,11 @@ pub struct RingNoise {
     pub bottom: f64,
     /// After the first dimension.
     pub first: f64,
-    /// What one fold adds.
+    /// The variance that one fold adds.
     pub fold: f64,
     /// After all folds.
     pub folded: f64,
-    /// What pair packing adds.
+    /// The variance that pair packing adds.
     pub pack: f64,
     /// All of it with the rounding of a in the response, in steps of the plaintext (LSB).
     pub response: f64,
@@ -71,14 +71,14 @@ pub struct RingNoise {
 }
 
 impl RingNoise {
-    /// The noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
+    /// Creates the noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
     ///
     /// Source: OnionPIRv2 section 2.2, with the variance of every step in place of orders of growth.
     pub fn new(params: &RingParams, rows: usize, folds: usize) -> Self {
         Self::from_inputs(&params.noise_inputs(), rows, folds)
     }
 
-    /// As [`RingNoise::new`], of a set that need not be a preset.
+    /// Computes the noise as [`RingNoise::new`] does, of a set that need not be a preset.
     pub fn from_inputs(set: &RingNoiseInputs, rows: usize, folds: usize) -> Self {
         let n = set.degree as f64;
         let secret = set.secret.mean_square();
@@ -143,7 +143,7 @@ impl RingNoise {
         }
     }
 
-    /// The same where the answer is switched to a small ring: another response.
+    /// Returns the noise where the answer is switched to a small ring: another response.
     pub fn ring_switched(self, params: &RingParams, switch: &RingSwitch) -> Self {
         let (set, gadget) = (params.noise_inputs(), switch.gadget());
         let (n, small) = (set.degree as f64, switch.degree() as f64);

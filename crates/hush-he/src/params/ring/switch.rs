@@ -32,7 +32,7 @@ impl RingSwitch {
         self.rank
     }
 
-    /// The small ring modulo Q_s.
+    /// Returns the small ring modulo Q_s.
     pub fn ring(&self) -> Ring {
         Ring::new(self.degree, self.primes)
     }
@@ -42,7 +42,7 @@ impl RingSwitch {
         self.primes.len()
     }
 
-    /// The gadget of the switch, modulo Q_s.
+    /// Returns the gadget of the switch, modulo Q_s.
     pub fn gadget(&self) -> Gadget {
         self.gadget
     }
@@ -57,24 +57,24 @@ impl RingSwitch {
         self.primes.iter().map(|&prime| u128::from(prime)).product()
     }
 
-    /// Words of the key for a ring of degree `from`, masks and bodies.
+    /// Returns the words of the key for a ring of degree `from`, masks and bodies.
     pub fn key_words(&self, from: usize) -> usize {
         from / self.degree * self.gadget.digits * (self.rank + 1) * self.limbs() * self.degree
     }
 
-    /// Bytes of all second halves of the key for a ring of degree `from`.
+    /// Returns the bytes of all second halves of the key for a ring of degree `from`.
     pub(in crate::params) fn key_words_bytes(&self, from: usize) -> usize {
         let bits = u128::BITS - self.modulus().leading_zeros();
         from / self.degree * self.gadget.digits * packed_bytes(self.degree, bits)
     }
 
-    /// What the key depends on.
+    /// Returns the values that the key depends on.
     pub(in crate::params) fn key_context(&self) -> String {
         let Self { degree, rank, primes, gadget: Gadget { width, digits, dropped }, .. } = self;
         format!("switched to {rank} of degree {degree}; primes {primes:?}; by {width},{digits},{dropped}")
     }
 
-    /// The lattice problem of the key, and of answers.
+    /// Returns the lattice problem of the key, and of answers.
     pub(in crate::params) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.rank * self.degree,

@@ -150,3 +150,54 @@ fn plain(own: &PlainType) -> DataType {
         own => SAME.iter().find(|(_, plain)| plain == own).map_or(T::Utf8, |(arrow, _)| arrow.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::IntervalUnit;
+
+    use super::*;
+
+    #[test]
+    fn types_of_arrow_come_back() {
+        let item = |own| Arc::new(Field::new("item", own, true));
+        let plain = [
+            DataType::Null,
+            DataType::Boolean,
+            DataType::UInt64,
+            DataType::Float16,
+            DataType::Decimal128(38, 2),
+            DataType::Decimal256(76, -2),
+            DataType::Utf8View,
+            DataType::LargeBinary,
+            DataType::FixedSizeBinary(3),
+            DataType::Date64,
+            DataType::Time32(TimeUnit::Millisecond),
+            DataType::Time64(TimeUnit::Nanosecond),
+            DataType::Timestamp(TimeUnit::Microsecond, Some("Europe/Berlin".into())),
+            DataType::Dictionary(DataType::UInt32.into(), DataType::LargeUtf8.into()),
+        ];
+        let lists = plain.clone().map(|own| DataType::LargeList(item(own)));
+        let structs = plain.clone().map(|own| DataType::Struct(vec![item(own)].into()));
+        let fixed = plain.clone().map(|own| DataType::FixedSizeList(item(own), 2));
+        for own in plain.into_iter().chain(lists).chain(structs).chain(fixed) {
+            let field = Field::new("a", own, true);
+            assert_eq!(arrow_field("a", &column_type(&field)), field);
+        }
+        let uuid = arrow_field("id", &PlainType::Uuid.into());
+        assert_eq!(column_type(&uuid), PlainType::Uuid.into());
+        let map =
+            arrow_field("m", &serde_json::from_str(r#"{"map":[["k","string"],["v","int8"]]}"#).unwrap());
+        assert_eq!(arrow_field("m", &column_type(&map)), map);
+    }
+
+    #[test]
+    fn others_are_of_any_type() {
+        let zone = DataType::Timestamp(TimeUnit::Second, Some("x".repeat(100).into()));
+        for own in [zone, DataType::Interval(IntervalUnit::DayTime)] {
+            assert_eq!(column_type(&Field::new("a", own, true)), ColumnType::ANY);
+        }
+        let list = |own| DataType::List(Arc::new(Field::new("item", own, true)));
+        let deep = (0..=MAX_DEPTH).fold(DataType::Int8, |own, _| list(own));
+        assert_eq!(column_type(&Field::new("a", deep, true)), ColumnType::ANY);
+    }
+}

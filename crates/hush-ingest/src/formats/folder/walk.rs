@@ -34,7 +34,7 @@ impl AddAssign for Skipped {
 }
 
 impl Skipped {
-    /// Whether nothing was skipped.
+    /// Returns whether nothing was skipped.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

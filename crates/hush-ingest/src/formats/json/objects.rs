@@ -57,12 +57,12 @@ impl JsonObjects {
         Self { text, form: TextForm::Unknown, object: Vec::new(), start, next: start }
     }
 
-    /// Whether nothing has been read yet.
+    /// Returns whether nothing has been read yet.
     pub(crate) fn is_new(&self) -> bool {
         self.form == TextForm::Unknown
     }
 
-    /// Whether each line is an object.
+    /// Returns whether each line is an object.
     pub(crate) fn is_lines(&self) -> bool {
         self.form == TextForm::Lines
     }

@@ -341,7 +341,7 @@ fn fixed_length(leaf: &ColumnDescriptor) -> usize {
     }
 }
 
-/// Whether the rows of a column have lists.
+/// Returns whether the rows of a column have lists.
 fn is_nested(leaves: &[ColumnChunkMetaData]) -> bool {
     leaves.iter().any(|leaf| leaf.column_descr().max_rep_level() > 0)
 }

@@ -110,12 +110,13 @@ mod kind {
 }
 
 impl ThriftShape {
-    /// Whether a value of this shape has the type `kind`.
+    /// Returns whether a value of this shape has the type `kind`.
     fn is(self, kind: u8) -> bool {
         match self {
             Self::Bool => matches!(kind, kind::TRUE | kind::FALSE),
             Self::Byte => kind == kind::BYTE,
             Self::Int => (kind::I16..=kind::I64).contains(&kind),
+            Self::Double => kind == kind::DOUBLE,
             Self::Binary => kind == kind::BINARY,
             Self::Many(_) => kind == kind::LIST,
             Self::Struct(_) => kind == kind::STRUCTURE,
@@ -354,5 +355,12 @@ mod tests {
         let texts = [0x29, 0x18, 2, b'a', b'b', 0];
         assert!(any_numbers(&texts).is_ok());
         assert_eq!(check_metadata(&texts), Err(Malformed::Odd("its metadata has a list of another type")));
+        // Of the file, and of a row group: the number of rows, and the bytes.
+        let rows = [0x15, 2, 0x28, 2, b'a', b'b', 0];
+        let bytes = [0x15, 2, 0x39, 0x1c, 0x28, 2, b'a', b'b', 0, 0];
+        for numbers in [&rows[..], &bytes] {
+            let odd = Malformed::Odd("its metadata has a field of another type");
+            assert_eq!(check_metadata(numbers), Err(odd));
+        }
     }
 }

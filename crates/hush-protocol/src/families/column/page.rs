@@ -1,4 +1,4 @@
-//! What the pages of column packing have in common.
+//! The common part of the pages of column packing.
 //!
 //! A query holds a vector over the columns and the keys that pack its answer, under one secret that is drawn for it. The client
 //! keeps what decrypts the answer, and nothing beyond it; the server keeps nothing of a client.
@@ -44,13 +44,13 @@ use crate::{
 pub trait ColumnPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// What sets it apart.
+    /// The facts that differ between the protocols of the family.
     const SPEC: ColumnSpec;
 
-    /// The steps behind the packing.
+    /// Returns the steps behind the packing.
     fn path_behind(table: &ColumnTable) -> Vec<Step>;
 
-    /// The masks of all plaintexts as they travel, if they do.
+    /// Returns the masks of all plaintexts as they travel, if they do.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if they are no polynomials of the ring.
@@ -87,25 +87,25 @@ pub struct ColumnRing {
 }
 
 impl ColumnRing {
-    /// The ring of `params` and the masks of `seed`.
+    /// Creates the ring of `params` and the masks of `seed`.
     pub fn new(params: &ColumnParams, seed: PublicSeed) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
         let masks = ColumnMasks::new(&context, &seed);
         Self { seed, context, masks }
     }
 
-    /// The ring.
+    /// Returns the ring.
     pub fn context(&self) -> &Arc<RingContext> {
         &self.context
     }
 
-    /// The masks.
+    /// Returns the masks.
     pub fn masks(&self) -> &ColumnMasks {
         &self.masks
     }
 }
 
-/// What a backend has of a parameter set.
+/// A parameter set on a backend.
 pub struct ColumnScheme<B: RingOps> {
     /// The ring and its masks.
     pub public: ColumnRing,
@@ -113,7 +113,7 @@ pub struct ColumnScheme<B: RingOps> {
     pub ring: B::Ring,
 }
 
-/// What the steps of a batch have in common.
+/// The operands that the steps of a batch share.
 pub struct ColumnHost<'a, B: RingOps> {
     /// The backend.
     pub backend: &'a B,
@@ -138,7 +138,7 @@ pub struct ColumnHead<B: ColumnOps> {
     pub(crate) masks: Vec<u8>,
 }
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct ColumnPending {
     key: RingDecryptionKey,
 }
@@ -448,7 +448,7 @@ fn pack<B: ColumnOps>(
     backend.pack_columns(ring, &part.columns, &part.chain, folded, &words, &conjugations)
 }
 
-/// What the file of the chain's polynomials holds.
+/// Reads the file of the chain's polynomials.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if it is not as long as the table's is.

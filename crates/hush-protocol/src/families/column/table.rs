@@ -26,7 +26,7 @@ use crate::{
     wire::QuerySizes,
 };
 
-/// What sets a protocol of column packing apart.
+/// The facts that differ between the protocols of column packing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnSpec {
     /// The protocol.
@@ -75,7 +75,7 @@ impl ColumnTable {
         Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.checked()
     }
 
-    /// A segment that is asked with the queries of this table.
+    /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
     /// As [`ColumnTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
@@ -99,17 +99,17 @@ impl ColumnTable {
         Ok(table)
     }
 
-    /// What sets the protocol apart.
+    /// Returns the facts that differ between the protocols.
     pub fn spec(&self) -> &ColumnSpec {
         &self.spec
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn params(&self) -> &ColumnParams {
         &self.params
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TableShape {
         self.shape
     }
@@ -124,17 +124,17 @@ impl ColumnTable {
         self.shape.blocks * self.shape.slot_bytes
     }
 
-    /// The tiling of the database.
+    /// Returns the tiling of the database.
     pub fn tiling(&self) -> Tiling {
         self.shape.byte_tiling()
     }
 
-    /// The tiling of the pack columns: 4 N bytes beside every row of the database.
+    /// Returns the tiling of the pack columns: 4 N bytes beside every row of the database.
     pub fn columns_tiling(&self) -> Tiling {
         pack_columns_tiling(self.params.ring(), self.rows())
     }
 
-    /// What the file of the chain's polynomials holds.
+    /// Returns the content of the file of the chain's polynomials.
     pub fn chain(&self) -> Content {
         Content::Chain { ring: *self.params.ring(), shape: self.pack_shape(), folds: self.spec.folds }
     }
@@ -158,17 +158,17 @@ impl ColumnTable {
         self.entry_layout().place(block)
     }
 
-    /// Which rows are packed together.
+    /// Returns which rows are packed together.
     pub fn pack_shape(&self) -> PackShape {
         self.entry_layout().pack_shape()
     }
 
-    /// The shape of the public matrix.
+    /// Returns the shape of the public matrix.
     pub fn matrix(&self) -> MatrixShape {
         self.params.lwe().matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         // One power of X chooses: among all entries, or there is no choice.
         let entries = self.pack_shape().entries();
@@ -176,7 +176,7 @@ impl ColumnTable {
         SegmentRule { columns: self.shape.columns, column_unit: self.matrix().column_unit(), entries }
     }
 
-    /// Whether entries are folded to one (`colpack`, if there are several).
+    /// Returns whether entries are folded to one (`colpack`, if there are several).
     pub fn folds(&self) -> bool {
         self.external_products() > 0
     }
@@ -186,7 +186,7 @@ impl ColumnTable {
         if self.spec.folds { self.pack_shape().entries().next_power_of_two() - 1 } else { 0 }
     }
 
-    /// The exponent p, below 2N, whose power X^p selects `entry`; `None` where nothing is folded.
+    /// Returns the exponent p, below 2N, whose power X^p selects `entry`; `None` where nothing is folded.
     pub fn exponent(&self, entry: usize) -> Option<usize> {
         let step = 2 * self.params.ring().degree() / self.pack_shape().entries().next_power_of_two().max(1);
         self.folds().then_some(step * entry)
@@ -197,23 +197,23 @@ impl ColumnTable {
         if self.spec.folds { self.pack_shape().planes() } else { self.pack_shape().plaintexts() }
     }
 
-    /// Bytes of the parts of a query.
+    /// Returns the bytes of the parts of a query.
     pub fn query_bytes(&self) -> QuerySizes {
         let first = packed_bytes(self.shape.columns, self.query_bits);
         QuerySizes { first, packed: self.params.key_bytes(self.folds()), ..QuerySizes::default() }
     }
 
-    /// Bytes of an answer.
+    /// Returns the bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         response_bytes(self.params.ring(), self.answer_plaintexts())
     }
 
-    /// The noise of a look-up.
+    /// Returns the noise of a look-up.
     pub fn noise(&self) -> ColumnNoise {
         ColumnNoise::new(&self.params, self.asked_columns, self.query_bits, self.external_products())
     }
 
-    /// The limit of decoding in standard deviations of the error; infinite without noise.
+    /// Returns the limit of decoding in standard deviations of the error; infinite without noise.
     pub fn sigmas(&self) -> f64 {
         if self.params.ring().is_plain() { f64::INFINITY } else { self.noise().sigmas() }
     }

@@ -1,4 +1,5 @@
-//! What the pages over LWE have in common: a database of bytes, one `lwe_fold` of it, and a hint that clients download.
+//! The common part of the pages over LWE: a database of bytes, one `lwe_fold` of it, and a hint that clients
+//! download.
 
 use std::{ops::Range, sync::Arc};
 
@@ -40,7 +41,7 @@ use crate::{
 pub trait LwePage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// What sets it apart.
+    /// The facts that differ between the protocols of the family.
     const SPEC: LweSpec;
     /// [`Page::Pending`].
     type Pending: Send + Sync + 'static;
@@ -56,10 +57,11 @@ pub trait LwePage: Send + Sync + 'static {
         rng: &mut Csprng,
     ) -> (wire::Query, Self::Pending);
 
-    /// The steps behind the first fold.
+    /// Returns the steps behind the first fold.
     fn path_behind(table: &LweTable) -> Vec<Step>;
 
-    /// The answers, from the words of the first fold; `second`, a database and its matrix, is there if the spec has a second fold.
+    /// Returns the answers, from the words of the first fold; `second`, a database and its matrix, is there if the spec has a
+    /// second fold.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -81,7 +83,7 @@ pub trait LwePage: Send + Sync + 'static {
     ) -> Result<Vec<u8>, ProtocolError>;
 }
 
-/// What a client has of a table over LWE.
+/// A client's half of a table over LWE.
 pub struct LweClient {
     /// The hint.
     pub hint: Hint,
@@ -340,24 +342,24 @@ impl<P: LwePage> Page for OverLwe<P> {
     }
 }
 
-/// The rows of some blocks.
+/// Returns the rows of some blocks.
 fn rows_of(table: &LweTable, blocks: &Range<usize>) -> Range<usize> {
     let slot = table.shape().slot_bytes;
     blocks.start * slot..blocks.end * slot
 }
 
-/// The columns of some tiles of columns.
+/// Returns the columns of some tiles of columns.
 fn columns_of(table: &LweTable, tiles: &Range<usize>) -> Range<usize> {
     tiles.start * TILE_COLS..(tiles.end * TILE_COLS).min(table.shape().columns)
 }
 
-/// Some columns of every query.
+/// Returns some columns of every query.
 fn columns_of_queries(queries: &LweQueries, columns: &Range<usize>) -> LweQueries {
     let words = queries.words.chunks(queries.cols).flat_map(|words| &words[columns.clone()]);
     LweQueries { cols: columns.len(), words: words.copied().collect() }
 }
 
-/// The sums, modulo 2^32, of what parts of the columns contribute.
+/// Returns the sums, modulo 2^32, of what parts of the columns contribute.
 fn sum<B: LweOps>(backend: &B, mut partials: Vec<Partial<B::Words>>) -> Result<B::Words, OpsError> {
     if partials.len() == 1 {
         return Ok(partials.remove(0).words.remove(0));

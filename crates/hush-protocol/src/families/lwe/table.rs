@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// What sets a protocol over LWE apart.
+/// The facts that differ between the protocols over LWE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweSpec {
     /// The protocol.
@@ -84,7 +84,7 @@ impl LweTable {
         Self { spec, lwe, shape, widths, asked_columns: shape.columns }.checked()
     }
 
-    /// A segment that is asked with the queries of this table, with words of the same widths.
+    /// Returns a segment that is asked with the queries of this table, with words of the same widths.
     ///
     /// # Errors
     /// As [`LweTable::with_widths`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
@@ -115,17 +115,17 @@ impl LweTable {
         Ok(params)
     }
 
-    /// What sets the protocol apart.
+    /// Returns the facts that differ between the protocols.
     pub fn spec(&self) -> &LweSpec {
         &self.spec
     }
 
-    /// The LWE parameters.
+    /// Returns the LWE parameters.
     pub fn lwe(&self) -> &LweParams {
         &self.lwe
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TableShape {
         self.shape
     }
@@ -140,34 +140,34 @@ impl LweTable {
         self.shape.blocks * self.shape.slot_bytes
     }
 
-    /// The tiling of the database.
+    /// Returns the tiling of the database.
     pub fn tiling(&self) -> Tiling {
         self.shape.byte_tiling()
     }
 
-    /// The shape of the public matrix of the first dimension, `columns x n`.
+    /// Returns the shape of the public matrix of the first dimension, `columns x n`.
     pub fn first_matrix(&self) -> MatrixShape {
         self.lwe.matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// The shape of the public matrix of DoublePIR's second dimension, `blocks x n`.
+    /// Returns the shape of the public matrix of DoublePIR's second dimension, `blocks x n`.
     pub fn second_matrix(&self) -> MatrixShape {
         self.lwe.matrix_shape(MatrixDomain::Second, self.shape.blocks)
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         // The second vector is as it is.
         let entries = vec![if self.spec.second_fold { self.shape.blocks } else { 1 }];
         SegmentRule { columns: self.shape.columns, column_unit: self.first_matrix().column_unit(), entries }
     }
 
-    /// Bytes into which a word of the first fold is cut for the second one (DoublePIR).
+    /// Returns the bytes into which a word of the first fold is cut for the second one (DoublePIR).
     pub fn digits(&self) -> usize {
         self.widths.hint as usize / 8
     }
 
-    /// The tiling of the second database, which stems from the hint and has a column for every block (`double`).
+    /// Returns the tiling of the second database, which stems from the hint and has a column for every block (`double`).
     pub fn second_tiling(&self) -> Tiling {
         Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
@@ -182,14 +182,14 @@ impl LweTable {
         self.shape.slot_bytes * self.digits()
     }
 
-    /// Bytes of a query: first and second dimension.
+    /// Returns the bytes of a query: first and second dimension.
     pub fn query_bytes(&self) -> (usize, usize) {
         let packed = |words| packed_bytes(words, self.widths.query);
         let second = if self.spec.second_fold { packed(self.shape.blocks) } else { 0 };
         (packed(self.shape.columns), second)
     }
 
-    /// Bytes of an answer.
+    /// Returns the bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         let words = |count| packed_bytes(count, self.widths.answer);
         if !self.spec.second_fold {
@@ -204,12 +204,12 @@ impl LweTable {
         if self.spec.second_fold { self.second_hint_rows() } else { self.rows() }
     }
 
-    /// Bytes of one hint row.
+    /// Returns the bytes of one hint row.
     pub fn hint_row_bytes(&self) -> usize {
         packed_bytes(self.lwe.n(), self.widths.hint)
     }
 
-    /// Bytes of the hint.
+    /// Returns the bytes of the hint.
     pub fn hint_bytes(&self) -> u64 {
         self.hint_rows() as u64 * self.hint_row_bytes() as u64
     }

@@ -1,4 +1,4 @@
-//! What the pages have in common whose answers are packed by a client's evaluation keys.
+//! The common part of the pages whose answers are packed by a client's evaluation keys.
 //!
 //! A query holds a vector over the columns under a fresh LWE secret; in `exppack-d` and `double-pack` a second vector, over
 //! blocks or entries, under the same secret and an independent matrix; and the packed query: an RLWE ciphertext that the
@@ -48,7 +48,7 @@ use crate::{
 pub trait PackPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// What sets it apart.
+    /// The facts that differ between the protocols of the family.
     const SPEC: PackSpec;
     /// [`Page::PARTIALS`]: packed if not said otherwise.
     const PARTIALS: Partials = Partials::Apart;
@@ -56,8 +56,8 @@ pub trait PackPage: Send + Sync + 'static {
     /// [`Page::columns`].
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
 
-    /// The steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are packed if not
-    /// said otherwise.
+    /// Returns the steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are
+    /// packed if not said otherwise.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         let (ring, shape) = (*table.params().ring(), table.part_shape(units));
         let hint = table.lifted_tiling(shape.plaintexts());
@@ -65,7 +65,7 @@ pub trait PackPage: Send + Sync + 'static {
         (vec![pack], shape.plaintexts() * ciphertext_words(&ring))
     }
 
-    /// The steps of [`PackPage::finish`] from what `parts` contribute.
+    /// Returns the steps of [`PackPage::finish`] from what `parts` contribute.
     fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step>;
 
     /// [`Page::scan`]: what comes of the words of a part's rows; they are packed if not said otherwise.
@@ -106,22 +106,22 @@ pub trait PackPage: Send + Sync + 'static {
 /// A page whose answers are packed by evaluation keys, as a [`Page`].
 pub struct Packed<P>(P);
 
-/// What a client has of a table.
+/// A client's half of a table.
 pub struct PackClient {
-    /// Its keys.
+    /// The keys of the client.
     pub keys: Arc<RingKeys>,
     /// The seed of the public matrices.
     pub seed: PublicSeed,
 }
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct PackPending {
-    /// What is left of the LWE secret.
+    /// The part of the LWE secret that decrypts the answer.
     pub(crate) lwe: LweDecryptionKey,
     key_id: [u8; KEY_ID_BYTES],
 }
 
-/// What the steps of a batch have in common.
+/// The operands that the steps of a batch share.
 pub struct PackHost<'a, B: RingOps> {
     /// The backend.
     pub backend: &'a B,
@@ -142,11 +142,11 @@ pub struct PackPart<B: LweOps + RingOps> {
     hint: Option<(B::NttDb, PackShape)>,
 }
 
-/// What [`Second::Block`] has beside its parts: the second database, and its hint in evaluation form.
+/// The head of [`Second::Block`], beside its parts: the second database, and its hint in evaluation form.
 pub struct PackHead<B: LweOps + RingOps>(Option<(B::Db, B::NttDb)>);
 
 impl<B: LweOps + RingOps> PackHead<B> {
-    /// The second database and its hint.
+    /// Returns the second database and its hint.
     ///
     /// # Panics
     /// If the page has none.
@@ -168,12 +168,12 @@ pub struct OpenedPack<W> {
 }
 
 impl<W> OpenedPack<W> {
-    /// The selectors of every query.
+    /// Returns the selectors of every query.
     pub(crate) fn selectors(&self) -> Vec<&RlweBatch<W>> {
         self.expanded.iter().map(|expanded| &expanded.selectors).collect()
     }
 
-    /// The bits of the entry of every query.
+    /// Returns the bits of the entry of every query.
     pub(crate) fn bits(&self) -> Vec<&[RlweBatch<W>]> {
         self.expanded.iter().map(|expanded| &expanded.bits[..self.folds]).collect()
     }
@@ -488,7 +488,7 @@ impl<'a, B: Steps> PackHost<'a, B> {
 }
 
 impl<B: PackOps> PackHost<'_, B> {
-    /// The public matrix of the second dimension.
+    /// Returns the public matrix of the second dimension.
     pub(crate) fn second_matrix(&self) -> PublicMatrix {
         PublicMatrix::new(self.seed, self.table.second_matrix())
     }
@@ -530,13 +530,13 @@ impl<B: PackOps> PackHost<'_, B> {
         respond(self.backend, &self.scheme.ring, &self.scheme.context, keys, &ciphertexts)
     }
 
-    /// Words of a ciphertext modulo Q_1.
+    /// Returns the words of a ciphertext modulo Q_1.
     pub(crate) fn ciphertext_words(&self) -> usize {
         ciphertext_words(self.table.params().ring())
     }
 }
 
-/// The ciphertexts of each query as words.
+/// Returns the ciphertexts of each query as words.
 pub(crate) fn words_of<W>(ciphertexts: Vec<RlweBatch<W>>) -> Vec<W> {
     ciphertexts.into_iter().map(|ciphertexts| ciphertexts.words).collect()
 }

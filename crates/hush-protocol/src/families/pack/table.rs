@@ -36,18 +36,18 @@ const PART_COLUMNS: usize = 4;
 /// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
 
-/// What sets a protocol that packs by evaluation keys apart.
+/// The facts that differ between the protocols that pack by evaluation keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackSpec {
     /// The protocol.
     pub protocol: Protocol,
-    /// What the second vector of a query selects.
+    /// The selection of a query's second vector.
     pub second: Second,
     /// Whether entries are folded to one by the bits of the entry.
     pub folds: bool,
 }
 
-/// What the second vector of a query selects.
+/// The selection of a query's second vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Second {
     /// There is no second vector.
@@ -99,7 +99,7 @@ impl PackTable {
         Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.checked()
     }
 
-    /// A segment that is asked with the queries of this table.
+    /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
     /// As [`PackTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
@@ -125,17 +125,17 @@ impl PackTable {
         Ok(table)
     }
 
-    /// What sets the protocol apart.
+    /// Returns the facts that differ between the protocols.
     pub fn spec(&self) -> &PackSpec {
         &self.spec
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn params(&self) -> &PackParams {
         &self.params
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TableShape {
         self.shape
     }
@@ -150,7 +150,7 @@ impl PackTable {
         self.shape.blocks * self.shape.slot_bytes
     }
 
-    /// The rows of some entries, or where the second vector selects a block, of some blocks.
+    /// Returns the rows of some entries, or where the second vector selects a block, of some blocks.
     pub(crate) fn rows_of(&self, units: &Range<usize>) -> Range<usize> {
         match self.spec.second {
             Second::Block => units.start * self.shape.slot_bytes..units.end * self.shape.slot_bytes,
@@ -158,7 +158,7 @@ impl PackTable {
         }
     }
 
-    /// The tiling of the database.
+    /// Returns the tiling of the database.
     pub fn tiling(&self) -> Tiling {
         self.shape.byte_tiling()
     }
@@ -171,7 +171,7 @@ impl PackTable {
         }
     }
 
-    /// Whether queries choose one of the entries: not if all come back, or if the second vector selects a block.
+    /// Returns whether queries choose one of the entries: not if all come back, or if the second vector selects a block.
     pub(crate) fn chooses_entries(&self) -> bool {
         self.spec.folds || self.spec.second == Second::Entry
     }
@@ -186,18 +186,18 @@ impl PackTable {
         self.entry_layout().place(block)
     }
 
-    /// Which rows of the first fold are packed together.
+    /// Returns which rows of the first fold are packed together.
     pub fn first_shape(&self) -> PackShape {
         self.entry_layout().pack_shape()
     }
 
-    /// The same of some entries.
+    /// Returns the shape of the packed plaintexts of some entries.
     pub(crate) fn part_shape(&self, units: &Range<usize>) -> PackShape {
         let all = self.first_shape();
         all.part(all.entries_rows(units).len())
     }
 
-    /// Which rows of the second fold are packed together: all belong to one entry (`exppack-d`, `double-pack`).
+    /// Returns which rows of the second fold are packed together: all belong to one entry (`exppack-d`, `double-pack`).
     ///
     /// `exppack-d`: the rows of the hint's digits, then those of the answer's. `double-pack`: the bytes of one entry's
     /// switched ciphertexts.
@@ -211,38 +211,38 @@ impl PackTable {
         PackShape::new(self.params.ring().degree(), rows, rows).expect("all are positive")
     }
 
-    /// The columns of the second shape, a few at a time: what is computed and packed at once where the hint is a query's own
-    /// (`double-pack`). The rows of each part are whole groups of a database, but for the last.
+    /// Returns the columns of the second shape, a few at a time: what is computed and packed at once where the hint is a
+    /// query's own (`double-pack`). The rows of each part are whole groups of a database, but for the last.
     pub(crate) fn second_parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (columns, step) = (self.second_shape().plaintexts(), self.second_part_columns());
         (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
     }
 
-    /// As many are done at once, at most.
+    /// Returns the largest number of columns of a part of the second hint that are done at once.
     pub fn second_part_columns(&self) -> usize {
         let degree = self.params.ring().degree();
         (PART_COLUMNS * degree).next_multiple_of(GROUP_ROWS) / degree
     }
 
-    /// The columns of the second shape that have rows which stem from the answer (`exppack-d`).
+    /// Returns the columns of the second shape that have rows which stem from the answer (`exppack-d`).
     pub(crate) fn online_columns(&self) -> Range<usize> {
         let shape = self.second_shape();
         self.second_hint_rows() / shape.degree()..shape.plaintexts()
     }
 
-    /// The tiling of a lifted hint of so many plaintexts: a row for every coefficient of the LWE secret.
+    /// Returns the tiling of a lifted hint of so many plaintexts: a row for every coefficient of the LWE secret.
     pub(crate) fn lifted_tiling(&self, plaintexts: usize) -> NttTiling {
         let ring = self.params.ring();
         let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), self.params.lwe().n(), plaintexts);
         tiling.expect("every preset's degree and dimension fit")
     }
 
-    /// Bytes of a switched coefficient, of which `double-pack` makes its second database.
+    /// Returns the bytes of a switched coefficient, of which `double-pack` makes its second database.
     pub(crate) fn switched_bytes(&self) -> usize {
         switched_bytes(self.params.ring().response_bits()).unwrap_or(0)
     }
 
-    /// The tiling of the second database, which stems from the hint and has a column for every block (`exppack-d`).
+    /// Returns the tiling of the second database, which stems from the hint and has a column for every block (`exppack-d`).
     pub fn second_tiling(&self) -> Tiling {
         Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
@@ -257,27 +257,27 @@ impl PackTable {
         self.shape.slot_bytes * DIGITS
     }
 
-    /// The shape of the hint that the server holds in evaluation form: of the first fold, or in `exppack-d` of the second.
+    /// Returns the shape of the hint that the server holds in evaluation form: of the first fold, or in `exppack-d` of the second.
     pub fn hint_shape(&self) -> PackShape {
         if self.spec.second == Second::Block { self.second_shape() } else { self.first_shape() }
     }
 
-    /// The tiling of that hint: a row for every coefficient of the LWE secret, a column for every plaintext.
+    /// Returns the tiling of that hint: a row for every coefficient of the LWE secret, a column for every plaintext.
     pub fn hint_tiling(&self) -> NttTiling {
         self.lifted_tiling(self.hint_shape().plaintexts())
     }
 
-    /// The shape of the public matrix of the first dimension.
+    /// Returns the shape of the public matrix of the first dimension.
     pub fn first_matrix(&self) -> MatrixShape {
         self.params.lwe().matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// The shape of the public matrix of the second dimension.
+    /// Returns the shape of the public matrix of the second dimension.
     pub fn second_matrix(&self) -> MatrixShape {
         self.params.lwe().matrix_shape(MatrixDomain::Second, self.second_words())
     }
 
-    /// Words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
+    /// Returns the words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
     pub fn second_words(&self) -> usize {
         match self.spec.second {
             Second::Block => self.shape.blocks,
@@ -295,7 +295,7 @@ impl PackTable {
         }
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         let entries = self.first_shape().entries();
         let entries = match self.spec.second {
@@ -329,7 +329,7 @@ impl PackTable {
         }
     }
 
-    /// Bytes of the parts of a query.
+    /// Returns the bytes of the parts of a query.
     pub fn query_bytes(&self) -> QuerySizes {
         QuerySizes {
             first: packed_bytes(self.shape.columns, self.query_bits),
@@ -339,12 +339,12 @@ impl PackTable {
         }
     }
 
-    /// Bytes of an answer.
+    /// Returns the bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         response_bytes(self.params.ring(), self.answer_plaintexts())
     }
 
-    /// The limit of decoding in standard deviations of the error, of the noisier fold.
+    /// Returns the limit of decoding in standard deviations of the error, of the noisier fold.
     pub fn sigmas(&self) -> f64 {
         let layers = self.layers();
         layers.iter().map(|layer| layer.sigmas).fold(f64::INFINITY, f64::min)
@@ -361,7 +361,7 @@ impl PackTable {
         worst + layers.iter().map(|layer| (layer.log2_failure - worst).exp2()).sum::<f64>().log2()
     }
 
-    /// What is decoded one after the other: one layer, or first the second fold's.
+    /// Returns the layers of decoding, in order: one layer, or first the second fold's.
     fn layers(&self) -> Vec<DecodingLayer> {
         if self.params.ring().is_plain() {
             return vec![DecodingLayer { sigmas: f64::INFINITY, log2_failure: f64::NEG_INFINITY }];

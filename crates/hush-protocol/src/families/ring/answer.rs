@@ -29,15 +29,15 @@ use crate::{
     ring_table::RingTable,
 };
 
-/// What a body has of a plaintext.
+/// The body of an answer: the coefficients of a plaintext that are sent.
 struct Body {
-    /// Its coefficients are the multiples of this.
+    /// The distance between the coefficients that are sent.
     stride: usize,
     /// How many of them.
     count: usize,
 }
 
-/// The body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
+/// Returns the body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
 fn body(table: &RingTable, plane: usize) -> Body {
     let length = table.plane_symbols(plane);
     match table.rotations() {
@@ -46,14 +46,14 @@ fn body(table: &RingTable, plane: usize) -> Body {
     }
 }
 
-/// The body in the small ring, whose coefficients are those at multiples of N / its degree.
+/// Returns the body in the small ring, whose coefficients are those at multiples of N / its degree.
 fn small_body(table: &RingTable, switch: &RingSwitch) -> Body {
     let Body { stride, count } = body(table, 0);
     Body { stride: stride * switch.degree() / table.ring().degree(), count }
 }
 
-/// What is sent of the polynomials of a table whose ciphertexts are not packed in pairs: of every plane, or of the small ring,
-/// whole masks and a body.
+/// Returns the polynomials that are sent of a table whose ciphertexts are not packed in pairs: of every plane, or of
+/// the small ring, whole masks and a body.
 fn sent(table: &RingTable) -> Vec<SentPoly> {
     let of = |masks, degree, bits: ResponseBits, Body { stride, count }| {
         let body = SentPoly { bits: bits.b, stride, count };
@@ -72,7 +72,7 @@ fn sent(table: &RingTable) -> Vec<SentPoly> {
     }
 }
 
-/// Bytes of an answer.
+/// Returns the bytes of an answer.
 pub(crate) fn bytes(table: &RingTable) -> usize {
     match table.ring().packs_pairs() {
         true => response_bytes(table.ring(), table.planes()),

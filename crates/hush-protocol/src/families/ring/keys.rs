@@ -28,7 +28,7 @@ pub struct RingKeys {
 }
 
 impl RingKeys {
-    /// The keys that follow from `seed`, 32 bytes of the operating system's randomness that the client keeps like a key.
+    /// Returns the keys that follow from `seed`, 32 bytes of the operating system's randomness that the client keeps like a key.
     /// The same seed gives the same keys, so that they are uploaded once. Source: OnionPIRv2 section 3.5 (masks from a seed).
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let context = RingContext::new(*params);
@@ -45,17 +45,17 @@ impl RingKeys {
         Self { context, secrets, upload, id }
     }
 
-    /// The rings.
+    /// Returns the rings.
     pub fn context(&self) -> &RingContext {
         &self.context
     }
 
-    /// What never leaves the client.
+    /// Returns the secrets, which never leave the client.
     pub fn secrets(&self) -> &RingSecrets {
         &self.secrets
     }
 
-    /// The secrets that answers are under: of the first and the second ciphertext of a pair.
+    /// Returns the secrets that answers are under: of the first and the second ciphertext of a pair.
     pub(crate) fn answer_secrets(&self) -> [&RlweSecret; 2] {
         [&self.secrets.query, &self.secrets.second]
     }
@@ -69,7 +69,7 @@ impl RingKeys {
         }
     }
 
-    /// The encoded [`wire::EvaluationKeys`], of [`upload_bytes`] bytes.
+    /// Returns the encoded [`wire::EvaluationKeys`], of [`upload_bytes`] bytes.
     pub fn upload(&self) -> &[u8] {
         &self.upload
     }
@@ -94,7 +94,7 @@ pub struct RingScheme<B: RingOps> {
 }
 
 impl<B: RingOps> RingScheme<B> {
-    /// The set `params` on `backend`.
+    /// Creates the set `params` on `backend`.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if the backend cannot hold it.

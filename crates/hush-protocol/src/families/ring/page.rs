@@ -1,4 +1,4 @@
-//! What the pages over rings have in common: RLWE selectors pick the row, RGSW bits the entry.
+//! The common part of the pages over rings: RLWE selectors pick the row, RGSW bits the entry.
 //!
 //! A query is one truncated RLWE ciphertext. The server expands it with the client's evaluation keys into a selector for every row
 //! and an RGSW ciphertext for every bit of the entry, and of the lane where it rotates. Nothing is downloaded beforehand.
@@ -63,7 +63,7 @@ pub trait RingPage: Send + Sync + 'static {
     /// [`Page::Set`].
     type Set: ParameterSet;
 
-    /// The RLWE set.
+    /// Returns the RLWE set.
     fn ring(set: &Self::Set) -> &RingParams;
 
     /// [`Page::default_set`].
@@ -79,13 +79,13 @@ pub trait RingPage: Send + Sync + 'static {
 /// A page over rings as a [`Page`].
 pub struct OverRing<P>(P);
 
-/// What the client has of a table.
+/// A client's half of a table.
 pub struct Client {
     keys: Arc<RingKeys>,
     whitening: Whitening,
 }
 
-/// What the client keeps between query and answer.
+/// The state that the client keeps between query and answer.
 pub struct RingPending {
     key_id: [u8; KEY_ID_BYTES],
 }
@@ -96,7 +96,7 @@ pub struct Part<B: Steps> {
     db: PartDb<B>,
 }
 
-/// Its database, in the form of the table.
+/// The database of a part, in the form of the table.
 enum PartDb<B: Steps> {
     Evaluation(B::NttDb),
     Symbols(B::Symbols),
@@ -188,7 +188,8 @@ impl<P: RingPage> Page for OverRing<P> {
         Database::Plaintexts(*table)
     }
 
-    /// As symbols, what a pass makes of the entries is half as long as the table: some entries at a time.
+    /// Returns the ranges of entries that are done at once. A pass over symbols makes ciphertexts half as long as the
+    /// table, so that it takes some entries at a time.
     fn parts(table: &RingTable) -> Vec<Range<usize>> {
         let some = match table.form() {
             DbForm::Evaluation => table.entries(),
@@ -417,12 +418,12 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 }
 
-/// The bits of the entry of every query, as many as there are rounds.
+/// Returns the bits of the entry of every query, as many as there are rounds.
 fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
 }
 
-/// Those of the lane, behind them.
+/// Returns the RGSW bits of the lane, which come after the others.
 fn lane_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[table.folds()..][..table.rotations()]).collect()
 }

@@ -53,7 +53,7 @@ impl RingTable {
         Self::of_lanes(ring, shape, false)
     }
 
-    /// The same, of which the server rotates the lane that was asked for to the front.
+    /// Creates a table whose server rotates the lane that is asked for to the front.
     pub fn rotated(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         Self::of_lanes(ring, shape, true)
     }
@@ -64,17 +64,17 @@ impl RingTable {
         Self { ring, shape, entries: None, is_rotated, form: DbForm::Evaluation }.checked()
     }
 
-    /// The same with its database in another form.
+    /// Returns the table with its database in another form.
     pub(crate) fn in_form(self, form: DbForm) -> Self {
         Self { form, ..self }
     }
 
-    /// The form of the database.
+    /// Returns the form of the database.
     pub fn form(&self) -> DbForm {
         self.form
     }
 
-    /// A segment that is asked with the queries of this table.
+    /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
     /// As [`RingTable::new`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
@@ -94,12 +94,12 @@ impl RingTable {
         Ok(table)
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn ring(&self) -> &RingParams {
         &self.ring
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TableShape {
         self.shape
     }
@@ -124,7 +124,7 @@ impl RingTable {
         if self.is_rotated { self.lanes().ilog2() as usize } else { 0 }
     }
 
-    /// How far the symbols of a slot are apart in a plaintext.
+    /// Returns how far the symbols of a slot are apart in a plaintext.
     pub fn stride(&self) -> usize {
         if self.is_rotated { self.lanes() } else { 1 }
     }
@@ -134,19 +134,19 @@ impl RingTable {
         (self.slot_symbols() - plane * self.ring.degree()).min(self.ring.degree())
     }
 
-    /// The coefficients of a plane that have symbols of a lane's slot, in order.
+    /// Returns the coefficients of a plane that have symbols of a lane's slot, in order.
     pub fn coefficients(&self, lane: usize, plane: usize) -> impl Iterator<Item = usize> + use<> {
         let (stride, length) = (self.stride(), self.plane_symbols(plane));
         let first = if self.is_rotated { lane } else { lane * length };
         (first..).step_by(stride).take(length)
     }
 
-    /// How an answer leaves the ring, if its slots are short enough; `None` if it does not.
+    /// Returns how an answer leaves the ring, if its slots are short enough; `None` if it does not.
     pub(crate) fn switch(&self) -> Option<&RingSwitch> {
         self.ring.switch().filter(|switch| self.stride() >= self.ring.degree() / switch.degree())
     }
 
-    /// What segments may be like that are asked with the queries of this table.
+    /// Returns the shapes that segments may have that are asked with the queries of this table.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         // The selectors are as they are; the low bits choose.
         let columns = self.shape.columns;
@@ -183,20 +183,20 @@ impl RingTable {
         self.ring.leaves(self.shape.columns, self.bits())
     }
 
-    /// The tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
+    /// Returns the tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
     /// after plane).
     pub fn tiling(&self) -> NttTiling {
         self.part_tiling(self.entries())
     }
 
-    /// The shape of some entries of it.
+    /// Returns the shape of some entries of it.
     pub(crate) fn part_tiling(&self, entries: usize) -> NttTiling {
         let columns = self.planes() * entries;
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
         tiling.expect("degrees, limbs and rows were checked")
     }
 
-    /// The shape of the database as symbols, with the same rows and columns.
+    /// Returns the shape of the database as symbols, with the same rows and columns.
     ///
     /// # Panics
     /// If symbols of the set do not fill words.
@@ -204,19 +204,19 @@ impl RingTable {
         self.part_symbol_tiling(self.entries())
     }
 
-    /// The same of some entries.
+    /// Returns the tiling of the symbols of some entries.
     pub(crate) fn part_symbol_tiling(&self, entries: usize) -> SymbolTiling {
         let (degree, bits) = (self.ring.degree(), self.ring.plaintext_bits());
         let tiling = SymbolTiling::new(degree, bits, self.shape.columns, self.planes() * entries);
         tiling.expect("a set whose symbols fill words")
     }
 
-    /// What the file of the database holds.
+    /// Returns the content of the file of the database.
     pub fn content(&self) -> Content {
         self.part_content(self.entries())
     }
 
-    /// What a part of so many entries has of it.
+    /// Returns the content of the file of a part with `entries` entries.
     pub(crate) fn part_content(&self, entries: usize) -> Content {
         match self.form {
             DbForm::Evaluation => Content::Eval(self.part_tiling(entries)),
@@ -224,18 +224,18 @@ impl RingTable {
         }
     }
 
-    /// The columns of the database that some entries have, plane after plane.
+    /// Returns the columns of the database that some entries have, plane after plane.
     pub(crate) fn columns_of(&self, entries: &Range<usize>) -> Vec<Range<usize>> {
         let plane = |plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end;
         (0..self.planes()).map(plane).collect()
     }
 
-    /// Bytes of a query.
+    /// Returns the bytes of a query.
     pub fn query_bytes(&self) -> usize {
         self.ring.query_bytes(self.shape.columns, self.bits())
     }
 
-    /// Bytes of an answer.
+    /// Returns the bytes of an answer.
     pub fn answer_bytes(&self) -> usize {
         ring_answer::bytes(self)
     }

@@ -1,7 +1,7 @@
 //! Whitening: a table over rings is stored plus a pseudo-random symbol at every place, modulo t.
 //!
 //! The noise of the first dimension is a sum over database polynomials. Where these are alike, errors add up in one
-//! frequency of the ring and depend on the secret alone (`docs/protocols/onion.md`: a constant table comes within a few
+//! frequency of the ring and depend on the secret alone (`docs/explanation/protocols/onion.md`: a constant table comes within a few
 //! standard deviations of failing). With whitening the database is uniform whatever it holds. It hides nothing: the
 //! seed is public, in the descriptor, drawn when the table is built so that its content cannot have been chosen for it.
 
@@ -20,12 +20,12 @@ pub struct Whitening {
 }
 
 impl Whitening {
-    /// The whitening of a table by its public seed.
+    /// Creates the whitening of a table by its public seed.
     pub fn new(ring: &RingParams, seed: [u8; 32]) -> Self {
         Self { seed, degree: ring.degree(), bits: ring.plaintext_bits() }
     }
 
-    /// The symbols that are added to the plaintext of `row` in database column `column`, N of them.
+    /// Returns the symbols that are added to the plaintext of `row` in database column `column`, N of them.
     /// Wiped when dropped: a client asks for those of the rows that it looks up.
     pub fn symbols(&self, row: usize, column: usize) -> Zeroizing<Vec<u32>> {
         let stream = (column as u64) << 32 | row as u64;

@@ -21,17 +21,18 @@ use crate::support::{Setup, column_table, one, shape, table};
 const DEGREE: usize = 2048;
 /// How far a standard deviation may be off its formula.
 const OFF: f64 = 1.15;
-/// As [`OFF`] for the fold of equal rows by a few queries: the rows have one error in common, which is a sample a query.
+/// The bound of [`OFF`] for the fold of equal rows by a few queries: the rows have one error in common, which is a
+/// sample a query.
 const OFF_EQUAL_ROWS: f64 = 2.0;
 
-/// What an entry of N rows holds.
+/// The content of an entry of N rows.
 #[derive(Clone, Copy, Debug)]
 enum Content {
     Random,
     /// Every byte -128: what the formulas take for the worst.
     Lowest,
     EqualRows,
-    /// One byte in 1,009 is -128.
+    /// Zeros, but for one byte in 1,009, which is -128.
     Sparse,
 }
 
@@ -55,7 +56,7 @@ impl Content {
     }
 }
 
-/// A table with an entry of one plaintext for each content.
+/// Returns a table with an entry of one plaintext for each content.
 fn setup(params: ColumnParams, columns: usize, contents: &[Content]) -> Measured {
     let degree = params.ring().degree();
     let table = column_table(Protocol::Colpack, params, shape(columns, contents.len(), degree));
@@ -67,7 +68,7 @@ fn setup(params: ColumnParams, columns: usize, contents: &[Content]) -> Measured
     Measured::new(table, matrix, None)
 }
 
-/// One-hot vectors and sums of 256 slots in turn, for every block in turn.
+/// Returns one-hot vectors and sums of 256 slots in turn, for every block in turn.
 fn targets(TableShape { columns, blocks, .. }: TableShape, count: usize) -> Vec<Target> {
     let target = |index: usize| match index / blocks % 2 {
         0 => one(columns / count * index, index % blocks),
@@ -87,7 +88,7 @@ fn adds(name: &str, step: &str, errors: &[f64], predicted: f64, off: f64) {
     assert!((1.0 / off..off).contains(&(std / predicted)), "{text}");
 }
 
-/// What there is after a step is 12 standard deviations below the limit of decoding.
+/// Asserts that the errors after a step are 12 standard deviations below the limit of decoding.
 fn keeps_the_margin(name: &str, step: &str, errors: &[f64], limit: f64) {
     let sigmas = limit / std(errors);
     let text = format!("{name}: after {step} {sigmas:.1} sigma, {:.2} bits", sigmas.log2());
@@ -176,7 +177,7 @@ fn check_equal_rows(setup: &Measured, contents: &[Content], count: usize) {
     }
 }
 
-/// The root mean square of bytes, over that of the worst database, which has -128 everywhere.
+/// Returns the root mean square of bytes, over that of the worst database, which has -128 everywhere.
 fn rms(bytes: &[u8]) -> f64 {
     let squares: f64 = bytes.iter().map(|&byte| f64::from(byte as i8).powi(2)).sum();
     (squares / bytes.len() as f64).sqrt() / 128.0
@@ -218,7 +219,7 @@ fn sixteen_entries() {
     check_unfolded(setup, 32);
 }
 
-/// What packing adds for hints that no table has, of the default set.
+/// Measures the noise of packing for hints that no table has, of the default set.
 #[test]
 fn sparse_and_structured_hints() {
     let rng = &mut Csprng::insecure_from_seed(8);
@@ -252,7 +253,7 @@ fn rotations(row: &[u32], step: usize) -> Vec<u32> {
     (0..DEGREE * DEGREE).map(|at| word(at / DEGREE, at % DEGREE)).collect()
 }
 
-/// What packing adds to the phases of a plaintext with this hint, and what is predicted.
+/// Returns the errors that packing adds to the phases of a plaintext with this hint, and their predicted deviation.
 fn packing_of(hint: Vec<u32>) -> (Vec<f64>, f64) {
     let table = column_table(Protocol::Colpack, COLPACK_N2048_Q52, shape(1, 1, DEGREE));
     let setup = Measured::new(table, vec![0; DEGREE], Some(hint));

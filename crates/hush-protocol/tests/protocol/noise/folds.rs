@@ -1,5 +1,6 @@
-//! As many entries as there are powers of X, folded to one: exact bytes, and noise as `ColumnNoise` predicts it. The steps before
-//! are left out: masks are the chain's polynomials, and a client that knows them makes the words that are folded.
+//! Folds of as many entries as there are powers of X: exact bytes, and noise as `ColumnNoise` predicts it. The steps
+//! before are left out: masks are the chain's polynomials, and a client that knows them makes the words that are
+//! folded.
 
 #![allow(clippy::print_stdout)]
 
@@ -37,7 +38,7 @@ enum Entries {
 }
 
 impl Entries {
-    /// Whether there is anything in an entry.
+    /// Returns whether there is anything in an entry.
     fn holds(self, entry: usize) -> bool {
         self != Self::Sparse || entry.is_multiple_of(101)
     }
@@ -81,8 +82,8 @@ impl Packed {
         Poly::from_words(self.masks[entry * words..][..words].to_vec(), ring.degree())
     }
 
-    /// Words of all entries, of which those of `wanted` have its bytes as phases under `secret`: `byte - mask secret`. Others are
-    /// random where an entry is: what they hold must not matter.
+    /// Returns the words of all entries, of which those of `wanted` have its bytes as phases under `secret`: `byte - mask
+    /// secret`. Others are random where an entry is: what they hold must not matter.
     fn words(&self, wanted: usize, secret: &Poly<Eval>, rng: &mut Csprng) -> Vec<u32> {
         let (ring, rows) = (self.public.context().kept(), self.shape.plaintext_rows(wanted));
         let q = ring.rns().product();
@@ -104,7 +105,7 @@ impl Packed {
         words
     }
 
-    /// The coefficients of the phase in LSB.
+    /// Returns the coefficients of the phase in LSB.
     fn phases(&self, mut a: Poly<Eval>, b: &Poly<Eval>, secret: &Poly<Eval>) -> Vec<f64> {
         let ring = self.public.context().kept();
         ring.mul(&mut a, secret);

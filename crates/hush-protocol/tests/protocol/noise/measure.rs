@@ -1,5 +1,5 @@
-//! What a look-up with column packing is off after each step, in steps of a byte (LSB), Q / 256: measured with the secret that a
-//! client draws.
+//! Measurements of the errors of a look-up with column packing after each step, in steps of a byte (LSB), Q / 256,
+//! with the secret that a client draws.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The table whose database is `matrix`, with a hint of it or another one.
+    /// Creates the table whose database is `matrix`, with a hint of it or another one.
     pub(super) fn new(table: ColumnTable, matrix: Vec<u8>, hint: Option<Vec<u32>>) -> Self {
         let (cpu, params) = (Cpu::new(2).unwrap(), TableParams::new::<ColumnPacked<Colpack>>(table));
         let files = Stored::build(&cpu, &params, &matrix, hint);
@@ -135,7 +135,7 @@ pub(super) fn fold(setup: &Measured, clients: &[Client]) -> LweBatch {
     setup.cpu.lwe_fold(&setup.db, &LweQueries { cols, words: vectors.flatten().collect() }).unwrap()
 }
 
-/// What the server makes of a batch.
+/// The server's results for a batch.
 pub(super) struct Steps {
     pub(super) folded: LweBatch,
     pub(super) packed: LweBatch,
@@ -168,14 +168,14 @@ impl Steps {
 
 /// Errors in LSB after each step, of one look-up.
 pub(super) struct Errors {
-    /// Of all rows.
+    /// The errors of all rows after the fold.
     pub(super) fold: Vec<f64>,
-    /// Of all rows.
+    /// The errors of all rows after packing.
     pub(super) packing: Vec<f64>,
-    /// Of the rows that are asked for, as are those below.
+    /// The errors of the rows that are asked for, after the folds. The fields below are of the same rows.
     pub(super) folds: Vec<f64>,
     pub(super) response: Vec<f64>,
-    /// What rounding b added to the response.
+    /// The errors that rounding b added to the response.
     pub(super) rounded_b: Vec<f64>,
 }
 
@@ -206,7 +206,7 @@ impl Errors {
     }
 }
 
-/// The phase of a row's folded word.
+/// Returns the phase of a row's folded word.
 pub(super) fn fold_phase(setup: &Measured, secret: &[i32], row: usize, word: u32) -> f64 {
     let degree = setup.degree();
     let hint = &setup.setup.files.hints[0][row * degree..(row + 1) * degree];
@@ -214,7 +214,7 @@ pub(super) fn fold_phase(setup: &Measured, secret: &[i32], row: usize, word: u32
     f64::from(products.fold(word, u32::wrapping_add)) / 2f64.powi(24)
 }
 
-/// The coefficients of a polynomial modulo Q in LSB, Q / 256.
+/// Returns the coefficients of a polynomial modulo Q in LSB, Q / 256.
 fn coefficients(setup: &Measured, words: &[u32]) -> Vec<f64> {
     let ring = setup.public.context().kept();
     let poly = ring.inverse(Poly::<Eval>::from_words(words.to_vec(), setup.degree()));
@@ -222,7 +222,7 @@ fn coefficients(setup: &Measured, words: &[u32]) -> Vec<f64> {
     (0..setup.degree()).map(|i| ring.rns().lift(|limb| poly.limb(limb)[i]) as f64 / lsb).collect()
 }
 
-/// The phase of a ciphertext `a, b` modulo Q.
+/// Returns the phase of a ciphertext `a, b` modulo Q.
 fn phases(setup: &Measured, client: &Client, ciphertext: &[u32]) -> Vec<f64> {
     let ring = setup.public.context().kept();
     let (a, b) = ciphertext.split_at(ciphertext.len() / 2);
@@ -232,7 +232,7 @@ fn phases(setup: &Measured, client: &Client, ciphertext: &[u32]) -> Vec<f64> {
     coefficients(setup, phase.words())
 }
 
-/// The phase of an answer of one plaintext, and its b.
+/// Returns the phase of an answer of one plaintext, and its b.
 fn response(setup: &Measured, client: &Client, answer: &[u8]) -> (Vec<f64>, Vec<f64>) {
     let bits = setup.params().ring().response_bits();
     let (a, mut halves) = halves(setup.params().ring(), answer);

@@ -18,12 +18,12 @@ fn std(errors: &[f64]) -> f64 {
     (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt()
 }
 
-/// A number modulo 256, from -128 to 128.
+/// Returns a number modulo 256, from -128 to 128.
 fn centred(x: f64) -> f64 {
     (x + 128.0).rem_euclid(256.0) - 128.0
 }
 
-/// The polynomials of an answer of one plaintext or two: a, and a b of each.
+/// Returns the polynomials of an answer of one plaintext or two: a, and a b of each.
 fn halves(ring: &RingParams, answer: &[u8]) -> (Vec<u64>, Vec<Vec<u64>>) {
     let (degree, bits) = (ring.degree(), ring.response_bits());
     let words = |bytes: &[u8], bits| -> Vec<u64> {

@@ -81,7 +81,7 @@ impl Case {
         }
     }
 
-    /// The errors in LSB of every plane of the slot.
+    /// Returns the errors in LSB of every plane of the slot.
     fn measure(&self, matrix: &[u8]) -> Vec<Vec<f64>> {
         let (cpu, params, table) = (Cpu::new(2).unwrap(), self.params, self.table());
         let files = Stored::build(&cpu, &TableParams::new::<Packed<Hybrid>>(table), matrix, None);
@@ -110,7 +110,7 @@ impl Case {
     }
 }
 
-/// The phases of the one or two plaintexts of an answer.
+/// Returns the phases of the one or two plaintexts of an answer.
 fn phases(client: &RingKeys, answer: &[u8]) -> Vec<Vec<u32>> {
     let (a, halves) = halves(client.context().params(), answer);
     let secrets = [&client.secrets().query, &client.secrets().second];
@@ -120,7 +120,7 @@ fn phases(client: &RingKeys, answer: &[u8]) -> Vec<Vec<u32>> {
     halves.iter().zip(secrets).map(decode).collect()
 }
 
-/// How far a phase is from its byte, in LSB.
+/// Returns how far a phase is from its byte, in LSB.
 fn error(phase: u32, byte: u8) -> f64 {
     let error = phase.wrapping_sub(u32::from(byte) << (PHASE_BITS - 8)) << (32 - PHASE_BITS);
     f64::from(error as i32) / f64::from(1 << 24)

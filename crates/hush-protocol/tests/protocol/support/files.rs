@@ -48,7 +48,7 @@ impl Files for Stored {
         self.files.get(name).cloned().ok_or_else(|| ProtocolError::Descriptor(format!("{name} is not there")))
     }
 
-    /// The bytes that no range names are others: who reads one answers wrongly.
+    /// Returns the bytes that no range names are others: who reads one answers wrongly.
     fn part(&self, name: &'static str, ranges: &[Range<usize>]) -> Result<DbBytes, ProtocolError> {
         let whole = self.bytes(name)?;
         let mut part = Shifted::new((*whole).as_ref().len());
@@ -94,8 +94,8 @@ impl AsRef<[u8]> for Aligned {
 }
 
 impl Stored {
-    /// The table whose slot bytes are `matrix`: a block is a band of `slot_bytes` rows, a slot a column of it. With another `hint`
-    /// than that of the matrix, folded words have other phases than bytes.
+    /// Returns the table whose slot bytes are `matrix`: a block is a band of `slot_bytes` rows, a slot a column of it. With
+    /// another `hint` than that of the matrix, folded words have other phases than bytes.
     pub(crate) fn build<B: Steps>(
         backend: &B,
         table: &TableParams,
@@ -136,7 +136,7 @@ impl Stored {
         stored
     }
 
-    /// A table over rings of any plaintexts.
+    /// Returns a table over rings of any plaintexts.
     pub(crate) fn of_ntt(table: &TableParams, db: NttTiledDb) -> Self {
         let mut stored = Self::default();
         stored.put_ntt(DB_FILE, db);
@@ -144,24 +144,24 @@ impl Stored {
         stored
     }
 
-    /// A table over rings of any symbols.
+    /// Returns a table over rings of any symbols.
     pub(crate) fn of_symbols(bytes: Vec<u8>) -> Self {
         let mut stored = Self::default();
         stored.put(DB_FILE, bytes);
         stored
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub(crate) fn get(&self, name: &str) -> &[u8] {
         (*self.files[name]).as_ref()
     }
 
-    /// A byte database.
+    /// Returns a byte database.
     pub(crate) fn tiled(&self, name: &'static str, tiling: Tiling) -> TiledDb {
         TiledDb::new(tiling, self.bytes(name).unwrap()).unwrap()
     }
 
-    /// A database in evaluation form.
+    /// Returns a database in evaluation form.
     pub(crate) fn ntt(&self, name: &'static str, tiling: NttTiling) -> NttTiledDb {
         NttTiledDb::new(tiling, self.bytes(name).unwrap()).unwrap()
     }
@@ -183,7 +183,7 @@ impl Stored {
         assert_eq!(there, listed, "{table:?}");
     }
 
-    /// What is made of the words of a hint.
+    /// Writes the product of the words of a hint.
     fn put_hint<B: Steps>(&mut self, backend: &B, plan: &HintPlan, mut words: Vec<u32>) {
         let n = plan.matrix.n();
         if let Some(second) = &plan.second {
@@ -228,14 +228,14 @@ impl Stored {
     }
 }
 
-/// The hint of all rows of a database.
+/// Returns the hint of all rows of a database.
 fn hint_of<B: Steps>(backend: &B, db: TiledDb, shape: MatrixShape) -> Vec<u32> {
     let (rows, matrix) = (db.tiling().rows(), PublicMatrix::new(PUBLIC_SEED, shape));
     let hint = backend.lwe_hint(&backend.open_db(db).unwrap(), &matrix, 0..rows).unwrap();
     backend.read(&hint).unwrap().into_owned()
 }
 
-/// The plaintexts of a table over rings, whitened, `[row][column]`.
+/// Returns the plaintexts of a table over rings, whitened, `[row][column]`.
 fn plaintexts(table: &RingTable, matrix: &[u8]) -> Vec<u32> {
     let (tiling, whitening) = (table.tiling(), Whitening::new(table.ring(), WHITENING_SEED));
     let places = (0..tiling.rows()).flat_map(|row| (0..tiling.columns()).map(move |column| (row, column)));

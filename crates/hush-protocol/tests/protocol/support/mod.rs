@@ -37,7 +37,7 @@ use hush_protocol::{
 };
 pub(crate) use recorder::Recorder;
 
-/// What the keys of the client follow from.
+/// The seed of the client's keys.
 pub(crate) const CLIENT_SEED: [u8; 32] = [7; 32];
 /// The seed of the whitening of a table over rings.
 pub(crate) const WHITENING_SEED: [u8; 32] = [9; 32];
@@ -51,13 +51,13 @@ pub(crate) const PACK: [Protocol; 4] =
 /// The protocols of column packing.
 pub(crate) const COLUMN: [Protocol; 2] = [Protocol::ColpackS, Protocol::Colpack];
 
-/// What sets a protocol of [`PACK`] apart.
+/// Returns the facts of a protocol of [`PACK`].
 pub(crate) fn pack_spec(protocol: Protocol) -> PackSpec {
     let specs = [ExppackS::SPEC, ExppackD::SPEC, DoublePack::SPEC, Hybrid::SPEC];
     specs.into_iter().find(|spec| spec.protocol == protocol).expect("one of PACK")
 }
 
-/// What sets a protocol of [`COLUMN`] apart.
+/// Returns the facts of a protocol of [`COLUMN`].
 pub(crate) fn column_spec(protocol: Protocol) -> ColumnSpec {
     let specs = [ColpackS::SPEC, Colpack::SPEC];
     specs.into_iter().find(|spec| spec.protocol == protocol).expect("one of COLUMN")
@@ -76,13 +76,13 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// The table whose slot bytes are `matrix`.
+    /// Creates the table whose slot bytes are `matrix`.
     pub(crate) fn new<B: Steps + 'static>(backend: B, table: TableParams, matrix: Vec<u8>) -> Self {
         let files = Stored::build(&backend, &table, &matrix, None);
         Self::of_files(backend, table, matrix, files)
     }
 
-    /// The same of files that are there.
+    /// Creates the set-up from files that are there.
     pub(crate) fn of_files<B: Steps + 'static>(
         backend: B,
         table: TableParams,
@@ -99,7 +99,7 @@ impl Setup {
         Self { table, matrix, files, keys, client, server }
     }
 
-    /// The same table on any backend, in parts.
+    /// Serves the table on any backend, in parts.
     pub(crate) fn serve<B: Steps + 'static>(
         &self,
         backend: &Arc<B>,
@@ -108,27 +108,27 @@ impl Setup {
         serve(backend.clone(), &self.table, &self.files, self.keys.as_deref(), parts)
     }
 
-    /// A client's query.
+    /// Returns a client's query.
     pub(crate) fn query(&self, target: &Target) -> (wire::Query, Pending) {
         self.client.query(target.clone(), &mut Csprng::from_os())
     }
 
-    /// A client's queries.
+    /// Returns a client's queries.
     pub(crate) fn queries(&self, targets: &[Target]) -> (Vec<wire::Query>, Vec<Pending>) {
         targets.iter().map(|target| self.query(target)).unzip()
     }
 
-    /// The server's answers.
+    /// Returns the server's answers.
     pub(crate) fn answer(&self, queries: &[wire::Query]) -> Result<Vec<Vec<u8>>, ProtocolError> {
         self.server.answer(queries)
     }
 
-    /// What the server says of queries before it scans anything: it has no part of the table here.
+    /// Opens queries, as the server does before it scans anything: it has no part of the table here.
     pub(crate) fn open(&self, queries: &[wire::Query]) -> Result<(), ProtocolError> {
         self.server.open(queries)
     }
 
-    /// The client's slot.
+    /// Returns the client's slot.
     pub(crate) fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         self.client.recover(pending, answer).map(|slot| slot.to_vec())
     }
@@ -149,7 +149,7 @@ impl Setup {
         }
     }
 
-    /// The slot that `target` selects, in the clear: a sum of bytes, or over rings of symbols.
+    /// Returns the slot that `target` selects, in the clear: a sum of bytes, or over rings of symbols.
     pub(crate) fn expected(&self, target: &Target) -> Vec<u8> {
         let shape = self.table.facts().shape;
         let slots = target.columns.iter().map(|&(column, coefficient)| {
@@ -180,7 +180,7 @@ pub(crate) trait Server {
 
 struct Served<P: Page, B: Steps> {
     hosted: Hosted<P, B>,
-    /// Those of the client, if the protocol has any.
+    /// The client's keys, if the protocol has any.
     keys: Option<B::Keys>,
 }
 
@@ -225,17 +225,17 @@ fn serve<B: Steps + 'static>(
     table.facts().protocol.visit(Serve(backend, table, files, keys, parts))
 }
 
-/// A table of a protocol, which has no limit that it exceeds.
+/// Returns a table of a protocol, which has no limit that it exceeds.
 pub(crate) fn table(protocol: Protocol, set: &str, shape: TableShape) -> TableParams {
     protocol.page().table(set, shape).unwrap()
 }
 
-/// A table of [`PACK`].
+/// Returns a table of [`PACK`].
 pub(crate) fn pack_table(protocol: Protocol, params: PackParams, shape: TableShape) -> PackTable {
     PackTable::new(pack_spec(protocol), params, shape).unwrap()
 }
 
-/// A table of [`COLUMN`].
+/// Returns a table of [`COLUMN`].
 pub(crate) fn column_table(protocol: Protocol, params: ColumnParams, shape: TableShape) -> ColumnTable {
     ColumnTable::new(column_spec(protocol), params, shape).unwrap()
 }
@@ -244,14 +244,14 @@ pub(crate) fn shape(columns: usize, blocks: usize, slot_bytes: usize) -> TableSh
     TableShape { columns, blocks, slot_bytes }
 }
 
-/// Lengths of the parts of a query.
+/// Returns the lengths of the parts of a query.
 pub(crate) fn sizes(query: &wire::Query) -> QuerySizes {
     let [first, second, packed, key_id] =
         [&query.first, &query.second, &query.packed, &query.key_id].map(|part| part.len());
     QuerySizes { first, second, packed, key_id }
 }
 
-/// The slot bytes of a table, random or all of one value.
+/// Returns the slot bytes of a table, random or all of one value.
 pub(crate) fn filled(shape: TableShape, fill: Option<u8>) -> Vec<u8> {
     let mut bytes = vec![fill.unwrap_or(0); shape.blocks * shape.slot_bytes * shape.columns];
     if fill.is_none() {
@@ -260,13 +260,13 @@ pub(crate) fn filled(shape: TableShape, fill: Option<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A slot of a matrix.
+/// Returns a slot of a matrix.
 fn slot(shape: TableShape, matrix: &[u8], column: usize, block: usize) -> Vec<u8> {
     let rows = block * shape.slot_bytes..(block + 1) * shape.slot_bytes;
     rows.map(|row| matrix[row * shape.columns + column]).collect()
 }
 
-/// A look-up of one slot.
+/// Returns a look-up of one slot.
 pub(crate) fn one(column: usize, block: usize) -> Target {
     Target { columns: vec![(column as u32, 1)], block }
 }
@@ -276,7 +276,7 @@ pub(crate) fn every_slot(shape: TableShape) -> Vec<Target> {
     (0..shape.blocks * shape.columns).map(|index| one(index % shape.columns, index / shape.columns)).collect()
 }
 
-/// A vector that has every column, each at another coefficient.
+/// Returns a vector that has every column, each at another coefficient.
 pub(crate) fn all_columns(shape: TableShape, block: usize) -> Target {
     Target { columns: (0..shape.columns as u32).map(|c| (c, (c * 77 + 1) as u8)).collect(), block }
 }

@@ -23,7 +23,7 @@ END = 60.0  # seconds from a signal to the end of the process, at most: a server
 
 
 def parser() -> argparse.ArgumentParser:
-    """What a shell may say."""
+    """Returns the commands of a shell."""
     parser = argparse.ArgumentParser(prog="python -m hushdb.ray", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="build a table, with what takes longest as tasks on a cluster")

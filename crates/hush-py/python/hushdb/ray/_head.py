@@ -51,7 +51,7 @@ class Head:
 
     @property
     def epoch(self) -> str:
-        """What it serves."""
+        """Returns the facts of the served table."""
         return self._epoch
 
     @property
@@ -60,7 +60,7 @@ class Head:
         return self._renewal.terms["lease"]
 
     def connect(self, **options: Any) -> Client:
-        """A client of it."""
+        """Returns a client of it."""
         return connect(self.url, **options)
 
     def stop(self) -> None:

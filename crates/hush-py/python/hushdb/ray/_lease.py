@@ -35,11 +35,11 @@ class Lease:
         threading.Thread(target=self._watch, name="lease", daemon=True).start()
 
     def terms(self) -> dict[str, Any]:
-        """The terms, and the length of the lease in `lease`."""
+        """Returns the terms, and the length of the lease in `lease`."""
         return {**self._terms, "lease": self._seconds}
 
     def group(self, strategy: str) -> Any:
-        """The placement group of the parts, which is made for the first that asks."""
+        """Returns the placement group of the parts, which is made for the first that asks."""
         for group in _registry.groups(self._name):
             return group
         bundles = self._terms["bundles"] * self._terms["replicas"]
@@ -58,7 +58,7 @@ class Lease:
             self._heads.pop(head, None)
 
     def facts(self) -> dict[str, Any]:
-        """The URLs of the heads that renew the lease, and the seconds that are left of it."""
+        """Returns the URLs of the heads that renew the lease, and the seconds that are left of it."""
         now = time.monotonic()
         with self._lock:
             heads = [url for url, at in self._heads.values() if url and now - at < 2 * self._seconds / RENEWALS]

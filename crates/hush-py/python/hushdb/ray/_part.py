@@ -56,7 +56,7 @@ class Part:
 
     @ray.method(concurrency_group="scan")
     def scan(self, epoch: str, batch: bytes) -> bytes:
-        """What the part says to a batch. Neither is looked at here."""
+        """Returns the part's reply to a batch. Both are opaque here."""
         part = self._epochs.get(epoch)
         if part is None:
             raise OtherEpoch(f"the part has no epoch {epoch[:12]}")
@@ -69,12 +69,12 @@ class Part:
 
     @ray.method(concurrency_group="health")
     def alive(self) -> tuple[str, list[str]]:
-        """A name of this process, and the epochs that it answers."""
+        """Returns a name of this process, and the epochs that it answers."""
         return self._born, list(self._epochs)
 
     @ray.method(concurrency_group="control")
     def facts(self) -> dict[str, Any]:
-        """What it has, and where it is."""
+        """Returns the share of the part, and where it is."""
         node = ray.get_runtime_context().get_node_id()
         has = {"path": self._source.shown, "index": self._index, "replica": self._replica, "weights": self._weights}
         places = {epoch: part.place for epoch, part in self._epochs.items()}

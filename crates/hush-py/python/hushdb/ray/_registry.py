@@ -40,13 +40,13 @@ def _parts() -> list[tuple[str, int, int]]:
 
 
 def tables() -> list[str]:
-    """The names of the tables that have a lease or a part."""
+    """Returns the names of the tables that have a lease or a part."""
     leases = {match["name"] for match in filter(None, map(_LEASE.fullmatch, _ours()))}
     return sorted(leases | {name for name, _, _ in _parts()})
 
 
 def actors(name: str) -> list[list[Any]]:
-    """The actors of a table: the replicas of each part."""
+    """Returns the actors of a table: the replicas of each part."""
     replicas: list[list[Any]] = []
     for own, part, replica in _parts():
         if own == name:
@@ -59,7 +59,7 @@ def actors(name: str) -> list[list[Any]]:
 
 
 def lease(name: str) -> Any | None:
-    """The actor that holds the lease of a table, if there is one."""
+    """Returns the actor that holds the lease of a table, if there is one."""
     try:
         return ray.get_actor(lease_name(name), namespace=NAMESPACE)
     except ValueError:
@@ -67,7 +67,7 @@ def lease(name: str) -> Any | None:
 
 
 def groups(name: str) -> list[PlacementGroup]:
-    """The placement groups of a table that are not removed, whichever namespace made them."""
+    """Returns the placement groups of a table that are not removed, whichever namespace made them."""
     table = placement_group_table().values()
     ids = [group["placement_group_id"] for group in table if group["name"] == group_name(name) and group["state"] != "REMOVED"]
     return [PlacementGroup(PlacementGroupID(binascii.unhexlify(group))) for group in ids]

@@ -1,4 +1,4 @@
-"""Parts on a cluster: where they are placed, what there is of them, and how they end."""
+"""Parts on a cluster: where they are placed, which are there, and how they end."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Service:
         return self.head.lease
 
     def connect(self, **options: Any) -> Client:
-        """A client of it."""
+        """Returns a client of it."""
         return self.head.connect(**options)
 
     def status(self) -> list[dict[str, Any]]:
-        """What there is of every part: `status`."""
+        """Returns the replicas of every part: `status`."""
         return [part for part in status() if part["name"] == self.name]
 
     def stop(self) -> None:
@@ -183,7 +183,7 @@ def head(name: str, *, address: str | None = None, timeout: float = TIMEOUT, gra
 
 
 def status(address: str | None = None) -> list[dict[str, Any]]:
-    """All parts on a cluster: name, part, replica, weights, path, pid, node, epochs, and the place of each: cpu or cuda; of one that does not answer, why."""
+    """Returns all parts on a cluster: name, part, replica, weights, path, pid, node, epochs, and the place of each: cpu or cuda; of one that does not answer, why."""
     _cluster(address)
     found = []
     for name in _registry.tables():
@@ -198,7 +198,7 @@ def status(address: str | None = None) -> list[dict[str, Any]]:
 
 
 def leases(address: str | None = None) -> list[dict[str, Any]]:
-    """The leases of all tables on a cluster: name, heads (their URLs), lease, and the seconds that are left of it; of one that does not answer, why."""
+    """Returns the leases of all tables on a cluster: name, heads (their URLs), lease, and the seconds that are left of it; of one that does not answer, why."""
     _cluster(address)
     found = []
     for name in _registry.tables():

@@ -40,7 +40,7 @@ class Workers:
         self._turn = 0
 
     def __call__(self, batch: bytes) -> list[bytes]:
-        """What every part says, in order. Raises `PartUnavailable` as soon as all replicas of a part have failed."""
+        """Returns the reply of every part, in order. Raises `PartUnavailable` as soon as all replicas of a part have failed."""
         try:
             return self._replies(batch)
         except PartUnavailable as error:

@@ -74,7 +74,7 @@ fn find(server: &Server, hash: Result<Path<String>, PathRejection>) -> Result<Bl
     }
 }
 
-/// The part of a file that the headers ask for; `None` for all of it.
+/// Returns the part of a file that the headers ask for; `None` for all of it.
 fn wanted_range(headers: &HeaderMap, etag: &str, bytes: u64) -> Result<Option<Range<u64>>, Problem> {
     let value = |name| headers.get(name).map(HeaderValue::as_bytes);
     range::wanted(value(RANGE), value(IF_RANGE), etag, bytes).map_err(|Outside| Problem::range(bytes))

@@ -6,7 +6,7 @@ use std::ops::Range;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outside;
 
-/// The part of a file of `bytes` bytes that a `Range` header asks for; `None` for all of it.
+/// Returns the part of a file of `bytes` bytes that a `Range` header asks for; `None` for all of it.
 ///
 /// As RFC 9110 section 14.2 allows, units other than bytes and several ranges at once are ignored.
 /// `If-Range` (section 13.1.5) with another entity tag asks for the whole file.
@@ -45,7 +45,7 @@ fn parse_range(text: &str, bytes: u64) -> Option<Range<u64>> {
     (range.start < range.end).then_some(range)
 }
 
-/// A decimal number; one that does not fit is as good as the largest that does.
+/// Returns a decimal number; one that does not fit is as good as the largest that does.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

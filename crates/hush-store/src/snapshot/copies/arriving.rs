@@ -18,7 +18,7 @@ use crate::snapshot::{
     },
 };
 
-/// What of a copy is taken to be whole.
+/// The part of a copy that is trusted to be whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Files of the copy that is there, if their lengths are right.
@@ -42,7 +42,7 @@ impl Piece {
         let start = (self.chunk * CHUNK_BYTES) as u64;
         start..entry.bytes.min(start + CHUNK_BYTES as u64)
     }
-    /// Whether `bytes` are those that the header promises.
+    /// Returns whether `bytes` are those that the header promises.
     pub fn is_intact(self, entry: &FileEntry, bytes: &[u8]) -> bool {
         entry
             .hashes()
@@ -74,7 +74,7 @@ fn fetched_folder(target: &Path) -> PathBuf {
 }
 
 impl ArrivingSnapshot {
-    /// Whether what is in the folder `target` is what `header` says.
+    /// Returns whether what is in the folder `target` is what `header` says.
     pub fn is_current(header: &Header, target: &Path) -> bool {
         let own = Header::read(target);
         own.is_ok_and(|own| {
@@ -162,7 +162,7 @@ impl ArrivingSnapshot {
     }
 }
 
-/// Whether a file is there, as long as it should be.
+/// Returns whether a file is there, as long as it should be.
 fn has_length(dir: &Path, entry: &FileEntry) -> bool {
     // Without following a link: that would be refused later.
     let found = fs::symlink_metadata(dir.join(&entry.name));

@@ -34,7 +34,7 @@ struct GuardedRange {
 
 /// The slot that was made last.
 static SLOTS: AtomicPtr<GuardedRange> = AtomicPtr::new(ptr::null_mut());
-/// What handled the signal before.
+/// The handler of the signal before this one.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// A mapped file that may lose its pages.
@@ -62,7 +62,7 @@ impl Guard {
         Ok(Self(slot))
     }
 
-    /// Whether a page was not there when it was read. All that was read from then on is zeros.
+    /// Returns whether a page was not there when it was read. All that was read from then on is zeros.
     pub(in crate::snapshot) fn is_torn(&self) -> bool {
         self.0.is_torn.load(SeqCst)
     }
@@ -100,7 +100,7 @@ fn free_slot() -> &'static GuardedRange {
     })
 }
 
-/// All slots, those that are not used among them.
+/// Returns all slots, those that are not used among them.
 fn slots() -> impl Iterator<Item = &'static GuardedRange> {
     // SAFETY: slots live for ever, and all of their fields are atomic.
     let at =

@@ -35,7 +35,7 @@ impl MappedFile {
         Ok(Self { guard, map, file, is_filled_by_others: false })
     }
 
-    /// A file of which others write what is not here yet: it changes, and what was read of it does not.
+    /// Returns a file of which others write what is not here yet: it changes, and what was read of it does not.
     pub fn filled_by_others(self) -> Self {
         Self { is_filled_by_others: true, ..self }
     }
@@ -79,7 +79,7 @@ impl MappedFile {
         })
     }
 
-    /// The file, without its map.
+    /// Returns the file, without its map.
     pub fn into_file(self) -> File {
         self.file.into_file()
     }

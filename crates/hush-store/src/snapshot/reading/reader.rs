@@ -32,7 +32,7 @@ pub struct Snapshot {
 pub struct Verified(HashMap<Stamp, [u8; 32]>);
 
 impl Verified {
-    /// What is left to be done about the checksums of a file, where so much is to be checked.
+    /// Returns the checks that are left of the checksums of a file, where `verify` asks for so much.
     pub fn checksums(&self, verify: Verify, file: &StoredFile, entry: &FileEntry) -> Checksums {
         match verify {
             _ if self.0.get(&file.stamp()) == Some(&entry.digest()) => Checksums::Known,
@@ -92,17 +92,17 @@ impl Snapshot {
         Ok(())
     }
 
-    /// All files, as those whose every byte was checked.
+    /// Returns all files, as those whose every byte was checked.
     pub fn as_verified(&self) -> Verified {
         Verified(self.entries().map(|(entry, file)| (file.stamp(), entry.digest())).collect())
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The files that have not been taken out.
+    /// Returns the files that have not been taken out.
     fn entries(&self) -> impl Iterator<Item = (&FileEntry, &StoredFile)> {
         self.header.files.iter().filter_map(|entry| {
             let is_it = |file: &&StoredFile| file.path().file_name().is_some_and(|own| *own == *entry.name);
@@ -110,7 +110,7 @@ impl Snapshot {
         })
     }
 
-    /// The file called `name`, unless there is none or it has been taken out.
+    /// Returns the file called `name`, unless there is none or it has been taken out.
     pub fn file(&self, name: &str) -> Option<(&FileEntry, &StoredFile)> {
         self.entries().find(|(entry, _)| entry.name == *name)
     }
@@ -126,12 +126,12 @@ impl Snapshot {
         }
     }
 
-    /// The same, mapped.
+    /// Maps the file and takes it out of the list.
     pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
         self.take_file(name)?.map()
     }
 
-    /// The same, once its checksums have been checked.
+    /// Takes a mapped file once its checksums have been checked.
     ///
     /// # Errors
     /// Also [`SnapshotError::Corrupt`].
@@ -143,7 +143,7 @@ impl Snapshot {
         Ok(file)
     }
 
-    /// Where the file called `name` is.
+    /// Returns where the file called `name` is.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

@@ -29,7 +29,7 @@ const HUGE_PAGE: usize = 2 << 20;
 pub enum Checksums {
     /// Nothing: the content may be anything.
     Skip,
-    /// They are compared.
+    /// The checksums are compared.
     Compare,
     /// Nothing: they have been compared before, and the file has not changed since.
     Known,
@@ -67,8 +67,8 @@ impl ResidentFile {
         Ok(read)
     }
 
-    /// The memory that has this content, if there is any. Content that was not checked is that of the same file alone, for who
-    /// does not want it checked.
+    /// Returns the memory that has this content, if there is any. Content that was not checked is that of the same file alone,
+    /// for who does not want it checked.
     pub(in crate::snapshot) fn find(
         file: &StoredFile,
         entry: &FileEntry,
@@ -157,7 +157,7 @@ fn read_chunk(
     Ok(())
 }
 
-/// What `ranges` have of a chunk, from its start on.
+/// Returns the parts of `ranges` within a chunk, relative to its start.
 fn within(ranges: &[Range<usize>], chunk: &Range<usize>) -> Vec<Range<usize>> {
     let part = |range: &Range<usize>| {
         let (start, end) = (range.start.max(chunk.start), range.end.min(chunk.end));

@@ -28,7 +28,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// That of the snapshot in `dir`, by its header; `None` if there is none.
+    /// Returns the stamp of the snapshot in `dir`, by its header; `None` if there is none.
     pub fn of(dir: &Path) -> Option<Self> {
         fs::metadata(dir.join(HEADER_FILE)).ok().as_ref().map(Self::new)
     }
@@ -47,7 +47,7 @@ impl Stamp {
 pub struct StoredFile {
     path: PathBuf,
     file: File,
-    /// As it was opened.
+    /// The stamp of the file when it was opened.
     stamp: Stamp,
 }
 
@@ -62,7 +62,7 @@ impl StoredFile {
         Ok(Self { path: path.to_owned(), file, stamp: Stamp::new(&metadata) })
     }
 
-    /// Where it was when it was opened.
+    /// Returns where it was when it was opened.
     pub(in crate::snapshot) fn path(&self) -> &Path {
         &self.path
     }
@@ -71,17 +71,17 @@ impl StoredFile {
         &self.file
     }
 
-    /// As it was opened.
+    /// Returns the stamp of the file when it was opened.
     pub(in crate::snapshot) fn stamp(&self) -> Stamp {
         self.stamp
     }
 
-    /// Its length when it was opened, in bytes.
+    /// Returns the file's length when it was opened, in bytes.
     pub fn bytes(&self) -> u64 {
         self.stamp.bytes
     }
 
-    /// Whether length and time are what they were. A file that cannot be asked has changed.
+    /// Returns whether length and time are what they were. A file that cannot be asked has changed.
     pub(in crate::snapshot) fn is_unchanged(&self) -> bool {
         self.file.metadata().is_ok_and(|now| Stamp::new(&now) == self.stamp)
     }
@@ -90,7 +90,7 @@ impl StoredFile {
         SnapshotError::Changed { path: self.path.clone() }
     }
 
-    /// The same file, open once more.
+    /// Opens the same file once more.
     pub fn again(&self) -> Result<Self, SnapshotError> {
         let file = self.file.try_clone().map_err(SnapshotError::io(&self.path, "open"))?;
         Ok(Self { path: self.path.clone(), file, stamp: self.stamp })
@@ -116,7 +116,7 @@ impl StoredFile {
         ResidentFile::shared(self, entry, ranges, checksums)
     }
 
-    /// Whether [`StoredFile::read`] of all of it would share memory that is there.
+    /// Returns whether [`StoredFile::read`] of all of it would share memory that is there.
     pub fn is_resident(&self, entry: &FileEntry, checksums: Checksums) -> bool {
         ResidentFile::find(self, entry, &[0..entry.bytes as usize], checksums).is_some()
     }
@@ -158,7 +158,7 @@ impl StoredFile {
         Err(SnapshotError::Corrupt { path: self.path.clone(), start, end: start + content.len() as u64 })
     }
 
-    /// The file itself.
+    /// Returns the file itself.
     pub fn into_file(self) -> File {
         self.file
     }

@@ -33,7 +33,7 @@ pub struct Journal {
 }
 
 impl SnapshotWriter {
-    /// As [`crate::snapshot::SegmentWriter::open_journal`], for segment `segment`.
+    /// Opens the journal of segment `segment`, as [`crate::snapshot::SegmentWriter::open_journal`] does.
     pub(in crate::snapshot) fn open_journal(
         &self,
         segment: usize,
@@ -58,7 +58,7 @@ impl SnapshotWriter {
     }
 }
 
-/// The last checksum of each unit. Half an entry at the end is cut off, so that the next one starts where one should.
+/// Returns the last checksum of each unit. Half an entry at the end is cut off, so that the next one starts where one should.
 fn read_entries(file: &File, path: &Path, units: usize) -> io::Result<Vec<Option<Checksum>>> {
     let bytes = fs::read(path)?;
     let (entries, torn) = bytes.as_chunks::<ENTRY_BYTES>();
@@ -74,13 +74,13 @@ fn read_entries(file: &File, path: &Path, units: usize) -> io::Result<Vec<Option
 }
 
 impl Journal {
-    /// Number of units that an earlier build recorded.
+    /// Returns the number of units that an earlier build recorded.
     pub fn recorded(&self) -> usize {
         self.recorded.iter().flatten().count()
     }
 
-    /// The units that an earlier build recorded and whose content still is what it was, in order. On all threads. `content` gives
-    /// it to a function, some bytes after another.
+    /// Returns the units that an earlier build recorded and whose content still is what it was, in order. On all threads.
+    /// `content` gives it to a function, some bytes after another.
     ///
     /// # Errors
     /// [`Cancelled`] if nobody wants to know any more.

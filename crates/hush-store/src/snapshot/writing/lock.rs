@@ -42,7 +42,7 @@ impl BuildLock {
         }
     }
 
-    /// Whether the locked file is the one that others find, too.
+    /// Returns whether the locked file is the one that others find, too.
     fn is_at_its_path(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match fs::symlink_metadata(&self.path) {

@@ -32,7 +32,7 @@ impl SharedPhase {
         Self(Arc::new(Mutex::new(phase)))
     }
 
-    /// The phase.
+    /// Returns the phase.
     pub fn lock(&self) -> MutexGuard<'_, Phase> {
         self.0.lock()
     }

@@ -1,4 +1,4 @@
-//! What a killed build leaves to the next one: the table as it was laid out, and what it was made of.
+//! The files that a killed build leaves to the next one: the table as it was laid out, and the identity of its input.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ use crate::snapshot::{
 const STATE_FILE: &str = "build.json";
 /// The units that are done ([`crate::snapshot::Journal`]).
 pub(in crate::snapshot) const JOURNAL_FILE: &str = "build.journal";
-/// What a build may go on from.
+/// The files from which a build can resume.
 const KEPT: [&str; 11] = [
     STATE_FILE,
     JOURNAL_FILE,
@@ -51,14 +51,14 @@ pub struct Identity {
 /// A table laid out, before what is computed from its database. It holds the random seeds that were drawn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
-    /// What it was made of.
+    /// The identity of the input.
     pub identity: Identity,
-    /// What clients are told: without hint, not sealed yet.
+    /// The descriptor, without hint, not sealed yet.
     pub descriptor: Descriptor,
     /// Why it is this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// Of a table that has room for changes: how much of it is taken.
+    /// The count of changes, in a table that has room for changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
     /// [`DB_FILE`] of every segment, the base first; then [`DICTIONARY_FILE`], and the records and changes, if there are any.
@@ -66,18 +66,18 @@ pub struct State {
 }
 
 impl State {
-    /// The state in `dir`, if there is a whole one.
+    /// Returns the state in `dir`, if there is a whole one.
     pub fn read(dir: &Path) -> Option<Self> {
         let text = io::read_to_string(regular::open(&dir.join(STATE_FILE)).ok()?).ok()?;
         serde_json::from_str(envelope::open(&text).ok()?).ok()
     }
 
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether every byte of the files is there.
+    /// Returns whether every byte of the files is there.
     fn has_files(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
         for entry in &self.files {
             // What is kept has such a name, and is in the folder itself.
@@ -142,7 +142,7 @@ impl SnapshotWriter {
     }
 }
 
-/// Whether an earlier build left a state in `dir`.
+/// Returns whether an earlier build left a state in `dir`.
 pub(in crate::snapshot) fn is_left_in(dir: &Path) -> bool {
     dir.join(STATE_FILE).is_file()
 }

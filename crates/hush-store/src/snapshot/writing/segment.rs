@@ -6,12 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The name of the file that segment `segment` calls `name`: the base, 0, has it as it is.
+/// Returns the name of the file that segment `segment` calls `name`: the base, 0, has it as it is.
 pub fn segment_file(segment: usize, name: &str) -> String {
     if segment == 0 { name.into() } else { format!("{segment}.{name}") }
 }
 
-/// The segment that the file `name` is of, and what it calls it. Files of a whole table are as those of the base.
+/// Returns the segment that the file `name` is of, and what it calls it. Files of a whole table are as those of the base.
 pub fn segment_of(name: &str) -> (usize, &str) {
     match name.split_once('.') {
         Some((number, own)) => number.parse().map_or((0, name), |segment| (segment, own)),
@@ -27,24 +27,24 @@ pub struct SegmentWriter<'a> {
 }
 
 impl SnapshotWriter {
-    /// The files of segment `segment`; 0 is the base.
+    /// Returns the files of segment `segment`; 0 is the base.
     pub fn segment(&self, segment: usize) -> SegmentWriter<'_> {
         SegmentWriter { writer: self, segment }
     }
 }
 
 impl SegmentWriter<'_> {
-    /// The folder of all segments while the snapshot is made.
+    /// Returns the folder of all segments while the snapshot is made.
     pub fn folder(&self) -> &Path {
         self.writer.partial_dir()
     }
 
-    /// Which segment.
+    /// Returns which segment.
     pub fn segment(&self) -> usize {
         self.segment
     }
 
-    /// Where the file `name` is while the snapshot is made.
+    /// Returns where the file `name` is while the snapshot is made.
     pub fn path(&self, name: &str) -> PathBuf {
         self.writer.partial_dir().join(segment_file(self.segment, name))
     }
@@ -55,17 +55,17 @@ impl SegmentWriter<'_> {
         fs::remove_file(&path).map_err(SnapshotError::io(&path, "remove"))
     }
 
-    /// As [`SnapshotWriter::create_mapped`].
+    /// Creates a mapped file of the segment, as [`SnapshotWriter::create_mapped`] does.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.create_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// As [`SnapshotWriter::open_mapped`].
+    /// Opens a mapped file of the segment, as [`SnapshotWriter::open_mapped`] does.
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.open_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// As [`SnapshotWriter::create_scratch`].
+    /// Creates scratch memory, as [`SnapshotWriter::create_scratch`] does.
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         self.writer.create_scratch(bytes)
     }

@@ -69,7 +69,7 @@ fn check_content(target: &Path, shown: &Path, force: bool) -> Result<(), Snapsho
     }
 }
 
-/// Whether a file system is mounted at `path`: such a folder cannot be renamed.
+/// Returns whether a file system is mounted at `path`: such a folder cannot be renamed.
 fn is_mount_point(path: &Path) -> io::Result<bool> {
     const MOUNT_ROOT: u64 = libc::STATX_ATTR_MOUNT_ROOT as u64;
     let name = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;

@@ -82,29 +82,30 @@ impl SnapshotWriter {
         })
     }
 
-    /// The same, given up when `cancel` says so: long work of its own, and of the files that it creates from now on, then ends
-    /// with [`SnapshotError::Cancelled`].
+    /// Returns the writer, which stops when `cancel` says so: its long work, and that of the files that it creates
+    /// from now on, then ends with [`SnapshotError::Cancelled`].
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// What is laid out is left to the next build, although this one fails: for errors that are not of what was written.
+    /// Leaves the laid-out files to the next build, although this one fails: for errors that do not come from what
+    /// was written.
     pub fn keep(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// How far the build is, for who watches it.
+    /// Returns how far the build is, for who watches it.
     pub fn phase(&self) -> SharedPhase {
         self.phase.clone()
     }
 
-    /// The folder that the snapshot takes the place of: absolute, with links followed.
+    /// Returns the folder that the snapshot takes the place of: absolute, with links followed.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The folder that the files go to, on the target's disk: also good for scratch files.
+    /// Returns the folder that the files go to, on the target's disk: also good for scratch files.
     pub fn partial_dir(&self) -> &Path {
         &self.partial
     }
@@ -115,7 +116,8 @@ impl SnapshotWriter {
         self.map_output(name, bytes, OpenOptions::new().create_new(true))
     }
 
-    /// As [`SnapshotWriter::create_mapped`], but if a file of this name is there, with its content.
+    /// Opens a mapped file with its content if there is a file of this name, and creates it as
+    /// [`SnapshotWriter::create_mapped`] does otherwise.
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
     }
@@ -232,12 +234,12 @@ impl Drop for SnapshotWriter {
 pub struct Scratch(MappedOutput);
 
 impl Scratch {
-    /// The content, zero at first.
+    /// Returns the content, zero at first.
     pub fn words(&mut self) -> &mut [u32] {
         self.shared().0
     }
 
-    /// The same, and what takes it out of the memory of this process once it is written.
+    /// Returns the words, and what takes them out of the memory of this process once they are written.
     pub fn shared(&mut self) -> (&mut [u32], Release<'_>) {
         let (bytes, release) = self.0.shared();
         // SAFETY: all bit patterns are words; a map is aligned to pages.
@@ -257,12 +259,12 @@ pub struct MappedOutput {
 }
 
 impl MappedOutput {
-    /// The content.
+    /// Returns the content.
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.map
     }
 
-    /// The content, and what takes it out of the memory of this process once it is written.
+    /// Returns the content, and what takes it out of the memory of this process once it is written.
     pub fn shared(&mut self) -> (&mut [u8], Release<'_>) {
         let release = Release { start: self.map.as_ptr() as usize, bytes: self.map.len(), of: PhantomData };
         (&mut self.map, release)
@@ -273,7 +275,7 @@ impl MappedOutput {
         self.file.write_all_at(bytes, offset as u64).map_err(SnapshotError::io(&self.path, "write"))
     }
 
-    /// The content, to read.
+    /// Returns the content, to read.
     pub fn as_bytes(&self) -> &[u8] {
         &self.map
     }
@@ -332,7 +334,7 @@ pub struct Release<'a> {
 }
 
 impl Release<'_> {
-    /// What was written is the system's to write to disk, and what is touched again comes back.
+    /// Lets the system write out the pages, which come back when they are touched again.
     pub fn release(&self) {
         // SAFETY: the range is that of a shared map of a file, which lives as long as this; its pages stay in the system's cache.
         // It is advice; nothing is lost if it is not taken.

@@ -21,7 +21,7 @@ use crate::report;
 
 /// Bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
-/// What tasks count.
+/// The units that tasks count.
 const UNITS: [&str; 9] =
     ["bytes", "changes", "keys", "pieces", "plaintexts", "protocols", "records", "rows", "steps"];
 /// How often a task is looked at that is waited for.
@@ -82,8 +82,8 @@ enum AdminCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
-    /// Serve what there is of a table: of an epoch, to go back to it, or the newest. Or one that was built elsewhere, which the
-    /// server fetches.
+    /// Serve a kept build of a table: that of an epoch, to go back to it, or the newest. Or serve a table that was built elsewhere,
+    /// which the server fetches.
     Load {
         /// The table's name.
         name: Name,
@@ -99,7 +99,7 @@ enum AdminCommand {
         /// The table's name.
         name: Name,
     },
-    /// Remove a table, or what there is of it of one epoch.
+    /// Remove a table, or its kept build of one epoch.
     Delete {
         /// The table's name.
         name: Name,
@@ -113,12 +113,12 @@ enum AdminCommand {
     Tasks,
     /// Print a task, in JSON.
     Task {
-        /// Its number.
+        /// The number of the task
         id: u64,
     },
     /// Have a task given up.
     Cancel {
-        /// Its number.
+        /// The number of the task
         id: u64,
     },
 }

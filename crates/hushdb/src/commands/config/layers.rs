@@ -1,4 +1,4 @@
-//! What stands beneath the command line of `serve`: the environment, then a file.
+//! The layers beneath the command line of `serve`: the environment, then a file.
 //!
 //! Both become defaults of its arguments. So a setting is defined once, as an argument, and a value is read and refused in one way
 //! wherever it comes from.
@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub(crate) struct SettingLayer(Vec<(String, Vec<String>)>);
 
 impl SettingLayer {
-    /// The settings of `serve` in a file.
+    /// Returns the settings of `serve` in a file.
     pub(crate) fn file(path: &Path, serve: &Command) -> Result<Self, String> {
         let shown = path.display();
         let refused = |reason: String| format!("{shown}: {reason}");
@@ -51,7 +51,7 @@ impl SettingLayer {
         Ok(layer)
     }
 
-    /// The settings of `serve` in the environment.
+    /// Returns the settings of `serve` in the environment.
     pub(crate) fn environment(serve: &Command) -> Result<Self, String> {
         let mut layer = Self::default();
         for arg in settings(serve) {
@@ -89,7 +89,7 @@ impl SettingLayer {
         Ok(())
     }
 
-    /// `serve` with these values where nothing else is said.
+    /// Returns `serve` with these values as defaults.
     pub(crate) fn beneath(&self, serve: Command) -> Command {
         self.0.iter().fold(serve, |serve, (id, values)| {
             let values: Vec<OsStr> = values.iter().map(|value| OsStr::from(value.clone())).collect();
@@ -97,28 +97,30 @@ impl SettingLayer {
         })
     }
 
-    /// Whether it has a setting of this id.
+    /// Returns whether it has a setting of this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.0.iter().any(|(own, _)| own == id)
     }
 }
 
-/// The arguments of `serve` that are settings: all but those about the settings themselves.
+/// Returns the arguments of `serve` that are settings: all but those about the settings themselves.
 pub(crate) fn settings(serve: &Command) -> impl Iterator<Item = &Arg> {
-    serve.get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "version"))
+    serve
+        .get_arguments()
+        .filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "help_all" | "version"))
 }
 
-/// The key of a setting in a file.
+/// Returns the key of a setting in a file.
 pub(crate) fn key(arg: &Arg) -> String {
     arg.get_id().as_str().replace('_', "-")
 }
 
-/// The variable of a setting.
+/// Returns the variable of a setting.
 pub(crate) fn variable(arg: &Arg) -> String {
     format!("HUSHDB_{}", arg.get_id().as_str().to_ascii_uppercase())
 }
 
-/// Whether an argument has no value on the command line.
+/// Returns whether an argument has no value on the command line.
 fn takes_none(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }
@@ -229,7 +231,7 @@ mod tests {
     /// The example has every setting, in a comment, with its default; and it is one, once it is none.
     #[test]
     fn the_example_has_every_setting() {
-        let example = include_str!("../../../../../docs/hushdb.toml");
+        let example = include_str!("../../../../../docs/reference/hushdb.toml");
         let text: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("#:")).collect();
         let text = text.join("\n");
         SettingLayer::text(&text, &serve()).unwrap();

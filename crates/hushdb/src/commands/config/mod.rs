@@ -1,6 +1,6 @@
 //! Settings of `serve`: a command line over the environment over a file; and `hushdb config`.
 
-mod layers;
+pub(crate) mod layers;
 
 use std::{error::Error, ffi::OsString, path::PathBuf};
 
@@ -33,7 +33,7 @@ enum ConfigCommand {
     },
 }
 
-/// What was given on the command line of `hushdb`, with the settings of `serve` beneath.
+/// Parses the command line of `hushdb`, with the settings of `serve` beneath.
 pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatches, String> {
     // Its other arguments are read again, with what is beneath them.
     let first = hushdb.clone().ignore_errors(true).try_get_matches_from(&given).ok();
@@ -47,7 +47,7 @@ pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatche
     Ok(hushdb.get_matches_from(given))
 }
 
-/// What stands beneath the command line, the lowest first.
+/// Returns the layers beneath the command line, the lowest first.
 fn layers(file: Option<PathBuf>, serve: &Command) -> Result<[SettingLayer; 2], String> {
     let file = file.map(|path| SettingLayer::file(&path, serve)).transpose()?.unwrap_or_default();
     Ok([file, SettingLayer::environment(serve)?])

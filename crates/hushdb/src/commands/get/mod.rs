@@ -53,7 +53,7 @@ const QUIET_WAIT: Duration = Duration::from_secs(2);
 Output: the value of a single KEY is written as it is, with a newline only on a terminal. For several keys, or \
 with --keys-file, one line each: the key, a tab, the value. There, backslash, tab, newline, other control \
 characters and bytes that are not UTF-8 are written as \\\\, \\t, \\n and \\xNN. Keys that are not found are named on \
-standard error. With --json, one object a line for every key. AnswerLines are printed as answers come, in the order of \
+standard error. With --json, one object a line for every key. Lines are printed as answers come, in the order of \
 the keys. A server that is started anew meanwhile is waited for.
 
 A key over several columns is their values joined by the byte 0x1F: hushdb get URL $'Smith\\x1fJohn'.
@@ -224,7 +224,7 @@ fn open(
     Ok(table)
 }
 
-/// The token of the options, or of the environment.
+/// Returns the token of the options, or of the environment.
 fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
     let from = if args.token.is_some() { "--token" } else { "HUSHDB_TOKEN" };
     let text = args.token.clone().or_else(|| variable(from)).map(Zeroizing::new);
@@ -232,7 +232,7 @@ fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
     text.map(|text| text.parse().map_err(|error| format!("{from}: {error}"))).transpose()
 }
 
-/// The relay of the options.
+/// Returns the relay of the options.
 fn relay(args: &GetArgs) -> Result<Option<RelayOptions>, String> {
     let Some(url) = &args.relay else { return Ok(None) };
     let keys = args.ohttp_keys.as_ref().map(file).transpose()?;
@@ -249,7 +249,7 @@ fn warn_if_weak(facts: &Facts) {
     }
 }
 
-/// The keys of the command line, then those of the file.
+/// Returns the keys of the command line, then those of the file.
 fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
     let (mut keys, mut reads_stdin) = (Vec::new(), args.keys_file.as_deref() == Some(Path::new("-")));
     for key in &args.keys {
@@ -273,7 +273,7 @@ fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
     Ok(keys)
 }
 
-/// One key: a line of standard input.
+/// Reads a key: a line of standard input.
 fn read_key() -> io::Result<Vec<u8>> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -298,7 +298,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// One found or missing record as JSON.
+/// A found or missing record as JSON.
 #[derive(Serialize)]
 struct AnswerLine<'a> {
     key: &'a str,
@@ -498,7 +498,7 @@ fn download_bar(bytes: u64) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style)
 }
 
-/// A line that goes when the next thing happens.
+/// Returns a line that goes when the next thing happens.
 fn note(text: String) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}").expect("a valid template");
     let bar = ProgressBar::new_spinner().with_style(style).with_message(text);

@@ -2,7 +2,7 @@
 
 use hush_client::Wanted;
 
-/// What a key asks for; with `index` it is a position.
+/// Returns the target of a key; with `index` the key is a position.
 pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
     if !index {
         return Ok(Wanted::Key(key.to_vec()));
@@ -13,7 +13,7 @@ pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
     })
 }
 
-/// Bytes for one field of one line; no two byte strings look alike.
+/// Returns the bytes for one field of one line; no two byte strings look alike.
 pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -40,7 +40,7 @@ fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// A value for reading on a terminal, which it must not be able to control.
+/// Returns a value for reading on a terminal, which it must not be able to control.
 pub(super) fn readable(bytes: &[u8]) -> String {
     let shown =
         |c: char| if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };

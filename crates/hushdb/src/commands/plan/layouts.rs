@@ -21,7 +21,7 @@ const LAYOUT: [isize; 13] = [-2, -12, -19, 9, 12, 10, 12, 12, 12, 12, 10, 7, 10]
 const PART: [isize; 6] = [-2, -14, -20, 6, 8, 14];
 const TIMES: [isize; 7] = [-2, -14, 12, 12, 12, 12, 12];
 
-/// What is printed.
+/// The layouts as they are printed.
 pub(super) struct PrintedLayouts<'a> {
     pub(super) records: &'a Records,
     pub(super) wishes: &'a Wishes,
@@ -42,7 +42,7 @@ pub(super) fn parse_node(text: &str) -> Result<Node, String> {
     Ok(Node { cores, memory: parse_bytes(memory)?, network: MBIT * parse_positive(network)? })
 }
 
-/// The layouts, the parts of the one that is chosen, its times and its commands.
+/// Returns the layouts, the parts of the one that is chosen, its times and its commands.
 pub(super) fn text(all: &PrintedLayouts<'_>) -> String {
     let PrintedLayouts { records, wishes, layouts, chosen } = all;
     let mut lines = vec![
@@ -107,7 +107,7 @@ fn laid(layout: &Layout, is_chosen: bool) -> String {
     row(cells, LAYOUT)
 }
 
-/// A line for parts in a row that are alike.
+/// Returns a line for parts in a row that are alike.
 fn parts(layout: &Layout) -> Vec<String> {
     let mut lines = vec![row(["", "part", "machine", "cores", "weight", "memory"], PART)];
     let mut first = 0;

@@ -78,7 +78,7 @@ pub(crate) struct PlanArgs {
     /// Threads of the server; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes: cpu, or cuda, for which times are those that a GPU takes at least.
+    /// Backend that computes: cpu, or cuda, whose times are lower bounds.
     #[arg(long, value_name = "NAME", default_value = "cpu", value_parser = parse_backend)]
     backend: BackendChoice,
 }
@@ -90,7 +90,7 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
     }
 }
 
-/// The options of `hushdb build` that make this table, as a command line has them.
+/// Returns the options of `hushdb build` that make this table, as a command line has them.
 pub fn command_line(offer: &Offer) -> String {
     let options = offer.options();
     let words = options.iter().map(|(name, value)| format!("--{name} {value}"));
@@ -193,27 +193,27 @@ impl PlanArgs {
 pub struct Planned {
     records: Records,
     machine: Arc<Machine>,
-    /// Those of this machine, if it is planned for them.
+    /// The GPUs of this machine, if it is planned for them.
     gpus: Vec<GpuReport>,
     asked: Wishes,
     offers: Vec<Offer>,
-    /// Those that no other is better than in everything.
+    /// The offers that no other is better than in everything.
     best: Vec<Offer>,
     chosen: Option<Offer>,
 }
 
 impl Planned {
-    /// The tables, the best first: all, or those that no other is better than in everything.
+    /// Returns the tables, the best first: all, or those that no other is better than in everything.
     pub fn shown(&self, all: bool) -> &[Offer] {
         if all { &self.offers } else { &self.best }
     }
 
-    /// The one that a build would take, if it may take any.
+    /// Returns the one that a build would take, if it may take any.
     pub fn chosen(&self) -> Option<&Offer> {
         self.chosen.as_ref()
     }
 
-    /// As `hushdb plan` prints them.
+    /// Returns the offers as `hushdb plan` prints them.
     pub fn text(&self, all: bool) -> String {
         let Self { records, machine, gpus, asked: wishes, chosen, .. } = self;
         let (shown, chosen) = (self.shown(all), chosen.as_ref());
@@ -229,7 +229,7 @@ impl Planned {
     }
 }
 
-/// The tables that the records of the arguments could have, or those of `input`.
+/// Returns the tables that the records of the arguments could have, or those of `input`.
 ///
 /// # Errors
 /// If an input cannot be read, or the arguments are none.

@@ -35,7 +35,7 @@ const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(225, 225, 225);
 /// Radii of dots, of the least memory and of the most.
 const RADII: (f64, f64) = (5.0, 17.0);
-/// What is left to the right for the names.
+/// The width that is left to the right for the names.
 const LEGEND: u32 = 230;
 
 /// Draws `offers`, of which there are some, to a file whose name ends in .svg or .png.
@@ -124,7 +124,7 @@ impl<'a> Picture<'a> {
         self.legend(&legend)
     }
 
-    /// The largest first, so that none hides another.
+    /// Returns the largest first, so that none hides another.
     fn dots<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -140,7 +140,7 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// The one that is chosen: a ring. What it is, the legend says, so that no dot is hidden.
+    /// Returns the one that is chosen: a ring. What it is, the legend says, so that no dot is hidden.
     fn mark<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -152,7 +152,7 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// Names of the colours, and sizes.
+    /// Returns the names of the colours, and sizes.
     fn legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Drawn
     where
         B::ErrorType: 'static,

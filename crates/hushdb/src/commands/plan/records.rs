@@ -15,7 +15,7 @@ const POINTS: usize = 200;
 /// Records that are read between two looks at the progress bar.
 const STEP: usize = 4096;
 
-/// What is planned for.
+/// The records to plan for.
 #[derive(Args)]
 pub(super) struct RecordsArgs {
     /// Records, as `build` takes them: a file, several, a folder of files, or - for standard input.
@@ -44,7 +44,7 @@ pub(super) struct RecordsArgs {
 }
 
 impl RecordsArgs {
-    /// What is known of them, or of those of an input that is given otherwise.
+    /// Returns the facts of the records, or of an input that is given otherwise.
     ///
     /// # Errors
     /// If an input cannot be read, or the description makes no sense.
@@ -96,7 +96,7 @@ impl RecordsArgs {
     }
 }
 
-/// Lengths of which half are no longer than the first, 99 of 100 no longer than the second, and none longer than
+/// Returns the lengths of which half are no longer than the first, 99 of 100 no longer than the second, and none longer than
 /// the third: straight
 /// lines between these, over the logarithm.
 fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, usize)> {

@@ -11,7 +11,7 @@ const MOST: usize = 24;
 /// The widths of their columns.
 const OFFER: [isize; 11] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 11, 11];
 
-/// What is printed.
+/// The offers as they are printed.
 pub(super) struct PrintedOffers<'a> {
     pub(super) records: &'a Records,
     pub(super) machine: &'a Machine,
@@ -24,7 +24,7 @@ pub(super) struct PrintedOffers<'a> {
     pub(super) chosen: Option<&'a Offer>,
 }
 
-/// The table, and what its columns mean.
+/// Returns the table, and what its columns mean.
 pub(super) fn text(all: &PrintedOffers<'_>) -> String {
     let PrintedOffers { records, machine, gpus, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);

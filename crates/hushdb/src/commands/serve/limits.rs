@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// A default as the table of limits has it.
+    /// Returns a default as the table of limits has it.
     fn shown(arg: &Arg) -> String {
         let [default] = arg.get_default_values() else { return "none".into() };
         let default = default.to_str().unwrap();
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_table_of_limits_has_every_option_with_its_default() {
         let (_, section) =
-            include_str!("../../../../../docs/http-api.md").split_once("\n## Limits\n").unwrap();
+            include_str!("../../../../../docs/reference/http-api.md").split_once("\n## Limits\n").unwrap();
         let (section, _) = section.split_once("\n## ").unwrap();
         let rows: Vec<String> = section
             .lines()

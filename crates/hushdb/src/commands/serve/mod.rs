@@ -145,7 +145,8 @@ pub(crate) struct ServeArgs {
     /// Threads to scan with; one for every core if not given.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// What computes the answers: auto, cpu or cuda. auto is the GPU, if there is one, for tables that fit into its memory.
+    /// Backend that computes the answers: auto, cpu or cuda. auto takes a GPU, if there is one, for tables that fit
+    /// into its memory.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
     /// How the scanned files of a table are in memory: auto, resident or mapped. resident is the server's own memory, which nobody

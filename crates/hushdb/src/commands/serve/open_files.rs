@@ -62,7 +62,7 @@ fn fit_into(
     }
     let left = free.saturating_sub(OWN + needs.files);
     // Health and admin endpoints are few, and are reached whatever happens at the address for everybody.
-    config.max_other_connections = config.max_other_connections.min(left / 8).max(LEAST / 4);
+    config.max_other_connections = config.max_other_connections.min((left / 8).max(LEAST / 4));
     let left = left.saturating_sub(needs.other_listeners * config.max_other_connections).max(LEAST);
     if left >= config.max_connections {
         return Ok(None);
@@ -96,6 +96,11 @@ mod tests {
         }
         // So few that the needs are not met: some may be told to wait, and nobody for ever.
         assert_eq!(fitted(64, &some), (LEAST, LEAST / 4, true));
+        // What is asked for is the most.
+        let mut few =
+            ServerConfig { max_connections: 2, max_other_connections: 1, ..ServerConfig::default() };
+        assert_eq!(fit_into(&mut few, &some, 1 << 20, 10).unwrap(), None);
+        assert_eq!((few.max_connections, few.max_other_connections), (2, 1));
         let error = fit_into(&mut ServerConfig::default(), &none, 40, 10).unwrap_err();
         assert!(error.contains("may have 40 files open, and has 10: raise the limit"), "{error}");
     }

@@ -32,7 +32,7 @@ struct Plan {
     json: Vec<u8>,
 }
 
-/// The page of a server with so many threads.
+/// Returns the page of a server with so many threads.
 pub(super) fn page(threads: usize) -> Option<Arc<dyn Page>> {
     Some(Arc::new(Embedded { threads, plans: Mutex::default() }))
 }
@@ -55,11 +55,12 @@ impl Page for Embedded {
     }
 }
 
-/// What `hushdb plan` would list for the records of a table, and the table itself.
+/// The offers that `hushdb plan` would list for the records of a table, and the table itself.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TablePlan))]
 pub(crate) struct ShownPlan {
-    /// Whose times these are: its name, its threads, and is_this, whether it is the server's own, which has been measured.
+    /// The machine of these times: its name, its threads, and is_this, whether it is the server's own, which has been
+    /// measured.
     machine: Value,
     /// Look-ups that what is sent once is shared among.
     lookups: f64,
@@ -77,7 +78,8 @@ struct Shown {
     options: String,
 }
 
-/// What `hushdb plan` would list for the records of a table, as far as its public description tells, and the table itself.
+/// Returns the offers that `hushdb plan` would list for the records of a table, as far as its public description
+/// tells, and the table itself.
 fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
     let descriptor = Descriptor::from_json(&served.descriptor_json).map_err(|error| error.to_string())?;
     let kept = wishes::kept_machine(threads);

@@ -1,4 +1,5 @@
-//! What a server opens before it answers anybody. `config check` opens the same, and closes it.
+//! The preparation of a server: all that it opens before it answers anybody. `config check` opens the same, and
+//! closes it.
 
 use std::{
     error::Error,
@@ -122,7 +123,7 @@ pub(super) async fn front(
     Ok(Front { listeners, config, url, fewer_connections })
 }
 
-/// What --listen speaks, if not plain HTTP.
+/// Returns TLS for --listen; `None` for plain HTTP.
 pub(in crate::commands) fn tls(
     cert: Option<&PathBuf>,
     key: Option<&PathBuf>,
@@ -140,12 +141,12 @@ pub(in crate::commands) fn tls(
     Tls::open(files).map(Some).map_err(|error| format!("no TLS: {error}"))
 }
 
-/// What opens requests that come through a relay.
+/// Returns the gateway, which opens requests that come through a relay.
 fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
     args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
 }
 
-/// Who does what the admin endpoints are asked for.
+/// Returns the operator of the admin endpoints.
 fn operator(
     args: &ServeArgs,
     folders: &Arc<Folders>,
@@ -164,7 +165,8 @@ fn operator(
     Ok(Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources)?)
 }
 
-/// Who may ask, which has to be said of a server that others than this machine reach.
+/// Returns the tokens that callers need. A server that others than this machine reach needs them, or a setting that
+/// opens it.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;
     if args.tokens.is_none() && !args.open && others_reach(address) {
@@ -176,7 +178,7 @@ fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
 }
 
-/// The page, if there is to be one.
+/// Returns the page, if there is to be one.
 fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     let page = match args.page {
         PageArg::On => true,
@@ -190,12 +192,12 @@ fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     Ok(page)
 }
 
-/// Whether others than this machine reach an address. One that is none is told by who listens there.
+/// Returns whether others than this machine reach an address. An invalid address is reported by the listener.
 fn others_reach(address: &str) -> bool {
     address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
 }
 
-/// Where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
+/// Returns where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
 fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
     let address = args.listen_admin.as_ref();
     match address.filter(|address| others_reach(address)) {
@@ -299,7 +301,7 @@ async fn listen_anywhere(at: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind((at.ip(), 0)).await.map_err(|error| format!("cannot listen on {}: {error}", at.ip()))
 }
 
-/// Where each table comes from, if its folder is a copy.
+/// Returns where each table comes from, if its folder is a copy.
 fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
     let cache = || {
         let cache = args.cache.clone().or_else(tables_cache);
@@ -308,12 +310,12 @@ fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
     args.dirs.iter().map(|place| Source::of(place, cache)).collect()
 }
 
-/// Where copies of tables are kept, unless told: in the user's own folder, if there is one.
+/// Returns where copies of tables are kept, unless told: in the user's own folder, if there is one.
 pub fn tables_cache() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"))
 }
 
-/// A name for every table, all different.
+/// Returns a name for every table, all different.
 fn names(args: &ServeArgs) -> Result<Vec<Name>, String> {
     if args.dirs.is_empty() && args.data.is_none() {
         return Err(

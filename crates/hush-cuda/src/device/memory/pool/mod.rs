@@ -55,13 +55,13 @@ impl Pool {
         Self { device: DeviceId::next(), runtime, kept: Mutex::default(), cap }
     }
 
-    /// The device whose memory it is.
+    /// Returns the device whose memory it is.
     pub(in crate::device) fn device(&self) -> DeviceId {
         self.device
     }
 
-    /// A block of at least `bytes` bytes: its address and its size. From the look at what is kept to the second attempt there is
-    /// one lock: of two threads that find no memory, the second one sees all that the first one gave back.
+    /// Returns a block of at least `bytes` bytes: its address and its size. From the look at what is kept to the second attempt
+    /// there is one lock: of two threads that find no memory, the second one sees all that the first one gave back.
     pub(in crate::device) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
         let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
         let mut kept = self.kept();
@@ -95,7 +95,7 @@ impl Pool {
         }
     }
 
-    /// The second attempt of all that found no memory.
+    /// Returns the second attempt of all that found no memory.
     fn again<T>(&self, kept: &mut Kept, work: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
         self.give_up(kept);
         work()
@@ -110,7 +110,7 @@ impl Pool {
         self.kept().keep(address, size);
     }
 
-    /// Bytes of the blocks that nobody has.
+    /// Returns the bytes of the blocks that nobody has.
     pub(in crate::device) fn kept_bytes(&self) -> usize {
         self.kept().bytes
     }
@@ -133,7 +133,7 @@ impl Pool {
         blocks.blocks.into_values().flatten().for_each(|address| self.runtime.free(address));
     }
 
-    /// Bytes that `buffers` buffers of `bytes` bytes in all take at most, but for sectors that are not whole.
+    /// Returns the bytes that `buffers` buffers of `bytes` bytes in all take at most, but for sectors that are not whole.
     pub(in crate::device) fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
         let waste = (bytes / WASTE_SHARE).min(buffers.saturating_mul(MAX_WASTE));
         if self.runtime.is_pooled() { bytes + waste } else { bytes }
@@ -150,8 +150,8 @@ impl Drop for Pool {
     }
 }
 
-/// The size of a block for `bytes` bytes: eight sizes between one power of two and the next, so that batches of nearly the same
-/// size share blocks and at most an eighth is wasted, or 64 MiB; whole sectors of 256 bytes.
+/// Returns the size of a block for `bytes` bytes: eight sizes between one power of two and the next, so that batches of nearly
+/// the same size share blocks and at most an eighth is wasted, or 64 MiB; whole sectors of 256 bytes.
 fn block_bytes(bytes: usize) -> usize {
     let step = (bytes.next_power_of_two() / (2 * WASTE_SHARE)).clamp(256, MAX_WASTE);
     bytes.max(1).next_multiple_of(step)

@@ -6,7 +6,7 @@ use super::*;
 use crate::device::emulated::{Emulation, Emulator};
 
 const KIB: usize = 1 << 10;
-/// Of which 256 KiB are kept.
+/// The bytes of the device, of which 256 KiB are kept.
 const MEMORY: usize = 1 << 20;
 
 fn pool(pooled: bool) -> Pool {

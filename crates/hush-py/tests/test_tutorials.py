@@ -1,0 +1,61 @@
+"""Runs every block of the tutorials, in order, as a reader would, and compares what they print with what the pages show."""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+PAGES = pathlib.Path(__file__).parents[3] / "docs/tutorial"
+BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page):
+    """Returns the blocks of a page: the language, and the text."""
+    return BLOCK.findall((PAGES / page).read_text())
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def run(page, folder):
+    """Runs the page's blocks as one program, and returns what they print."""
+    language = next(language for language, _ in blocks(page))
+    program = "".join(text for of, text in blocks(page) if of == language)
+    program = program.replace("127.0.0.1:7700", f"127.0.0.1:{free_port()}")
+    command = ["bash", "-euo", "pipefail", "-c", program] if language == "sh" else [sys.executable, "-c", program]
+    programs = pathlib.Path(sys.executable).parent
+    env = {**os.environ, "HOME": str(folder), "PATH": f"{programs}:{os.environ['PATH']}"}
+    process = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        # The servers of a page go on: they have its standard output, too, so that it does not end.
+        status = process.wait(timeout=180)
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+    printed, errors = process.communicate(timeout=60)
+    assert status == 0, (page, printed, errors)
+    return printed
+
+
+@pytest.mark.parametrize("page", ["leaked-passwords.md", "changing-table.md", "python.md", "several-machines.md"])
+def test_the_tutorial_does_what_it_says(page, tmp_path):
+    if page == "several-machines.md":
+        pytest.importorskip("ray")
+    printed, at = run(page, tmp_path), 0
+    shown = [line for language, text in blocks(page) if language == "text" for line in text.splitlines()]
+    assert shown, page
+    # `hushdb get` ends a value with a line end on a terminal only.
+    for line in shown:
+        assert line in printed[at:], (line, printed)
+        at = printed.index(line, at) + len(line)
+
+
+def test_every_tutorial_is_tested():
+    pages = {path.name for path in PAGES.glob("*.md")} - {"README.md"}
+    assert pages == {"leaked-passwords.md", "changing-table.md", "python.md", "several-machines.md"}

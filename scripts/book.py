@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Makes the book of the documents: stages the pages, the README first, and has mdBook build target/book. Links to files that are not in
+the book become text."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+STAGE = ROOT / "target/book-source"
+BESIDE = ["README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"]
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+SETTINGS = """[book]
+title = "HushDB"
+src = "pages"
+language = "en"
+
+[build]
+build-dir = "../book"
+create-missing = false
+
+[output.html]
+default-theme = "light"
+preferred-dark-theme = "navy"
+"""
+
+
+def place(path: str) -> pathlib.Path | None:
+    """Returns where a file of the repository is in the book, or None."""
+    if path in BESIDE:
+        return pathlib.Path(path)
+    return pathlib.Path(path).relative_to("docs") if path.startswith("docs/") else None
+
+
+def staged(source: pathlib.Path, page: pathlib.Path) -> str:
+    """Returns the text of a page with its links as they are in the book."""
+
+    def link(found: re.Match) -> str:
+        text, target = found.groups()
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", target) or not path:
+            return found[0]
+        there = place(os.path.normpath(os.path.join(source.parent, path)))
+        if there is None:
+            return text
+        return f"[{text}]({os.path.relpath(there, page.parent)}{'#' * bool(anchor)}{anchor})"
+
+    return LINK.sub(link, (ROOT / source).read_text())
+
+
+def main() -> None:
+    shutil.rmtree(STAGE, ignore_errors=True)
+    files = [pathlib.Path(name) for name in BESIDE] + [path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*") if path.is_file()]
+    for source in files:
+        page = place(str(source))
+        target = STAGE / "pages" / page
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix == ".md":
+            target.write_text(staged(source, page))
+        else:
+            shutil.copy(ROOT / source, target)
+    summary = STAGE / "pages/SUMMARY.md"
+    summary.write_text(summary.read_text().replace("- [Architecture]", "- [Contributing](CONTRIBUTING.md)\n- [Security policy](SECURITY.md)\n- [Changes](CHANGELOG.md)\n- [Architecture]"))
+    (STAGE / "book.toml").write_text(SETTINGS)
+    subprocess.run([sys.argv[1], "build", STAGE], check=True)
+    print(f"{ROOT / 'target/book/index.html'}")
+
+
+if __name__ == "__main__":
+    main()
