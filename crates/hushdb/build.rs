@@ -1,4 +1,4 @@
-//! Feature `page`: the files that `make page` left become an array, `page.rs`.
+//! The build script: with the feature `page`, it writes `page.rs`, an array of the files that `make page` made.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -10,7 +10,7 @@ fn main() {
 mod page {
     use std::{env, fs, path::Path};
 
-    /// Writes the array of paths and contents. Stops if they are not there.
+    /// Writes the array of paths and contents. Stops the build if the files are missing.
     pub(super) fn embed() {
         println!("cargo::rerun-if-env-changed=HUSH_PAGE_DIR");
         let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");

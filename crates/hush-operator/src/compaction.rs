@@ -1,4 +1,4 @@
-//! Changes folded into new bases in the background, while the tables are served.
+//! The compaction of tables in the background, while they are served: changes are folded into new bases.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,12 +19,12 @@ use tokio::sync::Notify;
 
 use crate::{Frontend, frontend::tell_of};
 
-/// Everything else comes first.
+/// The lowest priority: everything else comes first.
 const LOWEST_PRIORITY: i32 = 19;
 
-/// When changes are folded into a new base, and how.
+/// The compaction of tables: when their changes are folded into new bases, and how.
 pub struct Compaction {
-    /// Percent of the room for changes that are taken when a new base is made by itself.
+    /// The percentage of used room for changes at which a new base is built without a request.
     percent: Option<u64>,
     threads: usize,
     state: Arc<CompactionState>,
@@ -34,26 +34,26 @@ pub struct Compaction {
 
 #[derive(Default)]
 struct CompactionState {
-    /// The epoch of each table that was last looked at.
+    /// The epoch of each table at its last check.
     looked: Mutex<HashMap<PathBuf, [u8; 32]>>,
     /// The tables that are being compacted.
     busy: Mutex<HashSet<PathBuf>>,
-    /// A new base is in place.
+    /// The signal that a new base is in place.
     done: Notify,
 }
 
 impl Compaction {
-    /// Creates what compacts a table when `percent` of the room for its changes are taken, on so many threads.
+    /// Creates a compaction that starts when `percent` of the room for changes is used, on `threads` threads.
     pub fn new(percent: Option<u64>, threads: usize, upkeep: &Upkeep, frontend: &Arc<dyn Frontend>) -> Self {
         Self { percent, threads, state: Arc::default(), upkeep: upkeep.clone(), frontend: frontend.clone() }
     }
 
-    /// Waits for a new base.
+    /// Waits until a new base is in place.
     pub async fn done(&self) {
         self.state.done.notified().await;
     }
 
-    /// Compacts the table in `dir`, if it has come so far in `epoch`.
+    /// Compacts the table in `dir` if the room for its changes is used up to the percentage. Checks each `epoch` once.
     pub fn look(&self, dir: &Path, name: &str, epoch: [u8; 32]) {
         let Some(percent) = self.percent else { return };
         let mut looked = self.state.looked.lock();
@@ -98,15 +98,15 @@ impl Compaction {
     }
 }
 
-/// Opens a table that is to be compacted, and keeps others from changing it. Refuses one without changes, or that is signed.
+/// Opens a table for compaction, and keeps others from changing it. Refuses a table that is signed or has no changes.
 fn opened(dir: &Path) -> Result<Update, UpdateError> {
     let update = Update::open(dir, None, &Cancel::new())?;
     if update.has_changes() { Ok(update) } else { Err(UpdateError::NoChanges) }
 }
 
-/// Makes a new base on threads of its own, which take what others leave.
+/// Builds a new base on separate threads of the lowest priority.
 fn compact(update: Update, threads: usize) -> Result<Updated, Box<dyn Error>> {
-    // On Linux it is that of this thread alone, and of those that it starts. If it fails, the work has the priority of others.
+    // On Linux the priority applies to this thread and those that it starts. If the call fails, the work has the usual priority.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
     let backends = Backends::cpu_only(Arc::new(Cpu::new(threads)?));
     Ok(update.compact(CompactRequest::default(), &backends, &Silent)?)

@@ -1,4 +1,4 @@
-//! The folders of tables that are served: loaded once, and again when what is in them changes.
+//! The folders of served tables: each is loaded once, and again when its content changes.
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -13,32 +13,32 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{Compaction, Frontend, Shown, Source, frontend::tell_of};
 
-/// Folders of tables.
+/// The folders of served tables.
 pub struct Folders {
     tables: Tables,
     folders: RwLock<Vec<Arc<TableFolder>>>,
     verify: Verify,
     backends: Backends,
     compaction: Arc<Compaction>,
-    /// Whether the server stays although it can load no table: others may come.
+    /// Whether the server keeps running without any table, since tables may be added.
     stays: bool,
     frontend: Arc<dyn Frontend>,
 }
 
-/// A table that is served, or is to be.
+/// A table that is served or will be.
 struct TableFolder {
     name: Name,
     state: Mutex<FolderState>,
-    /// The source, of a copy of a table. It is locked as long as the copy is fetched.
+    /// The source, if the table is a copy. The lock is held while the copy is fetched.
     source: Option<Mutex<Source>>,
-    /// Where that is, for who does not wait until it is fetched.
+    /// The URL of the source, for callers that do not wait for the lock.
     copy_of: Option<PathBuf>,
 }
 
-/// The folder of a table, and what was last found in it.
+/// The folder of a table, and its content at the last check.
 struct FolderState {
     dir: PathBuf,
-    /// The stamp of the files that were there, whether or not they could be served.
+    /// The stamp of the files at the last check, whether or not they could be served.
     stamp: Option<Stamp>,
     /// The epoch that is served.
     epoch: Option<[u8; 32]>,
@@ -46,8 +46,7 @@ struct FolderState {
 }
 
 impl Folders {
-    /// Creates the folders of `tables`, of which there are none yet. Whether a server `stays` that can load no table is up to the
-    /// caller: others may come.
+    /// Creates the folders of `tables`, empty at first. With `stays`, the server keeps running even if no table can be loaded.
     pub fn new(
         tables: &Tables,
         verify: Verify,
@@ -72,18 +71,18 @@ impl Folders {
         &*self.frontend
     }
 
-    /// Adds a table, which is loading until it is loaded.
+    /// Adds a table. It is announced, and loaded later.
     ///
     /// # Errors
-    /// If there is one of its name.
+    /// There is a table of this name.
     pub fn add(&self, name: &Name, dir: PathBuf) -> Result<(), String> {
         self.announce(TableFolder::new(name, dir))
     }
 
-    /// Adds a table that is elsewhere.
+    /// Adds a remote table, of which a copy is served.
     ///
     /// # Errors
-    /// If there is one of its name, or of its copy.
+    /// There is a table of this name, or of the same copy.
     pub fn add_copy(&self, name: &Name, source: Source) -> Result<(), String> {
         let dir = source.dir().to_owned();
         if self.all().iter().any(|folder| folder.source.is_some() && folder.state.lock().dir == dir) {
@@ -108,7 +107,7 @@ impl Folders {
         Ok(())
     }
 
-    /// Returns the background work of the server.
+    /// Returns the upkeep, the background work of the server.
     pub(crate) fn upkeep(&self) -> &Upkeep {
         self.tables.upkeep()
     }
@@ -118,7 +117,8 @@ impl Folders {
         &self.backends
     }
 
-    /// Looks at the head of every table, and whether there is room for it where it goes.
+    /// Checks the header of every table, and that there is room for the table at its placement. Copies are not fetched, and are
+    /// added to `unchecked`.
     pub fn check(&self, unchecked: &mut Vec<String>) -> Result<(), OpenError> {
         for folder in self.all() {
             match &folder.copy_of {
@@ -133,11 +133,11 @@ impl Folders {
         self.folders.read().clone()
     }
 
-    /// Loads the tables, one after the other, those that have to be fetched last. One that fails is told as failed, and the others
-    /// go on.
+    /// Loads the tables one after another, those to be fetched last. A table that cannot be loaded is marked as failed, and the
+    /// others go on.
     ///
     /// # Errors
-    /// If there is none in the end, and the server is not to stay: why.
+    /// The reasons, if no table could be loaded and the server does not stay.
     pub async fn load_all(self: Arc<Self>) -> Result<(), String> {
         let mut failures = Vec::new();
         let mut all = self.all();
@@ -164,8 +164,8 @@ impl Folders {
         }
     }
 
-    /// Loads what has taken the place of a table. Where that fails, the table is served as it was. Tables that are elsewhere are
-    /// looked at from time to time, or because somebody `asked`; nobody waits for what is fetched.
+    /// Loads new content of the tables' folders. If that fails, the old table stays. Remote tables are checked from time to time,
+    /// or if `asked`; nobody waits for a fetch.
     pub async fn take_up(self: Arc<Self>, asked: bool) {
         for folder in self.all() {
             if folder.source.is_some() {
@@ -182,7 +182,7 @@ impl Folders {
                     let state = folder.state.lock();
                     (state.dir.clone(), state.stamp)
                 };
-                // In a moment without a table another one is being put in its place.
+                // A folder without a table is only passing: another table is being put in place.
                 let is_new = Stamp::of(&dir).is_some_and(|now| Some(now) != stamp);
                 let is_to_load = is_new || (asked && !folders.tables.is_resident(&folder.name));
                 is_to_load.then(|| folders.load_folder(&folder).map(drop))
@@ -198,15 +198,15 @@ impl Folders {
         }
     }
 
-    /// Counts and says that what is in a table's folder is not taken up.
+    /// Counts and reports that the content of a table's folder cannot be loaded.
     fn refused(&self, name: &Name, failure: &LoadFailure) {
         self.tables.upkeep().took_up(name, false);
         tell_of!(self.frontend, WARN, name, "what is in its folder now is not taken up: {}", failure.error);
     }
 
-    /// Takes a table up that is elsewhere, as [`Folders::take_up`] does. A fault is reported once.
+    /// Fetches and loads a remote table, as in [`Folders::take_up`]. A fault is reported once.
     fn take_up_copy(&self, folder: &TableFolder, asked: bool) {
-        // One that is being fetched is taken up then.
+        // A copy that is being fetched is loaded afterwards.
         let Some(mut source) = folder.source.as_ref().and_then(Mutex::try_lock) else { return };
         if !asked && !source.is_due() {
             return;
@@ -231,7 +231,7 @@ impl Folders {
         Loading { name, bar: self.frontend.show(), upkeep: self.tables.upkeep() }
     }
 
-    /// Brings the copy of a table up to date.
+    /// Fetches the difference between the copy of a table and its source.
     fn copy(&self, folder: &TableFolder, source: &mut Source, is_damaged: bool) -> Result<(), LoadFailure> {
         let loading = self.loading(&folder.name);
         let copied = source.copy(is_damaged, &loading);
@@ -239,7 +239,7 @@ impl Folders {
         copied.map_err(LoadFailure::of_source)
     }
 
-    /// Loads the copy of a table; what of it is damaged is fetched again.
+    /// Loads the copy of a table. Damaged files are fetched again.
     fn load_copy(&self, folder: &TableFolder, source: &mut Source) -> Result<[u8; 32], LoadFailure> {
         let loaded = self.load_into(&folder.name, &mut folder.state.lock());
         match loaded {
@@ -252,10 +252,10 @@ impl Folders {
         }
     }
 
-    /// Has the changes of tables folded into new bases where there is little room for more.
+    /// Starts the compaction of tables that have little room left for changes.
     pub fn compact_full(&self) {
         for folder in self.all().iter().filter(|folder| folder.source.is_none()) {
-            // One that is being loaded is looked at afterwards: nobody waits for it here.
+            // A table that is being loaded is checked afterwards, so that nobody waits here.
             let Some(state) = folder.state.try_lock() else { continue };
             let (dir, epoch) = (state.dir.clone(), state.epoch);
             drop(state);
@@ -269,10 +269,10 @@ impl Folders {
         self.all().into_iter().find(|folder| folder.name == *table).ok_or(OperatorError::UnknownTable)
     }
 
-    /// Returns where the server may change a table.
+    /// Returns the folder in which the server may change a table.
     ///
     /// # Errors
-    /// Of a table that it does not serve, or that is a copy.
+    /// The table is not served, or is a copy.
     pub fn own_dir(&self, table: &Name) -> Result<PathBuf, OperatorError> {
         let folder = self.named(table)?;
         match &folder.copy_of {
@@ -284,7 +284,7 @@ impl Folders {
         }
     }
 
-    /// Loads a table. What is elsewhere is fetched first; where that fails, a server that starts goes on with what it has.
+    /// Loads a table, and fetches it first if it is remote. If that fails, a starting server uses the existing copy.
     fn load_folder(&self, folder: &TableFolder) -> Result<[u8; 32], LoadFailure> {
         let Some(mut source) = folder.source.as_ref().map(Mutex::lock) else {
             return self.load_into(&folder.name, &mut folder.state.lock());
@@ -306,19 +306,19 @@ impl Folders {
         self.load_copy(folder, &mut source)
     }
 
-    /// Returns whether a table that was served is not, because its files were changed.
+    /// Returns whether a served table has failed, because its files were changed.
     fn has_failed(&self, name: &Name, state: &FolderState) -> bool {
         state.epoch.is_some() && !self.tables.is_resident(name)
     }
 
-    /// Makes what is in a folder resident, unless it is already. Returns its epoch.
+    /// Makes the table in a folder resident, unless it is already. Returns its epoch.
     fn load_into(&self, name: &Name, state: &mut FolderState) -> Result<[u8; 32], LoadFailure> {
         let (start, dir) = (Instant::now(), state.dir.clone());
-        // Before it is read: what comes meanwhile is read again.
+        // The stamp is taken before the files are read, so that later changes are noticed.
         state.stamp = Stamp::of(&dir);
         let loading = self.loading(name);
         let has_failed = self.has_failed(name, state);
-        // Whoever changed files under the server may have left anything in them.
+        // Files that were changed under the server may have any content.
         let verify = if has_failed { Verify::Full } else { self.verify };
         let engine = open_after(&dir, verify, &mut state.verified, &self.backends, &loading)?;
         loading.bar.finish();
@@ -329,7 +329,7 @@ impl Folders {
         }
         self.tables.insert(name, engine).map_err(LoadFailure::of_program)?;
         let seconds = start.elapsed().as_secs_f64();
-        // Not before it is: who reads this may ask at once.
+        // The log line comes after the insertion, since its reader may query at once.
         match state.epoch.replace(served.epoch) {
             None => tell_of!(
                 self.frontend,
@@ -356,10 +356,10 @@ impl Folders {
 
 /// The operations of tasks on tables.
 impl Folders {
-    /// Serves what is in another folder in the place of a table, or a table that is new. Returns its epoch.
+    /// Serves the table in another folder under a new or an existing name. Returns its epoch.
     ///
     /// # Errors
-    /// Why it is not; the table is then served as it was.
+    /// The reason why it cannot be served. The old table then stays.
     pub fn put(&self, name: &Name, dir: PathBuf) -> Result<[u8; 32], String> {
         let known = self.named(name).ok();
         let folder = known.clone().unwrap_or_else(|| Arc::new(TableFolder::new(name, dir.clone())));
@@ -375,27 +375,27 @@ impl Folders {
         loaded.map_err(|failure| failure.error)
     }
 
-    /// Serves a table no more. Whether there was one.
+    /// Stops serving a table. Returns whether it was served.
     pub fn remove(&self, name: &Name) -> bool {
         self.folders.write().retain(|folder| folder.name != *name);
         self.tables.remove(name)
     }
 
-    /// Takes up what is in the folder of a table now. Returns its epoch.
+    /// Loads the current content of a table's folder. Returns its epoch.
     ///
     /// # Errors
-    /// Why it is not; the table is then served as it was.
+    /// The reason why it cannot be loaded. The old table then stays.
     pub fn load(&self, name: &Name) -> Result<[u8; 32], String> {
         let folder = self.named(name).map_err(|error| error.to_string())?;
         self.load_folder(&folder).map_err(|failure| failure.error)
     }
 
-    /// Returns where a table is.
+    /// Returns the folder of a table.
     pub fn dir(&self, name: &Name) -> Option<PathBuf> {
         Some(self.named(name).ok()?.state.lock().dir.clone())
     }
 
-    /// Returns the epoch of a table that is served.
+    /// Returns the epoch of a table that is being served.
     pub fn epoch(&self, name: &Name) -> Option<[u8; 32]> {
         self.named(name).ok()?.state.lock().epoch
     }
@@ -416,7 +416,7 @@ impl Operator for Folders {
 }
 
 impl FolderState {
-    /// Nothing has been looked at.
+    /// Creates the state of a folder that has not been checked yet.
     fn new(dir: PathBuf) -> Self {
         Self { dir, stamp: None, epoch: None, verified: Verified::default() }
     }
@@ -428,13 +428,13 @@ impl TableFolder {
     }
 }
 
-/// Why a table is not served.
+/// The reason why a table is not served.
 struct LoadFailure {
-    /// For who runs the server.
+    /// The reason for the operator.
     error: String,
-    /// For everybody.
+    /// The reason for everybody.
     public: &'static str,
-    /// Whether bytes of it are not what they were.
+    /// Whether a checksum of the table was wrong.
     is_damaged: bool,
 }
 
@@ -455,7 +455,7 @@ impl From<OpenError> for LoadFailure {
     }
 }
 
-/// The progress of a table that is loaded: its plan a line at a time, and the stage at hand.
+/// The progress of loading a table: its plan a line at a time, and the current stage.
 struct Loading<'a> {
     name: &'a Name,
     bar: Box<dyn Shown>,

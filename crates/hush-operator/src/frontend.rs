@@ -1,4 +1,4 @@
-//! The front end: how the program around the tables reports and shows things, and the names of its options.
+//! The front end: how the program around the tables reports and shows progress, and the names of its options.
 
 use std::{ffi::OsString, fmt, path::Path};
 
@@ -9,13 +9,13 @@ use tracing::Level;
 
 /// The program around the tables of a server.
 pub trait Frontend: Send + Sync {
-    /// Tells whoever runs the server a line, of one table or of all.
+    /// Reports a line to the operator, about one table or all.
     fn tell(&self, level: Level, table: Option<&str>, line: fmt::Arguments<'_>);
 
-    /// Shows work that begins.
+    /// Shows the progress of work that begins.
     fn show(&self) -> Box<dyn Shown>;
 
-    /// Returns the build of `inputs` to `out` that the options of a task mean. Inputs are as a user names them.
+    /// Parses the options of a build task: `inputs`, named as a user names them, become a table in `out`.
     fn build(
         &self,
         options: &Map<String, Value>,
@@ -23,7 +23,7 @@ pub trait Frontend: Send + Sync {
         out: &Path,
     ) -> Result<JobRequest, String>;
 
-    /// Returns the change that the options of a task mean: `changes`, and the keys in the file `delete`.
+    /// Parses the options of an apply task: `changes`, and the keys to delete in the file `delete`.
     fn apply(
         &self,
         options: &Map<String, Value>,
@@ -31,17 +31,17 @@ pub trait Frontend: Send + Sync {
         delete: Option<&Path>,
     ) -> Result<ApplyRequest, String>;
 
-    /// Returns the compaction that the options of a task mean.
+    /// Parses the options of a compaction task.
     fn compact(&self, options: &Map<String, Value>) -> Result<CompactRequest, String>;
 }
 
-/// Work that is shown.
+/// The progress of work that is shown to people.
 pub trait Shown: Progress {
-    /// Ends what is shown.
+    /// Ends the display.
     fn finish(&self);
 }
 
-/// Tells a line about a table, of the level `INFO`, `WARN` or `ERROR`.
+/// Reports a line about a table, at level `INFO`, `WARN` or `ERROR`.
 macro_rules! tell_of {
     ($frontend:expr, $level:ident, $table:expr, $($words:tt)*) => {
         $frontend.tell(::tracing::Level::$level, Some(&$table), ::std::format_args!($($words)*))

@@ -1,10 +1,10 @@
-//! The tables of a server: loading, changing and removing them, while `hush-server` answers look-ups in them.
+//! The operation of a server's tables: loading, changing and removing them, while `hush-server` answers look-ups.
 //!
-//! * [`Folders`]: the tables of a server, a folder each. New epochs are taken up.
-//! * [`Source`]: a table that is elsewhere, of which a copy is served.
-//! * [`Compaction`]: changes folded into new bases in the background.
-//! * [`Tasks`]: the tasks of operators: build, change, load and remove tables.
-//! * [`Frontend`]: how the program around it reports and shows things, and the names of its options.
+//! * [`Folders`]: the tables of a server, a folder each, which are reloaded when they change.
+//! * [`Source`]: a remote table, of which a copy is served.
+//! * [`Compaction`]: the folding of changes into new bases, in the background.
+//! * [`Tasks`]: the tasks of operators, which build, change, load and remove tables.
+//! * [`Frontend`]: how the program around the tables reports and shows progress, and the names of its options.
 
 mod compaction;
 mod folders;

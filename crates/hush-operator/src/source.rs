@@ -1,4 +1,4 @@
-//! A table that is served from a copy: where it comes from, and where the copy is.
+//! The source of a served copy: the remote table, and the folder of the copy.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,30 +11,30 @@ use hush_ingest::mirror::RemoteTable;
 use hush_protocol::{InvalidName, Name};
 use hush_store::snapshot::Trust;
 
-/// How often it is looked whether there is another one.
+/// The interval at which the remote table is checked for changes.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// A table that is elsewhere.
+/// A remote table, of which a copy is served.
 pub struct Source {
     table: RemoteTable,
     dir: PathBuf,
     looked: Option<Instant>,
-    /// Whether it was not to be had the last time.
+    /// Whether the last attempt to fetch failed.
     has_failed: bool,
 }
 
 impl Source {
-    /// Returns the table at `place`, if that is a URL. Its copy is kept in the folder that `cache` returns.
+    /// Returns the table at `place`, if that is a URL. Its copy is in the folder that `cache` returns.
     ///
     /// # Errors
-    /// If no table can be there; those of `cache`.
+    /// No table can be there; those of `cache`.
     pub fn of(place: &Path, cache: impl FnOnce() -> Result<PathBuf, String>) -> Result<Option<Self>, String> {
         let Some(table) = RemoteTable::of(place).map_err(|error| error.to_string())? else { return Ok(None) };
         let dir = table.place_in(&cache()?);
         Ok(Some(Self { table, dir, looked: None, has_failed: false }))
     }
 
-    /// Returns the name of a table, by where it is.
+    /// Returns the name of the table, from its URL.
     pub fn name(&self) -> Result<Name, InvalidName> {
         self.table.name()
     }
@@ -49,12 +49,12 @@ impl Source {
         self.table.shown()
     }
 
-    /// Returns whether it is time to look again.
+    /// Returns whether it is time for another check.
     pub fn is_due(&self) -> bool {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
     }
 
-    /// Brings the copy up to date; where it `is_damaged`, by what is in it.
+    /// Fetches the difference to the remote table. With `is_damaged`, the content of the copy is not trusted.
     pub fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
         let trust = if is_damaged { Trust::Nothing } else { Trust::Copy };
         let copied = mirror(&self.table, &self.dir, trust, progress);
@@ -62,7 +62,7 @@ impl Source {
         copied.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Notes how it went; whether it has failed for the first time since it last went well.
+    /// Records the outcome of an attempt. Returns whether it is the first failure since the last success.
     pub fn is_news(&mut self, has_failed: bool) -> bool {
         let had_failed = std::mem::replace(&mut self.has_failed, has_failed);
         has_failed && !had_failed

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! The atomic replacement of files, and locks on them.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -9,10 +9,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Puts `text` in the place of the file at `path`, with the permissions `mode`.
+/// Replaces the file at `path` by `text`, with the permissions `mode`, atomically.
 ///
 /// # Errors
-/// What the system says; the file is then as it was.
+/// The error of the system. The file is then unchanged.
 pub fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
     let mut options = OpenOptions::new();
@@ -22,13 +22,13 @@ pub fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         fs::rename(&partial, path)
     });
     if written.is_err() {
-        // What failed is told; that there is nothing to remove is no news.
+        // The first error is returned; the partial file may not exist.
         let _ = fs::remove_file(&partial);
     }
     written
 }
 
-/// Keeps others from changing the file at `path` while this lives: what is read, changed and written in between is not lost.
+/// Locks the file at `path` against changes by others until the result is dropped, so that a read and a later write are one step.
 pub fn lock(path: &Path) -> Result<File, String> {
     let beside = path.with_added_extension("lock");
     let lock = File::create(&beside).and_then(|file| {

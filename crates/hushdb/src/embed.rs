@@ -1,4 +1,4 @@
-//! Commands as functions, for programs that HushDB is a part of: options are those of the command line, by the same names.
+//! The commands as functions, for programs that contain HushDB. The options have the names of the command line.
 
 use std::{
     error::Error,
@@ -29,16 +29,16 @@ pub use crate::commands::{
     serve::tables_cache,
 };
 
-/// Puts the table in a folder at a URL of an object store. Returns its epoch, and where it is.
+/// Uploads the table in the folder `dir` to a URL of an object store. Returns its epoch, and the URL without its secrets.
 pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, String), Box<dyn Error>> {
     crate::commands::push::push(dir, to, progress)
 }
 
-/// The placeholder for an input that is given otherwise.
+/// The placeholder for an input that the caller passes separately.
 const GIVEN: &str = "-";
 
-/// Returns what `hushdb build` would make of `input` in the folder `out`. With a goal or a budget, this machine may
-/// have to be measured.
+/// Returns the request of `hushdb build` of `input` into the folder `out`. With a goal or a budget, this machine may have to be
+/// measured.
 pub fn build(
     options: &Map<String, Value>,
     input: Input,
@@ -49,8 +49,8 @@ pub fn build(
     Ok(JobRequest { input, ..build::prepared(args, progress)? })
 }
 
-/// Returns what `hushdb apply` would change in the table in `dir`, and what signs the next epoch. Without a key among
-/// the options, the columns of the table's own key are read.
+/// Returns the request of `hushdb apply` for the table in `dir`, and the signing of the next epoch. Without a key among the
+/// options, the key columns of the table are read.
 pub fn apply(
     options: &Map<String, Value>,
     dir: &Path,
@@ -69,7 +69,7 @@ pub fn apply(
     Ok((request, update.signing()?))
 }
 
-/// Returns what `hushdb compact` would make room for in the table in `dir`, and what signs the next epoch.
+/// Returns the request of `hushdb compact` for the table in `dir`, and the signing of the next epoch.
 pub fn compact(
     options: &Map<String, Value>,
     dir: &Path,
@@ -79,18 +79,18 @@ pub fn compact(
     Ok((request, update.signing()?))
 }
 
-/// Returns what `hushdb inspect` prints of a table, in JSON and for people.
+/// Returns the facts that `hushdb inspect` prints of a table, in JSON and as text.
 ///
 /// # Errors
-/// [`ProtocolError`] if its description is not valid.
+/// [`ProtocolError`] if the table's description is invalid.
 pub fn described(header: &Header) -> Result<(Value, String), ProtocolError> {
     Ok((inspect::facts(header)?, inspect::summary(header)?))
 }
 
-/// Returns the tables that `hushdb plan` would list: for the records of `input`, or for those that the options describe.
+/// Returns the tables that `hushdb plan` would list, for the records of `input` or those that the options describe.
 ///
 /// # Errors
-/// If an input cannot be read, or the options are none.
+/// The input cannot be read, or the options are invalid.
 pub fn plan(
     options: &Map<String, Value>,
     input: Option<Input>,
@@ -101,7 +101,7 @@ pub fn plan(
     plan::planned(args, input, progress)
 }
 
-/// A server in this process, on threads of its own, of tables that the program has.
+/// A server in this process, on separate threads, for tables that the caller has.
 pub struct Server {
     url: String,
     stop: oneshot::Sender<()>,
@@ -109,7 +109,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves `tables`, as `hushdb serve` would with these options; those about folders of tables are none here.
+    /// Serves `tables`, as `hushdb serve` would with these options. Refuses options for folders of tables.
     pub fn start(options: &Map<String, Value>, tables: Tables) -> Result<Self, Box<dyn Error>> {
         let args: ServeArgs = arguments(options, &[], &[])?;
         let runtime = Runtime::new()?;
@@ -127,14 +127,14 @@ impl Server {
         Ok(Self { url, stop, thread })
     }
 
-    /// Returns where it listens.
+    /// Returns the URL of the server.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Tells it to end, without waiting until it has.
+    /// Tells the server to stop, and returns its thread without waiting.
     pub fn tell_stop(self) -> JoinHandle<()> {
-        // One that has ended already needs not be told.
+        // A server that has ended already has no receiver.
         let _ = self.stop.send(());
         self.thread
     }

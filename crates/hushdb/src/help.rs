@@ -1,9 +1,8 @@
-//! The help of commands: options in groups, and those that people use first. `--help` prints the first ones, `--help-all` prints
-//! all.
+//! The help of commands, with options in groups. `--help` prints the options that people use first, `--help-all` prints all.
 
 use clap::Command;
 
-/// The options of a command by their headings, and the options that its short help has.
+/// The groups of a command's options, and the options of its short help.
 struct Help {
     command: &'static str,
     groups: &'static [(&'static str, &'static [&'static str])],
@@ -209,7 +208,7 @@ const COMMANDS: &[Help] = &[
     },
 ];
 
-/// Puts the options of commands into groups, and all but the first ones into the long help alone.
+/// Puts the options of commands into groups, and hides all but the first ones from the short help.
 pub(crate) fn grouped(hushdb: Command) -> Command {
     COMMANDS.iter().fold(hushdb, |hushdb, help| {
         hushdb.mut_subcommand(help.command, |command| {
@@ -239,7 +238,7 @@ mod tests {
             let found = hushdb.find_subcommand(help.command).unwrap();
             let has = |name: &&str| found.get_arguments().any(|arg| arg.get_long() == Some(name));
             assert!(help.first.iter().all(has), "{}: an option of the short help is missing", help.command);
-            // Groups are shared by commands, some of which lack some of their options.
+            // Commands share groups, and some commands lack some of the options.
             for name in help.groups.iter().flat_map(|(_, options)| *options) {
                 let by_any = hushdb.get_subcommands().flat_map(Command::get_arguments);
                 assert!(by_any.into_iter().any(|arg| arg.get_long() == Some(name)), "{name}");

@@ -1,4 +1,4 @@
-//! The program `hushdb`, one file a command; and, for programs that it is a part of, [`embed`].
+//! The program `hushdb`, with a file for each command, and [`embed`] for programs that contain it.
 //!
 //! * `commands/`: the commands; `serve/` prepares a server, `config/` has the layers of its settings.
 //! * `help.rs`: groups of options. `report.rs`: errors in the words of the command line. `logs/`: standard error, and a collector.
@@ -52,13 +52,13 @@ enum Command {
     Plan(commands::plan::PlanArgs),
     /// Serve tables over HTTP.
     Serve(commands::serve::ServeArgs),
-    /// Have a running server build, change, load and remove tables.
+    /// Build, change, load and remove tables on a running server.
     Admin(commands::admin::AdminArgs),
-    /// Look at the settings of a server.
+    /// Check the settings of a server.
     Config(commands::config::ConfigArgs),
-    /// Make, list and take back the tokens of a server.
+    /// Make, list and revoke the tokens of a server.
     Token(commands::token::TokenArgs),
-    /// Make, rotate and list the keys for which clients behind a relay seal their requests.
+    /// Make, rotate and list the keys with which clients behind a relay seal their requests.
     GatewayKey(commands::gateway_key::GatewayKeyArgs),
     /// Pass sealed requests of clients on to a server, which does not see who asks.
     Relay(commands::relay::RelayArgs),
@@ -66,20 +66,20 @@ enum Command {
     Get(commands::get::GetArgs),
     /// Print everything about a table.
     Inspect(commands::inspect::InspectArgs),
-    /// Tell what this machine has, and why a GPU is not used.
+    /// Print what this machine has, and why a GPU is not used.
     Doctor(commands::doctor::DoctorArgs),
     /// Make a key to sign tables with.
     Keygen(commands::signing_key::KeygenArgs),
-    /// List the parameter sets, with the security that each claims and what it rests on.
+    /// List the parameter sets, with their security and the problems that it rests on.
     Presets(commands::presets::PresetsArgs),
 }
 
-/// Returns the command line of the program, its options in groups.
+/// Returns the command line of the program, with options in groups.
 fn command() -> clap::Command {
     help::grouped(Cli::command())
 }
 
-/// Runs the command of a command line, whose first word is the name of the program.
+/// Runs the command of a command line. The first word is the name of the program.
 pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     process::keep_memory_private();
     wording::speak(report::named);
@@ -88,7 +88,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return report::exit(Err(error.into())),
     };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // Those of a server come when it is known how its log looks.
+    // A server warns later, when the format of its log is known.
     if !matches!(cli.command, Command::Serve(_) | Command::Relay(_)) {
         commands::environment::warn_of_unknown();
     }

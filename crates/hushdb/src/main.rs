@@ -1,4 +1,4 @@
-//! The `hushdb` binary.
+//! The program `hushdb`, which is in the library.
 
 use std::process::ExitCode;
 

@@ -1,32 +1,33 @@
-//! The process itself.
+//! The settings of the process: its memory dumps, and its limit of open files.
 
 use std::fs;
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
-/// From now on a crash leaves no image of the memory, which has secrets in it or other people's queries, and no other process of
-/// the same user may look into it.
+/// Protects the memory, which holds secrets and other people's queries: a crash leaves no memory image, and no other process of the
+/// same user may read it.
 pub(crate) fn keep_memory_private() {
-    // A system that knows neither has nothing to be told. The limit alone does not hold where a program takes the images.
+    // A system that supports neither needs neither. The limit alone does not hold where a program collects the images.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Returns the files, connections included, that this process may have open: now, and at most. `None` is without a limit.
+/// Returns the limits on the files, connections included, that this process may open: the current one, and the greatest. `None` is
+/// unlimited.
 pub(crate) fn open_files_limits() -> [Option<u64>; 2] {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     [current, maximum]
 }
 
-/// Raises the number of files that this process may have open to the most that it is allowed. Returns the number.
+/// Raises the limit of open files to the greatest that is allowed. Returns the limit.
 pub(crate) fn raise_open_files() -> usize {
     let [_, maximum] = open_files_limits();
-    // Where the system refuses, the limit stays as it is.
+    // If the system refuses, the limit stays as it is.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     open_files_limits()[0].and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// Counts the files that this process has open. Returns 0 where the system does not tell.
+/// Returns the number of open files of this process; 0 if the system does not report it.
 pub(crate) fn open_files() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }

@@ -1,7 +1,7 @@
 //! All output of the program: lines that cannot fail, results, errors in one line, sizes in words.
 //!
-//! The macros of `std` panic where standard error or standard output cannot be written, and so end a task of a server because the
-//! reader of its log has gone. Lints refuse them everywhere else.
+//! The macros of `std` panic if standard error or standard output cannot be written. A task of a server would then end because the
+//! reader of its log has gone. Lints refuse these macros everywhere else.
 
 use std::{
     error::Error,
@@ -14,31 +14,31 @@ use std::{
 use hush_protocol::wording::Slot;
 use tracing::Level;
 
-/// The target of lines that are said, among the events of a log in JSON.
+/// The target of lines of the program among the events of a JSON log.
 pub(crate) const SAID: &str = "hushdb::said";
 
-/// Whether lines are events of a log in JSON.
+/// Whether lines are events of a JSON log.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Writes a line to standard error, formatted as by `eprintln!`. It cannot fail. In a log in JSON it is an object of level INFO.
+/// Writes a line to standard error, formatted as by `eprintln!`. It cannot fail. In a JSON log the line is an object of level INFO.
 macro_rules! say {
     ($($words:tt)*) => {
         $crate::report::write_line(::tracing::Level::INFO, None, ::std::format_args!($($words)*))
     };
 }
 
-/// From now on every line of this process is an event, for a log in JSON that has begun. So is the message of a panic.
+/// Makes every later line of this process, and the message of a panic, an event of a JSON log, which must have been set up.
 pub(crate) fn lines_are_json() {
     IS_JSON.store(true, Ordering::Relaxed);
     std::panic::set_hook(Box::new(|panic| write_line(Level::ERROR, None, format_args!("{panic}"))));
 }
 
-/// Returns whether lines are events of a log in JSON.
+/// Returns whether lines are events of a JSON log.
 pub(crate) fn are_lines_json() -> bool {
     IS_JSON.load(Ordering::Relaxed)
 }
 
-/// Writes a line to standard error. A reader that has gone and a full disk are ignored: the work matters more than its log.
+/// Writes a line to standard error. Errors, such as a full disk or a closed pipe, are ignored: the work matters more than its log.
 pub(crate) fn write_line(level: Level, table: Option<&str>, line: fmt::Arguments<'_>) {
     if are_lines_json() {
         return match level {
@@ -48,7 +48,7 @@ pub(crate) fn write_line(level: Level, table: Option<&str>, line: fmt::Arguments
         };
     }
     let table = table.map_or(String::new(), |table| format!("{table}: "));
-    // One write, so that lines of several threads do not mix.
+    // There is one write, so that lines of several threads do not mix.
     write_note(&format!("{table}{line}\n"));
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn write_note(text: &str) {
     let _ = stderr().write_all(text.as_bytes());
 }
 
-/// Standard error for a log, which goes on although nobody reads it.
+/// A writer of the log to standard error, which ignores all errors.
 pub(crate) struct Log;
 
 impl Write for Log {
@@ -71,12 +71,12 @@ impl Write for Log {
     }
 }
 
-/// Writes the result of a command to standard output. A reader that has seen enough is no error.
+/// Writes the result of a command to standard output. A closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), String> {
     written(stdout().write_all(text.as_bytes()))
 }
 
-/// The outcome of a command that has `written` to standard output.
+/// Flushes standard output, and returns the outcome of a command that has `written` to it. A closed pipe is no error.
 pub(crate) fn written(written: io::Result<()>) -> Result<(), String> {
     match written.and_then(|()| stdout().flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -84,7 +84,7 @@ pub(crate) fn written(written: io::Result<()>) -> Result<(), String> {
     }
 }
 
-/// Returns the words what texts of libraries name, as a command line has it.
+/// Words an option or a command in a text of a library as on the command line.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Option("token") => "HUSHDB_TOKEN or --token".into(),
@@ -97,7 +97,7 @@ pub(crate) fn named(slot: &Slot<'_>) -> String {
     }
 }
 
-/// Prints an error in one line; exit code 0 or 2.
+/// Prints an error in one line. Returns exit code 0 or 2.
 pub(crate) fn exit(result: Result<(), Box<dyn Error>>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -109,7 +109,7 @@ pub(crate) fn exit(result: Result<(), Box<dyn Error>>) -> ExitCode {
     }
 }
 
-/// Returns a number of bytes in binary units, three digits or so.
+/// Formats a number of bytes in binary units, with about three digits.
 pub(crate) fn bytes(count: u64) -> String {
     indicatif::BinaryBytes(count).to_string()
 }

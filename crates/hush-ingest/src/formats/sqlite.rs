@@ -138,7 +138,7 @@ fn connect(at: &Path, path: &Path) -> Result<Connection, IngestError> {
     open(&immutable(&absolute), OpenFlags::SQLITE_OPEN_URI).map_err(|_| refused(path, error))
 }
 
-/// Whether a database cannot be opened, or only with the right to write beside it.
+/// Returns whether a database cannot be opened, or only with the right to write beside it.
 fn needs_writing(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
 }

@@ -136,7 +136,7 @@ impl Format {
         Ok((format, compression))
     }
 
-    /// Whether a file has rows, judged by its name.
+    /// Returns whether a file has rows, judged by its name.
     pub(crate) fn is_of_rows(name: &Path) -> bool {
         let (_, stem) = Compression::of_name(name);
         // Most folders of JSON files hold one document per file.
@@ -155,12 +155,12 @@ pub(crate) fn is_arrow(head: &[u8]) -> bool {
     head.starts_with(&ARROW_CONTINUATION) || is_arrow_file(head)
 }
 
-/// Whether an input with these first bytes is an Arrow file, which may have to be read from its end.
+/// Returns whether an input with these first bytes is an Arrow file, which may have to be read from its end.
 pub(crate) fn is_arrow_file(head: &[u8]) -> bool {
     head.starts_with(ARROW_FILE_MARK)
 }
 
-/// Whether a name says only that the file is a text.
+/// Returns whether a name says only that the file is a text.
 fn is_any_text(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
 }

@@ -104,7 +104,7 @@ impl Files {
     }
 }
 
-/// Whether a file belongs to the SQLite database beside it and is read with that database.
+/// Returns whether a file belongs to the SQLite database beside it and is read with that database.
 fn is_of_database(file: &Path) -> bool {
     let name = file.to_str().unwrap_or_default();
     ["-wal", "-shm", "-journal"]

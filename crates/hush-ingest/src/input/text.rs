@@ -72,7 +72,7 @@ impl Text {
     }
 }
 
-/// Whether a text without a mark is in UTF-16: its first characters are mostly ASCII, so every second byte is zero.
+/// Returns whether a text without a mark is in UTF-16: its first characters are mostly ASCII, so every second byte is zero.
 fn is_utf16(head: &[u8]) -> bool {
     let is_of =
         |zero: usize| head[zero] == 0 && head[zero + 2] == 0 && head[1 - zero] != 0 && head[3 - zero] != 0;

@@ -76,7 +76,7 @@ fn content<'a>(field: Field<'a>, own: &ColumnType, wanted: &ColumnType) -> Optio
     }
 }
 
-/// Whether fields of the type are JSON other than strings.
+/// Returns whether fields of the type are JSON other than strings.
 fn is_json(own: &PlainType) -> bool {
     matches!(
         own,

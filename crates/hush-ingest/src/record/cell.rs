@@ -62,7 +62,7 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether JSON has the number: false for a float that is not finite.
+    /// Returns whether JSON has the number: false for a float that is not finite.
     fn is_finite(&self) -> bool {
         match self {
             Self::Float(value) => value.is_finite(),

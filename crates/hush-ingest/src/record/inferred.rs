@@ -93,7 +93,7 @@ fn whole(text: &str) -> Option<u16> {
     (number.to_string() == text).then_some(LARGE | EXACT)
 }
 
-/// Whether a float represents a number without loss.
+/// Returns whether a float represents a number without loss.
 fn is_float(text: &str) -> bool {
     let digits = text.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = digits.chars().filter(char::is_ascii_digit).collect();

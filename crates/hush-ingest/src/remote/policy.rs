@@ -212,7 +212,7 @@ impl Prefix {
         Self { root: format!("{scheme:?} {}", url.authority()), path: parts.collect() }
     }
 
-    /// Whether this prefix contains `other`.
+    /// Returns whether this prefix contains `other`.
     fn has(&self, other: &Self) -> bool {
         // A server may treat an escaped separator as a separator, and so leave the prefix.
         let escapes =
@@ -290,7 +290,7 @@ fn private(name: &str, address: IpAddr, remedy: &'static str) -> Forbidden {
     Forbidden { message, remedy }
 }
 
-/// Whether an address is on the public internet, by the special-purpose address registries of IANA (RFC 6890).
+/// Returns whether an address is on the public internet, by the special-purpose address registries of IANA (RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -67,7 +67,7 @@ impl Refused {
         )
     }
 
-    /// Whether the server has nothing of this name.
+    /// Returns whether the server has nothing of this name.
     pub(crate) fn is_missing(&self) -> bool {
         self.advice == Some(NAME)
     }

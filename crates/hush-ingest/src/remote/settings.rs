@@ -37,7 +37,7 @@ pub(super) fn settings<K: FromStr>(prefix: &str) -> Result<Vec<(K, String)>, Ref
     Ok(settings)
 }
 
-/// Whether the value of an endpoint variable is a URL that requests can be made to.
+/// Returns whether the value of an endpoint variable is a URL that requests can be made to.
 fn is_endpoint(value: &str) -> bool {
     let url = ::url::Url::parse(value);
     url.is_ok_and(|url| ["http", "https"].contains(&url.scheme()) && url.has_host())

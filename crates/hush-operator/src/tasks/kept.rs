@@ -1,4 +1,5 @@
-//! The tables that a server keeps: a folder a table, in it one for each task that built it, and which of them is served.
+//! The tables that a server keeps: a folder for each table, and in it a folder for each task that built it. A file names the served
+//! build.
 
 use std::{
     fs, io,
@@ -14,7 +15,7 @@ use crate::whole_file;
 /// The file that names the build that is served.
 const CURRENT: &str = "current";
 
-/// All of them.
+/// The folder of the kept tables.
 pub(super) struct Kept(PathBuf);
 
 impl Kept {
@@ -28,7 +29,7 @@ impl Kept {
         Ok(Self(root))
     }
 
-    /// Returns the tables that there are, by name.
+    /// Returns the names of the kept tables, sorted.
     pub(super) fn tables(&self) -> Vec<Name> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let mut names: Vec<Name> = entries.filter_map(|entry| Name::last_of(&entry.path()).ok()).collect();
@@ -40,20 +41,20 @@ impl Kept {
         self.0.join(table).is_dir()
     }
 
-    /// Returns the folder for what a task builds; the table's own folder is there then.
+    /// Returns the folder for the build of a task. Creates the table's folder around it.
     pub(super) fn place(&self, table: &Name, task: u64) -> io::Result<PathBuf> {
         fs::create_dir_all(self.0.join(table))?;
         Ok(self.dir(table, task))
     }
 
-    /// Returns the folder in which a task changes what `from` is: a copy of it, whose files are links, so that it stays to go
-    /// back to.
+    /// Returns the folder in which a task changes a build: a copy of the build `from`, made of hard links, so that `from` stays as
+    /// it is.
     pub(super) fn copy(&self, table: &Name, from: u64, task: u64) -> io::Result<PathBuf> {
         let (from, to) = (self.dir(table, from), self.dir(table, task));
         let epoch = |dir: &Path| {
             Snapshot::open(dir, Verify::Header).ok().map(|snapshot| snapshot.header().descriptor.epoch)
         };
-        // A stop may have come when it was changed and not yet served.
+        // The server may have stopped when the table was changed and not yet served.
         if epoch(&to).is_some_and(|changed| epoch(&from) != Some(changed)) {
             return Ok(to);
         }
@@ -72,7 +73,7 @@ impl Kept {
         self.0.join(table).join(task.to_string())
     }
 
-    /// Returns the build that is served, or would be.
+    /// Returns the build that is served, or would be if the server could load it.
     pub(super) fn current(&self, table: &Name) -> Option<u64> {
         fs::read_to_string(self.0.join(table).join(CURRENT)).ok()?.trim().parse().ok()
     }
@@ -98,7 +99,7 @@ impl Kept {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Returns the build of an epoch, or the newest.
+    /// Returns the build of an epoch, or the newest. The error lists the epochs that are kept.
     pub(super) fn find(&self, table: &Name, epoch: Option<&str>) -> Result<u64, OperatorError> {
         let builds = self.builds(table);
         let found = builds.iter().find(|build| epoch.is_none_or(|epoch| build.epoch == epoch));
@@ -109,7 +110,7 @@ impl Kept {
         })
     }
 
-    /// Removes all but what is served and one to go back to: what was served `before`, or the newest.
+    /// Removes all builds except the served one and one to go back to: that which was served `before`, or the newest.
     pub(super) fn prune(&self, table: &Name, before: Option<u64>) {
         let current = self.current(table);
         let others = self.builds(table).into_iter().map(|build| build.task);
@@ -122,13 +123,13 @@ impl Kept {
         }
     }
 
-    /// Removes the folder of a table of which nothing was built.
+    /// Removes the folder of a table without builds.
     pub(super) fn remove_empty(&self, table: &Name) {
-        // One that is not empty, or not there, is what it should be.
+        // An error is expected: the folder has a build, or does not exist.
         let _ = fs::remove_dir(self.0.join(table));
     }
 
-    /// Removes one build, or the whole table.
+    /// Removes a build, or the whole table.
     pub(super) fn remove(&self, table: &Name, task: Option<u64>) -> io::Result<()> {
         fs::remove_dir_all(task.map_or_else(|| self.0.join(table), |task| self.dir(table, task)))
     }

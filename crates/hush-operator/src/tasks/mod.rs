@@ -1,13 +1,13 @@
-//! The tasks of the admin API: one after the other, each of which survives a restart.
+//! The tasks of the admin API. The server runs one after another, and each survives a restart.
 //!
 //! | file | what |
 //! |---|---|
-//! | `request.rs` | what is asked for, in JSON |
-//! | `store.rs` | tasks on disk, a file each |
-//! | `kept.rs` | the tables that the server keeps, with the builds to go back to |
-//! | `uploads.rs` | files that come in parts |
-//! | `work.rs` | what each kind of task does |
-//! | `watch.rs` | how far one is |
+//! | `request.rs` | the request of a task, in JSON |
+//! | `store.rs` | the tasks on disk, a file each |
+//! | `kept.rs` | the tables that the server keeps, with builds to go back to |
+//! | `uploads.rs` | the files that are uploaded in parts |
+//! | `work.rs` | the work of each kind of task |
+//! | `watch.rs` | the progress of the running task |
 
 mod kept;
 mod request;
@@ -51,43 +51,43 @@ use self::{
 };
 use crate::Folders;
 
-/// How often a task begins: a server that stops in its midst each time is stopped by it, maybe.
+/// The most attempts of a task: if the server stopped in the middle of each one, the task may be the cause.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How often uploads are looked at that may be too old.
+/// The interval at which uploads are checked for their age.
 const UPLOAD_LOOK: Duration = Duration::from_secs(60);
 
-/// The source that tasks may fetch from if nothing is configured: web servers at public addresses, under TLS.
+/// The default source of tasks: web servers at public addresses, under TLS.
 const DEFAULT_SOURCE: &str = "https://";
 
-/// Returns the sources that tasks may fetch from. `advice` says what to do about another one.
+/// Returns the sources that tasks may fetch from. `advice` ends the error for any other source.
 pub fn task_sources(given: &[String], advice: &'static str) -> Result<SourcePolicy, String> {
     let default = [DEFAULT_SOURCE.to_owned()];
     let sources = if given.is_empty() { &default[..] } else { given };
     SourcePolicy::only(sources, advice)
 }
 
-/// The tasks of a server, and what they work on.
+/// The tasks of a server, with the tables and the uploads that they work on.
 pub struct Tasks {
     folders: Arc<Folders>,
     kept: Kept,
     uploads: Uploads,
     store: Store,
     threads: usize,
-    /// How long an upload stays that no task waits for.
+    /// The time for which an upload stays that no task waits for.
     upload_lifetime: Duration,
-    /// Where inputs and tables may come from.
+    /// The allowed sources of inputs and tables.
     sources: SourcePolicy,
     state: Mutex<TaskState>,
     changed: Condvar,
-    /// No other server has the folder while this one does.
+    /// The lock that keeps other servers out of the folder.
     _lock: File,
 }
 
 #[derive(Default)]
 struct TaskState {
     tasks: BTreeMap<u64, Task>,
-    /// The one that is being done.
+    /// The task that is running.
     running: Option<RunningTask>,
 }
 
@@ -97,20 +97,19 @@ struct RunningTask {
     watch: Arc<Watch>,
 }
 
-/// Returns the file that a server locks while it has the folder.
+/// Opens the file that a server locks while it uses the folder.
 fn open_lock(data: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(false).open(data.join("lock"))
 }
 
-/// Returns whether a server has the folder `data`.
+/// Returns whether a server uses the folder `data`.
 pub fn is_in_use(data: &Path) -> bool {
     let lock = File::open(data.join("lock"));
     lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
 impl Tasks {
-    /// Takes the folder `data`, with what is in it: its tables are served from now on, and its tasks go on once
-    /// [`Operator::start`] says so.
+    /// Opens the folder `data`. Its tables are served from now on, and its tasks continue after [`Operator::start`].
     pub fn open(
         data: &Path,
         folders: &Arc<Folders>,
@@ -147,7 +146,7 @@ impl Tasks {
         Ok(Arc::new(tasks))
     }
 
-    /// Tasks that a stop came between wait again, unless that has happened too often.
+    /// Enqueues tasks that a stop of the server interrupted. Those that were interrupted too often end.
     fn go_on(&self) -> io::Result<()> {
         let mut state = self.state.lock();
         for task in state.tasks.values_mut().filter(|task| task.status == TaskStatus::Processing) {
@@ -166,9 +165,9 @@ impl Tasks {
         Ok(())
     }
 
-    /// Does the tasks, one after another, for ever.
+    /// Runs the tasks, one after another, forever.
     fn do_all(&self) -> Infallible {
-        // One that was begun before a failure of this loop has failed, too.
+        // A task that is still running here was begun before a failure of this loop, and so has failed too.
         let begun = self.state.lock().running.as_ref().map(|running| (running.id, running.cancel.clone()));
         if let Some((id, cancel)) = begun {
             self.ended(id, Err("the server failed while it was done".into()), &cancel);
@@ -181,14 +180,14 @@ impl Tasks {
         }
     }
 
-    /// Removes the uploads that are too old.
+    /// Removes uploads that are too old.
     fn remove_old_uploads(&self) {
-        // No task is submitted meanwhile.
+        // The lock prevents the submission of a task meanwhile.
         let state = self.state.lock();
         self.uploads.remove_old(self.upload_lifetime, |upload| state.waits_for(upload));
     }
 
-    /// Waits for a task, and begins it. Returns `None` if none has come for a while.
+    /// Waits for a task, and begins it. Returns `None` after [`UPLOAD_LOOK`] without one.
     fn next(&self) -> Option<(Task, Cancel, Arc<Watch>)> {
         let waiting = |state: &TaskState| {
             state.tasks.values().find(|task| task.status == TaskStatus::Enqueued).map(|task| task.id)
@@ -232,7 +231,7 @@ impl Tasks {
         }
         self.keep(task);
         let is_done = task.status == TaskStatus::Succeeded;
-        // What failed may be asked for again with other options, of the same upload.
+        // A failed task may be requested again with other options for the same upload.
         let inputs = Request::of(&task.request).ok().filter(|_| is_done);
         self.store.prune(&mut state.tasks);
         drop(state);
@@ -253,7 +252,7 @@ impl Tasks {
 }
 
 impl TaskState {
-    /// Returns whether a task that has not ended reads an upload.
+    /// Returns whether an unfinished task reads an upload.
     fn waits_for(&self, upload: &Name) -> bool {
         let waiting = self.tasks.values().filter(|task| !task.status.is_final());
         let mut requests = waiting.filter_map(|task| Request::of(&task.request).ok());
@@ -262,7 +261,7 @@ impl TaskState {
         })
     }
 
-    /// Returns a task as others may see it.
+    /// Returns a task as it is shown to callers, without secrets.
     fn shown(&self, task: &Task) -> Task {
         let running = self.running.as_ref().filter(|running| running.id == task.id);
         let mut shown = task.clone();
@@ -274,7 +273,7 @@ impl TaskState {
     }
 }
 
-/// Replaces the URLs of a request by what may be seen of them: they may have passwords.
+/// Replaces the URLs of a request by their form without secrets: they may have passwords.
 fn hide_secrets(request: &mut Value) {
     match request {
         Value::Object(members) => members.iter_mut().for_each(|(name, member)| match member {
@@ -290,7 +289,7 @@ fn hide_secrets(request: &mut Value) {
 }
 
 impl Operator for Tasks {
-    /// Begins to do the tasks, on a thread that ends with the process.
+    /// Starts to run the tasks, on a thread that ends with the process.
     fn start(self: Arc<Self>) -> Result<(), String> {
         self.go_on().map_err(|error| format!("cannot keep the tasks: {error}"))?;
         let upkeep = self.folders.upkeep().clone();
@@ -316,11 +315,11 @@ impl Operator for Tasks {
                 self.uploads.check(caller, upload)?;
             }
         }
-        // Whoever asks has options in JSON.
+        // Callers give options in JSON, so errors do not word them as on a command line.
         neutrally(|| work::check(self, &asked))?;
         let mut state = self.state.lock();
         for input in asked.inputs() {
-            // One that has become too old meanwhile is gone.
+            // An upload may have been removed as too old since the check.
             if let TaskInput::Upload { upload } = input {
                 self.uploads.find(upload)?;
             }
@@ -419,8 +418,8 @@ impl Operator for Tasks {
     }
 }
 
-/// Returns whether the caller operates the table that a task is about. A task that an earlier version took and that no table can be
-/// of is for whoever operates all tables.
+/// Returns whether the caller may operate the table of a task. A task of an earlier version whose table has an invalid name is only
+/// for callers that operate all tables.
 fn may_see(caller: &Caller, task: &Task) -> bool {
     match task.request["table"].as_str().unwrap_or("").parse() {
         Ok(table) => caller.may(Scope::Admin, &table),

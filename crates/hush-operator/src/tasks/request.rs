@@ -1,25 +1,25 @@
-//! The request of a task, in JSON: options are those of the command, by the same names.
+//! The request of a task in JSON. Its options have the names of the command line.
 
 use hush_protocol::Name;
 use hush_server::OperatorError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Options of a command that a task does not take: they name files of the machine, or what the server decides.
+/// The options of a command that a task refuses: they name files of the machine, or are the server's to decide.
 const NOT_TAKEN: [&str; 10] =
     ["out", "machine", "sign", "sign-as", "serial", "force", "threads", "backend", "delete", "skip-bad-rows"];
 
-/// A request.
+/// The request of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskRequest))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
-    /// Build a table, and serve it in place of what is served under its name.
+    /// Build a table, and serve it, also in place of one with the same name.
     Build {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
         input: TaskInputs,
-        /// Options of the command of the same name, by their names.
+        /// Options of the command of the same name.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
@@ -44,7 +44,7 @@ pub(super) enum Request {
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         options: Map<String, Value>,
     },
-    /// Serve a kept build of a table: that of an epoch, or the newest; or the table at a URL, which is fetched.
+    /// Serve a kept build of a table, of an epoch or the newest; or fetch the table at a URL, and serve it.
     Load {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
@@ -53,7 +53,7 @@ pub(super) enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
     },
-    /// Serve a table no more, and keep it.
+    /// Stop serving a table, and keep it.
     Unload {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         table: Name,
@@ -67,7 +67,7 @@ pub(super) enum Request {
     },
 }
 
-/// Where the records of a table come from.
+/// The source of the records of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(
@@ -82,7 +82,7 @@ pub(super) enum TaskInputs {
 }
 
 impl TaskInputs {
-    /// Returns them in the order in which they are read.
+    /// Returns the inputs in the order in which they are read.
     pub(super) fn all(&self) -> &[TaskInput] {
         match self {
             Self::One(input) => std::slice::from_ref(input),
@@ -91,7 +91,7 @@ impl TaskInputs {
     }
 }
 
-/// Where records come from.
+/// The source of records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(
@@ -105,24 +105,24 @@ pub(super) enum TaskInput {
         #[cfg_attr(feature = "openapi", schema(value_type = hush_server::openapi::Name))]
         upload: Name,
     },
-    /// An object store, a web server or a database that the server's setting task-source lists.
+    /// The URL of an object, a file of a web server or a database that the server's setting task-source allows.
     Url { url: String },
 }
 
-/// The description of the request of a task.
+/// The schema of the request of a task, for the description of the API.
 #[cfg(feature = "openapi")]
 #[derive(utoipa::OpenApi)]
 #[openapi(components(schemas(Request)))]
 pub struct DescribedTask;
 
 impl Request {
-    /// Reads a request.
+    /// Parses a request.
     pub(super) fn of(value: &Value) -> Result<Self, OperatorError> {
         serde_json::from_value(value.clone())
             .map_err(|error| OperatorError::Invalid(format!("that is no task: {error}")))
     }
 
-    /// Returns the table that it is about.
+    /// Returns the table of the request.
     pub(super) fn table(&self) -> &Name {
         match self {
             Self::Build { table, .. }
@@ -134,7 +134,7 @@ impl Request {
         }
     }
 
-    /// Returns the inputs that it names.
+    /// Returns the inputs of the request.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &TaskInput> {
         let (built, first, second) = match self {
             Self::Build { input, .. } => (input.all(), None, None),

@@ -1,4 +1,4 @@
-//! Tasks on disk, a file each: what is asked for may have a password, and so its owner alone can read it.
+//! The tasks on disk, a file each. A request may contain a password, so only the owner of a file can read it.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use hush_server::Task;
 
 use crate::whole_file;
 
-/// Tasks that are remembered; those that have ended go first.
+/// The most tasks that are kept. Beyond that, the oldest finished tasks are removed.
 const MAX_TASKS: usize = 1000;
 
 pub(super) struct Store(PathBuf);
@@ -21,7 +21,7 @@ impl Store {
         Ok(Self(root))
     }
 
-    /// Returns all that there are.
+    /// Reads all tasks.
     pub(super) fn read(&self) -> Result<BTreeMap<u64, Task>, String> {
         let mut tasks = BTreeMap::new();
         for entry in fs::read_dir(&self.0).map_err(|error| error.to_string())?.flatten() {
@@ -41,7 +41,7 @@ impl Store {
         whole_file::write(&self.path(task.id), &text, 0o600)
     }
 
-    /// Forgets the oldest that have ended, of more than are remembered.
+    /// Removes the oldest finished tasks beyond [`MAX_TASKS`].
     pub(super) fn prune(&self, tasks: &mut BTreeMap<u64, Task>) {
         let excess = tasks.len().saturating_sub(MAX_TASKS);
         let ended = tasks.values().filter(|task| task.status.is_final()).map(|task| task.id).take(excess);

@@ -1,5 +1,5 @@
-//! Files that come in parts, for tasks to read: a folder each, in it the file under the name that it was given. The folder's name
-//! is the upload's ID, which ends with that of the token that the upload belongs to.
+//! The files that are uploaded in parts, for tasks to read. Each upload has a folder, whose name is its ID, and in it the file
+//! under its given name. An ID ends with the ID of the token that owns the upload.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,12 +12,12 @@ use hush_math::csprng::Csprng;
 use hush_protocol::Name;
 use hush_server::{Caller, OperatorError, Scope, Upload};
 
-/// Random bytes of an ID.
+/// The number of random bytes of an ID.
 const RANDOM_BYTES: usize = 16;
-/// The character between the random part of an ID, and its token's.
+/// The character between the random part of an ID and the ID of its token.
 const OWNED_BY: char = '-';
 
-/// All of them.
+/// The folder of the uploads.
 pub(super) struct Uploads(PathBuf);
 
 impl Uploads {
@@ -26,7 +26,7 @@ impl Uploads {
         Ok(Self(root))
     }
 
-    /// Begins one, of a token if the caller has one.
+    /// Begins an upload, which belongs to a token if the caller has one.
     pub(super) fn begin(&self, token: Option<&str>, name: &Name) -> Result<Upload, OperatorError> {
         let mut random = [0; RANDOM_BYTES];
         Csprng::from_os().fill_bytes(&mut random);
@@ -55,14 +55,14 @@ impl Uploads {
         Ok((Upload { id: id.clone(), name, bytes }, file.path()))
     }
 
-    /// Refuses an upload that is not the caller's own, unless the caller operates all tables.
+    /// Refuses an upload of another caller, unless the caller operates all tables.
     pub(super) fn check(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
         let owner = id.split_once(OWNED_BY).map(|(_, token)| token);
         let is_own = owner.is_some() && owner == caller.token_id();
         if is_own || caller.may_all(Scope::Admin) { Ok(()) } else { Err(OperatorError::Unknown("upload")) }
     }
 
-    /// Adds a part. What has come twice, after a lost answer, is refused with where to go on.
+    /// Appends a part. If `offset` is not the current length, as after a lost answer, the error has the offset to continue from.
     pub(super) fn append(&self, id: &Name, offset: u64, part: &[u8]) -> Result<Upload, OperatorError> {
         let (upload, path) = self.find(id)?;
         if upload.bytes != offset {
@@ -75,7 +75,7 @@ impl Uploads {
             let written =
                 io::Seek::seek(&mut file, io::SeekFrom::Start(offset)).and_then(|_| file.write_all(part));
             if written.is_err() {
-                // Half a part is none.
+                // Half a part is removed.
                 file.set_len(offset)?;
             }
             written
@@ -84,11 +84,11 @@ impl Uploads {
         Ok(Upload { bytes: offset + part.len() as u64, ..upload })
     }
 
-    /// Removes the uploads to which nothing was added for longer than `lifetime`, but for those that are `needed`.
+    /// Removes the uploads without new parts for longer than `lifetime`, except those that are `needed`.
     pub(super) fn remove_old(&self, lifetime: Duration, needed: impl Fn(&Name) -> bool) {
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
             let Ok(id) = Name::last_of(&entry.path()) else { continue };
-            // A folder without a file is what a stop has left of a beginning.
+            // A folder without a file is left of an upload that was interrupted at its beginning.
             let written = self.find(&id).ok().and_then(|(_, file)| file.metadata().ok());
             let written = written.or_else(|| entry.metadata().ok()).and_then(|file| file.modified().ok());
             let is_old = written.is_some_and(|at| at.elapsed().is_ok_and(|age| age > lifetime));
@@ -101,7 +101,7 @@ impl Uploads {
         }
     }
 
-    /// Removes one.
+    /// Removes an upload.
     pub(super) fn remove(&self, id: &Name) -> Result<(), OperatorError> {
         self.find(id)?;
         fs::remove_dir_all(self.0.join(id))

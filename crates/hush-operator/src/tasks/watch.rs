@@ -1,13 +1,13 @@
-//! How far a task is, for who asks.
+//! The progress of a running task, for those who ask.
 
 use hush_engine::Progress;
 use hush_server::TaskProgress;
 use parking_lot::Mutex;
 
-/// Lines that are kept of what a task has to say.
+/// The most lines that are kept of a task's notes.
 const MAX_NOTES: usize = 100;
 
-/// Progress that is kept.
+/// A record of progress and notes.
 #[derive(Default)]
 pub(super) struct Watch(Mutex<TaskSeen>);
 

@@ -25,10 +25,10 @@ use super::{
 };
 use crate::Frontend;
 
-/// Look-ups come first.
+/// The lowest priority, since look-ups come first.
 const LOWEST_PRIORITY: i32 = 19;
 
-/// Returns a status in words.
+/// Returns the name of a status.
 pub(super) fn told(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Enqueued => "enqueued",
@@ -40,7 +40,7 @@ pub(super) fn told(status: TaskStatus) -> &'static str {
     }
 }
 
-/// Looks whether a request could be done, as far as that is known before its turn.
+/// Checks a request as far as possible before its turn.
 pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorError> {
     let table = request.table();
     match request {
@@ -78,7 +78,7 @@ pub(super) fn check(tasks: &Tasks, request: &Request) -> Result<(), OperatorErro
     }
 }
 
-/// A table that is not the server's own stays what it is.
+/// Refuses a table that is not kept by the server, since tasks must not change it.
 fn is_kept_or_new(tasks: &Tasks, table: &Name) -> Result<(), OperatorError> {
     if tasks.folders.dir(table).is_none() || tasks.kept.has(table) {
         return Ok(());
@@ -88,7 +88,7 @@ fn is_kept_or_new(tasks: &Tasks, table: &Name) -> Result<(), OperatorError> {
     )))
 }
 
-/// Returns the table at a URL that tasks may fetch from.
+/// Returns the remote table at a URL. Refuses a URL that tasks may not fetch from.
 fn remote(tasks: &Tasks, url: &str) -> Result<RemoteTable, OperatorError> {
     let table = RemoteTable::under(url.as_ref(), &tasks.sources);
     let table = table.map_err(|error| OperatorError::Invalid(error.to_string()))?;
@@ -97,14 +97,15 @@ fn remote(tasks: &Tasks, url: &str) -> Result<RemoteTable, OperatorError> {
     })
 }
 
-/// Does a task. Returns the epoch that is served then, if one is.
+/// Runs a task. Returns the epoch that is served afterwards, if any.
 pub(super) fn run(
     tasks: &Tasks,
     task: &Task,
     cancel: &Cancel,
     progress: &dyn Progress,
 ) -> Result<Option<[u8; 32]>, String> {
-    // On Linux it is that of this thread alone, and of those that it starts. If it fails, tasks have the priority of look-ups.
+    // On Linux the priority applies to this thread and those that it starts. If the call fails, tasks have the priority of
+    // look-ups.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
     let done = neutrally(|| catch_unwind(AssertUnwindSafe(|| done(tasks, task, cancel, progress))));
     let done = done.unwrap_or_else(|_| Err("the program failed; its log has the cause".into()));
@@ -163,12 +164,12 @@ fn build(
     let places = places(tasks, input).map_err(said)?;
     let mut request = frontend(tasks).build(options, &places, &out)?;
     request.input = allowed(tasks, request.input).map_err(said)?;
-    // A stop may have come when it was built and not yet served.
+    // The server may have stopped when the table was built and not yet served.
     if Snapshot::open(&out, Verify::Header).is_err() {
         let job = Job::open(request, cancel).map_err(said)?;
         let partial = job.partial_dir().to_owned();
         job.run(&backends(tasks)?, progress).map_err(|error| {
-            // Nobody goes on from there: another task has a place of its own.
+            // Another task builds elsewhere, so nobody continues this build.
             let _ = fs::remove_dir_all(&partial);
             error.to_string()
         })?;
@@ -187,7 +188,7 @@ fn fetch(
     let place = tasks.kept.place(table, id).map_err(said)?;
     let from = remote(tasks, url).map_err(said)?;
     mirror(&from, &place, Trust::Copy, progress).map_err(|error| {
-        // Nobody goes on from there: another task has a place of its own.
+        // Another task fetches elsewhere, so nobody continues this copy.
         let _ = ArrivingSnapshot::forget(&place);
         error.to_string()
     })?;
@@ -211,7 +212,7 @@ fn load(
     tasks.folders.load(table).map(Some)
 }
 
-/// Serves a table no more, and keeps it.
+/// Stops serving a table, and keeps it.
 fn unload(tasks: &Tasks, table: &Name) -> Result<Option<[u8; 32]>, String> {
     if tasks.kept.has(table) {
         tasks.kept.set_current(table, None).map_err(said)?;
@@ -238,7 +239,7 @@ fn delete(tasks: &Tasks, table: &Name, epoch: Option<&str>) -> Result<Option<[u8
     Ok(None)
 }
 
-/// Serves a build in place of the one that is served under its table's name. Builds that are older than the kept ones go.
+/// Serves a build in place of the current one of its table. Older builds are removed, except one to go back to.
 fn promote(
     tasks: &Tasks,
     table: &Name,
@@ -253,8 +254,8 @@ fn promote(
     Ok(Some(epoch))
 }
 
-/// Changes a table by `change`, and serves what came of it. A table that the server keeps is changed in a folder of the task's
-/// own, of which nothing is kept if the change fails.
+/// Changes a table by `change`, and serves the result. A kept table is changed in a separate folder of the task, which is removed
+/// if the change fails.
 fn made(
     tasks: &Tasks,
     table: &Name,
@@ -269,7 +270,7 @@ fn made(
     };
     let copied = tasks.kept.copy(table, build, task).map_err(said);
     copied.and_then(|dir| change(&dir)).inspect_err(|_| {
-        // Its error is the one to tell.
+        // The error of the change is reported, not that of the removal.
         let _ = tasks.kept.remove(table, Some(task));
     })?;
     promote(tasks, table, task, progress)
@@ -283,7 +284,7 @@ fn dir(tasks: &Tasks, table: &Name) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns where inputs are, as a command would name them.
+/// Returns the inputs as a command line names them: paths or URLs.
 fn places(tasks: &Tasks, inputs: &TaskInputs) -> Result<Vec<OsString>, OperatorError> {
     if inputs.all().is_empty() {
         return Err(OperatorError::Invalid("a table needs an input: the list has none".into()));
@@ -291,7 +292,7 @@ fn places(tasks: &Tasks, inputs: &TaskInputs) -> Result<Vec<OsString>, OperatorE
     inputs.all().iter().map(|input| place(tasks, input)).collect()
 }
 
-/// Returns where an input is, as a command would name it.
+/// Returns an input as a command line names it: a path or a URL.
 fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
     match input {
         TaskInput::Upload { upload } => tasks.uploads.find(upload).map(|(_, path)| path.into()),
@@ -302,7 +303,7 @@ fn place(tasks: &Tasks, input: &TaskInput) -> Result<OsString, OperatorError> {
     }
 }
 
-/// Returns the input, if tasks may fetch it.
+/// Returns the input. Refuses an input that tasks may not fetch.
 fn allowed(tasks: &Tasks, input: Input) -> Result<Input, OperatorError> {
     input.under(&tasks.sources).map_err(|error| OperatorError::Invalid(error.to_string()))
 }
@@ -311,7 +312,7 @@ fn frontend(tasks: &Tasks) -> &dyn Frontend {
     tasks.folders.frontend()
 }
 
-/// On threads of the task's own, which take what look-ups leave.
+/// Returns backends on separate CPU threads of the task, which inherit its low priority.
 fn backends(tasks: &Tasks) -> Result<Backends, String> {
     Ok(Backends::cpu_only(Arc::new(Cpu::new(tasks.threads).map_err(said)?)))
 }

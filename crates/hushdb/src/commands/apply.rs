@@ -1,4 +1,4 @@
-//! `hushdb apply`.
+//! The command `hushdb apply`.
 
 use std::{
     error::Error,
@@ -20,13 +20,13 @@ use super::{backends, bar, interrupt, rows::RowArgs, signing_key::SignArgs, thre
 pub(crate) struct ApplyArgs {
     /// Folder of the table.
     dir: PathBuf,
-    /// Records that are new or have a new value, as `build` takes them: a file, a folder of files, or - for standard input.
+    /// New records, and records with a new value, as `build` takes them: a file, a folder of files, or - for standard input.
     changes: Option<PathBuf>,
-    /// Column of the key; several times for a key of several columns. Of a table that is looked up by row, the column of its
-    /// number, from 0.
+    /// Column of the key; repeat it for a key of several columns. For a table that is looked up by position, the column of the
+    /// position, from 0.
     #[arg(long, value_name = "COL")]
     key: Vec<String>,
-    /// Delete the records of the keys in FILE: a .txt file with one a line, or any file of records, of which --key is read.
+    /// Delete the records with the keys in FILE: a .txt file with a key a line, or any file of records, of which --key is read.
     #[arg(long, value_name = "FILE")]
     delete: Option<PathBuf>,
     /// How to treat a key that occurs twice: error, first or last.
@@ -43,7 +43,7 @@ pub(crate) struct ApplyArgs {
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
     sign: SignArgs,
-    /// Threads; one for every core if not given.
+    /// Number of threads. If not given, one for every core.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Backend that computes the hint and what follows from it: auto, cpu or cuda.
@@ -55,12 +55,12 @@ impl UpdateArgs {
     /// Returns the key and the name that sign the next epoch, if it is signed.
     ///
     /// # Errors
-    /// If there is no key in the file.
+    /// The file has no key.
     pub(crate) fn signing(&self) -> Result<Option<Signing>, String> {
         self.sign.signing()
     }
 
-    /// Opens the table in `dir`, does `work` to it, and says what came of it.
+    /// Opens the table in `dir`, runs `work` on it, and reports the outcome.
     pub(super) fn run(
         self,
         dir: &Path,
@@ -95,7 +95,7 @@ pub(crate) fn run(args: ApplyArgs) -> ExitCode {
     interrupt::exit(update.run(&dir, "changed", work))
 }
 
-/// Returns the folder of the table, what is to be changed, and how.
+/// Returns the folder of the table, the request, and the options of the update.
 pub(crate) fn request(args: ApplyArgs) -> (PathBuf, ApplyRequest, UpdateArgs) {
     let ApplyArgs { dir, changes, key, delete, on_duplicate, rows, update } = args;
     let input = |path: PathBuf| Input::from(path.as_os_str());

@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, a line a stage otherwise.
+//! The progress on standard error: a bar on a terminal, otherwise a line a stage.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::report;
 
-/// Shows the stage at hand, its rate and the time left.
+/// A bar that shows the current stage, its rate and the time left.
 pub(crate) struct Bar {
     terminal: bool,
     stage: Mutex<Option<BarStage>>,
@@ -23,7 +23,7 @@ struct BarStage {
     total: u64,
     unit: &'static str,
     start: Instant,
-    /// Units that an earlier run did.
+    /// The number of units that an earlier run did.
     resumed: u64,
     bar: ProgressBar,
 }
@@ -85,7 +85,7 @@ impl Progress for Bar {
             stage.bar.suspend(|| say!("{line}"));
             stage.resumed = units;
             stage.bar.set_position(units);
-            // Shown, so that the rate leaves it out.
+            // The tick shows the position first, so that the rate excludes it.
             stage.bar.tick();
             stage.bar.reset_eta();
         }

@@ -1,4 +1,4 @@
-//! `hushdb build`.
+//! The command `hushdb build`.
 
 use std::{error::Error, num::NonZeroUsize, path::PathBuf, process::ExitCode};
 
@@ -104,7 +104,7 @@ pub(crate) struct BuildArgs {
     machine: Option<PathBuf>,
     #[command(flatten)]
     sign: SignArgs,
-    /// Replace the table that is there.
+    /// Replace an existing table.
     #[arg(long)]
     force: bool,
     /// Build even if the table takes more disk or memory than is free here.
@@ -119,7 +119,7 @@ pub(crate) struct BuildArgs {
     backend: BackendChoice,
 }
 
-/// `None` is `auto`.
+/// The choice of a protocol; `None` is `auto`.
 type ProtocolChoice = Option<Protocol>;
 
 fn parse_protocol(name: &str) -> Result<ProtocolChoice, String> {
@@ -158,7 +158,7 @@ pub(crate) fn run(args: BuildArgs) -> ExitCode {
 }
 
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
-    // A machine that is measured takes longer.
+    // The target is checked first, since measuring the machine takes long.
     SnapshotWriter::check(&args.out, args.force)?;
     let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
     let progress = bar::Bar::new();
@@ -180,7 +180,7 @@ fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the request of a build. Measures the machine that tables are chosen for, unless that was done before.
+/// Returns the request of a build. Measures this machine if a table is chosen for it and no measurement is cached.
 pub(crate) fn prepared(args: BuildArgs, progress: &dyn Progress) -> Result<JobRequest, Box<dyn Error>> {
     let asked = args.threads;
     let mut request = request(args)?;
@@ -231,7 +231,7 @@ pub(super) fn request(args: BuildArgs) -> Result<JobRequest, String> {
     })
 }
 
-/// Refuses a name that is not of a parameter set, or not of one that the protocol takes.
+/// Refuses an unknown parameter set, and one that the protocol does not take.
 fn check_preset(protocol: ProtocolChoice, preset: &str) -> Result<(), String> {
     let all = Protocol::ALL.iter().copied();
     let takers: Vec<_> = all.filter(|protocol| protocol.page().has_set(preset)).collect();

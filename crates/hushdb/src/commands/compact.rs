@@ -1,4 +1,4 @@
-//! `hushdb compact`.
+//! The command `hushdb compact`.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -9,18 +9,18 @@ use hush_protocol::slot::MAX_VALUE_BYTES;
 
 use super::{apply::UpdateArgs, interrupt};
 
-/// Fold the changes of a table into a new base, so that there is room for others.
+/// Fold the changes of a table into a new base, which makes room for new changes.
 #[derive(Args)]
 pub(crate) struct CompactArgs {
     /// Folder of the table.
     dir: PathBuf,
-    /// Make room for values of up to so many bytes.
+    /// Make room for values of up to this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=MAX_VALUE_BYTES as i64))]
     longest: Option<u32>,
-    /// Make room for so many changes; as many as before if not given.
+    /// Number of changes to make room for. If not given, as many as before.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     changes: Option<u32>,
-    /// Build a table that takes more disk or memory than there is free here.
+    /// Compact even if the table takes more disk or memory than is free here.
     #[arg(long)]
     force_size: bool,
     #[command(flatten)]

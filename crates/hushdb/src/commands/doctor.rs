@@ -1,4 +1,4 @@
-//! `hushdb doctor`: what this machine has, and what of it is used.
+//! The command `hushdb doctor`: a report on this machine, and on what of it HushDB uses.
 
 use std::{error::Error, fs, thread};
 
@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::gpus::{Gpus, gpus};
 use crate::{process::open_files_limits, report};
 
-/// Open files that a server of some tables has room in for 1024 connections and tasks.
+/// The number of open files with which a server of some tables has room for 1024 connections and for tasks.
 const ENOUGH_FILES: u64 = 2048;
 
-/// Tell what this machine has: CPU, memory, GPUs, and why a GPU is not used.
+/// Print what this machine has: CPU, memory, GPUs, and why a GPU is not used.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON.
@@ -32,9 +32,9 @@ struct DoctorReport {
 #[derive(Serialize)]
 struct CpuReport {
     cores: usize,
-    /// The best level of kernels that the machine has.
+    /// The best level of kernels that the machine supports.
     level: String,
-    /// The one that is used, or why there is none: `HUSH_CPU` may name another.
+    /// The level in use, or why there is none. `HUSH_CPU` can choose another level.
     used: Result<String, String>,
 }
 
@@ -46,7 +46,7 @@ struct MemoryReport {
     huge_pages: Option<String>,
 }
 
-/// The files, connections included, that a process may have open; null is without a limit.
+/// The limits on the files, connections included, that a process may have open. `None`, null in JSON, is unlimited.
 #[derive(Serialize)]
 struct OpenFiles {
     soft: Option<u64>,
@@ -74,11 +74,11 @@ fn cpu() -> CpuReport {
     }
 }
 
-/// Returns the memory that Linux reports; nothing where it reports nothing.
+/// Returns the memory as Linux reports it. Facts that Linux does not report are left out.
 fn memory() -> MemoryReport {
     let memory = hush_engine::memory();
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
-    // The choice among all is in brackets.
+    // The file lists all choices, with the current one in brackets.
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     MemoryReport {
         total_bytes: memory.map(|memory| memory.total),
@@ -92,7 +92,7 @@ fn open_files() -> OpenFiles {
     OpenFiles { soft, hard }
 }
 
-/// Returns the report, a line for each fact.
+/// Formats the report, a line for each fact.
 fn lines(report: &DoctorReport) -> String {
     let mut text = String::new();
     let mut line = |name: &str, fact: String| text += &format!("{name:<13} {fact}\n");

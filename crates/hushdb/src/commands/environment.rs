@@ -1,4 +1,4 @@
-//! The variables of the environment that the program reads, `HUSHDB_*`.
+//! The environment variables of the program, `HUSHDB_*`.
 
 use std::env;
 
@@ -6,21 +6,22 @@ use clap::{Args, Command};
 
 use super::{config, serve::ServeArgs};
 
-/// How alike two names are at least, of which one may have been meant for the other (0 to 1).
+/// The least similarity, from 0 to 1, at which one name may be a misspelling of another.
 pub(crate) const ALIKE: f64 = 0.7;
 
 const PREFIX: &str = "HUSHDB_";
-/// The variables that are no settings of `serve`.
+/// The variables that are not settings of `serve`.
 const OTHERS: [&str; 3] = ["HUSHDB_ADMIN", config::FILE, "HUSHDB_TOKEN"];
-/// The starts of variables that Kubernetes sets in every container beside a service called `hushdb`.
+/// The beginnings of variables that Kubernetes sets in every container beside a service called `hushdb`.
 const OF_KUBERNETES: [&str; 2] = ["HUSHDB_PORT", "HUSHDB_SERVICE_"];
 
-/// Returns what a variable says. An empty one says nothing: scripts and units empty variables in place of unsetting them.
+/// Returns the value of a variable. An empty variable counts as unset, since scripts and units empty variables instead of unsetting
+/// them.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Warns of variables that nothing reads: each may be a setting whose name is misspelled.
+/// Warns of unknown variables: each may be a setting with a misspelled name.
 pub(crate) fn warn_of_unknown() {
     let names: Vec<String> = env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
     for line in unknown(&names) {
@@ -28,7 +29,7 @@ pub(crate) fn warn_of_unknown() {
     }
 }
 
-/// Returns a line for each of `names` that looks like a variable of this program and is none.
+/// Returns a line for each of `names` that looks like a variable of this program but is unknown.
 fn unknown(names: &[String]) -> Vec<String> {
     let serve = ServeArgs::augment_args(Command::new("serve"));
     let mut known: Vec<String> = config::settings(&serve).map(config::variable).collect();
@@ -41,7 +42,7 @@ fn unknown(names: &[String]) -> Vec<String> {
     let line = |name: &String| {
         let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), known));
         let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0));
-        // All names begin alike.
+        // All names begin alike, so only the rest is compared.
         let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();
         let nearest = nearest.filter(|(_, known)| strsim::jaro_winkler(&own(name), &own(known)) >= ALIKE);
         let meant = nearest.map_or(String::new(), |(_, known)| format!(": did you mean {known}?"));

@@ -1,4 +1,4 @@
-//! `hushdb gateway-key`: the keys for which clients behind a relay seal their requests.
+//! The command `hushdb gateway-key`: the keys with which clients behind a relay seal their requests.
 
 use std::{
     error::Error,
@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use crate::report;
 
-/// Make, rotate and list the keys for which clients behind a relay seal their requests.
+/// Make, rotate and list the keys with which clients behind a relay seal their requests.
 #[derive(Args)]
 pub(crate) struct GatewayKeyArgs {
     #[command(subcommand)]
@@ -24,8 +24,8 @@ pub(crate) struct GatewayKeyArgs {
 
 #[derive(Subcommand)]
 enum GatewayKeyCommand {
-    /// Make a new key, and the file if there is none. The two before it stay, for requests that are under way; a server that runs
-    /// takes the new one up within a second.
+    /// Make a new key, and the file if it does not exist. The two keys before it stay, for requests in flight. A running server
+    /// uses the new key within a second.
     Rotate(KeyFileArg),
     /// List the keys in a file.
     List(KeyFileArg),
@@ -33,7 +33,7 @@ enum GatewayKeyCommand {
 
 #[derive(Args)]
 struct KeyFileArg {
-    /// File of keys, as `serve --gateway-keys` takes it.
+    /// File of keys, as for `serve --gateway-keys`.
     #[arg(long = "keys", value_name = "FILE")]
     path: PathBuf,
 }

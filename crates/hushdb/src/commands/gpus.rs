@@ -9,10 +9,10 @@ use crate::report;
 /// The GPUs of this machine.
 #[derive(Serialize)]
 pub(crate) struct Gpus {
-    /// Version of CUDA that the driver has.
+    /// The version of CUDA that the driver supports.
     pub(crate) driver: Option<String>,
     pub(crate) devices: Vec<GpuReport>,
-    /// Why no GPU is used, if so.
+    /// The reason why no GPU is used, if none is.
     pub(crate) unused_because: Option<String>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct GpuReport {
     capability: String,
     multiprocessors: u32,
     memory_bytes: usize,
-    /// Bytes that are free, or why the GPU is not used.
+    /// The number of free bytes, or the reason why the GPU is not used.
     pub(crate) free_bytes: Result<usize, String>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for GpuReport {
     }
 }
 
-/// Returns all that the driver lists, or that are emulated; those that cannot be used, too.
+/// Returns all GPUs that the driver lists or that are emulated, including unusable ones.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(crate) fn gpus() -> Gpus {
     use hush_cuda::device::{Device, DeviceInfo};
@@ -53,7 +53,7 @@ pub(crate) fn gpus() -> Gpus {
         free_bytes: device.and_then(|device| device.free_bytes().map_err(|error| error.to_string())),
     };
     let listed = Device::list().unwrap_or_default();
-    // The emulator, which no driver lists.
+    // The driver does not list the emulator.
     let others = used.iter().flatten().filter(|device| !listed.contains(device.info()));
     let mut devices: Vec<_> = others.map(|device| describe(device.info(), Ok(device))).collect();
     for (ordinal, info) in listed.iter().enumerate() {

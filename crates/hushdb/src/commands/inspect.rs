@@ -1,4 +1,4 @@
-//! `hushdb inspect`.
+//! The command `hushdb inspect`.
 
 use std::{error::Error, fmt::Write, path::PathBuf};
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::report;
 
-/// How much of a table is checked.
+/// The extent of the check of a table.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum VerifyArg {
     /// The header and the length of every file.
@@ -43,7 +43,7 @@ pub(crate) struct InspectArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// How much to check.
+    /// What to check.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
     Ok(report::print(&text)?)
 }
 
-/// Everything about a table, as JSON.
+/// Returns all facts about a table as JSON.
 pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
     let (descriptor, signature) = (&header.descriptor, header.descriptor.signature.as_ref());
     let params = descriptor.params()?;
@@ -131,7 +131,7 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
     all.map(describe).collect()
 }
 
-/// Returns a line for each segment of a table of several, from the first byte of a value that is in it.
+/// Returns a line for each tier of a table, with the range of bytes of values that it holds.
 fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)> {
     let records = std::iter::once(descriptor.records).chain(descriptor.segments.iter().map(|s| s.records));
     let own = &params.segments()[..1 + descriptor.tiers()];
@@ -158,7 +158,7 @@ fn tiers(descriptor: &Descriptor, params: &TableParams) -> Vec<(String, String)>
     lines
 }
 
-/// Returns how much of the room for changes is taken, and what they take.
+/// Describes how many of the changes that fit are used, and their size.
 fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) -> String {
     let segments = &params.segments()[1 + descriptor.tiers()..];
     format!(
@@ -171,18 +171,18 @@ fn changes(count: ChangeCount, descriptor: &Descriptor, params: &TableParams) ->
     )
 }
 
-/// Returns the bytes that the evaluation keys of a client take in a server's memory while they are ready for look-ups.
+/// Returns the bytes of server memory that the evaluation keys of a client take while they are ready for look-ups.
 fn ready_key_bytes(params: &TableParams) -> u64 {
     server_bytes(params, 1) - server_bytes(params, 0)
 }
 
-/// Returns the bytes of a segment that a server has in memory.
+/// Returns the bytes of a segment that a server holds in memory.
 fn held_bytes(segment: &SegmentParams) -> u64 {
     let contents = segment.files().into_iter().map(|file| file.content);
     contents.filter(Content::is_held).map(|content| content.bytes()).sum()
 }
 
-/// Returns the line about a server's memory for a table, with its parts.
+/// Describes a server's memory for a table, with its parts.
 fn server(params: &TableParams) -> String {
     let specs = params.files();
     let mut parts: Vec<(&str, u64)> = Vec::new();
@@ -202,7 +202,8 @@ fn server(params: &TableParams) -> String {
     if texts.is_empty() { all } else { format!("{all} in all: {}", texts.join(", ")) }
 }
 
-/// JSON has no infinity: no noise at all is null.
+/// Returns a finite number, or `None`, which is null in JSON: JSON has no infinity, and an answer without noise is infinitely many
+/// sigmas away from an error.
 fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }
@@ -215,7 +216,7 @@ fn filter(descriptor: &Descriptor) -> Option<String> {
     descriptor.lookup.keys().map(|keys| keys.filter.to_string())
 }
 
-/// Everything about a table, to read.
+/// Returns all facts about a table as text.
 pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
     let params = header.descriptor.params()?;
     let lines = [
@@ -305,7 +306,7 @@ fn value_lines(header: &Header) -> Vec<FactLine> {
     lines
 }
 
-/// Returns how much the table takes, and a look-up.
+/// Returns the lines about the sizes of the table and of a look-up.
 fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     let (descriptor, facts) = (&header.descriptor, params.facts());
     let mut lines = Vec::new();
@@ -324,8 +325,8 @@ fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     lines
 }
 
-/// Returns the lines about the files beside the database: those that clients download or upload once, and those that
-/// the server keeps.
+/// Returns the lines about the files beside the database: those that clients download or upload once, and those that the server
+/// keeps.
 fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<FactLine> {
     let mut lines = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));

@@ -1,4 +1,4 @@
-//! Ctrl-C and termination signals while a table is made or changed.
+//! The handling of Ctrl-C and termination signals while a table is built or changed.
 
 use std::{
     error::Error,
@@ -13,11 +13,11 @@ use hush_store::snapshot::{Phase, SharedPhase};
 
 use crate::report;
 
-/// Exit code of a program that a signal has ended.
+/// The exit code of a program that a signal ended.
 const INTERRUPTED: u8 = 130;
 
-/// The first signal cancels the work, which then ends in order. The next one ends the program at once. The target is never touched
-/// before everything is written, so that a kill that cannot be caught leaves nothing half done either.
+/// Installs the signal handler. The first signal cancels the work, which then ends in order; the next one ends the program at once.
+/// The target is untouched until everything is written, so even an uncatchable kill leaves nothing half done.
 pub(super) fn cancel_on_interrupt(
     partial: &Path,
     phase: SharedPhase,
@@ -28,7 +28,8 @@ pub(super) fn cancel_on_interrupt(
         if !cancel.is_cancelled() {
             return cancel.cancel();
         }
-        // Waits if the table is being put in place; held until the end, so that it is not put there later.
+        // The lock waits while the table is being put in place. It is held until the end, so that the table is not put in place
+        // later.
         let phase = phase.lock();
         if *phase == Phase::Fresh {
             // If this fails, the next build into the same folder clears it.
@@ -39,7 +40,7 @@ pub(super) fn cancel_on_interrupt(
     })
 }
 
-/// The exit code of the program, once the user is told what happened.
+/// Reports the outcome to the user, and returns the exit code of the program.
 pub(super) fn exit(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     let error = outcome.as_ref().err();
     let of_update = error.and_then(|error| error.downcast_ref()).and_then(|error| match error {

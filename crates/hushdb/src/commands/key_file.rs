@@ -1,4 +1,4 @@
-//! Where a server keeps the evaluation keys of its clients.
+//! The file in which a server keeps the evaluation keys of its clients.
 
 use std::{
     fs::DirBuilder,
@@ -9,10 +9,10 @@ use std::{
 use etcetera::BaseStrategy;
 use hush_store::snapshot::{Snapshot, Verify};
 
-/// Returns the file that was asked for; else the user's own, whose folder is made, if a table in `dirs` needs keys. Without
-/// one nothing is needed of the user's folders.
+/// Returns the given file, or the default one of this user if a table in `dirs` may need keys, and creates its folder. Otherwise
+/// the user's folders are not touched.
 pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<PathBuf>, String> {
-    // What a table needs that is elsewhere is not known yet.
+    // The header of a remote table is not known yet.
     let may_need = |dir: &PathBuf| dir.to_string_lossy().contains("://") || needs_keys(dir);
     if asked.is_some() || !dirs.iter().any(may_need) {
         return Ok(asked.map(Path::to_owned));
@@ -25,12 +25,12 @@ pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<Path
     Ok(Some(folder.join("hushdb-keys.redb")))
 }
 
-/// Returns the user's own folder for it, if there is one.
+/// Returns the default folder of this user for the file, if there is one.
 pub(super) fn folder() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("hushdb"))
 }
 
-/// Returns a table that cannot be opened is reported when it is loaded.
+/// Returns whether a table needs keys. A table that cannot be opened is reported when it is loaded.
 fn needs_keys(dir: &Path) -> bool {
     let snapshot = Snapshot::open(dir, Verify::Header);
     snapshot.is_ok_and(|snapshot| {

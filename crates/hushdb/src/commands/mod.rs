@@ -1,4 +1,4 @@
-//! The commands, and what they share. The folder has more than fifteen files because each command is a file.
+//! The commands, and what they share. The folder has more than fifteen files, since each command is a file.
 
 pub(crate) mod admin;
 pub(crate) mod apply;
@@ -31,17 +31,17 @@ use std::{error::Error, num::NonZeroUsize, sync::Arc, thread};
 use hush_cpu::Cpu;
 use hush_engine::{BackendChoice, BackendError, Backends};
 
-/// Threads to scan with: as asked, or one for every core.
+/// Returns the number of threads to scan with: the given number, or one for every core.
 pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// Returns the backends to choose from, with so many threads of the CPU.
+/// Returns the backends to choose from, with this number of CPU threads.
 pub(crate) fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
     Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }
 
-/// Says why a GPU or its driver is of no use. Where there is none, or none is asked for, there is nothing to say.
+/// Reports why a GPU or its driver cannot be used. Without a GPU, or if none is requested, nothing is reported.
 pub(crate) fn tell_unused_gpu(backends: &Backends) {
     if let Some(reason @ BackendError::Device(_)) = backends.unused_because() {
         say!("no GPU is used: {reason}");

@@ -1,4 +1,4 @@
-//! The options of a command as data, by the names that they have on its command line: one definition for whoever asks.
+//! The options of a command as data, by the names of its command line, for every caller that has options in JSON.
 
 use std::{error::Error as _, ffi::OsString, path::Path};
 
@@ -9,7 +9,7 @@ use clap::{
 use hush_protocol::wording::Slot;
 use serde_json::{Map, Value};
 
-/// A command line of which only the options are given.
+/// A command line without the name of the program.
 #[derive(Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
 struct OptionLine<A: Args> {
@@ -17,7 +17,7 @@ struct OptionLine<A: Args> {
     args: A,
 }
 
-/// Returns the arguments of a command; `fixed` are options that whoever runs it says, `places` what has no name.
+/// Parses the arguments of a command. `fixed` are options that the caller sets, `places` the positional arguments.
 pub(crate) fn arguments<A: Args>(
     options: &Map<String, Value>,
     fixed: &[(&str, &Path)],
@@ -56,14 +56,14 @@ pub(crate) fn arguments<A: Args>(
     OptionLine::try_parse_from(line).map(|line: OptionLine<A>| line.args).map_err(|error| told(&error))
 }
 
-/// Returns the error of invalid options, in the door's words.
+/// Formats the error of invalid options, with the option names of the caller's interface.
 fn told(error: &Error) -> String {
     let all = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.as_str()],
         Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
         _ => Vec::new(),
     };
-    // As `--columns <N>`.
+    // An argument looks like `--columns <N>`.
     let option = |arg: &str| match arg.strip_prefix("--").and_then(|arg| arg.split([' ', '=']).next()) {
         Some(name) => Slot::Option(name).to_string(),
         None => arg.to_owned(),

@@ -1,4 +1,4 @@
-//! `hushdb presets`: the parameter sets, as the code computes with them.
+//! The command `hushdb presets`: the parameter sets, with the numbers that the code uses.
 
 use std::{error::Error, fmt};
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::report;
 
-/// List the parameter sets, with the security that each claims and what it rests on.
+/// List the parameter sets, with their security and the problems that it rests on.
 #[derive(Args)]
 pub(crate) struct PresetsArgs {
     /// Print JSON.
@@ -43,14 +43,14 @@ struct PresetProblem {
     kind: &'static str,
     /// The dimension as plain LWE.
     n: usize,
-    /// Degree of the ring that gives the samples structure.
+    /// The degree of the ring, if the samples have its structure.
     ring_degree: Option<usize>,
-    /// The modulus, in decimal: it is longer than a number of JSON can be.
+    /// The modulus as decimal text, since it exceeds the numbers of JSON.
     q: String,
     log2_q: f64,
     secret: Distribution,
     error: Distribution,
-    /// Most samples under one secret, where their number matters.
+    /// The most samples under one secret, if their number matters.
     max_samples: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ fn list() -> PresetList {
     PresetList { min_security_bits: MIN_SECURITY_BITS, presets }
 }
 
-/// Returns what the command prints, for the page of the reference.
+/// Returns the output of the command, for the reference page.
 #[cfg(test)]
 pub(crate) fn text() -> String {
     lines(&list())
@@ -105,7 +105,7 @@ fn problem(problem: &LatticeProblem) -> PresetProblem {
     }
 }
 
-/// Returns a line for every problem; the first one of a preset also has the preset's facts.
+/// Returns a line for every problem. The first line of a preset also has the facts of the preset.
 fn lines(document: &PresetList) -> String {
     let mut text = String::new();
     let mut line = |name: &str, bits: &str, facts: [&str; 5], protocols: &str| {

@@ -1,4 +1,4 @@
-//! `hushdb push`.
+//! The command `hushdb push`.
 
 use std::{
     error::Error,
@@ -14,13 +14,13 @@ use super::bar::Bar;
 use crate::report;
 
 /// Put a table into an object store, from which servers fetch it (`hushdb serve s3://bucket/table`). Files that are there already
-/// are not sent again: of a table that was changed, what has changed.
+/// are not sent again.
 #[derive(Args)]
 pub(crate) struct PushArgs {
     /// Folder of the table.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Where it goes: s3://bucket/table, gs://bucket/table or az://container/table. Credentials are those of the environment.
+    /// URL of the table: s3://bucket/table, gs://bucket/table or az://container/table. Credentials come from the environment.
     #[arg(value_name = "URL")]
     to: PathBuf,
 }
@@ -32,10 +32,10 @@ pub(crate) fn run(args: PushArgs) -> Result<(), Box<dyn Error>> {
     Ok(report::print(&format!("{epoch} is at {place}\n"))?)
 }
 
-/// Puts the table in a folder at a URL. Returns its epoch, and the URL without credentials.
+/// Uploads the table in the folder `dir` to a URL. Returns its epoch, and the URL without its secrets.
 ///
 /// # Errors
-/// If there is no such table, the URL is not one of an object store, or the store cannot be used.
+/// There is no table, the URL is not one of an object store, or the store cannot be used.
 pub(crate) fn push(
     dir: &Path,
     to: &Path,

@@ -1,4 +1,4 @@
-//! `hushdb relay`: passes sealed requests of clients on to a server, which does not see who asks.
+//! The command `hushdb relay`: passes sealed requests of clients on to a server, which does not see who asks.
 
 use std::{error::Error, fs, path::PathBuf, sync::Arc};
 
@@ -24,10 +24,10 @@ use crate::logs::{self, LogFormat};
 /// The most bytes of a sealed response.
 const MAX_RESPONSE_BYTES: u64 = 64 << 20;
 
-/// Arguments of `hushdb relay`.
+/// The arguments of `hushdb relay`.
 #[derive(Args)]
 pub(crate) struct RelayArgs {
-    /// URL of the server whose gateway it is for, such as `https://hush.example`: no other is asked.
+    /// URL of the server whose gateway gets the requests, such as `https://hush.example`. The relay asks no other server.
     #[arg(long, value_name = "URL")]
     gateway: String,
     /// Address to listen on.
@@ -36,30 +36,30 @@ pub(crate) struct RelayArgs {
     /// Address for /livez, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS")]
     listen_health: Option<String>,
-    /// Speak TLS: certificates in PEM, the relay's own first.
+    /// File of certificates in PEM, the relay's own first. The relay then speaks TLS.
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The private key of --tls-cert, in PEM.
+    /// File of the private key of --tls-cert, in PEM.
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Trust a server whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
+    /// File of certificates of authorities (PEM), trusted instead of those of this system.
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// Origins whose pages may send sealed requests from a browser (CORS), as `https://app.example`; or `*`, every page.
+    /// Origins whose pages may send sealed requests from a browser (CORS), such as `https://app.example`; `*` allows every page.
     #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
     allow_origin: Vec<String>,
-    /// Share of connections and memory that one client address may have, in percent.
+    /// Most connections and memory that one client address may have, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
     client_share: u32,
-    /// Requests a second that one client address may make; no limit if not given.
+    /// Most requests a second of one client address. If not given, no limit.
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
-    /// How the log looks, on standard error.
+    /// Format of the log on standard error.
     #[arg(long, value_enum, default_value = "text")]
     log_format: LogFormat,
 }
 
-/// The way to the gateway.
+/// The connection to the gateway.
 struct ToGateway(SealedPeer);
 
 impl Uplink for ToGateway {
@@ -104,7 +104,7 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
     };
     let public = listen(&args.listen, "listen", None).await?;
     let health = listen_health(args.listen_health.as_deref(), None).await?;
-    // Each request that is passed on has a connection, and some are kept for the next.
+    // Each request in flight has a connection to the gateway, and some connections are kept for later ones.
     let needs = Needs { files: 2 * RELAYED_AT_ONCE, other_listeners: usize::from(health.is_some()) };
     let fewer_connections = open_files::fit(&mut config, &needs)?;
     let scheme = if tls.is_some() { "https" } else { "http" };

@@ -1,16 +1,16 @@
-//! How rows of an input become records: what all commands that read one can be told.
+//! The options by which rows of an input become records, for all commands that read one.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use hush_ingest::{CsvDialect, FolderAs, Format, IngestOptions, Input};
 
-/// Returns what is read of the inputs of a command line: one, or several as one.
+/// Returns the input that a command line names: a single one, or several as one.
 pub(super) fn input(named: &[PathBuf]) -> Input {
     Input::of_all(named.iter().map(|path| Input::from(path.as_os_str())).collect())
 }
 
-/// How rows become records.
+/// The options by which rows become records.
 #[derive(Args)]
 pub(super) struct RowArgs {
     /// Column of the value; repeat it for a JSON object of several columns. Without it, the value has all columns but
@@ -59,7 +59,7 @@ pub(super) struct RowArgs {
 }
 
 impl RowArgs {
-    /// Returns the options of rows without a key.
+    /// Converts the options to those of the ingest. The key is left empty.
     pub(super) fn options(self) -> IngestOptions {
         let Self {
             value,
@@ -97,17 +97,17 @@ impl RowArgs {
     }
 }
 
-/// `None` is `none`.
+/// The byte around a quoted field; `None` is `none`.
 type Quote = Option<u8>;
 
-/// The meaning of a folder's files.
+/// The role of the files of a folder.
 #[derive(Clone, Copy, ValueEnum)]
 enum FolderContent {
     Files,
     Rows,
 }
 
-/// How a quote within a quoted field is written.
+/// The form of a quote within a quoted field.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Escape {
     Double,

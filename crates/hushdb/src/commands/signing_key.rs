@@ -1,4 +1,4 @@
-//! `hushdb keygen`, the file that it makes, and the options of commands that sign: the key with which a publisher signs tables.
+//! The key with which a publisher signs tables: `hushdb keygen`, the key file, and the options of commands that sign.
 
 use std::{
     error::Error,
@@ -14,7 +14,7 @@ use hush_math::csprng::Csprng;
 use hush_protocol::{Name, signature::SigningKey};
 use zeroize::Zeroizing;
 
-/// How a table is signed.
+/// The options for signing a table.
 #[derive(Args)]
 pub(crate) struct SignArgs {
     /// Sign the table with the key in FILE, from `hushdb keygen`. Clients that trust its public half (`get --trust`)
@@ -32,10 +32,10 @@ pub(crate) struct SignArgs {
 }
 
 impl SignArgs {
-    /// Returns the signing that the options state; `None` for a table that is not signed.
+    /// Returns how a table is signed; `None` for a table that is not signed.
     ///
     /// # Errors
-    /// If there is no key in the file.
+    /// The file has no key.
     pub(super) fn signing(&self) -> Result<Option<Signing>, String> {
         let signing = |path: &PathBuf| {
             Ok(Signing { key: read(path)?, name: self.sign_as.clone(), serial: self.serial })
@@ -48,11 +48,11 @@ use crate::report;
 /// Make a key to sign tables with.
 #[derive(Args)]
 pub(crate) struct KeygenArgs {
-    /// File to put the key in, readable by its owner alone. The file must not exist yet.
+    /// File for the new key, readable only by its owner. The file must not exist yet.
     file: PathBuf,
 }
 
-/// Makes the file, and prints the public half for those who trust it.
+/// Creates the file, and prints the public half, for those who trust it.
 pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
     let mut secret = Zeroizing::new([0; 32]);
     Csprng::from_os().fill_bytes(&mut *secret);
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
         })?;
     let text = Zeroizing::new(format!("{}\n", *key.to_text()));
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
-        // Half a key is of no use, and would be in the way of the next one.
+        // Half a key is useless, and would be in the way of the next one.
         let _ = fs::remove_file(&args.file);
         format!("cannot write {path}: {error}")
     })?;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &KeygenArgs) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the key in a file.
+/// Reads the key in a file. Refuses a file that others can read or change.
 fn read(path: &Path) -> Result<SigningKey, String> {
     let shown = path.display();
     let failed = |error| format!("cannot read the key in {shown}: {error}: make one with hushdb keygen");

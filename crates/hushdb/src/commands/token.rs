@@ -1,4 +1,4 @@
-//! `hushdb token`: who may ask a server.
+//! The command `hushdb token`: the tokens of clients of a server.
 
 use std::{
     error::Error,
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::report;
 
-/// Make, list and take back the tokens of a server.
+/// Make, list and revoke the tokens of a server.
 #[derive(Args)]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
@@ -25,25 +25,25 @@ pub(crate) struct TokenArgs {
 
 #[derive(Subcommand)]
 enum TokenCommand {
-    /// Make a token and print it; it is kept nowhere.
+    /// Make a token and print it. The token itself is not stored.
     Create(CreateArgs),
     /// List the tokens in a file.
     List {
         #[command(flatten)]
         file: TokenFileArg,
     },
-    /// Take a token back: a server that runs refuses it within a second.
+    /// Revoke a token. A running server refuses it within a second.
     Revoke {
         #[command(flatten)]
         file: TokenFileArg,
-        /// The token's ID, as `list` prints it.
+        /// ID of the token, as `list` prints it.
         id: String,
     },
 }
 
 #[derive(Args)]
 struct TokenFileArg {
-    /// File of tokens, as `serve --tokens` takes it.
+    /// File of tokens, as for `serve --tokens`.
     #[arg(long = "tokens", value_name = "FILE")]
     path: PathBuf,
 }
@@ -52,25 +52,25 @@ struct TokenFileArg {
 struct CreateArgs {
     #[command(flatten)]
     file: TokenFileArg,
-    /// Owner of the token, for whoever reads the list.
+    /// Owner of the token, for readers of the list.
     #[arg(long)]
     name: String,
     /// Scope of the token: query (look-ups), admin (admin endpoints, metrics), or both.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "query", value_parser = parse_scope)]
     scope: Vec<Scope>,
-    /// A table that it is for; all if not given. May be repeated.
+    /// Table that the token is for; repeat it for several. If not given, all tables.
     #[arg(long = "table", value_name = "NAME")]
     tables: Vec<Name>,
-    /// How long it is good: 30d, 12h; for ever if not given.
+    /// Time for which the token is valid: 30d, 12h. If not given, forever.
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     expires: Option<Duration>,
-    /// Queries a second that it may make.
+    /// Most queries a second with the token.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     queries_per_second: Option<u32>,
-    /// Requests of it that are answered at once at most.
+    /// Most requests at once with the token.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     in_flight: Option<u64>,
-    /// Bytes a second, of requests and responses, that it may have; those of a minute at once.
+    /// Most bytes a second with the token, of requests and responses. Up to a minute's worth may be used at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     bytes_per_second: Option<u32>,
 }
@@ -152,7 +152,7 @@ fn revoke(file: &TokenFileArg, id: &str) -> Result<(), Box<dyn Error>> {
     Ok(write(&file.path, tokens)?)
 }
 
-/// Writes a file that its owner alone can read.
+/// Writes a file that only its owner can read.
 fn write(path: &Path, tokens: Vec<Token>) -> Result<(), String> {
     let written = whole_file::write(path, &text_of_tokens(tokens), 0o600);
     written.map_err(|error| format!("cannot write the tokens to {}: {error}", path.display()))

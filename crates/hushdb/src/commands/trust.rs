@@ -1,4 +1,4 @@
-//! How a command that asks a server with TLS knows it, and who it says it is: options of such commands.
+//! The options for TLS of commands that ask a server: which servers are trusted, and the certificate of the client.
 
 use std::{fs, path::PathBuf};
 
@@ -8,22 +8,22 @@ use zeroize::Zeroizing;
 
 #[derive(Args)]
 pub(super) struct TrustArgs {
-    /// Trust servers whose certificate one of those in FILE (PEM) has signed, in place of those that this system trusts.
+    /// File of certificates of authorities (PEM), trusted instead of those of this system.
     #[arg(long, value_name = "FILE", global = true)]
     ca_cert: Option<PathBuf>,
-    /// Take any certificate of a server on this machine's loopback, for a test.
+    /// Accept any certificate of a server on this machine's loopback, for tests.
     #[arg(long, conflicts_with = "ca_cert", global = true)]
     insecure: bool,
-    /// Certificate of this client in PEM, for a server that asks for one.
+    /// File of this client's certificate in PEM, for a server that requires one.
     #[arg(long, value_name = "FILE", requires = "client_key", global = true)]
     client_cert: Option<PathBuf>,
-    /// The private key of --client-cert, in PEM.
+    /// File of the private key of --client-cert, in PEM.
     #[arg(long, value_name = "FILE", requires = "client_cert", global = true)]
     client_key: Option<PathBuf>,
 }
 
 impl TrustArgs {
-    /// Returns the options of TLS.
+    /// Reads the files, and returns the options for TLS.
     pub(super) fn options(&self) -> Result<TlsOptions, String> {
         let identity = self.client_cert.as_ref().zip(self.client_key.as_ref()).map(|(cert, key)| {
             Ok::<_, String>(TlsIdentity { cert: file(cert)?, key: Zeroizing::new(file(key)?) })

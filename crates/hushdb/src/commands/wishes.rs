@@ -1,4 +1,4 @@
-//! The wishes of users for a table: the goal, the budgets and the machine that `plan` and `build` are told.
+//! The goal and the budgets of a table, and the machine to choose for: the options of `plan` and `build`.
 
 use std::{
     error::Error,
@@ -15,26 +15,26 @@ use hush_engine::Progress;
 use hush_operator::whole_file;
 use hush_protocol::wording::Slot;
 
-/// Goal and budgets.
+/// The goal and the budgets.
 #[derive(Args, Clone)]
 pub(super) struct WishArgs {
     /// Quantity to minimise: latency (of the server and of sending), bytes (sent and received), memory (of a server),
     /// cost (cores and traffic) or, if none is given, balance (latency times memory).
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
-    /// Longest query that is acceptable: 100K.
+    /// Longest query to accept, such as 100K.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_upload: Option<u64>,
-    /// Longest answer that is acceptable: 1M.
+    /// Longest answer to accept, such as 1M.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_download: Option<u64>,
     /// Most bytes that a client sends and receives once, as keys or a hint.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     max_setup: Option<u64>,
-    /// Most memory of a server, in bytes or as a multiple of the values: 8G, 1.5x.
+    /// Most memory of a server, in bytes or as a multiple of the values, such as 8G or 1.5x.
     #[arg(long, value_name = "BYTES|TIMES", value_parser = parse_memory)]
     max_memory: Option<MemoryBudget>,
-    /// Longest look-up that is acceptable, with its transfer: 200ms, 1.5s.
+    /// Longest look-up to accept, with its transfer, such as 200ms or 1.5s.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     max_latency: Option<f64>,
     /// Allow protocols whose queries name the client's keys, so that a server can link the look-ups of one client.
@@ -61,13 +61,13 @@ pub(super) struct WishArgs {
 }
 
 impl WishArgs {
-    /// Returns the wishes, if there are any.
+    /// Returns the wishes, if any differs from the defaults.
     pub(super) fn given(&self) -> Option<Wishes> {
         let wishes = self.wishes();
         (self.goal.is_some() || wishes != Wishes::default()).then_some(wishes)
     }
 
-    /// Returns the wishes, those that go without saying too.
+    /// Returns the wishes, including defaults.
     pub(super) fn wishes(&self) -> Wishes {
         Wishes {
             goal: self.goal.unwrap_or_default(),
@@ -86,7 +86,7 @@ impl WishArgs {
     }
 }
 
-/// Returns the profile in a file.
+/// Reads the profile of a machine from a file.
 pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -99,7 +99,7 @@ pub(super) fn read_machine(path: &Path) -> Result<Arc<Machine>, String> {
     Ok(Arc::new(machine))
 }
 
-/// Returns the profile of this machine with so many threads: as it was measured before, or now, in some 16 seconds.
+/// Returns the profile of this machine with `threads` threads: the cached one, or a new measurement, which takes about 16 seconds.
 pub(super) fn this_machine(
     threads: usize,
     again: bool,
@@ -112,19 +112,19 @@ pub(super) fn this_machine(
     progress.note(&format!("measuring {}, {}, {threads} threads: some 16 s, once", own.model, own.level));
     let machine = Machine::measure(&own.cpu, progress)?;
     if let Some(path) = own.file() {
-        // Another time it is measured again: no reason not to go on.
+        // Without a cached profile, the next call measures again.
         let _ = save_machine(&machine, &path);
     }
     Ok(Arc::new(machine))
 }
 
-/// Returns the profile of this machine with so many threads, if it has been measured.
+/// Returns the cached profile of this machine with `threads` threads, if it has been measured.
 #[cfg(feature = "page")]
 pub(super) fn kept_machine(threads: usize) -> Option<Arc<Machine>> {
     Own::new(threads).ok()?.kept()
 }
 
-/// This machine, with so many threads.
+/// This machine with a number of threads.
 struct Own {
     cpu: Cpu,
     model: String,
@@ -138,7 +138,7 @@ impl Own {
         Ok(Self { cpu, model: hush_engine::cpu_model(), level })
     }
 
-    /// Returns where its profile is kept, if there is a place.
+    /// Returns the file of the cached profile, if there is a cache folder.
     fn file(&self) -> Option<PathBuf> {
         cache_file(&format!("{} {} {}", self.model, self.level, self.cpu.threads()))
     }
@@ -152,7 +152,7 @@ impl Own {
     }
 }
 
-/// Writes a profile, whole or not at all.
+/// Writes a profile atomically.
 pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let text = serde_json::to_string_pretty(machine).expect("plain data") + "\n";
@@ -160,7 +160,7 @@ pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String>
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Returns where the profile of a machine of this name is kept, if there is a place.
+/// Returns the file of the cached profile of a machine of this name, if there is a cache folder.
 fn cache_file(name: &str) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
     let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

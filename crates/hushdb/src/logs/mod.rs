@@ -1,4 +1,4 @@
-//! The log of a server, on standard error, and of its traces and log a copy where a collector asks for them.
+//! The log of a server on standard error. A collector, if one is configured, gets a copy of it, and traces.
 
 #[cfg_attr(not(feature = "otlp"), path = "no_otlp.rs")]
 mod otlp;
@@ -11,29 +11,29 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util:
 use crate::report::{self, Log, SAID};
 use otlp::Exporters;
 
-/// How a line of the log looks.
+/// The format of a line of the log.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
     Text,
-    /// A JSON object a line: all that the server says.
+    /// A JSON object a line, for every line that the server prints.
     Json,
 }
 
 type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// Begins to log what `RUST_LOG` asks for, warnings if nothing; also to the collector at `otlp`, which gets traces too. What is on
-/// its way there has gone once the value is dropped.
+/// Begins to log what `RUST_LOG` selects, by default warnings, also to the collector at `otlp`, which gets traces too. Dropping the
+/// exporters sends what is left.
 pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Exporters>, String> {
-    // A journal takes a line with colours for binary data.
+    // A journal would treat a line with colours as binary data.
     let colours = io::stderr().is_terminal();
     let log = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(|| Log);
-    // The layer would tell of a line that it cannot write by a macro that panics.
+    // On a line that cannot be written, the layer would call a macro that panics.
     let log = log.log_internal_errors(false);
     let log: BoxedLayer = match format {
         LogFormat::Text => log.with_filter(asked_for()).boxed(),
         LogFormat::Json => {
-            // Lines that come in text whatever `RUST_LOG` asks for come in JSON too.
+            // Lines that are printed whatever `RUST_LOG` selects are events of the JSON log too.
             let said = format!("{SAID}=info").parse().expect("a target and a level");
             let filter = asked_for().add_directive(said);
             log.json().flatten_event(true).with_filter(filter).boxed()
@@ -49,7 +49,7 @@ pub(crate) fn start(format: LogFormat, otlp: Option<&str>) -> Result<Option<Expo
     Ok(exporters)
 }
 
-/// Looks whether logs could be sent to the collector at `otlp`, which is not asked.
+/// Checks that exporters to the collector at `otlp` can be created. The collector is not contacted.
 pub(crate) fn check(otlp: Option<&str>) -> Result<(), String> {
     otlp.map(Exporters::to).transpose().map(drop)
 }

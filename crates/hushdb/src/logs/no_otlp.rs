@@ -1,8 +1,8 @@
-//! In programs that send nothing to collectors.
+//! The substitute for telemetry in programs without the feature `otlp`.
 
 use super::BoxedLayer;
 
-/// There are none.
+/// The exporters, which do not exist in this program.
 pub(crate) enum Exporters {}
 
 impl Exporters {

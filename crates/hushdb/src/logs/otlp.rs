@@ -1,5 +1,5 @@
-//! Traces and log to a collector, by OTLP over HTTP (OpenTelemetry Protocol 1.5). Both say which endpoint was asked, of which
-//! table, and how long it took: nothing of who asked, or of what.
+//! The export of traces and log to a collector, by OTLP over HTTP (OpenTelemetry Protocol 1.5). Both tell which endpoint of which
+//! table was called, and how long it took. They tell nothing about the caller or the content.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
@@ -15,19 +15,19 @@ use tracing_subscriber::{
 
 use super::{BoxedLayer, asked_for};
 
-/// The server's name, if `OTEL_SERVICE_NAME` has no other.
+/// The default name of the server; `OTEL_SERVICE_NAME` overrides it.
 const SERVICE: &str = "hushdb";
 /// The crate whose spans are traces.
 const SERVER: &str = "hush_server";
 
-/// The exporters of telemetry. When they are dropped, they send what is left, and wait for that.
+/// The exporters of telemetry. When dropped, they send what is left, and wait until it is sent.
 pub(crate) struct Exporters {
     traces: SdkTracerProvider,
     logs: SdkLoggerProvider,
 }
 
 impl Exporters {
-    /// To the collector at `url`. The environment may have more to say, as OpenTelemetry's specification has it
+    /// Creates the exporters to the collector at `url`. The environment can configure more, by the specification of OpenTelemetry
     /// (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
     pub(super) fn to(url: &str) -> Result<Self, String> {
         let wrong = |reason: &dyn std::fmt::Display| {
@@ -37,7 +37,7 @@ impl Exporters {
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(wrong(&"it is neither http nor https"));
         }
-        // The one that this program has; it may be in place already.
+        // This installs the cryptography of this program. An error means that one is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::blocking::Client::builder().build().map_err(|error| wrong(&error))?;
         let base = url.trim_end_matches('/');
@@ -65,7 +65,7 @@ impl Exporters {
             traces.with_location(false).with_threads(false).with_target(false).with_tracked_inactivity(false);
         let spans = Targets::new().with_target(SERVER, LevelFilter::INFO);
         let spans = spans.and(filter_fn(|metadata| metadata.is_span()));
-        // What the exporters themselves log would never end.
+        // Exporting the log of the exporters themselves would never end.
         let own = filter_fn(|log| {
             log.is_event() && log.target().starts_with("hush") && *log.level() <= Level::DEBUG
         });
@@ -76,7 +76,7 @@ impl Exporters {
 
 impl Drop for Exporters {
     fn drop(&mut self) {
-        // A collector that is gone was told of in the log when it went.
+        // The log told when the collector went.
         let _ = self.traces.shutdown();
         let _ = self.logs.shutdown();
     }

@@ -1,4 +1,4 @@
-//! The description of the API, `docs/reference/openapi.json`, is what the endpoints and their types say.
+//! The test that the description of the API, `docs/reference/openapi.json`, matches the endpoints and their types.
 
 use hush_protocol::{Code, ohttp::GATEWAY_PATH};
 use hush_server::openapi::Endpoints;
@@ -44,7 +44,7 @@ fn the_description_of_the_api_is_that_of_the_endpoints() {
     reference::assert_written("openapi.json", &text);
 }
 
-/// Adds what all endpoints have in common: tokens, problems, the parameters of paths.
+/// Adds the common parts of all endpoints: tokens, problems, the parameters of paths.
 fn complete(document: &mut utoipa::openapi::OpenApi) {
     let components = document.components.get_or_insert_default();
     let token = HttpBuilder::new()
@@ -105,7 +105,7 @@ fn complete(document: &mut utoipa::openapi::OpenApi) {
     }
 }
 
-/// Describes a body of bytes as what it is: of a `Vec<u8>` the schema is an array of numbers.
+/// Describes a body of bytes as bytes: the schema of a `Vec<u8>` would be an array of numbers.
 fn describe_bytes(content: &mut RefOr<Content>) {
     if let RefOr::T(content) = content
         && matches!(content.schema, Some(RefOr::T(Schema::Array(_))))

@@ -1,4 +1,4 @@
-//! The pages of the reference that are written from the code: commands, settings, errors, parameter sets.
+//! The tests of the reference pages that are written from the code: commands, settings, errors, parameter sets.
 
 use std::{env, fmt::Write, fs, path::Path};
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// The variable that has the pages written anew.
+/// The variable that makes the tests write the pages.
 pub(super) const WRITE: &str = "HUSHDB_WRITE_REFERENCE";
 
 /// Compares a file of `docs/reference` with `text`, or writes it if [`WRITE`] is set.
@@ -29,7 +29,7 @@ pub(super) fn assert_written(name: &str, text: &str) {
     );
 }
 
-/// Returns a text as a cell of a table.
+/// Formats a text as a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "\\<").replace('\n', " ")
 }
@@ -51,7 +51,7 @@ fn default(arg: &Arg) -> String {
     if shown { format!("`{}`", cell(&values.join(","))) } else { String::new() }
 }
 
-/// Returns an option as the command line has it, or the name of a positional argument.
+/// Returns an option as on the command line, or the name of a positional argument.
 fn shown(arg: &Arg) -> String {
     let values =
         arg.get_value_names().unwrap_or_default().iter().map(|name| format!("<{name}>")).collect::<Vec<_>>();
@@ -63,7 +63,7 @@ fn shown(arg: &Arg) -> String {
     )
 }
 
-/// Adds the section of a command, and those of its commands.
+/// Adds the section of a command and those of its subcommands.
 fn add_command(text: &mut String, name: &str, command: &mut Command) {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let usage = command.render_usage().to_string().replace("Usage: ", "");
@@ -119,7 +119,7 @@ fn settings_are_those_of_serve() {
     assert_written("settings.md", &text);
 }
 
-/// Returns what a program, or who runs it, does about an error.
+/// Returns what a program, or its user, does about an error.
 fn remedy(remedy: Remedy) -> String {
     match remedy {
         Remedy::Caller => "correct the call".into(),

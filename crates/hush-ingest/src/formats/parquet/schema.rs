@@ -293,7 +293,7 @@ fn form(column: &ColumnDescriptor) -> Result<Form, &'static str> {
     })
 }
 
-/// Whether the reader keeps the annotation of a leaf.
+/// Returns whether the reader keeps the annotation of a leaf.
 fn is_number_or_time(column: &ColumnDescriptor) -> bool {
     use ConvertedType as C;
     use LogicalType as L;
@@ -330,12 +330,12 @@ fn is_repeated(field: &Type) -> bool {
     field.get_basic_info().repetition() == Repetition::REPEATED
 }
 
-/// Whether the fields of a group are columns in their own right.
+/// Returns whether the fields of a group are columns in their own right.
 fn is_struct(field: &Type) -> bool {
     field.is_group() && !is_repeated(field) && annotation(field).is_none()
 }
 
-/// Whether the repeated field of a list is a group around the element. Older writers put the element itself there.
+/// Returns whether the repeated field of a list is a group around the element. Older writers put the element itself there.
 fn has_element(list: &Type, repeated: &Type) -> bool {
     repeated.is_group()
         && repeated.get_fields().len() == 1

@@ -103,7 +103,7 @@ impl PostgresSource {
         Ok(Self { host: host.clone(), port, database: config.get_dbname().map(str::to_owned), ssl })
     }
 
-    /// Whether the source allows the server and the database of a configuration.
+    /// Returns whether the source allows the server and the database of a configuration.
     fn has(&self, config: &Config) -> bool {
         let is_host = match (place(config), &self.host) {
             (Some((Host::Tcp(host), port)), Host::Tcp(own)) => {

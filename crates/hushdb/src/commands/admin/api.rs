@@ -1,4 +1,4 @@
-//! The admin endpoints of a server.
+//! A client of the admin endpoints of a server.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use ureq::{Agent, Body, RequestBuilder, http::Response};
 use zeroize::Zeroizing;
 
-/// The longest answer: a list of tasks.
+/// The most bytes of an answer; the longest is a list of tasks.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
 pub(super) struct Api {
@@ -38,7 +38,7 @@ impl Api {
         self.answer(path, sent, request.header("Content-Type", "application/json").send(body))
     }
 
-    /// Adds a part to an upload.
+    /// Adds a part to an upload. `offset` is the number of bytes before the part.
     pub(super) fn append(&self, path: &str, offset: u64, part: &[u8]) -> Result<Value, Box<dyn Error>> {
         let request = self.with_token(self.agent.patch(self.at(path)));
         self.answer(path, part.len(), request.header("Upload-Offset", offset).send(part))
@@ -59,7 +59,7 @@ impl Api {
         }
     }
 
-    /// Returns the JSON of the response to a request of `path` with a body of `sent` bytes, or its error.
+    /// Returns the JSON of the response to a request of `path` with a body of `sent` bytes.
     fn answer(
         &self,
         path: &str,

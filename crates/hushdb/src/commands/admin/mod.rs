@@ -1,4 +1,4 @@
-//! `hushdb admin`: has a running server build, change, load and remove tables.
+//! `hushdb admin`: the command that makes a running server build, change, load and remove tables.
 
 mod api;
 mod options;
@@ -19,22 +19,22 @@ use self::{
 use super::{apply::ApplyArgs, bar::Bar, build::BuildArgs, compact::CompactArgs, trust::TrustArgs};
 use crate::report;
 
-/// Bytes of a part of an upload.
+/// The number of bytes of a part of an upload.
 const PART_BYTES: usize = 8 << 20;
 /// The units that tasks count.
 const UNITS: [&str; 9] =
     ["bytes", "changes", "keys", "pieces", "plaintexts", "protocols", "records", "rows", "steps"];
-/// How often a task is looked at that is waited for.
+/// The interval at which a task is polled.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Have a running server build, change, load and remove tables, by its admin endpoints (`serve --listen-admin --data`).
+/// Build, change, load and remove tables on a running server, by its admin endpoints (`serve --listen-admin --data`).
 #[derive(Args)]
 pub(crate) struct AdminArgs {
-    /// URL of the server's admin endpoints; HUSHDB_ADMIN if not given.
+    /// URL of the server's admin endpoints. If not given, HUSHDB_ADMIN.
     #[arg(long, value_name = "URL", global = true)]
     url: Option<String>,
-    /// Token with the scope admin, for a server that asks for one. Others on this machine can see it in the list of processes:
-    /// HUSHDB_TOKEN has it too.
+    /// Token with the scope admin, if the server needs one. If not given, HUSHDB_TOKEN, which other users of this machine cannot
+    /// see in the list of processes.
     #[arg(long, value_name = "TOKEN", global = true)]
     token: Option<String>,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct AdminArgs {
     /// Print lists in JSON.
     #[arg(long, global = true)]
     json: bool,
-    /// Say which task it is, and do not wait for its end.
+    /// Print the number of the task, and do not wait for its end.
     #[arg(long, global = true)]
     detach: bool,
     #[command(subcommand)]
@@ -51,9 +51,9 @@ pub(crate) struct AdminArgs {
 
 #[derive(Subcommand)]
 enum AdminCommand {
-    /// Build a table and serve it. A file is uploaded; what has a URL, the server reads itself.
+    /// Build a table and serve it. A file is uploaded; the server itself reads a URL.
     Build {
-        /// The table's name.
+        /// Name of the table.
         name: Name,
         /// Records, as `hushdb build` takes them: a file, or a URL.
         input: String,
@@ -63,11 +63,11 @@ enum AdminCommand {
     },
     /// Apply changes to a table.
     Apply {
-        /// The table's name.
+        /// Name of the table.
         name: Name,
-        /// Records that are new or have a new value: a file, or a URL; - if there are none.
+        /// New records, and records with a new value: a file or a URL, or - for none.
         input: String,
-        /// Delete the records of the keys in a file, or at a URL.
+        /// Delete the records with these keys, from a file or a URL.
         #[arg(long, value_name = "FILE")]
         delete: Option<String>,
         /// Options of `hushdb apply`.
@@ -76,49 +76,49 @@ enum AdminCommand {
     },
     /// Fold the changes of a table into a new base.
     Compact {
-        /// The table's name.
+        /// Name of the table.
         name: Name,
         /// Options of `hushdb compact`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
-    /// Serve a kept build of a table: that of an epoch, to go back to it, or the newest. Or serve a table that was built elsewhere,
-    /// which the server fetches.
+    /// Serve a kept build of a table: that of an epoch, or the newest. With a URL, fetch and serve a table that was built
+    /// elsewhere.
     Load {
-        /// The table's name.
+        /// Name of the table.
         name: Name,
-        /// Where the table is: s3://, gs://, az:// or https://.
+        /// URL of the table: s3://, gs://, az:// or https://.
         #[arg(value_name = "URL", conflicts_with = "epoch")]
         from: Option<String>,
-        /// The epoch, as `tables` prints it.
+        /// Epoch, as `tables` prints it.
         #[arg(long, value_name = "HEX")]
         epoch: Option<String>,
     },
-    /// Serve a table no more, and keep it.
+    /// Stop serving a table, and keep it.
     Unload {
-        /// The table's name.
+        /// Name of the table.
         name: Name,
     },
     /// Remove a table, or its kept build of one epoch.
     Delete {
-        /// The table's name.
+        /// Name of the table.
         name: Name,
-        /// The epoch, as `tables` prints it.
+        /// Epoch, as `tables` prints it.
         #[arg(long, value_name = "HEX")]
         epoch: Option<String>,
     },
-    /// List the tables that the server keeps, with the epochs that there are of each.
+    /// List the tables that the server keeps, with the epochs of each.
     Tables,
-    /// List the last tasks.
+    /// List the latest tasks.
     Tasks,
-    /// Print a task, in JSON.
+    /// Print a task in JSON.
     Task {
-        /// The number of the task
+        /// Number of the task.
         id: u64,
     },
-    /// Have a task given up.
+    /// Cancel a task.
     Cancel {
-        /// The number of the task
+        /// Number of the task.
         id: u64,
     },
 }
@@ -168,7 +168,7 @@ pub(crate) fn run(args: AdminArgs) -> Result<(), Box<dyn Error>> {
         }
     };
     let task = api.post("/v1/admin/tasks", &request)?;
-    // From here on the uploads are the task's, until it has failed.
+    // From here on the uploads belong to the task, unless the task fails.
     let ids = std::mem::take(&mut uploads.ids);
     if args.detach {
         return Ok(report::print(&format!("{}\n", task["id"]))?);
@@ -198,7 +198,7 @@ fn with_epoch(kind: &str, table: &Name, epoch: Option<String>) -> Value {
     request
 }
 
-/// Uploads that no task has: they are removed from the server when this value is dropped. What comes again is uploaded again.
+/// The uploads that no task uses. When this value is dropped, they are removed from the server, since a retry uploads again.
 struct PendingUploads<'a> {
     api: &'a Api,
     ids: Vec<String>,
@@ -207,14 +207,14 @@ struct PendingUploads<'a> {
 impl Drop for PendingUploads<'_> {
     fn drop(&mut self) {
         for id in &self.ids {
-            // The error that led here is the one to tell.
+            // The user is told the error that led here.
             let _ = self.api.delete(&format!("/v1/admin/uploads/{id}"));
         }
     }
 }
 
 impl PendingUploads<'_> {
-    /// Returns an input as a task names it. A file is uploaded.
+    /// Returns an input as a task names it. Uploads a file.
     fn input_of(&mut self, input: &str) -> Result<Value, Box<dyn Error>> {
         match Input::from(input.as_ref()) {
             Input::Path(path) => upload(self, &path),
@@ -226,7 +226,7 @@ impl PendingUploads<'_> {
     }
 }
 
-/// Uploads a file in parts; one whose answer was lost goes on where the server says.
+/// Uploads a file in parts, in order. The error of a part ends the upload.
 fn upload(uploads: &mut PendingUploads<'_>, path: &Path) -> Result<Value, Box<dyn Error>> {
     let api = uploads.api;
     let unreadable = |error| format!("cannot read {}: {error}", path.display());
@@ -260,14 +260,14 @@ fn upload(uploads: &mut PendingUploads<'_>, path: &Path) -> Result<Value, Box<dy
     }
 }
 
-/// Returns the name of the upload of a file: the end of the file's own name, which says the format.
+/// Returns the name for the upload of a file: the end of the file's own name, which states the format.
 fn upload_name(file: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = file.chars().map(plain).collect();
     name[name.len().saturating_sub(Name::MAX_BYTES)..].trim_start_matches('.').into()
 }
 
-/// Shows how far a task is until it has ended. Returns it as it is then.
+/// Shows the progress of a task until its end. Returns the finished task.
 fn follow(api: &Api, mut task: Value) -> Result<Value, Box<dyn Error>> {
     let path = format!("/v1/admin/tasks/{}", task["id"]);
     let (bar, mut stage, mut done, mut notes) = (Bar::new(), String::new(), 0, 0);

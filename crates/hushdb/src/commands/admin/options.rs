@@ -1,11 +1,11 @@
-//! Options of a command line, as JSON: what a task takes.
+//! The options of a command line as JSON, for a task.
 
 use std::error::Error;
 
 use clap::{ArgAction, Args, Command, parser::ValueSource};
 use serde_json::{Map, Value};
 
-/// Returns the options of a command that are given, as [`options`] does, and refuses what is no option.
+/// Returns the given options of a command, as [`options`] does. Refuses positional arguments.
 pub(super) fn only_options<A: Args>(
     given: &[String],
     rest: &[&str],
@@ -17,11 +17,11 @@ pub(super) fn only_options<A: Args>(
     }
 }
 
-/// The options of a command that are given, by their names, and what is given beside them.
+/// The given options of a command, by name, and the given positional arguments.
 type GivenOptions = (Map<String, Value>, Vec<String>);
 
-/// Returns the options of a command that are given, by their names, once the command itself would take them, and what is given
-/// beside them. `rest` is what the command needs beside both.
+/// Parses the given arguments of a command. Returns its options, by name, and its positional arguments. `rest` is what the command
+/// requires beside them, and is left out of the result.
 pub(super) fn options<A: Args>(given: &[String], rest: &[&str]) -> Result<GivenOptions, Box<dyn Error>> {
     let command = A::augment_args(Command::new("options").no_binary_name(true).disable_help_flag(true));
     let line = given.iter().map(String::as_str).chain(rest.iter().copied());
@@ -31,7 +31,7 @@ pub(super) fn options<A: Args>(given: &[String], rest: &[&str]) -> Result<GivenO
         .get_positionals()
         .flat_map(|arg| matches.get_raw(arg.get_id().as_str()).into_iter().flatten());
     let mut places: Vec<String> = places.map(|place| place.to_string_lossy().into_owned()).collect();
-    // Those of `rest` come last.
+    // The positional arguments of `rest` come last.
     places.truncate(places.len() - rest.iter().filter(|given| !given.starts_with('-')).count());
     for arg in command.get_arguments() {
         let id = arg.get_id().as_str();

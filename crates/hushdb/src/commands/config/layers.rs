@@ -1,7 +1,7 @@
 //! The layers beneath the command line of `serve`: the environment, then a file.
 //!
-//! Both become defaults of its arguments. So a setting is defined once, as an argument, and a value is read and refused in one way
-//! wherever it comes from.
+//! Both become defaults of the arguments of `serve`. Each setting is therefore defined once, as an argument, and its value is
+//! parsed and refused in the same way in every layer.
 
 use std::{env, fs, path::Path};
 
@@ -10,15 +10,15 @@ use toml::{Table, Value};
 
 use crate::commands::environment::ALIKE;
 
-/// Longest file that is read.
+/// The most bytes of a settings file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Values of some settings, by their ids.
+/// The values of some settings, by the id of their argument.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SettingLayer(Vec<(String, Vec<String>)>);
 
 impl SettingLayer {
-    /// Returns the settings of `serve` in a file.
+    /// Reads the settings of `serve` from a file.
     pub(crate) fn file(path: &Path, serve: &Command) -> Result<Self, String> {
         let shown = path.display();
         let refused = |reason: String| format!("{shown}: {reason}");
@@ -51,7 +51,7 @@ impl SettingLayer {
         Ok(layer)
     }
 
-    /// Returns the settings of `serve` in the environment.
+    /// Reads the settings of `serve` from the environment.
     pub(crate) fn environment(serve: &Command) -> Result<Self, String> {
         let mut layer = Self::default();
         for arg in settings(serve) {
@@ -59,7 +59,7 @@ impl SettingLayer {
             let Some(value) = env::var_os(&name) else { continue };
             let value = value.into_string().map_err(|_| format!("{name} is not UTF-8"))?;
             if value.is_empty() {
-                continue; // As if it was not set.
+                continue; // An empty variable counts as unset.
             }
             let value = if takes_none(arg) { truth(&value).to_owned() } else { value };
             let values = match takes_several(arg) {
@@ -71,7 +71,7 @@ impl SettingLayer {
         Ok(layer)
     }
 
-    /// Adds a setting, if it can be one.
+    /// Adds a setting. Refuses values that the argument would refuse.
     fn add(&mut self, serve: &Command, arg: &Arg, values: Vec<String>) -> Result<(), String> {
         if values.is_empty() {
             return Err("the list is empty".into());
@@ -97,35 +97,35 @@ impl SettingLayer {
         })
     }
 
-    /// Returns whether it has a setting of this id.
+    /// Returns whether the layer has a setting of this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.0.iter().any(|(own, _)| own == id)
     }
 }
 
-/// Returns the arguments of `serve` that are settings: all but those about the settings themselves.
+/// Returns the arguments of `serve` that are settings: all except those about the settings themselves.
 pub(crate) fn settings(serve: &Command) -> impl Iterator<Item = &Arg> {
     serve
         .get_arguments()
         .filter(|arg| !matches!(arg.get_id().as_str(), "config" | "help" | "help_all" | "version"))
 }
 
-/// Returns the key of a setting in a file.
+/// Returns the key of a setting in the settings file.
 pub(crate) fn key(arg: &Arg) -> String {
     arg.get_id().as_str().replace('_', "-")
 }
 
-/// Returns the variable of a setting.
+/// Returns the name of the environment variable of a setting.
 pub(crate) fn variable(arg: &Arg) -> String {
     format!("HUSHDB_{}", arg.get_id().as_str().to_ascii_uppercase())
 }
 
-/// Returns whether an argument has no value on the command line.
+/// Returns whether an argument takes no value on the command line.
 fn takes_none(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
-/// Returns `true` or `false` for the other words that environments have for them.
+/// Converts the words for true and false in environments to `true` and `false`.
 fn truth(value: &str) -> &str {
     match value.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => "true",
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(truth("maybe"), "maybe", "which is refused as it is");
     }
 
-    /// The example has every setting, in a comment, with its default; and it is one, once it is none.
+    /// Checks that the example has every setting with its default, in comments, and is valid once it is uncommented.
     #[test]
     fn the_example_has_every_setting() {
         let example = include_str!("../../../../../docs/reference/hushdb.toml");

@@ -1,4 +1,4 @@
-//! Settings of `serve`: a command line over the environment over a file; and `hushdb config`.
+//! The settings of `serve` in layers, the command line over the environment over a file; and `hushdb config`.
 
 pub(crate) mod layers;
 
@@ -17,7 +17,7 @@ pub(crate) use layers::{settings, variable};
 /// The variable that names the file.
 pub(crate) const FILE: &str = "HUSHDB_CONFIG";
 
-/// Look at the settings of a server.
+/// Check the settings of a server.
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
@@ -26,16 +26,16 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Tell what a server with the settings in FILE, and in the environment, would do, and whether it could.
+    /// Check the settings in FILE and in the environment: print them, and whether a server could start with them.
     Check {
-        /// File of settings in TOML, as `serve --config` takes it.
+        /// File of settings in TOML, as for `serve --config`.
         file: PathBuf,
     },
 }
 
-/// Parses the command line of `hushdb`, with the settings of `serve` beneath.
+/// Parses the command line of `hushdb`, with the settings of `serve` as defaults.
 pub(crate) fn matches(hushdb: Command, given: Vec<OsString>) -> Result<ArgMatches, String> {
-    // Its other arguments are read again, with what is beneath them.
+    // The other arguments are parsed again, with the layers as defaults.
     let first = hushdb.clone().ignore_errors(true).try_get_matches_from(&given).ok();
     let asked = first.as_ref().and_then(|matches| matches.subcommand_matches("serve"));
     let Some(asked) = asked else { return Ok(hushdb.get_matches_from(given)) };
@@ -58,7 +58,7 @@ pub(crate) fn run(args: ConfigArgs) -> Result<(), Box<dyn Error>> {
     let serve = ServeArgs::augment_args(Command::new("serve"));
     let [file, environment] = layers(Some(path.clone()), &serve)?;
     let command = environment.beneath(file.beneath(serve.clone()));
-    // Each setting is good by itself: what is wrong is that two of them are there.
+    // Each setting is valid by itself, so an error is about a combination of two.
     let matches = command.try_get_matches_from(["serve"]).map_err(|error| {
         let said = error.to_string();
         format!("{}: {}", path.display(), said.lines().next().unwrap_or("").trim_start_matches("error: "))

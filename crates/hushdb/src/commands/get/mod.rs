@@ -1,4 +1,4 @@
-//! `hushdb get`: look records up privately.
+//! The command `hushdb get`: private look-ups of records.
 
 mod text;
 
@@ -41,13 +41,13 @@ use super::{
 };
 use crate::report;
 
-/// Hints below this length are downloaded without a word.
+/// The length in bytes below which a hint is downloaded without a message.
 const QUIET_HINT_BYTES: u64 = 4 << 20;
 
-/// Waits below this are not told where there is no terminal.
+/// The shortest wait that is reported without a terminal.
 const QUIET_WAIT: Duration = Duration::from_secs(2);
 
-/// Arguments of `hushdb get`.
+/// The arguments of `hushdb get`.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Output: the value of a single KEY is written as it is, with a newline only on a terminal. For several keys, or \
@@ -62,68 +62,69 @@ Exit status: 0 if everything was found, 1 if something was not, 2 after an error
 pub(crate) struct GetArgs {
     /// URL of the server, such as http://localhost:7700.
     url: String,
-    /// Keys to look up. Others on this machine can see them in the list of processes: '-' reads one from a line of the terminal or
-    /// standard input, --keys-file many.
+    /// Keys to look up. Other users of this machine can see them in the list of processes. To hide them, use - to read a key from a
+    /// line of the terminal or standard input, or --keys-file.
     #[arg(value_name = "KEY", required_unless_present = "keys_file")]
     keys: Vec<OsString>,
-    /// The table; not needed if the server has only one.
+    /// Name of the table. Optional if the server has only one.
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// Take keys for positions in the input, from 0.
+    /// Treat keys as positions in the input, from 0.
     #[arg(long)]
     index: bool,
-    /// Print one JSON object a line: key, found, value (null if it is not UTF-8), value_base64.
+    /// Print a JSON object a line: key, found, value (null if it is not UTF-8), value_base64.
     #[arg(long)]
     json: bool,
-    /// Print traffic, times, and what the server could see; on standard error, or with --json as a last object.
+    /// Print traffic, times, and what the server could see: on standard error, or with --json as the last object.
     #[arg(long)]
     stats: bool,
-    /// Look up the keys in FILE as well, one a line ('-' for standard input). Empty lines are skipped.
+    /// Look up the keys in FILE too, one a line (- for standard input). Empty lines are skipped.
     #[arg(long, value_name = "FILE")]
     keys_file: Option<PathBuf>,
     /// Accept a table with this parameter set, which gives less than 128 bits of security.
     #[arg(long, value_name = "PRESET")]
     allow_weak: Option<String>,
-    /// Accept the table with this epoch alone, which its publisher announces: a server cannot show one of its own to you.
+    /// Accept only the table with this epoch, which its publisher announces. A server then cannot show you another table.
     #[arg(long, value_name = "HEX", value_parser = parse_epoch)]
     epoch: Option<Epoch>,
-    /// Accept tables alone that this publisher has signed under the name that --table says: the line that `hushdb keygen` printed.
-    /// A table older than one that was seen before is refused. KEY=NAME if the server has the table under another name.
+    /// Accept only tables that this publisher signed under the name in --table. KEY is the line that `hushdb keygen` printed, or
+    /// KEY=NAME if the signed name differs from the server's. A table older than the last one seen is refused.
     #[arg(long, value_name = "KEY")]
     trust: Option<Trust>,
-    /// Refuse a table whose hint, which is downloaded once if the protocol has one, is longer than BYTES.
+    /// Refuse a table whose hint is longer than BYTES. A hint, if the protocol has one, is downloaded once.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
-    /// Token for a server that asks for one. Others on this machine can see it in the list of processes: HUSHDB_TOKEN has it too.
+    /// Token, if the server needs one. If not given, HUSHDB_TOKEN, which other users of this machine cannot see in the list of
+    /// processes.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     #[command(flatten)]
     trust_in: TrustArgs,
-    /// Ask through a relay (Oblivious HTTP), so that the server does not see who asks. --ca-cert is of the relay then.
+    /// URL of a relay to ask through (Oblivious HTTP), so that the server does not see who asks. --ca-cert is then for the relay.
     #[arg(long, value_name = "URL", conflicts_with = "client_cert")]
     relay: Option<String>,
-    /// The server's keys for requests through a relay, as it gives them at /.well-known/ohttp-gateway. Without them the relay's
-    /// word is taken for what they are.
+    /// File of the server's keys for requests through a relay, from its /.well-known/ohttp-gateway. If not given, the keys that the
+    /// relay sends are trusted.
     #[arg(long, value_name = "FILE", requires = "relay")]
     ohttp_keys: Option<PathBuf>,
-    /// Make and upload fresh evaluation keys after N look-ups under the same ones, if the protocol has such keys: a server that
-    /// forges answers learns something of a key with each look-up.
+    /// Make and upload fresh evaluation keys after N look-ups, if the protocol has such keys. A server that forges answers learns
+    /// something about a key with each look-up.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_LOOKUPS_PER_KEY,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_LOOKUPS_PER_KEY)))]
     lookups_per_key: u32,
-    /// Give up after SECONDS, with all requests, retries and waits. If not given, when it takes 10 s to connect, or the server is
-    /// silent for 120 s.
+    /// Give up after SECONDS, with all requests, retries and waits. If not given, after 10 s without a connection, or 120 s of
+    /// silence.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
-    /// Attempts of a request in all, where a failure may pass.
+    /// Most attempts of a request, if its failure may pass.
     #[arg(long, value_name = "N", default_value_t = RetryPolicy::default().attempts, value_parser = clap::value_parser!(u32).range(1..))]
     attempts: u32,
-    /// Keep the table's hint, the keys that were made and uploaded for it, and the serial of a signed table for this call only.
+    /// Keep the table's hint, its evaluation keys and the serial of a signed table for this call only.
     #[arg(long)]
     no_cache: bool,
 }
 
-/// The hash that names a table's content.
+/// The hash that identifies the content of a table.
 #[derive(Clone, Copy)]
 struct Epoch([u8; 32]);
 
@@ -136,13 +137,13 @@ fn parse_seconds(text: &str) -> Result<Duration, &'static str> {
     time.filter(|time| !time.is_zero()).ok_or("a time is a number of seconds above 0")
 }
 
-/// Runs the command: exit code 0 if everything was found, 1 if not, 2 after an error.
+/// Runs the command. Returns the exit code: 0 if everything was found, 1 if not, 2 after an error.
 pub(crate) fn run(args: GetArgs) -> ExitCode {
     match get(&args) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {
-            // Parts of it may be a server's words.
+            // The message may contain the words of a server.
             let line: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             say!("error: {line}");
             ExitCode::from(2)
@@ -150,7 +151,7 @@ pub(crate) fn run(args: GetArgs) -> ExitCode {
     }
 }
 
-/// Returns whether everything was found.
+/// Looks the keys up. Returns whether everything was found.
 fn get(args: &GetArgs) -> Result<bool, String> {
     let keys = keys(args)?;
     if let Some(number) = keys.iter().position(|key| key.len() > MAX_KEY_BYTES).filter(|_| keys.len() > 1) {
@@ -174,7 +175,8 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let all_found = thread::scope(|scope| {
         let (sender, answers) = mpsc::channel();
         let printing = scope.spawn(|| lines.print(answers));
-        // On another thread, so that what is found, and who reads it how fast, changes nothing about when the next request is sent.
+        // A separate thread prints, so that neither the answers nor the speed of their reader changes when the next request is
+        // sent.
         let asked = table.lookup_each(&wanted, &CallOptions::default(), |answers| drop(sender.send(answers)));
         drop(sender);
         let (answered, printed) = printing.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -224,22 +226,22 @@ fn open(
     Ok(table)
 }
 
-/// Returns the token of the options, or of the environment.
+/// Returns the token from the options or the environment.
 fn token(args: &GetArgs) -> Result<Option<BearerToken>, String> {
     let from = if args.token.is_some() { "--token" } else { "HUSHDB_TOKEN" };
     let text = args.token.clone().or_else(|| variable(from)).map(Zeroizing::new);
-    // Not by clap, whose errors repeat what was given.
+    // The token is not parsed by clap, whose errors would repeat it.
     text.map(|text| text.parse().map_err(|error| format!("{from}: {error}"))).transpose()
 }
 
-/// Returns the relay of the options.
+/// Returns the relay from the options.
 fn relay(args: &GetArgs) -> Result<Option<RelayOptions>, String> {
     let Some(url) = &args.relay else { return Ok(None) };
     let keys = args.ohttp_keys.as_ref().map(file).transpose()?;
     Ok(Some(RelayOptions { url: url.clone(), keys }))
 }
 
-/// Says what was accepted with `--allow-weak`.
+/// Warns of a weak parameter set that was accepted with `--allow-weak`.
 fn warn_if_weak(facts: &Facts) {
     let bits = facts.security_bits;
     if bits == 0.0 {
@@ -298,7 +300,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A found or missing record as JSON.
+/// The JSON line of an answer: a found or missing record.
 #[derive(Serialize)]
 struct AnswerLine<'a> {
     key: &'a str,
@@ -307,7 +309,7 @@ struct AnswerLine<'a> {
     value_base64: Option<String>,
 }
 
-/// The lines of answers.
+/// The printer of answers.
 struct AnswerLines<'a> {
     args: &'a GetArgs,
     keys: &'a [Vec<u8>],
@@ -315,8 +317,8 @@ struct AnswerLines<'a> {
 }
 
 impl AnswerLines<'_> {
-    /// Prints answers as they come, up to the first that cannot be read or printed. Returns how many came, and whether everything
-    /// was found.
+    /// Prints answers as they arrive, up to the first that cannot be read or printed. Returns how many arrived, and whether
+    /// everything was found.
     fn print(&self, answers: mpsc::Receiver<Answers>) -> (usize, Result<bool, String>) {
         let mut keys = self.keys.iter();
         let printed = self.print_until_fault(answers, &mut keys);
@@ -439,7 +441,7 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Shows what takes long: a bar on a terminal, a line otherwise.
+/// The progress of slow steps: a bar on a terminal, otherwise a line.
 struct LookupProgress {
     terminal: bool,
     bar: Mutex<ProgressBar>,
@@ -498,7 +500,7 @@ fn download_bar(bytes: u64) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style)
 }
 
-/// Returns a line that goes when the next thing happens.
+/// Shows a line that the next event replaces.
 fn note(text: String) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}").expect("a valid template");
     let bar = ProgressBar::new_spinner().with_style(style).with_message(text);

@@ -1,8 +1,8 @@
-//! Keys as they are typed, and records as they are shown.
+//! The conversion of typed keys to look-ups, and of records to text.
 
 use hush_client::Wanted;
 
-/// Returns the target of a key; with `index` the key is a position.
+/// Returns the look-up of a key; with `index` the key is a position.
 pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
     if !index {
         return Ok(Wanted::Key(key.to_vec()));
@@ -13,7 +13,7 @@ pub(super) fn wanted(key: &[u8], index: bool) -> Result<Wanted, String> {
     })
 }
 
-/// Returns the bytes for one field of one line; no two byte strings look alike.
+/// Escapes bytes for a field of a line. Different bytes have different texts.
 pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -40,7 +40,7 @@ fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Returns a value for reading on a terminal, which it must not be able to control.
+/// Formats a value for a terminal. Control characters are replaced, so that a value cannot control the terminal.
 pub(super) fn readable(bytes: &[u8]) -> String {
     let shown =
         |c: char| if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };

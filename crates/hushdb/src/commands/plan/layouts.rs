@@ -1,4 +1,4 @@
-//! Layouts of tables in parts, as a table to read.
+//! The layouts of tables in parts, as a text table.
 
 use hush_build::planner::{Layout, Linkable, Node, Placed, Records, Stages, Wishes};
 use hush_engine::Seconds;
@@ -11,10 +11,10 @@ use crate::{
 
 /// The most cores of a machine.
 const MOST_CORES: usize = 1 << 16;
-/// 10^6 bits, in bytes.
+/// The number of bytes in 10^6 bits.
 const MBIT: f64 = 1e6 / 8.0;
 
-/// Layouts that are listed for people at most.
+/// The most layouts that are listed for people.
 const MOST: usize = 16;
 /// The widths of the columns of layouts, of their parts and of their times.
 const LAYOUT: [isize; 13] = [-2, -12, -19, 9, 12, 10, 12, 12, 12, 12, 10, 7, 10];
@@ -25,13 +25,13 @@ const TIMES: [isize; 7] = [-2, -14, 12, 12, 12, 12, 12];
 pub(super) struct PrintedLayouts<'a> {
     pub(super) records: &'a Records,
     pub(super) wishes: &'a Wishes,
-    /// The best first.
+    /// The layouts, the best first.
     pub(super) layouts: &'a [Layout],
-    /// The one whose parts are listed, and whose commands.
+    /// The layout whose parts and commands are listed.
     pub(super) chosen: Option<&'a Layout>,
 }
 
-/// Reads a machine: its cores, its memory, and its network in Mbit/s.
+/// Parses a machine: its cores, its memory, and its network in Mbit/s.
 pub(super) fn parse_node(text: &str) -> Result<Node, String> {
     let fields: Vec<&str> = text.split(',').collect();
     let [cores, memory, network] = fields[..] else {
@@ -42,7 +42,7 @@ pub(super) fn parse_node(text: &str) -> Result<Node, String> {
     Ok(Node { cores, memory: parse_bytes(memory)?, network: MBIT * parse_positive(network)? })
 }
 
-/// Returns the layouts, the parts of the one that is chosen, its times and its commands.
+/// Formats the layouts, and the parts, the times and the commands of the chosen one.
 pub(super) fn text(all: &PrintedLayouts<'_>) -> String {
     let PrintedLayouts { records, wishes, layouts, chosen } = all;
     let mut lines = vec![
@@ -107,7 +107,7 @@ fn laid(layout: &Layout, is_chosen: bool) -> String {
     row(cells, LAYOUT)
 }
 
-/// Returns a line for parts in a row that are alike.
+/// Returns a line for each run of equal parts.
 fn parts(layout: &Layout) -> Vec<String> {
     let mut lines = vec![row(["", "part", "machine", "cores", "weight", "memory"], PART)];
     let mut first = 0;

@@ -1,4 +1,4 @@
-//! `hushdb plan`.
+//! The command `hushdb plan`.
 
 mod layouts;
 mod plot;
@@ -35,47 +35,47 @@ pub(crate) struct PlanArgs {
     records: records::RecordsArgs,
     #[command(flatten)]
     wishes: WishArgs,
-    /// This protocol alone.
+    /// Plan for this protocol alone.
     #[arg(long, value_name = "NAME")]
     protocol: Option<Protocol>,
-    /// Length tiers at most.
+    /// Most length tiers.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_TIERS as u64, value_parser = clap::value_parser!(u64).range(1..=MAX_TIERS as u64))]
     max_tiers: u64,
-    /// Every table, also those that others are better than in everything.
+    /// List all tables, even those that another table beats in everything.
     #[arg(long)]
     all: bool,
     /// Print JSON, an object a line.
     #[arg(long)]
     json: bool,
-    /// Draw them: bytes against server time, to FILE.svg or FILE.png.
+    /// Draw the tables, bytes against server time, to FILE.svg or FILE.png.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Plan for the machine whose profile is in FILE (--save-machine writes it there), not for this one.
+    /// Profile of the machine to plan for (from --save-machine). If not given, this machine.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["recalibrate", "threads"])]
     machine: Option<PathBuf>,
-    /// Write the profile that is planned with to FILE.
+    /// Write the profile of the machine to FILE.
     #[arg(long, value_name = "FILE")]
     save_machine: Option<PathBuf>,
-    /// Measure this machine again: other programs may have slowed it.
+    /// Measure this machine again, since other programs may have slowed down the last measurement.
     #[arg(long)]
     recalibrate: bool,
-    /// Plan a table in parts on machines of so many cores, so much memory and such a network in Mbit/s, for example 16,64G,10000.
+    /// Plan a table in parts, on machines of this many cores, this memory and this network rate in Mbit/s, such as 16,64G,10000.
     /// Give it once if all machines are alike, or once for each part.
     #[arg(long, value_name = "CORES,MEMORY,MBIT", value_parser = layouts::parse_node, conflicts_with_all = ["plot", "backend"])]
     node: Vec<Node>,
-    /// Look-ups a second that they are to answer.
+    /// Look-ups a second that the machines must answer.
     #[arg(long, value_name = "N", requires = "node", value_parser = parse_positive)]
     lookups_per_second: Option<f64>,
-    /// Machines that have the same part, at least.
+    /// Least number of machines that have the same part.
     #[arg(long, value_name = "N", requires = "node", default_value = "1")]
     replicas: NonZeroUsize,
-    /// So many parts, not as few as will do.
+    /// Number of parts. If not given, the fewest that suffice.
     #[arg(long, value_name = "N", requires = "node")]
     parts: Option<NonZeroUsize>,
-    /// Shares of the parts, such as 2,2,1; as the cores of their machines if not given.
+    /// Shares of the parts, such as 2,2,1. If not given, proportional to the cores of their machines.
     #[arg(long, value_name = "W,..", requires = "node", value_delimiter = ',')]
     weights: Vec<NonZeroU32>,
-    /// Threads of the server; one for every core if not given.
+    /// Number of threads of the server. If not given, one for every core.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Backend that computes: cpu, or cuda, whose times are lower bounds.
@@ -90,14 +90,14 @@ fn parse_backend(name: &str) -> Result<BackendChoice, String> {
     }
 }
 
-/// Returns the options of `hushdb build` that make this table, as a command line has them.
+/// Returns the options of `hushdb build` that build this table, as on a command line.
 pub fn command_line(offer: &Offer) -> String {
     let options = offer.options();
     let words = options.iter().map(|(name, value)| format!("--{name} {value}"));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a line of a table. Cells of a negative width are flush left.
+/// Formats a line of a table. A cell of a negative width is flush left.
 fn row<const N: usize>(cells: [&str; N], widths: [isize; N]) -> String {
     let cells = cells.into_iter().zip(widths).map(|(cell, width)| match width.unsigned_abs() {
         wide if width < 0 => format!("{cell:<wide$}"),
@@ -128,7 +128,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
     Ok(printed?)
 }
 
-/// Returns what `plan --node` prints: the layouts of tables that the records of the arguments could have.
+/// Returns the output of `plan --node`: the layouts of the tables that the records of the arguments could have.
 fn in_parts(args: PlanArgs, progress: &dyn Progress) -> Result<String, Box<dyn Error>> {
     let json = args.json;
     let machine = args.machine(progress)?;
@@ -175,7 +175,7 @@ impl PlanArgs {
         }
     }
 
-    /// Returns the machine whose times are planned with, and writes its profile if that is asked for.
+    /// Returns the machine to plan for. Writes its profile if the arguments request it.
     fn machine(&self, progress: &dyn Progress) -> Result<Arc<Machine>, Box<dyn Error>> {
         let machine = match (&self.machine, self.backend) {
             (Some(path), _) => wishes::read_machine(path)?,
@@ -189,26 +189,26 @@ impl PlanArgs {
     }
 }
 
-/// The tables that records could have.
+/// The tables that records could have, and the best of them.
 pub struct Planned {
     records: Records,
     machine: Arc<Machine>,
-    /// The GPUs of this machine, if it is planned for them.
+    /// The GPUs of this machine, if the plan is for them.
     gpus: Vec<GpuReport>,
     asked: Wishes,
     offers: Vec<Offer>,
-    /// The offers that no other is better than in everything.
+    /// The Pareto-optimal offers.
     best: Vec<Offer>,
     chosen: Option<Offer>,
 }
 
 impl Planned {
-    /// Returns the tables, the best first: all, or those that no other is better than in everything.
+    /// Returns the tables, the best first: all, or the Pareto-optimal ones.
     pub fn shown(&self, all: bool) -> &[Offer] {
         if all { &self.offers } else { &self.best }
     }
 
-    /// Returns the one that a build would take, if it may take any.
+    /// Returns the table that a build would take, if it may take any.
     pub fn chosen(&self) -> Option<&Offer> {
         self.chosen.as_ref()
     }
@@ -220,19 +220,19 @@ impl Planned {
         table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen })
     }
 
-    /// Draws them: bytes against server time, to a file whose name ends with `.svg` or `.png`.
+    /// Draws the tables, bytes against server time, to a file whose name ends with `.svg` or `.png`.
     ///
     /// # Errors
-    /// If it cannot be written, or has another name.
+    /// The file cannot be written, or its name ends otherwise.
     pub fn draw(&self, path: &Path, all: bool) -> Result<(), Box<dyn Error>> {
         plot::draw(path, self.shown(all), self.chosen.as_ref(), &self.asked)
     }
 }
 
-/// Returns the tables that the records of the arguments could have, or those of `input`.
+/// Returns the tables that the records of `input` could have; without it, the records of the arguments.
 ///
 /// # Errors
-/// If an input cannot be read, or the arguments are none.
+/// The input cannot be read, or the arguments are invalid.
 pub(crate) fn planned(
     args: PlanArgs,
     input: Option<Input>,
@@ -247,7 +247,7 @@ pub(crate) fn planned(
     let asked = args.wishes.wishes();
     let may_link = asked.budgets.linkable || args.protocol.is_some();
     let records = args.records.read(input, progress)?;
-    // All are listed, also those that a build takes only if it is told.
+    // Linkable protocols are listed too, although a build takes them only with --linkable.
     let mut listed = asked;
     listed.budgets.linkable = true;
     let offers = planner::offers(&records, &options, &listed, &machine, progress)?;

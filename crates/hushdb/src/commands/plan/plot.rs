@@ -1,4 +1,4 @@
-//! Offers as a picture: bytes of a look-up against the server's time, the memory of a server as the size of the dot.
+//! The picture of offers: the bytes of a look-up against the server's time, with the memory of a server as the size of the dot.
 
 use std::{collections::BTreeSet, error::Error, path::Path, sync::Once};
 
@@ -14,8 +14,8 @@ use crate::report;
 
 const SIZE: (u32, u32) = (1200, 760);
 const FONT: &str = "sans-serif";
-/// The colours of protocols, which are those of the page (`clients/page/src/protocols.ts`). People who
-/// tell few colours apart can tell these apart as well (after Okabe and Ito, and Tol).
+/// The colours of protocols, the same as on the page (`clients/page/src/protocols.ts`). Colour-blind people can tell them apart too
+/// (after Okabe and Ito, and Tol).
 const COLOURS: [(&str, RGBColor); 13] = [
     ("colpack", RGBColor(0, 114, 178)),
     ("colpack-s", RGBColor(86, 180, 233)),
@@ -33,15 +33,15 @@ const COLOURS: [(&str, RGBColor); 13] = [
 ];
 const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(225, 225, 225);
-/// Radii of dots, of the least memory and of the most.
+/// The radii of dots, for the least and for the most memory.
 const RADII: (f64, f64) = (5.0, 17.0);
-/// The width that is left to the right for the names.
+/// The width at the right for the legend.
 const LEGEND: u32 = 230;
 
-/// Draws `offers`, of which there are some, to a file whose name ends in .svg or .png.
+/// Draws `offers`, at least one, to a file whose name ends in .svg or .png.
 ///
 /// # Errors
-/// If it ends otherwise, or cannot be written.
+/// The name ends otherwise, or the file cannot be written.
 pub(super) fn draw(
     path: &Path,
     offers: &[Offer],
@@ -50,7 +50,7 @@ pub(super) fn draw(
 ) -> Result<(), Box<dyn Error>> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
-        // It is a font, and it is registered once.
+        // Registration cannot fail here: the bytes are a font, and they are registered once.
         let _ = register_font(FONT, FontStyle::Normal, dejavu::sans::regular());
     });
     let picture = Picture::new(offers, chosen, wishes);
@@ -97,7 +97,7 @@ impl<'a> Picture<'a> {
     {
         area.fill(&WHITE)?;
         let (plot, legend) = area.split_horizontally(SIZE.0 - LEGEND);
-        // The axes are those of logarithms, so that ticks are where people expect them.
+        // The axes are logarithms, so that their ticks are round numbers.
         let x = padded(ends(self.offers.iter().map(|offer| self.bytes(offer).log2())));
         let y = padded(ends(self.offers.iter().map(|offer| offer.seconds.log10())));
         let mut chart = ChartBuilder::on(&plot)
@@ -124,7 +124,7 @@ impl<'a> Picture<'a> {
         self.legend(&legend)
     }
 
-    /// Returns the largest first, so that none hides another.
+    /// Draws the dots, the largest first, so that none hides another.
     fn dots<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -140,7 +140,7 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// Returns the one that is chosen: a ring. What it is, the legend says, so that no dot is hidden.
+    /// Draws a ring around the chosen offer. The legend describes it, so that no text hides a dot.
     fn mark<B: DrawingBackend>(&self, chart: &mut Area<'_, B>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -152,7 +152,7 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
-    /// Returns the names of the colours, and sizes.
+    /// Draws the names of the colours, and the sizes.
     fn legend<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Drawn
     where
         B::ErrorType: 'static,
@@ -198,7 +198,7 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
 }
 
-/// With room for dots.
+/// Widens a range to make room for dots.
 fn padded((least, most): (f64, f64)) -> (f64, f64) {
     let room = ((most - least) * 0.08).max(0.2);
     (least - room, most + room)

@@ -1,4 +1,4 @@
-//! The records that are planned for: read from an input, or described.
+//! The records to plan for: read from an input, or described by options.
 
 use std::{collections::BTreeMap, env, error::Error, path::PathBuf};
 
@@ -10,9 +10,9 @@ use hush_protocol::{slot::MAX_VALUE_BYTES, wording::Slot};
 
 use crate::commands::rows::{self, RowArgs};
 
-/// Points of a distribution of lengths that is described.
+/// The number of points of a described distribution of lengths.
 const POINTS: usize = 200;
-/// Records that are read between two looks at the progress bar.
+/// The number of records that are read between two updates of the progress bar.
 const STEP: usize = 4096;
 
 /// The records to plan for.
@@ -21,18 +21,18 @@ pub(super) struct RecordsArgs {
     /// Records, as `build` takes them: a file, several, a folder of files, or - for standard input.
     #[arg(required_unless_present = "records", conflicts_with_all = ["records", "size", "lengths"])]
     input: Vec<PathBuf>,
-    /// Column of the key; with --records alone it says that they have keys.
+    /// Column of the key. With --records, it only says that the records have keys.
     #[arg(long, value_name = "COL", num_args = 0..=1, default_missing_value = "key")]
     key: Vec<String>,
     #[command(flatten)]
     rows: RowArgs,
-    /// So many records that are not there yet.
+    /// Number of records, to plan without an input.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     records: Option<u64>,
-    /// Bytes of the value of each.
+    /// Length of each value in bytes.
     #[arg(long, value_name = "BYTES", requires = "records", required_unless_present_any = ["input", "lengths"], value_parser = clap::value_parser!(u32).range(0..=MAX_VALUE_BYTES as i64))]
     size: Option<u32>,
-    /// Bytes of the values of which half, and 99 of 100, are no longer, and of the longest.
+    /// Median, 99th percentile and maximum of the lengths of values, in bytes.
     #[arg(
         long,
         value_name = "P50,P99,MAX",
@@ -44,10 +44,10 @@ pub(super) struct RecordsArgs {
 }
 
 impl RecordsArgs {
-    /// Returns the facts of the records, or of an input that is given otherwise.
+    /// Reads the lengths of the records from `given`, from the named inputs, or from the description.
     ///
     /// # Errors
-    /// If an input cannot be read, or the description makes no sense.
+    /// An input cannot be read, or the description is contradictory.
     pub(super) fn read(
         self,
         given: Option<Input>,
@@ -96,9 +96,8 @@ impl RecordsArgs {
     }
 }
 
-/// Returns the lengths of which half are no longer than the first, 99 of 100 no longer than the second, and none longer than
-/// the third: straight
-/// lines between these, over the logarithm.
+/// Returns the lengths, each with its number of records, of a distribution with this median, 99th percentile and maximum. Between
+/// these points the logarithm of the length is linear.
 fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, usize)> {
     let points = [(0.0, median / 2), (0.5, median), (0.99, most), (1.0, longest)];
     let at = |share: f64| {
@@ -107,7 +106,7 @@ fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, u
         let (low, high) = ((low.max(1) as f64).ln(), (high.max(1) as f64).ln());
         (low + (high - low) * (share - from) / (to - from)).exp().round() as usize
     };
-    // Finer towards the tail: half of the points are for the last hundredth.
+    // The tail is finer: half of the points are for the last hundredth.
     let half = POINTS / 2;
     let shares = (1..=half).map(|point| 0.99 * point as f64 / half as f64);
     let shares: Vec<f64> =
@@ -119,7 +118,7 @@ fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, u
         lengths.push((at(share), up_to.saturating_sub(before)));
         before = up_to.max(before);
     }
-    // However few there are, one is the longest.
+    // Even among few records, one has the greatest length.
     if let Some(last) = lengths.last_mut() {
         last.1 = last.1.max(1);
     }

@@ -1,4 +1,4 @@
-//! Offers as a table to read.
+//! The offers as a text table.
 
 use hush_build::planner::{Linkable, Machine, Offer, Records, Wishes};
 use hush_engine::Seconds;
@@ -6,25 +6,25 @@ use hush_engine::Seconds;
 use super::{command_line, row};
 use crate::{commands::gpus::GpuReport, report::bytes};
 
-/// Offers that are listed for people at most.
+/// The most offers that are listed for people.
 const MOST: usize = 24;
-/// The widths of their columns.
+/// The widths of the columns.
 const OFFER: [isize; 11] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 11, 11];
 
 /// The offers as they are printed.
 pub(super) struct PrintedOffers<'a> {
     pub(super) records: &'a Records,
     pub(super) machine: &'a Machine,
-    /// On which it would be served.
+    /// The GPUs on which the table would be served.
     pub(super) gpus: &'a [GpuReport],
     pub(super) wishes: &'a Wishes,
-    /// The best first.
+    /// The offers, the best first.
     pub(super) shown: &'a [Offer],
-    /// The one that a build would take.
+    /// The offer that a build would take.
     pub(super) chosen: Option<&'a Offer>,
 }
 
-/// Returns the table, and what its columns mean.
+/// Formats the table, with the meaning of its columns.
 pub(super) fn text(all: &PrintedOffers<'_>) -> String {
     let PrintedOffers { records, machine, gpus, wishes, shown, chosen } = all;
     let (name, level, threads) = (&machine.name, &machine.level, machine.threads);

@@ -1,4 +1,4 @@
-//! `hushdb config check`: opens what `serve` opens, by the same code, and closes it.
+//! The check of `hushdb config check`: it opens what `serve` opens, by the same code, and closes it.
 
 use std::{
     error::Error,
@@ -15,18 +15,18 @@ use super::{
 };
 use crate::{commands::key_file, logs};
 
-/// Folders in which `serve --data` keeps what it has, and its lock.
+/// The folders and the lock file in the folder of `serve --data`.
 const OF_DATA: [&str; 5] = ["", "lock", "tasks", "tables", "uploads"];
 
-/// Looks whether a server with these settings could start. Nothing on disk is changed. Returns what could not be looked at, in
-/// words.
+/// Checks whether a server with these settings could start, without lasting changes on disk. Returns descriptions of what could not
+/// be checked.
 pub(crate) fn check(args: &ServeArgs) -> Result<Vec<String>, Box<dyn Error>> {
     let mut unchecked = Vec::new();
     let has_copies = args.dirs.iter().any(|dir| dir.to_string_lossy().contains("://"));
     let cache = args.cache.clone().or_else(tables_cache).filter(|_| has_copies);
     let data = args.data.iter().flat_map(|data| OF_DATA.map(|name| data.join(name)));
     let folders: Vec<PathBuf> = data.chain(cache.clone()).collect();
-    // Dropped last: what `serve` would make is made, and goes again.
+    // This value is dropped last: it removes the files and folders that `serve` would create.
     let _made = Footprint::of(folders.iter().cloned().chain(key_file::folder()));
     logs::check(args.otlp.as_deref())?;
     let prepared = Runtime::new()?.block_on(prepare(args, Some(&mut unchecked)))?;
@@ -51,7 +51,7 @@ fn check_writable(folder: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot write to {}: {error}: choose another folder", folder.display()))
 }
 
-/// Paths that are not there yet. What a check makes of them goes again when it ends.
+/// The paths that do not exist yet. Those that a check creates are removed when this value is dropped.
 struct Footprint(Vec<PathBuf>);
 
 impl Footprint {
@@ -59,7 +59,7 @@ impl Footprint {
         let paths: Vec<PathBuf> = paths.into_iter().collect();
         let all = paths.iter().flat_map(|path| path.ancestors());
         let mut missing: Vec<PathBuf> = all.filter(|path| !path.exists()).map(Path::to_owned).collect();
-        // What is inside a folder goes before it.
+        // The content of a folder is removed before the folder.
         missing.sort_unstable_by_key(|path| std::cmp::Reverse(path.components().count()));
         missing.dedup();
         Self(missing)
@@ -69,7 +69,7 @@ impl Footprint {
 impl Drop for Footprint {
     fn drop(&mut self) {
         for path in &self.0 {
-            // A folder that something else has filled meanwhile stays.
+            // A folder that has other content by now stays.
             let _ = fs::remove_dir(path).or_else(|_| fs::remove_file(path));
         }
     }

@@ -1,4 +1,4 @@
-//! The command line around the tables of a server: lines on standard error, bars, and the options of its commands.
+//! The command line as the front end of a server's tables: lines on standard error, bars, and the options of its commands.
 
 use std::{ffi::OsString, fmt, path::Path};
 
@@ -12,7 +12,7 @@ use crate::{
     report,
 };
 
-/// The command line, as a server's tables know it.
+/// The command line, as the front end of a server's tables.
 pub(super) struct CommandLine;
 
 impl Frontend for CommandLine {
@@ -40,7 +40,7 @@ impl Frontend for CommandLine {
         delete: Option<&Path>,
     ) -> Result<ApplyRequest, String> {
         let delete: Vec<_> = delete.map(|path| ("delete", path)).into_iter().collect();
-        // The table is known to the task.
+        // The task knows its table, so any name will do here.
         let places: Vec<_> = [OsString::from("table")].into_iter().chain(changes).collect();
         let (_, request, _) = apply::request(arguments(options, &delete, &places)?);
         Ok(request)

@@ -6,69 +6,69 @@ use clap::{Args, value_parser};
 use hush_protocol::wire::MAX_QUERIES;
 use hush_server::{ServerConfig, Throttle};
 
-/// The longest time, in seconds, that an option takes.
+/// The longest time that an option takes, in seconds.
 const YEAR: u64 = 365 * 24 * 3600;
-/// The seconds of a day.
+/// The number of seconds of a day.
 const DAY: u64 = 24 * 3600;
 
 /// Limits and timeouts.
 #[derive(Args)]
 pub(crate) struct LimitArgs {
-    /// How long a batch stays open for more queries when some had to wait, in milliseconds.
+    /// Time for which a batch stays open for more queries, in milliseconds, if some queries had to wait.
     #[arg(long, value_name = "MS", default_value_t = ServerConfig::default().window.as_millis() as u64)]
     window: u64,
-    /// Seconds for which the replaced epoch of a table still answers, and keeps its memory. 0 drops it at once.
+    /// Seconds for which the previous epoch of a table still answers, and keeps its memory. 0 drops it at once.
     #[arg(long, value_name = "SECONDS", default_value_t = ServerConfig::default().epoch_window.as_secs(), value_parser = value_parser!(u64).range(..=YEAR))]
     epoch_window: u64,
-    /// Queries that may wait for a scan of one table.
+    /// Most queries that wait for a scan of one table.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().max_queue)]
     max_queue: usize,
-    /// How long a query may wait for its scan, in milliseconds, by what the last scans took: one that would wait longer is refused
-    /// at once, and told when to come again. A full batch may wait in any case.
+    /// Longest wait of a query for its scan, in milliseconds, estimated from the last scans. A query that would wait longer is
+    /// rejected at once, with a time to retry. A full batch may always wait.
     #[arg(long, value_name = "MS", default_value_t = ServerConfig::default().max_wait.as_millis() as u64)]
     max_wait: u64,
-    /// Queries in one request, at most. Clients send up to 64 unless they are told otherwise; more than this are answered 413.
+    /// Most queries in one request; a request with more is answered 413. Clients send up to 64 by default.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().max_queries as u64, value_parser = value_parser!(u64).range(1..=MAX_QUERIES as u64))]
     max_queries: u64,
-    /// Connections at once, at most. Beyond that, the one that has been idle for longest makes room. Where the process may have
-    /// fewer files open, there are fewer, and the server says so.
+    /// Most connections at once. Beyond that, the connection that has been idle longest is closed. The limit is lower if the
+    /// process may open fewer files, and the server then prints it.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().max_connections)]
     max_connections: usize,
-    /// Connections at once, at most, of --listen-health, and as many of --listen-admin.
+    /// Most connections at once of --listen-health, and of --listen-admin.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().max_other_connections)]
     max_other_connections: usize,
-    /// Percentage of the connections, of the waiting queries, of the memory for requests and of the room for keys that one client
-    /// address may have. Behind a proxy, where all clients have one address: 100.
+    /// Most connections, waiting queries, request memory and key memory of one client address, in percent. Set 100 behind a proxy,
+    /// where all clients have one address.
     #[arg(long, value_name = "PERCENT", default_value_t = ServerConfig::default().client_share, value_parser = value_parser!(u32).range(1..=100))]
     client_share: u32,
-    /// Bytes that the bodies of requests and their answers take together, at most. A request that can never fit is answered 413.
+    /// Most bytes of all bodies of requests and answers in flight. A request that can never fit is answered 413.
     #[arg(long, value_name = "BYTES", default_value_t = ServerConfig::default().max_body_memory)]
     max_body_memory: usize,
-    /// Requests at once of one HTTP/2 connection, at most.
+    /// Most requests at once of one HTTP/2 connection.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().max_streams, value_parser = value_parser!(u32).range(1..))]
     max_streams: u32,
-    /// Seconds that the headers of a request may take, and that a connection may be idle.
+    /// Longest time for the headers of a request, and longest idle time of a connection, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = ServerConfig::default().header_timeout.as_secs(), value_parser = value_parser!(u64).range(1..=YEAR))]
     header_timeout: u64,
-    /// Seconds that the body of a request may take.
+    /// Longest time for the body of a request, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = ServerConfig::default().body_timeout.as_secs(), value_parser = value_parser!(u64).range(1..=YEAR))]
     body_timeout: u64,
-    /// Seconds after which a client is cut off that does not read its response, or reads less than 4 KiB a second of it.
+    /// Seconds after which a client is cut off that does not read its response, or reads less than 4 KiB a second.
     #[arg(long, value_name = "SECONDS", default_value_t = ServerConfig::default().write_timeout.as_secs(), value_parser = value_parser!(u64).range(1..=YEAR))]
     write_timeout: u64,
-    /// Seconds that requests in flight have when the server is told to stop.
+    /// Seconds that requests in flight have to finish when the server stops.
     #[arg(long, value_name = "SECONDS", default_value_t = ServerConfig::default().drain_timeout.as_secs(), value_parser = value_parser!(u64).range(..=YEAR))]
     drain_timeout: u64,
-    /// Days after which keys that nobody uses are deleted.
+    /// Days after which unused evaluation keys are deleted.
     #[arg(long, value_name = "DAYS", default_value_t = ServerConfig::default().key_lifetime.as_secs() / DAY, value_parser = value_parser!(u64).range(1..=u32::MAX.into()))]
     key_lifetime: u64,
-    /// Bytes of keys to keep; those that were used longest ago go first.
+    /// Most bytes of evaluation keys on disk. Beyond that, the least recently used keys are deleted.
     #[arg(long, value_name = "BYTES", default_value_t = ServerConfig::default().max_key_bytes)]
     max_key_bytes: u64,
-    /// Clients whose keys are ready in memory at most: about 2.8 MB each (PACK_M31), 4.5 MB (ONION_M31) or 1.9 MB (ONION_S).
+    /// Most clients whose keys are ready in memory, at about 2.8 MB (PACK_M31), 4.5 MB (ONION_M31) or 1.9 MB (ONION_S) each.
     #[arg(long, value_name = "N", default_value = "256")]
     pub(super) open_keys: NonZeroUsize,
-    /// Queries a second that one client address may make; no limit if not given.
+    /// Most queries a second of one client address. If not given, no limit.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     rate_limit: Option<u32>,
 }
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Returns a default as the table of limits has it.
+    /// Formats a default as in the table of limits.
     fn shown(arg: &Arg) -> String {
         let [default] = arg.get_default_values() else { return "none".into() };
         let default = default.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! `hushdb serve`.
+//! The command `hushdb serve`.
 
 use std::{convert::Infallible, error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
@@ -35,17 +35,17 @@ pub(super) mod open_files;
 mod page;
 mod prepare;
 
-/// How often the folders of tables are looked at.
+/// The interval at which the folders of tables are checked.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Whether there is a page for browsers.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PageArg {
-    /// Where only this machine reaches it.
+    /// On if only this machine can reach the server.
     Auto,
-    /// Yes.
+    /// Always on.
     On,
-    /// No.
+    /// Always off.
     Off,
 }
 
@@ -55,107 +55,107 @@ enum PageArg {
 Every option is also a key of --config FILE, by its name without dashes, and an environment variable, as HUSHDB_MAX_QUEUE; lists \
 have commas there. The command line comes first, then the environment, then the file.")]
 pub(crate) struct ServeArgs {
-    /// Folders of tables; also s3://, gs://, az:// and https://, of which a copy is served (--cache).
+    /// Folders of tables, or their URLs (s3://, gs://, az://, https://), of which a copy is served (--cache).
     #[arg(id = "tables", value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// Where copies of tables are kept that are fetched; by default `hushdb/tables` in $XDG_CACHE_HOME or ~/.cache.
+    /// Folder for copies of tables that are fetched. If not given, `hushdb/tables` in $XDG_CACHE_HOME or ~/.cache.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// File of settings in TOML: every option here, by its name without dashes, and `tables`.
+    /// File of settings in TOML: every option of this command, by its name without dashes, and `tables`.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Address to listen on.
     #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDRESS")]
     listen: String,
-    /// Speak TLS on --listen, with the certificate in FILE (PEM, and after it those that lead to one that clients trust). The files
-    /// are read again when they change, and on SIGHUP.
+    /// Certificate file (PEM) for TLS on --listen: the server's certificate, then those that lead to one that clients trust. The
+    /// TLS files are read again when they change, and on SIGHUP.
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The private key of --tls-cert, in PEM.
+    /// File of the private key of --tls-cert, in PEM.
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Answer only clients with a certificate that one of those in FILE (PEM) has signed.
+    /// File of certificates of authorities (PEM). Only clients with a certificate that one of them signed are answered.
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// File of the tokens with which clients may ask (`hushdb token`). It is read again when it changes, and on SIGHUP.
+    /// File of the tokens of clients (`hushdb token`). It is read again when it changes, and on SIGHUP.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Anyone who reaches the server may ask. Where others than this machine do, there are either --tokens or this.
+    /// Answer everyone who reaches the server. If other machines can reach it, either --tokens or this is required.
     #[arg(long, conflicts_with = "tokens")]
     open: bool,
-    /// Another address to listen on for /livez, /readyz and /metrics, which --listen does not answer then.
+    /// Separate address for /livez, /readyz and /metrics, which --listen then does not answer.
     #[arg(long, value_name = "ADDRESS")]
     listen_health: Option<String>,
-    /// Address to listen on for the admin endpoints, which take tables up, compact them and do tasks. Whoever reaches it may ask;
-    /// with --tokens, whose token has the scope admin. Where others than this machine reach it, it needs both --tokens and
-    /// --tls-cert.
+    /// Address for the admin endpoints, which reload and compact tables and run tasks. With --tokens, callers need the scope admin;
+    /// otherwise everyone who reaches the address may call. If other machines can reach it, --tokens and --tls-cert are required.
     #[arg(long, value_name = "ADDRESS")]
     listen_admin: Option<String>,
-    /// Folder in which the server keeps tables of its own: tasks of the admin endpoints build, change and remove them (`hushdb
+    /// Folder for tables that the server manages itself. Tasks of the admin endpoints build, change and remove them (`hushdb
     /// admin`).
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Source that tasks may fetch from; may be repeated: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix,
-    /// https://host/prefix, http://host/prefix or postgres://host/database, with the credentials of the server's environment;
-    /// https:// for all web servers at public addresses, without them; or none. If not given https://. Uploads are always taken.
+    /// Source that tasks may fetch from; repeat it for several: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix,
+    /// https://host/prefix, http://host/prefix or postgres://host/database, with the credentials of the server's environment.
+    /// https:// allows all web servers at public addresses, without credentials; none allows nothing. If not given, https://.
+    /// Uploads are always accepted.
     #[arg(long, value_name = "URL")]
     task_source: Vec<String>,
-    /// Hours after which an upload is removed that no task has used and to which nothing is added any more.
+    /// Hours after which an upload without new parts is removed, if no task uses it.
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
     upload_lifetime: u32,
-    /// Names by which this server is reached, beside localhost and its loopback addresses. A proxy that passes on the names that
-    /// its clients ask for needs them, if the server is on loopback. Elsewhere a server answers to any name, unless this is given.
+    /// Host names of this server, beside localhost and its loopback addresses. They are needed behind a proxy on this machine that
+    /// passes on the names its clients ask for. A server that is not on loopback answers to any name if this is not given.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
     allowed_hosts: Vec<String>,
-    /// Origins whose pages may look records up here from a browser (CORS), as `https://app.example`; or `*`, every page, without
-    /// --tokens. Admin endpoints, health and metrics are never for pages.
+    /// Origins whose pages may look records up from a browser (CORS), such as `https://app.example`. `*` allows every page, and
+    /// excludes --tokens. Pages never reach admin endpoints, health and metrics.
     #[arg(long, value_name = "ORIGIN,..", value_delimiter = ',', value_parser = origin)]
     allow_origin: Vec<String>,
-    /// Whether --listen shows people with a browser a page, where they look records up and see what the server sees of it: on, off,
-    /// or, as auto, where only this machine reaches it.
+    /// Show a page on --listen, where people look records up in a browser and see what the server sees: on, off, or auto, which is
+    /// on if only this machine can reach the server.
     #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, default_missing_value = "on")]
     page: PageArg,
-    /// Name of a table, in the order of the folders; a folder's own name if not given.
+    /// Name of a table, in the order of the folders. If not given, the name of its folder.
     #[arg(long, value_name = "NAME")]
     name: Vec<Name>,
-    /// Answer what comes through a relay too (Oblivious HTTP): the keys that `hushdb gateway-key` makes. Such look-ups have the
-    /// relay's address, and so share what one address may have.
+    /// File of keys (`hushdb gateway-key`) to answer requests through a relay too (Oblivious HTTP). These look-ups come from the
+    /// relay's address, and so share the limits of one address.
     #[arg(long, value_name = "FILE")]
     gateway_keys: Option<PathBuf>,
-    /// How the log looks, on standard error.
+    /// Format of the log on standard error.
     #[arg(long, value_enum, default_value = "text")]
     log_format: LogFormat,
-    /// URL of a collector of OpenTelemetry, as http://127.0.0.1:4318, which gets the log, and a trace of every request (OTLP over
-    /// HTTP). In programs with the feature otlp.
+    /// URL of an OpenTelemetry collector, such as http://127.0.0.1:4318, for the log and a trace of every request (OTLP over HTTP).
+    /// Requires a program with the feature otlp.
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
-    /// Be ready (/readyz) only while no table has failed. Otherwise a server is ready while one of its tables answers, and /readyz
-    /// names those that failed.
+    /// Report ready (/readyz) only while no table has failed. Otherwise a server is ready while one table answers, and /readyz
+    /// names the failed tables.
     #[arg(long)]
     require_tables: bool,
-    /// How much of a table to check before it is served.
+    /// What to check of a table before it is served.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
-    /// Take up a table when another one, or its next epoch, is put in its folder. Without it, on SIGHUP alone.
+    /// Load a table again when its folder gets another table or the next epoch. Without it, only on SIGHUP.
     #[arg(long)]
     watch: bool,
-    /// Fold the changes of a table into a new base, in the background, when so many percent of the room for them are taken.
+    /// Percentage of used room for changes at which the changes of a table are folded into a new base, in the background.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
     compact_at: Option<u64>,
-    /// Threads to scan with; one for every core if not given.
+    /// Number of threads to scan with. If not given, one for every core.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Backend that computes the answers: auto, cpu or cuda. auto takes a GPU, if there is one, for tables that fit
     /// into its memory.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
-    /// How the scanned files of a table are in memory: auto, resident or mapped. resident is the server's own memory, which nobody
-    /// else changes and which is faster to scan. mapped is the system's cache of files, for tables beyond memory and for quick
-    /// starts. auto is resident where there is room.
+    /// Memory of the scanned files: auto, resident or mapped. Resident files are in the server's memory, where nobody else changes
+    /// them and scans are faster. Mapped files are in the system's file cache, for tables beyond memory and for quick starts. auto
+    /// is resident if there is room.
     #[arg(long, value_name = "NAME", default_value_t)]
     memory: MemoryChoice,
-    /// File for the evaluation keys that clients upload, if a table needs any; by default
-    /// `hushdb/hushdb-keys.redb` in $XDG_STATE_HOME or ~/.local/state.
+    /// File for the evaluation keys that clients upload, if a table needs any. If not given, `hushdb/hushdb-keys.redb` in
+    /// $XDG_STATE_HOME or ~/.local/state.
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
     #[command(flatten)]
@@ -167,13 +167,13 @@ pub(crate) fn run(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     warn_of_unknown();
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(serve(args));
-    // A table that is still loading does not hold up the end.
+    // A table that is still loading does not delay the end.
     runtime.shutdown_background();
     outcome
 }
 
-/// Opens what a server needs whose tables the program around it has ([`crate::embed`]). Settings that are about folders of tables
-/// are refused.
+/// Opens everything for a server whose tables belong to the program around it ([`crate::embed`]). Refuses settings for folders of
+/// tables.
 pub(crate) async fn prepare_embedded(args: &ServeArgs) -> Result<Front, Box<dyn Error>> {
     let of_folders = [
         ("config", args.config.is_some()),
@@ -184,7 +184,7 @@ pub(crate) async fn prepare_embedded(args: &ServeArgs) -> Result<Front, Box<dyn 
         ("compact-at", args.compact_at.is_some()),
         ("name", !args.name.is_empty()),
         ("watch", args.watch),
-        // The program says how many, and where.
+        // The program around the server sets the number of threads.
         ("threads", args.threads.is_some()),
     ];
     if let Some((name, _)) = of_folders.iter().find(|(_, is_said)| *is_said) {
@@ -233,7 +233,7 @@ async fn serve(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     let upkeep = tables.upkeep().clone();
     tokio::spawn(async move {
         if let Err(error) = upkeep.keep(Background::Folders, || watch.folders.clone().load_all()).await {
-            // The receiver is gone only if the server has stopped already.
+            // The receiver is gone only if the server has already stopped.
             let _ = failed.send(error);
             return;
         }
@@ -252,21 +252,21 @@ async fn serve(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     load_error.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Files that are read again: certificates, tokens and keys of the gateway.
+/// The files that are read again: certificates, tokens and keys of the gateway.
 type Renewed = (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>);
 
-/// Everything that is taken up while a server runs.
+/// The watcher of everything that is reloaded while a server runs.
 struct Watch {
     folders: Arc<Folders>,
     compaction: Arc<Compaction>,
-    /// Whether folders are looked at by themselves.
+    /// Whether folders are checked periodically, without a signal.
     looks: bool,
     hang_up: Mutex<Signal>,
     files: Renewed,
 }
 
 impl Watch {
-    /// Takes up new content of folders and files, for ever.
+    /// Reloads new content of folders and files, forever.
     async fn take_up_all(&self) -> Infallible {
         let mut hang_up = self.hang_up.lock().await;
         loop {

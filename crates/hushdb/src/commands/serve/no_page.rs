@@ -1,10 +1,10 @@
-//! In programs without the page.
+//! The substitute for the page in programs without it.
 
 use std::sync::Arc;
 
 use hush_server::Page;
 
-/// There is none.
+/// Returns no page.
 pub(super) fn page(_: usize) -> Option<Arc<dyn Page>> {
     None
 }

@@ -1,4 +1,4 @@
-//! The connections of a server, by the files that its process may have open.
+//! The number of connections of a server, limited by the files that its process may open.
 
 use std::{fs, path::Path};
 
@@ -6,28 +6,28 @@ use hush_server::ServerConfig;
 
 use crate::process::{open_files, raise_open_files};
 
-/// Files of the runtime, signals, keys, settings that are read again, and what a request has open for a moment.
+/// The number of files of the runtime, signals, keys and reloaded settings, and of those that a request opens briefly.
 const OWN: usize = 24;
-/// Files that a table has open whose folder is not known yet.
+/// The number of files of a table whose folder is not known yet.
 const OF_TABLE: usize = 32;
-/// Connections and files of a table that is fetched.
+/// The number of connections and files of a table that is fetched.
 const OF_COPY: usize = 16;
-/// Files of a build or a change that goes on beside the look-ups: records are sorted in 256 files.
+/// The number of files of a build or a change beside the look-ups: records are sorted in 256 files.
 const OF_TASKS: usize = 320;
-/// The fewest connections for everybody: fewer keep clients out that do nothing wrong.
+/// The fewest connections of the public listener. Fewer would lock out well-behaved clients.
 const LEAST: usize = 16;
 
 /// The files that a server needs beside its connections.
 #[derive(Default)]
 pub(in crate::commands) struct Needs {
-    /// Files for tables, sources and tasks.
+    /// The number of files for tables, sources and tasks.
     pub(in crate::commands) files: usize,
-    /// Listeners beside the one for everybody.
+    /// The number of listeners beside the public one.
     pub(in crate::commands) other_listeners: usize,
 }
 
 impl Needs {
-    /// Adds a table in a folder, of which two epochs may be open, or a copy, which is fetched.
+    /// Adds a table in a folder, of which two epochs may be open. A copy also needs files while it is fetched.
     pub(super) fn table(&mut self, dir: &Path, is_copy: bool) {
         let files = fs::read_dir(dir).map_or(OF_TABLE, Iterator::count);
         self.files += 2 * files + if is_copy { OF_COPY } else { 0 };
@@ -39,11 +39,11 @@ impl Needs {
     }
 }
 
-/// Raises the limit of open files, and lowers the connections of `config` to what the limit leaves. Returns a line for whoever runs
-/// the server if it had to.
+/// Raises the limit of open files, and lowers the connections of `config` to what the limit allows. Returns a line for the operator
+/// if it lowered them.
 ///
 /// # Errors
-/// If the limit leaves no room for a server.
+/// The limit is too low for a server.
 pub(in crate::commands) fn fit(config: &mut ServerConfig, needs: &Needs) -> Result<Option<String>, String> {
     let limit = raise_open_files();
     fit_into(config, needs, limit, open_files())
@@ -61,7 +61,7 @@ fn fit_into(
         return Err(format!("this process may have {limit} files open, and has {used}: {remedy}"));
     }
     let left = free.saturating_sub(OWN + needs.files);
-    // Health and admin endpoints are few, and are reached whatever happens at the address for everybody.
+    // Health and admin endpoints are few, and must be reachable however busy the public address is.
     config.max_other_connections = config.max_other_connections.min((left / 8).max(LEAST / 4));
     let left = left.saturating_sub(needs.other_listeners * config.max_other_connections).max(LEAST);
     if left >= config.max_connections {
@@ -94,9 +94,9 @@ mod tests {
             assert!(is_told && public >= LEAST && other >= LEAST / 4, "{limit}");
             assert!(10 + OWN + needs.files + public + needs.other_listeners * other <= limit, "{limit}");
         }
-        // So few that the needs are not met: some may be told to wait, and nobody for ever.
+        // With too few files for all needs, some clients may have to wait, but nobody forever.
         assert_eq!(fitted(64, &some), (LEAST, LEAST / 4, true));
-        // What is asked for is the most.
+        // The configured number is an upper limit.
         let mut few =
             ServerConfig { max_connections: 2, max_other_connections: 1, ..ServerConfig::default() };
         assert_eq!(fit_into(&mut few, &some, 1 << 20, 10).unwrap(), None);

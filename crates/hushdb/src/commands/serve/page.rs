@@ -1,4 +1,4 @@
-//! The page: its files are in the program, and it shows what else the records of a table could be.
+//! The page, whose files are part of the program. It shows which other tables the records of a table could have.
 
 use std::{
     collections::HashMap,
@@ -19,20 +19,21 @@ use crate::commands::{plan::command_line, wishes};
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// Files, and lists of tables.
+/// The files of the page, and the lists of other tables.
 struct Embedded {
     threads: usize,
-    /// The last list for each table: it is worked out once, whoever asks how often. Held meanwhile, so that one is at a time.
+    /// The last list for each table. Each list is computed once; the lock is held meanwhile, so that only one is computed at a
+    /// time.
     plans: Mutex<HashMap<String, Plan>>,
 }
 
-/// The list of an epoch.
+/// The list for one epoch.
 struct Plan {
     epoch: [u8; 32],
     json: Vec<u8>,
 }
 
-/// Returns the page of a server with so many threads.
+/// Returns the page of a server with `threads` threads.
 pub(super) fn page(threads: usize) -> Option<Arc<dyn Page>> {
     Some(Arc::new(Embedded { threads, plans: Mutex::default() }))
 }
@@ -59,10 +60,9 @@ impl Page for Embedded {
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TablePlan))]
 pub(crate) struct ShownPlan {
-    /// The machine of these times: its name, its threads, and is_this, whether it is the server's own, which has been
-    /// measured.
+    /// The machine of the times: its name, its threads, and is_this, which tells whether it is this server, after a measurement.
     machine: Value,
-    /// Look-ups that what is sent once is shared among.
+    /// The number of look-ups that share what is sent once.
     lookups: f64,
     table: Shown,
     offers: Vec<Shown>,
@@ -74,12 +74,11 @@ pub(crate) struct ShownPlan {
 struct Shown {
     #[serde(flatten)]
     offer: Offer,
-    /// The options of `hushdb build` that make it.
+    /// The options of `hushdb build` that build the table.
     options: String,
 }
 
-/// Returns the offers that `hushdb plan` would list for the records of a table, as far as its public description
-/// tells, and the table itself.
+/// Returns what `hushdb plan` would list for the records of a table, derived from its public description, and the table itself.
 fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
     let descriptor = Descriptor::from_json(&served.descriptor_json).map_err(|error| error.to_string())?;
     let kept = wishes::kept_machine(threads);

@@ -1,5 +1,4 @@
-//! The preparation of a server: all that it opens before it answers anybody. `config check` opens the same, and
-//! closes it.
+//! The preparation of a server: everything that it opens before it answers. `config check` opens the same, and closes it.
 
 use std::{
     error::Error,
@@ -27,20 +26,20 @@ use super::{
 };
 use crate::commands::{backends, key_file, threads};
 
-/// Facts that a check cannot know, in words; `None` where a server starts.
+/// Descriptions of what a check cannot verify; `None` when a server starts.
 pub(super) type Unchecked<'a> = Option<&'a mut Vec<String>>;
 
-/// Where a server listens, and how it treats those who come.
+/// The listeners of a server, and its configuration.
 pub(crate) struct Front {
     pub(crate) listeners: Listeners,
     pub(crate) config: ServerConfig,
-    /// The URL for everybody.
+    /// The URL of the public listener.
     pub(crate) url: String,
-    /// Why there are fewer connections than were asked for, if there are.
+    /// A line that says why there are fewer connections than requested, if so.
     pub(crate) fewer_connections: Option<String>,
 }
 
-/// A server that has everything but its tables, which are announced.
+/// A server that has everything but its tables, whose names are known.
 pub(super) struct Prepared {
     pub(super) front: Front,
     pub(super) tables: Tables,
@@ -48,7 +47,7 @@ pub(super) struct Prepared {
     pub(super) compaction: Arc<Compaction>,
 }
 
-/// Opens everything that a server needs, but for the content of its tables and the file of keys.
+/// Opens everything that a server needs, except the content of its tables and the file of keys.
 pub(super) async fn prepare(
     args: &ServeArgs,
     mut unchecked: Unchecked<'_>,
@@ -87,7 +86,8 @@ pub(super) async fn prepare(
     Ok(Prepared { front, tables, folders, compaction })
 }
 
-/// Opens what everybody reaches; the admin endpoints, which belong to tables in folders, aside.
+/// Opens everything behind the public and the health listener. The admin endpoints belong to folders of tables, and are opened
+/// elsewhere.
 pub(super) async fn front(
     args: &ServeArgs,
     mut needs: Needs,
@@ -146,7 +146,7 @@ fn gateway(args: &ServeArgs) -> Result<Option<Arc<Gateway>>, String> {
     args.gateway_keys.as_deref().map(Gateway::open).transpose().map_err(|error| error.to_string())
 }
 
-/// Returns the operator of the admin endpoints.
+/// Returns the operator, which does the work of the admin endpoints.
 fn operator(
     args: &ServeArgs,
     folders: &Arc<Folders>,
@@ -165,8 +165,7 @@ fn operator(
     Ok(Tasks::open(data, folders, threads(args.threads), upload_lifetime, sources)?)
 }
 
-/// Returns the tokens that callers need. A server that others than this machine reach needs them, or a setting that
-/// opens it.
+/// Returns the tokens of clients. A server that other machines can reach needs tokens, or the setting `open`.
 fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     let address = &args.listen;
     if args.tokens.is_none() && !args.open && others_reach(address) {
@@ -178,7 +177,7 @@ fn tokens(args: &ServeArgs) -> Result<Option<Arc<Tokens>>, String> {
     args.tokens.as_deref().map(Tokens::open).transpose().map_err(|error| error.to_string())
 }
 
-/// Returns the page, if there is to be one.
+/// Returns the page, if the settings show one.
 fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     let page = match args.page {
         PageArg::On => true,
@@ -192,12 +191,12 @@ fn shown(args: &ServeArgs) -> Result<Option<Arc<dyn Page>>, String> {
     Ok(page)
 }
 
-/// Returns whether others than this machine reach an address. An invalid address is reported by the listener.
+/// Returns whether other machines can reach an address. The listener reports an invalid address.
 fn others_reach(address: &str) -> bool {
     address.to_socket_addrs().into_iter().flatten().any(|to| !to.ip().is_loopback())
 }
 
-/// Returns where the admin endpoints are: from elsewhere for tokens alone, and under TLS, which hides them.
+/// Returns the address of the admin endpoints. Other machines may reach it only with tokens, and with TLS to hide them.
 fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
     let address = args.listen_admin.as_ref();
     match address.filter(|address| others_reach(address)) {
@@ -209,7 +208,7 @@ fn admin(args: &ServeArgs) -> Result<Option<&String>, String> {
     }
 }
 
-/// Refuses two listeners at one address, of which a server could have the first alone.
+/// Refuses two listeners at one address, since only the first could bind it.
 fn check_distinct(args: &ServeArgs) -> Result<(), String> {
     let options = [
         ("listen", Some(&args.listen)),
@@ -237,7 +236,7 @@ fn check_distinct(args: &ServeArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses every origin where clients have tokens: a page that has got hold of a token could use it from anywhere.
+/// Refuses `*` as an origin if clients have tokens: any page that got hold of a token could use it.
 fn check_origins(args: &ServeArgs) -> Result<(), String> {
     if args.tokens.is_some() && args.allow_origin.iter().any(|origin| origin == "*") {
         let reason = Wording(
@@ -249,7 +248,7 @@ fn check_origins(args: &ServeArgs) -> Result<(), String> {
     Ok(())
 }
 
-/// Listens for health and metrics, if they have an address of their own.
+/// Listens for health and metrics, if they have a separate address.
 pub(in crate::commands) async fn listen_health(
     address: Option<&str>,
     unchecked: Unchecked<'_>,
@@ -260,7 +259,7 @@ pub(in crate::commands) async fn listen_health(
     }
 }
 
-/// Prints where health and metrics are, if they have an address of their own.
+/// Prints the address of health and metrics, if it is separate.
 pub(in crate::commands) fn tell_health(health: Option<&TcpListener>) -> Result<(), Box<dyn Error>> {
     if let Some(health) = health {
         say!("health and metrics on http://{}", health.local_addr()?);
@@ -268,7 +267,8 @@ pub(in crate::commands) fn tell_health(health: Option<&TcpListener>) -> Result<(
     Ok(())
 }
 
-/// Listens on an address. A check notes one that is in use, maybe by the server whose settings it looks at, and takes another port.
+/// Listens on an address. If the address is in use, maybe by the server whose settings are checked, a check records that and takes
+/// another port.
 pub(in crate::commands) async fn listen(
     address: &str,
     option: &str,
@@ -301,7 +301,7 @@ async fn listen_anywhere(at: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind((at.ip(), 0)).await.map_err(|error| format!("cannot listen on {}: {error}", at.ip()))
 }
 
-/// Returns where each table comes from, if its folder is a copy.
+/// Returns the source of each table, for a table whose folder is a copy.
 fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
     let cache = || {
         let cache = args.cache.clone().or_else(tables_cache);
@@ -310,12 +310,12 @@ fn sources(args: &ServeArgs) -> Result<Vec<Option<Source>>, String> {
     args.dirs.iter().map(|place| Source::of(place, cache)).collect()
 }
 
-/// Returns where copies of tables are kept, unless told: in the user's own folder, if there is one.
+/// Returns the default folder for copies of tables, in the user's cache, if there is one.
 pub fn tables_cache() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hushdb/tables"))
 }
 
-/// Returns a name for every table, all different.
+/// Returns the name of every table. Refuses equal names.
 fn names(args: &ServeArgs) -> Result<Vec<Name>, String> {
     if args.dirs.is_empty() && args.data.is_none() {
         return Err(
