@@ -41,7 +41,7 @@ pub enum ProgressUnit {
 pub struct Progress {
     /// The amount read, in `unit`s.
     pub read: u64,
-    /// The amount in total, if known. It is an estimate: a file may grow, and a SQLite table may have gaps.
+    /// The amount in total, if known. The total is an estimate: a file may grow, and a SQLite table may have gaps.
     pub total: Option<u64>,
     /// The unit of both counts.
     pub unit: ProgressUnit,

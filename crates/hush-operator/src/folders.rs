@@ -71,7 +71,7 @@ impl Folders {
         &*self.frontend
     }
 
-    /// Adds a table. It is announced, and loaded later.
+    /// Adds a table, which is announced now and loaded later.
     ///
     /// # Errors
     /// There is a table of this name.

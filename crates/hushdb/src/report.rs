@@ -20,7 +20,8 @@ pub(crate) const SAID: &str = "hushdb::said";
 /// Whether lines are events of a JSON log.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Writes a line to standard error, formatted as by `eprintln!`. It cannot fail. In a JSON log the line is an object of level INFO.
+/// Writes a line to standard error, formatted as by `eprintln!`, and cannot fail. A JSON log has the line as an object of level
+/// INFO.
 macro_rules! say {
     ($($words:tt)*) => {
         $crate::report::write_line(::tracing::Level::INFO, None, ::std::format_args!($($words)*))
@@ -52,7 +53,7 @@ pub(crate) fn write_line(level: Level, table: Option<&str>, line: fmt::Arguments
     write_note(&format!("{table}{line}\n"));
 }
 
-/// Writes text to standard error, such as a prompt. It cannot fail.
+/// Writes text to standard error, such as a prompt, and cannot fail.
 pub(crate) fn write_note(text: &str) {
     let _ = stderr().write_all(text.as_bytes());
 }

@@ -22,7 +22,7 @@ pub(crate) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), Inges
     })
 }
 
-/// Whether a file can be overwritten without loss. It is missing, is empty, begins with a bad row, or is a pipe or a terminal.
+/// Returns whether a file can be overwritten without loss: it is missing or empty, begins with a bad row, or is a pipe or terminal.
 fn may_be_replaced(path: &Path) -> io::Result<bool> {
     if !path.try_exists()? || !path.metadata()?.is_file() {
         return Ok(true);

@@ -32,7 +32,7 @@ const STEP: Duration = Duration::from_millis(100);
 /// The most pieces that have arrived and are not written yet.
 const PIECES_AHEAD: usize = 16;
 
-/// A file that was fetched. It is removed with the last input that refers to it.
+/// A file that was fetched. The file is removed with the last input that refers to it.
 #[derive(Clone)]
 pub struct Fetched(Arc<FetchParts>);
 

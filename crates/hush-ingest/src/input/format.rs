@@ -144,7 +144,7 @@ impl Format {
         !is_json && Self::of_name(name, &IngestOptions::default()).is_ok()
     }
 
-    /// Whether the format is read from beginning to end. Such an input may be compressed as a whole, and come on standard input.
+    /// Returns whether the format is read from beginning to end. Such an input may be compressed as a whole, and be standard input.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Csv | Self::Jsonl | Self::Arrow)
     }

@@ -1,4 +1,4 @@
-//! Standard input. Its first bytes or `--format` state its format.
+//! Standard input, whose first bytes or `--format` state its format.
 
 use std::{io, path::Path};
 

@@ -1,4 +1,4 @@
-//! The types of columns of inputs without types, JSONL and SQLite. They follow from all fields of a column.
+//! The types of columns of inputs without types, JSONL and SQLite, inferred from all fields of a column.
 
 use std::sync::{
     Arc,

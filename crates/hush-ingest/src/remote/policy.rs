@@ -83,7 +83,7 @@ impl SourcePolicy {
         Ok(Self(Some(Arc::new(listed))))
     }
 
-    /// Returns a client for the web server of a URL. It makes only connections that the policy allows.
+    /// Returns a client for the web server of a URL. The client makes only connections that the policy allows.
     pub(super) fn web_client(&self, url: &Url) -> Result<Client, Refused> {
         let mut builder = Client::builder().connect_timeout(CONNECT_TIMEOUT).referer(false);
         if let Some(listed) = self.0.clone() {

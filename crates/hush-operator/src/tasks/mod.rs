@@ -146,7 +146,7 @@ impl Tasks {
         Ok(Arc::new(tasks))
     }
 
-    /// Enqueues tasks that a stop of the server interrupted. Those that were interrupted too often end.
+    /// Enqueues tasks that a stop of the server interrupted. Tasks that were interrupted too often end.
     fn go_on(&self) -> io::Result<()> {
         let mut state = self.state.lock();
         for task in state.tasks.values_mut().filter(|task| task.status == TaskStatus::Processing) {

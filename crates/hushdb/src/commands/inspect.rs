@@ -43,7 +43,7 @@ pub(crate) struct InspectArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// What to check.
+    /// Extent of the check.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
 }

@@ -43,7 +43,7 @@ pub(super) struct WishArgs {
     /// Number of clients whose keys a server holds at once.
     #[arg(long, value_name = "C", default_value_t = Clients::default().count)]
     clients: usize,
-    /// Look-ups of a client before the table changes. They share what is sent once.
+    /// Look-ups of a client before the table changes. These look-ups share what is sent once.
     #[arg(long, value_name = "L", default_value_t = Clients::default().lookups, value_parser = parse_positive)]
     lookups_per_client: f64,
     /// Upload rate of clients, in Mbit/s.

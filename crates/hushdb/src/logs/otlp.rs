@@ -1,5 +1,5 @@
 //! The export of traces and log to a collector, by OTLP over HTTP (OpenTelemetry Protocol 1.5). Both tell which endpoint of which
-//! table was called, and how long it took. They tell nothing about the caller or the content.
+//! table was called, and how long it took, but nothing about the caller or the content.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;

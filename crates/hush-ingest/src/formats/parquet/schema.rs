@@ -270,7 +270,7 @@ impl<'s, F: Fn(&str) -> bool> SchemaWalk<'s, F> {
     }
 }
 
-/// Returns the form of the values of a leaf; if there is none, the error is the kind of the leaf in words.
+/// Returns the form of the values of a leaf. If the values have no form, the error is the kind of the leaf in words.
 fn form(column: &ColumnDescriptor) -> Result<Form, &'static str> {
     use ConvertedType as C;
     use LogicalType as L;

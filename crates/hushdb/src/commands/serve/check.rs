@@ -51,7 +51,7 @@ fn check_writable(folder: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot write to {}: {error}: choose another folder", folder.display()))
 }
 
-/// The paths that do not exist yet. Those that a check creates are removed when this value is dropped.
+/// The paths that do not exist yet. Paths that a check creates are removed when this value is dropped.
 struct Footprint(Vec<PathBuf>);
 
 impl Footprint {

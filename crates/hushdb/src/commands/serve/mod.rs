@@ -77,7 +77,7 @@ pub(crate) struct ServeArgs {
     /// File of certificates of authorities (PEM). Only clients with a certificate that one of them signed are answered.
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
-    /// File of the tokens of clients (`hushdb token`). It is read again when it changes, and on SIGHUP.
+    /// File of the tokens of clients (`hushdb token`). The file is read again when it changes, and on SIGHUP.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     /// Answer everyone who reaches the server. If other machines can reach it, either --tokens or this is required.
@@ -103,7 +103,7 @@ pub(crate) struct ServeArgs {
     /// Hours after which an upload without new parts is removed, if no task uses it.
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
     upload_lifetime: u32,
-    /// Host names of this server, beside localhost and its loopback addresses. They are needed behind a proxy on this machine that
+    /// Host names of this server, beside localhost and its loopback addresses. Names are needed behind a proxy on this machine that
     /// passes on the names its clients ask for. A server that is not on loopback answers to any name if this is not given.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = host_name)]
     allowed_hosts: Vec<String>,
@@ -133,7 +133,7 @@ pub(crate) struct ServeArgs {
     /// names the failed tables.
     #[arg(long)]
     require_tables: bool,
-    /// What to check of a table before it is served.
+    /// Extent of the check of a table before it is served.
     #[arg(long, value_enum, default_value = "full")]
     verify: VerifyArg,
     /// Load a table again when its folder gets another table or the next epoch. Without it, only on SIGHUP.

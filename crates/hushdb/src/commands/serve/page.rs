@@ -1,4 +1,4 @@
-//! The page, whose files are part of the program. It shows which other tables the records of a table could have.
+//! The page, whose files are part of the program. The page shows which other tables the records of a table could have.
 
 use std::{
     collections::HashMap,
