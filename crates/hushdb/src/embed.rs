@@ -37,8 +37,7 @@ pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, S
 /// The placeholder for an input that the caller passes separately.
 const GIVEN: &str = "-";
 
-/// Returns the request of `hushdb build` of `input` into the folder `out`. With a goal or a budget, this machine may have to be
-/// measured.
+/// Returns the request of `hushdb build` of `input` into the folder `out`. May measure this machine for a goal or a budget.
 pub fn build(
     options: &Map<String, Value>,
     input: Input,

@@ -12,8 +12,7 @@ pub(crate) fn keep_memory_private() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Returns the limits on the files, connections included, that this process may open: the current one, and the greatest. `None` is
-/// unlimited.
+/// Returns the current and the greatest limit on the files, connections included, that this process may open. `None`: unlimited.
 pub(crate) fn open_files_limits() -> [Option<u64>; 2] {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     [current, maximum]

@@ -20,8 +20,7 @@ pub(crate) const SAID: &str = "hushdb::said";
 /// Whether lines are events of a JSON log.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Writes a line to standard error, formatted as by `eprintln!`, and cannot fail. A JSON log has the line as an object of level
-/// INFO.
+/// Writes a line to standard error, formatted as by `eprintln!`, and cannot fail. A JSON log has it as an object of level INFO.
 macro_rules! say {
     ($($words:tt)*) => {
         $crate::report::write_line(::tracing::Level::INFO, None, ::std::format_args!($($words)*))

@@ -1,5 +1,4 @@
-//! The readers: a folder or a file for each format. A reader that needs much to compile has a feature of the crate that leaves it
-//! out.
+//! The readers: a folder or a file for each format. Readers that need much to compile can be left out by features.
 
 #[cfg(feature = "arrow")]
 pub(crate) mod arrow;

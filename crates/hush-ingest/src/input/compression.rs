@@ -22,8 +22,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// Returns the compression that the last extension of a name states, and the name without it, whose extension states the
-    /// format.
+    /// Returns the compression that the last extension of a name states, and the name without that extension.
     pub(crate) fn of_name(name: &Path) -> (Option<Self>, &Path) {
         let extension = name.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
         let compression = match extension.as_str() {

@@ -305,8 +305,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a web server without ranges and versions that closes each connection after `after` of 1,000 bytes. Counts
-    /// connections.
+    /// Starts a web server without ranges and versions that sends `after` of 1,000 bytes per connection. Counts connections.
     fn cut(after: usize, count: Arc<AtomicUsize>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -68,8 +68,7 @@ impl Input {
         self.path().extension().is_some_and(|extension| extension == "txt").then_some(file)
     }
 
-    /// Puts the input under a policy. The policy is applied again when the input is opened or fetched, since only then are names
-    /// resolved.
+    /// Puts the input under a policy, which is applied again at its opening or fetch, since only then are names resolved.
     ///
     /// # Errors
     /// The policy does not allow a URL, or the URL leads nowhere.

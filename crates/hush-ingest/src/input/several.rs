@@ -112,8 +112,7 @@ fn is_of_database(file: &Path) -> bool {
         .any(|end| name.strip_suffix(end).is_some_and(|database| Path::new(database).is_file()))
 }
 
-/// Returns the paths that match a pattern, sorted by name. `None` if a file has this name, if it is no pattern, or if nothing
-/// matches.
+/// Returns the paths that match a pattern, sorted. `None` if a file has this name, if it is no pattern, or if nothing matches.
 ///
 /// # Errors
 /// [`IngestError::Unreadable`] for a folder that may have matching names and cannot be read.

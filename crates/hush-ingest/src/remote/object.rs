@@ -131,8 +131,7 @@ impl Remote {
         if is_all { Ok(bytes) } else { Err(Refused::new("it is too long", NAME)) }
     }
 
-    /// Fetches a range of bytes of an object of `size` bytes. After an interruption, bytes that have arrived are not requested
-    /// again.
+    /// Fetches a range of an object of `size` bytes. After an interruption, bytes that have arrived are not requested again.
     pub(crate) async fn range(self, range: Range<u64>, size: u64) -> Result<Vec<u8>, Refused> {
         let (mut bytes, mut patience) = (Vec::new(), Patience::with_known());
         while let Err(refused) = self.clone().more_of(&range, size, &mut bytes).await {

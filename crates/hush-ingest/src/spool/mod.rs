@@ -173,8 +173,7 @@ impl Spool {
     /// order of the input.
     ///
     /// # Errors
-    /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if duplicates are refused. A file cannot be written or
-    /// mapped.
+    /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if refused. A file cannot be written or mapped.
     pub fn finish(self, on_duplicate: OnDuplicate) -> Result<SpooledRecords, IngestError> {
         let Self { dir, files, seed, has_keys, mut digest, undigested, .. } = self;
         let settle = |file: BufWriter<File>| -> Result<_, IngestError> {

@@ -86,8 +86,8 @@ impl SpoolPart {
 
     /// Releases the pages of the file from this process; the system caches them as long as it has room.
     pub(crate) fn release(&self) {
-        // SAFETY: nobody writes to the mapped file, so its pages are the same when they are read again. The call is advice, and its
-        // failure loses nothing.
+        // SAFETY: nobody writes to the mapped file, so its pages are the same when read again. A failure of this advice loses
+        // nothing.
         let _ = unsafe { self.map.unchecked_advise(UncheckedAdvice::DontNeed) };
     }
 }

@@ -334,7 +334,7 @@ fn sizes_that_nothing_is_behind_are_refused() {
         let properties = properties.set_dictionary_enabled(false).set_encoding(encoding).build();
         let values = vec![bytes(&[Some(b"a"), None, Some(b"b")])];
         let mut file = file_bytes("OPTIONAL BYTE_ARRAY v (UTF8);", properties, vec![values]);
-        // The page has blocks of 128 lengths in 4 parts, two lengths in all. A greater number replaces the number and the first
+        // The page has blocks of 128 lengths in 4 parts, two lengths in all. A greater number replaces the count and the first
         // length.
         let at = file.windows(4).position(|bytes| bytes == [0x80, 1, 4, 2]).unwrap();
         file[at + 3..at + 5].copy_from_slice(&[0xff, 0x7f]);

@@ -1,5 +1,4 @@
-//! The tables that a server keeps: a folder for each table, and in it a folder for each task that built it. A file names the served
-//! build.
+//! The tables that a server keeps: a folder for each, in it a folder for each task that built it, and the name of the served build.
 
 use std::{
     fs, io,
@@ -47,8 +46,7 @@ impl Kept {
         Ok(self.dir(table, task))
     }
 
-    /// Returns the folder in which a task changes a build: a copy of the build `from`, made of hard links, so that `from` stays as
-    /// it is.
+    /// Returns the folder in which a task changes a build: a copy of the build `from`, made of hard links. `from` stays as it is.
     pub(super) fn copy(&self, table: &Name, from: u64, task: u64) -> io::Result<PathBuf> {
         let (from, to) = (self.dir(table, from), self.dir(table, task));
         let epoch = |dir: &Path| {

@@ -104,8 +104,7 @@ pub(super) fn run(
     cancel: &Cancel,
     progress: &dyn Progress,
 ) -> Result<Option<[u8; 32]>, String> {
-    // On Linux the priority applies to this thread and those that it starts. If the call fails, tasks have the priority of
-    // look-ups.
+    // On Linux the priority applies to this thread and those that it starts. If the call fails, the priority stays as it is.
     let _ = setpriority_process(None, LOWEST_PRIORITY);
     let done = neutrally(|| catch_unwind(AssertUnwindSafe(|| done(tasks, task, cancel, progress))));
     let done = done.unwrap_or_else(|_| Err("the program failed; its log has the cause".into()));
@@ -254,8 +253,7 @@ fn promote(
     Ok(Some(epoch))
 }
 
-/// Changes a table by `change`, and serves the result. A kept table is changed in a separate folder of the task, which is removed
-/// if the change fails.
+/// Changes a table by `change`, and serves the result. A kept table is changed in a new folder, removed if the change fails.
 fn made(
     tasks: &Tasks,
     table: &Name,

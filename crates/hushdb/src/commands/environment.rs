@@ -15,8 +15,7 @@ const OTHERS: [&str; 3] = ["HUSHDB_ADMIN", config::FILE, "HUSHDB_TOKEN"];
 /// The beginnings of variables that Kubernetes sets in every container beside a service called `hushdb`.
 const OF_KUBERNETES: [&str; 2] = ["HUSHDB_PORT", "HUSHDB_SERVICE_"];
 
-/// Returns the value of a variable. An empty variable counts as unset, since scripts and units empty variables instead of unsetting
-/// them.
+/// Returns the value of a variable. An empty variable counts as unset, since scripts and units empty variables to unset them.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }

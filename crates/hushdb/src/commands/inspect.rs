@@ -325,8 +325,7 @@ fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     lines
 }
 
-/// Returns the lines about the files beside the database: those that clients download or upload once, and those that the server
-/// keeps.
+/// Returns the lines about the files beside the database: what clients download or upload once, and what the server keeps.
 fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<FactLine> {
     let mut lines = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));

@@ -28,8 +28,7 @@ pub(super) fn cancel_on_interrupt(
         if !cancel.is_cancelled() {
             return cancel.cancel();
         }
-        // The lock waits while the table is being put in place. It is held until the end, so that the table is not put in place
-        // later.
+        // The lock waits while the table is being put in place, and is held until the end, so that it is not put in place later.
         let phase = phase.lock();
         if *phase == Phase::Fresh {
             // If this fails, the next build into the same folder clears it.

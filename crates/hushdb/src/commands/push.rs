@@ -13,8 +13,7 @@ use hush_store::snapshot::{Snapshot, Verify};
 use super::bar::Bar;
 use crate::report;
 
-/// Put a table into an object store, from which servers fetch it (`hushdb serve s3://bucket/table`). Files that are there already
-/// are not sent again.
+/// Put a table into an object store for servers to fetch (`hushdb serve s3://bucket/table`). Only changed files are sent.
 #[derive(Args)]
 pub(crate) struct PushArgs {
     /// Folder of the table.

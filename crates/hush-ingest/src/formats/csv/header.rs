@@ -15,8 +15,7 @@ const SHOWN_CHARS: usize = 40;
 /// Reads the names of the columns from the row that was read last, the first.
 ///
 /// # Errors
-/// [`IngestError::BadUtf8`]. [`IngestError::OtherSeparator`] and [`IngestError::HeaderLikeRecord`] if the options leave open what
-/// the row is.
+/// [`IngestError::BadUtf8`]. [`IngestError::OtherSeparator`] or [`IngestError::HeaderLikeRecord`] if the row is ambiguous.
 pub(crate) fn names(
     path: &Path,
     rows: &CsvRows,

@@ -158,8 +158,7 @@ impl CsvRows {
     /// Reads the next row; returns `false` at the end of the text.
     ///
     /// # Errors
-    /// [`CsvFault`]. After [`CsvFault::BehindQuote`] the next row begins on the next line; after any other fault there are no more
-    /// rows.
+    /// [`CsvFault`]. After [`CsvFault::BehindQuote`] the next row begins on the next line; after any other there are no more rows.
     pub(crate) fn read(&mut self) -> Result<bool, CsvFault> {
         if std::mem::take(&mut self.is_in_fault) {
             self.skip_line()?;
@@ -262,8 +261,7 @@ fn take_plain(row: &mut CsvRow, rest: &[u8], separator: u8) -> usize {
     run
 }
 
-/// Appends the byte behind a backslash if it is escaped, and returns how many bytes it took. A backslash before any other byte
-/// stands for itself.
+/// Appends the byte behind a backslash if it is escaped. Returns how many bytes it took. Other backslashes stand for themselves.
 fn escaped(row: &mut CsvRow, byte: u8, quote: Option<u8>) -> usize {
     let is_escaped = byte == ESCAPE || quote == Some(byte);
     row.bytes.push(if is_escaped { byte } else { ESCAPE });

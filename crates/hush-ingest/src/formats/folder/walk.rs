@@ -13,8 +13,7 @@ use hush_protocol::wording::Wording;
 
 use crate::{FolderAs, IngestError, IngestOptions};
 
-/// The counts of what is in a folder of files but not among its records. The text form is a line for the person who builds the
-/// table.
+/// The counts of what is in a folder of files but not among its records. The text form is a line for the user who builds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Files whose name starts with a dot.

@@ -45,8 +45,7 @@ impl Number {
 /// structures.
 ///
 /// # Errors
-/// [`Malformed`] if the structure is longer than `bytes`, is nested too deep, or has a field of another type or a list that cannot
-/// fit.
+/// [`Malformed`] if the structure is cut off or nested too deep, or has a field of another type or a list that cannot fit.
 pub(crate) fn numbers(bytes: &[u8], fields: Fields) -> Result<Vec<Number>, Malformed> {
     let mut walk = ThriftWalk { rest: bytes, numbers: Vec::new() };
     walk.structure(fields, 0, 0)?;

@@ -50,8 +50,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
     SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0; \
     SET LOCAL statement_timeout = 0";
 
-/// Selects the tables, views and other relations with rows, with about how many rows each has. Those visible without a schema come
-/// first.
+/// Selects the tables, views and other relations with rows, with about how many rows each has; first those visible unqualified.
 const TABLES: &str = "SELECT n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), c.reltuples::float8 \
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition \

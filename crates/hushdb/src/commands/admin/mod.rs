@@ -82,8 +82,7 @@ enum AdminCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<String>,
     },
-    /// Serve a kept build of a table: that of an epoch, or the newest. With a URL, fetch and serve a table that was built
-    /// elsewhere.
+    /// Serve a kept build of a table: that of an epoch, or the newest. With a URL, fetch a table that was built elsewhere.
     Load {
         /// Name of the table.
         name: Name,

@@ -94,8 +94,7 @@ pub(crate) struct GetArgs {
     /// Refuse a table whose hint is longer than BYTES. A hint, if the protocol has one, is downloaded once.
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
     max_hint: u64,
-    /// Token, if the server needs one. If not given, HUSHDB_TOKEN, which other users of this machine cannot see in the list of
-    /// processes.
+    /// Token, if the server needs one. If not given, HUSHDB_TOKEN, which the list of processes does not show to other users.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     #[command(flatten)]
@@ -175,8 +174,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let all_found = thread::scope(|scope| {
         let (sender, answers) = mpsc::channel();
         let printing = scope.spawn(|| lines.print(answers));
-        // A separate thread prints, so that neither the answers nor the speed of their reader changes when the next request is
-        // sent.
+        // A separate thread prints, so that the answers and the speed of their reader do not change when the next request is sent.
         let asked = table.lookup_each(&wanted, &CallOptions::default(), |answers| drop(sender.send(answers)));
         drop(sender);
         let (answered, printed) = printing.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -317,8 +315,7 @@ struct AnswerLines<'a> {
 }
 
 impl AnswerLines<'_> {
-    /// Prints answers as they arrive, up to the first that cannot be read or printed. Returns how many arrived, and whether
-    /// everything was found.
+    /// Prints answers as they arrive, up to the first fault. Returns how many arrived, and whether everything was found.
     fn print(&self, answers: mpsc::Receiver<Answers>) -> (usize, Result<bool, String>) {
         let mut keys = self.keys.iter();
         let printed = self.print_until_fault(answers, &mut keys);

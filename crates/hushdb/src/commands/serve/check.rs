@@ -18,8 +18,7 @@ use crate::{commands::key_file, logs};
 /// The folders and the lock file in the folder of `serve --data`.
 const OF_DATA: [&str; 5] = ["", "lock", "tasks", "tables", "uploads"];
 
-/// Checks whether a server with these settings could start, without lasting changes on disk. Returns descriptions of what could not
-/// be checked.
+/// Checks whether a server with these settings could start, without lasting changes on disk. Returns what was not checked.
 pub(crate) fn check(args: &ServeArgs) -> Result<Vec<String>, Box<dyn Error>> {
     let mut unchecked = Vec::new();
     let has_copies = args.dirs.iter().any(|dir| dir.to_string_lossy().contains("://"));

@@ -39,8 +39,7 @@ impl Needs {
     }
 }
 
-/// Raises the limit of open files, and lowers the connections of `config` to what the limit allows. Returns a line for the operator
-/// if it lowered them.
+/// Raises the limit of open files, and lowers the connections of `config` to what it allows. Returns a line if they are lowered.
 ///
 /// # Errors
 /// The limit is too low for a server.

@@ -22,8 +22,7 @@ include!(concat!(env!("OUT_DIR"), "/page.rs"));
 /// The files of the page, and the lists of other tables.
 struct Embedded {
     threads: usize,
-    /// The last list for each table. Each list is computed once; the lock is held meanwhile, so that only one is computed at a
-    /// time.
+    /// The last list for each table. The lock is held while a list is computed, so that each is computed once, one at a time.
     plans: Mutex<HashMap<String, Plan>>,
 }
 

@@ -86,8 +86,7 @@ pub(super) async fn prepare(
     Ok(Prepared { front, tables, folders, compaction })
 }
 
-/// Opens everything behind the public and the health listener. The admin endpoints belong to folders of tables, and are opened
-/// elsewhere.
+/// Opens everything behind the public and the health listener. The admin endpoints belong to folders of tables.
 pub(super) async fn front(
     args: &ServeArgs,
     mut needs: Needs,
