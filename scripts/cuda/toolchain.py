@@ -65,7 +65,7 @@ def cached() -> pathlib.Path:
     try:
         folder = pins.cached(f"cuda-{version}", wheels, fetch)
     except pins.PipError as error:
-        raise ToolchainError(f"the CUDA compiler cannot be had: {error}\n{hint()}") from error
+        raise ToolchainError(f"the CUDA compiler is not available: {error}\n{hint()}") from error
     return folder / "nvidia" / "cu13"
 
 

@@ -111,11 +111,11 @@ class ChangeTest(KeyedTest):
             self.hushdb("compact", table)
         for position in (COUNT, "x"):
             line = self.fails("apply", table, self.csv([[position, "v"]], "p,v", "bad.csv"), "--key", "p")
-            self.assertIn(f"'{position}' is no position of this table, which has records 0 to {COUNT - 1}", line)
+            self.assertIn(f"'{position}' is not a position of this table, which has records 0 to {COUNT - 1}", line)
         # Columns that were joined are not a position.
         (self.dir / "joined.txt").write_text("1\x1f2\n")
         line = self.fails("apply", table, "--delete", self.dir / "joined.txt")
-        self.assertIn("is no position of this table", line)
+        self.assertIn("is not a position of this table", line)
 
     def test_bad_input_changes_nothing(self):
         table = self.updatable("--max-tiers", 1)

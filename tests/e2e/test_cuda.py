@@ -325,7 +325,7 @@ class CudaChoices(CudaTest):
         table = self.small("simple")
         for command in (["serve", table], ["build", self.jsonl({"a": "b"}), "--out", self.dir / "out"]):
             line = self.fails(*command, *CUDA, env=self.no_gpu)
-            self.assertEqual(line, f"error: --backend cuda cannot be had: {reason}")
+            self.assertEqual(line, f"error: --backend cuda is not available: {reason}")
         # Where the choice is free, the CPU computes. No line is about a GPU, unless there is one that cannot be used.
         source = self.jsonl(values(50, 20))
         silent = reason.startswith(("no NVIDIA driver", "this program was built without"))

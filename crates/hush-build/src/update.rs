@@ -117,7 +117,7 @@ pub enum UpdateError {
     ChangedTwice { key: String },
     #[error("the key '{key}' is to be deleted twice: leave one out")]
     DeletedTwice { key: String },
-    #[error("'{text}' is no position of this table, which has records 0 to {last}")]
+    #[error("'{text}' is not a position of this table, which has records 0 to {last}")]
     Position { text: String, last: u64 },
     #[error(
         "the table is signed by {publisher}, and clients that trust it take no other: {}",

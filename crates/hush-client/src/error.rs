@@ -29,7 +29,9 @@ pub enum ClientError {
         /// [`Acceptance::epoch`](crate::Acceptance::epoch).
         asked: [u8; 32],
     },
-    #[error("the table is not signed, and was to be by {asked}: ask its operator for the publisher's table")]
+    #[error(
+        "the table is not signed, and must be signed by {asked}: ask its operator for the publisher's table"
+    )]
     NotSigned {
         /// [`Trust::publisher`](crate::Trust::publisher).
         asked: PublicKey,
@@ -63,7 +65,9 @@ pub enum ClientError {
     /// A look-up over rings before [`crate::Table::use_keys`].
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]
     NoKeys,
-    #[error("what was found is not compressed as the table says: its server, or who built it, is at fault")]
+    #[error(
+        "the value is not compressed as the table states: tell the operator of the server, or whoever built the table"
+    )]
     Compression,
     #[error("the hint does not match its hash: download it again")]
     HintHash,

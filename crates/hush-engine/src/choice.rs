@@ -72,7 +72,7 @@ pub enum BackendError {
     #[error("{0}")]
     Device(String),
     /// The GPU was asked for, and there is none.
-    #[error("{backend} cannot be had: {0}", backend = Slot::Setting("backend", &"cuda"))]
+    #[error("{backend} is not available: {0}", backend = Slot::Setting("backend", &"cuda"))]
     Unavailable(String),
 }
 

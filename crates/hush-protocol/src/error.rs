@@ -48,7 +48,7 @@ pub enum ProtocolError {
         if *given == 1 { "" } else { "s" }
     )]
     KeyColumns { given: usize, key: String },
-    #[error("the key column {} is of type {kind}, and what was given is not: it has to be {form}", column.escape_debug())]
+    #[error("the key column {} is of type {kind}, and the given key is not: give {form}", column.escape_debug())]
     KeyForm { column: String, kind: String, form: String },
     #[error(
         "a record is not the fields that the table's descriptor names: the table is damaged, or the server does not keep to it"
@@ -58,7 +58,7 @@ pub enum ProtocolError {
     OtherTable,
     #[error("evaluation keys: {0}")]
     Keys(String),
-    #[error("query {index} is none of this table: {source}")]
+    #[error("query {index} is malformed for this table: {source}")]
     Query { index: usize, source: hush_he::HeError },
     /// From the scheme layer.
     #[error(transparent)]

@@ -263,7 +263,7 @@ def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records
     rows.write_text("key,value\n" + "".join(f"k{i},{i:0{width}}\n" for i in range(records)))
     options = {"key": "key", "protocol": protocol, "columns": columns}
     given = {"threads": 1, "on_progress": None, "options": options}
-    with pytest.raises(hushdb.HushError, match="the cluster is gone; the same build goes on from what has come") as gone:
+    with pytest.raises(hushdb.HushError, match="the cluster is gone; the same build resumes from those that did") as gone:
         hushdb._build(rows, tmp_path / "ours", crew=Crew(1, tasks), **given)
     assert not isinstance(gone.value, hushdb.OptionError)
     # The same unfinished table twice: its seeds are drawn.

@@ -111,7 +111,7 @@ pub enum BuildError {
         "the table '{name}' was published with serial {previous} before, and clients refuse {serial} after that: choose a greater one"
     )]
     Serial { name: Name, serial: u64, previous: u64 },
-    #[error("what others were to compute is not there: {0}; the same build goes on from what has come")]
+    #[error("the pieces that others compute did not arrive: {0}; the same build resumes from those that did")]
     Crew(String),
     /// Nobody wants the table any more.
     #[error(transparent)]

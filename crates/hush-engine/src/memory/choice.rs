@@ -23,7 +23,7 @@ pub enum MemoryChoice {
 
 /// No such choice.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("'{0}' is no way to have files in memory: use auto, resident or mapped")]
+#[error("'{0}' is not a way to keep files in memory: use auto, resident or mapped")]
 pub struct UnknownMemory(String);
 
 impl MemoryChoice {
@@ -106,7 +106,7 @@ mod tests {
         let error = "Mapped".parse::<MemoryChoice>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "'Mapped' is no way to have files in memory: use auto, resident or mapped"
+            "'Mapped' is not a way to keep files in memory: use auto, resident or mapped"
         );
     }
 
