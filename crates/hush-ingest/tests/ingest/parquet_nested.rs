@@ -178,7 +178,7 @@ fn lists_that_are_too_long_are_refused_early() {
     assert!(message.ends_with("a few rows have too many elements in their lists"), "{message}");
 }
 
-/// The metadata says that rows have few elements, so many rows are decoded at a time.
+/// The metadata says that rows have few elements. The reader therefore decodes many at a time.
 #[test]
 fn lists_are_read_where_the_longest_come_first() {
     let elements = |row: usize| if row < 1000 { 3000 } else { 1 };
