@@ -41,7 +41,8 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             false => Wanted::Index(index as u64),
         };
         let lookups = |batch| Lookups::new(&client, length, batch, wanted);
-        let (scanned, row) = (scanned_bytes(&header)?, Row::named("answer").of(protocol));
+        let scanned = scanned_bytes(&header)?;
+        let row = Row::named("answer").of(protocol);
         for threads in args.thread_counts() {
             let mut open = |memory: MemoryChoice| -> Result<_, Box<dyn Error>> {
                 let backends = backends(args.backend, threads)?.with_memory(memory);
@@ -62,7 +63,8 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             let stream = probe::stream_read_gbps((*db).as_ref(), threads);
             report.note(&format!("{protocol}, {threads} threads: stream {stream:.1} GB/s"));
             for &batch in args.batches() {
-                let (keys, lookups) = (vec![None; batch], lookups(batch)?);
+                let keys = vec![None; batch];
+                let lookups = lookups(batch)?;
                 let engines: [(&str, &dyn Engine); 2] = [("answer", &*resident), ("answer_mapped", &*mapped)];
                 let mut best = [f64::INFINITY; 2];
                 for _ in 0..ROUNDS {

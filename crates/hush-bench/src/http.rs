@@ -67,7 +67,8 @@ fn body(engine: &dyn Engine, query: &wire::Query) -> Vec<u8> {
 /// Sends one query after the other for [`SPAN`]; returns the seconds that each took.
 fn client(url: &str, bodies: &[Vec<u8>], first: usize) -> Result<Vec<f64>, ureq::Error> {
     let agent = Agent::new_with_config(Agent::config_builder().proxy(None).build());
-    let (begin, mut seconds) = (Instant::now(), Vec::new());
+    let begin = Instant::now();
+    let mut seconds = Vec::new();
     while begin.elapsed() < SPAN || seconds.len() < 3 {
         let body = &bodies[(first + seconds.len()) % bodies.len()];
         let start = Instant::now();

@@ -25,7 +25,8 @@ impl<'a> Lookups<'a> {
         wanted: impl Fn(usize) -> Wanted,
     ) -> Result<Self, Box<dyn Error>> {
         let records = client.descriptor().records as usize;
-        let (mut queries, mut pending) = (Vec::new(), Vec::new());
+        let mut queries = Vec::new();
+        let mut pending = Vec::new();
         for index in (0..batch).map(|index| index * 7919 % records) {
             let (query, state) = client.query(&wanted(index))?;
             queries.push(query);

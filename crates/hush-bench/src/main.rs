@@ -215,7 +215,8 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 /// Returns whether clients upload evaluation keys.
 fn has_keys(protocol: Protocol) -> bool {
-    let (page, shape) = (protocol.page(), TableShape { columns: 64, blocks: 1, slot_bytes: 8 });
+    let page = protocol.page();
+    let shape = TableShape { columns: 64, blocks: 1, slot_bytes: 8 };
     page.table(page.default_set(shape.slot_bytes), shape).is_ok_and(|table| table.facts().keys.is_some())
 }
 

@@ -139,7 +139,8 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn new(dir: &Path, header: &Header, record_bytes: usize) -> Result<Self, Box<dyn Error>> {
-        let (descriptor, params) = (header.descriptor.clone(), header.descriptor.params()?);
+        let descriptor = header.descriptor.clone();
+        let params = header.descriptor.params()?;
         let specs = params.files();
         let load = |name: &'static str| Ok::<_, Box<dyn Error>>((name, resident(dir, name)? as DbBytes));
         let files = specs.iter().map(|spec| load(spec.name)).collect::<Result<_, _>>()?;
@@ -152,12 +153,15 @@ impl Served {
 
     /// Measures every step by itself; returns the sum of the seconds for each batch that fits into memory.
     fn steps(&self, cpu: &Cpu, report: &mut Report) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
-        let (specs, path, protocol) = (self.params.files(), self.params.path(), self.descriptor.protocol);
+        let specs = self.params.files();
+        let path = self.params.path();
+        let protocol = self.descriptor.protocol;
         let operands = TableFiles { specs: &specs, bytes: &self.files, others: Random::default() };
         let rings = path.iter().find_map(|step| step.shape.ring());
         let forward = rings.map(|ring| ntt::ntt_rates(cpu.level(), ring.kept_primes()[0], ring.degree()));
         let forward = forward.transpose()?.map(|rates| rates.forward_ns / 1e9);
-        let (mut sums, mut alone) = (Vec::new(), Vec::new());
+        let mut sums = Vec::new();
+        let mut alone = Vec::new();
         for batch in BATCHES {
             // Operands, and as much again for results and what is lent.
             if hush_engine::memory()
@@ -223,7 +227,8 @@ impl Visitor for Answers<'_> {
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { served, cpu, lookups } = self;
-        let (tables, seed) = (served.descriptor.tables::<P>()?, served.descriptor.public_seed());
+        let tables = served.descriptor.tables::<P>()?;
+        let seed = served.descriptor.public_seed();
         let files = std::slice::from_ref(&served.files);
         let table = Hosted::<P, Cpu>::open_share(cpu.clone(), tables, seed, &Share::whole(), files)?;
         let keys = served.client.key_upload().map(|(_, body)| table.share().open_keys(&body)).transpose()?;

@@ -47,7 +47,8 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
     let mut errors = Vec::new();
     for &protocol in Protocol::ALL {
         for size in SHARES.map(|share| args.size / share) {
-            let (scratch, row) = (tempfile::tempdir()?, Row::named("answer").of(protocol));
+            let scratch = tempfile::tempdir()?;
+            let row = Row::named("answer").of(protocol);
             let dir = scratch.path().join("table");
             let built = RECORD_BYTES.into_iter().find_map(|length| {
                 let records = tables::Records { size, length, keyed: false };

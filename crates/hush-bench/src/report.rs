@@ -78,7 +78,8 @@ impl Report {
     fn line(&self, name: &str, cell: impl Fn(&Column) -> Option<String>, remarks: &str) -> String {
         let mut line = format!("{name:<34}");
         for column in self.columns {
-            let (width, cell) = (column.1, cell(column).unwrap_or_else(|| "-".into()));
+            let width = column.1;
+            let cell = cell(column).unwrap_or_else(|| "-".into());
             line += &format!(" {cell:>width$}");
         }
         format!("{line}  {remarks}").trim_end().to_owned()

@@ -105,7 +105,8 @@ impl Row {
 
     /// By how much the planner is off: the larger of both times over the smaller, less one.
     pub(crate) fn planned_error(&self) -> Option<f64> {
-        let (planned, seconds) = (self.planned_seconds?, self.seconds?);
+        let planned = self.planned_seconds?;
+        let seconds = self.seconds?;
         Some(planned.max(seconds) / planned.min(seconds) - 1.0)
     }
 
@@ -176,7 +177,8 @@ impl Row {
     /// Makes this the row of whole answers, a pass over a table that is read at `gbps`, whose steps take `steps` seconds.
     pub(crate) fn answer(self, gbps: f64, steps: f64) -> Self {
         let row = self.stream(gbps).queries();
-        let (streams, ratio) = (row.gbps.map(|own| gbps / own), row.seconds.map(|own| own / steps));
+        let streams = row.gbps.map(|own| gbps / own);
+        let ratio = row.seconds.map(|own| own / steps);
         Self { streams, steps_ratio: ratio, ..row }
     }
 }

@@ -83,8 +83,10 @@ pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: 
 
 /// Says what a table is, and how much of it is kept and sent.
 pub(crate) fn describe(header: &Header, facts: &Facts, report: &Report) {
-    let (payload, records) = (header.payload_bytes as f64, header.descriptor.records);
-    let (shape, files) = (facts.shape, header.files.iter().map(|file| file.bytes).sum::<u64>());
+    let payload = header.payload_bytes as f64;
+    let records = header.descriptor.records;
+    let shape = facts.shape;
+    let files = header.files.iter().map(|file| file.bytes).sum::<u64>();
     report.note(&format!(
         "{} with {}: {records} records, payload {:.0} MiB, D0 = {}, {:.4} slots a record; encoded {:.4}x payload, all files \
          {:.3}x; query {} B, answer {} B, keys {} B",

@@ -10,7 +10,8 @@ const SPAN: f64 = 0.5;
 /// Returns the middle of several timings in seconds, after a run that does not count, and the last result.
 pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
     let mut result = work()?;
-    let (begin, mut seconds) = (Instant::now(), Vec::new());
+    let begin = Instant::now();
+    let mut seconds = Vec::new();
     while seconds.len() < RUNS || begin.elapsed().as_secs_f64() < SPAN {
         let start = Instant::now();
         result = work()?;

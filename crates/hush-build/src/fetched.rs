@@ -23,7 +23,8 @@ pub fn fetched(
         return Ok(Input::of_all(inputs.collect::<Result<_, _>>()?));
     }
     let Some(mut fetch) = Fetch::begin(input, ingest, dir)? else { return Ok(input.clone()) };
-    let (mut is_told, mut last) = (false, 0);
+    let mut is_told = false;
+    let mut last = 0;
     loop {
         progress.check()?;
         let goes_on = fetch.step()?;

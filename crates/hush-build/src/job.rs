@@ -111,7 +111,9 @@ impl Job {
     /// # Errors
     /// [`JobError`]. The target is then as it was.
     pub fn run<'a>(self, by: impl Into<Computers<'a>>, progress: &dyn Progress) -> Result<Built, JobError> {
-        let (phase, cancel, start) = (self.phase(), self.cancel.clone(), self.start);
+        let phase = self.phase();
+        let cancel = self.cancel.clone();
+        let start = self.start;
         let outcome = self.make(by.into(), &Watched { progress, cancel: &cancel });
         let header = outcome.map_err(|error| match error {
             // The writer is gone: the phase is the last one.
@@ -193,7 +195,8 @@ pub(crate) fn spool(
     };
     progress.start("read", read.total.unwrap_or(0), unit);
     let mut spool = Spool::create(dir)?;
-    let (mut reader, mut last) = (ReadingThread::start(source), 0);
+    let mut reader = ReadingThread::start(source);
+    let mut last = 0;
     while let Some(ReadRecords { records, read }) = reader.next(progress)? {
         for record in records {
             spool.push(&record?)?;
@@ -267,7 +270,8 @@ impl ReadingThread {
         let (sender, batches) = sync_channel(BATCHES_AHEAD);
         let work = move || {
             loop {
-                let (mut records, mut bytes) = (Vec::new(), 0);
+                let mut records = Vec::new();
+                let mut bytes = 0;
                 while records.len() < BATCH_RECORDS && bytes < BATCH_BYTES {
                     let Some(record) = source.next() else { break };
                     bytes += record.as_ref().map_or(0, |record| record.value.len());

@@ -109,7 +109,8 @@ fn copied(
             begun => break begun?,
         }
     };
-    let (missing, folder) = (mirror.missing(), mirror.folder().to_owned());
+    let missing = mirror.missing();
+    let folder = mirror.folder().to_owned();
     if let Some(free) = free_disk(&folder).filter(|free| *free < missing) {
         return Err(MirrorError::NoRoom { table: table.shown().into(), folder, missing, free });
     }

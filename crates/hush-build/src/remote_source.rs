@@ -67,7 +67,9 @@ impl SparseFiles for CopyOfParts {
                 missing => break missing?,
             }
         };
-        let (table, folder, bytes) = (self.0.shown().into(), self.folder().to_owned(), missing.bytes());
+        let table = self.0.shown().into();
+        let folder = self.folder().to_owned();
+        let bytes = missing.bytes();
         if let Some(free) = free_disk(&folder).filter(|free| *free < bytes) {
             return Err(MirrorError::NoRoom { table, folder, missing: bytes, free }.into());
         }

@@ -203,7 +203,8 @@ impl Update {
         progress: &dyn Progress,
         work: impl FnOnce(Self, &dyn Progress) -> Result<T, UpdateError>,
     ) -> Result<T, UpdateError> {
-        let (phase, cancel) = (self.phase(), self.cancel.clone());
+        let phase = self.phase();
+        let cancel = self.cancel.clone();
         work(self, &Watched { progress, cancel: &cancel }).map_err(|error| match error {
             // The writer is gone: the phase is the last one.
             UpdateError::Job(error) if error.is_cancelled() => {
@@ -309,7 +310,8 @@ impl Update {
         let CompactRequest { longest, changes: room, force_size } = request;
         let Self { writer, mut snapshot, signing, start, .. } = self;
         let header = snapshot.header().clone();
-        let (descriptor, count) = (header.descriptor, header.changes.ok_or(BuildError::NotUpdatable)?);
+        let descriptor = header.descriptor;
+        let count = header.changes.ok_or(BuildError::NotUpdatable)?;
         if count.changes == 0 && longest.is_none() && room.is_none() {
             return Err(UpdateError::NoChanges);
         }
@@ -383,7 +385,8 @@ fn check_key(changes: &Schema, table: &Schema, descriptor: &Descriptor) -> Resul
 }
 
 fn check_columns(part: &'static str, changes: &[Column], table: &[Column]) -> Result<(), UpdateError> {
-    let (table, changes) = (names(table), names(changes));
+    let table = names(table);
+    let changes = names(changes);
     if changes == table { Ok(()) } else { Err(UpdateError::OtherColumns { part, table, changes }) }
 }
 
@@ -498,7 +501,8 @@ fn folded(
     progress: &dyn Progress,
 ) -> Result<(SpooledRecords, Changes), UpdateError> {
     progress.start("fold changes", changes.0.len() as u64, "changes");
-    let (total, mut holes) = (changes.0.len() as u64, BTreeMap::new());
+    let total = changes.0.len() as u64;
+    let mut holes = BTreeMap::new();
     let mut spool = Spool::create(writer.partial_dir())?;
     for (position, (key, value)) in kept.iter().enumerate() {
         if position.is_multiple_of(1 << 12) {

@@ -66,7 +66,8 @@ impl Acceptance {
     /// [`ClientError::Insecure`], [`ClientError::Weak`], [`ClientError::OtherEpoch`], [`ClientError::NotSigned`],
     /// [`ClientError::OtherPublisher`], [`ClientError::OtherName`].
     pub fn check(&self, descriptor: &Descriptor, facts: &Facts) -> Result<(), ClientError> {
-        let (preset, bits) = (facts.preset, facts.security_bits);
+        let preset = facts.preset;
+        let bits = facts.security_bits;
         if bits == 0.0 && !cfg!(feature = "insecure-presets") {
             return Err(ClientError::Insecure { preset });
         }

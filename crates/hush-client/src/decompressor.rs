@@ -41,7 +41,8 @@ impl Decompressor {
         let Codec::Zstd = compression.codec;
         let parsed = Dictionary::decode_dict(dictionary).map_err(|_| ClientError::Compression)?;
         let longest = compression.max_value_bytes as usize;
-        let (content, filler_bytes) = (&parsed.dict_content, longest.clamp(1, FILLER_BYTES));
+        let content = &parsed.dict_content;
+        let filler_bytes = longest.clamp(1, FILLER_BYTES);
         // The end of a dictionary has the text that is the most frequent in values.
         let end = &content[content.len().saturating_sub(filler_bytes)..];
         let mut text: Vec<u8> = end.iter().copied().cycle().take(filler_bytes).collect();
@@ -83,7 +84,8 @@ impl Decompressor {
     /// Returns a decoder that has the dictionary, and the dictionary's number.
     fn decoder(&self) -> Result<(FrameDecoder, u32), ClientError> {
         let dictionary = Dictionary::decode_dict(&self.dictionary).map_err(|_| ClientError::Compression)?;
-        let (number, mut decoder) = (dictionary.id, FrameDecoder::new());
+        let number = dictionary.id;
+        let mut decoder = FrameDecoder::new();
         decoder.add_dict(dictionary).map_err(|_| ClientError::Compression)?;
         Ok((decoder, number))
     }

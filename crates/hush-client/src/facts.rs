@@ -37,7 +37,8 @@ pub struct TableFacts {
 
 impl From<&Table> for TableFacts {
     fn from(table: &Table) -> Self {
-        let (facts, descriptor) = (table.facts(), table.descriptor());
+        let facts = table.facts();
+        let descriptor = table.descriptor();
         let fields = descriptor.schema.as_ref().and_then(|schema| schema.fields());
         Self {
             protocol: facts.protocol.name().into(),
@@ -94,7 +95,8 @@ mod tests {
     }
 
     fn events() -> [Value; 6] {
-        let (error, wait) = (&SessionError::NoTables, Duration::from_millis(200));
+        let error = &SessionError::NoTables;
+        let wait = Duration::from_millis(200);
         [
             Event::HintStart { bytes: 1, present: 2 },
             Event::HintProgress { present: 2 },

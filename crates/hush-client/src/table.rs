@@ -96,7 +96,8 @@ impl Table {
                 Some(Decompressor::new(compression, (*dictionary).as_ref())?)
             }
         };
-        let (seed, mut given) = (descriptor.public_seed(), Vec::new());
+        let seed = descriptor.public_seed();
+        let mut given = Vec::new();
         for (segment, (_, whitening)) in params.segments().iter().zip(descriptor.given()) {
             let expected = segment.facts().hint_bytes;
             let mut hint = if expected > 0 { hints.next() } else { None };
@@ -118,7 +119,8 @@ impl Table {
         }
         let block_map = descriptor.lookup.keys().map(KeyLookup::block_map);
         let needs_keys = params.facts().keys.is_some();
-        let (asked, changes) = (descriptor.asked(), descriptor.changes());
+        let asked = descriptor.asked();
+        let changes = descriptor.changes();
         let halves = Vec::new();
         let is_stored_form = false;
         let mut table = Self {
@@ -258,9 +260,11 @@ impl Table {
         answer: &[u8],
         is_sound: &mut bool,
     ) -> Result<Option<Zeroizing<Vec<u8>>>, ClientError> {
-        let (facts, base) = (self.facts(), self.halves.first().ok_or(ClientError::NoKeys)?);
+        let facts = self.facts();
+        let base = self.halves.first().ok_or(ClientError::NoKeys)?;
         if answer.len() != facts.answer_bytes {
-            let (expected, actual) = (facts.answer_bytes, answer.len());
+            let expected = facts.answer_bytes;
+            let actual = answer.len();
             return Err(ProtocolError::Length { what: "answer", expected, actual }.into());
         }
         let segments = self.params.segments();
@@ -272,7 +276,8 @@ impl Table {
             rest = behind;
         }
         let (own, changes) = slots.split_at(1 + self.descriptor.tiers());
-        let (format, fingerprint) = (&self.descriptor.slot, &pending.fingerprint);
+        let format = &self.descriptor.slot;
+        let fingerprint = &pending.fingerprint;
         let own_fingerprint = &fingerprint[..usize::from(format.fingerprint_bytes)];
         *is_sound &= !format.is_damaged(own_fingerprint, &own[0]);
         let found = format.decode_head(own_fingerprint, &own[0]);

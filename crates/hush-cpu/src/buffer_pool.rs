@@ -101,7 +101,8 @@ mod tests {
     fn dropped_words_are_lent_again() {
         let pool = Arc::new(BufferPool::<u32>::new());
         let lend = |len| LentBuffer::new(&pool, len);
-        let (large, mut small) = (lend(1000), lend(100));
+        let large = lend(1000);
+        let mut small = lend(100);
         small.as_mut().fill(7);
         let addresses = [&large, &small].map(|lent| lent.as_ref().as_ptr());
         drop((large, small));

@@ -79,7 +79,8 @@ fn write_tile(words: &[u32], shape: Shape, first_row: usize, first_col: usize, o
     let half = if dropped == 0 { 0 } else { 1 << (dropped - 1) };
     let last_row = (first_row + PANEL_ROWS).min(queries * items * digits);
     for row in first_row..last_row {
-        let (query, item) = (row / digits / items, row / digits % items);
+        let query = row / digits / items;
+        let item = row / digits % items;
         let words = &words[query * cols * items..][..cols * items];
         let line = &mut out[(row - first_row) * TILE_COLS..][..TILE_COLS];
         for (byte, column) in line.iter_mut().zip(words.chunks_exact(items).skip(first_col)) {

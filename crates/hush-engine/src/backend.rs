@@ -67,7 +67,7 @@ impl Backends {
         Self { clients, ..self }
     }
 
-    /// Returns how files that are scanned by the host are in its memory.
+    /// Returns the backends, with how files that the host scans are in its memory.
     pub fn with_memory(self, memory: MemoryChoice) -> Self {
         Self { memory, ..self }
     }

@@ -44,7 +44,8 @@ pub fn open_after(
     let mut reading = Reading { verify, verified, memory: backends.memory(), progress };
     let mut open = |mut stored: Stored, placement: Placement| {
         stored.load(&mut reading, &placement)?;
-        let (params, table) = (stored.params.clone(), TableToServe { stored, placement: placement.clone() });
+        let params = stored.params.clone();
+        let table = TableToServe { stored, placement: placement.clone() };
         open_on(backends, &placement, &params, table, progress)
     };
     let stored = Stored::open(dir)?;

@@ -49,7 +49,8 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { table: TableToOpen { descriptor, served, files, mapped, elsewhere }, shares } = self;
-        let (tables, seed) = (descriptor.tables::<P>()?, descriptor.public_seed());
+        let tables = descriptor.tables::<P>()?;
+        let seed = descriptor.public_seed();
         let opened = exchange::on_all(shares, |_, ShareToOpen { share, backend, kept }| {
             let hosted = Hosted::<P, B>::open_share(backend, tables.clone(), seed, &share, &files);
             hosted.map(|hosted| (hosted, kept))

@@ -226,7 +226,8 @@ fn no_table(tables: &[String]) -> String {
     if tables.is_empty() {
         return "the database has no table; one in WAL mode may have all of them in the file NAME-wal: copy that with it".into();
     }
-    let (table, sql) = (Wording("{table}"), Wording("{sql}"));
+    let table = Wording("{table}");
+    let sql = Wording("{sql}");
     format!("choose a table with {table} (there is {}) or a query with {sql}", quoted(tables))
 }
 

@@ -169,7 +169,8 @@ impl Source {
     /// Checks what is known only at the end of the input.
     fn finish(&mut self) -> Result<(), IngestError> {
         self.bad_rows.as_mut().map_or(Ok(()), BadRows::flush)?;
-        let (path, actual) = (&self.path, self.rows + self.bad_rows());
+        let path = &self.path;
+        let actual = self.rows + self.bad_rows();
         if let Some(expected) = self.expect_rows.filter(|&expected| expected != actual) {
             return Err(IngestError::RowCount { path: path.clone(), expected, actual });
         }

@@ -82,7 +82,8 @@ impl Modulus {
 
     /// `base^exponent mod p`.
     pub fn pow(&self, base: u32, mut exponent: u64) -> u32 {
-        let (mut square, mut result) = (base, 1);
+        let mut square = base;
+        let mut result = 1;
         while exponent > 0 {
             if exponent & 1 == 1 {
                 result = self.mul(result, square);
@@ -108,7 +109,8 @@ impl Modulus {
     /// Source: Harvey, "Faster arithmetic for number-theoretic transforms", section 3 (Shoup's trick).
     #[inline]
     pub fn mul_shoup(&self, a: u32, w: u32, w_shoup: u32) -> u32 {
-        let (a, p) = (u64::from(a), u64::from(self.value));
+        let a = u64::from(a);
+        let p = u64::from(self.value);
         let quotient = (a * u64::from(w_shoup)) >> 32;
         let lazy = a * u64::from(w) - quotient * p; // below 2p
         lazy.min(lazy.wrapping_sub(p)) as u32
@@ -163,7 +165,9 @@ pub fn is_prime(n: u32) -> bool {
     let twos = (n - 1).trailing_zeros();
     let odd = (n - 1) >> twos;
     [2, 7, 61].into_iter().all(|base: u64| {
-        let (mut x, mut square, mut exponent) = (1, base, odd);
+        let mut x = 1;
+        let mut square = base;
+        let mut exponent = odd;
         while exponent > 0 {
             if exponent & 1 == 1 {
                 x = x * square % n;

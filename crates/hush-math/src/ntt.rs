@@ -94,10 +94,12 @@ impl NttPlan {
     pub fn forward(&self, values: &mut [u32]) {
         assert_eq!(values.len(), self.degree);
         let p = self.modulus;
-        let (mut blocks, mut half) = (1, self.degree / 2);
+        let mut blocks = 1;
+        let mut half = self.degree / 2;
         while half > 0 {
             for (i, block) in values.chunks_exact_mut(2 * half).enumerate() {
-                let (w, w_shoup) = (self.forward.factors[blocks + i], self.forward.shoup[blocks + i]);
+                let w = self.forward.factors[blocks + i];
+                let w_shoup = self.forward.shoup[blocks + i];
                 let (low, high) = block.split_at_mut(half);
                 for (x, y) in low.iter_mut().zip(high) {
                     let product = p.mul_shoup(*y, w, w_shoup);
@@ -117,10 +119,12 @@ impl NttPlan {
     pub fn inverse(&self, values: &mut [u32]) {
         assert_eq!(values.len(), self.degree);
         let p = self.modulus;
-        let (mut blocks, mut half) = (self.degree / 2, 1);
+        let mut blocks = self.degree / 2;
+        let mut half = 1;
         while blocks > 0 {
             for (i, block) in values.chunks_exact_mut(2 * half).enumerate() {
-                let (w, w_shoup) = (self.inverse.factors[blocks + i], self.inverse.shoup[blocks + i]);
+                let w = self.inverse.factors[blocks + i];
+                let w_shoup = self.inverse.shoup[blocks + i];
                 let (low, high) = block.split_at_mut(half);
                 for (x, y) in low.iter_mut().zip(high) {
                     let difference = p.sub(*x, *y);
@@ -163,7 +167,8 @@ mod tests {
     }
 
     fn schoolbook(plan: &NttPlan, a: &[u32], b: &[u32]) -> Vec<u32> {
-        let (p, d) = (plan.modulus(), plan.degree());
+        let p = plan.modulus();
+        let d = plan.degree();
         let mut out = vec![0; d];
         for i in 0..d {
             for j in 0..d {
@@ -181,8 +186,10 @@ mod tests {
         for degree in [1, 2, 4, 8, 64, 256, 512] {
             for bits in [14, 30, 31, 32] {
                 let plan = NttPlan::new(find_primes(degree, bits, 1)[0], degree);
-                let (a, b) = (random(&mut rng, &plan), random(&mut rng, &plan));
-                let (mut fa, mut fb) = (a.clone(), b.clone());
+                let a = random(&mut rng, &plan);
+                let b = random(&mut rng, &plan);
+                let mut fa = a.clone();
+                let mut fb = b.clone();
                 plan.forward(&mut fa);
                 plan.forward(&mut fb);
                 let mut product = vec![0; degree];

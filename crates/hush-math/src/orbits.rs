@@ -19,12 +19,14 @@ impl Orbits {
     pub fn new(degree: usize, generator: usize) -> Self {
         assert!(degree.is_power_of_two() && degree >= 4, "degree {degree}");
         let reverse = |i: usize| i.reverse_bits() >> (usize::BITS - degree.trailing_zeros());
-        let (mut slots, mut places) = (vec![0; 2 * degree], vec![0; degree]);
+        let mut slots = vec![0; 2 * degree];
+        let mut places = vec![0; degree];
         let mut power = 1;
         for a in 0..degree {
             assert!(power % 2 == 1 && (power == 1) == (a % (degree / 2) == 0), "{generator} is no generator");
             for (half, exponent) in [power, 2 * degree - power].into_iter().enumerate() {
-                let (slot, place) = (reverse(exponent / 2), half * degree + a);
+                let slot = reverse(exponent / 2);
+                let place = half * degree + a;
                 slots[place] = slot as u32;
                 if a < degree / 2 {
                     places[slot] = place as u32;
@@ -59,7 +61,8 @@ impl Orbits {
     /// # Panics
     /// If there is no such slot.
     pub fn place(&self, slot: usize) -> (usize, usize) {
-        let (place, degree) = (self.places[slot] as usize, self.places.len());
+        let place = self.places[slot] as usize;
+        let degree = self.places.len();
         (place / degree, place % degree)
     }
 }

@@ -49,7 +49,8 @@ impl GaussianTable {
     pub fn add_to(&self, rng: &mut Csprng, out: &mut [u32]) {
         for word in out {
             let bits = rng.next_u64();
-            let (sign, uniform) = ((bits >> 63) as u32, bits & (u64::MAX >> 1));
+            let sign = (bits >> 63) as u32;
+            let uniform = bits & (u64::MAX >> 1);
             // Every entry is compared, whatever the sample is.
             let magnitude =
                 self.cumulative.iter().map(|&c| (c.wrapping_sub(uniform + 1) >> 63) as u32).sum::<u32>();

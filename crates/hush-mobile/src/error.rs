@@ -27,7 +27,9 @@ macro_rules! errors {
         impl HushError {
             /// Creates the error of the kind of `code`.
             pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-                let (kind, code, message) = (code.kind(), code.word().to_owned(), message.into());
+                let kind = code.kind();
+                let code = code.word().to_owned();
+                let message = message.into();
                 match kind {
                     $(ErrorKind::$kind => Self::$kind { code, message },)*
                     // Nothing here reads records.

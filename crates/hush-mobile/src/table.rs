@@ -56,7 +56,8 @@ fn only(found: Vec<Found>) -> Found {
 
 impl Table {
     pub(crate) fn new(http: HttpTable) -> Arc<Self> {
-        let (name, told) = (http.name().to_owned(), Mutex::new(told(&http)));
+        let name = http.name().to_owned();
+        let told = Mutex::new(told(&http));
         Arc::new(Self { name, open: Arc::new(Open { http: Mutex::new(http), told }) })
     }
 }

@@ -80,9 +80,13 @@ impl Compaction {
                 return Err(format!("the table {name} has no new base: {error}"));
             }
         };
-        let (dir, name, threads, state) = (dir.to_owned(), name.to_owned(), self.threads, self.state.clone());
+        let dir = dir.to_owned();
+        let name = name.to_owned();
+        let threads = self.threads;
+        let state = self.state.clone();
         tell_of!(self.frontend, INFO, name, "its changes are being folded into a new base");
-        let (upkeep, frontend) = (self.upkeep.clone(), self.frontend.clone());
+        let upkeep = self.upkeep.clone();
+        let frontend = self.frontend.clone();
         thread::spawn(move || {
             match upkeep.attempt(Background::Compaction, || compact(update, threads)) {
                 Some(Ok(Updated { seconds, .. })) => {

@@ -143,7 +143,8 @@ impl Folders {
         let mut all = self.all();
         all.sort_by_key(|folder| folder.source.is_some());
         for folder in &all {
-            let (folders, folder) = (self.clone(), folder.clone());
+            let folders = self.clone();
+            let folder = folder.clone();
             let name = folder.name.clone();
             let load = move || folders.load_folder(&folder);
             let outcome = tokio::task::spawn_blocking(load).await;
@@ -176,7 +177,8 @@ impl Folders {
                 });
                 continue;
             }
-            let (folders, name) = (self.clone(), folder.name.clone());
+            let folders = self.clone();
+            let name = folder.name.clone();
             let load = move || {
                 let (dir, stamp) = {
                     let state = folder.state.lock();
@@ -257,7 +259,8 @@ impl Folders {
         for folder in self.all().iter().filter(|folder| folder.source.is_none()) {
             // A table that is being loaded is checked afterwards, so that nobody waits here.
             let Some(state) = folder.state.try_lock() else { continue };
-            let (dir, epoch) = (state.dir.clone(), state.epoch);
+            let dir = state.dir.clone();
+            let epoch = state.epoch;
             drop(state);
             if let Some(epoch) = epoch {
                 self.compaction.look(&dir, &folder.name, epoch);
@@ -313,7 +316,8 @@ impl Folders {
 
     /// Makes the table in a folder resident, unless it is already. Returns its epoch.
     fn load_into(&self, name: &Name, state: &mut FolderState) -> Result<[u8; 32], LoadFailure> {
-        let (start, dir) = (Instant::now(), state.dir.clone());
+        let start = Instant::now();
+        let dir = state.dir.clone();
         // The stamp is taken before the files are read, so that later changes are noticed.
         state.stamp = Stamp::of(&dir);
         let loading = self.loading(name);

@@ -161,7 +161,8 @@ impl NttTiling {
         assert_eq!(polys.len(), self.rows * self.columns * self.poly_words());
         let mut out = vec![0; self.bytes()];
         for (poly, words) in polys.chunks_exact(self.poly_words().max(1)).enumerate() {
-            let (row, column) = (poly / self.columns, poly % self.columns);
+            let row = poly / self.columns;
+            let column = poly % self.columns;
             for (word, residue) in words.iter().enumerate() {
                 let at = 4 * self.offset(word / self.degree, word % self.degree, row, column);
                 out[at..at + 4].copy_from_slice(&residue.to_le_bytes());
@@ -228,8 +229,8 @@ impl NttTiledDb {
             for (row, (to, &column)) in
                 (0..from.rows).flat_map(|row| columns.iter().enumerate().map(move |c| (row, c)))
             {
-                let (at, to) =
-                    (4 * from.offset(limb, slot, row, column), 4 * tiling.offset(limb, slot, row, to));
+                let at = 4 * from.offset(limb, slot, row, column);
+                let to = 4 * tiling.offset(limb, slot, row, to);
                 bytes[to..to + 4].copy_from_slice(&self.bytes()[at..at + 4]);
             }
         }
@@ -349,7 +350,8 @@ mod tests {
                 .collect();
             let db = NttTiledDb::from_polys(tiling, &polys);
             for (index, &residue) in polys.iter().enumerate() {
-                let (poly, word) = (index / 64, index % 64);
+                let poly = index / 64;
+                let word = index % 64;
                 assert_eq!(db.at(word / 32, word % 32, poly / columns, poly % columns), residue);
             }
             assert!((columns..padded).all(|column| db.at(1, 31, 2, column) == 0), "padding");

@@ -69,7 +69,8 @@ impl PackShape {
 
     /// Returns the rows of a plaintext: row `start + j` is coefficient j. At most N; none if the last entry is short of them.
     pub fn plaintext_rows(&self, plaintext: usize) -> Range<usize> {
-        let (entry, plane) = (plaintext / self.planes(), plaintext % self.planes());
+        let entry = plaintext / self.planes();
+        let plane = plaintext % self.planes();
         let end = self.rows.min((entry + 1) * self.entry_rows);
         let start = (entry * self.entry_rows + plane * self.degree).min(end);
         start..end.min(start + self.degree)

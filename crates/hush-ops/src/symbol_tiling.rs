@@ -105,7 +105,8 @@ impl SymbolTiling {
     /// If there are not N symbols, or `out` is not as long as a plaintext.
     pub fn pack(&self, symbols: &[u32], out: &mut [u8]) {
         assert_eq!((symbols.len(), out.len()), (self.degree, self.plaintext_bytes()));
-        let (words, mask) = (self.plaintext_words(), u32::MAX >> (WORD_BITS - self.bits));
+        let words = self.plaintext_words();
+        let mask = u32::MAX >> (WORD_BITS - self.bits);
         for (at, out) in out.as_chunks_mut().0.iter_mut().enumerate() {
             let shifts = (0..WORD_BITS).step_by(self.bits as usize);
             let parts = symbols[at..].iter().step_by(words).zip(shifts);
@@ -119,7 +120,8 @@ impl SymbolTiling {
     /// If `bytes` is not as long as a plaintext.
     pub fn unpack(&self, bytes: &[u8]) -> Vec<u32> {
         assert_eq!(bytes.len(), self.plaintext_bytes());
-        let (words, mask) = (bytes.as_chunks().0, u32::MAX >> (WORD_BITS - self.bits));
+        let words = bytes.as_chunks().0;
+        let mask = u32::MAX >> (WORD_BITS - self.bits);
         let shifts = (0..WORD_BITS).step_by(self.bits as usize);
         shifts
             .flat_map(|shift| words.iter().map(move |&word| u32::from_le_bytes(word) >> shift & mask))
@@ -229,7 +231,8 @@ mod tests {
             let part = db.columns(&[3..5, 0..1]);
             assert_eq!(part.tiling(), SymbolTiling::new(64, bits, 3, 3).unwrap());
             for (index, expected) in symbols.chunks_exact(64).enumerate() {
-                let (row, column) = (index / 5, index % 5);
+                let row = index / 5;
+                let column = index % 5;
                 let expected: Vec<u32> = expected.iter().map(|symbol| symbol & mask).collect();
                 assert_eq!(tiling.unpack(db.plaintext(row, column)), expected);
                 if let Some(to) = [3, 4, 0].iter().position(|&from| from == column) {

@@ -107,9 +107,11 @@ impl Tiling {
     /// Offset of the byte at (`row`, `col`); the 64 bytes of a row within a tile are contiguous.
     pub fn offset(&self, row: usize, col: usize) -> usize {
         let panel = row / PANEL_ROWS;
-        let (group, panel) = (panel / GROUP_PANELS, panel % GROUP_PANELS);
+        let group = panel / GROUP_PANELS;
+        let panel = panel % GROUP_PANELS;
         let tile = col / TILE_COLS;
-        let (chunk, tile) = (tile / CHUNK_TILES, tile % CHUNK_TILES);
+        let chunk = tile / CHUNK_TILES;
+        let tile = tile % CHUNK_TILES;
         let chunk_start = chunk * CHUNK_TILES * TILE_BYTES * self.group_panels(group);
         let panel_start = panel * self.chunk_tiles(chunk) * TILE_BYTES;
         self.group_bytes(group).start
@@ -138,7 +140,8 @@ impl Tiling {
         let first = columns.start / columns_of_chunk * columns_of_chunk;
         let end = columns.end.next_multiple_of(columns_of_chunk).min(self.padded_cols());
         let of_group = |group| {
-            let (start, rows) = (self.group_bytes(group).start, self.group_panels(group) * PANEL_ROWS);
+            let start = self.group_bytes(group).start;
+            let rows = self.group_panels(group) * PANEL_ROWS;
             start + first * rows..start + end * rows
         };
         (0..self.groups()).map(of_group).collect()
@@ -231,12 +234,14 @@ impl TiledDb {
 
     fn copied(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
         assert!(columns.start.is_multiple_of(TILE_COLS), "the first column begins a tile");
-        let (from, tiling) = (self.tiling, Tiling::new(rows.len(), columns.len()));
+        let from = self.tiling;
+        let tiling = Tiling::new(rows.len(), columns.len());
         let mut bytes = vec![0; tiling.bytes()];
         for row in 0..tiling.rows {
             for col in (0..tiling.cols).step_by(TILE_COLS) {
                 let run = TILE_COLS.min(tiling.cols - col);
-                let (at, to) = (from.offset(rows.start + row, columns.start + col), tiling.offset(row, col));
+                let at = from.offset(rows.start + row, columns.start + col);
+                let to = tiling.offset(row, col);
                 bytes[to..to + run].copy_from_slice(&self.bytes()[at..at + run]);
             }
         }
@@ -273,11 +278,13 @@ mod tests {
 
     #[test]
     fn parts_have_the_bytes_of_their_rows_and_columns() {
-        let (rows, cols) = (1300, 200);
+        let rows = 1300;
+        let cols = 200;
         let matrix: Vec<u8> = (0..rows * cols).map(|index| (index % 251) as u8).collect();
         let db = TiledDb::from_matrix(rows, cols, &matrix);
         let equal = |part: &TiledDb, first_row: usize, first_col: usize| {
-            let (rows, cols) = (part.tiling().rows(), part.tiling().cols());
+            let rows = part.tiling().rows();
+            let cols = part.tiling().cols();
             let all = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
             all.into_iter().all(|(row, col)| part.at(row, col) == db.at(first_row + row, first_col + col))
                 && part.bytes().len() == part.tiling().bytes()

@@ -136,7 +136,8 @@ pub trait Page: Send + Sync + 'static {
     /// Returns the steps of an answer of the whole table.
     fn path(table: &Self::Table) -> Vec<Step> {
         let all = 0..Self::facts(table).units;
-        let (part, head) = (Self::part(table, &all), Self::head(table, slice::from_ref(&all)));
+        let part = Self::part(table, &all);
+        let head = Self::head(table, slice::from_ref(&all));
         [Self::opening(table), part.steps, head.steps].concat()
     }
 
@@ -321,7 +322,8 @@ pub struct Batch<'a, B: Steps> {
 impl<B: Steps> Batch<'_, B> {
     /// `Ok` if there are as many keys as queries.
     pub(crate) fn check_keys(&self) -> Result<(), ProtocolError> {
-        let (queries, keys) = (self.queries.len(), self.keys.len());
+        let queries = self.queries.len();
+        let keys = self.keys.len();
         if queries == keys {
             Ok(())
         } else {

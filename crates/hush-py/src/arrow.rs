@@ -99,7 +99,8 @@ pub(crate) fn look_up(
     };
     let found: Vec<Found> =
         wanted.iter().map(|key| key.as_ref().and_then(|_| found.next().flatten())).collect();
-    let (mut columns, mut arrays) = (Vec::new(), Vec::new());
+    let mut columns = Vec::new();
+    let mut arrays = Vec::new();
     for (at, key) in keys.iter().enumerate() {
         let (field, array) = match &key.becomes {
             None => {

@@ -46,7 +46,8 @@ pub(crate) fn build(
     let input = input(data)?;
     let options = parsed(py, options)?;
     let cancel = Cancel::of(cancel);
-    let (told, own) = (Told::new(on_progress, &cancel), cancel.work.clone());
+    let told = Told::new(on_progress, &cancel);
+    let own = cancel.work.clone();
     let place = out.clone();
     let build = move || {
         let request = embed::build(&options, input, &out, &told).map_err(failed(Code::Options))?;

@@ -120,7 +120,8 @@ impl Client {
         name: Option<String>,
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<RemoteTable> {
-        let (client, cancel) = (self.0.clone(), Cancel::of(cancel));
+        let client = self.0.clone();
+        let cancel = Cancel::of(cancel);
         let calls = cancel.calls.clone();
         let opened = interruptible(py, &cancel, move || client.open_unless(&calls, name.as_deref()))?;
         opened.map(RemoteTable::new).map_err(|error| raised(py, error.code(), error))
@@ -173,7 +174,8 @@ impl Open {
 
 impl RemoteTable {
     fn new(table: HttpTable) -> Self {
-        let (name, told) = (table.name().to_owned(), Mutex::new(Told::of(&table)));
+        let name = table.name().to_owned();
+        let told = Mutex::new(Told::of(&table));
         Self { name, open: Arc::new(Open { table: Mutex::new(table), told }) }
     }
 
@@ -234,7 +236,8 @@ impl RemoteTable {
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<ArrowStream> {
-        let (form, cancel) = (self.told().form, Cancel::of(cancel));
+        let form = self.told().form;
+        let cancel = Cancel::of(cancel);
         arrow::look_up(py, frame, &form, text, |keys| self.look_up(py, keys, max_in_flight, &cancel))
     }
 

@@ -94,7 +94,9 @@ impl LocalTable {
         max_in_flight: Option<usize>,
         cancel: &Cancel,
     ) -> PyResult<Vec<Found>> {
-        let (open, own, most) = (self.0.clone(), cancel.clone(), in_flight(py, max_in_flight)?);
+        let open = self.0.clone();
+        let own = cancel.clone();
+        let most = in_flight(py, max_in_flight)?;
         let look_up = move || open.look_up(&wanted, most, &own);
         interruptible(py, cancel, look_up)?.map_err(|(code, error)| raised(py, code, error))
     }
@@ -144,7 +146,8 @@ impl LocalTable {
         max_in_flight: Option<usize>,
         cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<ArrowStream> {
-        let (form, cancel) = (Form::of(&self.0.client), Cancel::of(cancel));
+        let form = Form::of(&self.0.client);
+        let cancel = Cancel::of(cancel);
         let ask = |keys| Ok((self.look_up(py, keys, max_in_flight, &cancel)?, form.clone()));
         arrow::look_up(py, frame, &form, text, ask)
     }

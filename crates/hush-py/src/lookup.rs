@@ -71,7 +71,8 @@ pub(crate) fn found<'py>(
     found: Vec<Found>,
     form: &Form,
 ) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-    let (schema, kinds) = (&form.schema, types(&form.schema.value));
+    let schema = &form.schema;
+    let kinds = types(&form.schema.value);
     let convert = py.import("hushdb._values")?.getattr("record")?;
     let one = |value: Vec<u8>| {
         let Some(names) = schema.fields() else {

@@ -48,7 +48,8 @@ impl Source {
         let cache = cache.or_else(embed::tables_cache);
         let cache =
             cache.ok_or_else(|| raised(py, Code::Options, "no home directory is known: name a cache"))?;
-        let (name, shown) = (table.name(), table.shown().display().to_string());
+        let name = table.name();
+        let shown = table.shown().display().to_string();
         Ok(Self { name, shown, source: parts::Source::Remote(Arc::new(RemoteSource { url: place, cache })) })
     }
 
@@ -118,7 +119,8 @@ impl Part {
         if index >= weights.len() {
             return Err(raised(py, Code::Options, "weights are one number a part"));
         }
-        let (source, share) = (source.source.clone(), Share { index, weights });
+        let source = source.source.clone();
+        let share = Share { index, weights };
         let open = move || {
             let cpu = Arc::new(Cpu::new(threads).map_err(|error| error.to_string())?);
             let backends = Backends::choose(choice, cpu).map_err(|error| error.to_string())?;

@@ -96,7 +96,8 @@ impl Plan {
                 offer.setup_bytes_down,
                 offer.server_bytes,
             ];
-            let (protocol, preset) = (offer.protocol.name(), offer.preset);
+            let protocol = offer.protocol.name();
+            let preset = offer.preset;
             let rates = (offer.seconds, offer.queries_per_second, offer.security_bits);
             (Some(offer) == chosen, protocol, preset, bytes, rates.0, rates.1, rates.2)
         };

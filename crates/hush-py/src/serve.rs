@@ -114,7 +114,8 @@ impl Server {
     /// it. It raises an exception with the attribute `part` if one does not answer.
     fn serve_parts(&self, py: Python<'_>, name: &str, source: &Source, scan: Py<PyAny>) -> PyResult<()> {
         let workers = Arc::new(PyWorkers { scan });
-        let (cpu, source) = (self.cpu.clone(), source.source.clone());
+        let cpu = self.cpu.clone();
+        let source = source.source.clone();
         let opened = interruptible(py, &Cancel::default(), move || open_head(&source, workers, cpu))?;
         let engine = opened.map_err(|error| raised(py, Code::Input, error))?;
         let name = named(py, name)?;

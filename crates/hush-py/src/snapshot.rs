@@ -46,7 +46,8 @@ pub(crate) fn inspect(
     full: bool,
     cancel: Option<&Bound<'_, Cancel>>,
 ) -> PyResult<Snapshot> {
-    let (verify, place) = (if full { Verify::Full } else { Verify::Header }, path.clone());
+    let verify = if full { Verify::Full } else { Verify::Header };
+    let place = path.clone();
     let opened = interruptible(py, &Cancel::of(cancel), move || snapshot::Snapshot::open(&place, verify))?;
     let opened = opened.map_err(|error| raised(py, Code::Input, error))?;
     Snapshot::of(py, path, opened.header(), None)
@@ -90,7 +91,8 @@ pub(crate) fn apply(
 ) -> PyResult<Snapshot> {
     let changes = changes.as_ref().map(input).transpose()?;
     let delete = delete.as_ref().map(input).transpose()?;
-    let (options, dir) = (parsed(py, options)?, path.clone());
+    let options = parsed(py, options)?;
+    let dir = path.clone();
     updated(py, path, threads, on_progress, cancel, move |backends, told, cancel| {
         let (mut request, signing) =
             embed::apply(&options, &dir, changes, delete).map_err(|error| of_options(&*error))?;
@@ -113,7 +115,8 @@ pub(crate) fn compact(
     on_progress: Option<Py<PyAny>>,
     cancel: Option<&Bound<'_, Cancel>>,
 ) -> PyResult<Snapshot> {
-    let (options, dir) = (parsed(py, options)?, path.clone());
+    let options = parsed(py, options)?;
+    let dir = path.clone();
     updated(py, path, threads, on_progress, cancel, move |backends, told, cancel| {
         let (request, signing) = embed::compact(&options, &dir).map_err(|error| of_options(&*error))?;
         let update = Update::open(&dir, signing, cancel).map_err(of_update)?;
@@ -132,7 +135,8 @@ fn updated(
     + 'static,
 ) -> PyResult<Snapshot> {
     let cancel = Cancel::of(cancel);
-    let (told, own) = (Told::new(on_progress, &cancel), cancel.work.clone());
+    let told = Told::new(on_progress, &cancel);
+    let own = cancel.work.clone();
     let update = move || {
         let cpu = Cpu::new(threads).map_err(failed(Code::ClientFailed))?;
         let updated = work(&Backends::cpu_only(Arc::new(cpu)), &told, &own)?;

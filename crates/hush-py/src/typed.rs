@@ -321,11 +321,13 @@ fn nested(nested: &NestedType, own: &ColumnType, cells: &Cells<'_>) -> Result<Ar
             Arc::new(LargeListArray::try_new(field.clone(), offsets, values, nulls)?)
         }
         (NestedType::FixedSizeList(size, Column(_, element)), DataType::FixedSizeList(field, length)) => {
-            let (field, values) = (field.clone(), fixed_lists(*size, element, cells, &name)?);
+            let field = field.clone();
+            let values = fixed_lists(*size, element, cells, &name)?;
             Arc::new(FixedSizeListArray::try_new_with_length(field, *length, values, nulls, cells.len())?)
         }
         (NestedType::Struct(members), DataType::Struct(fields)) => {
-            let (fields, arrays) = (fields.clone(), structs(members, cells, &name)?);
+            let fields = fields.clone();
+            let arrays = structs(members, cells, &name)?;
             Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, cells.len())?)
         }
         (NestedType::Map(Column(_, key), Column(_, value)), DataType::Map(field, sorted)) => {
@@ -357,7 +359,8 @@ fn elements<'c>(cell: &'c Content<'_>, name: &str) -> Result<Vec<&'c RawValue>, 
 
 /// Returns the lengths of lists, and all elements.
 fn lists(element: &ColumnType, cells: &Cells<'_>, name: &str) -> Result<(Vec<usize>, ArrayRef), ArrowError> {
-    let (mut lengths, mut all) = (Vec::new(), Vec::new());
+    let mut lengths = Vec::new();
+    let mut all = Vec::new();
     for cell in cells {
         let elements = cell.as_ref().map_or(Ok(Vec::new()), |cell| elements(cell, name))?;
         lengths.push(elements.len());
@@ -420,7 +423,9 @@ fn maps(
     name: &str,
 ) -> Result<(Vec<usize>, [ArrayRef; 2]), ArrowError> {
     let rows = rows(cells, name)?;
-    let (mut lengths, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut lengths = Vec::new();
+    let mut keys = Vec::new();
+    let mut values = Vec::new();
     for row in &rows {
         let entries = row.as_ref().map_or(&[][..], |row| &row.0[..]);
         lengths.push(entries.len());
@@ -440,7 +445,8 @@ fn dictionary<K: ArrowDictionaryKeyType>(
     values: &ColumnType,
     cells: &Cells<'_>,
 ) -> Result<ArrayRef, ArrowError> {
-    let (mut places, mut distinct) = (HashMap::new(), Vec::new());
+    let mut places = HashMap::new();
+    let mut distinct = Vec::new();
     let mut number = |cell: &Content<'_>| {
         let next = distinct.len();
         let place = *places.entry(cell.bytes().to_vec()).or_insert(next);

@@ -180,11 +180,14 @@ pub async fn run(
     let listeners = listeners.into();
     let operator = listeners.admin.as_ref().map(|(_, operator)| operator.clone());
     let tokens = listeners.tokens.clone();
-    let (gateway, uplink) = (listeners.gateway.clone(), listeners.uplink.clone());
-    let (page, origins) = (listeners.page.clone(), Origins::new(listeners.allowed_origins.clone()));
+    let gateway = listeners.gateway.clone();
+    let uplink = listeners.uplink.clone();
+    let page = listeners.page.clone();
+    let origins = Origins::new(listeners.allowed_origins.clone());
     let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
     // Ends with this function.
-    let (upkeep, mut background) = (tables.upkeep().clone(), JoinSet::new());
+    let upkeep = tables.upkeep().clone();
+    let mut background = JoinSet::new();
     spawn(&mut background, &upkeep, Background::Keys, {
         let server = server.clone();
         move || keys::tidy_up(server.clone())
@@ -210,7 +213,8 @@ pub async fn run(
             }
             _ => routes::router(server.clone(), endpoints, hosts, origins.clone()),
         };
-        let (upkeep, door) = (upkeep.clone(), Door::new(listener, tls, endpoints, router, server.clone()));
+        let upkeep = upkeep.clone();
+        let door = Door::new(listener, tls, endpoints, router, server.clone());
         let stopped = stopped.clone();
         accepting.spawn(async move {
             upkeep.keep(Background::Accept, || door.accept_all(stopped.clone())).await;
@@ -267,7 +271,8 @@ impl Door {
         router: Router,
         server: Arc<Server>,
     ) -> Door {
-        let (config, gauge) = (&server.config, server.metrics.connections.clone());
+        let config = &server.config;
+        let gauge = server.metrics.connections.clone();
         let is_public = matches!(endpoints, Endpoints::All | Endpoints::Tables | Endpoints::Relay);
         let limit = if is_public { config.max_connections } else { config.max_other_connections };
         let places = Connections::new(limit, config.share_of(limit), gauge);
@@ -283,7 +288,9 @@ impl Door {
                 accepted = self.accept() => Some(accepted),
             };
             let Some((tcp, place)) = accepted else { return };
-            let (tls, server, router) = (self.tls.clone(), self.server.clone(), self.router.clone());
+            let tls = self.tls.clone();
+            let server = self.server.clone();
+            let router = self.router.clone();
             let connection = connection::serve(tcp, tls, server, router, place, stopped.clone());
             let mut connections = self.connections.lock();
             while connections.try_join_next().is_some() {}

@@ -232,7 +232,8 @@ impl Upkeep {
         let failing = |failures: &Failures| failures.is_down || failures.last.elapsed() < STEADY;
         let failures = self.0.failures.lock();
         let tasks = failures.iter().filter(|(_, failures)| failing(failures)).map(|(task, failures)| {
-            let (count, ago) = (failures.count, failures.last.elapsed().as_secs());
+            let count = failures.count;
+            let ago = failures.last.elapsed().as_secs();
             format!(
                 "the task {} has failed {count} times since the start, the last time {ago} s ago",
                 task.name()
@@ -290,7 +291,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_that_fails_is_started_again() {
-        let (upkeep, runs) = (Upkeep::default(), AtomicUsize::new(0));
+        let upkeep = Upkeep::default();
+        let runs = AtomicUsize::new(0);
         assert_eq!((upkeep.down(), upkeep.degraded()), (None, vec![]));
         let run = || {
             let run = runs.fetch_add(1, Ordering::Relaxed);
@@ -310,7 +312,8 @@ mod tests {
 
     #[test]
     fn a_thread_goes_on_and_work_is_counted() {
-        let (upkeep, runs) = (Upkeep::default(), AtomicUsize::new(0));
+        let upkeep = Upkeep::default();
+        let runs = AtomicUsize::new(0);
         let run = || assert!(runs.fetch_add(1, Ordering::Relaxed) == 1, "first");
         upkeep.keep_thread(Background::Tasks, run);
         assert_eq!((runs.into_inner(), restarts(&upkeep, Background::Tasks)), (2, 1));
@@ -323,7 +326,8 @@ mod tests {
     #[test]
     fn pauses_grow_until_a_task_is_steady() {
         let upkeep = Upkeep::default();
-        let (mut pause, now) = (FIRST_PAUSE, Instant::now());
+        let mut pause = FIRST_PAUSE;
+        let now = Instant::now();
         let pauses: Vec<_> = (0..12).map(|_| upkeep.failed(Background::Scan, &"", now, &mut pause)).collect();
         assert_eq!((pauses[0], pauses[1], pauses[11]), (FIRST_PAUSE, 2 * FIRST_PAUSE, LAST_PAUSE));
         assert_eq!(upkeep.down(), Some("scan"));

@@ -66,7 +66,8 @@ impl<'a> NttTileWriter<'a> {
         assert_eq!(polys.len(), rows.len() * columns.len() * self.tiling.poly_words());
         let poly_words = self.tiling.poly_words();
         for first in (0..poly_words).step_by(GROUP_SLOTS) {
-            let (limb, slot) = (first / self.tiling.degree(), first % self.tiling.degree());
+            let limb = first / self.tiling.degree();
+            let slot = first % self.tiling.degree();
             for (row, polys) in rows.clone().zip(polys.chunks_exact(columns.len() * poly_words)) {
                 let mut block = [[0u32; GROUP_SLOTS]; MAX_TILE_WIDTH];
                 for (line, poly) in block.iter_mut().zip(polys.chunks_exact(poly_words)) {
@@ -79,7 +80,8 @@ impl<'a> NttTileWriter<'a> {
 
     /// Writes a group of slots of a row of a tile, whose first slot is at residue `at`.
     fn write_block(&self, at: usize, block: &[[u32; GROUP_SLOTS]; MAX_TILE_WIDTH]) {
-        let (rows, width) = (self.tiling.rows(), self.tiling.tile_width());
+        let rows = self.tiling.rows();
+        let width = self.tiling.tile_width();
         for slot in 0..GROUP_SLOTS {
             match self.words {
                 RowWords::Single(words) => words[at + slot * rows].store(block[0][slot].to_le(), Relaxed),

@@ -134,7 +134,8 @@ impl Instruction {
         }
         let prefix = [Prefix::None, Prefix::P66, Prefix::F3, Prefix::F2][usize::from(vex2 & 3)];
         let source = usize::from(!vex2 >> 3 & 0xf);
-        let (reg, rm) = (usize::from(modrm >> 3 & 7), usize::from(modrm & 7));
+        let reg = usize::from(modrm >> 3 & 7);
+        let rm = usize::from(modrm & 7);
         if modrm >> 6 == 3 {
             let instruction = match (opcode, prefix) {
                 (0x49, Prefix::None) if modrm == 0xc0 => Self::Release,
@@ -151,7 +152,8 @@ impl Instruction {
             return Ok((instruction, 5));
         }
         let memory = Memory::decode(code, start, vex1, registers)?;
-        let (address, stride) = (memory.base, memory.index);
+        let address = memory.base;
+        let stride = memory.index;
         let instruction = match (opcode, prefix) {
             (0x49, Prefix::None) if reg == 0 => Self::LoadConfig { from: address.wrapping_add(stride) },
             (0x49, Prefix::P66) if reg == 0 => Self::StoreConfig { to: address.wrapping_add(stride) },
@@ -225,11 +227,14 @@ impl Memory {
         vex1: u8,
         registers: &Registers<'_>,
     ) -> Result<Self, &'static str> {
-        let (mode, rm) = (code[4] >> 6, code[4] & 7);
+        let mode = code[4] >> 6;
+        let rm = code[4] & 7;
         let extend = |bit: u8| if vex1 & bit == 0 { 8 } else { 0 };
-        let (extend_index, extend_base) = (extend(0x40), extend(0x20));
+        let extend_index = extend(0x40);
+        let extend_base = extend(0x20);
         let mut at = 5;
-        let (mut base_number, mut index) = (rm, 0);
+        let mut base_number = rm;
+        let mut index = 0;
         if rm == 4 {
             let sib = code[at];
             at += 1;
@@ -299,7 +304,9 @@ impl Tiles {
         a_signed: bool,
         b_signed: bool,
     ) -> Result<(), &'static str> {
-        let ((rows, row_bytes), a_shape, b_shape) = (self.shape(sum)?, self.shape(a)?, self.shape(b)?);
+        let (rows, row_bytes) = self.shape(sum)?;
+        let a_shape = self.shape(a)?;
+        let b_shape = self.shape(b)?;
         if sum == a || a == b || b == sum {
             return Err("a product of tiles that are not distinct");
         }

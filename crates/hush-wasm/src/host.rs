@@ -117,7 +117,8 @@ impl MemoryHost {
         name: &str,
         kept: Option<&[u8]>,
     ) -> Option<Zeroizing<[u8; RECORD_BYTES]>> {
-        let (mut state, now) = (self.state(), seconds_since_1970());
+        let mut state = self.state();
+        let now = seconds_since_1970();
         let kept = kept.and_then(|kept| KeptKeys::decode(kept.as_array()?, name));
         let mut keys = kept.or_else(|| state.keys.get(name).cloned());
         let mut is_news = false;

@@ -152,7 +152,9 @@ fn sent(request: Request) -> JsValue {
 }
 
 fn waited(wait: Duration, needed: &[Needed]) -> JsValue {
-    let (hints, keys, serials) = (Array::new(), Array::new(), Array::new());
+    let hints = Array::new();
+    let keys = Array::new();
+    let serials = Array::new();
     for needed in needed {
         match needed {
             Needed::Hint(hash) => hints.push(&hex::encode(hash).into()),

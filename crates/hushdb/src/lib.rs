@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn texts_of_libraries_name_options_that_there_are() {
-        let (mut names, mut count) = (BTreeSet::new(), 0);
+        let mut names = BTreeSet::new();
+        let mut count = 0;
         add_names(&Cli::command(), &mut names);
         each_slot(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut |name| {
             count += 1;

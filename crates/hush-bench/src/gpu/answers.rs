@@ -98,7 +98,8 @@ fn suited_table(
     size: usize,
     slot_bytes: usize,
 ) -> Result<TableParams, ProtocolError> {
-    let (page, preset) = (protocol.page(), set(scale, protocol, slot_bytes));
+    let page = protocol.page();
+    let preset = set(scale, protocol, slot_bytes);
     let slots = Slots { count: size / slot_bytes, slot_bytes, by_key: false };
     page.table(preset, page.shape(preset, slots, None)?)
 }
@@ -126,10 +127,12 @@ impl Bench<'_> {
         params: TableParams,
         batches: Option<&[usize]>,
     ) -> Result<(), Box<dyn Error>> {
-        let (device, free) = (self.cuda.device(), room_for_tables(self.cuda));
+        let device = self.cuda.device();
+        let free = room_for_tables(self.cuda);
         let plan = MemoryPlan::of_share::<Cuda>(&params, &Share::whole(), true, 1);
         let plan = plan.in_blocks(|bytes, buffers| device.bytes_taken(bytes, buffers));
-        let (bytes, protocol) = (params.facts().encoded_bytes, params.facts().protocol);
+        let bytes = params.facts().encoded_bytes;
+        let protocol = params.facts().protocol;
         let row = row.table(bytes as usize);
         let batches = batches.unwrap_or(self.scale.batches);
         let sizes = match batches_that_fit(&plan, &device.info().name, free, bytes, batches) {
@@ -158,7 +161,8 @@ impl Visitor for Answers<'_, '_> {
     /// Rows for all batches: the time of one batch alone, and of a batch where as many are under way as the server has.
     fn visit<P: Page>(self) -> Self::Output {
         let Self { bench, params, row, sizes } = self;
-        let (facts, path) = (params.facts(), params.path());
+        let facts = params.facts();
+        let path = params.path();
         let table = P::described(P::Set::named(facts.preset)?, facts.shape, facts.word_bits)?;
         let table = P::in_form(table, params.database().form())?;
         let files = files::random(&params.files())?;
@@ -166,7 +170,8 @@ impl Visitor for Answers<'_, '_> {
         let client_keys = facts.keys.map(|set| Arc::new(RingKeys::from_seed(&set, &[5; 32])));
         let client = P::client(&table, &Given { keys: client_keys.clone(), ..files::given(facts) })?;
         let keys = client_keys.map(|keys| hosted.share().open_keys(keys.upload())).transpose()?;
-        let (mut rng, shape) = (Csprng::from_os(), facts.shape);
+        let mut rng = Csprng::from_os();
+        let shape = facts.shape;
         let query = |index: usize| {
             let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
             let target = Target { columns, block: index * 31 % shape.blocks };
@@ -199,7 +204,8 @@ fn seconds_a_batch(
     answer: impl Fn() -> Result<(), ProtocolError> + Sync,
 ) -> Result<f64, Box<dyn Error>> {
     answer()?;
-    let (answer, start) = (&answer, Instant::now());
+    let answer = &answer;
+    let start = Instant::now();
     std::thread::scope(|scope| {
         let work = move || (0..runs).try_for_each(|_| answer());
         let workers: Vec<_> = (0..in_flight).map(|_| scope.spawn(work)).collect();

@@ -238,7 +238,8 @@ impl<'a> Probe<'a> {
     /// From the device, to memory of the host that is not pinned, and was written before.
     fn download(&self) -> Measured {
         let mut host = vec![1u32; self.copied()];
-        let (part, bytes) = (self.table.slice(..host.len()), size_of_val(&host[..]));
+        let part = self.table.slice(..host.len());
+        let bytes = size_of_val(&host[..]);
         let download = || self.device.download_into(&part, &mut host);
         Ok(bytes as f64 / device_seconds(self.device, self.scale.runs, download)?)
     }

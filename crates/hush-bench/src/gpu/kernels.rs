@@ -39,8 +39,10 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
 
 /// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
 fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
-    let (cuda, device) = (bench.cuda, bench.cuda.device());
-    let (rows, cols) = (shape.blocks * shape.slot_bytes, shape.columns);
+    let cuda = bench.cuda;
+    let device = bench.cuda.device();
+    let rows = shape.blocks * shape.slot_bytes;
+    let cols = shape.columns;
     let db = cuda.random_db(rows, cols, 1)?;
     let bytes = db.bytes_on_device();
     for &batch in bench.scale.fold_batches {
@@ -80,7 +82,8 @@ pub(super) fn rlwe_folds(
 /// Measures `pack` where the papers do: modulo all of Q_e, for the plaintexts of a table of 64 GiB.
 fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let context = RingContext::new(*bench.scale.pack.ring());
-    let (full, columns) = (context.full(), bench.scale.widest_columns);
+    let full = context.full();
+    let columns = bench.scale.widest_columns;
     let name = format!("pack of {columns} x {}", full.limbs() * full.degree());
     fold_hint(bench, &name, full, columns, bench.scale.batches).map(drop)
 }
@@ -93,7 +96,8 @@ fn fold_hint(
     columns: usize,
     batches: &[usize],
 ) -> Result<Timings, Box<dyn Error>> {
-    let (device, moduli) = (bench.cuda.device(), ring.moduli());
+    let device = bench.cuda.device();
+    let moduli = ring.moduli();
     let tiling = NttTiling::new(ring.degree(), ring.limbs(), bench.scale.pack.lwe().n(), columns)?;
     let hint = bench.cuda.random_residues(moduli, tiling, 1)?;
     let bytes = tiling.bytes() as f64;
@@ -126,13 +130,17 @@ fn fold_hint(
 
 /// Transforms of N words modulo all limbs of Q_e.
 fn ntts(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
-    let (device, polys) = (bench.cuda.device(), bench.scale.polys);
+    let device = bench.cuda.device();
+    let polys = bench.scale.polys;
     let ring = bench.cuda.open_ring(Arc::new(RingContext::new(*bench.scale.pack.ring())))?;
-    let (tables, moduli) = (ring.full(), ring.context().full().moduli());
+    let tables = ring.full();
+    let moduli = ring.context().full().moduli();
     let words = polys * tables.poly_words();
-    let (from, to) = (device.alloc::<u32>(words)?, device.alloc::<u32>(words)?);
+    let from = device.alloc::<u32>(words)?;
+    let to = device.alloc::<u32>(words)?;
     fill_random(device, &from.slice(..), 1, moduli.iter().map(|p| p.value()).min().unwrap_or(1))?;
-    let (limbs, degree) = (tables.limbs(), tables.degree().words());
+    let limbs = tables.limbs();
+    let degree = tables.degree().words();
     // Words are read and written.
     let work = Work { bytes: 2.0 * WORD * words as f64, ..transforms((polys * limbs) as f64, degree) };
     let what = |name: &str| Row::named(format!("{name}, {polys} x {limbs} of {degree}")).batch(1);

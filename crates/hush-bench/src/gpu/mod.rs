@@ -146,8 +146,8 @@ mod tests {
     /// Runs a benchmark whose second part fails, and the device may be lost there. Returns what its parts return, and
     /// how many ran.
     fn parts(loses: bool) -> (String, usize) {
-        let (cuda, mut report) =
-            (Arc::new(Cuda::new(Device::emulated(Emulation::default()))), Report::new(WORK, true));
+        let cuda = Arc::new(Cuda::new(Device::emulated(Emulation::default())));
+        let mut report = Report::new(WORK, true);
         let floors = Floors::measure(cuda.device(), &scale::EMULATOR, &mut report).unwrap();
         let mut bench = Bench { cuda: &cuda, scale: &scale::EMULATOR, floors: &floors, report: &mut report };
         let mut ran = 0;

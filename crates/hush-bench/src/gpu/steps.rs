@@ -170,7 +170,8 @@ fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Err
 
 /// Offline: the hint of as many plaintexts as a tile has.
 fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
-    let (ring, n) = (*bench.scale.pack.ring(), bench.scale.pack.lwe().n());
+    let ring = *bench.scale.pack.ring();
+    let n = bench.scale.pack.lwe().n();
     let lift = LiftHint { ring, n, columns: MAX_TILE_WIDTH, parts: 1 };
     bench.step(lift.into(), &Row::named("lift_hint").of(Protocol::Hybrid), &[1]);
     Ok(())
@@ -178,10 +179,13 @@ fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
 
 /// Offline: hints of plaintexts to pack columns.
 fn chain_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
-    let (cuda, context) = (bench.cuda, Arc::new(RingContext::new(*bench.scale.column.ring())));
-    let (ring, kept) = (cuda.open_ring(context.clone())?, context.kept());
+    let cuda = bench.cuda;
+    let context = Arc::new(RingContext::new(*bench.scale.column.ring()));
+    let ring = cuda.open_ring(context.clone())?;
+    let kept = context.kept();
     let plan = cuda.open_masks(&ring, &ColumnMasks::new(&context, &PublicSeed([1; 32])))?;
-    let (degree, limbs) = (kept.degree(), kept.limbs());
+    let degree = kept.degree();
+    let limbs = kept.limbs();
     let hint = cuda.keep(random_words(degree * degree))?;
     for count in [1, cuda.chain_batch()] {
         let hints = vec![&hint; count];

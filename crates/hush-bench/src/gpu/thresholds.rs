@@ -17,7 +17,8 @@ const NEVER: usize = 1 << 20;
 
 /// Measures kernels on tables of the scale, and keeps what follows unless the measurement failed: there may be another one.
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
-    let (scale, guessed) = (bench.scale, bench.cuda.thresholds());
+    let scale = bench.scale;
+    let guessed = bench.cuda.thresholds();
     let shape = table_shape(scale.threshold_bytes, scale.columns);
     let products =
         bench.attempt(Row::named("pack"), |bench| rlwe_folds(bench, shape, scale.threshold_batches));

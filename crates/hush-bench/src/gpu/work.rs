@@ -93,7 +93,9 @@ mod tests {
         // Three folds of a plane: two halves by the limbs, a transform back and l of digits each; a slot is a sum of 2 l products.
         let ring = ONION_M31;
         let work = of_step(&RgswFold { ring, entries: 4, planes: 1, parts: 1 }.into(), 1);
-        let (limbs, digits, degree) = (ring.kept_limbs(), ring.fold_gadget().digits, ring.degree());
+        let limbs = ring.kept_limbs();
+        let digits = ring.fold_gadget().digits;
+        let degree = ring.degree();
         let slots = (3 * 2 * limbs * degree) as f64;
         let transformed = transforms((3 * 2 * limbs * (1 + digits)) as f64, degree);
         assert_eq!(work.modular_products, slots + transformed.modular_products);
@@ -105,7 +107,8 @@ mod tests {
     #[test]
     fn answers_are_what_their_steps_are() {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
-        let (rows, columns) = (256.0 * 4096.0, 65536.0);
+        let rows = 256.0 * 4096.0;
+        let columns = 65536.0;
         let table = |protocol: Protocol, preset: &str| protocol.page().table(preset, shape).unwrap();
         let of = |protocol, preset| answers(&table(protocol, preset).path(), 8, 10, 3);
         let set = "LWE_N1280_STD3_2_RING256";

@@ -33,7 +33,8 @@ pub fn apply<'a>(
     let (Some(count), descriptor) = (header.changes, &mut header.descriptor) else {
         return Err(BuildError::NotUpdatable);
     };
-    let (params, first) = (descriptor.params()?, 1 + descriptor.tiers());
+    let params = descriptor.params()?;
+    let first = 1 + descriptor.tiers();
     let Some(lookup) = descriptor.lookup.keys() else { return Err(BuildError::NotUpdatable) };
     let longest = descriptor.slot.max_value_bytes as usize;
     let stored = as_stored(changes, descriptor.compression.is_some(), &mut snapshot)?;

@@ -60,7 +60,8 @@ pub(super) fn stored(
             _ => {}
         }
     }
-    let (before, after) = (Bytes(records.value_bytes() as usize), Bytes(smaller.value_bytes() as usize));
+    let before = Bytes(records.value_bytes() as usize);
+    let after = Bytes(smaller.value_bytes() as usize);
     progress.note(&format!("values of {before} in all are compressed to {after}"));
     Ok(Stored { compressed: Some((smaller, dictionary)), lengths, plan })
 }
@@ -101,7 +102,9 @@ fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool
     if records.value_bytes() < DICTIONARIES * compressor.dictionary().len() as u64 {
         return Ok(false);
     }
-    let (mut before, mut after, mut context) = (0, 0, compressor.context());
+    let mut before = 0;
+    let mut after = 0;
+    let mut context = compressor.context();
     for index in (0..records.len()).step_by(records.len().div_ceil(SAMPLE)) {
         let (_, value) = records.record(index);
         before += value.len();

@@ -164,7 +164,8 @@ fn hints(
     by: Computers<'_>,
     progress: &dyn Progress,
 ) -> Result<(), BuildError> {
-    let (params, seed) = (descriptor.params()?, descriptor.public_seed());
+    let params = descriptor.params()?;
+    let seed = descriptor.public_seed();
     let cpu: &Cpu = by.backends.cpu();
     for (index, segment) in params.segments().iter().enumerate().skip(first) {
         let (database, hint) = match index.checked_sub(1) {

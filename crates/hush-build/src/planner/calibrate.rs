@@ -49,7 +49,8 @@ impl Machine {
     pub fn measure(cpu: &Cpu, progress: &dyn Progress) -> Result<Self, Box<dyn Error>> {
         let steps = steps();
         progress.start("measure", (ROUNDS * steps.len()) as u64, "steps");
-        let (random, mut shortest) = (Random::default(), BTreeMap::new());
+        let random = Random::default();
+        let mut shortest = BTreeMap::new();
         for _ in 0..ROUNDS {
             for (place, step) in steps.iter().enumerate() {
                 let (batches, span) = effort(&step.shape);
@@ -83,7 +84,8 @@ impl Machine {
             }
         };
         let timings = shortest.into_iter().map(timing).collect();
-        let (name, level) = (hush_engine::cpu_model(), cpu.level().to_string());
+        let name = hush_engine::cpu_model();
+        let level = cpu.level().to_string();
         let times = Times::Measured(timings);
         Ok(Self { version: Self::VERSION, name, level, threads: cpu.threads(), times })
     }

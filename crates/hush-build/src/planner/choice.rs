@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_hint_of_gigabytes_does_not_win_by_what_it_spares_the_server() {
-        let (records, machine) = (records(2, 16 << 20), Machine::reference());
+        let records = records(2, 16 << 20);
+        let machine = Machine::reference();
         let offers =
             offers(&records, &BuildOptions::default(), &Wishes::default(), machine, &Silent).unwrap();
         assert!(offers[0].setup_bytes() < 1 << 30, "{:?}", offers[0]);
@@ -182,7 +183,8 @@ mod tests {
 
     #[test]
     fn goals_order_what_is_offered() {
-        let (records, machine) = (records(100_000, 200), Machine::reference());
+        let records = records(100_000, 200);
+        let machine = Machine::reference();
         for (_, goal) in Goal::ALL {
             let budgets = Budgets { linkable: true, ..Budgets::default() };
             let wishes = Wishes { goal, budgets, ..Wishes::default() };

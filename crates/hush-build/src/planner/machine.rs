@@ -195,7 +195,8 @@ pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
 /// two primes, and back of all n.
 fn nominal_ring_hint(db: Tiling, n: usize, degree: usize) -> f64 {
     let rows = db.rows().next_multiple_of(RING_HINT_ROWS);
-    let (blocks, elements) = (db.cols().div_ceil(degree), n / degree);
+    let blocks = db.cols().div_ceil(degree);
+    let elements = n / degree;
     let transforms = 2 * (rows * (blocks + elements) + blocks * elements);
     let products = 2 * rows * blocks * elements * degree;
     let seconds = products as f64 / NOMINAL.products;

@@ -258,7 +258,8 @@ fn of_protocol(
 fn all_or_why_none(
     found: impl IntoIterator<Item = Result<Vec<Plan>, BuildError>>,
 ) -> Result<Vec<Plan>, BuildError> {
-    let (mut plans, mut error) = (Vec::new(), None);
+    let mut plans = Vec::new();
+    let mut error = None;
     for found in found {
         match found {
             Ok(found) => plans.extend(found),
@@ -274,7 +275,8 @@ fn all_or_why_none(
 
 /// Returns whether clients of a protocol have keys, which its queries name.
 fn has_keys(protocol: Protocol, preset: &str) -> bool {
-    let (page, slots) = (protocol.page(), Slots { count: 1, slot_bytes: 1, by_key: false });
+    let page = protocol.page();
+    let slots = Slots { count: 1, slot_bytes: 1, by_key: false };
     let table = page.shape(preset, slots, None).and_then(|shape| page.table(preset, shape));
     table.is_ok_and(|table| table.facts().keys.is_some())
 }
@@ -299,7 +301,8 @@ fn variants(
     options: &BuildOptions,
     known: Option<&[usize]>,
 ) -> Result<Vec<Plan>, BuildError> {
-    let (is_free, longest) = (matches!(options.tiers, Tiers::AtMost(_)), lengths.ends().1);
+    let is_free = matches!(options.tiers, Tiers::AtMost(_));
+    let longest = lengths.ends().1;
     let plan = |tiers: Tiers, columns| {
         Plan::of_protocol(lengths, by_key, &BuildOptions { tiers, columns, ..options.clone() })
     };

@@ -39,7 +39,8 @@ impl Operands<Cpu> for Random {
     }
 
     fn ntt_db(&self, cpu: &Cpu, ring: &CpuRing, tiling: NttTiling) -> Result<NttTiledDb, Box<dyn Error>> {
-        let (context, set) = (cpu.context(ring), cpu.context(ring).params().name());
+        let context = cpu.context(ring);
+        let set = cpu.context(ring).params().name();
         let make = || {
             let polys = residues(context, tiling.rows() * tiling.columns());
             Ok((set, NttTiledDb::from_polys(tiling, &polys)))

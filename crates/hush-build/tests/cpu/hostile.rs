@@ -17,8 +17,7 @@ use crate::{
     tables::{Folder, Wanted, on_cpu},
 };
 
-/// Returns where answers are packed: five entries of two planes. Slots are short where there are hints of a whole row for each
-/// byte.
+/// Builds a table: five entries of two planes where answers are packed, and short slots where hints have a whole row for each byte.
 fn built(cpu: &Backends, protocol: Protocol) -> Folder {
     let bytes = match protocol {
         Protocol::Frodo | Protocol::Simple | Protocol::Double | Protocol::ExppackD => 33,

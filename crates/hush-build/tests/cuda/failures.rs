@@ -16,7 +16,7 @@ use crate::{
 /// A protocol whose clients have keys, and one of those whose clients have none.
 const TABLES: [(Protocol, usize); 2] = [(Protocol::Hybrid, 300), (Protocol::Colpack, 300)];
 
-/// Returns all memory that there is.
+/// Takes all memory that there is.
 fn take_all(device: &Device) -> Vec<Buffer<u8>> {
     let (mut taken, mut bytes) = (Vec::new(), device.free_bytes().unwrap());
     while bytes >= 256 {

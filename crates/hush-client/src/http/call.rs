@@ -129,7 +129,8 @@ impl<T: Transport> Transport for Left<T> {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        let (begun, whole) = (Instant::now(), NextTimeout { per_read: None, ..timeout.for_read() });
+        let begun = Instant::now();
+        let whole = NextTimeout { per_read: None, ..timeout.for_read() };
         loop {
             if is_cancelled() {
                 return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the call was given up").into());

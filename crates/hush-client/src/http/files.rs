@@ -19,7 +19,8 @@ pub struct FileHost {
 impl FileHost {
     /// Creates a host with its files where `cache` says, unless no place for them is known. `observer` receives what happens.
     pub fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
-        let (hints, secrets) = (HintStore::new(cache)?, SecretStore::new(cache)?);
+        let hints = HintStore::new(cache)?;
+        let secrets = SecretStore::new(cache)?;
         let serials = SerialStore::new(cache)?;
         Ok(Self { start: Instant::now(), hints, secrets, serials, observer })
     }

@@ -335,7 +335,8 @@ mod tests {
     #[test]
     fn old_keys_are_replaced_and_deleted() {
         let folder = tempdir().unwrap();
-        let (store, directory) = (store(folder.path()), folder.path().join("secrets"));
+        let store = store(folder.path());
+        let directory = folder.path().join("secrets");
         let file = RecordFile { directory: &directory, name: &request("toy").name };
         let user = private_directory(&directory).unwrap();
         let made = |seconds_ago: u64| {

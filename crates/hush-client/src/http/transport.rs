@@ -96,7 +96,8 @@ impl Transport {
             Err(error) => return task.fail(failure(&self.url, error)),
         };
         let mut more = task.begin(head(&response));
-        let (mut reader, mut chunk) = (response.into_body().into_reader(), vec![0; CHUNK_BYTES]);
+        let mut reader = response.into_body().into_reader();
+        let mut chunk = vec![0; CHUNK_BYTES];
         while more {
             match reader.read(&mut chunk) {
                 Ok(0) => return task.end(),

@@ -105,7 +105,8 @@ impl HintDownload<'_> {
         }
         self.link.report(&Event::HintStart { bytes: self.blob.bytes, present });
         let hash = hex::encode(self.blob.blake3);
-        let (path, etag) = (format!("/v1/blobs/{hash}"), format!("\"{hash}\""));
+        let path = format!("/v1/blobs/{hash}");
+        let etag = format!("\"{hash}\"");
         let head = match self.link.get_file(&path, &etag, present, self.blob.bytes).await {
             Err(SessionError::Refused(refusal)) if refusal.code == Code::RangeNotSatisfiable => {
                 self.clear()?;

@@ -45,7 +45,8 @@ pub struct Session {
 
 impl Session {
     pub(super) fn new(link: &Link, name: String, table: Table, stats: Stats) -> Self {
-        let (context, table) = (link.context().clone(), Arc::new(table));
+        let context = link.context().clone();
+        let table = Arc::new(table);
         Self { context, name, table, stats, keys: SessionKeys::default() }
     }
 
@@ -245,7 +246,8 @@ impl Session {
 
     /// Looks records up in the hint.
     fn found_here(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
-        let (table, stats) = (&self.table, &mut self.stats);
+        let table = &self.table;
+        let stats = &mut self.stats;
         stats.answers += wanted.len() as u64;
         link.timed(&mut stats.seconds.decode, || {
             let found = |wanted: &Wanted| {
@@ -365,7 +367,8 @@ impl Session {
         let answer_bytes = self.table.facts().answer_bytes;
         let shape = ResponseShape { epoch, answers: batch.wanted.len(), answer_bytes };
         let elsewhere = |stats: &Stats| stats.seconds.encrypt + stats.seconds.keys;
-        let (start, before) = (link.host().now(), elsewhere(&self.stats));
+        let start = link.host().now();
+        let before = elsewhere(&self.stats);
         let answered = self.response(link, batch, shape.max_bytes()).await;
         self.stats.seconds.network += link.seconds_since(start) - (elsewhere(&self.stats) - before);
         let (response, pending) = answered?;

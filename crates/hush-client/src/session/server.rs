@@ -92,8 +92,9 @@ impl Server {
     /// The task's: [`SessionError::UnknownTable`], [`SessionError::ChooseTable`] and [`SessionError::NoTables`] if there
     /// is no such table; else what can go wrong on the way, and what [`Table::new`] refuses.
     pub fn open(&self, name: Option<&str>) -> Task<'static, Result<Session, SessionError>> {
-        let (context, chosen, stats) =
-            (self.trusting(name), self.choose(name).map(str::to_owned), self.stats);
+        let context = self.trusting(name);
+        let chosen = self.choose(name).map(str::to_owned);
+        let stats = self.stats;
         Task::new(|port| async move {
             let name = chosen?;
             opened(Link::new(&context?, port), name, stats).await
@@ -190,7 +191,8 @@ pub(super) async fn load(
     descriptor: Descriptor,
     stats: &mut Stats,
 ) -> Result<Table, SessionError> {
-    let (params, options) = (descriptor.params()?, link.options());
+    let params = descriptor.params()?;
+    let options = link.options();
     options.acceptance.check(&descriptor, params.facts())?;
     check_serial(link, &descriptor).await?;
     let downloaded = descriptor.blobs().map(|blob| blob.bytes).sum();
@@ -220,7 +222,8 @@ async fn check_serial(link: &Link, descriptor: &Descriptor) -> Result<(), Sessio
     let (Some(_), Some(signature)) = (&link.options().acceptance.trust, &descriptor.signature) else {
         return Ok(());
     };
-    let (publication, serial) = (signature.publication(), signature.serial);
+    let publication = signature.publication();
+    let serial = signature.serial;
     link.ready(Need::Serial { publication: &publication, serial }).await;
     let newest = link.host().newest_serial(&publication, serial).map_err(SessionError::Cache)?;
     if newest > serial {

@@ -60,7 +60,8 @@ impl Bands {
     pub(super) fn read_hint(self, hint: &[u32], column: usize, band: &mut [u32]) {
         let rows = hint.len() / self.degree;
         for first in (0..self.degree).step_by(SQUARE) {
-            let (band, lines) = (&mut band[first..], rows.saturating_sub(first).min(SQUARE));
+            let band = &mut band[first..];
+            let lines = rows.saturating_sub(first).min(SQUARE);
             if lines == SQUARE {
                 self.read_square(&hint[first * self.degree + column..], self.degree, band);
                 continue;
@@ -123,7 +124,8 @@ mod tests {
 
     #[test]
     fn bands_are_columns() {
-        let (degree, column) = (64, 32);
+        let degree = 64;
+        let column = 32;
         for level in Level::ALL.into_iter().filter(|level| level.require().is_ok()) {
             let bands = Bands::new(level, degree);
             let mut matrix = AlignedBuffer::<u32>::zeroed(bands.matrix_words());
@@ -146,7 +148,8 @@ mod tests {
 
     #[test]
     fn missing_rows_are_zeros_and_left_out() {
-        let (degree, column) = (64, 48);
+        let degree = 64;
+        let column = 48;
         for (level, rows) in
             Level::ALL.into_iter().flat_map(|level| [0, 1, 16, 37, 64].map(|rows| (level, rows)))
         {

@@ -14,7 +14,10 @@ impl Block<'_> {
     /// Runs the chain. Row (c, k) of the images becomes the digit that meets the key's image under `X^(+-g^k)`; the last step
     /// has none. Returns the digit that meets the conjugation key, and the mask, `[limb][slot]`.
     pub(super) fn switch(&mut self) -> (Vec<u32>, Vec<u32>) {
-        let (kept, bands, degree, steps) = (&self.ring.kept, self.bands, self.degree, self.degree / 2);
+        let kept = &self.ring.kept;
+        let bands = self.bands;
+        let degree = self.degree;
+        let steps = self.degree / 2;
         let image = |limb: usize, c: usize, k: usize| {
             let first = limb * bands.matrix_words() + (c * steps + k) * bands.stride();
             first..first + degree
@@ -44,8 +47,10 @@ impl Block<'_> {
             }
         }
         state.digit(1);
-        let ([mask, _], [_, digit]) = (state.sums, state.digits);
-        let (mut mask, digit) = (mask.to_vec(), digit.to_vec());
+        let [mask, _] = state.sums;
+        let [_, digit] = state.digits;
+        let mut mask = mask.to_vec();
+        let digit = digit.to_vec();
         let mut product = vec![0; digit.len()];
         ring::multiply(kept, &digit, &self.plan.conjugation, &mut product);
         ring::add(kept, &mut mask, &product);
@@ -81,7 +86,9 @@ impl<'a> Chain<'a> {
 
     /// Takes the digit of a sum, of which the coefficients are left.
     fn digit(&mut self, c: usize) {
-        let (kept, gadget, degree) = (&self.ring.kept, &self.ring.fold, self.ring.kept.degree());
+        let kept = &self.ring.kept;
+        let gadget = &self.ring.fold;
+        let degree = self.ring.kept.degree();
         for (limb, words) in kept.limbs().iter().zip(self.sums[c].chunks_exact_mut(degree)) {
             limb.ntt.inverse(words, self.transform);
         }

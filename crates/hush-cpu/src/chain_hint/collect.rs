@@ -9,7 +9,9 @@ impl Block<'_> {
     /// Rotates the digits back and transforms them: row v then has, for every coefficient c of the key, `1/N` times what y_c
     /// contributes to slot v of the sum.
     pub(super) fn collect_rows(&mut self) {
-        let (degree, level, bands) = (self.degree, self.ring.kept.level(), self.bands);
+        let degree = self.degree;
+        let level = self.ring.kept.level();
+        let bands = self.bands;
         let (band, orbits) = self.scratch.split_at_mut(bands.band_words());
         let matrices = self.images.chunks_exact(bands.matrix_words());
         let matrices = matrices.zip(self.rows.chunks_exact_mut(bands.matrix_words()));
@@ -39,7 +41,9 @@ impl Block<'_> {
     /// # Errors
     /// [`OpsError::PackColumns`] if an entry, in any row, has more than four digits.
     pub(super) fn collect_columns(&mut self, rows: usize) -> Result<Vec<u8>, OpsError> {
-        let (degree, level, bands) = (self.degree, self.ring.kept.level(), self.bands);
+        let degree = self.degree;
+        let level = self.ring.kept.level();
+        let bands = self.bands;
         let bytes = rows * degree * PACK_BYTES;
         let mut columns: Vec<u8> = buffer::empty_vec(bytes);
         let room = &mut columns.spare_capacity_mut()[..bytes];

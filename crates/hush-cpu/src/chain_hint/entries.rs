@@ -102,10 +102,12 @@ mod tests {
     #[test]
     fn entries_become_balanced_digits() {
         let primes = [67_104_769, 67_084_289];
-        let (rns, factor) = (Rns::new(&primes), 2048);
+        let rns = Rns::new(&primes);
+        let factor = 2048;
         let moduli = primes.map(Modulus::new);
         let join = EntryJoin::new(moduli, factor);
-        let (lowest, highest) = (-0x8080_8080i64, 0x7f7f_7f7f);
+        let lowest = -0x8080_8080i64;
+        let highest = 0x7f7f_7f7f;
         let mut rng = Csprng::insecure_from_seed(1);
         let mut entries = vec![0, 1, -1, 127, 128, -128, -129, lowest, lowest + 1, highest - 1, highest];
         entries.resize_with(256, || i64::from(rng.next_u32() as i32) / 2);

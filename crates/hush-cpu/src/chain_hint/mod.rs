@@ -39,7 +39,8 @@ pub(crate) fn chain_hint(
     plan: &ChainPlan,
     hint: &[u32],
 ) -> Result<ChainedHint, OpsError> {
-    let (kept, degree) = (&ring.kept, ring.kept.degree());
+    let kept = &ring.kept;
+    let degree = ring.kept.degree();
     let bands = Bands::new(cpu.level(), degree);
     let words = kept.limbs().len() * bands.matrix_words();
     cpu.install(|| {
@@ -76,7 +77,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Returns all phases.
+    /// Runs all phases.
     fn chain(&mut self, hint: &[u32]) -> Result<ChainedHint, OpsError> {
         self.spread_columns(hint);
         self.spread_rows();

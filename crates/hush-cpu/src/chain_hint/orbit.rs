@@ -92,7 +92,8 @@ mod tests {
         let orbits = OrbitTables::new(&Orbits::new(degree, 5));
         let row: Vec<u32> = (0..degree as u32).map(|i| i.wrapping_mul(2_654_435_769)).collect();
         for level in Level::ALL.into_iter().filter(|level| level.require().is_ok()) {
-            let (mut halves, mut back) = (vec![0; 2 * degree], vec![0; degree]);
+            let mut halves = vec![0; 2 * degree];
+            let mut back = vec![0; degree];
             for half in 0..2 {
                 orbits.rotate(level, &row, (half, 0), &mut halves[half * degree..][..degree / 2]);
             }

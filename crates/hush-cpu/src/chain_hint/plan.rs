@@ -27,7 +27,8 @@ impl ChainPlan {
     /// # Panics
     /// If Q is not the product of two primes below 2^31, the degree is below 32, or the masks are of another ring.
     pub(crate) fn new(ring: &CpuRing, masks: &ColumnMasks) -> Self {
-        let (kept, context) = (&ring.kept, ring.context());
+        let kept = &ring.kept;
+        let context = ring.context();
         let &[p0, p1] = context.kept().moduli() else { panic!("two primes, not {}", kept.limbs().len()) };
         let degree = kept.degree();
         assert!(

@@ -7,7 +7,9 @@ impl Block<'_> {
     /// Lifts the hint, divides it by N and transforms its columns: row v then has, for every column j of the hint,
     /// `(1/N) sum_i psi^(i e_v) h_ij`.
     pub(super) fn spread_columns(&mut self, hint: &[u32]) {
-        let (degree, level, bands) = (self.degree, self.ring.kept.level(), self.bands);
+        let degree = self.degree;
+        let level = self.ring.kept.level();
+        let bands = self.bands;
         let (words, values) = self.scratch.split_at_mut(bands.band_words());
         let values = &mut values[..bands.band_words()];
         for column in (0..degree).step_by(BAND) {
@@ -28,7 +30,9 @@ impl Block<'_> {
 
     /// Transforms the rows, and rotates them: column v of the images then is `A_e[v]` for all e.
     pub(super) fn spread_rows(&mut self) {
-        let (degree, level, bands) = (self.degree, self.ring.kept.level(), self.bands);
+        let degree = self.degree;
+        let level = self.ring.kept.level();
+        let bands = self.bands;
         let (band, row) = self.scratch.split_at_mut(bands.band_words());
         let row = &mut row[..degree];
         let matrices = self.rows.chunks_exact(bands.matrix_words());

@@ -86,7 +86,8 @@ fn plane_masks<'a>(
     turned: &mut [u32],
     transform: &mut [u64],
 ) {
-    let (degree, count) = (ring.degree(), out.len() / ring.words());
+    let degree = ring.degree();
+    let count = out.len() / ring.words();
     for (entry, mask) in entries.enumerate() {
         let out = &mut out[ring::place(entry, count) * ring.words()..][..ring.words()];
         let limbs = out.chunks_exact_mut(degree).zip(mask.chunks_exact(degree));

@@ -94,7 +94,8 @@ impl Plane<'_> {
 
     /// Horner's rule over the terms c_k, the last one first. `bodies` has room for the halves b of all terms.
     fn fold(mut self, mut scratch: Scratch<'_>, bodies: &mut [u32]) {
-        let (kept, terms) = (&self.ring.kept, self.chain.terms());
+        let kept = &self.ring.kept;
+        let terms = self.chain.terms();
         self.bodies(bodies, scratch.pair);
         self.out.fill(0);
         if let Some(power) = self.power {
@@ -120,7 +121,9 @@ impl Plane<'_> {
 
     /// The halves b of the terms, in coefficient form.
     fn bodies(&self, bodies: &mut [u32], scratch: &mut [u32]) {
-        let (kept, shape, terms) = (&self.ring.kept, self.chain.shape(), self.chain.terms());
+        let kept = &self.ring.kept;
+        let shape = self.chain.shape();
+        let terms = self.chain.terms();
         for entry in 0..terms {
             let body = &mut bodies[ring::place(entry, terms) * kept.words()..][..kept.words()];
             if entry >= shape.entries() {

@@ -38,17 +38,20 @@ vector! {
         fn load_columns(from: *const i8, stride: usize) -> [__m256i; LOAD_COLS] {
             let row = |i: usize| _mm_loadu_si128(from.add(i * stride).cast());
             let pairs: [__m128i; 8] = std::array::from_fn(|i| {
-                let (a, b) = (row(i / 2 * 2), row(i / 2 * 2 + 1));
+                let a = row(i / 2 * 2);
+                let b = row(i / 2 * 2 + 1);
                 if i % 2 == 0 { _mm_unpacklo_epi8(a, b) } else { _mm_unpackhi_epi8(a, b) }
             });
             // Columns 4 q .. 4 q + 4 of rows 0..4, and of rows 4..8.
             let quads = |half: usize, q: usize| {
-                let (a, b) = (pairs[4 * half + q / 2], pairs[4 * half + 2 + q / 2]);
+                let a = pairs[4 * half + q / 2];
+                let b = pairs[4 * half + 2 + q / 2];
                 if q.is_multiple_of(2) { _mm_unpacklo_epi16(a, b) } else { _mm_unpackhi_epi16(a, b) }
             };
             // Two columns of 8 rows in each.
             let columns: [__m128i; 8] = std::array::from_fn(|i| {
-                let (a, b) = (quads(0, i / 2), quads(1, i / 2));
+                let a = quads(0, i / 2);
+                let b = quads(1, i / 2);
                 if i % 2 == 0 { _mm_unpacklo_epi32(a, b) } else { _mm_unpackhi_epi32(a, b) }
             });
             std::array::from_fn(|c| {
@@ -63,7 +66,8 @@ vector! {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn add_mod(a: __m256i, b: __m256i, bound: __m256i) -> __m256i {
-    let (b, sign) = (_mm256_sub_epi64(bound, b), _mm256_set1_epi64x(i64::MIN));
+    let b = _mm256_sub_epi64(bound, b);
+    let sign = _mm256_set1_epi64x(i64::MIN);
     let negative = _mm256_cmpgt_epi64(_mm256_xor_si256(b, sign), _mm256_xor_si256(a, sign));
     _mm256_add_epi64(_mm256_sub_epi64(a, b), _mm256_and_si256(negative, bound))
 }

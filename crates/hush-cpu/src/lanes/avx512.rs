@@ -40,7 +40,8 @@ vector! {
             // and byte.
             for _ in 0..4 {
                 lines = std::array::from_fn(|i| {
-                    let (a, b) = (lines[i / 2], lines[i / 2 + 8]);
+                    let a = lines[i / 2];
+                    let b = lines[i / 2 + 8];
                     if i % 2 == 0 { _mm_unpacklo_epi8(a, b) } else { _mm_unpackhi_epi8(a, b) }
                 });
             }

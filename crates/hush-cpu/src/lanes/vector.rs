@@ -52,7 +52,8 @@ macro_rules! vector {
                 fn min(a: $vector, b: $vector) -> $vector { $min(a, b) }
                 fn mul_low(a: $vector, b: $vector) -> $vector { $mul_low(a, b) }
                 fn bits(low: $vector, high: $vector, shift: u32, mask: u32) -> $vector {
-                    let (right, left) = (_mm_cvtsi32_si128(shift as i32), _mm_cvtsi32_si128(32 - shift as i32));
+                    let right = _mm_cvtsi32_si128(shift as i32);
+                    let left = _mm_cvtsi32_si128(32 - shift as i32);
                     $and($or($shift_right(low, right), $shift_left(high, left)), $splat(mask as i32))
                 }
                 fn splat_wide(word: u64) -> Self::Wide {

@@ -79,7 +79,8 @@ unsafe fn narrow_block(block: Block<'_>) {
             && block.query.len() == block.tiles * layout::narrow_query_bytes(block.batch)
             && block.sums.len() == layout::narrow_sum_words(block.batch)
     );
-    let (row_bytes, mut ahead) = (4 * layout::narrow_lanes(block.batch), Prefetch::of(&block, 1));
+    let row_bytes = 4 * layout::narrow_lanes(block.batch);
+    let mut ahead = Prefetch::of(&block, 1);
     // SAFETY: the operands have the lengths that `one_vector` needs, and the tiles are configured for the batch.
     unsafe { one_vector(block.db, block.tiles, block.query, row_bytes, block.sums, &mut ahead) };
 }
@@ -281,13 +282,15 @@ mod tests {
     #[test]
     fn all_of_the_next_block_is_prefetched_and_all_queries_by_the_panels() {
         for (tiles, passes, panels) in [(1, 1, 1), (8, 1, 3), (5, 2, 32), (8, 3, 7), (8, 8, 32)] {
-            let (db, query) = (vec![0; tiles * TILE_BYTES], vec![0; tiles * 2 * passes * VECTOR_TILE_BYTES]);
+            let db = vec![0; tiles * TILE_BYTES];
+            let query = vec![0; tiles * 2 * passes * VECTOR_TILE_BYTES];
             let panel = |panel| {
                 let fetch = Fetch { pages: 1, lines: 1 };
                 let ahead = Ahead { db: db.as_ptr(), fetch, query: query.as_ptr(), panel, panels };
                 Prefetch::of(&Block { db: &db, tiles, query: &query, batch: 1, sums: &mut [], ahead }, passes)
             };
-            let (steps, first) = (passes * tiles, panel(0));
+            let steps = passes * tiles;
+            let first = panel(0);
             assert_eq!(first.quarter * 4, db.len());
             assert!((first.quarter..first.quarter + steps * LINE).contains(&(first.db_lines * steps * LINE)));
             let share = first.query_lines * steps * LINE;

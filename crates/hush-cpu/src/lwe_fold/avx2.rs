@@ -85,7 +85,8 @@ unsafe fn dot<const QUERIES: usize>(
     mut ahead: Ahead,
 ) -> Products<QUERIES> {
     let zero = _mm256_setzero_si256();
-    let (mut low, mut high) = ([[zero; QUERIES]; ROWS], [[zero; QUERIES]; ROWS]);
+    let mut low = [[zero; QUERIES]; ROWS];
+    let mut high = [[zero; QUERIES]; ROWS];
     for tile in 0..block.tiles {
         for _ in 0..ahead.lines {
             _mm_prefetch::<_MM_HINT_T0>(ahead.next.cast());

@@ -178,7 +178,8 @@ pub(super) fn lane_sum_words(batch: usize) -> usize {
 /// Adds the 16 lanes up.
 pub(super) fn finish_lanes(sums: &[i32], batch: usize, out: &mut [u32]) {
     for (index, lanes) in sums.chunks_exact(LANES).enumerate() {
-        let (b, row) = (index / PANEL_ROWS, index % PANEL_ROWS);
+        let b = index / PANEL_ROWS;
+        let row = index % PANEL_ROWS;
         out[row * batch + b] = lanes.iter().fold(0, |sum: u32, &lane| sum.wrapping_add(lane as u32));
     }
 }

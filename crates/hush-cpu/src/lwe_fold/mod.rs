@@ -168,7 +168,8 @@ pub(crate) fn lwe_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries) -> LweBatc
 
 /// `out[b] += db * query[b] mod 2^32`, in passes of up to 64 queries; `out` is query after query.
 pub(crate) fn add_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries, out: &mut [u32]) {
-    let (rows, cols) = (db.tiling().rows(), queries.cols);
+    let rows = db.tiling().rows();
+    let cols = queries.cols;
     if !out.is_empty() {
         let passes = queries.words.chunks(MAX_BATCH * cols).zip(out.chunks_mut(MAX_BATCH * rows));
         for (query_words, out) in passes {

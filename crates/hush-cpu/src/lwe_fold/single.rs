@@ -50,7 +50,8 @@ pub(crate) fn choose_single(cpu: &Cpu, db: &TiledDb) {
 
 /// Seconds of one fold of one query.
 fn seconds(cpu: &Cpu, kernel: &FoldKernel, db: &TiledDb) -> f64 {
-    let (tiling, cols) = (db.tiling(), db.tiling().cols());
+    let tiling = db.tiling();
+    let cols = db.tiling().cols();
     let query = vec![0; cols];
     let items = split_rows(tiling, 0..tiling.groups(), cpu.threads());
     let start = Instant::now();
@@ -95,8 +96,11 @@ mod tests {
             TiledDb::new(tiling, Arc::new(bytes)).expect("its length")
         };
         let words = (0..8192u32).map(|at| at.wrapping_mul(2_654_435_761)).collect();
-        let (queries, small, large) = (LweQueries { cols: 8192, words }, of_rows(1000), of_rows(8192));
-        let (usual, chosen) = (cpu(), cpu());
+        let queries = LweQueries { cols: 8192, words };
+        let small = of_rows(1000);
+        let large = of_rows(8192);
+        let usual = cpu();
+        let chosen = cpu();
         choose_single(&chosen, &small);
         assert_eq!(chosen.kernels().fold.single_level(), None);
         choose_single(&chosen, &large);

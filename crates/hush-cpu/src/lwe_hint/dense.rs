@@ -17,7 +17,8 @@ const CHUNK_COLS: usize = CHUNK_TILES * TILE_COLS;
 /// `db[rows] * A`, row-major; `rows` are whole groups. A is expanded once (`4 * cols * n` bytes) and multiplied by
 /// 64 columns at a time, so a call for many rows is the cheaper one.
 pub(super) fn lwe_hint(cpu: &Cpu, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Vec<u32> {
-    let (tiling, n) = (db.tiling(), a.n());
+    let tiling = db.tiling();
+    let n = a.n();
     let mut out = vec![0; rows.len() * n];
     if out.is_empty() || a.cols() == 0 {
         return out;
@@ -50,7 +51,8 @@ struct MatrixColumns {
 
 impl MatrixColumns {
     fn expand(a: &PublicMatrix) -> Self {
-        let (cols, n) = (a.cols(), a.n());
+        let cols = a.cols();
+        let n = a.n();
         let mut words = vec![0; cols * n];
         words.par_chunks_mut(CHUNK_COLS * n).enumerate().for_each(|(chunk, out)| {
             let width = out.len() / n;

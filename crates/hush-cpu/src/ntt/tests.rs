@@ -37,7 +37,8 @@ fn check(level: Level, modulus: u32, degree: usize) {
     let mut values = AlignedBuffer::<u32>::zeroed(degree + 1);
     for (index, input) in inputs(modulus, degree).into_iter().enumerate() {
         let skew = index % 2;
-        let (values, scratch) = (&mut values[skew..][..degree], &mut scratch[skew..]);
+        let values = &mut values[skew..][..degree];
+        let scratch = &mut scratch[skew..];
         let mut expected = input.clone();
         values.copy_from_slice(&input);
         ntt.plan().forward(&mut expected);

@@ -24,7 +24,8 @@ pub(super) fn add_folded(
     columns: Range<usize>,
     packed: &mut [RlweBatch],
 ) {
-    let (kept, base) = (&ring.kept, ring.context().kept());
+    let kept = &ring.kept;
+    let base = ring.context().kept();
     let lift = Lift::words(ring.context().params().plaintext_bits());
     let delta: Vec<u32> =
         (0..base.limbs()).map(|limb| base.rns().reduce(ring.context().delta(), limb)).collect();
@@ -56,7 +57,8 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(self, ring: &CpuRing, lift: Lift, workspace: &mut Workspace) {
-        let (kept, degree) = (&ring.kept, ring.kept.degree());
+        let kept = &ring.kept;
+        let degree = ring.kept.degree();
         let (buffer, transform) = workspace.ring_buffers(2 * degree, kept.transform_words());
         let (padded, g) = buffer.split_at_mut(degree);
         let words = if self.words.len() == degree {

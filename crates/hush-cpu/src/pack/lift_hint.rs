@@ -97,7 +97,8 @@ impl LiftJob<'_> {
 
     /// Runs a unit of work, start to end, on the calling thread.
     fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
-        let (column_words, columns) = (SQUARE * self.stride(), self.tiling.tile_columns(unit.tile));
+        let column_words = SQUARE * self.stride();
+        let columns = self.tiling.tile_columns(unit.tile);
         let values_words = SQUARE * self.stride();
         let (buffer, transform) = workspace.ring_buffers(
             values_words + self.tiling.tile_width() * column_words,
@@ -112,8 +113,8 @@ impl LiftJob<'_> {
             let polys = first..unit.polys.end.min(first + neighbours);
             for (limb_index, limb) in self.ring.limbs().iter().enumerate() {
                 for (index, values) in values.chunks_exact_mut(self.stride()).enumerate() {
-                    let (i, column) =
-                        (first + index / self.tiling.tile_width(), index % self.tiling.tile_width());
+                    let i = first + index / self.tiling.tile_width();
+                    let column = index % self.tiling.tile_width();
                     let values = &mut values[..self.ring.degree()];
                     if column >= columns.len() || i >= polys.end {
                         values.fill(0);
@@ -155,8 +156,8 @@ impl LiftJob<'_> {
 
     /// Writes the transforms of neighbours in a tile, `[polynomial][column]`, modulo one limb.
     fn scatter(&self, limb: usize, tile: usize, polys: &Range<usize>, values: &[u32]) {
-        let (words, slot_words) =
-            (polys.len() * self.tiling.tile_width(), self.tiling.rows() * self.tiling.tile_width());
+        let words = polys.len() * self.tiling.tile_width();
+        let slot_words = self.tiling.rows() * self.tiling.tile_width();
         for slot in (0..self.ring.degree()).step_by(GROUP_SLOTS) {
             let from = &values[slot..][..(SQUARE - 1) * self.stride() + SQUARE];
             let start = self.tiling.offset(limb, slot, polys.start, tile * self.tiling.tile_width());

@@ -20,7 +20,8 @@ pub(super) fn reinterpret_rlwe(
     let coefficient_words = (bits.a + bits.b) / u32::BITS;
     let words = |ciphertext: &[u32]| -> Vec<u32> {
         let (a, b) = ciphertext.split_at(ciphertext.len() / RLWE_POLYS);
-        let (a, b) = (switched(cpu, ring, a, bits.a), switched(cpu, ring, b, bits.b));
+        let a = switched(cpu, ring, a, bits.a);
+        let b = switched(cpu, ring, b, bits.b);
         let joined = a.into_iter().zip(b).map(|(a, b)| u128::from(a) | u128::from(b) << bits.a);
         joined
             .flat_map(|joined| (0..coefficient_words).map(move |word| (joined >> (32 * word)) as u32))

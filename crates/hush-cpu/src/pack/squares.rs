@@ -67,7 +67,8 @@ unsafe fn avx2(from: *const u32, from_stride: usize, to: *mut u32, to_stride: us
     for (i, j) in [(0, 0), (0, 8), (8, 0), (8, 8)] {
         // SAFETY: within the squares; the caller has AVX2.
         unsafe {
-            let (from, to) = (from.add(i * from_stride + j), to.add(j * to_stride + i));
+            let from = from.add(i * from_stride + j);
+            let to = to.add(j * to_stride + i);
             let mut lines = [_mm256_setzero_si256(); 8];
             lines.iter_mut().enumerate().for_each(|(k, line)| *line = Avx2::load(from.add(k * from_stride)));
             for (k, line) in Avx2::transpose(lines).into_iter().enumerate() {

@@ -57,7 +57,8 @@ impl Automorphism {
     }
 
     fn apply_words(&self, from: &[u32], to: &mut [u32]) {
-        let ((from, _), (to, _)) = (from.as_chunks::<GROUP>(), to.as_chunks_mut::<GROUP>());
+        let (from, _) = from.as_chunks::<GROUP>();
+        let (to, _) = to.as_chunks_mut::<GROUP>();
         for (to, &(group, order)) in to.iter_mut().zip(&self.groups) {
             let from = &from[group as usize];
             *to = self.orders[order as usize].map(|slot| from[slot as usize % GROUP]);
@@ -68,7 +69,8 @@ impl Automorphism {
     /// The CPU must have AVX-512 F.
     #[target_feature(enable = "avx512f")]
     unsafe fn apply_avx512(&self, from: &[u32], to: &mut [u32]) {
-        let ((from, _), (to, _)) = (from.as_chunks::<GROUP>(), to.as_chunks_mut::<GROUP>());
+        let (from, _) = from.as_chunks::<GROUP>();
+        let (to, _) = to.as_chunks_mut::<GROUP>();
         for (to, &(group, order)) in to.iter_mut().zip(&self.groups) {
             // SAFETY: the arrays have 16 words.
             unsafe {

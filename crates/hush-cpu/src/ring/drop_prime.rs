@@ -71,7 +71,8 @@ impl VectorLoop for Centre<'_> {
         for (to, rest) in self.centred.chunks_exact_mut(L::WIDTH).zip(self.rest.chunks_exact(L::WIDTH)) {
             // SAFETY: the caller has the instruction set; chunks are a vector.
             unsafe {
-                let (dropped, kept) = (Residues::<L>::new(self.dropped), Residues::<L>::new(self.montgomery));
+                let dropped = Residues::<L>::new(self.dropped);
+                let kept = Residues::<L>::new(self.montgomery);
                 // With P = 2 half + 1, both `r + half` for r <= half and `r - half - 1` for others are in 0..P, and
                 // half too large.
                 let shifted = dropped.sub(L::load(rest.as_ptr()), L::splat(half + 1));

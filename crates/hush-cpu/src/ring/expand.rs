@@ -43,7 +43,8 @@ pub(super) fn expand(
     query: &RlweCiphertext,
     (rows, folds): (usize, usize),
 ) -> Expanded {
-    let (ciphertext_words, digits) = (2 * ring.kept.words(), ring.fold.digits);
+    let ciphertext_words = 2 * ring.kept.words();
+    let digits = ring.fold.digits;
     let batch = |words: BatchWords| RlweBatch { ciphertext_words, words };
     let mut selectors =
         batch(BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), rows * ciphertext_words)));
@@ -78,13 +79,15 @@ impl Expansion<'_> {
     }
 
     fn run(&self, query: &RlweCiphertext, leaves: &mut [Leaf<'_>]) {
-        let (words, levels) = (self.node_words(), self.ring.levels.len());
+        let words = self.node_words();
+        let levels = self.ring.levels.len();
         let units = if self.cpu.threads() == 1 { 1 } else { UNITS * self.cpu.threads() };
         let pool = self.cpu.ring_buffers();
         let [mut nodes, mut next] = [(); 2].map(|()| pool.take(2 * units * words));
         nodes[..words / 2].copy_from_slice(query.a.words());
         nodes[words / 2..words].copy_from_slice(query.b.words());
-        let (mut level, mut count) = (0, 1);
+        let mut level = 0;
+        let mut count = 1;
         while level < levels && count < units {
             self.next_level(level, &mut nodes[..count * words], &mut next);
             std::mem::swap(&mut nodes, &mut next);
@@ -148,7 +151,9 @@ impl Expansion<'_> {
 
     /// Runs one Subs: `even = c + c'`, and `node`, which was c, becomes `(c - c') X^(-2^level)`.
     fn split(&self, level: usize, node: &mut [u32], even: &mut [u32], scratch: &mut Scratch<'_>) {
-        let (ring, degree, poly) = (&self.ring.full, self.ring.full.degree(), self.ring.full.words());
+        let ring = &self.ring.full;
+        let degree = self.ring.full.degree();
+        let poly = self.ring.full.words();
         let tables = &self.ring.levels[level];
         let (a, b) = node.split_at(poly);
         for (from, to) in a.chunks_exact(degree).zip(scratch.coefficients.chunks_exact_mut(degree)) {
@@ -169,7 +174,8 @@ impl Expansion<'_> {
             Leaf::Selector(selector) => self.drop_prime(node, selector, scratch),
             Leaf::Row { bottom, top } => {
                 self.drop_prime(node, top, scratch);
-                let (ring, gadget) = (&self.ring.full, &self.ring.square);
+                let ring = &self.ring.full;
+                let gadget = &self.ring.square;
                 let (a, b) = node.split_at(ring.words());
                 scratch.coefficients.copy_from_slice(a);
                 gadget_product::decompose(ring, gadget, scratch, 0);
@@ -186,7 +192,8 @@ impl Expansion<'_> {
     }
 
     fn drop_prime(&self, from: &[u32], to: &mut [u32], scratch: &mut Scratch<'_>) {
-        let (full, kept) = (&self.ring.full, &self.ring.kept);
+        let full = &self.ring.full;
+        let kept = &self.ring.kept;
         let Some(drop) = &self.ring.drop else {
             return to.copy_from_slice(from);
         };

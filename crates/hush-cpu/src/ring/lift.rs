@@ -51,7 +51,8 @@ impl VectorLoop for LiftLoop<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let Lift { bits, dropped, addend } = self.lift;
-        let (modulus, montgomery) = (self.limb.ntt.plan().modulus(), self.limb.montgomery);
+        let modulus = self.limb.ntt.plan().modulus();
+        let montgomery = self.limb.montgomery;
         let half = modulus.reduce(1 << (bits - 1));
         let is_residue = 1 << bits <= u64::from(modulus.value());
         let words = self.words.chunks_exact(L::WIDTH);

@@ -32,7 +32,8 @@ impl LiftFractions {
     pub(crate) fn of_limbs(rns: &Rns, divisor: usize) -> Vec<Self> {
         let product = rns.product() as u32;
         let lift = |p: &Modulus| {
-            let (montgomery, factor) = (Montgomery::new(*p), p.inverse(p.reduce(divisor as u64)));
+            let montgomery = Montgomery::new(*p);
+            let factor = p.inverse(p.reduce(divisor as u64));
             Self { montgomery, product, factor, half: montgomery.mul(1 << 31, factor) }
         };
         rns.moduli().iter().map(lift).collect()
@@ -45,7 +46,8 @@ impl LiftFractions {
         vector_loop::run(level, LiftLoop { lift: self, words: whole.as_flattened(), residues: lifted });
         rest.fill(0);
         if !last.is_empty() {
-            let (mut words, mut lifted) = ([0; MAX_WIDTH], [0; MAX_WIDTH]);
+            let mut words = [0; MAX_WIDTH];
+            let mut lifted = [0; MAX_WIDTH];
             words[..last.len()].copy_from_slice(last);
             vector_loop::run(level, LiftLoop { lift: self, words: &words, residues: &mut lifted });
             rest[..last.len()].copy_from_slice(&lifted[..last.len()]);

@@ -40,7 +40,9 @@ impl Monomial {
         even: &'a mut [u32],
         node: &'a mut [u32],
     ) -> Children<'a> {
-        let (degree, poly_words, shift) = (ring.degree(), ring.words(), self.run.trailing_zeros());
+        let degree = ring.degree();
+        let poly_words = ring.words();
+        let shift = self.run.trailing_zeros();
         Children { factors: &self.factors, shift, degree, poly_words, even, node }
     }
 }

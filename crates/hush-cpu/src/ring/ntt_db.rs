@@ -7,7 +7,8 @@ use crate::{Cpu, buffer};
 
 /// Runs [`hush_ops::contract::RingOps::ntt_db`] for whole plaintexts.
 pub(super) fn ntt_db(cpu: &Cpu, ring: &CpuRing, symbols: &[u32]) -> Vec<u32> {
-    let (kept, degree) = (&ring.kept, ring.kept.degree());
+    let kept = &ring.kept;
+    let degree = ring.kept.degree();
     let lift = Lift::symbols(ring.context().params().plaintext_bits());
     let mut words = buffer::zeroed_vec(symbols.len() * kept.limbs().len());
     cpu.install(|| {

@@ -54,7 +54,8 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     fn pack(self, workspace: &mut Workspace) {
-        let (kept, gadget) = (&self.ring.kept, self.gadget);
+        let kept = &self.ring.kept;
+        let gadget = self.gadget;
         let (mut scratch, _) = Scratch::new(workspace, kept, 2 * gadget.digits, 0);
         let bodies = self.out[kept.words()..].chunks_exact_mut(kept.words());
         for ((index, (a, b)), body) in self.ciphertexts.into_iter().enumerate().zip(bodies) {
@@ -68,6 +69,7 @@ impl Pair<'_> {
 
 hush_ops::footprint!(Cpu: Respond, |step, batch| {
     // Three polynomials of each pair, and the answer in parts and as a whole.
-    let (packed, answer) = (3 * step.pairs() * poly_bytes(&step.ring), step.plaintexts * SentPoly::answer_bytes(&step.ring));
+    let packed = 3 * step.pairs() * poly_bytes(&step.ring);
+    let answer = step.plaintexts * SentPoly::answer_bytes(&step.ring);
     batch * (packed + 2 * answer)
 });

@@ -113,7 +113,8 @@ fn fold_block(
 
 /// `x += bit (y - x)`.
 fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
-    let (kept, gadget) = (&ring.kept, &ring.fold);
+    let kept = &ring.kept;
+    let gadget = &ring.fold;
     let halves = x.chunks_exact(kept.words()).zip(y.chunks_exact(kept.words()));
     for (half, (x, y)) in halves.enumerate() {
         words::subtract(kept, y, x, scratch.coefficients);

@@ -21,7 +21,8 @@ pub(crate) fn place(j: usize, count: usize) -> usize {
 ///
 /// It goes depth first, so that its small transforms stay in cache. `turned` is scratch memory, of 2N words.
 pub(crate) fn spectrum(ring: &ModRing, polys: &mut [u32], turned: &mut [u32]) {
-    let (degree, half) = (ring.degree(), polys.len() / 2);
+    let degree = ring.degree();
+    let half = polys.len() / 2;
     if half < ring.words() {
         return;
     }
@@ -65,7 +66,8 @@ impl VectorLoop for Butterfly<'_> {
             // SAFETY: as above.
             unsafe {
                 let residues = Residues::<L>::new(self.montgomery);
-                let (x, y) = (L::load(u.as_ptr()), L::load(turned.as_ptr()));
+                let x = L::load(u.as_ptr());
+                let y = L::load(turned.as_ptr());
                 L::store(u.as_mut_ptr(), residues.add(x, y));
                 L::store(v.as_mut_ptr(), residues.sub(x, y));
             }

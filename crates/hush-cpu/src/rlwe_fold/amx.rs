@@ -116,9 +116,11 @@ unsafe fn fold(group: Group<'_>) {
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
 unsafe fn fold_few_tiles(group: Group<'_>) {
     let batch = group.batch;
-    let (piece_words, slot_words, tile_out_words) =
-        (group.piece_words(), group.slot_words(), group.tile_out_words());
-    let (scaler, reducer) = (Scaler::new(group.modulus), Reducer::new(group.modulus));
+    let piece_words = group.piece_words();
+    let slot_words = group.slot_words();
+    let tile_out_words = group.tile_out_words();
+    let scaler = Scaler::new(group.modulus);
+    let reducer = Reducer::new(group.modulus);
     let row_tiles = group.rows.div_ceil(TILE_ROWS);
     let step = (FEW_MATRIX_WORDS / amx_selectors::tile_words(batch)).max(1);
     for (slot, selectors) in group.selectors.chunks_exact(slot_words).enumerate() {
@@ -149,11 +151,15 @@ unsafe fn fold_few_tiles(group: Group<'_>) {
 /// As for [`fold_few_tiles`].
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
 unsafe fn fold_many_tiles(group: Group<'_>) {
-    let (rows, batch) = (group.rows, group.batch);
-    let (piece_words, slot_words, tile_out_words) =
-        (group.piece_words(), group.slot_words(), group.tile_out_words());
-    let (scaler, reducer) = (Scaler::new(group.modulus), Reducer::new(group.modulus));
-    let (matrix_words, block_slots) = (matrix_words(rows, batch), block_slots(rows, batch));
+    let rows = group.rows;
+    let batch = group.batch;
+    let piece_words = group.piece_words();
+    let slot_words = group.slot_words();
+    let tile_out_words = group.tile_out_words();
+    let scaler = Scaler::new(group.modulus);
+    let reducer = Reducer::new(group.modulus);
+    let matrix_words = matrix_words(rows, batch);
+    let block_slots = block_slots(rows, batch);
     for (block, selectors) in group.selectors.chunks_exact(block_slots * slot_words).enumerate() {
         let matrices = selectors.chunks_exact(slot_words).zip(group.scratch.chunks_exact_mut(matrix_words));
         for (selectors, matrix) in matrices {

@@ -37,7 +37,8 @@ pub(super) unsafe fn expand(
     out: &mut [u32],
 ) {
     assert!(out.len() == tiles.len() * tile_words(batch));
-    let (query_words, class_words) = (selectors.len() / batch, tile_words(batch) / CLASSES);
+    let query_words = selectors.len() / batch;
+    let class_words = tile_words(batch) / CLASSES;
     for (tile, out) in tiles.zip(out.chunks_exact_mut(tile_words(batch))) {
         for query in 0..batch {
             let from = &selectors[query * query_words + tile * TILE_ROWS * RLWE_POLYS..][..2 * LANES];
@@ -131,7 +132,9 @@ fn transpose_bytes(words: [__m512i; 4]) -> [__m512i; CLASSES] {
             _mm512_mask_blend_epi16(ODD_HALVES, _mm512_srli_epi32::<16>(a), b),
         ]
     };
-    let ([low0, low1], [high0, high1]) = (bytes(words[0], words[1]), bytes(words[2], words[3]));
-    let ([class0, class2], [class1, class3]) = (halves(low0, high0), halves(low1, high1));
+    let [low0, low1] = bytes(words[0], words[1]);
+    let [high0, high1] = bytes(words[2], words[3]);
+    let [class0, class2] = halves(low0, high0);
+    let [class1, class3] = halves(low1, high1);
     [class0, class1, class2, class3]
 }

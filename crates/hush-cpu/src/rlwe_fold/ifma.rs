@@ -45,8 +45,10 @@ unsafe fn fold(group: Group<'_>) {
 /// The CPU must have AVX-512 F and IFMA; the lengths of the group fit together, and its tiles have `WIDTH` columns.
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn fold_tiles<const WIDTH: usize>(group: Group<'_>) {
-    let (batch, piece_words) = (group.batch, group.piece_words());
-    let (slot_words, query_words) = (group.slot_words(), selectors::query_words(group.rows));
+    let batch = group.batch;
+    let piece_words = group.piece_words();
+    let slot_words = group.slot_words();
+    let query_words = selectors::query_words(group.rows);
     let reducer = SumReducer::new(group.modulus);
     let passes = batch.div_ceil(3);
     let tile_out_words = group.tile_out_words();
@@ -225,8 +227,8 @@ unsafe fn load_pairs<const WIDTH: usize>(pairs: *const i64) -> [__m512i; 2] {
     unsafe {
         match WIDTH {
             1 => {
-                let (first, second) =
-                    (_mm512_loadu_si512(pairs.cast()), _mm512_loadu_si512(pairs.add(8).cast()));
+                let first = _mm512_loadu_si512(pairs.cast());
+                let second = _mm512_loadu_si512(pairs.add(8).cast());
                 let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
                 let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
                 [even, odd].map(|rows| _mm512_permutex2var_epi64(first, rows, second))

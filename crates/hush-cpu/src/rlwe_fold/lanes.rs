@@ -55,8 +55,10 @@ unsafe fn avx512(group: Group<'_>) {
 #[inline(always)]
 unsafe fn fold<L: Lanes>(group: Group<'_>) {
     group.check();
-    let (piece_words, tile_out_words) = (group.piece_words(), group.tile_out_words());
-    let (slot_words, query_words) = (group.slot_words(), selectors::query_words(group.rows));
+    let piece_words = group.piece_words();
+    let tile_out_words = group.tile_out_words();
+    let slot_words = group.slot_words();
+    let query_words = selectors::query_words(group.rows);
     let steps = Steps::new(group.tile_width, L::WIDTH, group.modulus);
     let tiles = group.db.chunks_exact(GROUP_SLOTS * piece_words);
     for (tile, out) in tiles.zip(group.out.chunks_exact_mut(tile_out_words)) {
@@ -140,7 +142,8 @@ unsafe fn multiply_slot<L: Lanes>(db: &[u32], selectors: &[u32], steps: &Steps) 
         // divides that of a step; 32 zeros are the sums of at least one vector.
         unsafe {
             let zero = L::load_wide([0; 2 * MAX_TILE_WIDTH].as_ptr());
-            let (mut low, mut high) = ([zero; RLWE_POLYS], [zero; RLWE_POLYS]);
+            let mut low = [zero; RLWE_POLYS];
+            let mut high = [zero; RLWE_POLYS];
             let runs = db.chunks(steps.run.saturating_mul(steps.words));
             for (db, selectors) in runs.zip(selectors.chunks(steps.run.saturating_mul(step_selectors))) {
                 let mut acc = [zero; RLWE_POLYS];

@@ -58,7 +58,8 @@ impl<'a> SharedResults<'a> {
         first: usize,
         groups: usize,
     ) -> &mut [MaybeUninit<[u32; GROUP_SLOTS]>] {
-        let (query, poly) = (index / RLWE_POLYS, index % RLWE_POLYS);
+        let query = index / RLWE_POLYS;
+        let poly = index % RLWE_POLYS;
         let at = (column * RLWE_POLYS + poly) * self.poly_words + first;
         assert!(at + groups * GROUP_SLOTS <= self.words);
         // SAFETY: within the borrowed result (just checked); exclusive by the caller's promise.

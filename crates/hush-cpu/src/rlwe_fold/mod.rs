@@ -124,7 +124,9 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// Runs a unit of work, start to end, on the calling thread.
     fn fold_unit(&self, unit: &Unit, workspace: &mut Workspace) {
-        let (tiling, batch, groups) = (self.db.tiling(), self.queries.len(), unit.groups.len());
+        let tiling = self.db.tiling();
+        let batch = self.queries.len();
+        let groups = unit.groups.len();
         let columns = SelectorColumns {
             queries: self.queries,
             rows: tiling.rows(),
@@ -146,7 +148,8 @@ impl Pass<'_> {
             self.fold_group(unit.limb, group, selectors, scratch, out);
         }
         for column in 0..tiling.columns() {
-            let (tile, column_in_tile) = (column / tiling.tile_width(), column % tiling.tile_width());
+            let tile = column / tiling.tile_width();
+            let column_in_tile = column % tiling.tile_width();
             for index in 0..batch * RLWE_POLYS {
                 // SAFETY: these slots, modulo this limb, are this unit's alone.
                 let slots = unsafe { self.results.slots_mut(index, column, columns.first, groups) };

@@ -54,10 +54,12 @@ impl SelectorColumns<'_> {
 /// Portable code for [`super::kernel::RlweFoldKernel::transpose`].
 pub(super) fn transpose(columns: &SelectorColumns<'_>, out: &mut [u32]) {
     assert_eq!(out.len(), columns.words());
-    let (slot_words, query_words) = (columns.slot_words(), query_words(columns.rows));
+    let slot_words = columns.slot_words();
+    let query_words = query_words(columns.rows);
     for query in 0..columns.queries.len() {
         for index in 0..query_words {
-            let (row, poly) = (index / RLWE_POLYS, index % RLWE_POLYS);
+            let row = index / RLWE_POLYS;
+            let poly = index % RLWE_POLYS;
             let at = query * query_words + index;
             if row >= columns.rows {
                 (0..columns.groups * GROUP_SLOTS).for_each(|slot| out[slot * slot_words + at] = 0);
@@ -77,7 +79,8 @@ pub(super) fn transpose(columns: &SelectorColumns<'_>, out: &mut [u32]) {
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn transpose_avx512(columns: &SelectorColumns<'_>, out: &mut [u32]) {
     assert_eq!(out.len(), columns.words());
-    let (slot_words, query_words) = (columns.slot_words(), query_words(columns.rows));
+    let slot_words = columns.slot_words();
+    let query_words = query_words(columns.rows);
     for query in 0..columns.queries.len() {
         for row in (0..query_words / RLWE_POLYS).step_by(BLOCK_ROWS) {
             prefetch_rows(columns, query, row + AHEAD_ROWS);

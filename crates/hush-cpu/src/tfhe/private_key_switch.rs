@@ -60,9 +60,11 @@ fn row(
     out: &mut [u32],
     workspace: &mut Workspace,
 ) {
-    let (full, tlwe) = (&ring.full, ring.context().params().tlwe().expect("a set of TLWE words"));
+    let full = &ring.full;
+    let tlwe = ring.context().params().tlwe().expect("a set of TLWE words");
     let [bottom, top] = keys.private().expect("keys of the set");
-    let (key, degree) = (if is_bottom { bottom } else { top }, full.degree());
+    let key = if is_bottom { bottom } else { top };
+    let degree = full.degree();
     let masks = &query.masks[leaf * tlwe.n()..][..tlwe.n()];
     let (buffer, transform) =
         workspace.ring_buffers(2 * degree + RLWE_POLYS * full.words() + 2 * degree, full.transform_words());

@@ -48,8 +48,10 @@ impl MultiplyRows<'_> {
         for at in (0..degree).step_by(L::WIDTH) {
             // SAFETY: the caller has the instruction set; all slices have a vector there.
             unsafe {
-                let (to_a, to_b) = (a.as_mut_ptr().add(2 * at), b.as_mut_ptr().add(2 * at));
-                let (mut sum_a, mut sum_b) = (L::load_wide(to_a), L::load_wide(to_b));
+                let to_a = a.as_mut_ptr().add(2 * at);
+                let to_b = b.as_mut_ptr().add(2 * at);
+                let mut sum_a = L::load_wide(to_a);
+                let mut sum_b = L::load_wide(to_b);
                 for (row, [selector_a, selector_b]) in selectors.iter().enumerate() {
                     let value = L::load(values.as_ptr().add(row * degree + at));
                     sum_a = L::mul_add_words(sum_a, value, L::load(selector_a.as_ptr().add(at)));

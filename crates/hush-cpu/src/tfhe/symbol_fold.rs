@@ -31,7 +31,8 @@ pub(super) fn symbol_fold(
 
 /// Folds some queries in one pass, parallel over columns.
 fn fold_pass(cpu: &Cpu, ring: &CpuRing, db: &SymbolDb, selectors: &[&RlweBatch]) -> Vec<RlweBatch> {
-    let (columns, ciphertext_words) = (db.tiling().columns(), RLWE_POLYS * ring.kept.words());
+    let columns = db.tiling().columns();
+    let ciphertext_words = RLWE_POLYS * ring.kept.words();
     let mut results: Vec<Vec<u32>> =
         selectors.iter().map(|_| buffer::zeroed_vec(columns * ciphertext_words)).collect();
     let mut by_column: Vec<Vec<&mut [u32]>> = (0..columns).map(|_| Vec::new()).collect();
@@ -57,8 +58,10 @@ fn fold_column(
     out: &mut [&mut [u32]],
     workspace: &mut Workspace,
 ) {
-    let (kept, tiling) = (&ring.kept, db.tiling());
-    let (degree, words) = (kept.degree(), RLWE_POLYS * kept.words());
+    let kept = &ring.kept;
+    let tiling = db.tiling();
+    let degree = kept.degree();
+    let words = RLWE_POLYS * kept.words();
     let sums_words = 2 * words * selectors.len();
     let (buffer, transform) =
         workspace.ring_buffers(tiling.plaintext_words() + ROWS * degree + sums_words, kept.transform_words());

@@ -41,14 +41,16 @@ impl VectorLoop for Unpack<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         let Self { limb, bits, words, residues } = self;
-        let (half, mask) = (1u32 << (bits - 1), u32::MAX >> (u32::BITS - bits));
+        let half = 1u32 << (bits - 1);
+        let mask = u32::MAX >> (u32::BITS - bits);
         let shifts = (0..u32::BITS).step_by(bits as usize);
         for (shift, residues) in shifts.zip(residues.chunks_exact_mut(words.len())) {
             for (words, to) in words.chunks_exact(L::WIDTH).zip(residues.chunks_exact_mut(L::WIDTH)) {
                 // SAFETY: the caller has the instruction set; chunks are a vector.
                 unsafe {
                     let modulo = Residues::<L>::new(limb.montgomery);
-                    let (zero, half) = (L::splat(0), L::splat(half));
+                    let zero = L::splat(0);
+                    let half = L::splat(half);
                     let symbols = L::bits(L::load(words.as_ptr()), zero, shift, mask);
                     // Half of t is added, what is above t cut off, and half of t taken off again.
                     let positive = L::bits(L::add(symbols, half), zero, 0, mask);

@@ -82,10 +82,12 @@ fn scaled_masks(ring: &Ring, shape: &PackShape, masks: &[u32]) -> Vec<u32> {
     if masks.is_empty() {
         return Vec::new();
     }
-    let (terms, poly) = (terms(shape), ring.limbs() * ring.degree());
+    let terms = terms(shape);
+    let poly = ring.limbs() * ring.degree();
     let mut scaled = vec![0; shape.planes() * terms * poly];
     for (plaintext, mask) in masks.chunks_exact(poly).enumerate() {
-        let (entry, plane) = (plaintext / shape.planes(), plaintext % shape.planes());
+        let entry = plaintext / shape.planes();
+        let plane = plaintext % shape.planes();
         let to = scaled[(plane * terms + entry) * poly..][..poly].chunks_exact_mut(ring.degree());
         for ((to, mask), p) in to.zip(mask.chunks_exact(ring.degree())).zip(ring.moduli()) {
             let scale = p.inverse(p.reduce(terms as u64));

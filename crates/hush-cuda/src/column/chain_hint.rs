@@ -66,7 +66,8 @@ pub(super) fn chain_hints(
     if device.download(&misfits.slice(..))? != [0] {
         return Err(OpsError::PackColumns);
     }
-    let (poly_words, bytes) = (ring.kept().poly_words(), columns.len() / hints.len());
+    let poly_words = ring.kept().poly_words();
+    let bytes = columns.len() / hints.len();
     let chained = hints.iter().zip(ends.chunks_exact(2 * poly_words)).enumerate();
     let chained = chained.map(|(index, (hint, ends))| {
         let first = index * bytes;
@@ -101,7 +102,8 @@ impl<'a> Chains<'a> {
     ) -> Result<Self, CudaError> {
         let degree = ring.kept().degree().words();
         let words = hints * degree * ring.kept().poly_words();
-        let (images, rows) = (device.alloc(words)?, device.alloc(words)?);
+        let images = device.alloc(words)?;
+        let rows = device.alloc(words)?;
         Ok(Self { device, ring, plan, hints, degree, images, rows })
     }
 
@@ -125,7 +127,9 @@ impl<'a> Chains<'a> {
     /// Runs the chains: images become digits. Returns the digit that meets the conjugation key, and the mask:
     /// `[hint][digit, mask][limb][slot]`.
     fn switch(&self) -> Result<Buffer<u32>, OpsError> {
-        let (kept, plan, hints) = (self.ring.kept(), self.plan, self.hints as u32);
+        let kept = self.ring.kept();
+        let plan = self.plan;
+        let hints = self.hints as u32;
         let gadget = self.ring.fold_gadget();
         let sums = self.device.alloc::<u32>(self.hints * 2 * kept.poly_words())?;
         let ends = self.device.alloc(sums.len())?;
@@ -177,7 +181,8 @@ impl<'a> Chains<'a> {
         let bands = (self.degree / BAND) as u32;
         let launch = Launch::grid([bands, LIMBS as u32, self.hints as u32], ORBIT_THREADS)
             .shared(BAND * (self.degree + BAND_PADDING) * size_of::<u32>());
-        let (slots, places) = (&self.plan.slots, &self.plan.places);
+        let slots = &self.plan.slots;
+        let places = &self.plan.places;
         let args = [to.into(), from.into(), slots.into(), places.into(), (self.degree as u32).into()];
         self.device.launch(kernel, launch, &args)
     }

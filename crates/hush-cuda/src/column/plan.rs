@@ -61,7 +61,8 @@ pub(super) fn montgomery_words(ring: &Ring, words: &[u32]) -> Vec<u32> {
 }
 
 fn rotation_words(ring: &Ring, mask: &Poly<Eval>, orbits: &Orbits) -> Vec<u32> {
-    let (degree, round) = (ring.degree(), ring.degree() / 2);
+    let degree = ring.degree();
+    let round = ring.degree() / 2;
     let mut words = vec![0; mask.words().len()];
     for (limb, &p) in ring.moduli().iter().enumerate() {
         for (half, a) in (0..2).flat_map(|half| (0..round).map(move |a| (half, a))) {

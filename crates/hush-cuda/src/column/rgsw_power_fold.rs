@@ -83,7 +83,9 @@ fn fold_in_parts(
     powers: PowerKeys<'_>,
     at_once: usize,
 ) -> Result<RlweBatch<Buffer<u32>>, OpsError> {
-    let (kept, terms, planes) = (ring.kept(), chain.terms(), chain.shape().planes());
+    let kept = ring.kept();
+    let terms = chain.terms();
+    let planes = chain.shape().planes();
     let ciphertext_words = 2 * kept.poly_words();
     let units = powers.bodies.len() * planes;
     let words = device.alloc(units * ciphertext_words)?;
@@ -94,7 +96,8 @@ fn fold_in_parts(
     let power_bodies = transformed(device, ring, &power_bodies)?;
     for first_unit in (0..units).step_by(at_once) {
         let units = at_once.min(units - first_unit);
-        let (shape, lift) = (chain.rows(), &lift);
+        let shape = chain.rows();
+        let lift = &lift;
         let from = LiftedWords { words: packed.slice(..), first_unit, units, shape, lift };
         let bodies = lift_and_transform(device, kept, &from, terms)?;
         let fold = PowerFold {
@@ -115,8 +118,11 @@ fn fold_in_parts(
 }
 
 hush_ops::footprint!(Cuda: RgswPowerFold, |step, batch| {
-    let (ring, shape, poly) = (&step.ring, &step.shape, poly_bytes(&step.ring));
-    let (planes, plane) = (batch * shape.planes(), shape.entries().next_power_of_two() * poly);
+    let ring = &step.ring;
+    let shape = &step.shape;
+    let poly = poly_bytes(&step.ring);
+    let planes = batch * shape.planes();
+    let plane = shape.entries().next_power_of_two() * poly;
     // The terms of as many planes as are folded at once, twice.
     let at_once = planes.min((size_of::<u32>() * TERM_WORDS / plane).max(1));
     let rgsw = batch * 4 * ring.fold_gadget().digits * poly;
@@ -147,7 +153,8 @@ mod tests {
         let mut polys = |count: usize| -> Vec<u32> {
             (0..count).flat_map(|_| context.kept().expand_uniform::<Eval>(&mut rng).into_words()).collect()
         };
-        let (device, queries) = (cuda.device(), 3);
+        let device = cuda.device();
+        let queries = 3;
         let ring = cuda.open_ring(context.clone()).unwrap();
         let count = shape.plaintexts();
         let chain = ChainPolys { digits: polys(count), masks: polys(count) };
@@ -172,7 +179,8 @@ mod tests {
             let emulation = Emulation { capability, multiprocessors: 132, ..Emulation::default() };
             Device::emulated(emulation).info().clone()
         };
-        let (hopper, ampere) = (info((9, 0)), info((8, 0)));
+        let hopper = info((9, 0));
+        let ampere = info((8, 0));
         for (planes, cluster) in [(1, 2), (66, 2), (67, 1), (1000, 1)] {
             assert_eq!(kernel_for(&hopper, planes).cluster, cluster, "{planes}");
             assert_eq!(kernel_for(&ampere, planes).cluster, 1, "{planes}");

@@ -47,8 +47,10 @@ const _: () = assert!(size_of::<EntryJoin>() == 20);
 impl EntryJoin {
     /// For entries that are N times what `ring` has the residues of. The ring has two primes.
     pub(super) fn new(ring: &Ring) -> Self {
-        let (p0, p1) = (ring.moduli()[0], ring.moduli()[1]);
-        let (factor, halves) = (ring.degree() as u64, u64::from(BALANCED_HALVES));
+        let p0 = ring.moduli()[0];
+        let p1 = ring.moduli()[1];
+        let factor = ring.degree() as u64;
+        let halves = u64::from(BALANCED_HALVES);
         let inverse = p1.inverse(p1.reduce(u64::from(p0.value())));
         let second = |value: u32| montgomery_form(p1, p1.mul(value, inverse));
         Self {

@@ -279,7 +279,8 @@ impl Gpu {
     /// Has this GPU read the memory of `peer` by itself, if it can. If it cannot, the driver copies by way of the host.
     fn reach(&self, peer: &Self) -> Result<(), CudaError> {
         self.enter()?;
-        let (own, other) = (self.context.device, peer.context.device);
+        let own = self.context.device;
+        let other = peer.context.device;
         if own == other || !lock(&self.peers).insert(other) {
             return Ok(());
         }
@@ -323,7 +324,8 @@ impl Gpu {
         self.enter()?;
         let function = self.function(kernel, launch.shared)?;
         let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
-        let ([x, y, z], block) = (launch.grid, (launch.block, 1, 1));
+        let [x, y, z] = launch.grid;
+        let block = (launch.block, 1, 1);
         // SAFETY: the pointers are valid for the call, which copies what they point to; the step passes what the kernel takes.
         let launched = unsafe {
             result::launch_kernel(function, (x, y, z), block, launch.shared, stream.handle(), &mut params)

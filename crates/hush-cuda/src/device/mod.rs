@@ -90,7 +90,8 @@ impl Device {
     /// That of the first one, if none can be used.
     pub fn open_all() -> Result<Vec<Self>, CudaError> {
         let count = Self::list().map_or(1, |devices| devices.len().max(1));
-        let (mut devices, mut first_error) = (Vec::new(), None);
+        let mut devices = Vec::new();
+        let mut first_error = None;
         for ordinal in 0..count {
             match Self::open(ordinal) {
                 Ok(device) => devices.push(device),
@@ -336,7 +337,8 @@ impl Device {
     /// If the lengths differ.
     pub fn copy<T: Word>(&self, from: &Slice<'_, T>, to: &Slice<'_, T>) -> Result<(), CudaError> {
         assert_eq!(from.len(), to.len());
-        let (from_address, to_address) = (self.address_for("a copy", from)?, self.address_for("a copy", to)?);
+        let from_address = self.address_for("a copy", from)?;
+        let to_address = self.address_for("a copy", to)?;
         if from.is_empty() {
             return Ok(());
         }

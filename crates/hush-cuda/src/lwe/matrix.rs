@@ -105,7 +105,8 @@ fn prepare_plain(
     kernel: FoldKernel,
     a: &PublicMatrix,
 ) -> Result<PreparedQueries, CudaError> {
-    let (cols, n) = (a.cols(), a.n());
+    let cols = a.cols();
+    let n = a.n();
     let prepared = PreparedQueries::alloc(device, kernel, n, cols)?;
     let step = staged_rows(a.shape());
     for first in (0..cols).step_by(step) {
@@ -140,7 +141,8 @@ fn prepare_ring(
     a: &PublicMatrix,
     degree: usize,
 ) -> Result<PreparedQueries, CudaError> {
-    let (cols, n) = (a.cols(), a.n());
+    let cols = a.cols();
+    let n = a.n();
     let prepared = PreparedQueries::alloc(device, kernel, n, cols)?;
     let mut alpha = vec![0; cols.div_ceil(degree) * n];
     for (block, words) in alpha.chunks_exact_mut(n.max(1)).enumerate() {

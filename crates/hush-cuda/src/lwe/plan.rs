@@ -79,7 +79,8 @@ impl Pass {
     /// Returns the launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work.
     /// Of clusters at least one: its blocks are at two multiprocessors, or wait for each other on none.
     pub(super) fn launch(&self, info: &DeviceInfo, rows: usize, k_tiles: usize) -> Launch {
-        let (block, cluster) = (self.block(), self.cluster());
+        let block = self.block();
+        let cluster = self.cluster();
         let at_once = (info.multiprocessors as usize * block.at_once(info) / cluster).max(1);
         let units = rows.div_ceil(cluster * block.rows) * k_tiles;
         Launch::new((cluster * at_once.min(units)) as u32, block.threads).shared(block.shared)

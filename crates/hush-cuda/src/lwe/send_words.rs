@@ -36,7 +36,8 @@ pub(super) fn send_words(
     let pieces = sent.iter().map(|sent| {
         let offset = answer_bytes as u64;
         answer_bytes += sent.bytes();
-        let (first, count) = (sent.rows.start as u64, sent.rows.len() as u64);
+        let first = sent.rows.start as u64;
+        let count = sent.rows.len() as u64;
         SentRows { first, count, offset, bits: sent.bits, reserved: 0 }
     });
     let pieces = device.upload(&pieces.collect::<Vec<_>>())?;

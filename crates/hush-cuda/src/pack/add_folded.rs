@@ -20,7 +20,8 @@ const _: () = assert!(size_of::<Delta>() == 16);
 
 impl Delta {
     fn new(ring: &CudaRing) -> Self {
-        let (kept, delta) = (ring.context().kept(), ring.context().delta());
+        let kept = ring.context().kept();
+        let delta = ring.context().delta();
         let mut limbs = [0; MAX_LIMBS];
         for (limb, (to, &modulus)) in limbs.iter_mut().zip(kept.moduli()).enumerate() {
             *to = montgomery_form(modulus, kept.rns().reduce(delta, limb));
@@ -46,7 +47,8 @@ pub(super) fn add_folded(
     let kept = ring.kept();
     kept.check_narrow()?;
     let view = PackColumns::new("pack", shape, &columns)?;
-    let (delta, lift) = (Delta::new(ring), Lift::words(ring.context().params().plaintext_bits()));
+    let delta = Delta::new(ring);
+    let lift = Lift::words(ring.context().params().plaintext_bits());
     let kernels = ["pack_add_folded_6", "pack_add_folded_8", "pack_add_folded_11", "pack_add_folded_12"];
     for (pass, packed) in packed.chunks(MAX_PASS).enumerate() {
         let out = QueryPointers::new(device, packed.iter().map(|words| words.slice(..)))?;

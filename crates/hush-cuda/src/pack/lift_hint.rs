@@ -39,7 +39,8 @@ pub(super) fn lift_hint(
     columns: Range<usize>,
 ) -> Result<CudaNttDb, OpsError> {
     OpsError::check_shape("lift_hint", "columns", columns.len().min(MAX_POLY_COLUMNS), columns.len())?;
-    let (kept, degree) = (ring.kept(), shape.degree());
+    let kept = ring.kept();
+    let degree = shape.degree();
     let db = CudaNttDb::alloc(device, NttTiling::new(degree, kept.limbs(), n, columns.len())?)?;
     if columns.is_empty() || n == 0 {
         return Ok(db);
@@ -65,7 +66,8 @@ pub(super) fn lift_hint(
 
 hush_ops::footprint!(Cuda: LiftHint, |step, batch| {
     let &LiftHint { ring, n, columns, .. } = step;
-    let (word_poly, poly) = (size_of::<u32>() * ring.degree(), poly_bytes(&ring));
+    let word_poly = size_of::<u32>() * ring.degree();
+    let poly = poly_bytes(&ring);
     let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), n, columns);
     let lifted = tiling.map_or(0, CudaNttDb::bytes_for);
     let tile = n.next_multiple_of(TILE_ROWS) * columns * (poly + word_poly);

@@ -77,11 +77,14 @@ impl PackOps for Cuda {
         packed: &RlweBatch<Buffer<u32>>,
         items: usize,
     ) -> Result<CudaDb, OpsError> {
-        let (kept, bits) = (ring.kept(), ring.context().params().response_bits());
-        let (degree, count) = (kept.degree(), packed.count());
+        let kept = ring.kept();
+        let bits = ring.context().params().response_bits();
+        let degree = kept.degree();
+        let count = packed.count();
         let halves = SentPoly::halves(ring.context().params()).repeat(count);
         let switched = ring::switch(self.device(), kept, &[&packed.words], 0, &halves)?;
-        let (coefficients, switched) = (count * degree.words(), switched.slice(..).words());
+        let coefficients = count * degree.words();
+        let switched = switched.slice(..).words();
         let words = self.device().alloc(switched.len())?;
         let numbers = [degree.log2(), bits.a, bits.b].map(Into::into);
         let args = [&[(&words).into(), switched.into()], &numbers[..], &[(coefficients as u64).into()]];

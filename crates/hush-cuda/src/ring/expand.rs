@@ -106,12 +106,14 @@ impl Expansion<'_> {
         2 * self.ring.full().poly_words()
     }
 
-    /// Returns all levels.
+    /// Runs all levels.
     fn tree(&self, queries: &[RlweCiphertext]) -> Result<Leaves, OpsError> {
-        let (params, levels) = (self.ring.context().params(), &self.ring.expansion().levels);
+        let params = self.ring.context().params();
+        let levels = &self.ring.expansion().levels;
         let halves: Vec<_> = queries.iter().flat_map(|query| [query.a.words(), query.b.words()]).collect();
         let words = halves.concat();
-        let (mut nodes, mut count) = (self.device.upload(&words)?, 1);
+        let mut nodes = self.device.upload(&words)?;
+        let mut count = 1;
         for (index, gadget) in levels.iter().enumerate() {
             let needed = self.leaves().div_ceil(params.max_leaves() >> (index + 1));
             let level = Level { index, gadget, count, needed };
@@ -131,7 +133,8 @@ impl Expansion<'_> {
 
     /// Returns a level as what its kernels are chosen by.
     fn stage(&self, level: &Level<'_>) -> Stage {
-        let (full, &Level { gadget, count, needed, .. }) = (self.ring.full(), level);
+        let full = self.ring.full();
+        let &Level { gadget, count, needed, .. } = level;
         let node_digits = gadget.digits() * full.degree().words();
         Stage {
             step: "expand",
@@ -146,7 +149,8 @@ impl Expansion<'_> {
 
     /// Returns the needed children of the nodes of each query, by the kernels of operations.
     fn next_level(&self, level: &Level<'_>, nodes: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
-        let (full, &Level { index, gadget, count, needed }) = (self.ring.full(), level);
+        let full = self.ring.full();
+        let &Level { index, gadget, count, needed } = level;
         let children = self.device.alloc(self.queries * needed * self.node_words())?;
         let exponent = self.ring.context().params().level_exponent(index);
         let digits = self.decompose(gadget, &nodes.slice(..), count, count, exponent)?;
@@ -234,7 +238,8 @@ impl Expansion<'_> {
 
     /// Returns the bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
     fn bottom_rows(&self, leaves: &Leaves) -> Result<Buffer<u32>, OpsError> {
-        let (full, count) = (self.ring.full(), self.leaves() - self.rows);
+        let full = self.ring.full();
+        let count = self.leaves() - self.rows;
         let rows = self.device.alloc(self.queries * count * self.node_words())?;
         let Some(gadget) = &self.ring.expansion().square else {
             return Ok(rows);
@@ -273,9 +278,12 @@ impl Expansion<'_> {
 
     /// Leaves that are still modulo Q_e, and bottom rows, modulo Q_1 where they belong.
     fn finish(&self, leaves: &Leaves, bottom: &Buffer<u32>) -> Result<(), OpsError> {
-        let (node_words, ciphertext_words) = (self.node_words(), 2 * self.ring.kept().poly_words());
-        let (digits, left) = (self.ring.expansion().fold.digits(), self.rows - leaves.first);
-        let (mut selectors, mut bits) = (Vec::new(), Vec::new());
+        let node_words = self.node_words();
+        let ciphertext_words = 2 * self.ring.kept().poly_words();
+        let digits = self.ring.expansion().fold.digits();
+        let left = self.rows - leaves.first;
+        let mut selectors = Vec::new();
+        let mut bits = Vec::new();
         for (query, result) in leaves.results.iter().enumerate() {
             let first = query * (self.leaves() - leaves.first);
             if left > 0 {
@@ -283,7 +291,8 @@ impl Expansion<'_> {
                 selectors.push((part(&leaves.words, first, left, node_words), to));
             }
             for (fold, bit) in result.bits.iter().enumerate() {
-                let (low, high) = (..digits * ciphertext_words, digits * ciphertext_words..);
+                let low = ..digits * ciphertext_words;
+                let high = digits * ciphertext_words..;
                 let row = (query * self.folds + fold) * digits;
                 bits.push((part(bottom, row, digits, node_words), bit.words.slice(low)));
                 let leaf = first + left + fold * digits;
@@ -302,7 +311,8 @@ fn part(nodes: &Buffer<u32>, first: usize, count: usize, words: usize) -> Slice<
 
 hush_ops::footprint!(Cuda: Expand, |step, batch| {
     let &Expand { ring, rows, folds } = step;
-    let (leaves, word_poly) = (ring.leaves(rows, folds), size_of::<u32>() * ring.degree());
+    let leaves = ring.leaves(rows, folds);
+    let word_poly = size_of::<u32>() * ring.degree();
     let full_poly = word_poly * (ring.kept_limbs() + usize::from(ring.dropped_factor() > 1));
     let digits = ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).max();
     // Two levels of nodes and the digits of a level, or leaves, bottom rows and their digits.

@@ -98,7 +98,9 @@ pub fn external_products(
     ring: &CudaRing,
     products: &ExternalProducts<'_>,
 ) -> Result<(), OpsError> {
-    let (device, kept, gadget) = (cuda.device(), ring.kept(), &ring.expansion().fold);
+    let device = cuda.device();
+    let kept = ring.kept();
+    let gadget = &ring.expansion().fold;
     let planes = products.planes;
     OpsError::check_shape("external product", "planes", planes.min(MAX_GRID[1]), planes)?;
     let query_words = planes * products.items * 2 * gadget.digits() * kept.degree().words();
@@ -121,7 +123,9 @@ pub fn external_products(
     for first in (0..products.queries).step_by(at_once) {
         let queries = at_once.min(products.queries - first);
         let view = |ciphertexts: Ciphertexts<'_>| ciphertexts.view(first);
-        let (out, y, z) = (view(products.out), view(products.y), view(products.z));
+        let out = view(products.out);
+        let y = view(products.y);
+        let z = view(products.z);
         let x = products.x.map_or(CiphertextsView { count: 0, ..y }, view);
         let grid = |x: usize| [x as u32, planes as u32, queries as u32];
         let rgsw = products.rgsw.slice(first..);

@@ -64,7 +64,8 @@ pub(crate) fn switch(
     let sent = sent.iter().map(|sent| {
         let offset = answer_bytes as u64;
         answer_bytes += sent.bytes();
-        let (stride, count) = (sent.stride as u32, sent.count as u32);
+        let stride = sent.stride as u32;
+        let count = sent.count as u32;
         SentPoly { offset, bits: sent.bits, stride, count, reserved: 0 }
     });
     let sent = device.upload(&sent.collect::<Vec<_>>())?;

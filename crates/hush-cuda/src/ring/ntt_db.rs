@@ -57,7 +57,8 @@ pub fn lift_plaintexts(
 
 /// Runs [`hush_ops::contract::RingOps::ntt_db`].
 pub(super) fn ntt_db(cuda: &Cuda, ring: &CudaRing, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
-    let (device, kept) = (cuda.device(), ring.kept());
+    let device = cuda.device();
+    let kept = ring.kept();
     let lift = Lift::symbols(ring.context().params().plaintext_bits());
     let mut words = Vec::with_capacity(symbols.len() * kept.limbs());
     for symbols in symbols.chunks(CHUNK_SYMBOLS) {

@@ -30,7 +30,9 @@ pub(super) fn pack_pairs(
     for (what, count) in [("pairs", pairs), ("queries", batches.len())] {
         OpsError::check_shape("pack_pairs", what, count.min(MAX_GRID[1]), count)?;
     }
-    let (device, kept, expansion) = (cuda.device(), ring.kept(), ring.expansion());
+    let device = cuda.device();
+    let kept = ring.kept();
+    let expansion = ring.expansion();
     let packed = batches.iter().map(|_| device.alloc(pairs * 3 * kept.poly_words()));
     let packed = packed.collect::<Result<Vec<_>, _>>()?;
     let Some(gadget) = &expansion.pack else {

@@ -29,7 +29,8 @@ pub(super) fn rgsw_fold(
     order: EntryOrder,
     bits: &[&[RlweBatch<Buffer<u32>>]],
 ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
-    let (device, queries) = (cuda.device(), entries.len());
+    let device = cuda.device();
+    let queries = entries.len();
     let ciphertext_words = 2 * ring.kept().poly_words();
     let folds = bits.first().map_or(0, |bits| bits.len());
     let out = (0..queries).map(|_| device.alloc(planes * ciphertext_words)).collect::<Result<Vec<_>, _>>()?;
@@ -107,7 +108,8 @@ impl Layout {
 
 hush_ops::footprint!(Cuda: RgswFold, |step, batch| {
     let &RgswFold { ring, entries, planes, parts } = step;
-    let (entries, ciphertext) = (entries.div_ceil(parts), 2 * poly_bytes(&ring));
+    let entries = entries.div_ceil(parts);
+    let ciphertext = 2 * poly_bytes(&ring);
     let items = |rounds: u32| batch * planes * entries.div_ceil(1 << rounds);
     let rooms = (items(1) + items(2) + items(0).min(batch * planes)) * ciphertext;
     // Digits of both halves of the ciphertexts of a round.

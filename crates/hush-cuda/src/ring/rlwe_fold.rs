@@ -257,9 +257,10 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// All points, some after others, so that the scratch memory is bounded.
     fn run(&self) -> Result<(), CudaError> {
-        let (polys, all) = (self.polys, self.db.tiling().poly_words());
-        let (selector_words, sum_words) =
-            (polys * self.db.row_tiles() * TILE_ROWS, polys * self.db.padded_columns());
+        let polys = self.polys;
+        let all = self.db.tiling().poly_words();
+        let selector_words = polys * self.db.row_tiles() * TILE_ROWS;
+        let sum_words = polys * self.db.padded_columns();
         let most = POINT_BYTES / (4 * (selector_words + sum_words)) / POINTS * POINTS;
         let count = all.min(most.clamp(POINTS, MAX_POINTS));
         // Of two chunks at once, half as many points each.
@@ -329,7 +330,8 @@ impl Pass<'_> {
         let (names, launch) = self.kernel.launch(self.device, self.db, polys_and_points, spared);
         let view = self.db.view();
         let ring = Arg::of(self.ring);
-        let (polys, points) = ((self.polys as u32).into(), Arg::of(&chunk.points));
+        let polys = (self.polys as u32).into();
+        let points = Arg::of(&chunk.points);
         let args = [chunk.sums.into(), chunk.selectors.into(), self.db.arg(&view), ring, polys, points];
         self.device.launch(self.arithmetic.pick(names), launch, &args)
     }
@@ -464,7 +466,8 @@ impl FoldRing {
 
 hush_ops::footprint!(Cuda: RlweFold, |step, batch| {
     // Selectors, results, and both again by points.
-    let (ring, db) = (step.ring, step.db);
+    let ring = step.ring;
+    let db = step.db;
     let padded = db.rows().next_multiple_of(TILE_ROWS) + db.columns().next_multiple_of(MAX_WIDTH);
     let by_points = 2 * batch * padded * poly_bytes(&ring);
     let least = by_points / db.poly_words().max(1) * POINTS;

@@ -89,7 +89,8 @@ fn is_printed() -> bool {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, depth, ciphertexts, .. } = *self;
-        let (bytes, shared) = (Mebibytes(self.bytes()), self.launch([1; 3]).shared >> 10);
+        let bytes = Mebibytes(self.bytes());
+        let shared = self.launch([1; 3]).shared >> 10;
         write!(f, "{step} {depth}: {ciphertexts} ciphertexts, {bytes}, {shared} KiB a block")
     }
 }

@@ -199,7 +199,8 @@ pub(crate) fn open_on<O: OpenOn>(
     let mut plans = Vec::new();
     for (number, (gpu, placed)) in placed().enumerate() {
         gpu.cuda.device().synchronize().map_err(hush_ops::OpsError::from)?;
-        let (plan, free) = (gpu.plan(table, placed, O::FINISHES, clients), gpu.free_bytes());
+        let plan = gpu.plan(table, placed, O::FINISHES, clients);
+        let free = gpu.free_bytes();
         let name = match gpus.len() {
             1 => gpu.name().to_owned(),
             several => format!("{} (part {} of {several})", gpu.name(), number + 1),

@@ -54,7 +54,8 @@ impl MemoryChoice {
         if bytes <= room {
             return Ok(true);
         }
-        let (needed, room) = (Bytes(bytes as usize), Bytes(room as usize));
+        let needed = Bytes(bytes as usize);
+        let room = Bytes(room as usize);
         if self == Self::Resident {
             return Err(OpenError::NoRoom { needed: needed.to_string(), room: room.to_string() });
         }

@@ -93,7 +93,8 @@ impl MemoryPlan {
         let there = || files.iter().filter(|file| file.content.is_held() && F::resident(&file.content) > 0);
         let parts = there().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
         // Some of what a share does not keep is there while it is opened.
-        let (all, keys) = (table.files(), table.facts().keys);
+        let all = table.files();
+        let keys = table.facts().keys;
         let held = all.iter().filter(|file| file.content.is_held());
         Self {
             is_part: !finishes,
@@ -110,7 +111,8 @@ impl MemoryPlan {
     /// Creates the plan of work on `parts`, which stay in memory meanwhile. The work takes `working` bytes beside them. While the
     /// parts are loaded, `staging` bytes are on their way at once, of `upload` bytes in all.
     pub fn of_work(parts: Vec<Part>, staging: usize, upload: usize, working: usize) -> Self {
-        let (one, batches) = ("working memory", vec![working]);
+        let one = "working memory";
+        let batches = vec![working];
         Self { is_part: false, parts, keys: 0, keys_reserved: 0, staging, upload, one, batches }
     }
 
@@ -185,11 +187,13 @@ impl MemoryPlan {
             parts.chain([format!("{} {}", self.one, Bytes(self.batch_bytes(1)))]).collect();
         // All but little grows with the records.
         let fits = (encoded as u128 * free as u128 / needed as u128) as usize;
-        let (is_part, device) = (self.is_part, device.to_owned());
+        let is_part = self.is_part;
+        let device = device.to_owned();
         Err(DoesNotFit { is_part, needed, parts: parts.join(", "), device, free, fits })
     }
 
-    /// Returns all of these plans, of a table of `encoded` bytes in parts, where devices have so many bytes free together.
+    /// Returns the refusal of all these plans together, of a table of `encoded` bytes in parts, where devices have so many bytes
+    /// free together.
     pub(crate) fn refused_together(
         plans: &[Self],
         devices: &str,

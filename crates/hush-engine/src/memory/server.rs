@@ -35,8 +35,10 @@ mod tests {
     /// Columns, blocks and bytes of a slot; how many queries fit, which is what 1 GiB or a quarter of the files holds.
     #[test]
     fn batches_are_as_large_as_memory_allows() {
-        let (colpack, colpack_s) = (Protocol::Colpack, Protocol::ColpackS);
-        let (large, small) = ("COLPACK_N2048_Q52", "INSECURE_COLPACK_N256");
+        let colpack = Protocol::Colpack;
+        let colpack_s = Protocol::ColpackS;
+        let large = "COLPACK_N2048_Q52";
+        let small = "INSECURE_COLPACK_N256";
         for (protocol, preset, (columns, blocks, slot_bytes), expected) in [
             // Many short entries, and the longest table that answers hold whole.
             (colpack, large, (1 << 16, 64, 4096), 64),

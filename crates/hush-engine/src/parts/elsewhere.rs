@@ -32,7 +32,8 @@ impl Elsewhere {
         for _ in 0..ATTEMPTS {
             let replies = self.workers.scan(batch.encode_to_vec().into());
             let replies = replies.map_err(|error| EngineError::Unavailable { reason: error.to_string() })?;
-            let (mut partials, mut missing) = (Vec::new(), Vec::new());
+            let mut partials = Vec::new();
+            let mut missing = Vec::new();
             for (part, reply) in replies.into_iter().enumerate() {
                 match said(part, reply)? {
                     Said::Scanned(scanned) => {
@@ -40,7 +41,8 @@ impl Elsewhere {
                     }
                     Said::Missing(keys) => missing.extend(keys.ids),
                     Said::Refused(query) => {
-                        let (index, reason) = (query.index as usize, query.reason);
+                        let index = query.index as usize;
+                        let reason = query.reason;
                         return Err(EngineError::Query { index, reason });
                     }
                     Said::Failed(reason) => return Err(failed(part, &reason)),

@@ -29,8 +29,10 @@ pub fn open_head(
     let placement = Placement { shares: vec![placed(0, Device::Cpu), placed(1, Device::Elsewhere)] };
     let max_batch = host_batch(&opened.stored.params);
     let served = opened.stored.served(placement, max_batch)?;
-    let (files, descriptor) = (opened.files(MemoryChoice::default())?, opened.stored.descriptor.clone());
-    let (mapped, elsewhere) = (opened.mapped(), Some(Elsewhere { workers }));
+    let files = opened.files(MemoryChoice::default())?;
+    let descriptor = opened.stored.descriptor.clone();
+    let mapped = opened.mapped();
+    let elsewhere = Some(Elsewhere { workers });
     let head = TableToOpen { descriptor, served, files, mapped, elsewhere };
     let head = head.open(vec![ShareToOpen::new(nothing, cpu)])?;
     opened.forget_others();

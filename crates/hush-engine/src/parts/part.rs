@@ -59,7 +59,8 @@ pub fn open_part(
     let placement = backends.place(&opened.stored.params, Some(share), progress)?;
     // What goes to a GPU is not kept here.
     let memory = if placement.is_on_cpu() { backends.memory() } else { MemoryChoice::Mapped };
-    let (files, descriptor) = (opened.files(memory)?, opened.stored.descriptor.clone());
+    let files = opened.files(memory)?;
+    let descriptor = opened.stored.descriptor.clone();
     let part = PartToOpen {
         descriptor,
         device: placement.shares[0].device,
@@ -205,7 +206,8 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
             self.keys.keep(&keys.id, opened.clone());
             came.insert(keys.id.clone(), opened);
         }
-        let (mut found, mut ids) = (Vec::new(), Vec::new());
+        let mut found = Vec::new();
+        let mut ids = Vec::new();
         for Query { key_id, .. } in &batch.queries {
             match came.get(key_id).cloned().or_else(|| self.keys.get(key_id)) {
                 Some(keys) => found.push(keys),

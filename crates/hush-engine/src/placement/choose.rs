@@ -87,7 +87,8 @@ impl Backends {
             }
             Err(plans) => {
                 let names: Vec<&str> = gpus.iter().map(|(gpu, _)| gpu.name()).collect();
-                let (names, free) = (names.join(" and "), free.iter().sum());
+                let names = names.join(" and ");
+                let free = free.iter().sum();
                 Err(MemoryPlan::refused_together(&plans, &names, free, table.facts().encoded_bytes))
             }
         }
@@ -134,7 +135,8 @@ impl Backends {
         facts: &Facts,
         plan: impl Fn(&Gpu) -> MemoryPlan,
     ) -> Result<Option<&Gpu>, DoesNotFit> {
-        let (mut lost, mut refused) = (None, None);
+        let mut lost = None;
+        let mut refused = None;
         for gpu in self.gpus() {
             match plan(gpu).check(gpu.name(), gpu.free_bytes(), facts.encoded_bytes) {
                 Ok(()) => return Ok(Some(gpu)),

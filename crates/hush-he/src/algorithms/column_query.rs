@@ -88,11 +88,13 @@ pub fn open_column_keys(
     folds: bool,
     keys: &[u8],
 ) -> Result<ColumnKeys, HeError> {
-    let (expected, actual) = (params.key_bytes(folds), keys.len());
+    let expected = params.key_bytes(folds);
+    let actual = keys.len();
     if expected != actual {
         return Err(HeError::PackedLength { expected, actual });
     }
-    let (ring, bits) = (context.kept(), params.rotation_bits());
+    let ring = context.kept();
+    let bits = params.rotation_bits();
     let (y, mut rest) = keys.split_at(packed_bytes(ring.degree(), bits));
     let rotation = unpack_wide(y, ring.degree(), bits)?.map(|word| (word as u64) << (64 - bits)).collect();
     let mut poly = |dropped: u32| -> Result<Poly<Coeff>, HeError> {
@@ -148,7 +150,8 @@ mod tests {
         for params in [INSECURE_COLPACK_N256, COLPACK_N2048_Q52] {
             let context = RingContext::new(*params.ring());
             let seed = PublicSeed([1; 32]);
-            let (ring, masks) = (context.kept(), ColumnMasks::new(&context, &seed));
+            let ring = context.kept();
+            let masks = ColumnMasks::new(&context, &seed);
             let a = PublicMatrix::new(seed, params.lwe().matrix_shape(MatrixDomain::First, 100));
             let rng = &mut Csprng::insecure_from_seed(8);
             let exponent = ring.degree() + 3;

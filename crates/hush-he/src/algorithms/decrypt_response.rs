@@ -26,7 +26,8 @@ pub fn decrypt_response(
     stride: usize,
     symbol_bits: u32,
 ) -> Zeroizing<Vec<u32>> {
-    let (ring, bits) = (context.full(), context.params().response_bits());
+    let ring = context.full();
+    let bits = context.params().response_bits();
     let product = times_secret(ring, secret, a, bits.a);
     let rns = ring.rns();
     let symbol = |(i, &b): (usize, &u64)| {

@@ -111,8 +111,8 @@ fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
     }
     let (head, tail) = words.split_at(BLOCK);
     for (index, block) in (0u32..).zip(b.chunks_mut(BLOCK)) {
-        let (in_head, in_tail) =
-            (equal_mask(index, start / BLOCK as u32), equal_mask(index, start / BLOCK as u32 + 1));
+        let in_head = equal_mask(index, start / BLOCK as u32);
+        let in_tail = equal_mask(index, start / BLOCK as u32 + 1);
         for ((word, &head), &tail) in block.iter_mut().zip(head).zip(tail) {
             *word = word.wrapping_add((head & in_head) | (tail & in_tail));
         }

@@ -32,7 +32,9 @@ pub struct SeededKeys {
 ///
 /// Source: OnionPIRv2 sections 3.3 (keys of the expansion) and 3.5 (masks from a seed); a key for s^2 in place of RGSW(s).
 pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 32]) -> SeededKeys {
-    let (params, full, kept) = (context.params(), context.full(), context.kept());
+    let params = context.params();
+    let full = context.full();
+    let kept = context.kept();
     let key_context = params.key_context();
     let mut writer = KeyWriter {
         errors: error_table(params),
@@ -49,7 +51,8 @@ pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 3
     let mut square = s.clone();
     full.mul(&mut square, &s);
     writer.key_switch_key(full, &s, &square, params.square_gadget());
-    let (s, second) = (secrets.query.eval(kept), secrets.second.eval(kept));
+    let s = secrets.query.eval(kept);
+    let second = secrets.second.eval(kept);
     let zero = kept.zero();
     for carrier in 0..2 {
         for k in 0..params.pack_gadget().digits {
@@ -94,11 +97,14 @@ pub fn open_keys(
     seed: &[u8; RING_SEED_BYTES],
     words: &[u8],
 ) -> Result<EvaluationKeys, HeError> {
-    let (expected, actual) = (context.params().key_words_bytes(), words.len());
+    let expected = context.params().key_words_bytes();
+    let actual = words.len();
     if expected != actual {
         return Err(HeError::PackedLength { expected, actual });
     }
-    let (params, full, kept) = (context.params(), context.full(), context.kept());
+    let params = context.params();
+    let full = context.full();
+    let kept = context.kept();
     let mut reader =
         KeyReader { masks: Masks { seed: *seed, row: 0 }, dropped: params.key_dropped_bits(), words };
     let levels = params.levels().iter().map(|gadget| reader.key_switch_key(full, *gadget));

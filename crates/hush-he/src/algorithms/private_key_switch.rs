@@ -25,7 +25,8 @@ pub fn private_key_switch(
     leaf: usize,
     is_bottom: bool,
 ) -> RlweCiphertext {
-    let (ring, tlwe) = (context.full(), context.params().tlwe().expect("a set of TLWE words"));
+    let ring = context.full();
+    let tlwe = context.params().tlwe().expect("a set of TLWE words");
     let key = if is_bottom { bottom } else { top };
     let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
     let masks = query.masks[leaf * tlwe.n()..][..tlwe.n()].iter();

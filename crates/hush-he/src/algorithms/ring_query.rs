@@ -42,7 +42,9 @@ pub fn encrypt_ring_query(
     bits: &[u32],
     rng: &mut Csprng,
 ) -> Vec<u8> {
-    let (params, ring, rows) = (context.params(), context.full(), selectors.len());
+    let params = context.params();
+    let ring = context.full();
+    let rows = selectors.len();
     let leaves = params.leaves(rows, bits.len());
     assert!(leaves <= params.max_leaves(), "{leaves} leaves, room for {}", params.max_leaves());
     let mut seed = [0; QUERY_SEED_BYTES];
@@ -75,8 +77,10 @@ pub fn open_ring_query(
     folds: usize,
     query: &[u8],
 ) -> Result<RlweCiphertext, HeError> {
-    let (params, ring) = (context.params(), context.full());
-    let (expected, actual) = (params.query_bytes(rows, folds), query.len());
+    let params = context.params();
+    let ring = context.full();
+    let expected = params.query_bytes(rows, folds);
+    let actual = query.len();
     let mut opened = match query.split_first_chunk::<QUERY_SEED_BYTES>() {
         Some(_) if params.whole_query() && expected == actual => open_whole(ring, query)?,
         Some((seed, words)) if expected == actual => open_truncated(context, rows, folds, seed, words)?,
@@ -99,8 +103,10 @@ fn open_truncated(
     seed: &[u8; QUERY_SEED_BYTES],
     words: &[u8],
 ) -> Result<RlweCiphertext, HeError> {
-    let (params, ring) = (context.params(), context.full());
-    let (selectors, bits) = (0..rows, rows..params.leaves(rows, folds));
+    let params = context.params();
+    let ring = context.full();
+    let selectors = 0..rows;
+    let bits = rows..params.leaves(rows, folds);
     let unround = |words: &[u8], leaves: Range<usize>, dropped| {
         let count = params.query_words(leaves.len());
         unround_coefficients(ring, words, params.query_positions(leaves), count, dropped)
@@ -138,7 +144,8 @@ fn mask<R>(ring: &Ring, seed: &[u8; QUERY_SEED_BYTES]) -> Poly<R> {
 
 /// Returns the messages at the coefficients from which the tree takes them.
 fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coeff> {
-    let (params, ring) = (context.params(), context.full());
+    let params = context.params();
+    let ring = context.full();
     let gadget = params.fold_gadget();
     let mut message = ring.zero();
     for (limb, p) in ring.moduli().iter().enumerate() {

@@ -31,7 +31,9 @@ use crate::{
 pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, a: Vec<u32>, b: Vec<u32>) -> Vec<Vec<u64>> {
     let small = context.switched().expect("a set whose answers are switched");
     let switch = context.params().switch().expect("a set whose answers are switched");
-    let (parts, gadget, rank) = (context.params().degree() / switch.degree(), switch.gadget(), switch.rank());
+    let parts = context.params().degree() / switch.degree();
+    let gadget = switch.gadget();
+    let rank = switch.rank();
     let [a, b] = [a, b].map(|half| rescaled(context, Poly::from_words(half, context.kept().degree())));
     let mut sums: Vec<Poly<Eval>> = vec![small.zero(); rank + 1];
     for i in 0..parts {
@@ -82,8 +84,10 @@ pub fn decrypt_switched(
 
 /// `round(x Q_s / Q_1) mod Q_s` of every coefficient, half up.
 fn rescaled(context: &RingContext, x: Poly<Eval>) -> Vec<u128> {
-    let (kept, x) = (context.kept(), context.kept().inverse(x));
-    let (from, to) = (kept.rns().product(), context.switched().map_or(1, |small| small.rns().product()));
+    let kept = context.kept();
+    let x = context.kept().inverse(x);
+    let from = kept.rns().product();
+    let to = context.switched().map_or(1, |small| small.rns().product());
     let value = |i: usize| (kept.rns().lift(|limb| x.limb(limb)[i]) * to + from / 2) / from % to;
     (0..kept.degree()).map(value).collect()
 }

@@ -50,7 +50,8 @@ pub fn switch_to_power_of_two(ring: &Ring, poly: &Poly<Coeff>, bits: u32) -> Vec
 
 /// `floor((value 2^bits + Q / 2) / Q) mod 2^bits`, bit by bit, as one would on paper.
 fn switch_integer(rns: &Rns, value: u128, bits: u32) -> u64 {
-    let (mut rest, mut quotient) = (value, 0);
+    let mut rest = value;
+    let mut quotient = 0;
     for _ in 0..bits {
         rest <<= 1;
         let fits = u128::from(rest >= rns.product());
@@ -104,7 +105,8 @@ mod tests {
                 for (i, &word) in switched.iter().enumerate() {
                     // By long division in two halves, since value * 2^bits is wider than 128 bits.
                     let value = values[i % values.len()];
-                    let (mut rest, mut quotient) = (value, 0u128);
+                    let mut rest = value;
+                    let mut quotient = 0u128;
                     for _ in 0..bits / 4 {
                         rest <<= 4;
                         quotient = (quotient << 4) | (rest / q);

@@ -25,7 +25,8 @@ pub fn encrypt_tlwe_query(
     bits: &[u32],
     rng: &mut Csprng,
 ) -> Vec<u8> {
-    let (params, q) = (context.params(), context.kept().rns().product());
+    let params = context.params();
+    let q = context.kept().rns().product();
     let tlwe = params.tlwe().expect("a set of TLWE words");
     let mut seed = [0; QUERY_SEED_BYTES];
     rng.fill_bytes(&mut seed);
@@ -66,8 +67,9 @@ pub fn open_tlwe_query(
 ) -> Result<TlweWords, HeError> {
     let params = context.params();
     let tlwe = params.tlwe().expect("a set of TLWE words");
-    let (expected, actual, leaves) =
-        (params.query_bytes(rows, folds), query.len(), params.leaves(rows, folds));
+    let expected = params.query_bytes(rows, folds);
+    let actual = query.len();
+    let leaves = params.leaves(rows, folds);
     let Some((seed, words)) = query.split_first_chunk().filter(|_| expected == actual) else {
         return Err(HeError::PackedLength { expected, actual });
     };

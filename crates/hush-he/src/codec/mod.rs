@@ -29,7 +29,8 @@ pub fn round_word(word: u32, bits: u32) -> u32 {
 /// Packs `words`, each rounded to its top `bits` bits: word `i` takes the bits `i * bits ..` of the output.
 pub fn pack_rounded(words: &[u32], bits: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(packed_bytes(words.len(), bits) + 4);
-    let (mut buffer, mut filled) = (0u64, 0);
+    let mut buffer = 0u64;
+    let mut filled = 0;
     for &word in words {
         buffer |= u64::from(round_word(word, bits)) << filled;
         filled += bits;
@@ -74,7 +75,8 @@ pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<()
         *word = scaled(*bytes[bit / 8..].first_chunk().expect("eight bytes"), bit);
     }
     for (index, word) in out.iter_mut().enumerate().skip(whole) {
-        let (bit, mut eight) = (index * step, [0; 8]);
+        let bit = index * step;
+        let mut eight = [0; 8];
         let tail = &bytes[bit / 8..];
         let length = tail.len().min(8);
         eight[..length].copy_from_slice(&tail[..length]);
@@ -85,7 +87,8 @@ pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<()
 
 /// Refuses bytes of another length than `count` words take, and bits behind the last word that are not zero.
 fn check(bytes: &[u8], count: usize, bits: u32) -> Result<(), HeError> {
-    let (expected, actual) = (packed_bytes(count, bits), bytes.len());
+    let expected = packed_bytes(count, bits);
+    let actual = bytes.len();
     if expected != actual {
         return Err(HeError::PackedLength { expected, actual });
     }

@@ -13,7 +13,8 @@ pub fn pack_wide(words: impl IntoIterator<Item = u128>, bits: u32, out: &mut Vec
     assert!(bits <= MAX_WIDE_BITS);
     // What is taken from the buffer at once: with less left, there is room for another word.
     let flushed = if bits <= u64::BITS { u64::BITS } else { u8::BITS };
-    let (mut buffer, mut filled) = (0u128, 0);
+    let mut buffer = 0u128;
+    let mut filled = 0;
     for word in words {
         debug_assert_eq!(word >> bits, 0, "a word of {bits} bits");
         buffer |= word << filled;

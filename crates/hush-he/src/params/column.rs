@@ -167,7 +167,8 @@ impl ColumnNoise {
     ///
     /// Source: InsPIRe for the chain and the power fold; the formulas are those of one digit and of rounded keys.
     pub fn new(params: &ColumnParams, cols: usize, query_bits: u32, folds: usize) -> Self {
-        let (ring, gadget) = (&params.ring, params.ring.fold);
+        let ring = &params.ring;
+        let gadget = params.ring.fold;
         let n = ring.degree as f64;
         let secret = n * SECRET_VARIANCE;
         let digit = 4f64.powi(gadget.width as i32) / 12.0;

@@ -205,7 +205,8 @@ mod tests {
     #[test]
     fn gadgets_cover_their_moduli() {
         for PackParams { lwe, ring } in PACK_PRESETS {
-            let (full, kept) = (ring.full_ring(), ring.kept_ring());
+            let full = ring.full_ring();
+            let kept = ring.kept_ring();
             assert!(
                 ring.levels.iter().chain([&ring.square]).all(|gadget| gadget.covers(full.rns().product()))
             );

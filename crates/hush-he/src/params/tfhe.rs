@@ -227,7 +227,9 @@ mod tests {
     #[test]
     fn gadgets_cover_their_moduli() {
         for TfheParams(p) in TFHE_PRESETS {
-            let (full, kept, switch) = (p.full_ring(), p.kept_ring(), p.switch.unwrap());
+            let full = p.full_ring();
+            let kept = p.kept_ring();
+            let switch = p.switch.unwrap();
             assert!(
                 p.levels.iter().chain([&p.square]).all(|gadget| gadget.covers(full.rns().product())),
                 "{}",

@@ -42,7 +42,8 @@ impl Tlwe {
 
     /// Returns the balanced digits of a word below `2^bits`, the lowest first; they add up to the word modulo `2^bits`.
     pub fn digits(&self, word: u32) -> impl Iterator<Item = i64> {
-        let (gadget, unused) = (self.gadget(), u32::BITS - self.bits);
+        let gadget = self.gadget();
+        let unused = u32::BITS - self.bits;
         let centred = i128::from((word << unused) as i32 >> unused);
         (0..self.digits).map(move |k| i64::from(gadget.digit(centred, k)))
     }
@@ -54,7 +55,8 @@ impl Tlwe {
 
     /// Returns what a word is worth modulo a prime of `ring`: the sum of its digits times their units.
     pub fn constant(&self, ring: &Ring, word: u32, limb: usize) -> u32 {
-        let (p, rns) = (ring.moduli()[limb], ring.rns());
+        let p = ring.moduli()[limb];
+        let rns = ring.rns();
         (0..).zip(self.digits(word)).fold(0, |sum, (k, digit)| {
             let unit = rns.reduce(self.unit(rns.product(), k), limb);
             p.add(sum, p.mul(unit, p.reduce_signed(digit)))

@@ -101,7 +101,8 @@ impl<R: BufRead> Read for GzipMembers<R> {
 fn after_zeros<R: BufRead>(mut input: R) -> io::Result<Option<R>> {
     loop {
         let bytes = input.fill_buf()?;
-        let (length, zeros) = (bytes.len(), bytes.iter().take_while(|&&byte| byte == 0).count());
+        let length = bytes.len();
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         input.consume(zeros);
         if zeros < length {
             return Ok(Some(input));

@@ -33,7 +33,8 @@ pub(crate) fn date(days: i64) -> String {
     // Years here start on 1 March, so that a leap day is the last day of its year; eras are 400 years.
     const DAYS_PER_ERA: i64 = 146_097;
     let since_era_0 = days + 719_468;
-    let (era, day_of_era) = (since_era_0.div_euclid(DAYS_PER_ERA), since_era_0.rem_euclid(DAYS_PER_ERA));
+    let era = since_era_0.div_euclid(DAYS_PER_ERA);
+    let day_of_era = since_era_0.rem_euclid(DAYS_PER_ERA);
     let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / (DAYS_PER_ERA - 1);
     let year_of_era = (day_of_era - leap_days) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -47,7 +48,8 @@ pub(crate) fn date(days: i64) -> String {
 
 /// Formats `count` parts of a second after midnight: `23:59:59`, with `.123456` if there is a fraction.
 pub(crate) fn time(count: i64, fraction: SecondFraction) -> String {
-    let (seconds, part) = (count.div_euclid(fraction.per_second()), count.rem_euclid(fraction.per_second()));
+    let seconds = count.div_euclid(fraction.per_second());
+    let part = count.rem_euclid(fraction.per_second());
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if part != 0 {
         write!(text, ".{part:0digits$}", digits = fraction.digits()).expect("a String takes any text");
@@ -58,7 +60,8 @@ pub(crate) fn time(count: i64, fraction: SecondFraction) -> String {
 /// Formats `count` parts of a second after 1970-01-01T00:00:00: `2024-02-29T12:00:00Z`; `Z` only if `utc`.
 pub(crate) fn timestamp(count: i64, fraction: SecondFraction, utc: bool) -> String {
     let per_day = 86_400 * fraction.per_second();
-    let (days, rest) = (count.div_euclid(per_day), count.rem_euclid(per_day));
+    let days = count.div_euclid(per_day);
+    let rest = count.rem_euclid(per_day);
     format!("{}T{}{}", date(days), time(rest, fraction), if utc { "Z" } else { "" })
 }
 
@@ -66,7 +69,9 @@ pub(crate) fn timestamp(count: i64, fraction: SecondFraction, utc: bool) -> Stri
 pub fn days_of(date: &str) -> Option<i64> {
     let (sign, digits) = date.strip_prefix('-').map_or((1, date), |digits| (-1, digits));
     let mut parts = digits.split('-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (sign * parts.next()??, parts.next()??, parts.next()??);
+    let year = sign * parts.next()??;
+    let month = parts.next()??;
+    let day = parts.next()??;
     if parts.next().is_some()
         || !(1..=12).contains(&month)
         || !(1..=31).contains(&day)
@@ -75,8 +80,10 @@ pub fn days_of(date: &str) -> Option<i64> {
         return None;
     }
     // As in [`date`], a year begins on 1 March.
-    let (year, month_from_march) = (year - i64::from(month <= 2), (month + 9) % 12);
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let year = year - i64::from(month <= 2);
+    let month_from_march = (month + 9) % 12;
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
     let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
     let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
     let days = 146_097 * era + day_of_era - 719_468;
@@ -88,7 +95,9 @@ pub fn days_of(date: &str) -> Option<i64> {
 pub fn nanos_of_day(time: &str) -> Option<i64> {
     let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
     let mut parts = seconds.split(':').map(|part| part.parse::<u32>().ok());
-    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    let hours = parts.next()??;
+    let minutes = parts.next()??;
+    let seconds = parts.next()??;
     if parts.next().is_some() || hours > 99 || minutes > 59 || seconds > 60 || fraction.len() > 9 {
         return None;
     }

@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn a_single_field_keeps_null() {
-        let (from, to) = (schema(&[("a", "string")]), schema(&[("a", "uint8")]));
+        let from = schema(&[("a", "string")]);
+        let to = schema(&[("a", "uint8")]);
         let value = |field: Option<&[u8]>| {
             let mut out = Vec::new();
             append_single(field, &mut out);

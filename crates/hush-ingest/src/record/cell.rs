@@ -89,7 +89,8 @@ impl Cell<'_> {
 
 /// Appends the JSON in `text` without the white space between its tokens.
 pub(crate) fn append_compact_json(text: &str, out: &mut String) {
-    let (mut in_string, mut escaped) = (false, false);
+    let mut in_string = false;
+    let mut escaped = false;
     for c in text.chars() {
         if in_string {
             in_string = escaped || c != '"';

@@ -101,7 +101,8 @@ impl Projection {
             }
         };
         let inferred = options.first.as_ref().and_then(|first| first.0.inferred.clone());
-        let (normalize, max_value_size) = (options.normalize, options.max_value_size as usize);
+        let normalize = options.normalize;
+        let max_value_size = options.max_value_size as usize;
         Ok(Self { keys, values, inferred, normalize, max_value_size })
     }
 
@@ -187,7 +188,8 @@ impl Projection {
         match self.values.as_slice() {
             [] => {}
             [column] => {
-                let (field, mut bytes) = (cell(column)?, Vec::new());
+                let field = cell(column)?;
+                let mut bytes = Vec::new();
                 self.note(self.keys.len(), &field);
                 field.append_bytes(&mut bytes);
                 append_single((field != Cell::Null).then_some(&bytes), &mut value);
@@ -255,7 +257,8 @@ pub fn shown_key(key: &[u8]) -> String {
 /// Refuses a key that is too long.
 pub(crate) fn check_key_size(actual: usize, place: impl Fn() -> Place) -> Result<(), IngestError> {
     if actual > MAX_KEY_SIZE {
-        let (actual, limit) = (actual as u64, MAX_KEY_SIZE as u64);
+        let actual = actual as u64;
+        let limit = MAX_KEY_SIZE as u64;
         return Err(IngestError::KeyTooLong { place: place(), actual, limit });
     }
     Ok(())
@@ -268,7 +271,8 @@ pub(crate) fn check_value_size(
     place: impl Fn() -> Place,
 ) -> Result<(), IngestError> {
     if actual > limit {
-        let (actual, limit) = (actual as u64, limit as u64);
+        let actual = actual as u64;
+        let limit = limit as u64;
         return Err(IngestError::ValueTooLong { place: place(), actual, limit });
     }
     Ok(())

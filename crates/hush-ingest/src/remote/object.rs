@@ -133,7 +133,8 @@ impl Remote {
 
     /// Fetches a range of an object of `size` bytes. After an interruption, bytes that have arrived are not requested again.
     pub(crate) async fn range(self, range: Range<u64>, size: u64) -> Result<Vec<u8>, Refused> {
-        let (mut bytes, mut patience) = (Vec::new(), Patience::with_known());
+        let mut bytes = Vec::new();
+        let mut patience = Patience::with_known();
         while let Err(refused) = self.clone().more_of(&range, size, &mut bytes).await {
             patience.reach(bytes.len() as u64);
             sleep(patience.after(refused, Instant::now())?).await;
@@ -143,7 +144,8 @@ impl Remote {
 
     /// Requests the missing bytes of the range once.
     async fn more_of(self, range: &Range<u64>, size: u64, bytes: &mut Vec<u8>) -> Result<(), Refused> {
-        let (start, length) = (range.start + bytes.len() as u64, (range.end - range.start) as usize);
+        let start = range.start + bytes.len() as u64;
+        let length = (range.end - range.start) as usize;
         if bytes.len() == length {
             return Ok(());
         }
@@ -191,7 +193,8 @@ impl Remote {
                 };
                 let options = GetOptions { range, if_match: version, ..GetOptions::default() };
                 let got = store.get_opts(&path, options).await.map_err(store_refused)?;
-                let (size, version) = (Some(got.meta.size), got.meta.e_tag.clone());
+                let size = Some(got.meta.size);
+                let version = got.meta.e_tag.clone();
                 let bytes = got.into_stream().map_err(store_refused).boxed();
                 Ok(Part { start, size, version, bytes })
             }

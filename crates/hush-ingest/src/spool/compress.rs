@@ -42,7 +42,8 @@ impl Compressor {
     /// Trains a dictionary on values from all over the records, deterministically. Too few or too short values are an error.
     pub fn trained(records: &SpooledRecords) -> io::Result<Self> {
         let step = (records.value_bytes() / SAMPLE_BYTES).max(1) as usize;
-        let (mut sample, mut sizes) = (Vec::new(), Vec::new());
+        let mut sample = Vec::new();
+        let mut sizes = Vec::new();
         for index in (0..records.len()).step_by(step) {
             let (_, value) = records.record(index);
             // The beginning of a long value is enough: the rest is like it, or like nothing.

@@ -92,8 +92,11 @@ impl Spool {
     /// Creates an empty spool for a table that is laid out under this seed, which was drawn at random.
     pub fn with_seed(dir: &Path, seed: [u8; blake3::KEY_LEN]) -> Result<Self, IngestError> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, new_file(dir)?);
-        let (dir, digest) = (dir.into(), blake3::Hasher::new());
-        let (has_keys, records, undigested) = (false, 0, Vec::with_capacity(2 * DIGEST_BYTES));
+        let dir = dir.into();
+        let digest = blake3::Hasher::new();
+        let has_keys = false;
+        let records = 0;
+        let undigested = Vec::with_capacity(2 * DIGEST_BYTES);
         Ok(Self { dir, files: vec![file], seed, has_keys, records, digest, undigested })
     }
 
@@ -112,7 +115,8 @@ impl Spool {
         } else if self.has_keys != record.key.is_some() {
             return Err(IngestError::MixedKeys { row: u64::from(row) + 1 });
         }
-        let (key, value) = (record.key.as_deref().unwrap_or_default(), &record.value[..]);
+        let key = record.key.as_deref().unwrap_or_default();
+        let value = &record.value[..];
         let place = || Place { path: self.dir.clone(), row: u64::from(row) + 1, line: None };
         check_key_size(key.len(), place)?;
         check_value_size(value.len(), u32::MAX as usize, place)?;
@@ -185,7 +189,8 @@ impl Spool {
         let earliest =
             settled.iter().filter_map(|settled| settled.duplicate.as_ref()).min_by_key(|(_, rows)| rows[1]);
         if let (Some((key, [first, second])), OnDuplicate::Error) = (earliest, on_duplicate) {
-            let (first_row, second_row) = (u64::from(*first) + 1, u64::from(*second) + 1);
+            let first_row = u64::from(*first) + 1;
+            let second_row = u64::from(*second) + 1;
             return Err(IngestError::DuplicateKey { key: shown_key(key), first_row, second_row });
         }
         digest.update(&undigested).update(&[u8::from(has_keys), on_duplicate as u8]);
@@ -211,7 +216,8 @@ struct SpoolEntry {
 
 /// Keeps one record per key, the first or the last, in the order of rows.
 fn settled(map: Mmap, seed: Option<&[u8; 32]>, on_duplicate: OnDuplicate) -> Settled {
-    let (mut offsets, mut entries) = (Vec::new(), Vec::new());
+    let mut offsets = Vec::new();
+    let mut entries = Vec::new();
     let mut at = 0;
     while at < map.len() {
         let frame = Frame::read(&map[at..]);
@@ -293,7 +299,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::create(folder.path()).unwrap();
         for row in 0..rows {
-            let (key, value) = (format!("key {}", row % 150), format!("value {row}"));
+            let key = format!("key {}", row % 150);
+            let value = format!("value {row}");
             spool.push(&Record { key: Some(key.into()), value: value.into() })?;
         }
         assert_eq!(spool.files.len(), if rows > ONE_FILE { PARTITIONS } else { 1 });

@@ -122,7 +122,8 @@ impl SpooledRecords {
         let whole = |a: (u32, u32, u64), b: (u32, u32, u64)| (a.0.min(b.0), a.1.max(b.1), a.2 + b.2);
         let (min, max, value_bytes) = parts.par_iter().map(of_part).reduce(|| (u32::MAX, 0, 0), whole);
         let is_empty = parts.iter().all(|part| part.offsets.is_empty());
-        let (min_value_len, max_value_len) = (if is_empty { 0 } else { min as usize }, max as usize);
+        let min_value_len = if is_empty { 0 } else { min as usize };
+        let max_value_len = max as usize;
         Self {
             parts,
             starts,
@@ -152,7 +153,8 @@ impl SpooledRecords {
         let mut parts = Vec::new();
         for part in &self.parts {
             let mut file = BufWriter::with_capacity(1 << 20, new_file(dir)?);
-            let (mut offsets, mut bytes) = (Vec::with_capacity(part.offsets.len()), 0);
+            let mut offsets = Vec::with_capacity(part.offsets.len());
+            let mut bytes = 0;
             for some in part.offsets.chunks(CONVERTED_RECORDS) {
                 let frame = |offset: &u64| Frame::read(&part.map[*offset as usize..]);
                 let values: Vec<Vec<u8>> = some

@@ -48,7 +48,8 @@ impl Kept {
 
     /// Returns the folder in which a task changes a build: a copy of the build `from`, made of hard links. `from` stays as it is.
     pub(super) fn copy(&self, table: &Name, from: u64, task: u64) -> io::Result<PathBuf> {
-        let (from, to) = (self.dir(table, from), self.dir(table, task));
+        let from = self.dir(table, from);
+        let to = self.dir(table, task);
         let epoch = |dir: &Path| {
             Snapshot::open(dir, Verify::Header).ok().map(|snapshot| snapshot.header().descriptor.epoch)
         };
@@ -137,6 +138,7 @@ fn kept(dir: &Path, task: u64) -> Option<KeptBuild> {
     let snapshot = Snapshot::open(dir, Verify::Header).ok()?;
     let header = snapshot.header();
     let bytes = fs::read_dir(dir).ok()?.flatten().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-    let (epoch, records) = (hex::encode(header.descriptor.epoch), header.descriptor.records);
+    let epoch = hex::encode(header.descriptor.epoch);
+    let records = header.descriptor.records;
     Some(KeptBuild { task, epoch, records, bytes })
 }

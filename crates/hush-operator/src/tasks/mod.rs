@@ -197,7 +197,8 @@ impl Tasks {
             self.changed.wait_for(&mut state, UPLOAD_LOOK);
         }
         let id = waiting(&state)?;
-        let (cancel, watch) = (Cancel::new(), Arc::new(Watch::default()));
+        let cancel = Cancel::new();
+        let watch = Arc::new(Watch::default());
         state.running = Some(RunningTask { id, cancel: cancel.clone(), watch: watch.clone() });
         let task = state.tasks.get_mut(&id).expect("it waits");
         task.status = TaskStatus::Processing;

@@ -153,7 +153,9 @@ pub trait ColumnOps: LweOps + RingOps {
         keys: &LweQueries,
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch<Self::Words>, OpsError> {
-        let (context, shape, tiling) = (self.context(ring), self.chain_shape(chain), self.tiling(columns));
+        let context = self.context(ring);
+        let shape = self.chain_shape(chain);
+        let tiling = self.tiling(columns);
         self.called(steps::pack_columns::check(context, &shape, tiling, &folded, keys, conjugations)?);
         self.run_pack_columns(ring, columns, chain, folded, keys, conjugations)
     }
@@ -189,8 +191,9 @@ pub trait ColumnOps: LweOps + RingOps {
         packed: &LweBatch<Self::Words>,
         powers: PowerKeys<'_>,
     ) -> Result<RlweBatch<Self::Words>, OpsError> {
-        let (context, shape, has_masks) =
-            (self.context(ring), self.chain_shape(chain), self.has_masks(chain));
+        let context = self.context(ring);
+        let shape = self.chain_shape(chain);
+        let has_masks = self.has_masks(chain);
         self.called(steps::rgsw_power_fold::check(context, &shape, has_masks, packed, powers)?);
         self.run_rgsw_power_fold(ring, chain, packed, powers)
     }
@@ -312,7 +315,8 @@ mod tests {
         let words = key_words(fractions.len(), &[&fractions, &fractions[..]]);
         assert_eq!((words.cols, words.batch()), (4 * fractions.len(), 2));
         for (index, &word) in words.words.iter().enumerate() {
-            let (c, i) = (index / 4 % fractions.len(), index % 4);
+            let c = index / 4 % fractions.len();
+            let i = index % 4;
             // 256^i f / 2^32 without a modulus, as one would on paper.
             let exact = u128::from(fractions[c]) << (8 * i);
             assert_eq!(word, ((exact + (1 << 31)) >> 32) as u32, "{c}, {i}");

@@ -163,7 +163,8 @@ mod tests {
             copied.unwrap().iter().map(|words| words.to_vec()).collect::<Vec<_>>(),
             [vec![2, 3], vec![1, 2, 3], vec![]]
         );
-        let (start, end) = (3, 2);
+        let start = 3;
+        let end = 2;
         for wrong in [copy(2, 0..1, 0), copy(0, 0..1, 2), copy(0, 0..4, 1), copy(0, start..end, 1)] {
             let refused = Memory::exchange(&[&Reference; 2], &[copy(0, 0..1, 1), wrong]);
             assert!(matches!(refused, Err(OpsError::Shape { .. })));

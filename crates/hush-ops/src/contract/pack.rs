@@ -69,7 +69,8 @@ pub trait PackOps: LweOps + RingOps {
         columns: Range<usize>,
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
-        let (context, tiling) = (self.context(ring), self.ntt_tiling(hint));
+        let context = self.context(ring);
+        let tiling = self.ntt_tiling(hint);
         self.called(steps::pack::check(context, tiling, folded, shape, &columns, selectors)?);
         self.run_pack(ring, hint, folded, shape, columns, selectors)
     }

@@ -318,7 +318,8 @@ pub trait RingOps: Memory {
 
 /// Checks that keys have the rows and limbs of the parameter set.
 fn check_keys(ring: &RingContext, keys: &EvaluationKeys) -> Result<(), OpsError> {
-    let (step, params) = ("open_evaluation_keys", ring.params());
+    let step = "open_evaluation_keys";
+    let params = ring.params();
     let words = ring.full().limbs() * ring.full().degree();
     let check = |key: &KeySwitchKey, gadget: Gadget| {
         OpsError::check_shape(step, "rows of a key", gadget.digits, key.rows.len())?;

@@ -17,8 +17,10 @@ impl StepKind for AddRlwe {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (backend, on) = (make.backend, make.open(&self.ring)?);
-        let (mut sum, part) = (make.ciphertexts(&on, self.count)?, make.ciphertexts(&on, self.count)?);
+        let backend = make.backend;
+        let on = make.open(&self.ring)?;
+        let mut sum = make.ciphertexts(&on, self.count)?;
+        let part = make.ciphertexts(&on, self.count)?;
         Ok(make.one_by_one(move || backend.add_rlwe(&on.ring, &mut sum, 0, &part)))
     }
 }
@@ -30,7 +32,8 @@ pub(crate) fn check<W: WordStore>(
     first: usize,
     part: &RlweBatch<W>,
 ) -> Result<AddRlwe, OpsError> {
-    let (step, words) = ("add_rlwe", ciphertext_words(ring));
+    let step = "add_rlwe";
+    let words = ciphertext_words(ring);
     OpsError::check_shape(step, "words of a ciphertext", words, sum.ciphertext_words)?;
     OpsError::check_shape(step, "words of a ciphertext", words, part.ciphertext_words)?;
     OpsError::check_shape(step, "first ciphertext", first.min(sum.count()), first)?;

@@ -13,7 +13,8 @@ pub(crate) fn check<S: Symbol>(
     size: usize,
     slots: &[S],
 ) -> Result<(), OpsError> {
-    let (step, BandSystem { slots: count, width, starts, coeffs }) = ("band solve", system);
+    let step = "band solve";
+    let BandSystem { slots: count, width, starts, coeffs } = system;
     let shape = |what, expected, actual| Err(OpsError::Shape { step, what, expected, actual });
     OpsError::check_shape(step, "number of coefficient rows", starts.len(), coeffs.len())?;
     OpsError::check_shape(step, "value symbols", starts.len() * size, values.len())?;
@@ -180,7 +181,8 @@ mod tests {
         let system = random_system(80, 100, 64, 1);
         let values: Vec<u32> = (0..80).map(|row| 0x0123_4567u32.wrapping_mul(row)).collect();
         let bytes: Vec<u8> = values.iter().map(|&word| word as u8).collect();
-        let (mut words, mut low) = ([1; 100], [1; 100]);
+        let mut words = [1; 100];
+        let mut low = [1; 100];
         Reference.band_solve_words(&system, &values, 1, &mut words).unwrap();
         Reference.band_solve(&system, &bytes, 1, &mut low).unwrap();
         assert_eq!(words.map(|word| word as u8), low);

@@ -18,7 +18,8 @@ use crate::{
 
 /// Checks that a hint of `words` words has 1 to N rows of N, and that there is one digit.
 pub(crate) fn check(ring: &RingContext, words: usize) -> Result<(), OpsError> {
-    let (step, degree) = ("chain_hint", ring.kept().degree());
+    let step = "chain_hint";
+    let degree = ring.kept().degree();
     OpsError::check_shape(step, "digits of the gadget", 1, ring.params().fold_gadget().digits)?;
     let rows = (words / degree).clamp(1, degree);
     OpsError::check_shape(step, "words of the hint", rows * degree, words)
@@ -28,7 +29,8 @@ pub(crate) fn check(ring: &RingContext, words: usize) -> Result<(), OpsError> {
 pub(crate) fn check_polys(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
     let step = "open_chain";
     OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
-    let (entries, words) = (shape.entries(), shape.plaintexts() * poly_words(ring));
+    let entries = shape.entries();
+    let words = shape.plaintexts() * poly_words(ring);
     OpsError::check_shape(step, "words of digits", words, polys.digits.len())?;
     if !polys.masks.is_empty() {
         OpsError::check_shape(step, "entries", entries.min(2 * shape.degree()), entries)?;
@@ -62,7 +64,8 @@ pub(crate) fn reference(
     masks: &ColumnMasks,
     hint: &[u32],
 ) -> Result<ChainedHint, OpsError> {
-    let (ring, gadget) = (context.kept(), context.params().fold_gadget());
+    let ring = context.kept();
+    let gadget = context.params().fold_gadget();
     let images = Images::new(ring, hint);
     let exponents = exponents(ring.degree());
     let last = exponents.len() - 1;
@@ -97,7 +100,8 @@ struct Images {
 
 impl Images {
     fn new(ring: &Ring, hint: &[u32]) -> Self {
-        let (degree, q) = (ring.degree(), ring.rns().product());
+        let degree = ring.degree();
+        let q = ring.rns().product();
         // round(h Q / 2^32)
         let lifted: Vec<u128> = hint.iter().map(|&h| (u128::from(h) * q + (1 << 31)) >> 32).collect();
         let values = ring.plans().iter().enumerate().map(|(limb, plan)| {

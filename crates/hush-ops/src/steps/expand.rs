@@ -19,7 +19,8 @@ impl StepKind for Expand {
     }
 
     fn work(&self, batch: usize) -> Work {
-        let (Self { ring, rows, folds }, queries) = (self, batch as f64);
+        let Self { ring, rows, folds } = self;
+        let queries = batch as f64;
         let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
         let leaves = ring.leaves(*rows, *folds);
         // Level j from the top has a node for every 2^j leaves, each of them a key switch.
@@ -97,7 +98,8 @@ pub fn tree(
     query: &RlweCiphertext,
     leaves: usize,
 ) -> Vec<RlweCiphertext> {
-    let (params, ring) = (context.params(), context.full());
+    let params = context.params();
+    let ring = context.full();
     let mut nodes = vec![query.clone()];
     for (level, (gadget, key)) in params.levels().iter().zip(&keys.levels).enumerate() {
         // Nodes of the next level that are above a wanted leaf.

@@ -28,8 +28,10 @@ impl StepKind for LiftHint {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (Self { ring, n, columns, parts }, backend) = (*self, make.backend);
-        let (on, rows) = (make.open(&ring)?, columns * ring.degree());
+        let Self { ring, n, columns, parts } = *self;
+        let backend = make.backend;
+        let on = make.open(&ring)?;
+        let rows = columns * ring.degree();
         let shape = PackShape::new(ring.degree(), rows, rows)?;
         let hint = backend.keep(random_words(rows * n))?;
         let lift = move || backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop);

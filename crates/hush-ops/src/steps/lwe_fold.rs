@@ -27,7 +27,8 @@ impl StepKind for LweFold {
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
         let backend = make.backend;
-        let (db, queries) = (make.operands.db(backend, self.db)?, random_queries(self.db.cols(), make.batch));
+        let db = make.operands.db(backend, self.db)?;
+        let queries = random_queries(self.db.cols(), make.batch);
         Ok(Box::new(move || backend.lwe_fold(&db, &queries).map(drop)))
     }
 }
@@ -52,7 +53,8 @@ pub(crate) fn check(db: Tiling, queries: &LweQueries) -> Result<LweFold, OpsErro
 
 /// Returns `out[b][r] = sum_c db[r][c] * query[b][c] mod 2^32`.
 pub(crate) fn reference(db: &TiledDb, queries: &LweQueries) -> LweBatch {
-    let (rows, cols) = (db.tiling().rows(), db.tiling().cols());
+    let rows = db.tiling().rows();
+    let cols = db.tiling().cols();
     let mut words = vec![0u32; queries.batch() * rows];
     for r in 0..rows {
         for c in 0..cols {

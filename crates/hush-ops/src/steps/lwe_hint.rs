@@ -20,8 +20,10 @@ impl StepKind for LweHint {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (backend, db) = (make.backend, self.db.times(make.batch));
-        let (rows, db) = (0..db.rows(), make.operands.db(backend, db)?);
+        let backend = make.backend;
+        let db = self.db.times(make.batch);
+        let rows = 0..db.rows();
+        let db = make.operands.db(backend, db)?;
         let matrix = PublicMatrix::new(PublicSeed([1; 32]), self.matrix);
         Ok(Box::new(move || backend.lwe_hint(&db, &matrix, rows.clone()).map(drop)))
     }

@@ -13,7 +13,9 @@ pub(crate) fn check<W: WordStore>(
     first: usize,
     sent: &[SentPoly],
 ) -> Result<Respond, OpsError> {
-    let (step, words, end) = ("mod_switch", poly_words(ring), first + sent.len());
+    let step = "mod_switch";
+    let words = poly_words(ring);
+    let end = first + sent.len();
     for polys in polys {
         let count = polys.len() / words;
         OpsError::check_shape(step, "words of all polynomials", count * words, polys.len())?;

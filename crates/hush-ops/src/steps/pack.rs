@@ -36,7 +36,8 @@ impl StepKind for Pack {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (Self { ring, hint, shape }, backend) = (*self, make.backend);
+        let Self { ring, hint, shape } = *self;
+        let backend = make.backend;
         let on = make.open(&ring)?;
         let db = make.operands.ntt_db(backend, &on.ring, hint)?;
         let folded = make.folded(shape.rows(), make.batch)?;
@@ -56,8 +57,10 @@ impl StepKind for PackOnline {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (Self { ring, hint, parts, .. }, backend) = (*self, make.backend);
-        let (on, rows) = (make.open(&ring)?, self.rows.min(hint.columns() * ring.degree()));
+        let Self { ring, hint, parts, .. } = *self;
+        let backend = make.backend;
+        let on = make.open(&ring)?;
+        let rows = self.rows.min(hint.columns() * ring.degree());
         let db = make.operands.ntt_db(backend, &on.ring, hint)?;
         let folded = make.folded(rows, 1)?;
         let shape = PackShape::new(ring.degree(), rows, rows)?;
@@ -95,7 +98,8 @@ pub(crate) fn add_folded(
     columns: Range<usize>,
     packed: &mut [RlweBatch],
 ) {
-    let (kept, poly) = (ring.kept(), poly_words(ring));
+    let kept = ring.kept();
+    let poly = poly_words(ring);
     let delta: Vec<u32> = (0..kept.limbs()).map(|limb| kept.rns().reduce(ring.delta(), limb)).collect();
     for (packed, words) in packed.iter_mut().zip(folded.words.chunks_exact(folded.rows)) {
         for (column, ciphertext) in columns.clone().zip(packed.words.chunks_exact_mut(2 * poly)) {

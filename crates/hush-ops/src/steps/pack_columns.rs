@@ -20,7 +20,8 @@ impl StepKind for PackColumns {
 
     /// Counts the digits once for a batch, and the words of each query.
     fn work(&self, batch: usize) -> Work {
-        let (Self { ring, columns, shape }, queries) = (self, batch as f64);
+        let Self { ring, columns, shape } = self;
+        let queries = batch as f64;
         let polys = queries * (ring.kept_limbs() * (1 + shape.plaintexts())) as f64;
         let products = polys * ring.degree() as f64;
         let digits = shape.plaintexts() * poly_bytes(ring);

@@ -8,7 +8,8 @@ pub(crate) fn check<W: WordStore>(
     keys: usize,
     batches: &[&RlweBatch<W>],
 ) -> Result<Respond, OpsError> {
-    let (step, digits) = ("pack_pairs", ring.params().pack_gadget().digits);
+    let step = "pack_pairs";
+    let digits = ring.params().pack_gadget().digits;
     OpsError::check_shape(step, "digits of the gadget", digits.max(1), digits)?;
     OpsError::check_shape(step, "clients' keys", batches.len(), keys)?;
     let words = ciphertext_words(ring);
@@ -32,9 +33,11 @@ pub(crate) fn reference(
 
 /// Returns three polynomials of the ciphertexts `first` and `first + 1`.
 fn pack_pair(ring: &RingContext, keys: &EvaluationKeys, batch: &RlweBatch, first: usize) -> Vec<u32> {
-    let (kept, gadget) = (ring.kept(), ring.params().pack_gadget());
+    let kept = ring.kept();
+    let gadget = ring.params().pack_gadget();
     let [x, y] = [first, first + 1].map(|index| ciphertext(kept, batch.ciphertext(index)));
-    let (mut a, mut b) = (kept.zero(), [x.b, y.b]);
+    let mut a = kept.zero();
+    let mut b = [x.b, y.b];
     for (a_i, rows) in [x.a, y.a].iter().zip(&keys.pack) {
         for (digit, row) in decompose(kept, a_i, gadget).iter().zip(rows) {
             kept.mul_add(&mut a, digit, &row.a);

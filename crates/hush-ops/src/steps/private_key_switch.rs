@@ -19,7 +19,8 @@ impl StepKind for PrivateKeySwitch {
     }
 
     fn work(&self, batch: usize) -> Work {
-        let (ring, queries) = (&self.ring, batch as f64);
+        let ring = &self.ring;
+        let queries = batch as f64;
         let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
         let switched = (self.rows + 2 * self.folds * ring.fold_gadget().digits) as f64;
         let sums = queries * switched * (2 * limbs * ring.degree()) as f64;
@@ -55,7 +56,8 @@ pub(crate) fn check(
     let step = "private_key_switch";
     OpsError::check_shape(step, "TLWE parameters", 1, usize::from(ring.params().tlwe().is_some()))?;
     OpsError::check_shape(step, "clients' keys", queries.len(), keys)?;
-    let (n, leaves) = (ring.params().tlwe().map_or(0, |tlwe| tlwe.n()), ring.params().leaves(rows, folds));
+    let n = ring.params().tlwe().map_or(0, |tlwe| tlwe.n());
+    let leaves = ring.params().leaves(rows, folds);
     OpsError::check_shape(step, "words", leaves.min(ring.params().max_leaves()), leaves)?;
     for query in queries {
         OpsError::check_shape(step, "words of a query's bodies", leaves, query.bodies.len())?;

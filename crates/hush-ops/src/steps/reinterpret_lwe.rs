@@ -20,7 +20,8 @@ impl StepKind for ReinterpretLwe {
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
         let &Maker { backend, batch, .. } = make;
         let items = self.words / self.db.cols();
-        let (digits, words) = (self.db.rows() / items, backend.keep(random_words(batch * self.words))?);
+        let digits = self.db.rows() / items;
+        let words = backend.keep(random_words(batch * self.words))?;
         Ok(Box::new(move || backend.reinterpret_lwe(&words, batch, items, digits).map(drop)))
     }
 }
@@ -46,7 +47,9 @@ pub(crate) fn reference(words: &[u32], queries: usize, items: usize, digits: usi
     let rows = queries * items * digits;
     let mut matrix = vec![0u8; rows * cols];
     for (at, &word) in words.iter().enumerate() {
-        let (b, c, i) = (at / items / cols, at / items % cols, at % items);
+        let b = at / items / cols;
+        let c = at / items % cols;
+        let i = at % items;
         let rounded = round_to_digits(word, digits);
         for k in 0..digits {
             matrix[((b * items + i) * digits + k) * cols + c] = (rounded >> (8 * k)) as u8;

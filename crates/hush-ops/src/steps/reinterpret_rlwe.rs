@@ -20,7 +20,8 @@ impl StepKind for ReinterpretRlwe {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (backend, on) = (make.backend, make.open(&self.ring)?);
+        let backend = make.backend;
+        let on = make.open(&self.ring)?;
         let planes = self.count / self.db.cols();
         let packed = make.ciphertexts(&on, self.count)?;
         Ok(make.one_by_one(move || backend.reinterpret_rlwe(&on.ring, &packed, planes).map(drop)))

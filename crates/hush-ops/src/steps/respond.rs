@@ -22,8 +22,10 @@ impl StepKind for Respond {
     /// Counts for each pair a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
     /// polynomials are read, and three written.
     fn work(&self, batch: usize) -> Work {
-        let (ring, queries) = (&self.ring, batch as f64);
-        let (limbs, digits) = (ring.kept_limbs(), ring.pack_gadget().digits);
+        let ring = &self.ring;
+        let queries = batch as f64;
+        let limbs = ring.kept_limbs();
+        let digits = ring.pack_gadget().digits;
         let pairs_of_all = queries * self.pairs() as f64;
         let sums = 3.0 * pairs_of_all * (limbs * ring.degree()) as f64;
         let packed = Work {
@@ -39,7 +41,8 @@ impl StepKind for Respond {
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
         let &Maker { backend, batch, .. } = make;
         let on = make.open(&self.ring)?;
-        let (ciphertexts, [a, b]) = (make.of_each(&on, self.plaintexts)?, SentPoly::halves(&self.ring));
+        let ciphertexts = make.of_each(&on, self.plaintexts)?;
+        let [a, b] = SentPoly::halves(&self.ring);
         let keys = if self.ring.packs_pairs() { Some(on.keys()?) } else { None };
         // Pairs become three polynomials each; what is left is switched as it is.
         let pairs = self.pairs();

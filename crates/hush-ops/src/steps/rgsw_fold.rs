@@ -43,7 +43,8 @@ pub(crate) fn check<W: WordStore>(
     let step = "rgsw_fold";
     OpsError::check_shape(step, "planes", planes.max(1), planes)?;
     let (ciphertexts, folds) = check_bits(step, ring, batches, bits)?;
-    let (entries, most) = (ciphertexts / planes, 1usize.checked_shl(folds as u32).unwrap_or(usize::MAX));
+    let entries = ciphertexts / planes;
+    let most = 1usize.checked_shl(folds as u32).unwrap_or(usize::MAX);
     if !batches.is_empty() {
         OpsError::check_shape(step, "ciphertexts of whole entries", entries * planes, ciphertexts)?;
         OpsError::check_shape(step, "entries", entries.clamp(1, most), entries)?;
@@ -93,7 +94,8 @@ pub(crate) fn reference(
 
 /// Plays all rounds for one plane.
 fn fold_plane(ring: &RingContext, mut entries: Vec<RlweCiphertext>, bits: &[RlweBatch]) -> RlweCiphertext {
-    let (kept, gadget) = (ring.kept(), ring.params().fold_gadget());
+    let kept = ring.kept();
+    let gadget = ring.params().fold_gadget();
     for bit in bits {
         let bit = rgsw(kept, bit);
         let fold = |pair: &[RlweCiphertext]| {

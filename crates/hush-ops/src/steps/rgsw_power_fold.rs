@@ -14,7 +14,8 @@ pub struct RgswPowerFold {
 impl StepKind for RgswPowerFold {
     /// Counts the terms, which are rotated words, and masks that all queries share.
     fn work(&self, batch: usize) -> Work {
-        let (Self { ring, shape }, queries) = (self, batch as f64);
+        let Self { ring, shape } = self;
+        let queries = batch as f64;
         let folds = shape.planes() * (shape.entries().next_power_of_two() - 1);
         let keys = Work { transforms: queries * 2.0 * ring.kept_limbs() as f64, ..Work::default() };
         let words = queries * (size_of::<u32>() * shape.rows()) as f64;
@@ -26,7 +27,8 @@ impl StepKind for RgswPowerFold {
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
         let shape = self.shape;
         let &Maker { backend, batch, .. } = make;
-        let (on, mut rng) = (make.open(&self.ring)?, Csprng::insecure_from_seed(2));
+        let on = make.open(&self.ring)?;
+        let mut rng = Csprng::insecure_from_seed(2);
         let polys = || residues(&on.context, shape.plaintexts());
         let chain = backend.open_chain(&on.ring, &shape, ChainPolys { digits: polys(), masks: polys() })?;
         let packed = make.folded(shape.rows(), batch)?;
@@ -103,7 +105,8 @@ fn entries(
     words: &[u32],
     plane: usize,
 ) -> Vec<RlweCiphertext> {
-    let (kept, poly) = (ring.kept(), poly_words(ring));
+    let kept = ring.kept();
+    let poly = poly_words(ring);
     let columns = (plane..shape.plaintexts()).step_by(shape.planes());
     let entry = |column: usize| RlweCiphertext {
         a: Poly::from_words(polys.masks[column * poly..][..poly].to_vec(), kept.degree()),

@@ -12,7 +12,8 @@ pub struct RingSwitch {
 impl StepKind for RingSwitch {
     /// Transforms of the small ring cost less in proportion to its degree.
     fn work(&self, batch: usize) -> Work {
-        let (ring, queries) = (&self.ring, batch as f64);
+        let ring = &self.ring;
+        let queries = batch as f64;
         let small = ring.switch().map_or(0.0, |switch| {
             let parts = ring.degree() / switch.degree();
             let transforms = parts * (2 + switch.gadget().digits) + switch.rank() + 1;
@@ -24,7 +25,8 @@ impl StepKind for RingSwitch {
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
         let &Maker { backend, batch, .. } = make;
         let on = make.open(&self.ring)?;
-        let (keys, ciphertexts) = (on.keys()?, make.of_each(&on, 1)?);
+        let keys = on.keys()?;
+        let ciphertexts = make.of_each(&on, 1)?;
         Ok(Box::new(move || {
             let ciphertexts: Vec<_> = ciphertexts.iter().collect();
             backend.ring_switch(&on.ring, &vec![&keys; batch], &ciphertexts).map(drop)
@@ -38,7 +40,8 @@ pub(crate) fn check<W: WordStore>(
     keys: usize,
     ciphertexts: &[&RlweBatch<W>],
 ) -> Result<RingSwitch, OpsError> {
-    let (step, words) = ("ring_switch", ciphertext_words(ring));
+    let step = "ring_switch";
+    let words = ciphertext_words(ring);
     OpsError::check_shape(step, "small rings", 1, usize::from(ring.switched().is_some()))?;
     OpsError::check_shape(step, "clients' keys", ciphertexts.len(), keys)?;
     for batch in ciphertexts {

@@ -24,7 +24,8 @@ impl StepKind for RlweFold {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (backend, on) = (make.backend, make.open(&self.ring)?);
+        let backend = make.backend;
+        let on = make.open(&self.ring)?;
         let selectors = make.of_each(&on, self.db.rows())?;
         let db = make.operands.ntt_db(backend, &on.ring, self.db)?;
         Ok(Box::new(move || {

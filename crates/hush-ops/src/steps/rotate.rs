@@ -44,7 +44,8 @@ pub(crate) fn check<W: WordStore>(
 
 /// Returns the ciphertexts, then all of them times `X^-power`.
 pub(crate) fn turn(ring: &RingContext, batch: &RlweBatch, power: usize) -> RlweBatch {
-    let (kept, monomial) = (ring.kept(), ring.kept().inverse_monomial(power));
+    let kept = ring.kept();
+    let monomial = ring.kept().inverse_monomial(power);
     let turned = batch.words.chunks_exact(poly_words(ring)).flat_map(|words| {
         let mut poly: Poly<Eval> = Poly::from_words(words.to_vec(), kept.degree());
         kept.mul(&mut poly, &monomial);

@@ -110,7 +110,8 @@ pub(super) struct OpenRing<'b, B: Steps> {
 impl<B: Steps> OpenRing<'_, B> {
     /// Makes a client's secrets and keys.
     pub(super) fn key_material(&self) -> Result<(RingSecrets, EvaluationKeys), Box<dyn Error>> {
-        let (seed, context) = ([1; 32], &*self.context);
+        let seed = [1; 32];
+        let context = &*self.context;
         let secrets = RingSecrets::from_seed(context.params(), &seed);
         let keys = generate_keys(context, &secrets, &seed);
         let keys = open_keys(context, &keys.seed, &keys.words)?;

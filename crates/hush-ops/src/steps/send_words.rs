@@ -18,7 +18,8 @@ impl StepKind for SendWords {
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (backend, words) = (make.backend, make.folded(self.rows, make.batch)?);
+        let backend = make.backend;
+        let words = make.folded(self.rows, make.batch)?;
         // Where pieces have other widths, all have their mean.
         let bits = (8 * self.bytes).checked_div(self.rows).unwrap_or(1).clamp(1, 32) as u32;
         let sent = [SentRows { rows: 0..self.rows, bits }];

@@ -23,17 +23,20 @@ impl StepKind for SymbolFold {
 
     /// Returns a batch of queries shares the transforms.
     fn work(&self, batch: usize) -> Work {
-        let (Self { ring, db, .. }, queries) = (self, batch as f64);
+        let Self { ring, db, .. } = self;
+        let queries = batch as f64;
         let transforms = (db.rows() * db.columns() * ring.kept_limbs()) as f64;
         let sums = 2.0 * queries * (db.columns() * ring.kept_limbs() * ring.degree()) as f64;
-        let (bytes, products) = (db.bytes() as f64, sums * db.rows() as f64);
+        let bytes = db.bytes() as f64;
+        let products = sums * db.rows() as f64;
         let operand_bytes = ciphertext_bytes(ring, queries * (db.rows() + db.columns()) as f64);
         let database_products = products;
         Work { bytes, operand_bytes, transforms, products, database_products, sums, ..Work::default() }
     }
 
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
-        let (backend, on) = (make.backend, make.open(&self.ring)?);
+        let backend = make.backend;
+        let on = make.open(&self.ring)?;
         let selectors = make.of_each(&on, self.db.rows())?;
         let db = make.operands.symbols(backend, &on.ring, self.ring, self.db)?;
         Ok(Box::new(move || {

@@ -51,7 +51,8 @@ pub(super) fn fold(db: Tiling, vectors: f64) -> Work {
 /// Returns the work of external products modulo Q_1: both halves are decomposed, and both of the result are sums of 2 l products in
 /// every slot.
 pub(super) fn external_products(ring: &RingParams, count: f64) -> Work {
-    let (limbs, digits) = (ring.kept_limbs(), ring.fold_gadget().digits);
+    let limbs = ring.kept_limbs();
+    let digits = ring.fold_gadget().digits;
     let sums = count * (2 * limbs * ring.degree()) as f64;
     Work {
         // Two ciphertexts are read, one is written.

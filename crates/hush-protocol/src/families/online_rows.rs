@@ -28,7 +28,8 @@ impl<W: WordStore> OnlineRows<W> {
         second: &LweQueries,
         matrix: &PublicMatrix,
     ) -> Result<Self, OpsError> {
-        let (queries, rows) = (second.batch(), items * digits);
+        let queries = second.batch();
+        let rows = items * digits;
         let db = backend.reinterpret_lwe(&answers.words, queries, items, digits)?; //    (2): M2
         let folded = backend.lwe_fold(&db, second)?; //                                  (1) over M2
         let hint = backend.lwe_hint(&db, matrix, 0..queries * rows)?;

@@ -36,7 +36,8 @@ pub(crate) fn respond<B: RingOps>(
     keys: &[&B::Keys],
     ciphertexts: &[&RlweBatch<B::Words>],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let (params, [a, b]) = (context.params(), SentPoly::halves(context.params()));
+    let params = context.params();
+    let [a, b] = SentPoly::halves(context.params());
     let count = ciphertexts.first().map_or(0, |ciphertexts| ciphertexts.count());
     let pairs = if params.packs_pairs() { count / 2 } else { 0 };
     let mut answers = vec![Vec::new(); ciphertexts.len()];
@@ -76,7 +77,8 @@ pub(crate) fn decrypt_plaintexts(
 ) -> Result<Zeroizing<Vec<u32>>, ProtocolError> {
     let params = context.params();
     check_length("answer", response_bytes(params, plaintexts), answer.len())?;
-    let (degree, bits) = (params.degree(), params.response_bits());
+    let degree = params.degree();
+    let bits = params.response_bits();
     let mut reader = PolynomialReader { rest: answer, degree };
     let mut symbols = Zeroizing::new(Vec::with_capacity(plaintexts * degree));
     for first in (0..plaintexts).step_by(group(params)) {

@@ -41,7 +41,8 @@ pub fn answer<P: Page, B: Steps>(
     let memories: Vec<_> = devices.iter().map(|device| device.share().backend()).collect();
     let exchanged = exchange(P::PARTIALS, &memories, contributions, &shares)?;
     let answers = on_all(opened.into_iter().zip(exchanged).collect(), |device, (opened, contributions)| {
-        let (own, keys) = (&shares[device], &keys[device]);
+        let own = &shares[device];
+        let keys = &keys[device];
         if own.is_empty() {
             return Ok(Vec::new());
         }
@@ -91,7 +92,8 @@ fn exchange<M: Memory>(
         Partials::Apart => own.contains(&index).then(|| 0..words.len()),
     };
     let finishing = || shares.iter().enumerate().filter(|(_, own)| !own.is_empty());
-    let (mut copies, mut counts) = (Vec::new(), Vec::new());
+    let mut copies = Vec::new();
+    let mut counts = Vec::new();
     for (from, contributions) in contributions.iter().enumerate() {
         for (number, partial) in contributions {
             for (to, own) in finishing() {

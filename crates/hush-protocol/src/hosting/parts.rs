@@ -19,7 +19,8 @@ pub(crate) fn joined_rows<M: Memory>(
     if partials.len() == 1 {
         return Ok(partials.remove(0).words.remove(0));
     }
-    let (partials, rows_of) = (&partials, &rows_of);
+    let partials = &partials;
+    let rows_of = &rows_of;
     let ranges = (0..queries).flat_map(|query| {
         let of_query = move |partial: &Partial<M::Words>| {
             let rows = rows_of(&partial.units).len();

@@ -67,14 +67,16 @@ pub fn shares(weights: &[u32], segments: &[SegmentSize]) -> Vec<Vec<Range<usize>
     let firsts = |cut: u128| {
         let mut before = 0;
         let first = |segment: &SegmentSize| {
-            let (units, bytes) = (segment.units as u128, length(segment));
+            let units = segment.units as u128;
+            let bytes = length(segment);
             let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
             before += bytes;
             twice.div_ceil(2 * bytes).min(units) as usize
         };
         segments.iter().map(first).collect::<Vec<_>>()
     };
-    let (mut up_to, mut starts) = (0, firsts(0));
+    let mut up_to = 0;
+    let mut starts = firsts(0);
     let part = |&weight: &u32| {
         up_to += u128::from(weight);
         let ends = firsts(all * up_to / total);

@@ -50,7 +50,8 @@ fn rounds(entries: usize) -> usize {
 /// entries that are absent.
 fn nodes(entries: usize, units: &Range<usize>) -> Vec<Node> {
     let end = if units.end == entries { 1 << rounds(entries) } else { units.end };
-    let (mut nodes, mut first) = (Vec::new(), units.start);
+    let mut nodes = Vec::new();
+    let mut first = units.start;
     while first < end {
         let aligned = if first == 0 { rounds(entries) } else { first.trailing_zeros() as usize };
         let fits = (end - first).ilog2() as usize;

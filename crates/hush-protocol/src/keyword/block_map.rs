@@ -135,7 +135,8 @@ pub struct BlockKey(u64);
 impl BlockKey {
     /// Creates the key's place in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
     pub fn new(digest: &KeyDigest, blocks: usize) -> Self {
-        let (first, second) = (digest.first_block(blocks) as u64, digest.second_block(blocks) as u64);
+        let first = digest.first_block(blocks) as u64;
+        let second = digest.second_block(blocks) as u64;
         Self(first << 32 | u64::from(digest.balance()) << 24 | second)
     }
 

@@ -95,7 +95,8 @@ impl FilterKind {
 
     /// Returns the most keys of a block of `slots` slots: the largest number with `slots_for(keys) <= slots`.
     pub fn capacity(self, slots: usize) -> usize {
-        let (mut fits, mut too_many) = (0, slots + 1);
+        let mut fits = 0;
+        let mut too_many = slots + 1;
         while too_many - fits > 1 {
             let keys = fits + (too_many - fits) / 2;
             if self.slots_for(keys) <= slots { fits = keys } else { too_many = keys }

@@ -76,7 +76,8 @@ pub(super) fn slots_for(arity: usize, keys: usize) -> usize {
     let Some(&[below, above]) = slots_a_key.get(size..size + 2).and_then(<[usize]>::first_chunk) else {
         return (keys * slots_a_key[20]).div_ceil(1000);
     };
-    let (low, high) = (below << size, above << (size + 1));
+    let low = below << size;
+    let high = above << (size + 1);
     (low + (high - low) * (keys - (1 << size)) / (1 << size)).div_ceil(1000)
 }
 

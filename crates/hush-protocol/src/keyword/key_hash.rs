@@ -164,7 +164,8 @@ mod tests {
         for blocks in [1, 2, 3, 100, 100_000] {
             let mut low = 0;
             for digest in digests(2000) {
-                let (first, second) = (digest.first_block(blocks), digest.second_block(blocks));
+                let first = digest.first_block(blocks);
+                let second = digest.second_block(blocks);
                 assert!(first < blocks && second < blocks);
                 assert_eq!(first == second, blocks == 1);
                 low += usize::from(2 * first < blocks) + usize::from(2 * second < blocks);

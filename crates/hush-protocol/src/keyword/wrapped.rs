@@ -60,7 +60,8 @@ impl LaneMap {
 
     /// Returns the lane of a key in its entry.
     pub fn lane_of(digest: &KeyDigest, seed: u8, thresholds: &[u8]) -> usize {
-        let (digest, lanes) = (digest.of_lanes(seed), thresholds.len());
+        let digest = digest.of_lanes(seed);
+        let lanes = thresholds.len();
         let first = digest.first_block(lanes);
         if digest.balance() < thresholds[first] { digest.second_block(lanes) } else { first }
     }

@@ -34,7 +34,8 @@ impl ColumnPage for Colpack {
     const SPEC: ColumnSpec = ColumnSpec { protocol: Protocol::Colpack, folds: true };
 
     fn path_behind(table: &ColumnTable) -> Vec<Step> {
-        let (ring, shape) = (*table.params().ring(), table.pack_shape());
+        let ring = *table.params().ring();
+        let shape = table.pack_shape();
         let respond = Respond { ring, plaintexts: table.answer_plaintexts() };
         vec![Step::of_batch(RgswPowerFold { ring, shape }), Step::of_batch(respond)]
     }
@@ -55,7 +56,9 @@ impl ColumnPage for Colpack {
         opened: &OpenedColumn,
         packed: LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (backend, table, ring) = (host.backend, host.table, &host.scheme.ring);
+        let backend = host.backend;
+        let table = host.table;
+        let ring = &host.scheme.ring;
         let chain = head.chain.as_ref().expect("entries are folded");
         // A segment of one entry has nothing to choose, whatever the query brings for others.
         let bodies: Vec<_> =

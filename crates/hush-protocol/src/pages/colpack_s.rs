@@ -46,8 +46,8 @@ impl ColumnPage for ColpackS {
         table: &ColumnTable,
         polys: ChainPolys,
     ) -> Result<Vec<u8>, ProtocolError> {
-        let (plaintexts, [mask, _]) =
-            (table.pack_shape().plaintexts(), SentPoly::halves(table.params().ring()));
+        let plaintexts = table.pack_shape().plaintexts();
+        let [mask, _] = SentPoly::halves(table.params().ring());
         residues(backend.context(ring), "open_chain", "words of masks below their primes", &polys.masks)?;
         let masks = backend.keep(polys.masks)?;
         let bytes = backend.mod_switch(ring, &[&masks], 0, &vec![mask; plaintexts])?.remove(0);
@@ -75,7 +75,8 @@ impl ColumnPage for ColpackS {
 
 /// Returns the words of every plaintext: the coefficients of its b, one a row.
 fn sent(table: &ColumnTable) -> Vec<SentRows> {
-    let (shape, bits) = (table.pack_shape(), table.params().ring().response_bits().b);
+    let shape = table.pack_shape();
+    let bits = table.params().ring().response_bits().b;
     (0..shape.plaintexts())
         .map(|plaintext| SentRows { rows: shape.plaintext_rows(plaintext), bits })
         .collect()

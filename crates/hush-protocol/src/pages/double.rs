@@ -64,7 +64,8 @@ impl LwePage for Double {
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, DoublePending) {
-        let (lwe, widths) = (table.lwe(), table.widths());
+        let lwe = table.lwe();
+        let widths = table.widths();
         let [first, second] =
             [table.first_matrix(), table.second_matrix()].map(|shape| PublicMatrix::new(seed, shape));
         let secret = OneTimeLweSecret::sample(lwe, rng);
@@ -109,7 +110,8 @@ impl LwePage for Double {
         let send = |words: &LweBatch<B::Words>, bits| {
             backend.send_words(words, &[SentRows { rows: 0..words.rows, bits }], Rounding::HalfEven)
         };
-        let (answer, hint) = (table.widths().answer, table.widths().hint);
+        let answer = table.widths().answer;
+        let hint = table.widths().hint;
         let mut answers = send(&hint_part, answer)?;
         for part in [send(&answer_part, answer)?, send(&online.into_hints(), hint)?] {
             answers.iter_mut().zip(part).for_each(|(answer, part)| answer.extend(part));
@@ -125,8 +127,11 @@ impl LwePage for Double {
         _: &Target,
         answer: &[u8],
     ) -> Result<Vec<u8>, ProtocolError> {
-        let (widths, n, digits) = (table.widths(), table.lwe().n(), table.digits());
-        let (hint_rows, answer_rows) = (table.second_hint_rows(), table.second_answer_rows());
+        let widths = table.widths();
+        let n = table.lwe().n();
+        let digits = table.digits();
+        let hint_rows = table.second_hint_rows();
+        let answer_rows = table.second_answer_rows();
         let (hint_part, rest) = answer.split_at(packed_bytes(hint_rows, widths.answer));
         let (answer_part, online_hint) = rest.split_at(packed_bytes(answer_rows, widths.answer));
 

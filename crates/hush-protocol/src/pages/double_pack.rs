@@ -53,8 +53,12 @@ impl PackPage for DoublePack {
     }
 
     fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
-        let (params, first, second) = (table.params(), table.first_shape(), table.second_shape());
-        let (ring, n, matrix) = (*params.ring(), params.lwe().n(), table.second_matrix());
+        let params = table.params();
+        let first = table.first_shape();
+        let second = table.second_shape();
+        let ring = *params.ring();
+        let n = params.lwe().n();
+        let matrix = table.second_matrix();
         let db = Tiling::new(second.rows(), table.second_words());
         // The second hint is computed and packed a part at a time.
         let columns = second.plaintexts().min(table.second_part_columns());
@@ -78,10 +82,12 @@ impl PackPage for DoublePack {
         keys: &[&B::Keys],
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (backend, table) = (host.backend, host.table);
+        let backend = host.backend;
+        let table = host.table;
         let queries = opened.expanded.len();
         let packed = joined_ciphertexts(backend, queries, host.ciphertext_words(), partials)?;
-        let (planes, shape) = (table.first_shape().planes(), table.second_shape());
+        let planes = table.first_shape().planes();
+        let shape = table.second_shape();
         // A query's database and hint are long: there is one at a time, and nobody waits between them.
         let again =
             packed.iter().zip(opened.expanded.iter()).enumerate().map(|(index, (packed, expanded))| {
@@ -106,7 +112,8 @@ impl PackPage for DoublePack {
         target: &Target,
         switched: &[u32],
     ) -> Zeroizing<Vec<u8>> {
-        let (ring, size) = (table.params().ring(), table.switched_bytes());
+        let ring = table.params().ring();
+        let size = table.switched_bytes();
         let bits = ring.response_bits();
         let (_, lane) = table.place(target.block);
         let mut bytes = Zeroizing::new(Vec::with_capacity(switched.len() / size));

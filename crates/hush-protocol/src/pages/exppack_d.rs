@@ -59,8 +59,12 @@ impl PackPage for ExppackD {
     }
 
     fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
-        let (params, shape, matrix) = (table.params(), table.second_shape(), table.second_matrix());
-        let (ring, n, parts) = (*params.ring(), params.lwe().n(), 1);
+        let params = table.params();
+        let shape = table.second_shape();
+        let matrix = table.second_matrix();
+        let ring = *params.ring();
+        let n = params.lwe().n();
+        let parts = 1;
         let db = Tiling::new(table.second_answer_rows(), table.shape().blocks);
         let columns = table.online_columns().len();
         let hint = table.lifted_tiling(columns);
@@ -94,7 +98,9 @@ impl PackPage for ExppackD {
         keys: &[&B::Keys],
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (backend, table, shape) = (host.backend, host.table, host.table.second_shape());
+        let backend = host.backend;
+        let table = host.table;
+        let shape = host.table.second_shape();
         let (second_db, hint) = head.second();
         let queries = opened.expanded.len();
         if queries == 0 {
@@ -103,12 +109,14 @@ impl PackPage for ExppackD {
         let words = joined_rows(backend, queries, |units| table.rows_of(units), partials)?;
         let folded = LweBatch { rows: table.rows(), words };
         let hint_part = backend.lwe_fold(second_db, &opened.second)?; //         (1)  over M1
-        let (words, matrix) = ((table.shape().slot_bytes, DIGITS), host.second_matrix());
+        let words = (table.shape().slot_bytes, DIGITS);
+        let matrix = host.second_matrix();
         let online = OnlineRows::new(backend, &folded, words, &opened.second, &matrix)?; // (2)(1)  over M2
         let words =
             (0..queries).flat_map(|query| [(&hint_part.words, hint_part.range(query)), online.words(query)]);
         let folded = LweBatch { rows: shape.rows(), words: backend.join(&words.collect::<Vec<_>>())? };
-        let (ring, plaintexts) = (&host.scheme.ring, 0..shape.plaintexts());
+        let ring = &host.scheme.ring;
+        let plaintexts = 0..shape.plaintexts();
         let mut packed = backend.pack(ring, hint, &folded, &shape, plaintexts, &opened.selectors())?;
         // Their words are packed; the part of the packing that their hints make is added, query by query.
         let columns = table.online_columns();

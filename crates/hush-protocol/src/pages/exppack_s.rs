@@ -43,7 +43,8 @@ impl PackPage for ExppackS {
     }
 
     fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
-        let (ring, plaintexts) = (*table.params().ring(), table.first_shape().plaintexts());
+        let ring = *table.params().ring();
+        let plaintexts = table.first_shape().plaintexts();
         vec![Step::of_batch(Respond { ring, plaintexts })]
     }
 

@@ -44,7 +44,8 @@ impl PackPage for Hybrid {
     }
 
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
-        let (ring, shape) = (*table.params().ring(), table.part_shape(units));
+        let ring = *table.params().ring();
+        let shape = table.part_shape(units);
         let hint = table.lifted_tiling(shape.plaintexts());
         let pack = Step::of_batch(Pack { ring, hint, shape });
         let folds = tournament::folds(ring, shape.entries(), shape.planes(), 1);
@@ -53,7 +54,8 @@ impl PackPage for Hybrid {
     }
 
     fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step> {
-        let (ring, first) = (*table.params().ring(), table.first_shape());
+        let ring = *table.params().ring();
+        let first = table.first_shape();
         let folds = tournament::last_folds(ring, first.entries(), first.planes(), parts);
         let respond = Step::of_batch(Respond { ring, plaintexts: first.planes() });
         folds.into_iter().chain([respond]).collect()
@@ -93,7 +95,9 @@ impl PackPage for Hybrid {
 }
 
 fn tournament<'a, B: PackOps>(host: &PackHost<'a, B>) -> Tournament<'a, B> {
-    let (shape, ciphertext_words) = (host.table.first_shape(), host.ciphertext_words());
-    let (entries, planes) = (shape.entries(), shape.planes());
+    let shape = host.table.first_shape();
+    let ciphertext_words = host.ciphertext_words();
+    let entries = shape.entries();
+    let planes = shape.planes();
     Tournament { backend: host.backend, ring: &host.scheme.ring, entries, planes, ciphertext_words }
 }

@@ -73,8 +73,8 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, SimplePending) {
-        let (secret, matrix) =
-            (OneTimeLweSecret::sample(table.lwe(), rng), PublicMatrix::new(seed, table.first_matrix()));
+        let secret = OneTimeLweSecret::sample(table.lwe(), rng);
+        let matrix = PublicMatrix::new(seed, table.first_matrix());
         let (words, key) = encrypt_lwe(table.lwe(), &matrix, secret, &target.columns, rng);
         let first = pack_rounded(&words, table.widths().query).into();
         (wire::Query { first, ..Default::default() }, SimplePending { key })

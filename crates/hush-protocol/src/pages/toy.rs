@@ -128,7 +128,8 @@ mod tests {
     fn the_toy_is_asked_by_its_name() {
         let protocol: Protocol = "toy".parse().unwrap();
         assert!(Protocol::ALL.contains(&protocol) && protocol.to_string() == "toy");
-        let (page, set) = (protocol.page(), DEFAULT_LWE.name());
+        let page = protocol.page();
+        let set = DEFAULT_LWE.name();
         let slots = Slots { count: 50, slot_bytes: 3, by_key: false };
         let table = page.table(set, page.shape(set, slots, Some(10)).unwrap()).unwrap();
         let shape = table.facts().shape;

@@ -126,7 +126,8 @@ impl<'de> Visitor<'de> for StepsVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<NormalForm, A::Error> {
-        let (mut form, mut last) = (NormalForm::default(), None);
+        let mut form = NormalForm::default();
+        let mut last = None;
         while let Some(name) = names.next_element::<String>()? {
             let Ok(step) = name.parse::<Normalization>() else {
                 let shown: String = name.chars().take(SHOWN_CHARS).collect();

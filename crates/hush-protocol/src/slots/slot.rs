@@ -67,14 +67,16 @@ impl SlotFormat {
     /// If `fingerprint` or `value` has not the length that the format gives, or `out` goes beyond the slot: a defect of the
     /// builder.
     pub fn encode_part(&self, fingerprint: &[u8], value: &[u8], start: usize, out: &mut [u8]) {
-        let (max, end) = (self.max_value_bytes as usize, start + out.len());
+        let max = self.max_value_bytes as usize;
+        let end = start + out.len();
         assert!(end <= self.slot_bytes() && fingerprint.len() == usize::from(self.fingerprint_bytes));
         assert!(if self.length_bytes == 0 { value.len() == max } else { value.len() <= max });
         let length = (value.len() as u32).to_le_bytes();
         let value = &value[..value.len().min(self.stored_bytes())];
         let mut at = 0;
         for field in [fingerprint, &length[..usize::from(self.length_bytes)], value] {
-            let (from, to) = (start.max(at), end.min(at + field.len()));
+            let from = start.max(at);
+            let to = end.min(at + field.len());
             if from < to {
                 out[from - start..to - start].copy_from_slice(&field[from - at..to - at]);
             }

@@ -26,7 +26,8 @@ pub fn to_symbols(bytes: &[u8], bits: u32, out: &mut [u32]) {
         "symbols for {} bytes of {bits} bits",
         bytes.len()
     );
-    let (mask, step) = (mask(bits), bits as usize);
+    let mask = mask(bits);
+    let step = bits as usize;
     let symbol = |eight: [u8; 8], bit: usize| (u64::from_le_bytes(eight) >> (bit % 8)) as u32 & mask;
     // Symbols whose eight bytes all lie in the slice, then the rest with zeros behind the end.
     let whole = if bytes.len() < 8 { 0 } else { out.len().min(((bytes.len() - 8) * 8 + 7) / step + 1) };
@@ -35,7 +36,8 @@ pub fn to_symbols(bytes: &[u8], bits: u32, out: &mut [u32]) {
         *out = symbol(*bytes[bit / 8..].first_chunk().expect("eight bytes"), bit);
     }
     for (index, out) in out.iter_mut().enumerate().skip(whole) {
-        let (bit, mut eight) = (index * step, [0; 8]);
+        let bit = index * step;
+        let mut eight = [0; 8];
         let tail = &bytes[bit / 8..];
         let length = tail.len().min(8);
         eight[..length].copy_from_slice(&tail[..length]);
@@ -57,7 +59,8 @@ pub fn from_symbols(symbols: &[u32], bits: u32, out: &mut [u8]) {
     );
     let mask = mask(bits);
     let mut symbols = symbols.iter();
-    let (mut pending, mut filled) = (0u64, 0);
+    let mut pending = 0u64;
+    let mut filled = 0;
     let mut next_word = || {
         while filled < 32 {
             let symbol = symbols.next().map_or(0, |symbol| symbol & mask);

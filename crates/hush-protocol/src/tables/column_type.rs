@@ -190,7 +190,8 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
     if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
         return None;
     }
-    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    let whole = whole.trim_start_matches('0');
+    let fraction = fraction.trim_end_matches('0');
     let places = usize::try_from(scale).unwrap_or(0);
     let zeros = usize::from(scale.min(0).unsigned_abs());
     let is_round = whole.is_empty() || whole.len() - whole.trim_end_matches('0').len() >= zeros;

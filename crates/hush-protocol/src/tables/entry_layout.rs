@@ -46,8 +46,8 @@ impl EntryLayout {
 
     /// Returns which rows are packed together.
     pub(crate) fn pack_shape(&self) -> PackShape {
-        let (rows, entry_rows) =
-            (self.shape.blocks * self.shape.slot_bytes, self.lanes() * self.shape.slot_bytes);
+        let rows = self.shape.blocks * self.shape.slot_bytes;
+        let entry_rows = self.lanes() * self.shape.slot_bytes;
         PackShape::new(self.degree, rows, entry_rows).expect("all are positive")
     }
 

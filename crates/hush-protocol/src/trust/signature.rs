@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_signature_is_of_one_publication_and_one_publisher() {
-        let (key, other) = (SigningKey::new(&[1; 32]), SigningKey::new(&[2; 32]));
+        let key = SigningKey::new(&[1; 32]);
+        let other = SigningKey::new(&[2; 32]);
         let name = |name: &str| name.parse::<Name>().unwrap();
         let signature = key.sign(&[7; 32], &name("leaked"), 5, 6);
         assert!(signature.is_of(&[7; 32]));

@@ -194,7 +194,8 @@ impl ResponseShape<'_> {
         let response = QueryResponse::decode(body)?;
         let epoch = check_header(response.version, &response.epoch, self.epoch)?;
         for (index, answer) in response.answers.iter().enumerate() {
-            let (expected, actual) = (self.answer_bytes, answer.words.len());
+            let expected = self.answer_bytes;
+            let actual = answer.words.len();
             if actual != expected {
                 return Err(WireError::AnswerLength { index, expected, actual });
             }

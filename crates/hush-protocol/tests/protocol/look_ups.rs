@@ -48,7 +48,7 @@ fn many_hot(shape: TableShape, rng: &mut Csprng) -> Target {
     Target { columns, block: rng.next_u32() as usize % shape.blocks }
 }
 
-/// Returns every second column.
+/// Returns a target of every second column.
 fn even_columns(shape: TableShape, block: usize) -> Target {
     Target { columns: (0..shape.columns as u32).step_by(2).map(|column| (column, 1)).collect(), block }
 }

@@ -58,7 +58,8 @@ impl Replays {
     }
 
     fn with_most(now: u64, most: usize) -> Replays {
-        let (current, previous) = (Generation::default(), Generation::default());
+        let current = Generation::default();
+        let previous = Generation::default();
         Replays(Mutex::new(RequestMemory { since: Instant::now(), current, previous, forgotten: now, most }))
     }
 

@@ -88,8 +88,11 @@ impl Token {
         let text = Zeroizing::new(format!("{PREFIX}_{id}_{}", *Zeroizing::new(hex::encode(secret))));
         let hash = *blake3::hash(secret).as_bytes();
         let name = name.to_owned();
-        let (tables, expires) = (None, None);
-        let (queries_per_second, in_flight, bytes_per_second) = (None, None, None);
+        let tables = None;
+        let expires = None;
+        let queries_per_second = None;
+        let in_flight = None;
+        let bytes_per_second = None;
         let token =
             Self { id, name, hash, scopes, tables, expires, queries_per_second, in_flight, bytes_per_second };
         (token, text)
@@ -331,7 +334,8 @@ mod tests {
         let (mut token, _) = Token::new("a", &[1; 40], vec![Scope::Query]);
         (token.in_flight, token.queries_per_second) = (Some(2), Some(1));
         let grant = Grant::new(token);
-        let (first, second) = (grant.enter().ok().unwrap(), grant.enter().ok().unwrap());
+        let first = grant.enter().ok().unwrap();
+        let second = grant.enter().ok().unwrap();
         assert_eq!(grant.enter().err(), Some(1));
         drop((first, second));
         // Of the burst of four, two are left.

@@ -115,7 +115,8 @@ impl ConnectionPlace {
         open: &mut OpenConnections,
         client: ClientAddress,
     ) -> ConnectionPlace {
-        let (id, connections) = (open.next, connections.clone());
+        let id = open.next;
+        let connections = connections.clone();
         let phase = Mutex::new(ConnectionPhase::Idle(Instant::now()));
         let activity =
             Arc::new(Activity { client, phase, close: Notify::new(), connections: connections.clone() });
@@ -176,7 +177,7 @@ impl Activity {
         self.connections.changed.notify_one();
     }
 
-    /// Returns when another connection has got the place of this one.
+    /// Waits until another connection has got the place of this one.
     pub(crate) async fn told_to_close(&self) {
         self.close.notified().await;
     }

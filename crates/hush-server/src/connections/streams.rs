@@ -149,7 +149,8 @@ mod tests {
     async fn a_response_is_under_way_until_its_last_byte_is_written() {
         let place = place().await;
         let streams = Streams::new(place.activity.clone(), Duration::ZERO);
-        let (first, other) = (streams.begin(), streams.begin());
+        let first = streams.begin();
+        let other = streams.begin();
         assert!(!place.activity.is_idle() && !streams.are_overdue(), "nobody has answered yet");
         let body = first.answer(Response::new(Body::from("answer"))).into_body();
         let frames: Vec<_> = BodyStream::new(body).collect().await;

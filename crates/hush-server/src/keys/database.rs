@@ -167,8 +167,10 @@ mod tests {
     }
 
     fn on_disk(pause: Duration) -> (KeyDatabase, Arc<AtomicBool>, tempfile::TempDir) {
-        let (folder, full) = (tempdir().unwrap(), Arc::new(AtomicBool::new(false)));
-        let (path, disk_full) = (folder.path().join("keys"), full.clone());
+        let folder = tempdir().unwrap();
+        let full = Arc::new(AtomicBool::new(false));
+        let path = folder.path().join("keys");
+        let disk_full = full.clone();
         let open = move || build(Disk { file: open_file(&path)?, full: disk_full.clone() });
         (KeyDatabase::new(open, pause).unwrap(), full, folder)
     }

@@ -183,11 +183,15 @@ pub(crate) async fn find(
     spec: &KeySpec,
     id: &KeyId,
 ) -> Result<Arc<OpenedKeys>, KeyError> {
-    let (keys, now) = (&server.keys, now());
+    let keys = &server.keys;
+    let now = now();
     let opened = match keys.in_memory(id, spec, now) {
         Some(opened) => opened,
         None => {
-            let (server, engine, spec, id) = (server.clone(), table.engine.clone(), spec.clone(), *id);
+            let server = server.clone();
+            let engine = table.engine.clone();
+            let spec = spec.clone();
+            let id = *id;
             blocking(keys, move || load(&server, &*engine, &spec, &id, now)).await?
         }
     };

@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn keys_that_queries_hold_keep_their_places() {
         let cache = OpenedCache::new(2);
-        let (first, second) = (open(&cache, 1), open(&cache, 2));
+        let first = open(&cache, 1);
+        let second = open(&cache, 2);
         assert!(open(&cache, 3).is_none());
         assert!(cache.get(&[1; 32], &on(CPU)).is_some() && cache.get(&[2; 32], &on(CPU)).is_some());
         // Removed from the cache, but still in use: the place is not free.
@@ -190,7 +191,8 @@ mod tests {
     #[test]
     fn the_first_of_two_that_open_the_same_keys_stays() {
         let cache = OpenedCache::new(2);
-        let (first, again) = (open(&cache, 1).unwrap(), open(&cache, 1).unwrap());
+        let first = open(&cache, 1).unwrap();
+        let again = open(&cache, 1).unwrap();
         assert!(Arc::ptr_eq(&first, &again));
         assert!(open(&cache, 2).is_some());
     }

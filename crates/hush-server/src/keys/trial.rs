@@ -73,7 +73,8 @@ impl StorageBackend for Untouched {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.state.lock();
-        let (last, inside) = (len / BLOCK as u64, (len % BLOCK as u64) as usize);
+        let last = len / BLOCK as u64;
+        let inside = (len % BLOCK as u64) as usize;
         state.changed.retain(|&block, _| block <= last);
         if let Some(bytes) = state.changed.get_mut(&last) {
             bytes[inside..].fill(0);
@@ -148,8 +149,8 @@ mod tests {
         let before: Vec<u8> = (0..3 * BLOCK as u32 + 100).map(|byte| byte as u8 | 1).collect();
         fs::write(&path, &before).unwrap();
         let file = fs::File::options().read(true).write(true).open(&path).unwrap();
-        let (tried, mut expected) =
-            (Untouched::new(FileBackend::new(file).unwrap()).unwrap(), before.clone());
+        let tried = Untouched::new(FileBackend::new(file).unwrap()).unwrap();
+        let mut expected = before.clone();
         let same = |tried: &Untouched, expected: &[u8]| {
             let mut read = vec![9; expected.len()];
             tried.read(0, &mut read).unwrap();

@@ -169,7 +169,8 @@ impl Queue {
         client: ClientAddress,
         queries: usize,
     ) -> Result<(), Problem> {
-        let (config, max_batch) = (&server.config, table.max_batch());
+        let config = &server.config;
+        let max_batch = table.max_batch();
         if self.scan_time.admit(&self.waiting, client, queries, config, max_batch).is_ok() {
             return Ok(());
         }
@@ -292,14 +293,16 @@ async fn ask_engine(table: &ResidentTable, batch: &[QueryJob]) -> Result<Vec<Vec
         .await
         .map_err(|_| EngineError::Internal("it panicked".into()))??;
     if answers.len() != batch.len() {
-        let (actual, expected) = (answers.len(), batch.len());
+        let actual = answers.len();
+        let expected = batch.len();
         let reason = format!("it returned {actual} answers, expected {expected}");
         return Err(EngineError::Internal(reason));
     }
     match answers.iter().find(|answer| answer.len() != table.served().answer_bytes) {
         None => Ok(answers),
         Some(answer) => {
-            let (actual, expected) = (answer.len(), table.served().answer_bytes);
+            let actual = answer.len();
+            let expected = table.served().answer_bytes;
             let reason = format!("an answer has {actual} bytes, expected {expected}");
             Err(EngineError::Internal(reason))
         }

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_batch_may_wait_and_in_the_last_quarter_of_a_scan_another() {
-        let (early, late) = (going_on(4 * SECOND, SECOND), going_on(4 * SECOND, 7 * SECOND / 2));
+        let early = going_on(4 * SECOND, SECOND);
+        let late = going_on(4 * SECOND, 7 * SECOND / 2);
         assert!(admits(&early, 7, Duration::ZERO) && !admits(&early, 8, Duration::ZERO));
         assert!(admits(&late, 15, Duration::ZERO) && !admits(&late, 16, Duration::ZERO));
         // A scan that takes longer than those before it is as good as over.

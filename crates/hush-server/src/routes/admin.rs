@@ -211,7 +211,8 @@ pub(super) async fn append(
     let (parts, body) = request.into_parts();
     let offset = offset(&parts.headers)?;
     // Nobody sends a part to an upload that is not the caller's.
-    let (asking, asked) = (caller.clone(), id.clone());
+    let asking = caller.clone();
+    let asked = id.clone();
     ask(&server, move |operator| operator.upload(&asking, &asked)).await?;
     let client = ClientAddress::from(peer.ip());
     let (bytes, memory) = read_body(&server, client, &parts.headers, body, MAX_PART_BYTES).await?;

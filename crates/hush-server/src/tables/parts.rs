@@ -154,7 +154,8 @@ mod tests {
     const GRACE: Duration = Duration::from_secs(10);
 
     fn lines(parts: &Parts) -> Vec<String> {
-        let (mut registry, mut encoded) = (Registry::default(), String::new());
+        let mut registry = Registry::default();
+        let mut encoded = String::new();
         parts.register(&mut registry);
         text::encode(&mut encoded, &registry).unwrap();
         encoded.lines().filter(|line| line.contains("part=")).map(str::to_owned).collect()

@@ -88,7 +88,8 @@ impl SnapshotWriter {
     /// Takes a file of another snapshot, in the folder `from`, over as it is: as a link where that goes, so that it takes neither
     /// time nor space.
     pub fn take_file(&self, from: &Path, entry: &FileEntry) -> Result<(), SnapshotError> {
-        let (from, to) = (from.join(&entry.name), self.partial_dir().join(&entry.name));
+        let from = from.join(&entry.name);
+        let to = self.partial_dir().join(&entry.name);
         if std::fs::hard_link(&from, &to).is_ok() {
             return Ok(());
         }

@@ -33,7 +33,8 @@ pub(super) fn in_parallel<I: Send>(
 ) -> Result<(), SnapshotError> {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
     let threads = items.len().min(cores.max(READERS));
-    let (waiting, failed) = (Mutex::new(items.into_iter().enumerate()), Mutex::new(None));
+    let waiting = Mutex::new(items.into_iter().enumerate());
+    let failed = Mutex::new(None);
     let run = || {
         let mut buffer = Buffer::default();
         while failed.lock().is_none() {

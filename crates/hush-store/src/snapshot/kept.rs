@@ -27,7 +27,8 @@ impl SnapshotWriter {
         });
         let mut keys = self.create_mapped(KEYS_FILE, key_bytes)?;
         let mut values = self.create_mapped(VALUES_FILE, value_bytes)?;
-        let (mut key_at, mut value_at) = (keys.bytes(), values.bytes());
+        let mut key_at = keys.bytes();
+        let mut value_at = values.bytes();
         for (index, (key, value)) in records.enumerate() {
             if index.is_multiple_of(1 << 16) {
                 self.cancel.check()?;

@@ -39,7 +39,8 @@ impl HintRows {
             return words.words(rows * degree, plaintext_bits, rng);
         }
         let row = Words::Random.words(degree, plaintext_bits, rng);
-        let (mut hint, middle) = (vec![0; rows * degree], rows / 2 * degree);
+        let mut hint = vec![0; rows * degree];
+        let middle = rows / 2 * degree;
         match self {
             Self::Of(_) => unreachable!("done above"),
             Self::Equal => hint = row.repeat(rows),
@@ -71,7 +72,8 @@ impl ChainCase {
     /// Creates a hint of `rows` rows.
     pub fn new(params: ColumnParams, rows: usize, values: HintRows) -> Self {
         let context = Arc::new(RingContext::new(*params.ring()));
-        let (degree, bits) = (params.ring().degree(), params.ring().plaintext_bits());
+        let degree = params.ring().degree();
+        let bits = params.ring().plaintext_bits();
         let mut rng = Csprng::insecure_from_seed((rows * 17 + degree) as u64);
         let hint = values.words(rows, degree, bits, &mut rng).into();
         let masks = ColumnMasks::new(&context, &PublicSeed([1; 32]));

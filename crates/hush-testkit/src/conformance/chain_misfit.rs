@@ -68,7 +68,8 @@ impl ChainMisfit {
 
 /// Returns a word h for which `h Q / 2^32 / N` modulo Q is a part of Q in `range`.
 fn word_of(context: &RingContext, range: std::ops::Range<f64>) -> u32 {
-    let (q, degree) = (context.kept().rns().product(), context.kept().degree());
+    let q = context.kept().rns().product();
+    let degree = context.kept().degree();
     let part = |word: u32| {
         let lifted = (u128::from(word) * q + (1 << 31)) >> 32;
         let halve = |x: u128| if x.is_multiple_of(2) { x / 2 } else { (x + q) / 2 };

@@ -59,7 +59,8 @@ impl ColumnCase {
         let name = format!("{}, {words:?}, {residues:?}, {shape:?}", params.name());
         let ColumnCaseShape { rows, entry_rows, queries } = shape;
         let context = Arc::new(RingContext::new(*params.ring()));
-        let (kept, degree) = (context.kept(), params.ring().degree());
+        let kept = context.kept();
+        let degree = params.ring().degree();
         let mut rng = Csprng::insecure_from_seed((rows * 31 + degree) as u64);
         let shape = PackShape::new(degree, rows, entry_rows).expect("positive");
         let fill = if words == Words::Random { Fill::Random } else { Fill::All(-128) };
@@ -133,11 +134,13 @@ impl ColumnCase {
         let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
         for &batch in batches {
             let first = self.queries - batch;
-            let (keys, folded) = (self.last_keys(batch), last(&self.folded, batch));
+            let keys = self.last_keys(batch);
+            let folded = last(&self.folded, batch);
             let conjugations: Vec<_> = self.conjugations[first..].iter().collect();
             let kept = backend.kept_lwe(&folded);
             let packed = backend.pack_columns(&ring, &columns, &chain, kept, &keys, &conjugations);
-            let (packed, expected) = (packed.expect(FITS), last(&self.packed, batch));
+            let packed = packed.expect(FITS);
+            let expected = last(&self.packed, batch);
             assert_eq!(packed.rows, expected.rows);
             let what = format!("pack_columns of {batch}, {} (line = query, word = row)", self.name);
             assert_same_words(&what, expected.rows, &expected.words, &backend.result(&packed.words));
@@ -147,7 +150,8 @@ impl ColumnCase {
             let planes = backend.rgsw_power_fold(&ring, &chain, &folded, powers).expect(FITS);
             assert_eq!(self.planes.ciphertext_words, planes.ciphertext_words);
             let before = first * self.shape.planes() * self.planes.ciphertext_words;
-            let (expected, actual) = (&self.planes.words[before..], backend.result(&planes.words));
+            let expected = &self.planes.words[before..];
+            let actual = backend.result(&planes.words);
             let what = format!("rgsw_power_fold of {batch}, {} (line = limb of a polynomial)", self.name);
             assert_same_words(&what, self.shape.degree(), expected, &actual);
         }
@@ -174,13 +178,16 @@ impl ColumnCase {
         let mut refused = self.offline_refusals(backend, &ring);
         let chain = backend.open_chain(&ring, &self.shape, self.polys.clone()).expect(FITS);
         let db = |db| backend.open_db(db).expect("the backend holds the columns");
-        let (rows, cols) = (self.shape.rows(), self.keys.cols);
+        let rows = self.shape.rows();
+        let cols = self.keys.cols;
         let columns = db(self.columns.clone());
         let [few_rows, few_cols] = [(rows - 1, cols), (rows, cols - 1)]
             .map(|(rows, cols)| db(TiledDb::from_matrix(rows, cols, &vec![0; rows * cols])));
         let short_keys = LweQueries { cols: cols - 1, words: vec![0; cols - 1] };
-        let (key, two_keys) = (self.last_keys(1), self.last_keys(2));
-        let (folded, two_folded) = (last(&self.folded, 1), last(&self.folded, 2));
+        let key = self.last_keys(1);
+        let two_keys = self.last_keys(2);
+        let folded = last(&self.folded, 1);
+        let two_folded = last(&self.folded, 2);
         let short = LweBatch { rows: rows - 1, words: vec![0; rows - 1].into() };
         let z = &self.conjugations[0];
         let one_limb = Poly::from_words(vec![0; self.shape.degree()], self.shape.degree());
@@ -199,7 +206,8 @@ impl ColumnCase {
             let folded = backend.kept_lwe(folded);
             refused.push(backend.pack_columns(&ring, columns, &chain, folded, keys, z).err());
         }
-        let (masks, power) = (&self.power_masks, Some(&self.power_bodies[0]));
+        let masks = &self.power_masks;
+        let power = Some(&self.power_bodies[0]);
         let short_mask =
             [masks[0].clone(), Poly::from_words(vec![0; self.shape.degree()], self.shape.degree())];
         let short_body = [self.conjugations[0].clone(), one_limb.clone()];

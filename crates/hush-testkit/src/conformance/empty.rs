@@ -104,7 +104,8 @@ fn empty_ring<B: RingOps>(backend: &B, params: RingParams) {
 
 /// Folds of a database without rows, without columns, without queries.
 fn empty_rlwe_fold<B: RingOps>(backend: &B, ring: &B::Ring, context: &RingContext) {
-    let (kept, ciphertext_words) = (context.kept(), ciphertext_words(context));
+    let kept = context.kept();
+    let ciphertext_words = ciphertext_words(context);
     for (rows, columns) in [(0, 3), (3, 0), (0, 0), (3, 3)] {
         let tiling = NttTiling::new(kept.degree(), kept.limbs(), rows, columns).expect("whole groups");
         let host = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * tiling.poly_words()]);
@@ -141,7 +142,8 @@ fn empty_responses<B: RingOps>(backend: &B, ring: &B::Ring, context: &RingContex
     let switch = |polys: &[&B::Words], first, sent: &[SentPoly]| {
         backend.mod_switch(ring, polys, first, sent).expect(FITS)
     };
-    let (none, some) = (backend.kept(&[]), backend.kept(&vec![1; ciphertext_words(context)]));
+    let none = backend.kept(&[]);
+    let some = backend.kept(&vec![1; ciphertext_words(context)]);
     assert!(switch(&[], 0, &[whole, whole]).is_empty(), "mod_switch of no queries");
     assert_eq!(switch(&[&some, &some], 1, &[]), vec![Vec::<u8>::new(); 2]);
     assert_eq!(switch(&[&some, &some], 1, &[none_of]), vec![Vec::<u8>::new(); 2]);
@@ -169,7 +171,8 @@ fn empty_pack<B: PackOps>(backend: &B, params: RingParams) {
         let hint = backend.lift_hint(&ring, &backend.kept(&hint), n, &shape, columns.clone()).expect(FITS);
         let read = backend.read_ntt_db(&ring, &hint).expect("the hint can be read");
         assert!(read.tiling() == lifted.tiling() && read.bytes() == lifted.bytes(), "lift_hint, {what}");
-        let (folded, selectors) = (backend.kept_lwe(&folded), backend.kept_all(&selectors));
+        let folded = backend.kept_lwe(&folded);
+        let selectors = backend.kept_all(&selectors);
         let all: Vec<_> = selectors.iter().collect();
         let actual = backend.pack(&ring, &hint, &folded, &shape, columns, &all).expect(FITS);
         let actual: Vec<_> = actual.iter().map(|packed| backend.result(&packed.words)).collect();

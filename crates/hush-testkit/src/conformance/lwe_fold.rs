@@ -40,7 +40,8 @@ pub fn lwe_fold_of<B: LweOps>(backend: &B, shapes: &[(usize, usize)], batches: &
 }
 
 fn check<B: LweOps>(backend: &B, db: TiledDb, batches: &[usize], what: &str) {
-    let (rows, cols) = (db.tiling().rows(), db.tiling().cols());
+    let rows = db.tiling().rows();
+    let cols = db.tiling().cols();
     let all = queries(cols, batches.iter().copied().max().unwrap_or(0));
     let expected = Reference.lwe_fold(&db, &all).expect("the shapes fit").words;
     let db = backend.open_db(db).expect("the backend holds the database");

@@ -161,7 +161,8 @@ impl PackCase {
         let lifted = backend.read_ntt_db(&ring, &hint).expect("the hint can be read");
         assert_eq!(lifted.tiling(), self.lifted.tiling(), "{}", self.name);
         assert!(lifted.bytes() == self.lifted.bytes(), "lift_hint, {}", self.name);
-        let (folded, selectors) = (backend.kept_lwe(&self.folded), backend.kept_all(&self.selectors));
+        let folded = backend.kept_lwe(&self.folded);
+        let selectors = backend.kept_all(&self.selectors);
         let selectors: Vec<_> = selectors.iter().collect();
         let columns = self.columns.clone();
         let packed = backend.pack(&ring, &hint, &folded, &self.shape, columns, &selectors).expect(FITS);
@@ -187,7 +188,8 @@ impl PackCase {
         for (first, part) in
             [(0, all), (all.count() - 1, &last), (all.count(), &RlweBatch { words: vec![].into(), ..*all })]
         {
-            let (mut expected, mut actual) = (all.clone(), backend.kept_rlwe(all));
+            let mut expected = all.clone();
+            let mut actual = backend.kept_rlwe(all);
             Reference.add_rlwe(&self.context, &mut expected, first, part).expect(FITS);
             backend.add_rlwe(&ring, &mut actual, first, &backend.kept_rlwe(part)).expect(FITS);
             self.assert_same("add_rlwe", &expected.words, &backend.result(&actual.words));
@@ -229,7 +231,9 @@ impl PackCase {
     /// Checks that `backend` refuses operands that do not fit.
     pub fn check_refusals<B: PackOps>(&self, backend: &B) {
         let ring = self.ring(backend);
-        let (shape, columns, n) = (&self.shape, self.columns.clone(), self.n);
+        let shape = &self.shape;
+        let columns = self.columns.clone();
+        let n = self.n;
         let degree = self.context.params().degree();
         let hint = self.lift(backend, &ring);
         let selectors = backend.kept_all(&self.selectors);

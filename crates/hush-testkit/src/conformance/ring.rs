@@ -72,7 +72,8 @@ impl RingCase {
     /// Creates a case with residues of one kind; keys and RGSW rows are random, or largest too.
     pub fn new(params: RingParams, shape: RingShape, residues: Residues) -> Self {
         let context = Arc::new(RingContext::new(params));
-        let (full, kept) = (context.full(), context.kept());
+        let full = context.full();
+        let kept = context.kept();
         let mut rng = Csprng::insecure_from_seed(shape.rows as u64);
         let rows = if residues == Residues::Largest { residues } else { Residues::Random };
         let keys: Vec<_> = (0..shape.queries).map(|_| rows.keys(&context, &mut rng)).collect();
@@ -87,12 +88,14 @@ impl RingCase {
         let symbols: Vec<u32> = (0..shape.rows * shape.columns() * params.degree()).map(symbol).collect();
         let mut batches =
             |count| -> Vec<_> { (0..shape.queries).map(|_| residues.batch(kept, count, &mut rng)).collect() };
-        let (selectors, entries) = (batches(shape.rows), batches(shape.entries * shape.planes));
+        let selectors = batches(shape.rows);
+        let entries = batches(shape.entries * shape.planes);
         let batches = batches(PACKED);
         let bit_rows = 2 * params.fold_gadget().digits;
         let mut bits_of_query = || (0..shape.folds).map(|_| rows.batch(kept, bit_rows, &mut rng)).collect();
         let bits: Vec<Vec<_>> = (0..shape.queries).map(|_| bits_of_query()).collect();
-        let (degree, widths) = (params.degree(), params.response_bits());
+        let degree = params.degree();
+        let widths = params.response_bits();
         // After the second one they begin anywhere in a word.
         let sent = [
             SentPoly::whole(degree, 1),
@@ -180,13 +183,15 @@ impl RingCase {
     /// Checks `expand`.
     #[track_caller]
     pub fn check_expand<B: RingOps>(&self, backend: &B) {
-        let (ring, shape) = (self.ring(backend), self.shape);
+        let ring = self.ring(backend);
+        let shape = self.shape;
         let keys = self.keys(backend, &ring);
         let expanded = backend.expand(&ring, &all(&keys), &self.queries, shape.rows, shape.folds);
         let expanded = expanded.expect(FITS);
         assert_eq!(expanded.len(), shape.queries);
         for (expected, actual) in self.expanded.iter().zip(expanded) {
-            let (selectors, bits) = ([expected.selectors.clone()], [actual.selectors]);
+            let selectors = [expected.selectors.clone()];
+            let bits = [actual.selectors];
             self.assert_same_batches(backend, "expand, selectors", &selectors, &bits);
             self.assert_same_batches(backend, "expand, RGSW ciphertexts", &expected.bits, &actual.bits);
         }
@@ -233,7 +238,8 @@ impl RingCase {
     #[track_caller]
     pub fn check_pack_pairs<B: RingOps>(&self, backend: &B) {
         let ring = self.ring(backend);
-        let (keys, batches) = (self.keys(backend, &ring), backend.kept_all(&self.batches));
+        let keys = self.keys(backend, &ring);
+        let batches = backend.kept_all(&self.batches);
         let packed = backend.pack_pairs(&ring, &all(&keys), &all(&batches));
         let Some(expected) = &self.packed else {
             assert!(matches!(packed.err(), Some(OpsError::Shape { .. })), "pack_pairs, {}", self.name);
@@ -286,12 +292,14 @@ impl RingCase {
     }
 
     fn fold_refusals<B: RingOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
-        let (ring, planes) = (self.ring(backend), self.shape.planes);
+        let ring = self.ring(backend);
+        let planes = self.shape.planes;
         let entries = &self.entries[0];
         let [ragged, none] = [&entries.words[1..], &[]]
             .map(|words| RlweBatch { words: words.to_vec().into(), ..*entries })
             .map(|batch| backend.kept_rlwe(&batch));
-        let (entries, bits) = (backend.kept_rlwe(entries), backend.kept_all(&self.bits[0]));
+        let entries = backend.kept_rlwe(entries);
+        let bits = backend.kept_all(&self.bits[0]);
         let fold = |entries: &[&RlweBatch<B::Words>], planes, bits: &[&[RlweBatch<B::Words>]]| {
             backend.rgsw_fold(&ring, entries, planes, EntryOrder::PlaneMajor, bits).err()
         };
@@ -308,7 +316,8 @@ impl RingCase {
 
     fn answer_refusals<B: RingOps>(&self, backend: &B) -> Vec<Option<OpsError>> {
         let ring = self.ring(backend);
-        let (keys, batch) = (self.keys(backend, &ring), &self.batches[0]);
+        let keys = self.keys(backend, &ring);
+        let batch = &self.batches[0];
         let ragged = backend.kept_rlwe(&RlweBatch { words: batch.words[1..].to_vec().into(), ..*batch });
         let batch = backend.kept_rlwe(batch);
         let polys = 2 * PACKED;

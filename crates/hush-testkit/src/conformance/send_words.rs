@@ -36,7 +36,8 @@ pub fn send_words<B: LweOps>(backend: &B) {
 }
 
 const EVERY_WIDTH: [u32; 32] = {
-    let (mut widths, mut bits) = ([0; 32], 0);
+    let mut widths = [0; 32];
+    let mut bits = 0;
     while bits < 32 {
         widths[bits] = bits as u32 + 1;
         bits += 1;

@@ -74,7 +74,8 @@ impl TfheCase {
         let db = SymbolDb::from_symbols(tiling, &symbols);
         let mut batches =
             |count| -> Vec<_> { (0..shape.queries).map(|_| residues.batch(kept, count, &mut rng)).collect() };
-        let (selectors, ciphertexts) = (batches(shape.rows), batches(shape.count));
+        let selectors = batches(shape.rows);
+        let ciphertexts = batches(shape.count);
         let rows = 2 * set.fold_gadget().digits;
         let mut bits_of_query = || (0..shape.bits).map(|_| residues.batch(kept, rows, &mut rng)).collect();
         let bits: Vec<Vec<_>> = (0..shape.queries).map(|_| bits_of_query()).collect();
@@ -169,7 +170,8 @@ impl TfheCase {
     /// If one is not.
     pub fn check_refusals<B: TfheOps>(&self, backend: &B) {
         let ring = backend.open_ring(self.context.clone()).expect("the backend holds the tables");
-        let (set, tiling) = (self.context.params(), self.db.tiling());
+        let set = self.context.params();
+        let tiling = self.db.tiling();
         let open = |degree, bits| {
             let tiling = SymbolTiling::new(degree, bits, 1, 1).expect(FITS);
             backend
@@ -184,7 +186,8 @@ impl TfheCase {
                 words: vec![0; words].into(),
             })
         };
-        let (short, one) = (batch(tiling.rows() * words - 1), batch(words));
+        let short = batch(tiling.rows() * words - 1);
+        let one = batch(words);
         let bits = backend.kept_all(&self.bits[0]);
         let many: Vec<_> =
             (0..=set.degree().ilog2()).map(|_| batch(2 * set.fold_gadget().digits * words)).collect();

@@ -29,7 +29,8 @@ impl ByDefinition for Plain {
         let mut words = vec![0u32; queries.batch() * rows];
         let nonzero = queries.words.iter().enumerate().filter(|&(_, &word)| word != 0);
         for (index, word) in nonzero {
-            let (b, c) = (index / queries.cols, index % queries.cols);
+            let b = index / queries.cols;
+            let c = index % queries.cols;
             for (r, sum) in words[b * rows..][..rows].iter_mut().enumerate() {
                 *sum = sum.wrapping_add((db.at(r, c) as u32).wrapping_mul(*word));
             }
@@ -64,7 +65,8 @@ impl ByDefinition for Plain {
         index: impl Fn(usize, usize) -> usize,
         bits: &[RlweBatch],
     ) -> RlweBatch {
-        let (entry, ciphertext_words) = (ring::entry_of_bits(ring, bits), ciphertext_words(ring));
+        let entry = ring::entry_of_bits(ring, bits);
+        let ciphertext_words = ciphertext_words(ring);
         let mut words = vec![0; planes * ciphertext_words];
         for (plane, chosen) in words.chunks_exact_mut(ciphertext_words).enumerate() {
             if entry < count {

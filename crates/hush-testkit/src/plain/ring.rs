@@ -9,7 +9,9 @@ use hush_ops::{
 
 /// Folds the rows that are selected.
 pub(super) fn fold(ring: &RingContext, db: &NttTiledDb, selectors: &RlweBatch) -> RlweBatch {
-    let (tiling, poly, ciphertext_words) = (db.tiling(), poly_words(ring), ciphertext_words(ring));
+    let tiling = db.tiling();
+    let poly = poly_words(ring);
+    let ciphertext_words = ciphertext_words(ring);
     let mut words = vec![0; tiling.columns() * ciphertext_words];
     for (row, selector) in selectors.words.chunks_exact(ciphertext_words).enumerate() {
         let selector = &selector[poly..];
@@ -18,7 +20,8 @@ pub(super) fn fold(ring: &RingContext, db: &NttTiledDb, selectors: &RlweBatch) -
         }
         for (column, out) in words.chunks_exact_mut(ciphertext_words).enumerate() {
             for (index, (out, &selector)) in out[poly..].iter_mut().zip(selector).enumerate() {
-                let (limb, slot) = (index / tiling.degree(), index % tiling.degree());
+                let limb = index / tiling.degree();
+                let slot = index % tiling.degree();
                 let p = ring.kept().moduli()[limb];
                 *out = p.add(*out, p.mul(db.at(limb, slot, row, column), selector));
             }
@@ -29,7 +32,8 @@ pub(super) fn fold(ring: &RingContext, db: &NttTiledDb, selectors: &RlweBatch) -
 
 /// Returns the messages of a query, as ciphertexts without encryption.
 pub(super) fn expand(ring: &RingContext, query: &RlweCiphertext, rows: usize, folds: usize) -> Expanded {
-    let (params, full) = (ring.params(), ring.full());
+    let params = ring.params();
+    let full = ring.full();
     let b = full.inverse(query.b.clone());
     let leaves = params.leaves(rows, folds);
     let positions = params.query_positions(0..leaves).step_by(params.query_words(1));

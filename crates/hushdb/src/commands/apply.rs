@@ -77,7 +77,9 @@ impl UpdateArgs {
         progress.finish();
         say!("{verb} {} in {seconds:.1} s: epoch {}", dir.display(), hex::encode(header.descriptor.epoch));
         if let Some(count) = header.changes {
-            let (changes, room, deleted) = (count.changes, count.room, count.deleted);
+            let changes = count.changes;
+            let room = count.room;
+            let deleted = count.deleted;
             say!("{changes} of {room} changes since the base was made, {deleted} of them deletions");
         }
         if !keeps_geometry {

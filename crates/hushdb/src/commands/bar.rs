@@ -41,7 +41,8 @@ impl Bar {
     }
 
     fn end(&self, stage: &BarStage) {
-        let (units, seconds) = (stage.bar.position() - stage.resumed, stage.start.elapsed().as_secs_f64());
+        let units = stage.bar.position() - stage.resumed;
+        let seconds = stage.start.elapsed().as_secs_f64();
         stage.bar.finish_and_clear();
         if units > 0 || stage.resumed == 0 {
             say!("{:<10} {units} {} in {seconds:.1} s", stage.name, stage.unit);

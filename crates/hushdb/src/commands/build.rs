@@ -160,7 +160,9 @@ pub(crate) fn run(args: BuildArgs) -> ExitCode {
 fn make(args: BuildArgs) -> Result<(), Box<dyn Error>> {
     // The target is checked first, since measuring the machine takes long.
     SnapshotWriter::check(&args.out, args.force)?;
-    let (choice, asked, out) = (args.backend, args.threads, args.out.clone());
+    let choice = args.backend;
+    let asked = args.threads;
+    let out = args.out.clone();
     let progress = bar::Bar::new();
     let request = prepared(args, &progress)?;
     progress.finish();

@@ -57,7 +57,8 @@ pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
 
 /// Returns all facts about a table as JSON.
 pub(crate) fn facts(header: &Header) -> Result<Value, ProtocolError> {
-    let (descriptor, signature) = (&header.descriptor, header.descriptor.signature.as_ref());
+    let descriptor = &header.descriptor;
+    let signature = header.descriptor.signature.as_ref();
     let params = descriptor.params()?;
     let table = params.facts();
     let shape = table.shape;
@@ -241,7 +242,8 @@ fn line(name: &str, value: String) -> FactLine {
 
 /// Returns the lines about the table itself: its epoch, who signed it, its protocol, why it was chosen, its security.
 fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
-    let (descriptor, facts) = (&header.descriptor, params.facts());
+    let descriptor = &header.descriptor;
+    let facts = params.facts();
     let slots = (facts.shape.columns * facts.shape.blocks) as f64 / descriptor.records as f64;
     let filter =
         filter(descriptor).map_or(String::new(), |name| format!(", {name}: {slots:.4} slots a record"));
@@ -249,14 +251,17 @@ fn identity_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
     if let Some(Signature { publisher, name, serial, .. }) = &descriptor.signature {
         lines.push(line("publisher", format!("{publisher}, signed as {name}, serial {serial}")));
     }
-    let (records, by) = (descriptor.records, lookup(descriptor));
+    let records = descriptor.records;
+    let by = lookup(descriptor);
     lines.push(line("source", format!("{}, {records} records, by {by}{filter}", header.source)));
     lines.push(line("protocol", format!("{} with {}", facts.protocol, facts.preset)));
     if let Some(Choice { goal, machine, chosen, next }) = &header.choice {
         lines.push(line("chosen", format!("by {goal}, for {machine}: {chosen}")));
         lines.push(line("next best", next.clone().unwrap_or_else(|| "none".into())));
     }
-    let (bits, log2_failure, sigmas) = (facts.security_bits, facts.log2_failure, facts.sigmas);
+    let bits = facts.security_bits;
+    let log2_failure = facts.log2_failure;
+    let sigmas = facts.sigmas;
     let security = match facts.is_local() {
         true => {
             "nothing of a look-up is sent: clients look records up in the table that they download".into()
@@ -308,7 +313,8 @@ fn value_lines(header: &Header) -> Vec<FactLine> {
 
 /// Returns the lines about the sizes of the table and of a look-up.
 fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
-    let (descriptor, facts) = (&header.descriptor, params.facts());
+    let descriptor = &header.descriptor;
+    let facts = params.facts();
     let mut lines = Vec::new();
     if descriptor.tiers() > 0 {
         lines.extend(tiers(descriptor, params).into_iter().map(|(name, text)| line(&name, text)));

@@ -23,7 +23,8 @@ pub(super) fn cancel_on_interrupt(
     phase: SharedPhase,
     cancel: &Cancel,
 ) -> Result<(), ctrlc::Error> {
-    let (partial, cancel) = (partial.to_owned(), cancel.clone());
+    let partial = partial.to_owned();
+    let cancel = cancel.clone();
     ctrlc::set_handler(move || {
         if !cancel.is_cancelled() {
             return cancel.cancel();

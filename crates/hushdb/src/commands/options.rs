@@ -69,7 +69,8 @@ fn told(error: &Error) -> String {
         None => arg.to_owned(),
     };
     let options = |kind| all(kind).into_iter().map(option).collect::<Vec<_>>().join(", ");
-    let (given, value) = (options(ContextKind::InvalidArg), all(ContextKind::InvalidValue).concat());
+    let given = options(ContextKind::InvalidArg);
+    let value = all(ContextKind::InvalidValue).concat();
     match (error.kind(), error.source()) {
         (ErrorKind::UnknownArgument, _) => match options(ContextKind::SuggestedArg) {
             nearest if nearest.is_empty() => format!("there is no option {given}"),

@@ -118,14 +118,17 @@ fn lines(document: &PresetList) -> String {
     line("preset", "bits", ["problem", "n", "log2 q", "error", "secret"], "protocols");
     for preset in &document.presets {
         let names = preset.protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" ");
-        let (mut name, mut bits) = (preset.name, format!("{:.1}", preset.security_bits));
+        let mut name = preset.name;
+        let mut bits = format!("{:.1}", preset.security_bits);
         let mut names = names.as_str();
         if preset.problems.is_empty() {
             line(name, &bits, ["no secret", "", "", "", ""], names);
         }
         for problem in &preset.problems {
-            let (n, log2_q) = (problem.n.to_string(), format!("{:.1}", problem.log2_q));
-            let (error, secret) = (problem.error.to_string(), problem.secret.to_string());
+            let n = problem.n.to_string();
+            let log2_q = format!("{:.1}", problem.log2_q);
+            let error = problem.error.to_string();
+            let secret = problem.secret.to_string();
             line(name, &bits, [problem.kind, &n, &log2_q, &error, &secret], names);
             (name, names) = ("", "");
             bits.clear();

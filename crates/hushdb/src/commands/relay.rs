@@ -116,7 +116,8 @@ async fn relay(args: RelayArgs) -> Result<(), Box<dyn Error>> {
     let allowed_origins = args.allow_origin;
     let listeners =
         Listeners { tls, health, uplink: Some(uplink), allowed_origins, ..Listeners::from(public) };
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     let shutdown = async {
         tokio::select! {
             _ = interrupt.recv() => {}

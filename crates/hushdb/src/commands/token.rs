@@ -134,7 +134,8 @@ fn list(file: &TokenFileArg) -> Result<(), Box<dyn Error>> {
             token.queries_per_second.map_or(String::new(), |rate| format!(", {rate} queries a second"));
         let at_once = token.in_flight.map_or(String::new(), |most| format!(", {most} at once"));
         let bytes = token.bytes_per_second.map_or(String::new(), |rate| format!(", {rate} bytes a second"));
-        let (id, name) = (&token.id, &token.name);
+        let id = &token.id;
+        let name = &token.name;
         lines += &format!("{id}  {name}: {scopes} of {tables}, {ends}{rate}{at_once}{bytes}\n");
     }
     Ok(report::print(&lines)?)

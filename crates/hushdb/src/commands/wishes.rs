@@ -145,7 +145,9 @@ impl Own {
 
     fn kept(&self) -> Option<Arc<Machine>> {
         let is_it = |machine: &Arc<Machine>| {
-            let (name, level, threads) = (&self.model, &self.level, self.cpu.threads());
+            let name = &self.model;
+            let level = &self.level;
+            let threads = self.cpu.threads();
             (&machine.name, &machine.level, machine.threads) == (name, level, threads)
         };
         read_machine(&self.file()?).ok().filter(is_it)

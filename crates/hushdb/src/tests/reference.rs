@@ -145,7 +145,9 @@ fn errors_are_those_of_the_code() {
     );
     for code in Code::ALL {
         let status = code.status().map(|status| status.to_string()).unwrap_or_default();
-        let (word, kind, title) = (code.word(), code.kind(), code.title());
+        let word = code.word();
+        let kind = code.kind();
+        let title = code.title();
         writeln!(text, "| `{word}` | {status} | {kind:?} | {title} | {} |", remedy(code.remedy())).unwrap();
     }
     assert_written("errors.md", &text);

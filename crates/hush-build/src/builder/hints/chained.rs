@@ -48,7 +48,8 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
 
     /// Returns the hint of each of some plaintexts. Their rows are neighbours, and computed together.
     fn hints(&self, plaintexts: Range<usize>, progress: &dyn Progress) -> Result<Vec<B::Words>, BuildError> {
-        let (shape, n) = (&self.shape, self.params.lwe().n());
+        let shape = &self.shape;
+        let n = self.params.lwe().n();
         let rows = shape.rows_of(plaintexts.clone());
         let all = self.source.hint(rows.clone(), &Quiet(progress))?;
         let hint = |plaintext| {

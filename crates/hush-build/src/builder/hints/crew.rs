@@ -45,7 +45,8 @@ pub(in crate::builder) fn have_done<T>(
     tasks: impl IntoIterator<Item = Result<(T, Task), BuildError>>,
     mut take: impl FnMut(T, Vec<Bytes>) -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
-    let (most, mut tasks) = (UNDER_WAY * crew.places().max(1), tasks.into_iter().enumerate());
+    let most = UNDER_WAY * crew.places().max(1);
+    let mut tasks = tasks.into_iter().enumerate();
     let mut under_way = BTreeMap::new();
     loop {
         // No more than are soon done: what comes back is written before more is asked for.

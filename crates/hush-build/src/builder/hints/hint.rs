@@ -47,7 +47,8 @@ impl<'a, B: LweOps> HintSource<'a, B> {
         rows: Range<usize>,
         progress: &dyn Progress,
     ) -> Result<B::Words, BuildError> {
-        let (backend, n) = (self.backend, self.matrix.n());
+        let backend = self.backend;
+        let n = self.matrix.n();
         let end = rows.end.min(self.rows);
         let mut steps = Vec::new();
         // A tile may lie beyond the last row as a whole.

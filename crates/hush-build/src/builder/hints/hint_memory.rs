@@ -38,11 +38,12 @@ pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
             chain + 2 * rows(ring.degree())
         }
     };
-    let (staging, upload) = (Cuda::staging(&Content::Bytes(db)), db.bytes());
+    let staging = Cuda::staging(&Content::Bytes(db));
+    let upload = db.bytes();
     MemoryPlan::of_work(parts, staging, upload, working)
 }
 
-/// Returns some rows of the hint of `db`: those that a step makes, and those of them that are kept.
+/// Returns the bytes of some rows of the hint of `db`: those that a step makes, and those of them that are kept.
 fn hint_rows(matrix: &MatrixShape, db: Tiling, rows: usize) -> usize {
     let whole = rows.next_multiple_of(GROUP_ROWS) + 2 * GROUP_ROWS;
     WORD * matrix.n() * (whole + rows + STEP_ROWS).min(3 * db.rows().max(rows))

@@ -103,7 +103,8 @@ impl<B: PackOps> Worker for LiftedWorker<'_, B> {
     }
 
     fn contents(&self, tiles: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError> {
-        let (backend, n) = (self.source.backend, self.source.matrix.n());
+        let backend = self.source.backend;
+        let n = self.source.matrix.n();
         let content = |tile| {
             let columns = self.tiling.tile_columns(tile);
             let words = self.source.hint(self.shape.rows_of(columns.clone()), progress)?;

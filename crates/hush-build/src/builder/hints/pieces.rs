@@ -81,7 +81,8 @@ impl Stage<'_> {
         &self,
         workers: impl FnOnce(usize) -> Result<Vec<Box<dyn Worker + 'w>>, BuildError>,
     ) -> Result<(), BuildError> {
-        let (progress, all) = (self.context.progress, 0..self.pieces.count());
+        let progress = self.context.progress;
+        let all = 0..self.pieces.count();
         let done = self.intact()?;
         let (name, unit) = self.name;
         progress.start(name, all.clone().map(|piece| self.pieces.units(piece)).sum(), unit);
@@ -164,7 +165,8 @@ impl Stage<'_> {
             let end = range.end;
             range.clone().step_by(most).map(move |start| start..end.min(start + most))
         };
-        let (writer, is_first) = (self.context.writer, self.is_first);
+        let writer = self.context.writer;
+        let is_first = self.is_first;
         let tasks = ranges.iter().flat_map(starts).map(|pieces| {
             let task = Task::hint(writer.folder(), writer.segment(), is_first, &pieces);
             Ok((pieces, task))

@@ -50,7 +50,8 @@ impl<'a> PlaintextFiles<'a> {
 
     /// Returns where digit and mask of a plaintext are in the file.
     fn polys(&self, plaintext: usize) -> [Range<usize>; 2] {
-        let (bytes, half) = (self.poly, self.poly * self.shape.plaintexts());
+        let bytes = self.poly;
+        let half = self.poly * self.shape.plaintexts();
         [0, half].map(|first| first + plaintext * bytes..first + (plaintext + 1) * bytes)
     }
 }

@@ -62,13 +62,17 @@ impl<'a> HintStage<'a> {
         'a: 'b,
     {
         let plan = self.plan;
-        let (seed, mut rows, mut shape, mut name) = (self.seed, plan.rows, plan.matrix, DB_FILE);
+        let seed = self.seed;
+        let mut rows = plan.rows;
+        let mut shape = plan.matrix;
+        let mut name = DB_FILE;
         if let Some(second) = &plan.second {
             self.write_second(second, backends)?;
             (rows, shape, name) = (second.tiling.rows(), second.matrix, SECOND_DB_FILE);
         }
         let matrix = PublicMatrix::new(seed, shape);
-        let (cpu, path) = (self.context.cpu, self.context.writer.path(name));
+        let cpu = self.context.cpu;
+        let path = self.context.writer.path(name);
         let open = |backend: &&'b B| {
             worker(&plan.product, HintSource::open(*backend, matrix, rows, &path)?, seed, cpu)
         };
@@ -105,8 +109,10 @@ impl<'a> HintStage<'a> {
         second: &SecondDb,
         backends: &[&'b B],
     ) -> Result<(), BuildError> {
-        let (matrix, rows) = (PublicMatrix::new(self.seed, self.plan.matrix), self.plan.rows);
-        let (writer, words) = (self.context.writer, HintWords::new(rows, matrix.n()));
+        let matrix = PublicMatrix::new(self.seed, self.plan.matrix);
+        let rows = self.plan.rows;
+        let writer = self.context.writer;
+        let words = HintWords::new(rows, matrix.n());
         let open = |backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
             let source = HintSource::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
             Ok(Box::new(DownloadWorker { source, bits: WHOLE }))

@@ -81,7 +81,8 @@ impl Task {
         pieces: &Range<usize>,
     ) -> Self {
         let folder = Bytes::copy_from_slice(folder.as_os_str().as_bytes());
-        let (start, end) = (pieces.start as u64, pieces.end as u64);
+        let start = pieces.start as u64;
+        let end = pieces.end as u64;
         let task = HintTask { folder, segment: segment as u64, is_first, start, end };
         Self { what: Some(HintTaskKind::Hint(task)) }
     }

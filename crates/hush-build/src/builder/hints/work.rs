@@ -47,7 +47,8 @@ impl HintTask {
             ))
         };
         let state = State::read(&dir).ok_or_else(none)?;
-        let (params, segment) = (state.descriptor.params()?, self.segment as usize);
+        let params = state.descriptor.params()?;
+        let segment = self.segment as usize;
         let seed = state.descriptor.public_seed();
         let matrix = |shape| PublicMatrix::new(seed, shape);
         let plan = params.segments().get(segment).and_then(|segment| segment.hint()).ok_or_else(none)?;

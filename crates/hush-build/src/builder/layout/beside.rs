@@ -102,8 +102,9 @@ impl Beside<'_> {
         keys: &[u32],
         shape: SegmentShape,
     ) -> Result<Option<PlacedKeys>, BuildError> {
-        let (lanes, filter, by_entry) =
-            (shape.lanes(), self.filter(shape), self.by_entry(keys, shape.entries));
+        let lanes = shape.lanes();
+        let filter = self.filter(shape);
+        let by_entry = self.by_entry(keys, shape.entries);
         let capacity = WrappedFilter::capacity(self.filter, shape.shape.columns);
         let entry = |keys: &Vec<u32>| -> Result<Option<(u8, Vec<u8>)>, BuildError> {
             let seeded: Vec<_> = keys.iter().map(|&key| self.seeded(key)).collect();
@@ -150,7 +151,8 @@ impl Beside<'_> {
         let solver = Solver::Beside { filter: self.filter(*shape), block_map: self.block_map };
         let &Self { digest, cpu, crew, progress, .. } = self;
         let release = &|| ();
-        let (members, shape) = (&members, shape.shape);
+        let members = &members;
+        let shape = shape.shape;
         let blocks = BlockFilters { members, shape, digest, encode, solver, release, cpu, crew, progress };
         Ok(blocks.write(segment, writer)?.0)
     }

@@ -140,7 +140,8 @@ impl BlockSlots for ByteSlots<'_> {
     }
 
     fn write(&self, block: usize, symbols: Range<usize>, slots: &[u8]) {
-        let (first, width) = (block * self.size() + symbols.start, symbols.len());
+        let first = block * self.size() + symbols.start;
+        let width = symbols.len();
         let tile = |(tile, slots)| self.tiles.write(first, tile, slots, width);
         slots.par_chunks(TILE_COLS * width).enumerate().for_each(tile);
     }
@@ -218,7 +219,8 @@ impl BlockFilters<'_> {
                 // Its space first: a disk that is too small is found before the work.
                 let db = writer.create_mapped(DB_FILE, table.content().bytes() as usize)?;
                 // The filters before the plaintexts, since a plaintext holds slots of many blocks.
-                let (size, TableShape { columns, blocks, .. }) = (table.slot_symbols(), self.shape);
+                let size = table.slot_symbols();
+                let TableShape { columns, blocks, .. } = self.shape;
                 let mut scratch = writer.create_scratch(blocks * columns * size * size_of::<u32>())?;
                 let (words, release) = scratch.shared();
                 let solved = WordSlots::new(words, columns * size);
@@ -281,7 +283,8 @@ impl BlockFilters<'_> {
         slots: &S,
         release: Release<'_>,
     ) -> Result<Vec<u8>, BuildError> {
-        let (size, columns) = (self.solver.size(), self.shape.columns);
+        let size = self.solver.size();
+        let columns = self.shape.columns;
         let stripes: Vec<_> = stripes(slots).collect();
         let all: Vec<(usize, Range<usize>)> = (0..self.members.blocks())
             .flat_map(|block| stripes.iter().map(move |symbols| (block, symbols.clone())))
@@ -294,7 +297,8 @@ impl BlockFilters<'_> {
             let blocks: Vec<_> = self.cpu.install(|| some.par_iter().map(block).collect());
             Ok((some, Task::filters(size, &blocks)))
         });
-        let (mut seeds, mut written) = (vec![0; self.members.blocks()], 0);
+        let mut seeds = vec![0; self.members.blocks()];
+        let mut written = 0;
         have_done(crew, self.progress, tasks, |some, solved| {
             let none = || BuildError::Crew("what came are not the filters that were asked for".into());
             let (solved, rest) = solved.as_chunks::<2>();
@@ -331,7 +335,8 @@ impl BlockFilters<'_> {
         digests: Arc<Vec<KeyDigest>>,
         symbols: Range<usize>,
     ) -> FilterBlock<S::Symbol> {
-        let (keys, width) = (self.members.of(block), symbols.len());
+        let keys = self.members.of(block);
+        let width = symbols.len();
         let mut values = vec![S::Symbol::default(); keys.len() * width];
         let fill = |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [S::Symbol])| {
             (self.encode)(key, digest, buffer);
@@ -350,6 +355,7 @@ impl BlockFilters<'_> {
 
 /// Returns the symbols of a slot that are solved at once, one stripe after another.
 fn stripes<S: BlockSlots>(slots: &S) -> impl Iterator<Item = Range<usize>> {
-    let (size, stripe) = (slots.size(), slots.stripe());
+    let size = slots.size();
+    let stripe = slots.stripe();
     (0..size).step_by(stripe.max(1)).map(move |start| start..size.min(start + stripe))
 }

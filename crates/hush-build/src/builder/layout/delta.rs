@@ -32,7 +32,8 @@ pub(in crate::builder) fn shapes(
     room: usize,
     lengths: &Lengths,
 ) -> Result<Vec<SegmentShape>, BuildError> {
-    let (longest, beside) = (ends[ends.len() - 1], SegmentShapes::beside(table, filter));
+    let longest = ends[ends.len() - 1];
+    let beside = SegmentShapes::beside(table, filter);
     // The changes that go on beyond a length, with four standard deviations, as far as they are like the records.
     let beyond = |length: usize| {
         let mean = room as f64 * lengths.longer_than(length) as f64 / lengths.records() as f64;
@@ -95,12 +96,15 @@ impl ChangeLayout<'_> {
         }
         let digests = changes.keys().map(|key| KeyDigest::new(seed, key)).collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Option<&[u8]>> = changes.values().map(Option::as_deref).collect();
-        let (digest, base) = (&|key: u32| digests[key as usize].clone(), table.base().facts());
+        let digest = &|key: u32| digests[key as usize].clone();
+        let base = table.base().facts();
         let beside = Beside { digest, block_map, filter, base, cpu, crew, progress };
         let format = ChangeFormat::of_slots(longest, shapes[0].shape.slot_bytes).expect("it was made of one");
-        let (mut end, mut laid) = (0, Vec::new());
+        let mut end = 0;
+        let mut laid = Vec::new();
         for (index, &shape) in shapes.iter().enumerate() {
-            let (start, slot_bytes) = (end, shape.shape.slot_bytes);
+            let start = end;
+            let slot_bytes = shape.shape.slot_bytes;
             end = if index == 0 { format.head_bytes() } else { start + slot_bytes };
             let value = |key: u32| values[key as usize];
             let is_here = |key: &u32| index == 0 || value(*key).is_some_and(|value| value.len() > start);
@@ -113,7 +117,8 @@ impl ChangeLayout<'_> {
                 _ => encode_part(value(key).unwrap_or_default(), start..end, slot),
             };
             progress.start("filter", keys.len() as u64, "changes");
-            let (segment, writer) = (&table.segments()[first + index], writer.segment(first + index));
+            let segment = &table.segments()[first + index];
+            let writer = writer.segment(first + index);
             let written = beside.write(segment, &placed, &encode, &writer)?;
             laid.push((placed.segment(Role::Delta, room as u64), written));
         }

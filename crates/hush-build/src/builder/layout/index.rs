@@ -24,7 +24,8 @@ pub(in crate::builder) fn lay_out(
     cpu: &Cpu,
     progress: &dyn Progress,
 ) -> Result<LaidTable, BuildError> {
-    let (slot, params) = (plan.slot, plan.params.clone());
+    let slot = plan.slot;
+    let params = plan.params.clone();
     let shape = params.facts().shape;
     let (db, whitening) = match params.database() {
         Database::Bytes(_) => (write_bytes(records, slot, shape, writer, cpu, progress)?, None),
@@ -86,7 +87,8 @@ fn write_bytes(
     cpu.install(|| {
         (0..shape.blocks * tiles_across).into_par_iter().try_for_each(|task| {
             progress.check()?;
-            let (block, tile) = (task / tiles_across, task % tiles_across);
+            let block = task / tiles_across;
+            let tile = task % tiles_across;
             let first = layout::index_at(&shape, block, tile * TILE_COLS);
             let end = (first + TILE_COLS).min(layout::index_at(&shape, block + 1, 0)).min(records.len());
             let count = end.saturating_sub(first);

@@ -63,8 +63,11 @@ pub(in crate::builder) fn lay_out(
     progress.start("filter", records.len() as u64, "keys");
     let seeds = plan.kept.as_ref().map(|kept| &kept.keys.block_seeds[..]);
     let solver = Solver::Base { filter, seeds };
-    let (shape, release) = (params.facts().shape, &|| records.release());
-    let (members_of, digest, encode) = (&members, &digest, &encode);
+    let shape = params.facts().shape;
+    let release = &|| records.release();
+    let members_of = &members;
+    let digest = &digest;
+    let encode = &encode;
     let blocks =
         BlockFilters { members: members_of, shape, digest, encode, solver, release, cpu, crew, progress };
     let (base, seeds) = blocks.write(params.base(), &writer.segment(0))?;
@@ -86,7 +89,9 @@ pub(in crate::builder) fn lay_out(
         let first = params.segments().len();
         let params_of = |params: TableParams, shape| params.with_segment(shape);
         params = shapes.iter().copied().try_fold(params, params_of)?;
-        let (seed, block_map, filter) = (&seed, &block_map, plan.filter);
+        let seed = &seed;
+        let block_map = &block_map;
+        let filter = plan.filter;
         let delta = ChangeLayout { changes, room, seed, block_map, filter, cpu, crew, progress };
         beside.extend(delta.lay_out(&params, first, &shapes, plan.longest(), writer)?);
     }
@@ -133,7 +138,8 @@ impl KeyLayout<'_> {
             (columns, all) if planned.segments.column_unit == all => columns,
             (columns, _) => divisible(columns, planned.segments.column_unit),
         };
-        let (blocks, slot_bytes) = (block_map.blocks(), plan.slot.slot_bytes());
+        let blocks = block_map.blocks();
+        let slot_bytes = plan.slot.slot_bytes();
         Ok((plan.scheme.params(TableShape { columns, blocks, slot_bytes })?, block_map))
     }
 
@@ -171,7 +177,8 @@ impl KeyLayout<'_> {
         for first in (0..count).step_by(KEYS_AT_A_TIME) {
             self.progress.check()?;
             let some = first..count.min(first + KEYS_AT_A_TIME);
-            let (keys, of) = (some.len(), |key| of((self.digest)(key as u32)));
+            let keys = some.len();
+            let of = |key| of((self.digest)(key as u32));
             self.cpu.install(|| all.par_extend(some.into_par_iter().map(of)));
             self.records.release();
             self.progress.advance(keys as u64);
@@ -201,7 +208,8 @@ impl KeyLayout<'_> {
 
     fn beside<'b>(&'b self, params: &'b TableParams, block_map: &'b BlockMap) -> Beside<'b> {
         let &Self { plan, digest, cpu, crew, progress, .. } = self;
-        let (filter, base) = (plan.filter, params.base().facts());
+        let filter = plan.filter;
+        let base = params.base().facts();
         Beside { digest, block_map, filter, base, cpu, crew, progress }
     }
 
@@ -218,7 +226,8 @@ impl KeyLayout<'_> {
         block_map: &BlockMap,
         part: Range<usize>,
     ) -> Result<PlacedKeys, BuildError> {
-        let (keys, beside) = (self.longer_than(part.start), self.beside(params, block_map));
+        let keys = self.longer_than(part.start);
+        let beside = self.beside(params, block_map);
         let fullest = |entries| beside.fullest(&keys, entries);
         for candidate in SegmentShapes::beside(params, self.plan.filter).of_slots(part.len(), fullest) {
             if let Some(placed) = beside.place(&keys, candidate.shape)? {

@@ -49,7 +49,8 @@ impl LaidTable {
         progress.start("sync", facts.encoded_bytes, "bytes");
         let whitening = self.base.whitening;
         let database = self.base.db.finish()?;
-        let (mut databases, mut segments) = (vec![database.clone()], Vec::new());
+        let mut databases = vec![database.clone()];
+        let mut segments = Vec::new();
         for (segment, written) in self.beside {
             let (segment, database) = written.finish(segment)?;
             segments.push(segment);

@@ -16,7 +16,8 @@ impl Members {
         for block in 0..blocks {
             starts[block + 1] += starts[block];
         }
-        let (mut next, mut keys) = (starts.clone(), vec![0; starts[blocks]]);
+        let mut next = starts.clone();
+        let mut keys = vec![0; starts[blocks]];
         for (block, key) in pairs {
             keys[next[block]] = key;
             next[block] += 1;

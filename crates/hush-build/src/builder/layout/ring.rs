@@ -84,7 +84,8 @@ fn write_symbols(
     cpu.install(|| {
         (0..tiling.columns()).into_par_iter().try_for_each(|column| {
             progress.check()?;
-            let (mut symbols, bytes) = (vec![0; tiling.degree()], tiling.plaintext_bytes());
+            let mut symbols = vec![0; tiling.degree()];
+            let bytes = tiling.plaintext_bytes();
             let mut packed = vec![0; tiling.rows() * bytes];
             for (row, packed) in packed.chunks_exact_mut(bytes).enumerate() {
                 symbols.fill(0);
@@ -139,8 +140,10 @@ impl Plaintexts<'_> {
     /// Writes the plaintext of `row` in database column `column` over zeros: the slots of all lanes, or a plane of one
     /// slot.
     fn write(&self, row: usize, column: usize, plaintext: &mut [u32]) {
-        let (lanes, stride) = (self.table.lanes(), self.table.stride());
-        let (plane, entry) = (column / self.table.entries(), column % self.table.entries());
+        let lanes = self.table.lanes();
+        let stride = self.table.stride();
+        let plane = column / self.table.entries();
+        let entry = column % self.table.entries();
         let length = self.table.plane_symbols(plane);
         let mut apart = vec![0; if stride > 1 { length } else { 0 }];
         for lane in 0..lanes {

@@ -14,7 +14,8 @@ fn chunk_bytes(tiling: NttTiling) -> usize {
 fn places(tiling: NttTiling, tile: usize) -> impl Iterator<Item = usize> {
     let column = tiling.tile_columns(tile).start;
     (0..tiling.limbs() * tiling.groups()).map(move |index| {
-        let (limb, group) = (index / tiling.groups(), index % tiling.groups());
+        let limb = index / tiling.groups();
+        let group = index % tiling.groups();
         size_of::<u32>() * tiling.offset(limb, group * GROUP_SLOTS, 0, column)
     })
 }

@@ -32,7 +32,8 @@ impl Lengths {
     }
 
     fn count(lengths: impl Iterator<Item = usize>) -> Self {
-        let (mut short, mut long) = (vec![0usize; SHORT], BTreeMap::new());
+        let mut short = vec![0usize; SHORT];
+        let mut long = BTreeMap::new();
         for length in lengths {
             match short.get_mut(length) {
                 Some(count) => *count += 1,

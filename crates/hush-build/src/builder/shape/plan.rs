@@ -64,7 +64,8 @@ impl Plan {
         by_key: bool,
         options: &BuildOptions,
     ) -> Option<Self> {
-        let (slot, (shortest, longest)) = (previous.slot, lengths.ends());
+        let slot = previous.slot;
+        let (shortest, longest) = lengths.ends();
         let max = slot.max_value_bytes as usize;
         let keys = previous.lookup.keys().cloned()?;
         if longest > max || (slot.length_bytes == 0 && shortest < max) {
@@ -91,7 +92,8 @@ impl Plan {
         if options.is_settled() {
             return options.clone();
         }
-        let (facts, form) = (self.params.facts(), self.params.database().form());
+        let facts = self.params.facts();
+        let form = self.params.database().form();
         BuildOptions {
             protocol: Some(facts.protocol),
             preset: Some(facts.preset.to_owned()),
@@ -155,7 +157,8 @@ impl Plan {
     /// Returns the base with all tiers.
     fn with_tiers(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
         for pair in self.ends.windows(2) {
-            let (records, slot_bytes) = (lengths.longer_than(pair[0]), pair[1] - pair[0]);
+            let records = lengths.longer_than(pair[0]);
+            let slot_bytes = pair[1] - pair[0];
             let fullest = |entries| fullest(records, entries);
             let shapes = SegmentShapes::beside(&self.params, self.filter).of_slots(slot_bytes, fullest);
             let cheapest = shapes.first().ok_or(BuildError::NoTier { records, from: pair[0] })?;

@@ -42,14 +42,16 @@ pub(in crate::builder) fn wide_bases(
 ) -> Result<Vec<TableParams>, BuildError> {
     let TableShape { columns: suitable, slot_bytes, .. } = like.facts().shape;
     let rule = &like.facts().segments;
-    let (unit, chooses) = (rule.column_unit, rule.entries.last().is_some_and(|&entries| entries > 1));
+    let unit = rule.column_unit;
+    let chooses = rule.entries.last().is_some_and(|&entries| entries > 1);
     let least = suitable.max(WrappedFilter::min_columns(filter));
     let columns: Vec<usize> = match scheme.columns {
         // Segments have the columns of the base.
         _ if unit == suitable => vec![least],
         Some(_) => vec![divisible(least, unit)],
         None => {
-            let (fewest, most) = (suitable / SPREAD / unit, suitable * SPREAD / unit);
+            let fewest = suitable / SPREAD / unit;
+            let most = suitable * SPREAD / unit;
             let all = (fewest.max(1)..=most).step_by((most - fewest).div_ceil(BASES).max(1));
             all.map(|units| units * unit).chain([divisible(least, unit)]).collect()
         }

@@ -109,8 +109,8 @@ impl TableSize {
 
     /// Why it is so large, and what changes it.
     fn why(&self, lengths: &Lengths, options: &BuildOptions) -> String {
-        let (padding, keeping) =
-            (self.slots as f64 / self.payload.max(1) as f64, self.files as f64 / self.slots.max(1) as f64);
+        let padding = self.slots as f64 / self.payload.max(1) as f64;
+        let keeping = self.files as f64 / self.slots.max(1) as f64;
         if keeping > padding {
             let protocol = self.protocol;
             return format!(
@@ -174,7 +174,8 @@ impl TableSize {
     }
 
     fn check(&self, room: &DiskRoom, why: impl FnOnce() -> String) -> Result<(), BuildError> {
-        let (disk, memory) = (self.files + self.kept + self.scratch, self.resident + self.working);
+        let disk = self.files + self.kept + self.scratch;
+        let memory = self.resident + self.working;
         let lacks = [("disk", disk, room.disk), ("memory", memory, room.memory)];
         let lack = lacks.into_iter().find_map(|(what, needed, free)| {
             free.filter(|&free| needed > free).map(|free| (what, needed, free))
@@ -206,7 +207,8 @@ impl fmt::Display for TableSize {
             Bytes(*served as usize),
             self.times(*served)
         )?;
-        let (query, answer) = (facts.query.total(), facts.answer_bytes);
+        let query = facts.query.total();
+        let answer = facts.answer_bytes;
         write!(f, "; a look-up sends {} and gets {}", Bytes(query), Bytes(answer))?;
         if *kept > 0 {
             write!(f, "; {} of records are kept on disk for a new base", Bytes(*kept))?;
@@ -334,7 +336,8 @@ mod tests {
         let mut lengths = vec![100; 100_000];
         lengths[500] = 1 << 20;
         lengths[600..650].fill(5000);
-        let (records, options) = (spooled(&lengths, true), options(Protocol::Simple));
+        let records = spooled(&lengths, true);
+        let options = options(Protocol::Simple);
         let size = size_of_table(&records, true, &options);
         assert!(size.is_surprising() && size.files > 95 * GIB, "{}", size.files);
         let why = size.why(&Lengths::of(&records), &options);
@@ -356,7 +359,8 @@ mod tests {
         );
         // Each number has its own ratio: clients download most of this table.
         let input = records.bytes() as f64;
-        let (disk, memory) = (size.files as f64 / input, size.resident as f64 / input);
+        let disk = size.files as f64 / input;
+        let memory = size.resident as f64 / input;
         assert!(told.contains(&format!(" on disk ({disk:.2}x)")), "{told}");
         assert!(told.contains(&format!(" of a server ({memory:.2}x)")) && disk > 1.01 * memory, "{told}");
     }
@@ -366,8 +370,10 @@ mod tests {
         let remarks = |count: usize, longest: usize| {
             let mut lengths = vec![10; count];
             lengths[0] = longest;
-            let (records, options) = (spooled(&lengths, true), options(Protocol::Simple));
-            let (size, told) = (size_of_table(&records, true, &options), Cell::new(0));
+            let records = spooled(&lengths, true);
+            let options = options(Protocol::Simple);
+            let size = size_of_table(&records, true, &options);
+            let told = Cell::new(0);
             let room = DiskRoom { disk: None, memory: None };
             let note = |line: &str| {
                 assert!(
@@ -388,7 +394,8 @@ mod tests {
 
     #[test]
     fn what_a_protocol_keeps_is_told_as_that() {
-        let (records, options) = (spooled(&[100; 1000], false), options(Protocol::Onion));
+        let records = spooled(&[100; 1000], false);
+        let options = options(Protocol::Onion);
         let size = size_of_table(&records, false, &options);
         assert!(!size.is_surprising());
         let why = size.why(&Lengths::of(&records), &options);
@@ -401,9 +408,11 @@ mod tests {
 
     #[test]
     fn a_table_without_room_is_refused() {
-        let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
+        let records = spooled(&[100; 1000], true);
+        let options = options(Protocol::Simple);
         let size = size_of_table(&records, true, &options);
-        let (disk, memory) = (size.files + size.scratch, size.resident + size.working);
+        let disk = size.files + size.scratch;
+        let memory = size.resident + size.working;
         assert!(memory > size.resident);
         let check = |disk, memory| size.check(&DiskRoom { disk, memory }, || "because".into());
         for enough in [(None, None), (Some(disk), Some(memory)), (Some(disk), None), (None, Some(memory))] {
@@ -422,7 +431,8 @@ mod tests {
 
     #[test]
     fn what_is_forced_is_not_refused() {
-        let (records, options) = (spooled(&[100; 1000], true), options(Protocol::Simple));
+        let records = spooled(&[100; 1000], true);
+        let options = options(Protocol::Simple);
         let size = size_of_table(&records, true, &options);
         let none = DiskRoom { disk: Some(0), memory: Some(0) };
         let admitted = |options| size.admit(&Lengths::of(&records), options, &none, |line| panic!("{line}"));

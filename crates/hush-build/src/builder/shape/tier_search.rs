@@ -122,7 +122,8 @@ impl<'a> TierSearch<'a> {
 
     /// Returns the cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
     fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> CheapestTiers {
-        let (mut cuts, beside) = (self.cuts.clone(), SegmentShapes::beside(&base.params, base.filter));
+        let mut cuts = self.cuts.clone();
+        let beside = SegmentShapes::beside(&base.params, base.filter);
         if fine {
             cuts.extend(self.filling(base, &beside));
             cuts.sort_unstable();

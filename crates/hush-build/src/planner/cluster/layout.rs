@@ -130,7 +130,8 @@ impl<'a> Parts<'a> {
     }
 
     fn stages(&self, batch: usize) -> Stages {
-        let (costs, network) = (self.costs, self.head_node().network);
+        let costs = self.costs;
+        let network = self.head_node().network;
         let to_parts = (batch as u64 * costs.query_bytes()) as f64;
         let to_head = (batch as u64 * self.head.partial_bytes) as f64;
         let broadcast = CALL + to_parts / COPY + self.nodes.len() as f64 * to_parts / network;
@@ -148,7 +149,8 @@ impl<'a> Parts<'a> {
 
     /// Returns the look-ups a second of a head, and those of all parts, once each.
     fn rates(&self, batch: usize, stages: &Stages) -> [f64; 2] {
-        let (costs, node) = (self.costs, self.head_node());
+        let costs = self.costs;
+        let node = self.head_node();
         let queries = batch as f64;
         let to_parts = queries * costs.query_bytes() as f64;
         let to_head = queries * self.head.partial_bytes as f64;
@@ -162,7 +164,8 @@ impl<'a> Parts<'a> {
 
     /// Returns the layout of batches of a size.
     fn layout(&self, table: &Offer, wishes: &Wishes, wanted: &ClusterWishes, batch: usize) -> Layout {
-        let (single, batched) = (self.stages(1), self.stages(batch));
+        let single = self.stages(1);
+        let batched = self.stages(batch);
         let [of_head, of_parts] = self.rates(batch, &batched);
         let needed = |one: f64| wanted.rate.map_or(1, |rate| (rate / one).ceil().max(1.0) as usize);
         let heads = needed(of_head);
@@ -202,7 +205,8 @@ impl Layout {
 
     /// Returns the table as an offer of the whole cluster, which goals and budgets judge.
     pub(super) fn as_offer(&self) -> Offer {
-        let (server_bytes, seconds) = (self.bytes(), self.seconds);
+        let server_bytes = self.bytes();
+        let seconds = self.seconds;
         Offer { server_bytes, seconds, queries_per_second: self.queries_per_second, ..self.table.clone() }
     }
 

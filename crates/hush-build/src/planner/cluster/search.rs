@@ -38,13 +38,15 @@ pub fn layouts(
     profile: &Machine,
     progress: &dyn Progress,
 ) -> Result<Vec<Layout>, LayoutError> {
-    let (mut of_whole, mut wanted) = (*wishes, wanted.clone());
+    let mut of_whole = *wishes;
+    let mut wanted = wanted.clone();
     // A number of bytes bounds the memory of each machine; all other budgets are those of the whole.
     if let Some(MemoryBudget::Bytes(most)) = wishes.budgets.memory {
         of_whole.budgets.memory = None;
         wanted.nodes.iter_mut().for_each(|node| node.memory = node.memory.min(most));
     }
-    let (count, payload) = (wanted.count()?, records.payload());
+    let count = wanted.count()?;
+    let payload = records.payload();
     let all = plans(records.lengths(), records.by_key(), options, wishes.budgets.linkable, progress)?;
     progress.start("place", all.len() as u64, "tables");
     let found = all.par_iter().map(|plan| {
@@ -54,7 +56,9 @@ pub fn layouts(
         let costs = TableCosts::new(&plan.params, profile, wishes.clients.count);
         Ok((smallest(&offer, &costs, &of_whole, &wanted, count, payload), offer))
     });
-    let (mut layouts, mut exceeding, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+    let mut layouts = Vec::new();
+    let mut exceeding = Vec::new();
+    let mut lacking = Vec::new();
     for (found, offer) in found.collect::<Result<Vec<_>, BuildError>>()? {
         match found {
             Ok(layout) => layouts.push(layout),
@@ -112,7 +116,8 @@ fn smallest(
         };
         layouts.retain(|layout| wishes.are_met(&layout.as_offer(), payload));
         if let Some(best) = layouts.into_iter().min_by(|a, b| {
-            let ((few, soon), (more, late)) = (order(a), order(b));
+            let (few, soon) = order(a);
+            let (more, late) = order(b);
             few.cmp(&more).then(soon.total_cmp(&late))
         }) {
             return Ok(best);

@@ -211,7 +211,8 @@ mod tests {
 
     #[test]
     fn keys_serve_for_their_time() {
-        let (day, keys) = (CLOCK_SKEW.as_secs(), KeptKeys::draw(None, &request(None, 1), NOW));
+        let day = CLOCK_SKEW.as_secs();
+        let keys = KeptKeys::draw(None, &request(None, 1), NOW);
         for (now, stay) in [
             (NOW, true),
             (NOW + LIFETIME.as_secs(), true),

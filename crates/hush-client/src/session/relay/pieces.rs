@@ -67,7 +67,8 @@ mod tests {
 
     fn request(headers: Vec<(&'static str, String)>) -> Request {
         let path = "/v1/blobs/00".to_owned();
-        let (body, is_last) = (Vec::new(), false);
+        let body = Vec::new();
+        let is_last = false;
         Request { method: Method::Get, path, headers, body, max_response_bytes: 1, is_last, time_left: None }
     }
 

@@ -42,7 +42,8 @@ pub(in crate::session) struct Link {
 impl Link {
     pub(in crate::session) fn new(context: &Arc<Context>, port: Port) -> Self {
         let deadline = context.options.timeout.map(|timeout| context.host.now().saturating_add(timeout));
-        let (relayed, has_answers) = (Mutex::default(), AtomicBool::new(false));
+        let relayed = Mutex::default();
+        let has_answers = AtomicBool::new(false);
         Self { context: context.clone(), port, deadline, relayed, has_answers }
     }
 
@@ -200,7 +201,8 @@ impl Link {
 
     /// Returns the head of the response if it is a success.
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
-        let (path, sent) = (request.path.clone(), request.body.len());
+        let path = request.path.clone();
+        let sent = request.body.len();
         let head = self.send(request).await.map_err(|failure| self.failure(failure))?;
         if !head.is_success() {
             return Err(self.refusal(&path, sent, &head).await);

@@ -74,7 +74,8 @@ impl ServerUrl {
     /// Returns the origin, which is the same however the host is spelled. Keys of the server are kept under it.
     pub(in crate::session) fn origin(&self) -> String {
         let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
-        let (scheme, host) = (lower(self.uri.scheme_str()), lower(self.uri.host()));
+        let scheme = lower(self.uri.scheme_str());
+        let host = lower(self.uri.host());
         let port = self.uri.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
         format!("{scheme}://{host}:{port}{}", self.uri.path().trim_end_matches('/'))
     }

@@ -200,7 +200,8 @@ unsafe fn reduce_sums<L: Lanes>(residues: &RingResidues, sums: &mut [u32], value
     let p = residues.ntt.modulus().value();
     // SAFETY: the caller has the instruction set; the chunks are one vector, or its sums.
     unsafe {
-        let (modulus, inverse) = (L::splat(p), L::splat(residues.montgomery));
+        let modulus = L::splat(p);
+        let inverse = L::splat(residues.montgomery);
         for (sum, value) in sums.chunks_exact_mut(2 * L::WIDTH).zip(values.chunks_exact_mut(L::WIDTH)) {
             let total = L::load_wide(sum.as_ptr());
             let quotient = L::mul_low(L::low(total), inverse);
@@ -238,7 +239,8 @@ unsafe fn join<L: Lanes>(plan: &RingPlan, first: &[u32], second: &[u32], out: &m
                 let high = L::add(L::load(second.as_ptr()), L::splat(offset1));
                 // Above -p0 > -2 p1, as both primes are close to 2^28.
                 let difference = L::add(L::sub(high, low), L::splat(2 * p1));
-                let (w, w_shoup) = (L::splat(plan.join.0), L::splat(plan.join.1));
+                let w = L::splat(plan.join.0);
+                let w_shoup = L::splat(plan.join.1);
                 let digit = mul_shoup::<L>(difference, w, w_shoup, L::splat(p1));
                 let digit = reduce_once::<L>(digit, L::splat(p1));
                 L::store(words.as_mut_ptr(), L::add(low, L::mul_low(digit, L::splat(p0))));

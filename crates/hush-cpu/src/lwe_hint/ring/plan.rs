@@ -49,7 +49,8 @@ impl RingPlan {
     /// degree whose product exceeds twice the bound of a sum.
     pub(super) fn new(a: &PublicMatrix, degree: usize) -> Option<Self> {
         let primes = find_primes(degree, PRIME_BITS, 2);
-        let (&p0, &p1) = (primes.first()?, primes.get(1)?);
+        let &p0 = primes.first()?;
+        let &p1 = primes.get(1)?;
         if u64::from(p0) * u64::from(p1) <= 2 * SUM_BOUND || degree > SEGMENT_COLS {
             return None;
         }
@@ -89,7 +90,9 @@ impl RingPlan {
     }
 
     fn expand(&mut self, a: &PublicMatrix) {
-        let (degree, n, rank) = (self.degree, self.n, self.n / self.degree);
+        let degree = self.degree;
+        let n = self.n;
+        let rank = self.n / self.degree;
         let sets: Vec<Range<usize>> = self.segments().flatten().collect();
         for residues in &mut self.residues {
             residues.alpha = vec![0; self.blocks * n];

@@ -45,7 +45,8 @@ const PART: usize = 256;
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    let degree = plan.degree();
+    let parts = plan.degree().div_ceil(PART);
     // SAFETY: the caller says so; blocks are below `blocks`.
     unsafe {
         for blocks in powers(1, parts) {
@@ -66,7 +67,8 @@ pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    let degree = plan.degree();
+    let parts = plan.degree().div_ceil(PART);
     // SAFETY: the caller says so; blocks are below `blocks`.
     unsafe {
         for part in 0..parts {
@@ -98,11 +100,13 @@ fn powers(first: usize, end: usize) -> impl DoubleEndedIterator<Item = usize> {
 /// As for [`forward`]; the blocks are below `count`.
 #[inline(always)]
 unsafe fn forward_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize, blocks: Range<usize>) {
-    let (twiddles, p) = (plan.forward_twiddles(), plan.modulus().value());
+    let twiddles = plan.forward_twiddles();
+    let p = plan.modulus().value();
     let half = plan.degree() / 2 / count;
     // SAFETY: the caller has the instruction set; all indices are below `degree`.
     unsafe {
-        let (modulus, twice) = (L::splat(p), L::splat(2 * p));
+        let modulus = L::splat(p);
+        let twice = L::splat(2 * p);
         for block in blocks {
             let w = L::splat(twiddles.factors[count + block]);
             let w_shoup = L::splat(twiddles.shoup[count + block]);
@@ -124,11 +128,13 @@ unsafe fn forward_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize
 /// As for [`inverse`]; the blocks are below `count`.
 #[inline(always)]
 unsafe fn inverse_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize, blocks: Range<usize>) {
-    let (twiddles, p) = (plan.inverse_twiddles(), plan.modulus().value());
+    let twiddles = plan.inverse_twiddles();
+    let p = plan.modulus().value();
     let half = plan.degree() / 2 / count;
     // SAFETY: the caller has the instruction set; all indices are below `degree`.
     unsafe {
-        let (modulus, twice) = (L::splat(p), L::splat(2 * p));
+        let modulus = L::splat(p);
+        let twice = L::splat(2 * p);
         for block in blocks {
             let w = L::splat(twiddles.factors[count + block]);
             let w_shoup = L::splat(twiddles.shoup[count + block]);

@@ -183,8 +183,10 @@ pub(super) unsafe fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         // Element 4 half + i: columns i and i + 4 of rows 4 half .. 4 half + 4.
         let mut quads = [_mm512_setzero_si512(); 8];
         for (index, quad) in quads.iter_mut().enumerate() {
-            let (half, i) = (index / 4, index % 4);
-            let (first, second) = (pairs[4 * half + i % 2], pairs[4 * half + 2 + i % 2]);
+            let half = index / 4;
+            let i = index % 4;
+            let first = pairs[4 * half + i % 2];
+            let second = pairs[4 * half + 2 + i % 2];
             *quad = _mm512_permutex2var_epi64(first, if i < 2 { low } else { high }, second);
         }
         let mut columns = [_mm512_setzero_si512(); 8];

@@ -45,7 +45,8 @@ unsafe fn stage<const R: usize, const M: usize>(
 ) {
     let half = R / 2 / M;
     for k in 0..R / 2 {
-        let (i, j) = (k / half, k % half);
+        let i = k / half;
+        let j = k % half;
         let (low, high) = x.split_at_mut(2 * half * i + half);
         // SAFETY: the caller has the instruction set.
         unsafe { lanes.butterfly_lazy(&mut low[2 * half * i + j], &mut high[j], twiddle(i)) };
@@ -83,7 +84,8 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     // SAFETY: the caller has the instruction set; columns are below 256.
     unsafe {
         for column in (0..BLOCK).step_by(16) {
-            let (from, to) = (values.add(column), scratch.add(column));
+            let from = values.add(column);
+            let to = scratch.add(column);
             if R <= 16 {
                 first_columns::<R>(tables, |r| load_even(from.add(r * BLOCK)), to);
                 first_columns::<R>(tables, |r| load_odd(from.add(r * BLOCK)), to.add(8));

@@ -27,7 +27,8 @@ pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, 
     // SAFETY: the caller has the instruction set; blocks are within both buffers.
     unsafe {
         for block in 0..R {
-            let (slots, rows) = (values.add(block * BLOCK), scratch.add(block * stride(R)));
+            let slots = values.add(block * BLOCK);
+            let rows = scratch.add(block * stride(R));
             for half in 0..2 {
                 first_pass(tables, slots.add(half * BLOCK / 2), rows.add(half * BLOCK / 2));
             }
@@ -72,9 +73,12 @@ unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
 #[inline(always)]
 unsafe fn cyclic_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], roots: *const u64) {
     for k in 0..8 {
-        let (i, j) = (k / S, k % S);
-        let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
-        let (mut a, mut b) = (x[low], x[high]);
+        let i = k / S;
+        let j = k % S;
+        let low = 2 * S * i + j;
+        let high = 2 * S * i + j + S;
+        let mut a = x[low];
+        let mut b = x[high];
         // SAFETY: the caller has the instruction set; there are 8 roots.
         unsafe {
             if j == 0 {
@@ -120,7 +124,8 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
 unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twiddles: *const u64) {
     for k in 0..8 {
         // Butterflies with the same multiplier one after another.
-        let (j, i) = (k / (8 / S), k % (8 / S));
+        let j = k / (8 / S);
+        let i = k % (8 / S);
         let (low, high) = x.split_at_mut(2 * S * i + S);
         // SAFETY: the caller has the instruction set, and a table of 15 lane twiddles.
         unsafe {
@@ -261,8 +266,10 @@ unsafe fn blocks_stage<const R: usize, const K: usize, const S: usize>(
     first: usize,
 ) {
     for k in 0..K / 2 {
-        let (i, j) = (k / S, k % S);
-        let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
+        let i = k / S;
+        let j = k % S;
+        let low = 2 * S * i + j;
+        let high = 2 * S * i + j + S;
         let block = first / (2 * S) + i;
         // SAFETY: the caller says so; there are R pairs.
         unsafe {

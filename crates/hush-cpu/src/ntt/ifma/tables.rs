@@ -33,7 +33,8 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(plan: &NttPlan) -> Self {
-        let (modulus, degree) = (plan.modulus(), plan.degree());
+        let modulus = plan.modulus();
+        let degree = plan.degree();
         let radix = degree / BLOCK;
         let psi_inverse = modulus.inverse(modulus.primitive_root(2 * degree));
         let root256_inverse = modulus.pow(psi_inverse, (2 * radix) as u64);
@@ -96,14 +97,16 @@ fn inverse_radix16(modulus: Modulus, root256_inverse: u32) -> AlignedBuffer<u64>
 }
 
 fn inverse_twist(plan: &NttPlan, psi_inverse: u32) -> AlignedBuffer<u64> {
-    let (modulus, degree) = (plan.modulus(), plan.degree());
+    let modulus = plan.modulus();
+    let degree = plan.degree();
     let blocks = degree / BLOCK;
     let powers: Vec<u32> =
         std::iter::successors(Some(plan.inverse_scale().0), |&power| Some(modulus.mul(power, psi_inverse)))
             .take(2 * degree)
             .collect();
     lane_twiddles(modulus, degree / 8, |index, lane| {
-        let (row, odd) = (index / 2, index % 2);
+        let row = index / 2;
+        let odd = index % 2;
         let block = row / 16;
         let exponent = 2 * (block.reverse_bits() >> (usize::BITS - blocks.trailing_zeros())) + 1;
         let coefficient = row % 16 * 16 + 2 * lane + odd;

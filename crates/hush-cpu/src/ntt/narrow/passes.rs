@@ -19,7 +19,8 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
     // SAFETY: the caller has the instruction set; halves of blocks are whole vectors.
     unsafe {
         let field = Field::<L, W>::new(tables.p);
-        let (mut blocks, mut half) = (1, tables.degree / 2);
+        let mut blocks = 1;
+        let mut half = tables.degree / 2;
         while half >= W {
             for (block, &pair) in
                 values.chunks_exact_mut(2 * half).zip(&tables.forward.pairs[blocks..2 * blocks])
@@ -71,7 +72,8 @@ pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
             inverse_stage::<L, A, W, 1>(field, &mut x, twiddles);
             store::<L, W>(square, L::transpose(x));
         }
-        let (mut blocks, mut half) = (tables.degree / (2 * W), W);
+        let mut blocks = tables.degree / (2 * W);
+        let mut half = W;
         while blocks > 1 {
             for (block, &pair) in
                 values.chunks_exact_mut(2 * half).zip(&tables.inverse.pairs[blocks..2 * blocks])
@@ -82,7 +84,8 @@ pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
             blocks /= 2;
             half *= 2;
         }
-        let (scale, root) = (Twiddle::splat(tables.scale), Twiddle::splat(tables.scaled_root));
+        let scale = Twiddle::splat(tables.scale);
+        let root = Twiddle::splat(tables.scaled_root);
         for_pairs::<L, W>(values, |x, y| A::finish_inverse(field, x, y, scale, root));
     }
 }
@@ -156,8 +159,10 @@ unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
 ) {
     let half = W / 2 / M;
     for k in first..first + W / 4 {
-        let (i, j) = (k / half, k % half);
-        let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
+        let i = k / half;
+        let j = k % half;
+        let low = 2 * half * i + j;
+        let high = 2 * half * i + j + half;
         // SAFETY: the caller says so.
         let by = unsafe { Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W)) };
         [x[low], x[high]] = butterfly(x[low], x[high], by);

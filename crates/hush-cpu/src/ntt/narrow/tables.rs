@@ -48,7 +48,8 @@ impl Stages {
         let pair = |index: usize| A::pair(plan.modulus(), twiddles.factors[index]);
         let mut squares = AlignedBuffer::zeroed(blocks / W * (W - 1) * 2 * W);
         for (index, vectors) in squares.chunks_exact_mut(2 * W).enumerate() {
-            let (square, q) = (index / (W - 1), index % (W - 1));
+            let square = index / (W - 1);
+            let q = index % (W - 1);
             let m = 1 << (q + 1).ilog2();
             for lane in 0..W {
                 let [w, companion] = pair((blocks + square * W + lane) * m + q + 1 - m);

@@ -21,8 +21,10 @@ pub(crate) trait Words<const W: usize>: Lanes {
 unsafe fn quarter_avx2([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
     // SAFETY: see above.
     unsafe {
-        let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-        let (next_low, next_high) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+        let low = _mm256_unpacklo_epi32(a, b);
+        let high = _mm256_unpackhi_epi32(a, b);
+        let next_low = _mm256_unpacklo_epi32(c, d);
+        let next_high = _mm256_unpackhi_epi32(c, d);
         [
             _mm256_unpacklo_epi64(low, next_low),
             _mm256_unpackhi_epi64(low, next_low),
@@ -40,8 +42,10 @@ unsafe fn quarter_avx2([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 unsafe fn quarter_avx512([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     // SAFETY: see above.
     unsafe {
-        let (low, high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-        let (next_low, next_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+        let low = _mm512_unpacklo_epi32(a, b);
+        let high = _mm512_unpackhi_epi32(a, b);
+        let next_low = _mm512_unpacklo_epi32(c, d);
+        let next_high = _mm512_unpackhi_epi32(c, d);
         [
             _mm512_unpacklo_epi64(low, next_low),
             _mm512_unpackhi_epi64(low, next_low),
@@ -58,7 +62,8 @@ impl Words<8> for Avx2 {
     unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
         unsafe {
             let [a, b, c, d, e, f, g, h] = rows;
-            let (first, second) = (quarter_avx2([a, b, c, d]), quarter_avx2([e, f, g, h]));
+            let first = quarter_avx2([a, b, c, d]);
+            let second = quarter_avx2([e, f, g, h]);
             let low = |i: usize| _mm256_permute2x128_si256::<0x20>(first[i], second[i]);
             let high = |i: usize| _mm256_permute2x128_si256::<0x31>(first[i], second[i]);
             [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]

@@ -66,7 +66,8 @@ mod tests {
     fn arithmetic_is_that_of_the_modulus() {
         for bits in [14, 20, 27, 31, 32] {
             let modulus = Modulus::new(find_primes(256, bits, 1)[0]);
-            let (m, p) = (Montgomery::new(modulus), modulus.value());
+            let m = Montgomery::new(modulus);
+            let p = modulus.value();
             let edges = [0, 1, 2, p / 2, p - 2, p - 1];
             for a in edges.into_iter().chain([u32::MAX, p.wrapping_mul(77)]) {
                 let residue = modulus.reduce(u64::from(a));

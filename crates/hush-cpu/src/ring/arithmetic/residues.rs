@@ -21,7 +21,8 @@ pub(crate) struct Residues<L: Lanes> {
 impl<L: Lanes> Residues<L> {
     #[inline(always)]
     pub(crate) unsafe fn new(montgomery: Montgomery) -> Self {
-        let (p, inverse) = (montgomery.p(), montgomery.inverse());
+        let p = montgomery.p();
+        let inverse = montgomery.inverse();
         unsafe { Self { p: L::splat(p), inverse: L::splat(inverse), bound: u64::from(p) << 32 } }
     }
 

@@ -153,7 +153,8 @@ impl Decomposer {
     pub(crate) fn decompose(&self, level: Level, residues: &[u32], digits: &mut [u32]) {
         let degree = residues.len() / self.base.limbs;
         assert!(degree.is_multiple_of(BLOCK) && digits.len() == degree * self.gadget.digits);
-        let (gadget, base) = (self.gadget, &self.base);
+        let gadget = self.gadget;
+        let base = &self.base;
         match self.base.limbs {
             1 => vector_loop::run(level, Decompose::<1> { gadget, base, residues, digits }),
             2 => vector_loop::run(level, Decompose::<2> { gadget, base, residues, digits }),
@@ -181,7 +182,8 @@ impl<const LIMBS: usize> VectorLoop for Decompose<'_, LIMBS> {
                 let words = self.base.words::<L, LIMBS>(self.residues[i..].as_ptr(), degree);
                 for k in 0..self.gadget.digits {
                     let bit = self.gadget.log2_factor(k);
-                    let (low, shift) = (bit as usize / 32, bit % 32);
+                    let low = bit as usize / 32;
+                    let shift = bit % 32;
                     let digit = L::bits(words[low], words[low + 1], shift, mask);
                     L::store(self.digits[k * degree + i..][..L::WIDTH].as_mut_ptr(), digit);
                 }
@@ -199,7 +201,8 @@ mod tests {
 
     /// Residues of values at which digits carry, and of random ones.
     fn values(rns: &Rns, gadget: Gadget, count: usize) -> Vec<u128> {
-        let (q, mut rng) = (rns.product(), Csprng::insecure_from_seed(4));
+        let q = rns.product();
+        let mut rng = Csprng::insecure_from_seed(4);
         let carries =
             (0..gadget.digits).flat_map(|k| [0, 1, 2].map(|by| (1u128 << gadget.log2_factor(k)) + 1 - by));
         let edges = [0, 1, 2, q / 2 - 1, q / 2, q / 2 + 1, q - 2, q - 1].into_iter().chain(carries);
@@ -213,7 +216,8 @@ mod tests {
         let packing = PACK_PRESETS.map(|pack| *pack.ring()).into_iter();
         let columns = COLUMN_PRESETS.map(|columns| *columns.ring()).into_iter();
         for params in RING_PRESETS.into_iter().chain(packing).chain(columns) {
-            let (full, kept) = (params.full_ring(), params.kept_ring());
+            let full = params.full_ring();
+            let kept = params.kept_ring();
             let full_gadgets = params.levels().iter().copied().chain([params.square_gadget()]);
             let cases = full_gadgets
                 .map(|gadget| (full.rns(), gadget))

@@ -22,7 +22,8 @@ impl<'a> RgswRows<'a> {
 
     /// Lays out an RGSW ciphertext, whose first rows meet the digits of a, in `words`, of [`RgswRows::words`].
     pub(crate) fn lay_out(ring: &CpuRing, rgsw: &RlweBatch, words: &'a mut [u32]) -> Self {
-        let (shape, poly_words) = (Self::shape(ring), ring.kept.words());
+        let shape = Self::shape(ring);
+        let poly_words = ring.kept.words();
         gadget_rows::lay_out(&ring.kept, shape, words, |row, poly| {
             &rgsw.ciphertext(row)[poly * poly_words..][..poly_words]
         });
@@ -36,7 +37,8 @@ impl<'a> RgswRows<'a> {
         bodies: &[u32],
         words: &'a mut [u32],
     ) -> Self {
-        let (shape, poly_words) = (Self::shape(ring), ring.kept.words());
+        let shape = Self::shape(ring);
+        let poly_words = ring.kept.words();
         gadget_rows::lay_out(&ring.kept, shape, words, |row, poly| match poly {
             0 => masks[row].words(),
             _ => &bodies[row * poly_words..][..poly_words],
@@ -55,7 +57,8 @@ impl<'a> RgswRows<'a> {
 
     /// `x = rgsw [x] x` for a ciphertext x in coefficient form, which becomes one in evaluation form.
     pub(crate) fn multiply(self, ring: &CpuRing, scratch: &mut Scratch<'_>, x: &mut [u32]) {
-        let (kept, gadget) = (&ring.kept, &ring.fold);
+        let kept = &ring.kept;
+        let gadget = &ring.fold;
         let digits = scratch.digits.chunks_exact_mut(gadget.digits * kept.degree());
         for (half, digits) in x.chunks_exact(kept.words()).zip(digits) {
             gadget_product::digits(kept, gadget, half, digits);

@@ -37,7 +37,8 @@ pub(in crate::ring) fn multiply(
     scratch: &mut Scratch<'_>,
     sink: &mut impl Sink,
 ) {
-    let (degree, count) = (ring.degree(), rows.rows());
+    let degree = ring.degree();
+    let count = rows.rows();
     for (index, limb) in ring.limbs().iter().enumerate() {
         let values = &mut scratch.values[..count * degree];
         for (values, digits) in values.chunks_exact_mut(degree).zip(scratch.digits.chunks_exact(degree)) {
@@ -56,7 +57,8 @@ pub(in crate::ring) fn multiply_add(
     scratch: &mut Scratch<'_>,
     out: &mut [u32],
 ) {
-    let (degree, poly_words) = (ring.degree(), ring.words());
+    let degree = ring.degree();
+    let poly_words = ring.words();
     multiply(ring, rows, half, scratch, &mut AddTo { degree, poly_words, out });
 }
 

@@ -44,14 +44,16 @@ pub(in crate::ring) fn lay_out<'a>(
     words: &mut [u32],
     poly: impl Fn(usize, usize) -> &'a [u32],
 ) {
-    let (degree, RowShape { rows, polys }) = (ring.degree(), shape);
+    let degree = ring.degree();
+    let RowShape { rows, polys } = shape;
     assert!(degree.is_multiple_of(BLOCK) && words.len() == shape.words(ring));
     if words.is_empty() {
         return;
     }
     for (limb, words) in words.chunks_exact_mut(rows * polys * degree).enumerate() {
         for index in 0..rows * polys {
-            let (i, row) = (index / rows, index % rows);
+            let i = index / rows;
+            let row = index % rows;
             let montgomery = ring.limbs()[limb].montgomery;
             let from = &poly(row, i)[limb * degree..][..degree];
             let lay_out = LayOut { montgomery, from, words, count: rows * polys, index };
@@ -79,7 +81,8 @@ impl<'a> GadgetRows<'a> {
         values: &[u32],
         sink: &mut impl Sink,
     ) {
-        let (montgomery, degree) = (ring.limbs()[limb].montgomery, ring.degree());
+        let montgomery = ring.limbs()[limb].montgomery;
+        let degree = ring.degree();
         let RowShape { rows, polys } = self.shape;
         assert_eq!(values.len(), rows * degree);
         let limb_words = rows * polys * degree;
@@ -203,7 +206,8 @@ impl<O: Sink> Multiply<'_, O> {
                     let row = block.as_ptr().add(start);
                     let sums = sums::<L, S>(residues, values, self.degree, row, rows);
                     for (vector, sum) in sums.into_iter().enumerate() {
-                        let (slot, sum) = (slot + vector * L::WIDTH, residues.reduce_sum(sum));
+                        let slot = slot + vector * L::WIDTH;
+                        let sum = residues.reduce_sum(sum);
                         self.sink.put(residues, self.limb, poly, slot, sum);
                     }
                 }

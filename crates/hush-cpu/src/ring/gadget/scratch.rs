@@ -27,7 +27,8 @@ impl<'a> Scratch<'a> {
         rows: usize,
         words: usize,
     ) -> (Self, &'a mut [u32]) {
-        let (degree, poly) = (ring.degree(), ring.words());
+        let degree = ring.degree();
+        let poly = ring.words();
         let (buffer, transform) =
             workspace.ring_buffers(3 * poly + 2 * rows * degree + words, ring.transform_words());
         let (coefficients, buffer) = buffer.split_at_mut(poly);

@@ -55,7 +55,8 @@ impl NarrowSwitch {
             return None;
         }
         let limbs = ring.limbs().iter().enumerate().map(|(j, limb)| {
-            let (montgomery, modulus) = (limb.montgomery, rns.moduli()[j]);
+            let montgomery = limb.montgomery;
+            let modulus = rns.moduli()[j];
             let mut radix = 1;
             let weights = primes[..j].iter().map(|&p| {
                 let weight = radix;

@@ -53,7 +53,9 @@ impl Uploads {
         let stream = Stream::beside()?;
         let staging = Staging(allocate(SLOTS * UPLOAD_BYTES)?);
         let slot = |index: usize| {
-            let (pinned, arrived, drained) = (PinnedBuffer::new()?, Event::new()?, Event::new()?);
+            let pinned = PinnedBuffer::new()?;
+            let arrived = Event::new()?;
+            let drained = Event::new()?;
             Ok(Slot { pinned, address: staging.0 + (index * UPLOAD_BYTES) as u64, arrived, drained })
         };
         let slots = (0..SLOTS).map(slot).collect::<Result<_, _>>()?;

@@ -295,7 +295,9 @@ fn a_branch_has_memory_of_its_device_alone() {
 fn a_fold_turns_points_over_in_a_branch() {
     on_emulated_driver("a_fold_turns_points_over_in_a_branch", 256, &LATE, || {
         let device = open();
-        let (rows, columns, points) = (5, 64, 128);
+        let rows = 5;
+        let columns = 64;
+        let points = 128;
         let tiling = NttTiling::new(points, 1, rows, columns).expect("whole groups");
         let ones = NttTiledDb::from_polys(tiling, &vec![1; rows * columns * points]);
         let db = CudaNttDb::upload(&device, &ones).expect("there is room");

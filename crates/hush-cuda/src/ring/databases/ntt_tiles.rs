@@ -123,7 +123,8 @@ impl CudaNttDb {
         rows: usize,
     ) -> Result<(), CudaError> {
         debug_assert!(first.is_multiple_of(TILE_ROWS) && self.tiling.columns() <= MAX_POLY_COLUMNS);
-        let (view, points) = (self.view(), self.tiling.poly_words());
+        let view = self.view();
+        let points = self.tiling.poly_words();
         let row_tiles = rows.div_ceil(TILE_ROWS) as u32;
         let launch = launch_squares([squares(points), row_tiles, self.padded_columns() as u32]);
         let numbers = [first / TILE_ROWS, points].map(|number| (number as u32).into());

@@ -60,7 +60,8 @@ impl CudaSymbols {
         ring: &CudaRing,
         columns: &Range<usize>,
     ) -> Result<CudaNttDb, OpsError> {
-        let (kept, tiling) = (ring.kept(), self.tiling);
+        let kept = ring.kept();
+        let tiling = self.tiling;
         let lift = Lift::symbols(ring.context().params().plaintext_bits());
         let evaluated = CudaNttDb::alloc(device, tiling.of_columns(columns.len()).evaluated(kept.limbs())?)?;
         let at_once = rows_at_once(&tiling, columns.len());
@@ -109,7 +110,8 @@ pub(in crate::ring) fn symbol_fold(
     db: &CudaSymbols,
     selectors: &[&RlweBatch<Buffer<u32>>],
 ) -> Result<Vec<RlweBatch<Buffer<u32>>>, OpsError> {
-    let (columns, ciphertext_words) = (db.tiling.columns(), 2 * ring.kept().poly_words());
+    let columns = db.tiling.columns();
+    let ciphertext_words = 2 * ring.kept().poly_words();
     let at_once = columns_at_once(&db.tiling, ring.kept().limbs());
     let mut parts: Vec<Vec<RlweBatch<_>>> = Vec::new();
     for first in (0..columns).step_by(at_once) {
@@ -145,7 +147,9 @@ fn rows_at_once(tiling: &SymbolTiling, columns: usize) -> usize {
 
 hush_ops::footprint!(Cuda: SymbolFold, |step, batch| {
     let &SymbolFold { ring, db, parts } = step;
-    let (db, limbs, poly) = (db.part(parts), ring.kept_limbs(), poly_bytes(&ring));
+    let db = db.part(parts);
+    let limbs = ring.kept_limbs();
+    let poly = poly_bytes(&ring);
     let at_once = columns_at_once(&db, limbs);
     let symbols =
         rows_at_once(&db, at_once).min(db.rows()) * at_once * (size_of::<u32>() * ring.degree() + poly);

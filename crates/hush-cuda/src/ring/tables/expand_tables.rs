@@ -27,7 +27,9 @@ impl ExpandTables {
     /// # Errors
     /// [`OpsError::Backend`] if the kernels do not take a gadget or the dropped prime of the set, or the device has no memory.
     pub(in crate::ring) fn new(device: &Device, context: &RingContext) -> Result<Self, OpsError> {
-        let (params, full, kept) = (context.params(), context.full(), context.kept());
+        let params = context.params();
+        let full = context.full();
+        let kept = context.kept();
         let switch = |gadget: Gadget| GadgetTables::new(full, gadget, gadget.digits);
         let double = |gadget: Gadget| GadgetTables::new(kept, gadget, 2 * gadget.digits);
         let some = |gadget: Gadget| (gadget != Gadget::NONE).then_some(gadget);

@@ -23,7 +23,8 @@ pub(in crate::ring) fn forward_table(arithmetic: Arithmetic, plan: &NttPlan) -> 
 pub(in crate::ring) fn inverse_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     let factors = &plan.inverse_twiddles().factors;
     let mut table = table(arithmetic, plan, factors);
-    let (modulus, scale) = (plan.modulus(), plan.inverse_scale().0);
+    let modulus = plan.modulus();
+    let scale = plan.inverse_scale().0;
     table[..2].copy_from_slice(&arithmetic.factor(modulus, scale));
     table[2..4].copy_from_slice(&arithmetic.factor(modulus, modulus.mul(factors[1], scale)));
     table

@@ -309,7 +309,8 @@ impl RingParams {
     /// OnionPIRv2 sections
     /// 3.3 and 3.5 (bit-reversed packing).
     pub fn query_positions(&self, leaves: Range<usize>) -> impl Iterator<Item = usize> {
-        let (levels, degree) = (self.levels.len() as u32, self.degree);
+        let levels = self.levels.len() as u32;
+        let degree = self.degree;
         leaves.flat_map(move |leaf| {
             let first = if levels == 0 { 0 } else { leaf.reverse_bits() >> (usize::BITS - levels) };
             (first..degree).step_by(1 << levels)

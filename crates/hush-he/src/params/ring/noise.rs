@@ -108,7 +108,8 @@ impl RingNoise {
             // digits times what their units are not quite of Q_e, in one.
             Some(tlwe) => {
                 let full = set.kept_product * f64::from(set.dropped_factor);
-                let (entries, gadget) = (tlwe.n as f64, tlwe.gadget());
+                let entries = tlwe.n as f64;
+                let gadget = tlwe.gadget();
                 let unit = |k: usize| full * 2f64.powi(gadget.log2_factor(k) as i32 - tlwe.bits as i32);
                 let inexact: f64 = (0..gadget.digits).map(|k| (unit(k).round() - unit(k)).powi(2)).sum();
                 let switched = entries * gadget.digits as f64 * digit(gadget) * key_error;
@@ -117,7 +118,9 @@ impl RingNoise {
                 (switched + own / n, switched + own / n, switched + own * secret)
             }
         };
-        let (selector, top, bottom) = (rescaled(leaf), rescaled(row), rescaled(below));
+        let selector = rescaled(leaf);
+        let top = rescaled(row);
+        let bottom = rescaled(below);
         let symbol = 4f64.powi(set.plaintext_bits as i32) / 12.0;
         let first = rows as f64 * n * symbol * selector;
         let digits = set.fold.digits as f64 * n * digit(set.fold);
@@ -145,8 +148,10 @@ impl RingNoise {
 
     /// Returns the noise where the answer is switched to a small ring: another response.
     pub fn ring_switched(self, params: &RingParams, switch: &RingSwitch) -> Self {
-        let (set, gadget) = (params.noise_inputs(), switch.gadget());
-        let (n, small) = (set.degree as f64, switch.degree() as f64);
+        let set = params.noise_inputs();
+        let gadget = switch.gadget();
+        let n = set.degree as f64;
+        let small = switch.degree() as f64;
         let t = 2f64.powi(set.plaintext_bits as i32);
         // N / degree polynomials are switched; then rank secrets meet the rounded halves a. Everything in LSB.
         let secret = set.secret.mean_square();

@@ -165,7 +165,8 @@ mod tests {
     #[test]
     fn gadgets_cover_their_moduli() {
         for p in RING_PRESETS {
-            let (full, kept) = (p.full_ring(), p.kept_ring());
+            let full = p.full_ring();
+            let kept = p.kept_ring();
             assert!(p.levels.iter().chain([&p.square]).all(|gadget| gadget.covers(full.rns().product())));
             assert!([p.fold, p.pack].iter().all(|gadget| gadget.covers(kept.rns().product())), "{}", p.name);
             assert!(p.levels.len() <= p.degree.ilog2() as usize);

@@ -155,7 +155,8 @@ impl ArrowReader {
                         let data =
                             message.header_as_record_batch().ok_or_else(|| damaged("a batch is not one"))?;
                         check_lengths(&data, &body)?;
-                        let (schema, projection) = (schema.clone(), Some(&decoded[..]));
+                        let schema = schema.clone();
+                        let projection = Some(&decoded[..]);
                         let read = read_record_batch(
                             &body.into(),
                             data,
@@ -237,7 +238,8 @@ fn check_lengths(batch: &BatchMessage<'_>, body: &[u8]) -> Result<(), ArrowError
         let bytes = bytes.and_then(|(start, length)| body.get(start..)?.get(..length)).unwrap_or_default();
         // -1 marks a buffer that is not compressed. The decoder refuses a buffer that is missing.
         let stated = bytes.first_chunk().copied().map_or(-1, i64::from_le_bytes);
-        let (stated, length) = (u64::try_from(stated).unwrap_or_default(), bytes.len() as u64);
+        let stated = u64::try_from(stated).unwrap_or_default();
+        let length = bytes.len() as u64;
         if stated > length << MOST_COMPRESSION_LOG {
             return Err(damaged("a buffer is to be longer than it can be; write the stream again"));
         }

@@ -55,7 +55,8 @@ impl CsvReader {
     }
 
     fn record(&self) -> Result<Record, IngestError> {
-        let (expected, actual) = (self.width as u64, self.rows.len() as u64);
+        let expected = self.width as u64;
+        let actual = self.rows.len() as u64;
         if expected != actual {
             let separator = char::from(self.separator);
             return Err(IngestError::RaggedRow { place: self.place(), expected, actual, separator });

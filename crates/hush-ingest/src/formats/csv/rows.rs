@@ -146,7 +146,8 @@ impl CsvRows {
         loop {
             let buffer = self.text.fill_buf()?;
             let ends = buffer.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
-            let (count, is_end) = (buffer.len(), buffer.is_empty());
+            let count = buffer.len();
+            let is_end = buffer.is_empty();
             self.line += buffer[..ends].iter().filter(|byte| **byte == b'\n').count() as u64;
             self.text.consume(ends);
             if is_end || ends < count {
@@ -167,7 +168,8 @@ impl CsvRows {
             return Ok(false);
         }
         let Self { text, separator, quote, backslash, line, row, longest, is_in_fault } = self;
-        let (separator, quote) = (*separator, *quote);
+        let separator = *separator;
+        let quote = *quote;
         row.start_at(*line);
         let mut state = ScanState::FieldStart;
         loop {
@@ -292,7 +294,8 @@ fn end_field(row: &mut CsvRow, line: u64, longest: &mut Option<LongField>) {
     if row.field_line < line {
         let bytes = (row.bytes.len() - row.start()) as u64;
         if longest.as_ref().is_none_or(|longest| longest.bytes < bytes) {
-            let (first_line, last_line) = (row.field_line, line);
+            let first_line = row.field_line;
+            let last_line = line;
             *longest = Some(LongField { bytes, first_line, last_line, ..LongField::default() });
         }
     }
@@ -305,7 +308,8 @@ fn behind_quote(row: &mut CsvRow, last_line: u64, rest: &[u8]) -> CsvFault {
     let field = &row.bytes[row.start()..];
     let own = &field[field.len().saturating_sub(SHOWN_BYTES)..];
     let line_end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
-    let (line, rest) = (&rest[..line_end], &rest[..line_end.min(SHOWN_BYTES)]);
+    let line = &rest[..line_end];
+    let rest = &rest[..line_end.min(SHOWN_BYTES)];
     let own = own.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let text = [own, b"\"", rest].concat();
     let shown = String::from_utf8_lossy(&text).replace(char::is_control, "\u{fffd}");

@@ -33,7 +33,8 @@ pub(crate) struct FolderReader {
 
 impl FolderReader {
     pub(crate) fn open(root: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
-        let (mut total, mut all) = (0, Walk::new(root, options)?);
+        let mut total = 0;
+        let mut all = Walk::new(root, options)?;
         for file in &mut all {
             let file = file?;
             if options.folder.is_none() && Format::is_of_rows(&file) {
@@ -66,7 +67,8 @@ impl FolderReader {
         }
         let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         check_value_size(size, self.max_value_size, place)?;
-        let (mut content, mut value) = (Vec::with_capacity(size), Vec::new());
+        let mut content = Vec::with_capacity(size);
+        let mut value = Vec::new();
         // The file may have grown since its metadata was read.
         file.take(self.max_value_size as u64 + 1).read_to_end(&mut content).map_err(unreadable)?;
         check_value_size(content.len(), self.max_value_size, place)?;

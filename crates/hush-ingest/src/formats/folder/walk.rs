@@ -85,7 +85,8 @@ struct OpenFolder {
 
 impl Walk {
     pub(crate) fn new(root: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
-        let (hidden, follow_links) = (options.hidden, options.follow_links);
+        let hidden = options.hidden;
+        let follow_links = options.follow_links;
         let unreadable = |source| IngestError::Unreadable { path: root.into(), source };
         let id = id(&root.metadata().map_err(unreadable)?);
         let levels = vec![OpenFolder { entries: entries(root)?, id }];

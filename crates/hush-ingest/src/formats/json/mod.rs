@@ -51,7 +51,8 @@ struct Columns {
 impl JsonlReader {
     /// Reads from `text`. Messages name `path`.
     pub(crate) fn new(path: &Path, text: Text, options: &IngestOptions) -> Self {
-        let (objects, options) = (JsonObjects::new(text), options.clone());
+        let objects = JsonObjects::new(text);
+        let options = options.clone();
         Self { path: path.into(), objects, options, columns: None, row: 0 }
     }
 
@@ -74,7 +75,9 @@ impl JsonlReader {
     }
 
     fn record(&mut self) -> Result<Record, IngestError> {
-        let (path, row, objects) = (&self.path, self.row, &self.objects);
+        let path = &self.path;
+        let row = self.row;
+        let objects = &self.objects;
         let place = || Place { path: path.clone(), row, line: Some(objects.line()) };
         let text = std::str::from_utf8(objects.object())
             .map_err(|_| IngestError::BadUtf8 { place: place(), column: None })?;

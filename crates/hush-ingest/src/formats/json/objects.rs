@@ -184,7 +184,8 @@ impl JsonObjects {
                 return Ok(None);
             }
             let found = buffer.iter().position(|byte| !byte.is_ascii_whitespace());
-            let (count, byte) = (found.unwrap_or(buffer.len()), found.map(|at| buffer[at]));
+            let count = found.unwrap_or(buffer.len());
+            let byte = found.map(|at| buffer[at]);
             self.skip(count);
             if byte.is_some() {
                 return Ok(byte);

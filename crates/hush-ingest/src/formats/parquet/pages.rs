@@ -269,7 +269,10 @@ fn differences(bytes: &[u8]) -> Option<Differences> {
         }
         usize::try_from(number).ok()
     };
-    let (block, parts, count, _first) = (number()?, number()?, number()?, number()?);
+    let block = number()?;
+    let parts = number()?;
+    let count = number()?;
+    let _first = number()?;
     let mut left = count.saturating_sub(1);
     let mut length = || {
         let part = block.checked_div(parts).filter(|&part| part > 0)?;
@@ -338,13 +341,15 @@ impl ChunkFile {
             let mut found = numbers.iter().rev().filter(|number| [number.outer, number.field] == at);
             found.next().map_or(0, |number| u64::try_from(number.low_bits()).unwrap_or(0))
         };
-        let (uncompressed, compressed) = (last(UNCOMPRESSED), last(COMPRESSED));
+        let uncompressed = last(UNCOMPRESSED);
+        let compressed = last(COMPRESSED);
         if uncompressed > most_expanded(self.compression, compressed) {
             let text = format!("a page of {compressed} bytes cannot become one of {uncompressed}");
             return Err(ParquetError::General(text));
         }
         let is_plain = self.compression == Compression::UNCOMPRESSED;
-        let (values, bytes) = (last(DICTIONARY_VALUES), if is_plain { compressed } else { uncompressed });
+        let values = last(DICTIONARY_VALUES);
+        let bytes = if is_plain { compressed } else { uncompressed };
         if values > bytes {
             let text = format!("a dictionary of {bytes} bytes cannot have {values} values");
             return Err(ParquetError::General(text));
@@ -411,8 +416,10 @@ mod tests {
 
     #[test]
     fn pages_that_say_more_than_they_can_have_are_refused() {
-        let (snappy, zstd) = (Compression::SNAPPY, Compression::ZSTD(Default::default()));
-        let (plain, brotli) = (Compression::UNCOMPRESSED, Compression::BROTLI(Default::default()));
+        let snappy = Compression::SNAPPY;
+        let zstd = Compression::ZSTD(Default::default());
+        let plain = Compression::UNCOMPRESSED;
+        let brotli = Compression::BROTLI(Default::default());
         let huge = i32::MAX as u32;
         for (compression, uncompressed, compressed, values, is_fine) in [
             (snappy, 1 << 20, 1 << 16, 1000, true),

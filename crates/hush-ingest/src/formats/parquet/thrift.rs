@@ -281,7 +281,8 @@ mod tests {
             &[0x18, 2, b'a', b'b', 0x11, 0x1b, 1, 0x85, 1, b'a', 2, 0, 99],
         ];
         let number = |outer, field, value| Number { outer, field, value };
-        let (two, start) = (number(2, 5, 4), |outer| number(outer, START, 0));
+        let two = number(2, 5, 4);
+        let start = |outer| number(outer, START, 0);
         let expected =
             [number(0, 1, -3), start(2), two, start(2), start(3), number(3, 2, 1), number(0, 6, 1)];
         assert_eq!(any_numbers(&bytes.concat()), Ok(expected.to_vec()));

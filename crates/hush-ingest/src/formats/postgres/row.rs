@@ -78,7 +78,8 @@ pub(crate) fn column_type(own: &Type, modifier: i32) -> ColumnType {
 /// Returns the type of a `numeric`, if a table has one. The modifier holds precision and scale in one number, plus four.
 fn decimal(modifier: i32) -> Option<PlainType> {
     let digits = modifier.checked_sub(4).filter(|digits| *digits >= 0)?;
-    let (precision, scale) = (digits >> 16 & 0xffff, ((digits & 0x7ff) ^ 1024) - 1024);
+    let precision = digits >> 16 & 0xffff;
+    let scale = ((digits & 0x7ff) ^ 1024) - 1024;
     let bits = if precision <= 38 { 128 } else { 256 };
     format!("decimal{bits}[{precision},{scale}]").parse().ok()
 }

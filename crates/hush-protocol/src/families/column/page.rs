@@ -196,7 +196,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 
     fn facts(table: &ColumnTable) -> Facts {
-        let (params, shape) = (table.params(), table.pack_shape());
+        let params = table.params();
+        let shape = table.pack_shape();
         Facts {
             protocol: P::SPEC.protocol,
             preset: params.name(),
@@ -254,7 +255,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 
     fn part(table: &ColumnTable, units: &Range<usize>) -> PartFacts {
-        let (ring, all) = (*table.params().ring(), table.pack_shape());
+        let ring = *table.params().ring();
+        let all = table.pack_shape();
         let shape = all.part(all.entries_rows(units).len());
         let db = Tiling::new(shape.rows(), table.shape().columns);
         let columns = pack_columns_tiling(&ring, shape.rows());
@@ -290,7 +292,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, ColumnPending) {
-        let (params, matrix) = (table.params(), PublicMatrix::new(public.seed, table.matrix()));
+        let params = table.params();
+        let matrix = PublicMatrix::new(public.seed, table.matrix());
         let (entry, _) = table.place(target.block);
         let secret = OneTimeRingSecret::sample(params, rng);
         let (words, keys, key) = encrypt_column_query(
@@ -314,7 +317,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-        let (secrets, plaintexts) = ([pending.key.secret(); 2], table.answer_plaintexts());
+        let secrets = [pending.key.secret(); 2];
+        let plaintexts = table.answer_plaintexts();
         let bytes = decrypt_plaintexts(&public.context, secrets, answer, plaintexts, u8::BITS)?;
         Ok(P::recover(table, target, &bytes))
     }
@@ -334,7 +338,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         units: Range<usize>,
         files: &F,
     ) -> Result<ColumnPart<B>, F::Error> {
-        let (table, shape) = (host.table, host.table.pack_shape());
+        let table = host.table;
+        let shape = host.table.pack_shape();
         let rows = shape.entries_rows(&units);
         let open = |tiling: Tiling, name| {
             let bytes = files.part(name, &[tiling.bytes_of_rows(&rows)])?;
@@ -364,7 +369,9 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         parts: &[ColumnPart<B>],
         files: &F,
     ) -> Result<ColumnHead<B>, F::Error> {
-        let (backend, table, ring) = (host.backend, host.table, &host.scheme.ring);
+        let backend = host.backend;
+        let table = host.table;
+        let ring = &host.scheme.ring;
         let polys = || -> Result<ChainPolys, F::Error> {
             Ok(chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?)
         };
@@ -381,7 +388,9 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 
     fn open<B: Steps>(host: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<OpenedColumn, ProtocolError> {
-        let (table, sizes, queries) = (host.table, host.table.query_bytes(), batch.queries);
+        let table = host.table;
+        let sizes = host.table.query_bytes();
+        let queries = batch.queries;
         check_vectors(sizes, queries)?;
         for query in queries {
             check_length("query, keys", sizes.packed, query.packed.len())?;
@@ -424,7 +433,9 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (backend, table, shape) = (host.backend, host.table, host.table.pack_shape());
+        let backend = host.backend;
+        let table = host.table;
+        let shape = host.table.pack_shape();
         let rows_of = |units: &Range<usize>| shape.entries_rows(units);
         let words = joined_rows(backend, batch.queries.len(), rows_of, partials)?;
         let host = ColumnHost { backend, table, scheme: host.scheme };

@@ -88,7 +88,8 @@ impl ColumnTable {
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
-        let (table, Self { spec, params, shape, .. }) = (self, self);
+        let table = self;
+        let Self { spec, params, shape, .. } = self;
         check_kept("bytes of the pack columns (use more columns)", table.columns_tiling().stored_bytes())?;
         if spec.folds {
             let entries = table.pack_shape().entries();

@@ -152,7 +152,9 @@ impl<P: LwePage> Page for OverLwe<P> {
     }
 
     fn facts(table: &LweTable) -> Facts {
-        let (lwe, widths, shape) = (table.lwe(), table.widths(), table.shape());
+        let lwe = table.lwe();
+        let widths = table.widths();
+        let shape = table.shape();
         let (first, second) = table.query_bytes();
         Facts {
             protocol: P::SPEC.protocol,
@@ -291,7 +293,8 @@ impl<P: LwePage> Page for OverLwe<P> {
     }
 
     fn open<B: Steps>(host: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<OpenedLwe, ProtocolError> {
-        let (table, bits) = (host.table, host.table.widths().query);
+        let table = host.table;
+        let bits = host.table.widths().query;
         let (first, second) = table.query_bytes();
         check_vectors(QuerySizes { first, second, ..QuerySizes::default() }, batch.queries)?;
         let cols = if P::SPEC.second_fold { table.shape().blocks } else { 0 };
@@ -331,7 +334,9 @@ impl<P: LwePage> Page for OverLwe<P> {
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (backend, table, queries) = (host.backend, host.table, batch.queries.len());
+        let backend = host.backend;
+        let table = host.table;
+        let queries = batch.queries.len();
         let words = match P::SPEC.one_block {
             true => sum(backend, partials)?,
             false => joined_rows(backend, queries, |units| rows_of(table, units), partials)?,

@@ -97,7 +97,8 @@ impl LweTable {
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
-        let (params, Self { spec, lwe, shape, .. }) = (self, self);
+        let params = self;
+        let Self { spec, lwe, shape, .. } = self;
         if spec.second_fold {
             // Of a byte of the slots; columns and blocks do not matter.
             let hint_bytes = lwe.n() * params.digits() * params.hint_row_bytes();

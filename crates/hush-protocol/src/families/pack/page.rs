@@ -59,7 +59,8 @@ pub trait PackPage: Send + Sync + 'static {
     /// Returns the steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are
     /// packed if not said otherwise.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
-        let (ring, shape) = (*table.params().ring(), table.part_shape(units));
+        let ring = *table.params().ring();
+        let shape = table.part_shape(units);
         let hint = table.lifted_tiling(shape.plaintexts());
         let pack = Step::of_batch(Pack { ring, hint, shape });
         (vec![pack], shape.plaintexts() * ciphertext_words(&ring))
@@ -224,8 +225,10 @@ impl<P: PackPage> Page for Packed<P> {
     }
 
     fn facts(table: &PackTable) -> Facts {
-        let (params, first) = (table.params(), table.first_shape());
-        let (lwe, ring) = (params.lwe(), params.ring());
+        let params = table.params();
+        let first = table.first_shape();
+        let lwe = params.lwe();
+        let ring = params.ring();
         Facts {
             protocol: P::SPEC.protocol,
             preset: params.name(),
@@ -286,7 +289,8 @@ impl<P: PackPage> Page for Packed<P> {
     }
 
     fn opening(table: &PackTable) -> Vec<Step> {
-        let (ring, rows) = (*table.params().ring(), table.params().lwe().n());
+        let ring = *table.params().ring();
+        let rows = table.params().lwe().n();
         vec![Step::of_batch(Expand { ring, rows, folds: table.folds() })]
     }
 
@@ -338,7 +342,8 @@ impl<P: PackPage> Page for Packed<P> {
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         let keys = &client.keys;
         keys.check_id(&pending.key_id)?;
-        let (plaintexts, secrets) = (table.answer_plaintexts(), keys.answer_secrets());
+        let plaintexts = table.answer_plaintexts();
+        let secrets = keys.answer_secrets();
         let bytes = decrypt_plaintexts(keys.context(), secrets, answer, plaintexts, u8::BITS)?;
         Ok(P::recover(table, keys, pending, target, &bytes))
     }
@@ -356,15 +361,18 @@ impl<P: PackPage> Page for Packed<P> {
         units: Range<usize>,
         files: &F,
     ) -> Result<PackPart<B>, F::Error> {
-        let (backend, table) = (host.backend, host.table);
-        let (tiling, rows) = (table.tiling(), table.rows_of(&units));
+        let backend = host.backend;
+        let table = host.table;
+        let tiling = table.tiling();
+        let rows = table.rows_of(&units);
         let bytes = files.part(DB_FILE, &[tiling.bytes_of_rows(&rows)])?;
         let db = TiledDb::new(tiling, bytes).map_err(ProtocolError::from)?;
         let db = backend.open_db(db.rows(rows.clone())).map_err(ProtocolError::from)?;
         if P::SPEC.second == Second::Block {
             return Ok(PackPart { units, db, hint: None });
         }
-        let (all, shape) = (table.first_shape(), table.first_shape().part(rows.len()));
+        let all = table.first_shape();
+        let shape = table.first_shape().part(rows.len());
         let columns = [units.start * all.planes()..units.end * all.planes()];
         let bytes = files.part(LIFTED_FILE, &table.hint_tiling().bytes_of_columns(&columns))?;
         let lifted = NttTiledDb::new(table.hint_tiling(), bytes);
@@ -377,7 +385,8 @@ impl<P: PackPage> Page for Packed<P> {
         _: &[PackPart<B>],
         files: &F,
     ) -> Result<PackHead<B>, F::Error> {
-        let (backend, table) = (host.backend, host.table);
+        let backend = host.backend;
+        let table = host.table;
         if P::SPEC.second != Second::Block {
             return Ok(PackHead(None));
         }
@@ -397,10 +406,13 @@ impl<P: PackPage> Page for Packed<P> {
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
     ) -> Result<OpenedPack<B::Words>, ProtocolError> {
-        let (table, queries) = (host.table, batch.queries);
+        let table = host.table;
+        let queries = batch.queries;
         batch.check_keys()?;
         check_vectors(table.query_bytes(), queries)?;
-        let (n, folds, bits) = (table.params().lwe().n(), table.folds(), table.query_bits());
+        let n = table.params().lwe().n();
+        let folds = table.folds();
+        let bits = table.query_bits();
         let packed = batch.read(|query| open_ring_query(&host.scheme.context, n, folds, &query.packed))?;
         let expanded = host.backend.expand(&host.scheme.ring, batch.keys, &packed, n, folds)?;
         let first = unpack_queries(queries, table.shape().columns, bits, |query| &query.first)?;
@@ -412,12 +424,14 @@ impl<P: PackPage> Page for Packed<P> {
         host: &Host<'_, Self, B>,
         opened: &OpenedPack<B::Words>,
     ) -> Result<OpenedPack<B::Words>, ProtocolError> {
-        let (first, second) = (opened.first.wrapped(host.table.shape().columns)?, opened.second.clone());
+        let first = opened.first.wrapped(host.table.shape().columns)?;
+        let second = opened.second.clone();
         Ok(OpenedPack { first, second, expanded: opened.expanded.clone(), folds: host.table.folds() })
     }
 
     fn narrow<B: Steps>(opened: &OpenedPack<B::Words>, queries: &Range<usize>) -> OpenedPack<B::Words> {
-        let (first, second) = (opened.first.range(queries), opened.second.range(queries));
+        let first = opened.first.range(queries);
+        let second = opened.second.range(queries);
         OpenedPack { first, second, expanded: opened.expanded[queries.clone()].to_vec(), folds: opened.folds }
     }
 
@@ -455,7 +469,9 @@ fn encrypt(
     let bits: Zeroizing<Vec<u32>> =
         Zeroizing::new((0..table.folds()).map(|fold| (entry >> fold & 1) as u32).collect());
     let PackClient { keys, seed } = client;
-    let (params, context, secrets) = (table.params(), keys.context(), keys.secrets());
+    let params = table.params();
+    let context = keys.context();
+    let secrets = keys.secrets();
     let first = PublicMatrix::new(*seed, table.first_matrix());
     let columns = (&first, &target.columns[..]);
     let (first, second, packed, lwe) = match second {
@@ -514,7 +530,9 @@ impl<B: PackOps> PackHost<'_, B> {
         columns: Range<usize>,
         selectors: &RlweBatch<B::Words>,
     ) -> Result<RlweBatch<B::Words>, ProtocolError> {
-        let (shape, n, ring) = (self.table.second_shape(), self.table.params().lwe().n(), &self.scheme.ring);
+        let shape = self.table.second_shape();
+        let n = self.table.params().lwe().n();
+        let ring = &self.scheme.ring;
         let hint = self.backend.lift_hint(ring, hint, n, &shape, columns.clone())?;
         let mut packed = self.backend.pack(ring, &hint, folded, &shape, columns, &[selectors])?;
         Ok(packed.remove(0))

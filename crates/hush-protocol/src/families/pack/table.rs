@@ -116,7 +116,8 @@ impl PackTable {
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
-        let (table, Self { params, shape, .. }) = (self, self);
+        let table = self;
+        let Self { params, shape, .. } = self;
         check_limit("blocks or entries (a query word for each)", table.second_words().max(1), MAX_COLUMNS)?;
         check_limit("secret and fold digits", table.leaves(), params.ring().max_leaves())?;
         check_kept("bytes of the hint (use more columns)", table.hint_tiling().stored_bytes())?;
@@ -214,7 +215,8 @@ impl PackTable {
     /// Returns the columns of the second shape, a few at a time: what is computed and packed at once where the hint is a
     /// query's own (`double-pack`). The rows of each part are whole groups of a database, but for the last.
     pub(crate) fn second_parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (columns, step) = (self.second_shape().plaintexts(), self.second_part_columns());
+        let columns = self.second_shape().plaintexts();
+        let step = self.second_part_columns();
         (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
     }
 

@@ -86,7 +86,8 @@ pub(crate) fn answer<P: RingPage, B: Steps>(
     keys: &[&B::Keys],
     chosen: &[&RlweBatch<B::Words>],
 ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-    let (table, ring) = (host.table, &host.scheme.ring);
+    let table = host.table;
+    let ring = &host.scheme.ring;
     if table.ring().packs_pairs() {
         return respond(host.backend, ring, &host.scheme.context, keys, chosen);
     }
@@ -109,7 +110,8 @@ pub(crate) fn symbols(
     keys: &RingKeys,
     answer: &[u8],
 ) -> Result<Zeroizing<Vec<u32>>, ProtocolError> {
-    let (ring, context) = (table.ring(), keys.context());
+    let ring = table.ring();
+    let context = keys.context();
     let symbol_bits = ring.plaintext_bits();
     if ring.packs_pairs() {
         return decrypt_plaintexts(context, keys.answer_secrets(), answer, table.planes(), symbol_bits);
@@ -122,15 +124,18 @@ pub(crate) fn symbols(
         Ok(unpack_wide(head, count, bits)?.map(|word| word as u64).collect())
     };
     if let Some(switch) = table.switch() {
-        let (bits, body) = (switch.response_bits(), small_body(table, switch));
+        let bits = switch.response_bits();
+        let body = small_body(table, switch);
         let a = (0..switch.rank()).map(|_| read(switch.degree(), bits.a)).collect::<Result<Vec<_>, _>>()?;
         let b = read(body.count, bits.b)?;
         return Ok(decrypt_switched(context, keys.secrets(), &a, &b, body.stride, symbol_bits));
     }
     let mut symbols = Zeroizing::new(Vec::with_capacity(table.planes() * ring.degree()));
     for plane in 0..table.planes() {
-        let (bits, body) = (ring.response_bits(), body(table, plane));
-        let (a, b) = (read(ring.degree(), bits.a)?, read(body.count, bits.b)?);
+        let bits = ring.response_bits();
+        let body = body(table, plane);
+        let a = read(ring.degree(), bits.a)?;
+        let b = read(body.count, bits.b)?;
         let own = decrypt_response(context, &keys.secrets().query, &a, &b, body.stride, symbol_bits);
         symbols.extend_from_slice(&own);
     }

@@ -127,7 +127,8 @@ pub fn upload_bytes(params: &RingParams) -> usize {
 /// out of range.
 pub fn open_upload(context: &RingContext, body: &[u8]) -> Result<EvaluationKeys, ProtocolError> {
     let params = context.params();
-    let (expected, actual) = (upload_bytes(params), body.len());
+    let expected = upload_bytes(params);
+    let actual = body.len();
     if expected != actual {
         return Err(ProtocolError::Length { what: "body of evaluation keys", expected, actual });
     }

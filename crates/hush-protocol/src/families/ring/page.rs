@@ -208,7 +208,9 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 
     fn opening(table: &RingTable) -> Vec<Step> {
-        let (ring, rows, folds) = (*table.ring(), table.shape().columns, table.bits());
+        let ring = *table.ring();
+        let rows = table.shape().columns;
+        let folds = table.bits();
         vec![match ring.tlwe() {
             None => Step::of_batch(Expand { ring, rows, folds }),
             Some(_) => Step::of_batch(PrivateKeySwitch { ring, rows, folds }),
@@ -216,7 +218,8 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 
     fn part(table: &RingTable, units: &Range<usize>) -> PartFacts {
-        let (ring, planes) = (*table.ring(), table.planes());
+        let ring = *table.ring();
+        let planes = table.planes();
         // Scanned some entries at a time.
         let pieces = Self::pieces(table, units);
         let parts = pieces.len();
@@ -238,7 +241,8 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 
     fn head(table: &RingTable, parts: &[Range<usize>]) -> HeadFacts {
-        let (ring, planes) = (*table.ring(), table.planes());
+        let ring = *table.ring();
+        let planes = table.planes();
         let pieces: Vec<_> = parts.iter().flat_map(|units| Self::pieces(table, units)).collect();
         let folds = tournament::last_folds(ring, table.entries(), planes, &pieces);
         let rotate = Step::of_batch(Rotate { ring, count: planes, bits: table.rotations() });
@@ -286,7 +290,8 @@ impl<P: RingPage> Page for OverRing<P> {
         target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-        let (keys, bits) = (&client.keys, table.ring().plaintext_bits());
+        let keys = &client.keys;
+        let bits = table.ring().plaintext_bits();
         keys.check_id(&pending.key_id)?;
         let (entry, lane) = table.place(target.block);
         let mut symbols = ring_answer::symbols(table, keys, answer)?;
@@ -329,7 +334,8 @@ impl<P: RingPage> Page for OverRing<P> {
             true => vec![0..table.tiling().columns()],
             false => table.columns_of(&units),
         };
-        let (backend, ring) = (host.backend, &host.scheme.ring);
+        let backend = host.backend;
+        let ring = &host.scheme.ring;
         let db = match table.form() {
             DbForm::Evaluation => {
                 let tiling = table.tiling();
@@ -359,8 +365,10 @@ impl<P: RingPage> Page for OverRing<P> {
         batch: &Batch<'_, B>,
     ) -> Result<Vec<Arc<Expanded<B::Words>>>, ProtocolError> {
         batch.check_keys()?;
-        let (table, scheme) = (host.table, host.scheme);
-        let (rows, folds) = (table.shape().columns, table.bits());
+        let table = host.table;
+        let scheme = host.scheme;
+        let rows = table.shape().columns;
+        let folds = table.bits();
         let expanded = if table.ring().tlwe().is_some() {
             let words = batch.read(|query| open_tlwe_query(&scheme.context, rows, folds, &query.packed))?;
             host.backend.private_key_switch(&scheme.ring, batch.keys, &words, rows, folds)?
@@ -391,7 +399,8 @@ impl<P: RingPage> Page for OverRing<P> {
         opened: &Vec<Arc<Expanded<B::Words>>>,
     ) -> Result<Partial<B::Words>, ProtocolError> {
         let selectors: Vec<_> = opened.iter().map(|expanded| &expanded.selectors).collect();
-        let (ring, bits) = (&host.scheme.ring, entry_bits(host.table, opened));
+        let ring = &host.scheme.ring;
+        let bits = entry_bits(host.table, opened);
         let folded = match &part.db {
             PartDb::Evaluation(db) => host.backend.rlwe_fold(ring, db, &selectors)?, //       (6)  planes x entries
             PartDb::Symbols(db) => host.backend.symbol_fold(ring, db, &selectors)?,
@@ -408,7 +417,8 @@ impl<P: RingPage> Page for OverRing<P> {
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let (table, ring) = (host.table, &host.scheme.ring);
+        let table = host.table;
+        let ring = &host.scheme.ring;
         let mut chosen = tournament(host).finish(&entry_bits(table, opened), partials)?;
         if table.rotations() > 0 {
             let bits = lane_bits(table, opened);
@@ -440,7 +450,9 @@ fn choose_interleaved(values: &[u32], length: usize, lanes: usize, lane: usize) 
 }
 
 fn tournament<'a, P: RingPage, B: Steps>(host: &Host<'a, OverRing<P>, B>) -> Tournament<'a, B> {
-    let (table, ciphertext_words) = (host.table, ciphertext_words(host.table.ring()));
-    let (entries, planes) = (table.entries(), table.planes());
+    let table = host.table;
+    let ciphertext_words = ciphertext_words(host.table.ring());
+    let entries = table.entries();
+    let planes = table.planes();
     Tournament { backend: host.backend, ring: &host.scheme.ring, entries, planes, ciphertext_words }
 }

@@ -87,7 +87,8 @@ impl RingTable {
     }
 
     fn checked(self) -> Result<Self, ProtocolError> {
-        let (table, Self { ring, shape, .. }) = (self, self);
+        let table = self;
+        let Self { ring, shape, .. } = self;
         check_limit("blocks", shape.blocks, MAX_ENTRIES.saturating_mul(table.lanes()))?;
         check_limit("columns and fold digits", table.leaves(), ring.max_leaves())?;
         check_failure(table.log2_failure(), shape, ring.name())?;
@@ -136,7 +137,8 @@ impl RingTable {
 
     /// Returns the coefficients of a plane that have symbols of a lane's slot, in order.
     pub fn coefficients(&self, lane: usize, plane: usize) -> impl Iterator<Item = usize> + use<> {
-        let (stride, length) = (self.stride(), self.plane_symbols(plane));
+        let stride = self.stride();
+        let length = self.plane_symbols(plane);
         let first = if self.is_rotated { lane } else { lane * length };
         (first..).step_by(stride).take(length)
     }
@@ -206,7 +208,8 @@ impl RingTable {
 
     /// Returns the tiling of the symbols of some entries.
     pub(crate) fn part_symbol_tiling(&self, entries: usize) -> SymbolTiling {
-        let (degree, bits) = (self.ring.degree(), self.ring.plaintext_bits());
+        let degree = self.ring.degree();
+        let bits = self.ring.plaintext_bits();
         let tiling = SymbolTiling::new(degree, bits, self.shape.columns, self.planes() * entries);
         tiling.expect("a set whose symbols fill words")
     }

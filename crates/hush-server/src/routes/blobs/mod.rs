@@ -88,7 +88,8 @@ fn read_range(file: Arc<File>, range: Range<u64>) -> Body {
             return io::Result::Ok(None);
         }
         let length = CHUNK_BYTES.min(range.end - range.start);
-        let (reader, start) = (file.clone(), range.start);
+        let reader = file.clone();
+        let start = range.start;
         let read = move || {
             let mut chunk = vec![0; length as usize];
             reader.read_exact_at(&mut chunk, start).map(|()| Bytes::from(chunk))

@@ -35,7 +35,8 @@ fn parse_range(text: &str, bytes: u64) -> Option<Range<u64>> {
         ("", length) => bytes.saturating_sub(number(length)?)..bytes,
         (first, "") => number(first)?..bytes,
         (first, last) => {
-            let (first, last) = (number(first)?, number(last)?);
+            let first = number(first)?;
+            let last = number(last)?;
             if last < first {
                 return None;
             }

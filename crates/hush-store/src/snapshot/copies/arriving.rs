@@ -106,7 +106,8 @@ impl ArrivingSnapshot {
         }
         resume::sweep(&folder, |name| header.files.iter().any(|file| file.name == name))?;
         let own = Header::read(&target).map(|own| own.files).unwrap_or_default();
-        let (mut files, mut missing) = (Vec::new(), Vec::new());
+        let mut files = Vec::new();
+        let mut missing = Vec::new();
         for (file, entry) in header.files.iter().enumerate() {
             cancel.check()?;
             if own.contains(entry) && is_whole(&target, entry, trust) {

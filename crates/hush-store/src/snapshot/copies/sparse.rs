@@ -101,7 +101,8 @@ impl SparseFolder {
             let file = opened(&path)?;
             file.set_len(entry.bytes).map_err(SnapshotError::io(&path, "size"))?;
         }
-        let (path, unfinished) = (self.folder.join(HEADER_FILE), self.folder.join(".header"));
+        let path = self.folder.join(HEADER_FILE);
+        let unfinished = self.folder.join(".header");
         let text = self.header.to_text();
         let mut file = opened(&unfinished)?;
         file.write_all(text.as_bytes()).map_err(SnapshotError::io(&unfinished, "write"))?;

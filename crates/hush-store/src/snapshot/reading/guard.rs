@@ -154,7 +154,8 @@ impl GuardedRange {
     fn tear(&self) -> bool {
         // First: no thread may read zeros and then find the mark missing.
         self.is_torn.store(true, SeqCst);
-        let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
+        let start = self.start.load(SeqCst);
+        let end = self.end.load(SeqCst);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: errno is the thread's own, and what was interrupted may be about to read it. The range is that of a map that
         // lives as long as its guard, is only read, and is read as bytes, for which zeros are values.

@@ -151,7 +151,8 @@ impl Snapshot {
     fn open_entry(&self, entry: &FileEntry) -> Result<StoredFile, SnapshotError> {
         let file = StoredFile::open(&self.dir.join(&entry.name))?;
         if file.bytes() != entry.bytes {
-            let (path, actual) = (file.path().to_owned(), file.bytes());
+            let path = file.path().to_owned();
+            let actual = file.bytes();
             return Err(SnapshotError::Length { path, expected: entry.bytes, actual });
         }
         Ok(file)

@@ -160,7 +160,8 @@ fn read_chunk(
 /// Returns the parts of `ranges` within a chunk, relative to its start.
 fn within(ranges: &[Range<usize>], chunk: &Range<usize>) -> Vec<Range<usize>> {
     let part = |range: &Range<usize>| {
-        let (start, end) = (range.start.max(chunk.start), range.end.min(chunk.end));
+        let start = range.start.max(chunk.start);
+        let end = range.end.min(chunk.end);
         (start < end).then(|| start - chunk.start..end - chunk.start)
     };
     ranges.iter().filter_map(part).collect()

@@ -53,7 +53,8 @@ impl SnapshotWriter {
         let file = file.map_err(SnapshotError::io(&path, "open"))?;
         let recorded = read_entries(&file, &path, units).map_err(SnapshotError::io(&path, "read"))?;
         *self.phase.lock() = Phase::LaidOut { done: 0, units };
-        let (phase, cancel) = (self.phase.clone(), self.cancel.clone());
+        let phase = self.phase.clone();
+        let cancel = self.cancel.clone();
         Ok(Journal { path, file, key, recorded, phase, cancel })
     }
 }

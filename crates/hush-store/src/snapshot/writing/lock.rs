@@ -92,7 +92,8 @@ mod tests {
         const ROUNDS: usize = 2000;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let (inside, held) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let inside = AtomicUsize::new(0);
+        let held = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -49,7 +49,8 @@ pub(in crate::snapshot) fn check(target: &Path, shown: &Path, force: bool) -> Re
         // SAFETY: a system call without arguments that cannot fail.
         let user = unsafe { libc::geteuid() };
         let [outer, own] = [folder, target].map(|path| path.metadata().map_err(unreadable));
-        let (outer, own) = (outer?, own?);
+        let outer = outer?;
+        let own = own?;
         if outer.mode() & STICKY != 0 && ![0, outer.uid(), own.uid()].contains(&user) {
             return Err(refused(io::Error::from_raw_os_error(libc::EPERM)));
         }

@@ -198,7 +198,8 @@ fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, Snapsh
 /// Exchanges two names atomically.
 fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
-    let (a, b) = (name(a)?, name(b)?);
+    let a = name(a)?;
+    let b = name(b)?;
     // SAFETY: both names are terminated strings that live through the call.
     let code = unsafe {
         libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE)
@@ -311,7 +312,8 @@ impl MappedOutput {
             | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         for first in (0..self.map.len()).step_by(PIECE_BYTES) {
             self.cancel.check()?;
-            let (first, length) = (first as libc::off64_t, PIECE_BYTES as libc::off64_t);
+            let first = first as libc::off64_t;
+            let length = PIECE_BYTES as libc::off64_t;
             // SAFETY: plain system call on an open descriptor.
             if unsafe { libc::sync_file_range(self.file.as_raw_fd(), first, length, ALL) } != 0 {
                 let error = io::Error::last_os_error();

@@ -33,7 +33,8 @@ impl Api {
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Box<dyn Error>> {
-        let (request, body) = (self.with_token(self.agent.post(self.at(path))), body.to_string());
+        let request = self.with_token(self.agent.post(self.at(path)));
+        let body = body.to_string();
         let sent = body.len();
         self.answer(path, sent, request.header("Content-Type", "application/json").send(body))
     }

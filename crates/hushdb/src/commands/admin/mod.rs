@@ -240,7 +240,8 @@ fn upload(uploads: &mut PendingUploads<'_>, path: &Path) -> Result<Value, Box<dy
     uploads.ids.push(id.clone());
     let bar = Bar::new();
     bar.start("upload", metadata.len(), "bytes");
-    let (mut offset, mut part) = (0, vec![0; PART_BYTES]);
+    let mut offset = 0;
+    let mut part = vec![0; PART_BYTES];
     loop {
         let mut length = 0;
         while length < part.len() {
@@ -269,7 +270,10 @@ fn upload_name(file: &str) -> String {
 /// Shows the progress of a task until its end. Returns the finished task.
 fn follow(api: &Api, mut task: Value) -> Result<Value, Box<dyn Error>> {
     let path = format!("/v1/admin/tasks/{}", task["id"]);
-    let (bar, mut stage, mut done, mut notes) = (Bar::new(), String::new(), 0, 0);
+    let bar = Bar::new();
+    let mut stage = String::new();
+    let mut done = 0;
+    let mut notes = 0;
     loop {
         for note in task["notes"].as_array().into_iter().flatten().skip(notes) {
             bar.note(note.as_str().unwrap_or(""));
@@ -321,7 +325,9 @@ fn print_tasks(answer: &Value, json: bool) -> Result<(), Box<dyn Error>> {
     let mut lines = String::new();
     for task in answer["tasks"].as_array().into_iter().flatten() {
         let request = &task["request"];
-        let (kind, table, status) = (text(&request["kind"]), text(&request["table"]), text(&task["status"]));
+        let kind = text(&request["kind"]);
+        let table = text(&request["table"]);
+        let status = text(&task["status"]);
         let error = task["error"].as_str().map_or(String::new(), |error| format!(": {error}"));
         lines += &format!("{:>5}  {kind} {table}: {status}{error}\n", task["id"]);
     }

@@ -251,7 +251,8 @@ fn warn_if_weak(facts: &Facts) {
 
 /// Returns the keys of the command line, then those of the file.
 fn keys(args: &GetArgs) -> Result<Vec<Vec<u8>>, String> {
-    let (mut keys, mut reads_stdin) = (Vec::new(), args.keys_file.as_deref() == Some(Path::new("-")));
+    let mut keys = Vec::new();
+    let mut reads_stdin = args.keys_file.as_deref() == Some(Path::new("-"));
     for key in &args.keys {
         if key != "-" {
             keys.push(key.clone().into_vec());
@@ -446,7 +447,8 @@ struct LookupProgress {
 
 impl LookupProgress {
     fn new() -> Arc<Self> {
-        let (terminal, bar) = (io::stderr().is_terminal(), Mutex::new(ProgressBar::hidden()));
+        let terminal = io::stderr().is_terminal();
+        let bar = Mutex::new(ProgressBar::hidden());
         Arc::new(Self { terminal, bar })
     }
 

@@ -107,7 +107,9 @@ fn row<const N: usize>(cells: [&str; N], widths: [isize; N]) -> String {
 }
 
 pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
-    let (all, json, plot) = (args.all, args.json, args.plot.clone());
+    let all = args.all;
+    let json = args.json;
+    let plot = args.plot.clone();
     let progress = bar::Bar::new();
     if !args.node.is_empty() {
         let text = in_parts(args, &progress)?;
@@ -132,7 +134,9 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
 fn in_parts(args: PlanArgs, progress: &dyn Progress) -> Result<String, Box<dyn Error>> {
     let json = args.json;
     let machine = args.machine(progress)?;
-    let (asked, wanted, options) = (args.wishes.wishes(), args.cluster_wishes(), args.build_options());
+    let asked = args.wishes.wishes();
+    let wanted = args.cluster_wishes();
+    let options = args.build_options();
     let may_link = asked.budgets.linkable || args.protocol.is_some();
     let records = args.records.read(None, progress)?;
     let mut listed = asked;
@@ -216,7 +220,8 @@ impl Planned {
     /// Returns the offers as `hushdb plan` prints them.
     pub fn text(&self, all: bool) -> String {
         let Self { records, machine, gpus, asked: wishes, chosen, .. } = self;
-        let (shown, chosen) = (self.shown(all), chosen.as_ref());
+        let shown = self.shown(all);
+        let chosen = chosen.as_ref();
         table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen })
     }
 

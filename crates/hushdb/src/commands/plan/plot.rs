@@ -133,7 +133,8 @@ impl<'a> Picture<'a> {
         offers.sort_by_key(|offer| std::cmp::Reverse(offer.server_bytes));
         for offer in offers {
             let place = (self.bytes(offer).log2(), offer.seconds.log10());
-            let (radius, colour) = (self.radius(offer.server_bytes as f64), colour(offer.protocol.name()));
+            let radius = self.radius(offer.server_bytes as f64);
+            let colour = colour(offer.protocol.name());
             chart.draw_series([Circle::new(place, radius as i32, colour.mix(0.55).filled())])?;
             chart.draw_series([Circle::new(place, radius as i32, INK.mix(0.6).stroke_width(1))])?;
         }

@@ -81,7 +81,8 @@ impl RecordsArgs {
         let read = source.progress();
         let unit = if matches!(read.unit, ProgressUnit::Bytes) { "bytes" } else { "rows" };
         progress.start("read", read.total.unwrap_or(0), unit);
-        let (mut lengths, mut last) = (BTreeMap::new(), 0);
+        let mut lengths = BTreeMap::new();
+        let mut last = 0;
         for number in 1usize.. {
             let record = source.next();
             if record.is_none() || number.is_multiple_of(STEP) {
@@ -103,7 +104,8 @@ fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, u
     let at = |share: f64| {
         let place = points.windows(2).find(|pair| share <= pair[1].0).expect("up to 1");
         let [(from, low), (to, high)] = [place[0], place[1]];
-        let (low, high) = ((low.max(1) as f64).ln(), (high.max(1) as f64).ln());
+        let low = (low.max(1) as f64).ln();
+        let high = (high.max(1) as f64).ln();
         (low + (high - low) * (share - from) / (to - from)).exp().round() as usize
     };
     // The tail is finer: half of the points are for the last hundredth.
@@ -132,8 +134,8 @@ mod tests {
     #[test]
     fn described_lengths_have_these_quantiles() {
         let lengths = described(1_000_000, [142, 4000, 15_680]);
-        let (count, longest) =
-            (lengths.iter().map(|&(_, count)| count).sum::<usize>(), lengths.last().unwrap().0);
+        let count = lengths.iter().map(|&(_, count)| count).sum::<usize>();
+        let longest = lengths.last().unwrap().0;
         assert_eq!((count, longest), (1_000_000, 15_680));
         let up_to = |length| {
             lengths.iter().filter(|&&(own, _)| own <= length).map(|&(_, count)| count).sum::<usize>()

@@ -27,7 +27,9 @@ pub(super) struct PrintedOffers<'a> {
 /// Formats the table, with the meaning of its columns.
 pub(super) fn text(all: &PrintedOffers<'_>) -> String {
     let PrintedOffers { records, machine, gpus, wishes, shown, chosen } = all;
-    let (name, level, threads) = (&machine.name, &machine.level, machine.threads);
+    let name = &machine.name;
+    let level = &machine.level;
+    let threads = machine.threads;
     let mut lines = vec![format!(
         "{} values, {} in all, for {name}{}{}",
         records.count(),

@@ -218,7 +218,8 @@ async fn serve(args: ServeArgs) -> Result<(), Box<dyn Error>> {
     {
         say!("checking the keys of clients in {} ({})", path.display(), report::bytes(file.len()));
     }
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     let (failed, failure) = oneshot::channel();
     let watch = Watch {
         folders,

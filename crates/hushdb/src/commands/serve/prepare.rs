@@ -72,7 +72,8 @@ pub(super) async fn prepare(
     let tables = Tables::new();
     let frontend: Arc<dyn Frontend> = Arc::new(CommandLine);
     let compaction = Compaction::new(args.compact_at, threads(args.threads), tables.upkeep(), &frontend);
-    let (compaction, stays) = (Arc::new(compaction), args.data.is_some());
+    let compaction = Arc::new(compaction);
+    let stays = args.data.is_some();
     let folders = Folders::new(&tables, args.verify.into(), backends, &compaction, stays, &frontend);
     let folders = Arc::new(folders);
     for ((dir, source), name) in args.dirs.iter().zip(sources).zip(&names) {
@@ -101,12 +102,15 @@ pub(super) async fn front(
     check_distinct(args)?;
     check_origins(args)?;
     let tls = tls(args.tls_cert.as_ref(), args.tls_key.as_ref(), args.tls_client_ca.as_ref())?;
-    let (tokens, gateway, page) = (tokens(args)?, gateway(args)?, shown(args)?);
+    let tokens = tokens(args)?;
+    let gateway = gateway(args)?;
+    let page = shown(args)?;
     let public = listen(&args.listen, "listen", unchecked.as_deref_mut()).await?;
     let health = listen_health(args.listen_health.as_deref(), unchecked).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", public.local_addr()?);
-    let (allowed_hosts, allowed_origins) = (args.allowed_hosts.clone(), args.allow_origin.clone());
+    let allowed_hosts = args.allowed_hosts.clone();
+    let allowed_origins = args.allow_origin.clone();
     let listeners = Listeners {
         tls,
         tokens,
@@ -224,7 +228,8 @@ fn check_distinct(args: &ServeArgs) -> Result<(), String> {
                     && (is_any || address.ip() == other.ip())
             };
             if let Some((first, _)) = taken.iter().find(|(first, other)| *first != option && meets(other)) {
-                let (first, option) = (Slot::Option(first), Slot::Option(option));
+                let first = Slot::Option(first);
+                let option = Slot::Option(option);
                 return Err(format!(
                     "{first} and {option} are both at {address}: choose another port for one of them"
                 ));
