@@ -1,5 +1,6 @@
 """Runs every block of the tutorials, in order, as a reader would, and compares what they print with what the pages show."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -7,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -24,6 +26,17 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def end(group):
+    """Ends the processes that a page has left, and waits for them: a cluster ends with the server that started it."""
+    deadline = time.monotonic() + 60
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGTERM)
+        while time.monotonic() < deadline:
+            os.killpg(group, 0)
+            time.sleep(0.1)
+        os.killpg(group, signal.SIGKILL)
+
+
 def run(page, folder):
     """Runs the page's blocks as one program, and returns what they print."""
     language = next(language for language, _ in blocks(page))
@@ -32,15 +45,16 @@ def run(page, folder):
     command = ["bash", "-euo", "pipefail", "-c", program] if language == "sh" else [sys.executable, "-c", program]
     programs = pathlib.Path(sys.executable).parent
     env = {**os.environ, "HOME": str(folder), "PATH": f"{programs}:{os.environ['PATH']}"}
-    process = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    out = folder / "printed"
+    # Servers of a page go on when it has ended, and hold on to what it prints to: a file.
+    with out.open("w") as file:
+        process = subprocess.Popen(command, cwd=folder, env=env, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        # The servers of a page go on: they have its standard output, too, so that it does not end.
         status = process.wait(timeout=180)
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-    printed, errors = process.communicate(timeout=60)
-    assert status == 0, (page, printed, errors)
-    return printed
+        end(process.pid)
+    assert status == 0, (page, out.read_text())
+    return out.read_text()
 
 
 @pytest.mark.parametrize("page", ["leaked-passwords.md", "changing-table.md", "python.md", "several-machines.md"])
