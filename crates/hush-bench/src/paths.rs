@@ -56,24 +56,26 @@ pub(super) struct Paths {
 
 /// Tables of `tfhe`: short records, transformed for every batch, and stored.
 pub(super) fn tfhe() -> Vec<Paths> {
-    let paths = |form| Paths {
-        protocols: &[Protocol::Tfhe],
-        preset: None,
-        form: Some(form),
-        record_bytes: SHORT_RECORD_BYTES,
-    };
-    [DbForm::Symbols, DbForm::Evaluation].map(paths).to_vec()
+    [DbForm::Symbols, DbForm::Evaluation]
+        .map(|form| Paths {
+            protocols: &[Protocol::Tfhe],
+            preset: None,
+            form: Some(form),
+            record_bytes: SHORT_RECORD_BYTES,
+        })
+        .to_vec()
 }
 
 /// Tables of `onion`: records of two plaintexts.
 pub(super) fn onion() -> Vec<Paths> {
-    let paths = |set: RingParams| Paths {
-        protocols: &[Protocol::Onion],
-        preset: Some(set.name()),
-        form: None,
-        record_bytes: 2 * set.plaintext_bytes(),
-    };
-    [ONION_M31, ONION_S].map(paths).to_vec()
+    [ONION_M31, ONION_S]
+        .map(|set: RingParams| Paths {
+            protocols: &[Protocol::Onion],
+            preset: Some(set.name()),
+            form: None,
+            record_bytes: 2 * set.plaintext_bytes(),
+        })
+        .to_vec()
 }
 
 /// Tables whose answers are packed by evaluation keys: records of one plaintext.

@@ -37,12 +37,15 @@ pub(super) const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
-    let measured = |threads| -> Result<_, Box<dyn Error>> {
-        let cpu = Arc::new(Cpu::new(threads)?);
-        let machine = Machine::measure(&cpu, &Silent)?;
-        Ok((cpu, machine))
-    };
-    let machines = args.thread_counts().into_iter().map(measured).collect::<Result<Vec<_>, _>>()?;
+    let machines = args
+        .thread_counts()
+        .into_iter()
+        .map(|threads| -> Result<_, Box<dyn Error>> {
+            let cpu = Arc::new(Cpu::new(threads)?);
+            let machine = Machine::measure(&cpu, &Silent)?;
+            Ok((cpu, machine))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     let backends = super::backends(BackendChoice::Cpu, super::threads(None))?;
     let mut errors = Vec::new();
     for &protocol in Protocol::ALL {

@@ -132,10 +132,13 @@ impl Watch {
     fn finish(self) -> Stages {
         let stages = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let ends = stages.iter().skip(1).map(|&(_, start)| start).chain([Instant::now()]);
-        let seconds = |((stage, start), end): (&(String, Instant), Instant)| {
-            (stage.clone(), (end - *start).as_secs_f64())
-        };
-        stages.iter().zip(ends).map(seconds).collect()
+        stages
+            .iter()
+            .zip(ends)
+            .map(|((stage, start), end): (&(String, Instant), Instant)| {
+                (stage.clone(), (end - *start).as_secs_f64())
+            })
+            .collect()
     }
 }
 

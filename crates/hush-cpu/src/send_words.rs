@@ -13,12 +13,16 @@ pub(crate) fn send_words(cpu: &Cpu, words: &LweBatch, sent: &[SentRows], roundin
     // Parts of about as many rows, of one long piece or of many short ones.
     let parts: Vec<SentRows> = sent.iter().flat_map(parts_of).collect();
     let at_once = PART_ROWS.div_ceil(parts.iter().map(|part| part.rows.len()).max().unwrap_or(0).max(1));
-    let pack_query = |query: usize| {
-        let words = &words.words[words.range(query)];
-        let packed = parts.par_chunks(at_once).map(|parts| rounding.pack(words, parts));
-        packed.collect::<Vec<_>>().concat()
-    };
-    cpu.install(|| (0..words.batch()).into_par_iter().map(pack_query).collect())
+    cpu.install(|| {
+        (0..words.batch())
+            .into_par_iter()
+            .map(|query: usize| {
+                let words = &words.words[words.range(query)];
+                let packed = parts.par_chunks(at_once).map(|parts| rounding.pack(words, parts));
+                packed.collect::<Vec<_>>().concat()
+            })
+            .collect()
+    })
 }
 
 /// Returns a piece in parts of whole bytes.

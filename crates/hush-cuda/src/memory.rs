@@ -38,8 +38,10 @@ impl Memory for Cuda {
         copies: &[WordCopy<'_, Buffer<u32>>],
     ) -> Result<Vec<Buffer<u32>>, OpsError> {
         let devices: Vec<_> = memories.iter().map(|cuda| cuda.device()).collect();
-        let alloc = |copy: &WordCopy<'_, _>| devices[copy.to].alloc(copy.range.len());
-        let copied = copies.iter().map(alloc).collect::<Result<Vec<_>, _>>()?;
+        let copied = copies
+            .iter()
+            .map(|copy: &WordCopy<'_, _>| devices[copy.to].alloc(copy.range.len()))
+            .collect::<Result<Vec<_>, _>>()?;
         let copies = copies.iter().zip(&copied).map(|(copy, copied)| PeerCopy {
             from: (devices[copy.from], copy.words.slice(copy.range.clone())),
             to: (devices[copy.to], copied.slice(..)),

@@ -10,7 +10,7 @@ use crate::{
     memory::choice::MemoryChoice,
 };
 
-/// Clients whose keys a device has room for, unless told: the default of `hushdb serve`.
+/// The default number of clients whose keys a device has room for, as of `hushdb serve`.
 const CLIENTS: usize = 256;
 
 /// The backends that a program has, of which each table gets one.
@@ -24,7 +24,7 @@ pub struct Backends {
 }
 
 impl Backends {
-    /// Returns the CPU and, unless they are not wanted, all GPUs, which are opened.
+    /// Opens the CPU and, unless they are not wanted, all GPUs.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`] if the GPU is asked for and cannot be used, [`BackendError::Variable`].
@@ -62,7 +62,7 @@ impl Backends {
         Self::new(choice, cpu, Ok(gpus))
     }
 
-    /// Evaluation keys of `clients` clients are in memory at most: a device has room for them.
+    /// Sets how many clients have their evaluation keys in memory at most. A device has room for these.
     pub fn for_clients(self, clients: usize) -> Self {
         Self { clients, ..self }
     }
@@ -90,7 +90,7 @@ impl Backends {
         self.gpus.as_deref().unwrap_or_default()
     }
 
-    /// Why no GPU is used; `None` if one is. [`BackendError::Device`] is what its owner wants to know.
+    /// Returns why no GPU is used; `None` if one is. An operator wants to know of a [`BackendError::Device`].
     pub fn unused_because(&self) -> Option<&BackendError> {
         self.gpus.as_ref().err()
     }

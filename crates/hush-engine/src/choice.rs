@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The backend that a user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// The GPU if there is one, for tables that fit into its memory; otherwise the CPU.
+    /// A GPU for tables that fit into its memory, if there is one; otherwise the CPU.
     #[default]
     Auto,
     /// The CPU.
@@ -41,12 +41,14 @@ impl FromStr for BackendChoice {
     type Err = BackendError;
 
     fn from_str(name: &str) -> Result<Self, BackendError> {
-        let unknown = || BackendError::Unknown(name.to_owned());
-        Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(unknown)
+        Self::ALL
+            .into_iter()
+            .find(|choice| choice.name() == name)
+            .ok_or_else(|| BackendError::Unknown(name.to_owned()))
     }
 }
 
-/// The environment variable that puts the emulator in place of the GPU, in programs that have it.
+/// The environment variable that has a program with the emulator use it in place of a GPU.
 pub const CUDA_VARIABLE: &str = "HUSH_CUDA";
 
 /// Why a backend cannot be used.

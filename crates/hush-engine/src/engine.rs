@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::{Device, Placement};
 
-/// Why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
+/// The reason why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -35,14 +35,13 @@ pub enum EngineError {
     /// The engine failed; no query is to blame.
     #[error("the engine failed: {0}")]
     Internal(String),
-    /// A part of the table that is elsewhere does not answer; it may again.
+    /// A part of the table that is elsewhere does not answer. It may answer again.
     #[error("a part of the table does not answer: {reason}")]
     Unavailable {
         /// Which, and why.
         reason: String,
     },
-    /// A file that the table is read from is not what it was when the table was opened. Nothing is answered until the table is
-    /// loaded again.
+    /// A file of the table was changed after it was opened. Nothing is answered until the table is loaded again.
     #[error("the table cannot be read any more: {reason}")]
     Damaged {
         /// Which file, and what to do.
@@ -67,7 +66,7 @@ impl From<ProtocolError> for EngineError {
 }
 
 impl EngineError {
-    /// Why uploaded keys are not opened: they are to blame, or the engine.
+    /// The reason why uploaded keys are not opened: the keys are malformed, or the engine failed.
     pub(crate) fn of_keys(error: &ProtocolError) -> Self {
         match error {
             ProtocolError::Ops(OpsError::Backend { .. }) => Self::Internal(error.to_string()),
@@ -94,9 +93,10 @@ pub struct KeySpec {
     /// Name of the parameter set. Tables of one set on the same devices accept each other's keys: opened by
     /// one of them, keys serve the queries of all.
     pub preset: String,
-    /// Exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
+    /// The exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
     pub bytes: usize,
-    /// The devices that have opened keys, in the order of the placement: the same bytes are opened once for each list.
+    /// The devices that open keys, in the order of the placement: the same bytes are opened once for each list of
+    /// devices.
     pub devices: Arc<[Device]>,
 }
 
@@ -123,9 +123,10 @@ pub struct Served {
     pub descriptor_json: Arc<[u8]>,
     /// Hash of the table's content and parameters.
     pub epoch: [u8; 32],
-    /// The hash that queries name: the epoch, or what it has in common with others whose queries it answers.
+    /// The hash that queries name: the epoch, or the geometry that the table shares with others whose queries it
+    /// answers.
     pub asked: [u8; 32],
-    /// Number of records, those of the base in a table that changes.
+    /// The number of records; of the base, in a table that changes.
     pub records: u64,
     /// Name of the protocol: "simple", "frodo", ...
     pub protocol: String,
@@ -193,14 +194,14 @@ pub trait Engine: Send + Sync {
         keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError>;
 
-    /// Why nothing is answered any more until the process is started again; `None` as long as all is well. A failure shows with
-    /// the first work after it.
+    /// Returns why nothing is answered until the process is started again; `None` while the device works. A failure
+    /// shows with the first work after it.
     fn lost(&self) -> Option<String> {
         None
     }
 
-    /// Looks whether the files that the table is read from are what they were, without reading them: why the table must not be
-    /// asked any more; `None` as long as all is well.
+    /// Checks, without reading them, that the files of the table were not changed. Returns why the table must not be
+    /// asked any more; `None` if it may.
     fn damaged(&self) -> Option<String> {
         None
     }

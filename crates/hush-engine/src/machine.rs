@@ -11,7 +11,7 @@ pub struct Memory {
     pub available: u64,
 }
 
-/// Returns the memory of this machine, or of the container that this process is in; `None` if the system does not say.
+/// Returns the memory of this machine, or of the container of this process; `None` if the system does not report it.
 pub fn memory() -> Option<Memory> {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
@@ -50,7 +50,7 @@ fn limits(groups: &str, root: &Path) -> impl Iterator<Item = Memory> {
     })
 }
 
-/// Returns the model of the CPU, as the system calls it; "unknown" if it does not say.
+/// Returns the model of the CPU, as the system calls it; "unknown" if the system does not report it.
 pub fn cpu_model() -> String {
     let mut system = sysinfo::System::new();
     system.refresh_cpu_all();
@@ -58,7 +58,7 @@ pub fn cpu_model() -> String {
     if name.is_empty() { "unknown".into() } else { name }
 }
 
-/// Returns the bytes that may be written to the disk of `folder`; `None` if the system does not say.
+/// Returns the bytes that may be written to the disk of `folder`; `None` if the system does not report them.
 pub fn free_disk(folder: &std::path::Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail * disk.f_frsize)

@@ -14,8 +14,9 @@ use crate::{
     table::TableToOpen,
 };
 
-/// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` is told what it takes of a device's
-/// memory, before anything is loaded, and of the upload; and why the CPU takes its place, if so.
+/// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` receives the plan of
+/// the device's memory before anything is loaded, the progress of the upload, and why the CPU takes the device's
+/// place, if it does.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
@@ -30,7 +31,6 @@ pub fn open(
 
 /// Opens another epoch of a table. Those of its files that are `verified` are trusted to be whole; in the end
 /// `verified` has the files of this epoch.
-/// this epoch.
 ///
 /// # Errors
 /// As [`open`].
@@ -63,11 +63,11 @@ pub fn open_after(
     }
 }
 
-/// Looks at the head of the snapshot in `dir`, and whether the devices that it would be served on have room for it. Nothing is
-/// loaded.
+/// Checks the head of the snapshot in `dir`, and that the devices that it would be served on have room for it.
+/// Nothing is loaded.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn check(dir: &Path, backends: &Backends) -> Result<(), OpenError> {
     let stored = Stored::open(dir)?;
     Ok(backends.place(&stored.params, None, &Silent).map(drop)?)

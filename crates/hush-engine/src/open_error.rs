@@ -1,4 +1,4 @@
-//! Why a table cannot be served: for its operator, and for everybody.
+//! Reasons why a table cannot be served: for its operator, and for everybody.
 
 use hush_ops::OpsError;
 use hush_protocol::ProtocolError;
@@ -51,7 +51,7 @@ impl From<ProtocolError> for OpenError {
 }
 
 impl OpenError {
-    /// Returns the reason without paths, numbers or words of the system. Who runs the server gets the error itself.
+    /// Returns the reason without paths, numbers or words of the system. The operator gets the error itself.
     pub fn public_reason(&self) -> &'static str {
         match self {
             Self::Snapshot(error) => match error {

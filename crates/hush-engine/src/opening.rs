@@ -12,7 +12,7 @@ use crate::OpenError;
 pub(crate) struct ShareToOpen<B> {
     pub(crate) share: Share,
     pub(crate) backend: Arc<B>,
-    /// The memory that the device keeps for it, held as long as the table.
+    /// The memory that the device keeps for the table, held as long as the table.
     pub(crate) kept: Option<KeptForTable>,
 }
 
@@ -23,7 +23,7 @@ impl<B> ShareToOpen<B> {
     }
 }
 
-/// Memory that a device keeps for a table until this is dropped.
+/// The memory that a device keeps for a table until this is dropped.
 pub(crate) type KeptForTable = Box<dyn Any + Send + Sync>;
 
 /// Opens a table, or a part of it, on the devices of its placement, whatever their backend.

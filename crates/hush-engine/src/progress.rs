@@ -1,10 +1,10 @@
-//! How long work reports its progress, and learns that nobody wants it any more.
+//! Progress of long work, and the way to cancel it.
 
 use hush_store::cancel::Cancelled;
 
 /// Receives progress. One stage runs at a time; [`Progress::advance`] may come from any thread.
 pub trait Progress: Sync {
-    /// A stage begins: what it does, how many units it has, and what a unit is ("bytes", "keys").
+    /// Begins a stage: what it does, how many units it has, and what a unit is ("bytes", "keys").
     fn start(&self, stage: &str, total: u64, unit: &'static str);
     /// `units` more are done.
     fn advance(&self, units: u64);
@@ -12,11 +12,11 @@ pub trait Progress: Sync {
     fn note(&self, line: &str) {
         let _ = line;
     }
-    /// `units` of the stage that has just begun were done by an earlier run.
+    /// Notes that an earlier run did `units` of the stage that has just begun.
     fn resume(&self, units: u64) {
         self.advance(units);
     }
-    /// Called between units, from any thread: fails if the work is to be given up.
+    /// Checks for cancellation. Work calls it between units, from any thread.
     ///
     /// # Errors
     /// [`Cancelled`], from some call on every time.

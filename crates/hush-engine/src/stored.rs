@@ -1,4 +1,4 @@
-//! A table as it is stored: its snapshot, and which of its files are in memory.
+//! A stored table: its snapshot, and which of its files are in memory.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -42,7 +42,7 @@ impl Stored {
         Ok(Self { snapshot, descriptor, params, resident: HashMap::new() })
     }
 
-    /// Reads into memory what the host reads for every batch, if there is room; checks all other files.
+    /// Reads the files that the host reads for every batch into memory, if there is room; checks all other files.
     pub(crate) fn load(&mut self, reading: &mut Reading<'_>, placement: &Placement) -> Result<(), OpenError> {
         let segments = self.params.segments().iter().map(SegmentParams::files).enumerate();
         let scanned = segments.flat_map(|(segment, specs)| {
@@ -119,8 +119,8 @@ impl Stored {
         })
     }
 
-    /// Takes the files of every segment out that a backend reads: those that are in memory, and the others mapped. Mapped files are
-    /// read into the system's cache if the host scans them.
+    /// Takes the files that a backend reads out of every segment: those that are in memory, and the others mapped.
+    /// Mapped files are read into the system's cache if the host scans them.
     pub(crate) fn files(&mut self, placement: &Placement) -> Result<(Vec<Files>, MappedFiles), OpenError> {
         let mapped = MappedFiles::default();
         let specs: Vec<_> = self.params.segments().iter().map(SegmentParams::files).collect();

@@ -33,7 +33,7 @@ pub(crate) struct TableToOpen<F> {
 }
 
 impl<F: Files<Error: Into<OpenError> + Send> + Sync> TableToOpen<F> {
-    /// Opens the shares that this process has, at least one, which may have no units.
+    /// Opens the shares that this process has, at least one; a share may have no units.
     pub(crate) fn open<B: Hosting>(self, shares: Vec<ShareToOpen<B>>) -> Result<Arc<dyn Engine>, OpenError> {
         self.descriptor.protocol.visit(Open { table: self, shares })
     }
@@ -55,7 +55,7 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
             let hosted = Hosted::<P, B>::open_share(backend, tables.clone(), seed, &share, &files);
             hosted.map(|hosted| (hosted, kept))
         });
-        // What was read of a file that is not whole any more is no table, whatever came of it.
+        // A batch over a file that was changed meanwhile has no answer, whatever the scan gave.
         mapped.check()?;
         let (devices, kept) = opened.map_err(Into::<OpenError>::into)?.into_iter().unzip();
         drop(files);
@@ -84,7 +84,7 @@ struct KeysOnDevices<K> {
 }
 
 impl<P: Page, B: Hosting> Table<P, B> {
-    /// Returns the error, by who is to blame: a query, the keys, the engine, or a device that has failed for good.
+    /// Returns the error by its cause: a query, the keys, the engine, or a device that has failed for good.
     fn judge(&self, error: ProtocolError) -> EngineError {
         match (error.into(), self.lost()) {
             (query @ EngineError::Query { .. }, _) => query,

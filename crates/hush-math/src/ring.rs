@@ -169,11 +169,12 @@ impl Ring {
 pub fn slot_permutation(degree: usize, exponent: usize) -> Vec<u32> {
     let bits = degree.trailing_zeros();
     let reverse = |i: usize| if bits == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - bits) };
-    let source = |i: usize| {
-        let power = (2 * reverse(i) + 1) * exponent % (2 * degree);
-        reverse(power / 2) as u32
-    };
-    (0..degree).map(source).collect()
+    (0..degree)
+        .map(|i: usize| {
+            let power = (2 * reverse(i) + 1) * exponent % (2 * degree);
+            reverse(power / 2) as u32
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -117,13 +117,15 @@ impl NttTiling {
         let group_bytes = size_of::<u32>() * self.group_words();
         let tiles = |range: &Range<usize>| range.start / self.tile_width..range.end.div_ceil(self.tile_width);
         let tiles: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).map(tiles).collect();
-        let of_group = |group: usize| {
-            let range = move |tiles: &Range<usize>| {
-                group * group_bytes + tiles.start * tile_bytes..group * group_bytes + tiles.end * tile_bytes
-            };
-            tiles.iter().map(range)
-        };
-        (0..self.limbs * self.groups()).flat_map(of_group).collect()
+        (0..self.limbs * self.groups())
+            .flat_map(|group: usize| {
+                let range = move |tiles: &Range<usize>| {
+                    group * group_bytes + tiles.start * tile_bytes
+                        ..group * group_bytes + tiles.end * tile_bytes
+                };
+                tiles.iter().map(range)
+            })
+            .collect()
     }
 
     /// Returns the bytes of the stored database.

@@ -128,6 +128,7 @@ pub fn largest_batch<F: Footprint>(path: &[Step], room: usize) -> usize {
 
 /// Returns the bytes that a path takes for `batch` queries.
 pub fn batch_bytes<F: Footprint>(path: &[Step], batch: usize) -> usize {
-    let bytes = |step: &Step| F::footprint(&step.shape, if step.one_by_one { batch.min(1) } else { batch });
-    path.iter().map(bytes).fold(0, usize::saturating_add)
+    path.iter()
+        .map(|step: &Step| F::footprint(&step.shape, if step.one_by_one { batch.min(1) } else { batch }))
+        .fold(0, usize::saturating_add)
 }

@@ -139,12 +139,13 @@ impl Tiling {
         let columns_of_chunk = CHUNK_TILES * TILE_COLS;
         let first = columns.start / columns_of_chunk * columns_of_chunk;
         let end = columns.end.next_multiple_of(columns_of_chunk).min(self.padded_cols());
-        let of_group = |group| {
-            let start = self.group_bytes(group).start;
-            let rows = self.group_panels(group) * PANEL_ROWS;
-            start + first * rows..start + end * rows
-        };
-        (0..self.groups()).map(of_group).collect()
+        (0..self.groups())
+            .map(|group| {
+                let start = self.group_bytes(group).start;
+                let rows = self.group_panels(group) * PANEL_ROWS;
+                start + first * rows..start + end * rows
+            })
+            .collect()
     }
 
     /// Tiles a row-major `rows x cols` matrix (tests and small databases; large ones are written tile by tile).

@@ -111,8 +111,10 @@ impl<P: Page> AnyPage for Erased<P> {
 pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> TableShape {
     let Slots { count, slot_bytes, by_key } = slots;
     let least = if by_key { P::KEY_COLUMNS } else { 1 };
-    let suitable = || P::columns(set, count, slot_bytes).max(least).clamp(1, count.max(1));
-    let blocks = P::blocks(count, columns.unwrap_or_else(suitable));
+    let blocks = P::blocks(
+        count,
+        columns.unwrap_or_else(|| P::columns(set, count, slot_bytes).max(least).clamp(1, count.max(1))),
+    );
     // The same number of blocks with as few columns as they need.
     TableShape { columns: count.div_ceil(blocks), blocks, slot_bytes }
 }

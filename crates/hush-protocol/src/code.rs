@@ -144,14 +144,17 @@ impl Code {
     /// Returns the code of a refusal with `status`, whose problem document, if there is one, has the code `word`. If the word is
     /// unknown or has another status, the status says what it can.
     pub fn of_refusal(status: u16, word: Option<&str>) -> Self {
-        let is_meant = |code: &Self| Some(code.word()) == word && code.status() == Some(status);
-        Self::ALL.iter().copied().find(is_meant).unwrap_or(match status {
-            401 => Self::Unauthorized,
-            403 => Self::Forbidden,
-            429 => Self::Throttled,
-            503 => Self::Overloaded,
-            _ => Self::Refused,
-        })
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|code: &Self| Some(code.word()) == word && code.status() == Some(status))
+            .unwrap_or(match status {
+                401 => Self::Unauthorized,
+                403 => Self::Forbidden,
+                429 => Self::Throttled,
+                503 => Self::Overloaded,
+                _ => Self::Refused,
+            })
     }
 }
 

@@ -110,8 +110,11 @@ pub trait Page: Send + Sync + 'static {
 
     /// Returns the pieces of a share of the table.
     fn pieces(table: &Self::Table, units: &Range<usize>) -> Vec<Range<usize>> {
-        let within = |piece: Range<usize>| piece.start.max(units.start)..piece.end.min(units.end);
-        Self::parts(table).into_iter().map(within).filter(|units| !units.is_empty()).collect()
+        Self::parts(table)
+            .into_iter()
+            .map(|piece: Range<usize>| piece.start.max(units.start)..piece.end.min(units.end))
+            .filter(|units| !units.is_empty())
+            .collect()
     }
 
     /// Returns the database of the slots.

@@ -109,11 +109,13 @@ pub(crate) fn look_up(
                 (key.field.clone(), joined(&parts, key.field.data_type()).map_err(unreadable)?)
             }
             Some(own) => {
-                let part = |wanted: &Option<Wanted>| match wanted {
-                    Some(Wanted::Columns(parts)) => Some(Content::of_bytes(&parts[at]).into_owned()),
-                    _ => None,
-                };
-                let cells: Vec<_> = wanted.iter().map(part).collect();
+                let cells: Vec<_> = wanted
+                    .iter()
+                    .map(|wanted: &Option<Wanted>| match wanted {
+                        Some(Wanted::Columns(parts)) => Some(Content::of_bytes(&parts[at]).into_owned()),
+                        _ => None,
+                    })
+                    .collect();
                 (arrow_field(key.field.name(), own), typed::array(own, &cells).map_err(unreadable)?)
             }
         };

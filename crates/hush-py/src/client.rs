@@ -70,13 +70,14 @@ impl Client {
             (None, None) => None,
             _ => return Err(refused("client_cert and client_key go together".into())),
         };
-        let of_seconds = |seconds| {
-            let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-            time.ok_or_else(|| refused("timeout is a number of seconds above 0".into()))
-        };
         let choices = Choices {
             token: token.map(Zeroizing::new),
-            timeout: timeout.map(of_seconds).transpose()?,
+            timeout: timeout
+                .map(|seconds| {
+                    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+                    time.ok_or_else(|| refused("timeout is a number of seconds above 0".into()))
+                })
+                .transpose()?,
             attempts,
             ohttp_keys: relay.as_ref().and(ohttp_keys).map(file).transpose()?,
             relay,

@@ -43,25 +43,28 @@ impl Form {
 pub(crate) fn wanted(py: Python<'_>, keys: &[Bound<'_, PyAny>], form: &Form) -> PyResult<Vec<Wanted>> {
     let kinds = form.by_key.then(|| types(&form.schema.key));
     let convert = py.import("hushdb._values")?.getattr("key")?;
-    let one = |key: &Bound<'_, PyAny>| {
-        let made = convert.call1((key, kinds.clone(), form.schema.key_text()))?;
-        if let Ok(parts) = made.cast::<PyTuple>() {
-            return Ok(Wanted::Columns(parts.extract::<Vec<Vec<u8>>>()?));
-        }
-        made.extract()
-            .map(Wanted::Index)
-            .map_err(|_| raised(py, Code::BadKey, "a position is a whole number from 0, and less than 2^64"))
-    };
-    keys.iter().map(one).collect()
+    keys.iter()
+        .map(|key: &Bound<'_, PyAny>| {
+            let made = convert.call1((key, kinds.clone(), form.schema.key_text()))?;
+            if let Ok(parts) = made.cast::<PyTuple>() {
+                return Ok(Wanted::Columns(parts.extract::<Vec<Vec<u8>>>()?));
+            }
+            made.extract().map(Wanted::Index).map_err(|_| {
+                raised(py, Code::BadKey, "a position is a whole number from 0, and less than 2^64")
+            })
+        })
+        .collect()
 }
 
 /// Returns the names of types; those that are nested as JSON.
 fn types(columns: &[Column]) -> Vec<String> {
-    let name = |Column(_, own): &Column| match own.plain() {
-        Some(plain) => plain.to_string(),
-        None => serde_json::to_string(own).expect("a type is plain data"),
-    };
-    columns.iter().map(name).collect()
+    columns
+        .iter()
+        .map(|Column(_, own): &Column| match own.plain() {
+            Some(plain) => plain.to_string(),
+            None => serde_json::to_string(own).expect("a type is plain data"),
+        })
+        .collect()
 }
 
 /// Converts a result: `None` where there is no record, else bytes, or a dictionary of the columns as `hushdb._values`

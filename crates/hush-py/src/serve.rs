@@ -51,11 +51,15 @@ fn start(
     };
     let backends = Backends::cpu_only(cpu.clone()).with_memory(memory);
     let tables = Tables::new();
-    let named = |(name, path): (String, PathBuf)| match name.parse::<Name>() {
-        Ok(name) => Ok((name, path)),
-        Err(error) => Err((Code::Options, format!("{error}: give the table another one with tables={{..}}"))),
-    };
-    let folders: Vec<_> = folders.into_iter().map(named).collect::<Result<_, _>>()?;
+    let folders: Vec<_> = folders
+        .into_iter()
+        .map(|(name, path): (String, PathBuf)| match name.parse::<Name>() {
+            Ok(name) => Ok((name, path)),
+            Err(error) => {
+                Err((Code::Options, format!("{error}: give the table another one with tables={{..}}")))
+            }
+        })
+        .collect::<Result<_, _>>()?;
     let mut watched = Vec::new();
     for (name, path) in folders {
         let mut folder = Folder::new(name, path);

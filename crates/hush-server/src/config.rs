@@ -17,13 +17,13 @@ pub struct ServerConfig {
     pub epoch_window: Duration,
     /// The most queries that wait for a scan of one table; more are answered 503.
     pub max_queue: usize,
-    /// How long a query may wait for its scan, by what the last scans took; one that would wait longer is answered 503 at once.
-    /// A full batch may wait in any case, and another one towards the end of a scan.
+    /// The longest time that a query may wait for its scan, judged by the last scans. A query that would wait longer
+    /// is answered 503 at once. A full batch may wait in any case, and another one towards the end of a scan.
     pub max_wait: Duration,
     /// The most queries in one request; more are answered 413.
     pub max_queries: usize,
-    /// The most connections. Beyond that, the one that has been idle for longest is closed for a new one; if none is, new ones
-    /// wait in the listener's backlog.
+    /// The most connections. Beyond that, a new connection takes the place of the one that has been idle for longest.
+    /// If none is idle, new ones wait in the listener's backlog.
     pub max_connections: usize,
     /// The most connections of each listener for health or admin endpoints alone.
     pub max_other_connections: usize,
@@ -40,8 +40,8 @@ pub struct ServerConfig {
     pub header_timeout: Duration,
     /// The longest that a request's body may take.
     pub body_timeout: Duration,
-    /// The longest that the server waits for a client to take more of a response, and for one that takes less than 4 KiB a second
-    /// all in all.
+    /// The longest that the server waits for a client to take more of a response, and for a client that takes less
+    /// than 4 KiB a second on average.
     pub write_timeout: Duration,
     /// The longest wait for requests in flight after a shutdown.
     pub drain_timeout: Duration,
@@ -53,8 +53,8 @@ pub struct ServerConfig {
     /// The most bytes of keys; those that were used longest ago go first. The file takes up to a
     /// quarter more of the disk.
     pub max_key_bytes: u64,
-    /// The most keys that are ready in memory, those of waiting queries included; if waiting queries
-    /// have so many, others are answered 503. What each takes depends on its parameter set: some MB.
+    /// The most keys that are ready in memory, with those of waiting queries. If waiting queries hold that many,
+    /// other queries are answered 503. A key takes some MB, which depends on its parameter set.
     pub open_keys: usize,
     /// Queries per second for each client address, an upload of keys or a request whether they are here
     /// counting as one; unlimited if `None`.
@@ -107,7 +107,7 @@ impl ServerConfig {
         (share as usize).max(1)
     }
 
-    /// Returns the most queries of one client that wait for a scan of one table: at least those of one request.
+    /// Returns the most queries of one client that wait for a scan of one table: at least as many as one request has.
     pub(crate) fn client_queue(&self) -> usize {
         self.share_of(self.max_queue).max(self.max_queries)
     }

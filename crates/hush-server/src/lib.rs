@@ -96,8 +96,8 @@ pub struct Listeners {
     pub page: Option<Arc<dyn Page>>,
     /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
     pub health: Option<TcpListener>,
-    /// For who runs the server, and who then does what is asked for. Whoever reaches it may ask, or who has a token for it. Off
-    /// loopback it speaks what `public` speaks.
+    /// The listener for operators, with the operator that fulfils their requests. Whoever reaches it may ask, or
+    /// needs a token. Off loopback it has the TLS of `public`.
     pub admin: Option<(TcpListener, Arc<dyn Operator>)>,
     /// Names beside those of loopback ([`host_name`]) to which `public` and `admin` answer. Without any, a listener that is not on
     /// loopback answers to every name.
@@ -140,12 +140,13 @@ impl Listeners {
             (admin, tls, Endpoints::Admin)
         }));
         let hosts = Arc::new(Hosts::new(self.allowed_hosts));
-        let with_hosts = |(listener, tls, endpoints)| {
-            let hosts = hosts.clone();
-            let hosts = Some(hosts).filter(|hosts| hosts.are_asked_for(is_local(&listener), endpoints));
-            (listener, tls, endpoints, hosts)
-        };
-        all.into_iter().map(with_hosts).collect()
+        all.into_iter()
+            .map(|(listener, tls, endpoints)| {
+                let hosts = hosts.clone();
+                let hosts = Some(hosts).filter(|hosts| hosts.are_asked_for(is_local(&listener), endpoints));
+                (listener, tls, endpoints, hosts)
+            })
+            .collect()
     }
 }
 

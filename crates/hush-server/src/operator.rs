@@ -159,15 +159,15 @@ pub trait Operator: Send + Sync {
     /// Begins to fold the changes of a table into a new base, in the background.
     fn compact(&self, table: &Name) -> Result<(), OperatorError>;
 
-    /// Begins the work that was asked for before, and that which will be. It is called once, by who starts the server.
+    /// Begins the tasks that were asked for before, and later ones. The program that starts the server calls it once.
     fn start(self: Arc<Self>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Puts a task behind the others.
+    /// Appends a task to the queue.
     ///
     /// # Errors
-    /// [`OperatorError::Invalid`] if the request is none.
+    /// [`OperatorError::Invalid`] if the request is invalid.
     fn submit(&self, caller: &Caller, request: Value) -> Result<Task, OperatorError> {
         let _ = (caller, request);
         Err(no_data())

@@ -17,9 +17,9 @@ pub struct Relayed {
 
 /// The way to a gateway: the program around the server has one.
 pub trait Uplink: Send + Sync {
-    /// Returns the gateway's keys. Nothing of who asks goes with it.
+    /// Returns the gateway's keys. Nothing about the client goes with the request.
     fn keys(&self) -> Result<Relayed, String>;
 
-    /// Passes a sealed request on. Nothing of who asks goes with it.
+    /// Passes a sealed request on. Nothing about the client goes with it.
     fn pass_on(&self, sealed: &[u8]) -> Result<Relayed, String>;
 }

@@ -29,7 +29,7 @@ pub(crate) struct Renewed<S: Source> {
     seen: Mutex<SeenFiles>,
 }
 
-/// The files as they were last looked at: each state of them is told once.
+/// The files as they were last looked at: each state of them is logged once.
 #[derive(PartialEq)]
 enum SeenFiles {
     /// The hash of their bytes, good or bad.
@@ -68,7 +68,7 @@ impl<S: Source> Renewed<S> {
         Ok(true)
     }
 
-    /// Reads the files again, and says in the log what came of it. `what` they are, in a word or two.
+    /// Reads the files again, and logs the outcome. `what` names the files in a word or two.
     pub(crate) fn take_up(&self, what: &str) {
         match self.reload() {
             Ok(true) => tracing::info!("{what}: new ones are taken up"),

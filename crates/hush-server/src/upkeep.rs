@@ -182,7 +182,8 @@ impl Upkeep {
         self.0.failures.lock().entry(task).and_modify(|failures| failures.is_down = false);
     }
 
-    /// The places of tables are looked at by themselves from now on: one that is not, is stale.
+    /// Marks that the places of tables are looked at by themselves from now on: a table that was not looked at is
+    /// stale.
     pub fn watch(&self) {
         self.0.is_watching.store(true, Ordering::Relaxed);
     }

@@ -311,12 +311,11 @@ impl PartialHint for Part {
         // All at once, so that nothing is moved: the session accepts no hint that is longer than the caller allows.
         let missing =
             usize::try_from(whole).unwrap_or(usize::MAX).saturating_sub(present.len()).max(bytes.len());
-        let no_room = |_| {
+        present.try_reserve_exact(missing).map_err(|_| {
             format!(
                 "there is no memory for a hint of {whole} bytes: ask for a table without a hint, such as colpack"
             )
-        };
-        present.try_reserve_exact(missing).map_err(no_room)?;
+        })?;
         present.extend_from_slice(bytes);
         Ok(())
     }

@@ -236,8 +236,13 @@ mod tests {
         let hushdb = command();
         for help in COMMANDS {
             let found = hushdb.find_subcommand(help.command).unwrap();
-            let has = |name: &&str| found.get_arguments().any(|arg| arg.get_long() == Some(name));
-            assert!(help.first.iter().all(has), "{}: an option of the short help is missing", help.command);
+            assert!(
+                help.first
+                    .iter()
+                    .all(|name: &&str| found.get_arguments().any(|arg| arg.get_long() == Some(name))),
+                "{}: an option of the short help is missing",
+                help.command
+            );
             // Commands share groups, and some commands lack some of the options.
             for name in help.groups.iter().flat_map(|(_, options)| *options) {
                 let by_any = hushdb.get_subcommands().flat_map(Command::get_arguments);

@@ -172,12 +172,13 @@ impl Visitor for Answers<'_, '_> {
         let keys = client_keys.map(|keys| hosted.share().open_keys(keys.upload())).transpose()?;
         let mut rng = Csprng::from_os();
         let shape = facts.shape;
-        let query = |index: usize| {
-            let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
-            let target = Target { columns, block: index * 31 % shape.blocks };
-            P::query(&table, &client, &target, &mut rng).0
-        };
-        let queries: Vec<_> = (0..sizes.iter().copied().max().unwrap_or(0)).map(query).collect();
+        let queries: Vec<_> = (0..sizes.iter().copied().max().unwrap_or(0))
+            .map(|index: usize| {
+                let columns = vec![((index * 7919 % shape.columns) as u32, 1)];
+                let target = Target { columns, block: index * 31 % shape.blocks };
+                P::query(&table, &client, &target, &mut rng).0
+            })
+            .collect();
         let up = facts.query.total() / size_of::<u32>();
         for batch in sizes {
             let keys: Vec<_> = keys.iter().cycle().take(batch * keys.iter().len()).collect();

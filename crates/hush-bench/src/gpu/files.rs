@@ -17,12 +17,12 @@ const STRETCH: usize = 64 << 20;
 /// Returns the files that a backend reads. Words of polynomials are below the least prime.
 pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>, Box<dyn Error>> {
     let read = specs.iter().filter(|spec| spec.content.is_held());
-    let file = |spec: &FileSpec| -> Result<_, Box<dyn Error>> {
+    read.map(|spec: &FileSpec| -> Result<_, Box<dyn Error>> {
         let is_bytes = matches!(spec.content, Content::Bytes(_) | Content::Symbols { .. });
         let words = if is_bytes { u32::MAX } else { LEAST_PRIME };
         Ok((spec.name, Arc::new(Repeated::new(spec.content.bytes() as usize, words)?) as DbBytes))
-    };
-    read.map(file).collect()
+    })
+    .collect()
 }
 
 /// The seed of public values.

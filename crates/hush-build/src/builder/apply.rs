@@ -98,10 +98,13 @@ fn as_stored<'a>(
     let compressor = Compressor::with_dictionary(dictionary.as_ref());
     dictionary.check()?;
     let mut context = compressor.context();
-    let compress = |(key, value): (&Vec<u8>, &Option<Vec<u8>>)| {
-        let compress = |value: &Vec<u8>| Compressor::compress(&mut context, value);
-        Ok((key.clone(), value.as_ref().map(compress).transpose()?))
-    };
-    let compressed = changes.0.iter().map(compress).collect::<Result<_, _>>();
+    let compressed = changes
+        .0
+        .iter()
+        .map(|(key, value): (&Vec<u8>, &Option<Vec<u8>>)| {
+            let compress = |value: &Vec<u8>| Compressor::compress(&mut context, value);
+            Ok((key.clone(), value.as_ref().map(compress).transpose()?))
+        })
+        .collect::<Result<_, _>>();
     Ok(Cow::Owned(Changes(compressed.map_err(IngestError::Compress)?)))
 }

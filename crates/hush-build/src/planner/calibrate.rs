@@ -163,8 +163,9 @@ fn table(protocol: Protocol, preset: &str, form: DbForm, bytes: u64, slots: &[us
             let count = ((bytes >> halved) as usize / slot_bytes).max(1);
             let slots = Slots { count, slot_bytes, by_key: false };
             let table = page.table(preset, page.shape(preset, slots, None).ok()?).ok()?.in_form(form).ok()?;
-            let is_short = |step: &Step| nominal_seconds(&step.shape, 1) < NOMINAL_LONGEST;
-            (table.held_bytes() <= bytes && table.path().iter().all(is_short)).then_some(table)
+            (table.held_bytes() <= bytes
+                && table.path().iter().all(|step: &Step| nominal_seconds(&step.shape, 1) < NOMINAL_LONGEST))
+            .then_some(table)
         })
     })
 }

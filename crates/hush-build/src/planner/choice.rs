@@ -61,8 +61,9 @@ fn ranked(
     progress: &dyn Progress,
 ) -> Result<Vec<(Offer, Plan)>, BuildError> {
     let payload = lengths.payload() as u64;
-    let offered = |plan: Plan| (Offer::new(&plan.params, &plan.ends, machine, wishes.clients), plan);
-    let all = plans(lengths, by_key, options, wishes.budgets.linkable, progress)?.into_iter().map(offered);
+    let all = plans(lengths, by_key, options, wishes.budgets.linkable, progress)?
+        .into_iter()
+        .map(|plan: Plan| (Offer::new(&plan.params, &plan.ends, machine, wishes.clients), plan));
     let (mut met, exceeding): (Vec<_>, Vec<_>) = all.partition(|(offer, _)| wishes.are_met(offer, payload));
     if met.is_empty() {
         let exceeding: Vec<Offer> = exceeding.into_iter().map(|(offer, _)| offer).collect();

@@ -138,12 +138,17 @@ impl Machine {
     /// Seconds for a batch of look-ups of a table: all segments, one after another, of which queries are opened once; and no less
     /// than a request takes.
     pub fn answer_seconds(&self, table: &TableParams, batch: usize) -> f64 {
-        let of_segment = |(index, segment): (usize, &SegmentParams)| -> f64 {
-            let path = segment.path();
-            let steps = path.iter().filter(|step| index == 0 || !step.shape.opens_queries());
-            steps.map(|step| self.step_seconds(step, batch)).sum()
-        };
-        table.segments().iter().enumerate().map(of_segment).sum::<f64>().max(REQUEST_SECONDS)
+        table
+            .segments()
+            .iter()
+            .enumerate()
+            .map(|(index, segment): (usize, &SegmentParams)| -> f64 {
+                let path = segment.path();
+                let steps = path.iter().filter(|step| index == 0 || !step.shape.opens_queries());
+                steps.map(|step| self.step_seconds(step, batch)).sum()
+            })
+            .sum::<f64>()
+            .max(REQUEST_SECONDS)
     }
 
     /// Seconds of a step for a batch.
@@ -231,14 +236,20 @@ fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
     };
     // Large batches of large shapes are not measured: these go on as those of a shape of which more were.
     let most = sizes.iter().map(|&size| points(size)).max_by_key(Vec::len).expect("a shape");
-    let of_size = |size: f64| {
-        let points = points(size);
-        let largest = points.iter().map(|&(batch, _)| batch).fold(1.0, f64::max);
-        let within = between(points, f64::min(batch as f64, largest));
-        let beyond = between(most.clone(), f64::max(batch as f64, largest)) / between(most.clone(), largest);
-        (size, within * beyond)
-    };
-    between(sizes.into_iter().map(of_size).collect(), nominal_seconds(shape, 1))
+    between(
+        sizes
+            .into_iter()
+            .map(|size: f64| {
+                let points = points(size);
+                let largest = points.iter().map(|&(batch, _)| batch).fold(1.0, f64::max);
+                let within = between(points, f64::min(batch as f64, largest));
+                let beyond =
+                    between(most.clone(), f64::max(batch as f64, largest)) / between(most.clone(), largest);
+                (size, within * beyond)
+            })
+            .collect(),
+        nominal_seconds(shape, 1),
+    )
 }
 
 /// Returns the value at `x` between points, straight over log x; beyond them, that of the last.

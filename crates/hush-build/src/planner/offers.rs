@@ -182,8 +182,11 @@ impl Offer {
 
 /// Returns the offers that no other dominates.
 pub fn undominated(offers: &[Offer]) -> Vec<Offer> {
-    let is_best = |offer: &&Offer| !offers.iter().any(|other| offer.is_dominated_by(other));
-    let mut best: Vec<Offer> = offers.iter().filter(is_best).cloned().collect();
+    let mut best: Vec<Offer> = offers
+        .iter()
+        .filter(|offer: &&Offer| !offers.iter().any(|other| offer.is_dominated_by(other)))
+        .cloned()
+        .collect();
     best.dedup_by(|a, b| a.costs() == b.costs());
     best
 }
@@ -210,11 +213,15 @@ pub(crate) fn plans(
         Some(asked) => asked == *own,
         None => options.columns.is_none() || own.page().has_columns(),
     };
-    let with_sets = |protocol: Protocol| {
-        let sets = sets(protocol, options).into_iter().filter(|set| linkable || !has_keys(protocol, set));
-        (protocol, sets.collect::<Vec<_>>())
-    };
-    let protocols: Vec<_> = Protocol::ALL.iter().copied().filter(is_asked).map(with_sets).collect();
+    let protocols: Vec<_> = Protocol::ALL
+        .iter()
+        .copied()
+        .filter(is_asked)
+        .map(|protocol: Protocol| {
+            let sets = sets(protocol, options).into_iter().filter(|set| linkable || !has_keys(protocol, set));
+            (protocol, sets.collect::<Vec<_>>())
+        })
+        .collect();
     if let (true, Some(unknown)) = (protocols.iter().all(|(_, sets)| sets.is_empty()), &options.preset) {
         return Err(ProtocolError::from(unknown_preset(unknown)).into());
     }

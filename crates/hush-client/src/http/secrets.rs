@@ -357,9 +357,8 @@ mod tests {
     #[test]
     fn those_who_start_together_get_the_same_keys() {
         let folder = tempdir().unwrap();
-        let obtain = || store(folder.path()).obtain("toy");
         let seeds: HashSet<_> = thread::scope(|scope| {
-            let all: Vec<_> = (0..16).map(|_| scope.spawn(obtain)).collect();
+            let all: Vec<_> = (0..16).map(|_| scope.spawn(|| store(folder.path()).obtain("toy"))).collect();
             all.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(seeds.len(), 1);

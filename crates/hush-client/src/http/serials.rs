@@ -47,10 +47,12 @@ impl SerialStore {
 fn newest_of(path: &Path, directory: &Path, serial: u64) -> io::Result<u64> {
     let kept: Option<u64> = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        text => {
-            let no_serial = |_| io::Error::new(io::ErrorKind::InvalidData, "it has no serial: delete it");
-            Some(text?.trim().parse().map_err(no_serial)?)
-        }
+        text => Some(
+            text?
+                .trim()
+                .parse()
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it has no serial: delete it"))?,
+        ),
     };
     if let Some(kept) = kept.filter(|kept| *kept >= serial) {
         return Ok(kept);

@@ -218,12 +218,15 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
 }
 
 fn head(response: &Response<Body>) -> Head {
-    let header = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
-        (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-    };
     Head {
         status: response.status().as_u16(),
-        headers: response.headers().iter().map(header).collect(),
+        headers: response
+            .headers()
+            .iter()
+            .map(|(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
+                (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            })
+            .collect(),
         body_bytes: response.body().content_length(),
     }
 }

@@ -250,11 +250,14 @@ impl Session {
         let stats = &mut self.stats;
         stats.answers += wanted.len() as u64;
         link.timed(&mut stats.seconds.decode, || {
-            let found = |wanted: &Wanted| {
-                let (_, pending) = table.query(wanted)?;
-                table.decode(&pending, &[])
-            };
-            wanted.par_iter().map(found).collect::<Result<_, ClientError>>().map_err(SessionError::from)
+            wanted
+                .par_iter()
+                .map(|wanted: &Wanted| {
+                    let (_, pending) = table.query(wanted)?;
+                    table.decode(&pending, &[])
+                })
+                .collect::<Result<_, ClientError>>()
+                .map_err(SessionError::from)
         })
     }
 
@@ -342,9 +345,11 @@ impl Session {
                 });
             }
             if epoch == self.table.descriptor().epoch {
-                let adopt = |((pending, answer), wanted)| Ok((self.table.adopt(pending, wanted)?, answer));
-                let answers =
-                    answers.into_iter().zip(batch.wanted).map(adopt).collect::<Result<_, ClientError>>()?;
+                let answers = answers
+                    .into_iter()
+                    .zip(batch.wanted)
+                    .map(|((pending, answer), wanted)| Ok((self.table.adopt(pending, wanted)?, answer)))
+                    .collect::<Result<_, ClientError>>()?;
                 return Ok(self.answered_by_table(link, answers));
             }
         }

@@ -29,7 +29,6 @@ use crate::{Cpu, CpuRing};
 
 /// Runs [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread if it is one of the
 /// backend's, and on one of those otherwise.
-/// one of those.
 ///
 /// # Errors
 /// [`OpsError::PackColumns`] if an entry does not fit.

@@ -37,8 +37,13 @@ impl ColumnOps for Cpu {
         plan: &ChainPlan,
         hints: &[&BatchWords],
     ) -> Result<Vec<ChainedHint>, OpsError> {
-        let chain = |hint: &&BatchWords| chain_hint::chain_hint(self, ring, plan, hint);
-        self.install(|| hints.par_iter().with_max_len(1).map(chain).collect())
+        self.install(|| {
+            hints
+                .par_iter()
+                .with_max_len(1)
+                .map(|hint: &&BatchWords| chain_hint::chain_hint(self, ring, plan, hint))
+                .collect()
+        })
     }
 
     fn run_open_chain(

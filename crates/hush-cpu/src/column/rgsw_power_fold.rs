@@ -41,10 +41,11 @@ pub(super) fn rgsw_power_fold(
     cpu.install(|| {
         let rows =
             bodies.par_chunks_exact(2 * ring.kept.words()).zip(buffer.par_chunks_exact_mut(rows_words));
-        let lay_out = |(bodies, words)| Some(RgswRows::lay_out_halves(ring, powers.masks, bodies, words));
         let rows: Vec<Option<RgswRows<'_>>> = match chain.terms() {
             1 => vec![None; powers.bodies.len()],
-            _ => rows.map(lay_out).collect(),
+            _ => rows
+                .map(|(bodies, words)| Some(RgswRows::lay_out_halves(ring, powers.masks, bodies, words)))
+                .collect(),
         };
         let lifts = LiftFractions::of_limbs(ring.context().kept().rns(), chain.terms());
         let mut planes = Vec::with_capacity(powers.bodies.len() * chain.shape().planes());

@@ -31,12 +31,14 @@ impl LiftFractions {
     /// Returns the lifts modulo the primes of `rns`, the base of the ring. The divisor is no multiple of a prime.
     pub(crate) fn of_limbs(rns: &Rns, divisor: usize) -> Vec<Self> {
         let product = rns.product() as u32;
-        let lift = |p: &Modulus| {
-            let montgomery = Montgomery::new(*p);
-            let factor = p.inverse(p.reduce(divisor as u64));
-            Self { montgomery, product, factor, half: montgomery.mul(1 << 31, factor) }
-        };
-        rns.moduli().iter().map(lift).collect()
+        rns.moduli()
+            .iter()
+            .map(|p: &Modulus| {
+                let montgomery = Montgomery::new(*p);
+                let factor = p.inverse(p.reduce(divisor as u64));
+                Self { montgomery, product, factor, half: montgomery.mul(1 << 31, factor) }
+            })
+            .collect()
     }
 
     /// Lifts words to the first of as many `residues` or more; the others become zero.

@@ -116,10 +116,11 @@ impl RingOps for Cpu {
         bits: &[&[RlweBatch]],
     ) -> Result<Vec<RlweBatch>, OpsError> {
         let queries = entries.iter().zip(bits);
-        let fold = |(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
-            rgsw_fold::rgsw_fold(self, ring, &rgsw_fold::Planes { entries, count, planes, order }, bits)
-        };
-        Ok(queries.map(fold).collect())
+        Ok(queries
+            .map(|(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
+                rgsw_fold::rgsw_fold(self, ring, &rgsw_fold::Planes { entries, count, planes, order }, bits)
+            })
+            .collect())
     }
 
     fn run_pack_pairs(

@@ -317,12 +317,11 @@ fn join_classes(sums: &[ClassSums; CLASSES], index: usize, reducer: &Reducer) ->
     // A sum is below 2^32 for up to 2^14 rows, hence the total below 2^57.
     let join = |words: [__m512i; CLASSES]| {
         let [first, rest @ ..] = words;
-        let weigh = |sum, (class, words)| match class {
+        rest.into_iter().enumerate().fold(first, |sum, (class, words)| match class {
             0 => _mm512_add_epi64(sum, _mm512_slli_epi64::<8>(words)),
             1 => _mm512_add_epi64(sum, _mm512_slli_epi64::<16>(words)),
             _ => _mm512_add_epi64(sum, _mm512_slli_epi64::<24>(words)),
-        };
-        rest.into_iter().enumerate().fold(first, weigh)
+        })
     };
     let even = join(classes.map(|words| vectors::even_words(words)));
     let odd = join(classes.map(|words| vectors::odd_words(words)));

@@ -108,8 +108,10 @@ fn split_groups(tiling: NttTiling, threads: usize) -> Vec<Unit> {
     let share = tiling.limbs() * tiling.groups() / (threads * UNITS_PER_THREAD);
     let unit = share.clamp(1, UNIT_GROUPS);
     let groups = |first: usize| first..tiling.groups().min(first + unit);
-    let firsts = |limb: usize| (0..tiling.groups()).step_by(unit).map(move |first| (limb, first));
-    (0..tiling.limbs()).flat_map(firsts).map(|(limb, first)| Unit { limb, groups: groups(first) }).collect()
+    (0..tiling.limbs())
+        .flat_map(|limb: usize| (0..tiling.groups()).step_by(unit).map(move |first| (limb, first)))
+        .map(|(limb, first)| Unit { limb, groups: groups(first) })
+        .collect()
 }
 
 /// A pass over the whole database.

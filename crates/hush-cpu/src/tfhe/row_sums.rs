@@ -43,8 +43,11 @@ impl MultiplyRows<'_> {
         let Self { values, selectors, sums: [a, b] } = self;
         let degree = a.len() / 2;
         let selectors: [[&[u32]; 2]; COUNT] = selectors.try_into().expect("as many rows");
-        let fits = |row: &[&[u32]; 2]| row.iter().all(|half| half.len() == degree);
-        assert!(values.len() == COUNT * degree && b.len() == a.len() && selectors.iter().all(fits));
+        assert!(
+            values.len() == COUNT * degree
+                && b.len() == a.len()
+                && selectors.iter().all(|row: &[&[u32]; 2]| row.iter().all(|half| half.len() == degree))
+        );
         for at in (0..degree).step_by(L::WIDTH) {
             // SAFETY: the caller has the instruction set; all slices have a vector there.
             unsafe {

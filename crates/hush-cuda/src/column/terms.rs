@@ -97,12 +97,15 @@ fn passes(terms: usize, degree: usize) -> Vec<TermsPass> {
     let eights = std::iter::repeat_n(LOG_RADIX, (log / LOG_RADIX) as usize);
     let first = (!log.is_multiple_of(LOG_RADIX) || log == 0).then_some(log % LOG_RADIX);
     let mut done = 1;
-    let pass = |log_radix: u32| {
-        let pass = TermsPass { terms, done, radix: 1u32 << log_radix, degree: degree as u32 };
-        done <<= log_radix;
-        pass
-    };
-    first.into_iter().chain(eights).map(pass).collect()
+    first
+        .into_iter()
+        .chain(eights)
+        .map(|log_radix: u32| {
+            let pass = TermsPass { terms, done, radix: 1u32 << log_radix, degree: degree as u32 };
+            done <<= log_radix;
+            pass
+        })
+        .collect()
 }
 
 impl TermsPass {

@@ -368,8 +368,11 @@ impl Device {
                 continue;
             }
             queued.push((reader, owner, addresses, from.bytes()));
-            let is_known = |pair: &(&Self, &Self)| is_same(pair.0, reader) && is_same(pair.1, owner);
-            if !is_same(reader, owner) && !pairs.iter().any(is_known) {
+            if !is_same(reader, owner)
+                && !pairs
+                    .iter()
+                    .any(|pair: &(&Self, &Self)| is_same(pair.0, reader) && is_same(pair.1, owner))
+            {
                 pairs.push((reader, owner));
             }
         }

@@ -178,7 +178,6 @@ pub(super) fn rlwe_fold(
 
 /// Runs [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results; by one kernel, if
 /// `kernel` names it, to compare kernels.
-/// names it, to compare kernels.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there is not one modulus a limb, a query has not one selector a row, or a grid has no squares for all
@@ -193,8 +192,13 @@ pub fn fold_rows(
     let tiling = db.tiling();
     OpsError::check_shape("rlwe_fold", "degree", tiling.degree().next_power_of_two(), tiling.degree())?;
     check_words(tiling, moduli, selectors.iter().map(|words| words.len()))?;
-    let suited = || RlweFoldKernel::suited(Thresholds::default(), db, selectors.len());
-    fold_words(device, moduli, db, selectors, kernel.unwrap_or_else(suited))
+    fold_words(
+        device,
+        moduli,
+        db,
+        selectors,
+        kernel.unwrap_or_else(|| RlweFoldKernel::suited(Thresholds::default(), db, selectors.len())),
+    )
 }
 
 /// Folds words for operands that fit together.

@@ -48,13 +48,16 @@ impl TfheOps for Cuda {
             let words = self.keep(batch.words.to_vec())?;
             Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
         };
-        let switch = |(query, keys): (&TlweWords, &&CudaKeys)| {
-            let keys = keys.private().expect("keys of a set of TLWE words");
-            let Expanded { selectors, bits } = on_host(ring.context(), keys, query, rows);
-            let bits = bits.into_iter().map(kept).collect::<Result<_, OpsError>>()?;
-            Ok(Expanded { selectors: kept(selectors)?, bits })
-        };
-        queries.iter().zip(keys).map(switch).collect()
+        queries
+            .iter()
+            .zip(keys)
+            .map(|(query, keys): (&TlweWords, &&CudaKeys)| {
+                let keys = keys.private().expect("keys of a set of TLWE words");
+                let Expanded { selectors, bits } = on_host(ring.context(), keys, query, rows);
+                let bits = bits.into_iter().map(kept).collect::<Result<_, OpsError>>()?;
+                Ok(Expanded { selectors: kept(selectors)?, bits })
+            })
+            .collect()
     }
 
     fn run_turn(

@@ -31,16 +31,18 @@ pub(super) fn turn(
         factors.limb_mut(limb).iter_mut().for_each(|word| *word = montgomery_form(modulus, *word));
     }
     let factors = device.upload(factors.words())?;
-    let both = |batch: &RlweBatch<Buffer<u32>>| {
-        let words = device.alloc(2 * batch.words.len())?;
-        let vectors = batch.words.len() / VECTOR;
-        let launch = Launch::new(vectors.div_ceil(THREADS) as u32, THREADS as u32);
-        let args = [(&words).into(), (&batch.words).into(), (&factors).into(), (vectors as u64).into()];
-        let args = args.into_iter().chain([ring.kept().view()]).collect::<Vec<_>>();
-        device.launch("turn", launch, &args)?;
-        Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
-    };
-    batches.iter().map(both).collect()
+    batches
+        .iter()
+        .map(|batch: &RlweBatch<Buffer<u32>>| {
+            let words = device.alloc(2 * batch.words.len())?;
+            let vectors = batch.words.len() / VECTOR;
+            let launch = Launch::new(vectors.div_ceil(THREADS) as u32, THREADS as u32);
+            let args = [(&words).into(), (&batch.words).into(), (&factors).into(), (vectors as u64).into()];
+            let args = args.into_iter().chain([ring.kept().view()]).collect::<Vec<_>>();
+            device.launch("turn", launch, &args)?;
+            Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
+        })
+        .collect()
 }
 
 hush_ops::footprint!(Cuda: Rotate, |step, batch| {

@@ -33,7 +33,7 @@ use crate::{
     units::Bytes,
 };
 
-/// This share of a device's memory is left alone: the driver's and small tables.
+/// The share of a device's memory that tables leave alone, for the driver and small tables.
 const LEFT_ALONE: usize = 64;
 /// How often the progress of an upload is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -72,11 +72,14 @@ fn emulated(value: &OsStr) -> Option<Vec<Device>> {
     if words.next().is_some() {
         return None;
     }
-    let device = |_| match mebibytes {
-        Some(mebibytes) => Device::emulated_with_memory(Emulation::default(), mebibytes << 20),
-        None => Device::emulated(Emulation::default()),
-    };
-    Some((0..count).map(device).collect())
+    Some(
+        (0..count)
+            .map(|_| match mebibytes {
+                Some(mebibytes) => Device::emulated_with_memory(Emulation::default(), mebibytes << 20),
+                None => Device::emulated(Emulation::default()),
+            })
+            .collect(),
+    )
 }
 
 #[cfg(not(feature = "emulator"))]
@@ -133,8 +136,8 @@ impl Gpu {
         self.cuda.device().lost().is_some()
     }
 
-    /// Returns the bytes that another table may take: what is free and not reserved. Batches that are under way and keys that
-    /// clients have uploaded by now take of both, and so less is found free than there is.
+    /// Returns the bytes that another table may take: those that are free and not reserved. Batches under way and
+    /// uploaded keys take of both, so that less is found free than there is.
     pub(crate) fn free_bytes(&self) -> usize {
         room_for_tables(&self.cuda).saturating_sub(self.reservations.batches() + self.reservations.keys())
     }
@@ -176,11 +179,11 @@ impl Gpu {
     }
 }
 
-/// Has `work` open a table, or a part of it, on `gpus`, which are those of its placement. `progress` is told of the plans, and then
-/// of the upload. After an error the GPUs have their memory back.
+/// Has `work` open a table, or a part of it, on `gpus`, the GPUs of its placement. `progress` receives the plans, and
+/// then the progress of the upload. After an error the GPUs have their memory back.
 ///
 /// # Errors
-/// Those of `work`, and [`OpenError::Ops`] if a GPU does nothing.
+/// The errors of `work`, and [`OpenError::Ops`] if a GPU does nothing.
 pub(crate) fn open_on<O: OpenOn>(
     gpus: &[&Gpu],
     placement: &Placement,
@@ -211,12 +214,14 @@ pub(crate) fn open_on<O: OpenOn>(
     let batch = plans.iter().map(|(plan, free)| plan.max_batch(*free)).min().unwrap_or(1);
     let total = plans.iter().map(|(plan, _)| plan.upload_bytes() as u64).sum();
     progress.start("upload", total, "bytes");
-    let on_device = |((gpu, placed), (plan, _)): ((&&Gpu, &PlacedShare), &(MemoryPlan, usize))| ShareToOpen {
-        share: placed.share.clone(),
-        backend: gpu.backend(placed),
-        kept: Some(Box::new(gpu.reserve(plan, batch))),
-    };
-    let on = placed().zip(&plans).map(on_device).collect();
+    let on = placed()
+        .zip(&plans)
+        .map(|((gpu, placed), (plan, _)): ((&&Gpu, &PlacedShare), &(MemoryPlan, usize))| ShareToOpen {
+            share: placed.share.clone(),
+            backend: gpu.backend(placed),
+            kept: Some(Box::new(gpu.reserve(plan, batch))),
+        })
+        .collect();
     let devices: Vec<&Device> = gpus.iter().map(|gpu| gpu.cuda.device()).collect();
     let opened = watched(&devices, total, progress, || work.on(on, batch))?;
     // What was on its way.
@@ -224,7 +229,7 @@ pub(crate) fn open_on<O: OpenOn>(
     Ok(opened)
 }
 
-/// Does `work`, which uploads some `total` bytes, and reports how many until now.
+/// Runs `work`, which uploads `total` bytes, and reports how many have been uploaded.
 fn watched<T>(devices: &[&Device], total: u64, progress: &dyn Progress, work: impl FnOnce() -> T) -> T {
     let uploaded = || devices.iter().map(|device| device.uploaded_bytes()).sum::<u64>();
     let start = uploaded();

@@ -1,4 +1,4 @@
-//! In place of `gpu.rs` in programs without GPU support: there is no [`Gpu`].
+//! The stand-in for `gpu.rs` in programs without GPU support: there is no [`Gpu`].
 
 use hush_protocol::any_page::TableParams;
 

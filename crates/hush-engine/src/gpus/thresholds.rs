@@ -19,7 +19,7 @@ struct Kept {
     thresholds: Thresholds,
 }
 
-/// Raised when a kernel changes so much that it has to be measured again.
+/// The version of a file. It is raised when a kernel changes so much that it has to be measured again.
 const VERSION: u32 = 2;
 
 /// Returns a backend on `device`, with the thresholds that were measured on one of its kind.
@@ -32,29 +32,38 @@ pub fn suited_backend(device: Device) -> Cuda {
     }
 }
 
-/// Returns the thresholds that were measured on such a device. A file that cannot be read, or is of another version, is none.
+/// Returns the thresholds that were measured on such a device; `None` if the file cannot be read, or has another
+/// version.
 pub fn measured_thresholds(info: &DeviceInfo) -> Option<Thresholds> {
     read(&fs::read_to_string(thresholds_file(info)?).ok()?, info)
 }
 
-/// Returns where they are kept, if there is a place: `hushdb/gpus` in `$XDG_CACHE_HOME` or `~/.cache`.
+/// Returns the file of thresholds, in `hushdb/gpus` of `$XDG_CACHE_HOME` or `~/.cache`; `None` if there is no such
+/// place.
 fn thresholds_file(info: &DeviceInfo) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
-    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    Some(cache.join("hushdb/gpus").join(info.name.chars().map(word).collect::<String>() + ".json"))
+    Some(
+        cache.join("hushdb/gpus").join(
+            info.name
+                .chars()
+                .map(|c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+                .collect::<String>()
+                + ".json",
+        ),
+    )
 }
 
-/// Keeps thresholds for all devices of this name, whole or not at all; returns where.
+/// Writes the thresholds for all devices of this name, whole or not at all, and returns the file.
 ///
 /// # Errors
-/// What the system says, or that there is no place.
+/// The error of the system, or that there is no place.
 pub fn keep_thresholds(info: &DeviceInfo, thresholds: Thresholds) -> io::Result<PathBuf> {
     let path = thresholds_file(info).ok_or_else(|| io::Error::other("no home directory is known"))?;
     let partial = path.with_extension(format!("{}.partial", process::id()));
     fs::create_dir_all(path.parent().expect("it is in a folder"))?;
     let written = fs::write(&partial, text(info, thresholds)).and_then(|()| fs::rename(&partial, &path));
     if written.is_err() {
-        // What failed is told; that there is nothing to remove is no news.
+        // Reports a failure; it is no failure that there is nothing to remove.
         let _ = fs::remove_file(&partial);
     }
     written.map(|()| path)

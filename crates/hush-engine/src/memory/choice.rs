@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::{Progress, machine::memory, open_error::OpenError, units::Bytes};
 
-/// This share of all memory is left alone: batches, keys of clients, and the system.
+/// The share of all memory that is left for batches, keys of clients, and the system.
 const LEFT_ALONE: u64 = 16;
 
 /// A user's choice of where scanned files are.
@@ -15,7 +15,7 @@ pub enum MemoryChoice {
     /// Resident where there is room, else mapped.
     #[default]
     Auto,
-    /// In memory of the process's own, on huge pages; an error if there is no room.
+    /// In memory of the process itself, on huge pages; an error if there is no room.
     Resident,
     /// In the system's cache of files: for tables beyond memory, and for quick starts.
     Mapped,
@@ -39,7 +39,8 @@ impl MemoryChoice {
         }
     }
 
-    /// Returns whether files of `bytes` bytes, which are not in memory yet, are to be resident. `progress` is told why they are
+    /// Decides whether files of `bytes` bytes, which are not in memory yet, become resident. `progress` is told why
+    /// they do not, if they might have.
     /// not, if they might have been.
     ///
     /// # Errors
@@ -77,8 +78,10 @@ impl FromStr for MemoryChoice {
     type Err = UnknownMemory;
 
     fn from_str(name: &str) -> Result<Self, UnknownMemory> {
-        let unknown = || UnknownMemory(name.to_owned());
-        Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or_else(unknown)
+        Self::ALL
+            .into_iter()
+            .find(|choice| choice.name() == name)
+            .ok_or_else(|| UnknownMemory(name.to_owned()))
     }
 }
 

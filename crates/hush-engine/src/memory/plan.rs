@@ -36,15 +36,16 @@ pub struct MemoryPlan {
     parts: Vec<Part>,
     /// Bytes of the keys of all clients, which come later.
     keys: usize,
-    /// Bytes of keys that are reserved for other tables: the same clients' in the same memory.
+    /// The bytes of keys that are reserved for other tables: the same clients' keys in the same memory.
     keys_reserved: usize,
-    /// Bytes that are on their way at once while the parts are loaded.
+    /// The bytes that are on their way at once while the parts are loaded.
     staging: usize,
     /// Bytes of the host's files that are uploaded.
     upload: usize,
     /// The name of a batch of one.
     one: &'static str,
-    /// Entry `b - 1` is what batches of `b` queries take, as many as are under way at once; at least one entry.
+    /// The bytes of batches: entry `b - 1` is for batches of `b` queries, as many as are under way at once. At least
+    /// one entry.
     batches: Vec<usize>,
 }
 
@@ -77,22 +78,25 @@ impl MemoryPlan {
         let of_share =
             |units: &Vec<Range<usize>>| table.segments().iter().zip(units).map(words).sum::<usize>();
         let is_apart = finishes && !segments().all(|(segment, units)| is_whole(segment, units));
-        // What all shares contribute to the answers of its own queries: as it comes here, and put together.
+        // The contributions of all shares to this device's queries: as they come here, and put together.
         let gathered = if is_apart { 2 * WORD * shares.iter().map(of_share).sum::<usize>() } else { 0 };
-        let has_units = |units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty());
-        let devices = shares.iter().filter(has_units).count().max(1);
-        // What it contributes to all of them is among the results of its steps.
+        let devices = shares
+            .iter()
+            .filter(|units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty()))
+            .count()
+            .max(1);
+        // The device's own contribution is among the results of its steps.
         let bytes = |path: &[Step], batch: usize| {
             BATCHES_IN_FLIGHT * (batch_bytes::<F>(path, batch) + batch.div_ceil(devices) * gathered)
         };
-        // Segments are answered one after another: batches take what the largest does.
+        // Segments are answered one after another, so that batches take as much as the largest segment.
         let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
         let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
         let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
         // What stays on the host is neither there nor uploaded.
         let there = || files.iter().filter(|file| file.content.is_held() && F::resident(&file.content) > 0);
         let parts = there().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
-        // Some of what a share does not keep is there while it is opened.
+        // A share is opened with more than it keeps.
         let all = table.files();
         let keys = table.facts().keys;
         let held = all.iter().filter(|file| file.content.is_held());
@@ -116,7 +120,8 @@ impl MemoryPlan {
         Self { is_part: false, parts, keys: 0, keys_reserved: 0, staging, upload, one, batches }
     }
 
-    /// Returns the bytes that stay: what is loaded, and keys of clients beyond those that are reserved for other tables.
+    /// Returns the bytes that stay: the loaded files, and keys of clients beyond those that are reserved for other
+    /// tables.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|part| part.bytes).sum()
     }
@@ -149,7 +154,7 @@ impl MemoryPlan {
         Self { keys: several(self.keys), staging: several(self.staging), ..self }
     }
 
-    /// Returns the bytes without which nothing can be done: what stays, and what the loading or a batch of one takes.
+    /// Returns the least bytes for any answer: those that stay, and those of the loading or of a batch of one query.
     pub fn needed_bytes(&self) -> usize {
         self.kept_bytes() + self.staging.max(self.batch_bytes(1))
     }
@@ -165,15 +170,14 @@ impl MemoryPlan {
         self.upload
     }
 
-    /// Returns the largest batch for a device with `free` bytes. Those under way take half of what the table leaves at most,
-    /// which may be one of several; but one query always goes.
+    /// Returns the largest batch for a device with `free` bytes. Batches under way take at most half of the memory
+    /// that the table leaves, since it may be one of several; but a single query always fits.
     pub fn max_batch(&self, free: usize) -> usize {
         let room = free.saturating_sub(self.kept_bytes()) / 2;
-        let fits = |batch: &usize| self.batch_bytes(*batch) <= room;
-        (1..=self.batches.len()).rev().find(fits).unwrap_or(1)
+        (1..=self.batches.len()).rev().find(|batch: &usize| self.batch_bytes(*batch) <= room).unwrap_or(1)
     }
 
-    /// Whether a device has room: `free` bytes, for a table of `encoded` bytes.
+    /// Checks that a device with `free` bytes has room for a table of `encoded` bytes.
     ///
     /// # Errors
     /// [`DoesNotFit`] says what is needed.
@@ -218,7 +222,7 @@ impl MemoryPlan {
         all.check(devices, free, encoded).err()
     }
 
-    /// Returns the plan in words: a line a part, the largest batch, and all of it.
+    /// Returns the plan in words: a line for each part, the largest batch, and the sum.
     pub fn lines(&self, device: &str, free: usize) -> Vec<String> {
         let batch = self.max_batch(free);
         let batch_name = if batch == 1 { self.one.to_owned() } else { format!("batches of {batch} queries") };

@@ -7,14 +7,15 @@ use hush_protocol::any_page::TableParams;
 /// The bytes that the queries and answers of a batch may always take.
 const BATCH_BYTES: usize = 1 << 30;
 
-/// Returns the bytes of a table that a server has in memory: its files, but for those that clients download, and the evaluation
-/// keys of so many clients, ready for look-ups.
+/// Returns the bytes of a table that a server has in memory: its files, but for those that clients download, and the
+/// evaluation keys of `clients` clients, ready for look-ups.
 pub fn server_bytes(table: &TableParams, clients: usize) -> u64 {
     let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
     table.held_bytes() + keys as u64
 }
 
-/// Returns how many queries one scan on the CPU answers at most. Beside the files they take a quarter of these at most, or 1 GiB.
+/// Returns the most queries that one scan on the CPU answers. Their memory beside the files is at most a quarter of
+/// the files, or 1 GiB.
 pub fn host_batch(params: &TableParams) -> usize {
     let files = params.files().into_iter().map(|file| file.content);
     let scanned: u64 = files.filter(Content::is_scanned).map(|content| content.bytes()).sum();

@@ -40,7 +40,6 @@ pub struct Unavailable {
 pub trait Workers: Send + Sync {
     /// Sends `batch` to every part, and returns what [`PartEngine::scan`] of each says, in order. Several calls may
     /// be under way at once. Blocks until all parts have replied.
-    /// have said it.
     ///
     /// # Errors
     /// [`Unavailable`] if nobody who has the part answers.

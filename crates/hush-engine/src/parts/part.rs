@@ -40,12 +40,12 @@ pub trait PartEngine: Send + Sync {
     /// Scans a batch, and returns a message for the head of the table, whatever comes of it. Blocks.
     fn scan(&self, batch: Bytes) -> Vec<u8>;
 
-    /// Why it answers nothing any more, until the process is started again; `None` as long as all is well.
+    /// Returns why the part answers nothing until the process is started again; `None` while the device works.
     fn lost(&self) -> Option<String>;
 }
 
-/// Opens a part of a table on a GPU of `backends`, or on the CPU. No more is read, checked and fetched than the part scans.
-/// `progress` is told why it is not on a GPU, if there is one.
+/// Opens a part of a table on a GPU of `backends`, or on the CPU. Only what the part scans is read, checked and
+/// fetched. `progress` is told why the part is not on a GPU, if there is a GPU.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
@@ -112,7 +112,7 @@ impl<B: Hosting> Visitor for Open<B> {
         let ShareToOpen { share, backend, kept } = share;
         let tables = descriptor.tables::<P>()?;
         let part = HostedShare::<P, B>::open(backend, tables, descriptor.public_seed(), &share, &files);
-        // What was read of a file that is not whole any more is no table, whatever came of it.
+        // A batch over a file that was changed meanwhile has no answer, whatever the scan gave.
         mapped.check()?;
         let part = part?;
         mapped.forget_unused();
@@ -198,7 +198,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         if !self.has_keys {
             return Ok(Vec::new());
         }
-        // Those that came are there for this batch, however few are kept.
+        // The keys that came with a batch are there for this batch, however few are kept.
         let mut came = HashMap::new();
         for keys in &batch.keys {
             let opened = self.part.open_keys(&keys.body).map_err(|error| Said::Failed(error.to_string()))?;

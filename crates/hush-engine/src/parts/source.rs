@@ -1,4 +1,5 @@
-//! Where a table in parts is found: a folder that is seen here, or an object store or web server, of which what is read comes here.
+//! The source of a table in parts: a folder that is seen here, or an object store or web server, from which the
+//! ranges that are read come here.
 
 use std::{
     ops::Range,
@@ -29,7 +30,7 @@ pub enum Source {
     Remote(Arc<dyn RemoteTable>),
 }
 
-/// A table that is elsewhere, of which ranges of files come to a folder here before they are read.
+/// A table that is elsewhere. Ranges of its files come to a folder here before they are read.
 pub trait RemoteTable: Send + Sync {
     /// Returns the descriptor of the table that is there now.
     ///
@@ -44,12 +45,12 @@ pub trait RemoteTable: Send + Sync {
     fn begin(&self) -> Result<Box<dyn SparseFiles>, OpenError>;
 }
 
-/// A folder with the files of a table, as long as they are there, with holes where nothing has come yet.
+/// A folder with the files of a table, with holes where nothing has come yet.
 pub trait SparseFiles: Send + Sync {
     /// Returns the folder.
     fn folder(&self) -> &Path;
 
-    /// Fetches what is missing of some ranges of a file, and checks it.
+    /// Fetches the missing bytes of some ranges of a file, and checks them.
     ///
     /// # Errors
     /// [`OpenError::Fetch`].
@@ -93,7 +94,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Returns the files of every segment: nothing of them is read before a page asks for it, and then it is in memory as
+    /// Returns the files of every segment. Nothing of them is read before a page asks for it; then it is in memory as
     /// `memory` says.
     pub(super) fn files(&mut self, memory: MemoryChoice) -> Result<Vec<SegmentFiles>, OpenError> {
         let specs: Vec<_> = self.stored.params.segments().iter().map(SegmentParams::files).collect();
@@ -131,7 +132,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Gives up what is here of other epochs, once this one is open.
+    /// Removes the files of other epochs, once this one is open.
     pub(super) fn forget_others(&self) {
         if let From::Remote(files) = &*self.from {
             files.forget_others();
@@ -156,7 +157,7 @@ impl From {
         }
     }
 
-    /// Has some ranges of a file here, and says what is left to be done about their checksums.
+    /// Makes some ranges of a file available here, and returns the checks that are left of their checksums.
     fn arrived(
         &self,
         entry: &FileEntry,
@@ -188,7 +189,7 @@ struct SegmentFile {
     file: StoredFile,
 }
 
-/// The files of a segment, of which what is read is brought here first.
+/// The files of a segment. Ranges are brought here before they are read.
 pub(super) struct SegmentFiles {
     files: Vec<SegmentFile>,
     from: Arc<From>,
@@ -207,11 +208,11 @@ impl Files for SegmentFiles {
 
     fn part(&self, name: &'static str, ranges: &[Range<usize>]) -> Result<DbBytes, OpenError> {
         let found = self.files.iter().find(|file| file.name == name);
-        let missing = || ProtocolError::Descriptor(format!("the table has no file {name}"));
-        let SegmentFile { entry, file, .. } = found.ok_or_else(missing)?;
+        let SegmentFile { entry, file, .. } =
+            found.ok_or_else(|| ProtocolError::Descriptor(format!("the table has no file {name}")))?;
         let end = entry.bytes as usize;
-        let within = |range: &Range<usize>| range.start.min(end)..range.end.min(end);
-        let ranges: Vec<_> = ranges.iter().map(within).collect();
+        let ranges: Vec<_> =
+            ranges.iter().map(|range: &Range<usize>| range.start.min(end)..range.end.min(end)).collect();
         let checksums = self.from.arrived(entry, file, &ranges)?;
         // Of several ranges a page makes a copy of its own, and of one it reads where it is.
         if let [range] = &ranges[..]

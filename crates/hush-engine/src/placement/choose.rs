@@ -1,4 +1,4 @@
-//! The placement of a table: the first of these for whose memory there is room.
+//! The choice of a table's placement: the first one whose memory has room.
 
 use std::cmp::Reverse;
 
@@ -15,10 +15,12 @@ use crate::{
 const MOST_GPUS: usize = 16;
 
 impl Backends {
-    /// Chooses the placement of a table that is served here, or of a `part` of it whose answers are finished elsewhere.
+    /// Chooses the placement of a table that is served here, or of a `part` of it whose answers are finished
+    /// elsewhere.
     ///
-    /// It goes to the first GPU that has room. If none has, a table goes to several, or else to the first that has room for all but
-    /// its symbols. What no GPU has room for goes to the CPU, and `progress` is told why, if there is a GPU.
+    /// The first GPU with room gets the table. If none has room, the table goes to several GPUs, or else to the first
+    /// that has room for all but the symbols. A table that no GPU has room for goes to the CPU, and `progress` is
+    /// told why, if there is a GPU.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
@@ -62,7 +64,7 @@ impl Backends {
     /// Returns several GPUs with a share of the table each, the one with the most room first.
     ///
     /// # Errors
-    /// What is missing, if there are several.
+    /// The memory that is missing, if there are several GPUs.
     fn on_several(&self, table: &TableParams) -> Result<Placement, Option<DoesNotFit>> {
         let gpus = self.gpus().iter().filter(|gpu| !gpu.is_lost());
         let mut gpus: Vec<_> = gpus.map(|gpu| (gpu, gpu.free_bytes())).collect();
@@ -94,8 +96,8 @@ impl Backends {
         }
     }
 
-    /// Returns the GPUs that have room for work that they share, each with all that `plan` says. None for the CPU; `progress` is
-    /// told why, if there is a GPU. `facts` are of the table that the work is for.
+    /// Returns the GPUs that have room for work that they share, each with all that `plan` states. None for the CPU;
+    /// `progress` is told why, if there is a GPU. `facts` are of the table that the work is for.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.

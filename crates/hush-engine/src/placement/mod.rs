@@ -1,4 +1,4 @@
-//! Where a table is: shares of it, each on a device.
+//! The placement of a table: its shares, each on a device.
 //!
 //! * `choose.rs`: which placement a table gets. `spread.rs`: which shares several GPUs get.
 
@@ -10,8 +10,9 @@ use std::{fmt, sync::Arc};
 use hush_ops::path::Content;
 use hush_protocol::share::Share;
 
-/// Batches of a table that are worth answering at once, unless only the CPU computes them: while a GPU computes one, the host reads
-/// the queries of another, or packs its answers; while other processes scan one, another is finished.
+/// The batches of a table that are worth answering at once, unless only the CPU computes them. While a GPU computes
+/// one, the host reads the queries of another, or packs its answers; while other processes scan one, another is
+/// finished.
 pub const BATCHES_IN_FLIGHT: usize = 2;
 
 /// A device that computes on a share of a table.
@@ -37,10 +38,10 @@ pub struct PlacedShare {
     pub is_streamed: bool,
 }
 
-/// Where a table is, or the part of it that a process has. The CPU does not share a table with GPUs.
+/// The placement of a table, or of the part of it that a process has. The CPU does not share a table with GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The shares, at least one; their order is that of the devices.
+    /// The shares, at least one, in the order of the devices.
     pub shares: Vec<PlacedShare>,
 }
 
@@ -50,12 +51,12 @@ impl Placement {
         Self { shares: vec![PlacedShare { share, device, is_streamed: false }] }
     }
 
-    /// Returns the devices. Keys that are opened on them are of use to all tables on the same ones in the same order.
+    /// Returns the devices. Keys that are opened on them serve all tables on the same devices in the same order.
     pub fn devices(&self) -> Arc<[Device]> {
         self.shares.iter().map(|placed| placed.device).collect()
     }
 
-    /// Returns how many batches are worth answering at once. The CPU has enough to do with one.
+    /// Returns the number of batches that are worth answering at once. A single batch keeps the CPU busy.
     pub fn batches_in_flight(&self) -> usize {
         if self.is_on_cpu() { 1 } else { BATCHES_IN_FLIGHT }
     }

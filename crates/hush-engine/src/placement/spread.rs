@@ -4,17 +4,17 @@ use hush_protocol::{any_page::TableParams, share::Share};
 
 use crate::memory::plan::MemoryPlan;
 
-/// How often shares are mended whose units are too coarse for the memory that they were cut for.
+/// The attempts to mend shares whose units are too coarse for the memory that they were cut for.
 const ROUNDS: usize = 64;
-/// A device that has no room for its share gives this part of it to the others.
+/// The part of its share that a device without room gives to the others.
 const GIVEN: u32 = 16;
 /// Weight of the device with the most room.
 const MOST: u64 = 1 << 20;
 
-/// Returns the shares of some GPUs that have `free` bytes; the index of a share is the number of its GPU. A GPU that has no room
-/// for anything gets none. `plan` plans the memory of a share on a GPU.
+/// Returns the shares of GPUs with `free` bytes; share i is for GPU i. A GPU without room for anything gets none.
+/// `plan` plans the memory of a share on a GPU.
 ///
-/// Shares are as the room is that each GPU has beyond what all of them need: keys, and a batch.
+/// Shares are in proportion to the room of each GPU beyond what all of them need: keys, and a batch.
 ///
 /// # Errors
 /// The plans of shares that have no room, if there are no others.

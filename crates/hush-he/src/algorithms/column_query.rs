@@ -127,12 +127,15 @@ impl Writer<'_> {
 fn monomial(ring: &Ring, exponent: usize) -> Zeroizing<Poly<Eval>> {
     let degree = ring.degree();
     assert!(exponent < 2 * degree, "an exponent below {}", 2 * degree);
-    let coefficient = |at: usize| {
-        let plus = 1 & equal_mask(at as u32, exponent as u32);
-        let minus = equal_mask((at + degree) as u32, exponent as u32);
-        plus | minus
-    };
-    let coefficients = Zeroizing::new((0..degree).map(coefficient).collect::<Vec<u32>>());
+    let coefficients = Zeroizing::new(
+        (0..degree)
+            .map(|at: usize| {
+                let plus = 1 & equal_mask(at as u32, exponent as u32);
+                let minus = equal_mask((at + degree) as u32, exponent as u32);
+                plus | minus
+            })
+            .collect::<Vec<u32>>(),
+    );
     Zeroizing::new(ring.forward(ring.from_signed(&coefficients)))
 }
 

@@ -14,9 +14,10 @@ pub fn decompose(ring: &Ring, poly: &Poly<Eval>, gadget: Gadget) -> Vec<Poly<Eva
     let coefficients = ring.inverse(poly.clone());
     let centred: Vec<i128> =
         (0..ring.degree()).map(|i| ring.rns().lift_centred(|limb| coefficients.limb(limb)[i])).collect();
-    let digit = |k: usize| {
-        let words: Vec<u32> = centred.iter().map(|&x| gadget.digit(x, k) as u32).collect();
-        ring.forward(ring.from_signed(&words))
-    };
-    (0..gadget.digits).map(digit).collect()
+    (0..gadget.digits)
+        .map(|k: usize| {
+            let words: Vec<u32> = centred.iter().map(|&x| gadget.digit(x, k) as u32).collect();
+            ring.forward(ring.from_signed(&words))
+        })
+        .collect()
 }

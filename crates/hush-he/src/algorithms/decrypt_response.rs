@@ -30,11 +30,15 @@ pub fn decrypt_response(
     let bits = context.params().response_bits();
     let product = times_secret(ring, secret, a, bits.a);
     let rns = ring.rns();
-    let symbol = |(i, &b): (usize, &u64)| {
-        let product = rns.lift_centred(|limb| product.limb(limb)[i * stride]) as u64;
-        rounded_phase(product, b, bits, symbol_bits)
-    };
-    Zeroizing::new(b.iter().enumerate().map(symbol).collect())
+    Zeroizing::new(
+        b.iter()
+            .enumerate()
+            .map(|(i, &b): (usize, &u64)| {
+                let product = rns.lift_centred(|limb| product.limb(limb)[i * stride]) as u64;
+                rounded_phase(product, b, bits, symbol_bits)
+            })
+            .collect(),
+    )
 }
 
 /// Returns the symbol of a phase whose parts are `a s` modulo 2^64, and b.

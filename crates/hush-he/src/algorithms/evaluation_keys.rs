@@ -119,8 +119,9 @@ pub fn open_keys(
     });
     let switch = switch.transpose()?;
     let mut private = |tlwe: &Tlwe| -> Result<Vec<RlweCiphertext>, HeError> {
-        let row = |_| Ok(RlweCiphertext { a: reader.masks.next(full), b: reader.body(full)? });
-        (0..tlwe.key_rows()).map(row).collect()
+        (0..tlwe.key_rows())
+            .map(|_| Ok(RlweCiphertext { a: reader.masks.next(full), b: reader.body(full)? }))
+            .collect()
     };
     let private = params.tlwe().map(|tlwe| Ok([private(tlwe)?, private(tlwe)?])).transpose()?;
     Ok(EvaluationKeys { levels, square, pack, switch, private })

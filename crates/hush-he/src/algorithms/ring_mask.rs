@@ -95,8 +95,8 @@ mod tests {
             let shape = MatrixShape::new(MatrixDomain::First, MatrixStructure::Ring { degree }, cols, n);
             let a = PublicMatrix::new(PublicSeed([1; 32]), shape);
             for extreme in [false, true] {
-                let small = |_| if extreme { 1 } else { (rng.next_u32() % 3).wrapping_sub(1) };
-                let secret: Vec<u32> = (0..n).map(small).collect();
+                let secret: Vec<u32> =
+                    (0..n).map(|_| if extreme { 1 } else { (rng.next_u32() % 3).wrapping_sub(1) }).collect();
                 let mut out = vec![0; cols];
                 ring_mask_into(&a, &secret, &mut out);
                 let mut row = vec![0; n];

@@ -75,11 +75,15 @@ pub fn decrypt_switched(
         // The sum over the integers is below Q_s / 2 in size, too.
         ring.add(&mut sum, &times_secret(ring, secret, a, bits.a));
     }
-    let symbol = |(i, &b): (usize, &u64)| {
-        let product = ring.rns().lift_centred(|limb| sum.limb(limb)[i * stride]) as u64;
-        rounded_phase(product, b, bits, symbol_bits)
-    };
-    Zeroizing::new(b.iter().enumerate().map(symbol).collect())
+    Zeroizing::new(
+        b.iter()
+            .enumerate()
+            .map(|(i, &b): (usize, &u64)| {
+                let product = ring.rns().lift_centred(|limb| sum.limb(limb)[i * stride]) as u64;
+                rounded_phase(product, b, bits, symbol_bits)
+            })
+            .collect(),
+    )
 }
 
 /// `round(x Q_s / Q_1) mod Q_s` of every coefficient, half up.
@@ -88,8 +92,9 @@ fn rescaled(context: &RingContext, x: Poly<Eval>) -> Vec<u128> {
     let x = context.kept().inverse(x);
     let from = kept.rns().product();
     let to = context.switched().map_or(1, |small| small.rns().product());
-    let value = |i: usize| (kept.rns().lift(|limb| x.limb(limb)[i]) * to + from / 2) / from % to;
-    (0..kept.degree()).map(value).collect()
+    (0..kept.degree())
+        .map(|i: usize| (kept.rns().lift(|limb| x.limb(limb)[i]) * to + from / 2) / from % to)
+        .collect()
 }
 
 /// Returns the coefficients `i + j parts`, as a polynomial in Y.

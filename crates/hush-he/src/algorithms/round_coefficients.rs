@@ -32,8 +32,13 @@ pub(super) fn round_coefficients(
     out: &mut Vec<u8>,
 ) {
     let half = (1u128 << dropped) >> 1;
-    let rounded = |position: usize| (ring.rns().lift(|limb| poly.limb(limb)[position]) + half) >> dropped;
-    pack_wide(positions.into_iter().map(rounded), rounded_bits(ring.rns(), dropped), out);
+    pack_wide(
+        positions
+            .into_iter()
+            .map(|position: usize| (ring.rns().lift(|limb| poly.limb(limb)[position]) + half) >> dropped),
+        rounded_bits(ring.rns(), dropped),
+        out,
+    );
 }
 
 /// Returns the polynomial with the `count` coefficients in `bytes` at `positions`, and 0 elsewhere.

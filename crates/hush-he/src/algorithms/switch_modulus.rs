@@ -44,8 +44,9 @@ fn drop_last(ring: &Ring, last: usize, x: &Poly<Eval>) -> Poly<Eval> {
 /// Source: OnionPIRv2 section 3.4 (modulus switching), VIPIR appendix D.5; a power of two in place of a prime.
 pub fn switch_to_power_of_two(ring: &Ring, poly: &Poly<Coeff>, bits: u32) -> Vec<u64> {
     let rns = ring.rns();
-    let switched = |i: usize| switch_integer(rns, rns.lift(|limb| poly.limb(limb)[i]), bits);
-    (0..ring.degree()).map(switched).collect()
+    (0..ring.degree())
+        .map(|i: usize| switch_integer(rns, rns.lift(|limb| poly.limb(limb)[i]), bits))
+        .collect()
 }
 
 /// `floor((value 2^bits + Q / 2) / Q) mod 2^bits`, bit by bit, as one would on paper.
@@ -96,8 +97,7 @@ mod tests {
         for ring in rings() {
             let q = ring.rns().product();
             let values = [0, 1, q / 2, q / 2 + 1, q - 1, q / 3, q / 4096, q / 8192, q / 8192 + 1];
-            let residues = |limb: usize| (0..64).map(move |i| (limb, i));
-            let words = (0..ring.limbs()).flat_map(residues);
+            let words = (0..ring.limbs()).flat_map(|limb: usize| (0..64).map(move |i| (limb, i)));
             let words = words.map(|(limb, i)| ring.rns().reduce(values[i % values.len()], limb)).collect();
             let poly = Poly::from_words(words, 64);
             for bits in [12, 20, 31, 48] {

@@ -234,12 +234,13 @@ mod tests {
         let rows = |seed, domain, structure| {
             let matrix =
                 PublicMatrix::new(PublicSeed([seed; 32]), MatrixShape::new(domain, structure, 16, 16));
-            let row = |col| {
-                let mut row = vec![0; 16];
-                matrix.row_into(col, &mut row);
-                row
-            };
-            (0..16).map(row).collect::<Vec<_>>()
+            (0..16)
+                .map(|col| {
+                    let mut row = vec![0; 16];
+                    matrix.row_into(col, &mut row);
+                    row
+                })
+                .collect::<Vec<_>>()
         };
         for structure in [MatrixStructure::Plain, ring] {
             let first = rows(1, MatrixDomain::First, structure);

@@ -15,8 +15,7 @@ use crate::{IngestError, Input, MAX_ROW_SIZE, Place, formats::folder::walk::id};
 /// Refuses a file of bad rows that is one of the inputs: reading it would overwrite it.
 pub(crate) fn check_apart(bad_rows: &Path, inputs: &[Input]) -> Result<(), IngestError> {
     let Ok(own) = bad_rows.metadata().as_ref().map(id) else { return Ok(()) };
-    let is_own = |input: &&Input| matches!(input, Input::Path(path) if path.metadata().is_ok_and(|file| id(&file) == own));
-    inputs.iter().find(is_own).map_or(Ok(()), |input| {
+    inputs.iter().find(|input: &&Input| matches!(input, Input::Path(path) if path.metadata().is_ok_and(|file| id(&file) == own))).map_or(Ok(()), |input| {
         let reason = Wording("{skip-bad-rows} names the input itself: choose another file");
         Err(IngestError::Option { path: input.path().into(), reason })
     })

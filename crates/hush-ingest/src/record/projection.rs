@@ -68,10 +68,12 @@ impl Projection {
         available: &[String],
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
-        let is_used = |name: &&String| {
-            options.value.is_empty() || options.value.contains(name) || options.key.contains(name)
-        };
-        let mut sorted: Vec<&String> = available.iter().filter(is_used).collect();
+        let mut sorted: Vec<&String> = available
+            .iter()
+            .filter(|name: &&String| {
+                options.value.is_empty() || options.value.contains(name) || options.key.contains(name)
+            })
+            .collect();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(IngestError::DuplicateColumn { path: path.into(), column: pair[0].clone() });
@@ -147,11 +149,14 @@ impl Projection {
 
     /// Returns the columns in use, with their types.
     pub(crate) fn schema(&self) -> Schema {
-        let own = |(at, column): (usize, &Column)| {
-            let inferred = self.inferred.as_ref().map(|inferred| inferred.column_type(at));
-            schema::Column(column.name.clone(), inferred.unwrap_or_else(|| column.own.clone()))
-        };
-        let mut key: Vec<_> = self.columns().enumerate().map(own).collect();
+        let mut key: Vec<_> = self
+            .columns()
+            .enumerate()
+            .map(|(at, column): (usize, &Column)| {
+                let inferred = self.inferred.as_ref().map(|inferred| inferred.column_type(at));
+                schema::Column(column.name.clone(), inferred.unwrap_or_else(|| column.own.clone()))
+            })
+            .collect();
         let value = key.split_off(self.keys.len());
         Schema { key, value, normalize: self.normalize }
     }

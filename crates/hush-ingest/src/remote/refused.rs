@@ -76,8 +76,9 @@ impl Refused {
 /// Returns whether a file begins as a web page does.
 pub(crate) fn is_page(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
-    let begins = |start: &&[u8]| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
-    [&b"<!doctype html"[..], b"<html"].iter().any(begins)
+    [&b"<!doctype html"[..], b"<html"]
+        .iter()
+        .any(|start: &&[u8]| head.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start)))
 }
 
 /// Formats an error and its causes, without the secrets of URLs in it.

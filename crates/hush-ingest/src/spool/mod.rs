@@ -148,8 +148,9 @@ impl Spool {
     /// Distributes the records of the only file to partitions.
     fn partition(&mut self) -> Result<(), IngestError> {
         let failed = |source| spool_error(&self.dir, source);
-        let partition = |_| Ok(BufWriter::with_capacity(PARTITION_BUFFER_BYTES, new_file(&self.dir)?));
-        let partitions = (0..PARTITIONS).map(partition).collect::<Result<_, IngestError>>()?;
+        let partitions = (0..PARTITIONS)
+            .map(|_| Ok(BufWriter::with_capacity(PARTITION_BUFFER_BYTES, new_file(&self.dir)?)))
+            .collect::<Result<_, IngestError>>()?;
         let [one] = <[_; 1]>::try_from(std::mem::replace(&mut self.files, partitions))
             .unwrap_or_else(|_| unreachable!("it is done once"));
         let file = one.into_inner().map_err(|error| failed(error.into_error()))?;
@@ -312,8 +313,9 @@ mod tests {
             .collect();
         // Partitions are in the order of the blocks, whatever the number of blocks.
         let blocks = |blocks: usize| {
-            let block = |index| digest(records.seed(), records.record(index).0).first_block(blocks);
-            (0..records.len()).map(block).collect::<Vec<_>>()
+            (0..records.len())
+                .map(|index| digest(records.seed(), records.record(index).0).first_block(blocks))
+                .collect::<Vec<_>>()
         };
         assert!(rows <= ONE_FILE || blocks(PARTITIONS / 2).is_sorted());
         all.sort();

@@ -73,11 +73,13 @@ pub trait Memory: Send + Sync {
         memories: &[&Self],
         copies: &[WordCopy<'_, Self::Words>],
     ) -> Result<Vec<Self::Words>, OpsError> {
-        let copy = |copy: &WordCopy<'_, Self::Words>| {
-            let words = memories[copy.from].read(copy.words)?[copy.range.clone()].to_vec();
-            memories[copy.to].keep(words)
-        };
-        copies.iter().map(copy).collect()
+        copies
+            .iter()
+            .map(|copy: &WordCopy<'_, Self::Words>| {
+                let words = memories[copy.from].read(copy.words)?[copy.range.clone()].to_vec();
+                memories[copy.to].keep(words)
+            })
+            .collect()
     }
 
     /// Returns a copy of some ranges of words, one after another.

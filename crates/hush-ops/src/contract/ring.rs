@@ -413,10 +413,11 @@ impl<B: ByDefinition> RingOps for B {
     ) -> Result<Vec<RlweBatch>, OpsError> {
         let index = |entry, plane| order.index(entry, plane, count, planes);
         let queries = entries.iter().zip(bits);
-        let fold = |(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
-            self.define_rgsw_fold(ring, entries, count, planes, index, bits)
-        };
-        Ok(queries.map(fold).collect())
+        Ok(queries
+            .map(|(entries, bits): (&&RlweBatch, &&[RlweBatch])| {
+                self.define_rgsw_fold(ring, entries, count, planes, index, bits)
+            })
+            .collect())
     }
 
     fn run_pack_pairs(

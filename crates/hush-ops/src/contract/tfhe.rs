@@ -88,11 +88,13 @@ pub trait TfheOps: RingOps {
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError> {
         let step = steps::rotate::check(self.context(ring), ciphertexts, bits)?;
         self.called(step);
-        let all = |batch: &&RlweBatch<Self::Words>| {
-            let words = self.join(&[(&batch.words, 0..batch.words.len())])?;
-            Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
-        };
-        let mut rotated = ciphertexts.iter().map(all).collect::<Result<Vec<_>, OpsError>>()?;
+        let mut rotated = ciphertexts
+            .iter()
+            .map(|batch: &&RlweBatch<Self::Words>| {
+                let words = self.join(&[(&batch.words, 0..batch.words.len())])?;
+                Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
+            })
+            .collect::<Result<Vec<_>, OpsError>>()?;
         for fold in 0..if step.count == 0 { 0 } else { step.bits } {
             let pairs = self.run_turn(ring, &rotated, 1 << fold)?;
             let round: Vec<_> = bits.iter().map(|bits| &bits[fold..=fold]).collect();
@@ -164,12 +166,15 @@ pub trait TfheOps: RingOps {
         let joined = self.join(&firsts)?;
         let words = self.read(&joined)?;
         let keys: Vec<_> = keys.iter().map(|keys| self.ring_switch_key(keys)).collect();
-        let switch = |(words, key): (&[u32], &Option<&RingSwitchKey>)| {
-            let (a, b) = words.split_at(poly_words(context));
-            let key = key.expect("the keys are those of a set that has one");
-            ring_switch(context, key, a.to_vec(), b.to_vec())
-        };
-        Ok(words.par_chunks_exact(ciphertext_words(context)).zip(&keys).map(switch).collect())
+        Ok(words
+            .par_chunks_exact(ciphertext_words(context))
+            .zip(&keys)
+            .map(|(words, key): (&[u32], &Option<&RingSwitchKey>)| {
+                let (a, b) = words.split_at(poly_words(context));
+                let key = key.expect("the keys are those of a set that has one");
+                ring_switch(context, key, a.to_vec(), b.to_vec())
+            })
+            .collect())
     }
 
     /// Returns the key that [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
@@ -203,11 +208,14 @@ impl<B: ByDefinition> TfheOps for B {
         queries: &[TlweWords],
         rows: usize,
     ) -> Result<Vec<Expanded>, OpsError> {
-        let switch = |(query, keys): (&TlweWords, &&EvaluationKeys)| {
-            let keys = keys.private.as_ref().expect("keys of a set of TLWE words");
-            steps::private_key_switch::on_host(ring, keys, query, rows)
-        };
-        Ok(queries.iter().zip(keys).map(switch).collect())
+        Ok(queries
+            .iter()
+            .zip(keys)
+            .map(|(query, keys): (&TlweWords, &&EvaluationKeys)| {
+                let keys = keys.private.as_ref().expect("keys of a set of TLWE words");
+                steps::private_key_switch::on_host(ring, keys, query, rows)
+            })
+            .collect())
     }
 
     fn run_turn(

@@ -34,8 +34,11 @@ pub(crate) fn check<S: Symbol>(
     if let Some(&start) = starts.iter().find(|&&start| start as usize > count - width) {
         return shape("last row start", count - width, start as usize);
     }
-    let highest = |coeff: &[u64; 4]| (0..256).rev().find(|bit| coeff[bit / 64] >> (bit % 64) & 1 == 1);
-    match coeffs.iter().filter_map(highest).max() {
+    match coeffs
+        .iter()
+        .filter_map(|coeff: &[u64; 4]| (0..256).rev().find(|bit| coeff[bit / 64] >> (bit % 64) & 1 == 1))
+        .max()
+    {
         Some(bit) if bit >= *width => shape("band width", *width, bit + 1),
         _ => Ok(()),
     }
@@ -87,16 +90,18 @@ fn eliminate<S: Symbol>(system: &BandSystem, values: &[S], size: usize) -> Resul
     let mut next = 0;
     for col in 0..system.slots {
         while next < system.starts.len() && system.starts[next] as usize == col {
-            let bit = |j: usize| S::from((system.coeffs[next][j / 64] >> (j % 64) & 1) as u8);
             active.push_back(Row {
-                window: (0..system.width).map(bit).collect(),
+                window: (0..system.width)
+                    .map(|j: usize| S::from((system.coeffs[next][j / 64] >> (j % 64) & 1) as u8))
+                    .collect(),
                 value: values[next * size..][..size].to_vec(),
             });
             next += 1;
         }
-        let odd = |row: &Row<S>| row.window.front().is_some_and(|entry| entry.is_odd());
-        if let Some(Row { mut window, mut value }) =
-            active.iter().position(odd).and_then(|at| active.remove(at))
+        if let Some(Row { mut window, mut value }) = active
+            .iter()
+            .position(|row: &Row<S>| row.window.front().is_some_and(|entry| entry.is_odd()))
+            .and_then(|at| active.remove(at))
         {
             let inverse = window[0].inverse();
             window.iter_mut().chain(&mut value).for_each(|symbol| *symbol = symbol.wrapping_mul(inverse));

@@ -39,9 +39,13 @@ pub(crate) fn reference(ring: &RingContext, polys: &[u32], first: usize, sent: &
 /// Returns the polynomials from `first` on, one for each width.
 pub(super) fn switched(ring: &RingContext, polys: &[u32], first: usize, bits: &[u32]) -> Vec<Vec<u64>> {
     let kept = ring.kept();
-    let switch = |(poly, &bits): (&[u32], &u32)| {
-        let poly = kept.inverse(Poly::from_words(poly.to_vec(), kept.degree()));
-        switch_to_power_of_two(kept, &poly, bits)
-    };
-    polys.chunks_exact(poly_words(ring)).skip(first).zip(bits).map(switch).collect()
+    polys
+        .chunks_exact(poly_words(ring))
+        .skip(first)
+        .zip(bits)
+        .map(|(poly, &bits): (&[u32], &u32)| {
+            let poly = kept.inverse(Poly::from_words(poly.to_vec(), kept.degree()));
+            switch_to_power_of_two(kept, &poly, bits)
+        })
+        .collect()
 }

@@ -85,11 +85,13 @@ pub(crate) fn reference(
     index: impl Fn(usize, usize) -> usize,
     bits: &[RlweBatch],
 ) -> RlweBatch {
-    let plane = |plane: usize| {
-        let entry = |entry| ciphertext(ring.kept(), entries.ciphertext(index(entry, plane)));
-        fold_plane(ring, (0..count).map(entry).collect(), bits)
-    };
-    batch(ring.kept(), (0..planes).map(plane))
+    batch(
+        ring.kept(),
+        (0..planes).map(|plane: usize| {
+            let entry = |entry| ciphertext(ring.kept(), entries.ciphertext(index(entry, plane)));
+            fold_plane(ring, (0..count).map(entry).collect(), bits)
+        }),
+    )
 }
 
 /// Plays all rounds for one plane.
@@ -98,15 +100,17 @@ fn fold_plane(ring: &RingContext, mut entries: Vec<RlweCiphertext>, bits: &[Rlwe
     let gadget = ring.params().fold_gadget();
     for bit in bits {
         let bit = rgsw(kept, bit);
-        let fold = |pair: &[RlweCiphertext]| {
-            let zero = || RlweCiphertext { a: kept.zero(), b: kept.zero() };
-            let mut difference = pair.get(1).cloned().unwrap_or_else(zero);
-            sub(kept, &mut difference, &pair[0]);
-            let mut sum = external_product(kept, &bit, &difference, gadget);
-            add(kept, &mut sum, &pair[0]);
-            sum
-        };
-        entries = entries.chunks(2).map(fold).collect();
+        entries = entries
+            .chunks(2)
+            .map(|pair: &[RlweCiphertext]| {
+                let zero = || RlweCiphertext { a: kept.zero(), b: kept.zero() };
+                let mut difference = pair.get(1).cloned().unwrap_or_else(zero);
+                sub(kept, &mut difference, &pair[0]);
+                let mut sum = external_product(kept, &bit, &difference, gadget);
+                add(kept, &mut sum, &pair[0]);
+                sum
+            })
+            .collect();
     }
     entries.remove(0)
 }

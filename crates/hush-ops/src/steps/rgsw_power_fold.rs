@@ -108,11 +108,12 @@ fn entries(
     let kept = ring.kept();
     let poly = poly_words(ring);
     let columns = (plane..shape.plaintexts()).step_by(shape.planes());
-    let entry = |column: usize| RlweCiphertext {
-        a: Poly::from_words(polys.masks[column * poly..][..poly].to_vec(), kept.degree()),
-        b: kept.forward(lift_words(kept, &words[shape.plaintext_rows(column)])),
-    };
-    columns.map(entry).collect()
+    columns
+        .map(|column: usize| RlweCiphertext {
+            a: Poly::from_words(polys.masks[column * poly..][..poly].to_vec(), kept.degree()),
+            b: kept.forward(lift_words(kept, &words[shape.plaintext_rows(column)])),
+        })
+        .collect()
 }
 
 /// Returns `c_k = 1/T sum_j X^(-2N j k / T) entry_j`, k < T, for T the power of two that is not below the number of entries.

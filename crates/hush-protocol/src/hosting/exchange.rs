@@ -62,8 +62,11 @@ pub fn on_all<T: Send, R: Send, E: Send>(
 ) -> Result<Vec<R>, E> {
     let work = &work;
     thread::scope(|scope| {
-        let spawn = |(device, of)| scope.spawn(move || work(device, of));
-        let working: Vec<_> = of_each.into_iter().enumerate().map(spawn).collect();
+        let working: Vec<_> = of_each
+            .into_iter()
+            .enumerate()
+            .map(|(device, of)| scope.spawn(move || work(device, of)))
+            .collect();
         working.into_iter().map(|work| work.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
@@ -143,13 +146,15 @@ mod tests {
         type Told = (usize, Range<usize>, Vec<Vec<u32>>);
         let told = |partials, contributions| -> Vec<Vec<Told>> {
             let exchanged = exchange(partials, &[&Reference; 2], contributions, &[0..2, 2..3]).unwrap();
-            let of_device = |contributions: Vec<Contribution<_>>| {
-                let told = contributions.into_iter().map(|(number, Partial { units, words })| {
-                    (number, units, words.iter().map(|words: &BatchWords| words.to_vec()).collect())
-                });
-                told.collect()
-            };
-            exchanged.into_iter().map(of_device).collect()
+            exchanged
+                .into_iter()
+                .map(|contributions: Vec<Contribution<_>>| {
+                    let told = contributions.into_iter().map(|(number, Partial { units, words })| {
+                        (number, units, words.iter().map(|words: &BatchWords| words.to_vec()).collect())
+                    });
+                    told.collect()
+                })
+                .collect()
         };
         assert_eq!(
             told(Partials::Together, together()),

@@ -54,8 +54,10 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
         share: &Share,
         files: &[F],
     ) -> Result<Self, F::Error> {
-        let size = |table| SegmentSize::new(P::facts(table).units, P::files(table));
-        let shares = share.of(&tables.iter().map(size).collect::<Vec<_>>());
+        let shares = share.of(&tables
+            .iter()
+            .map(|table| SegmentSize::new(P::facts(table).units, P::files(table)))
+            .collect::<Vec<_>>());
         let parts = tables.iter().zip(&shares).map(|(table, units)| P::pieces(table, units)).collect();
         Self::open_parts(backend, tables, seed, parts, files)
     }
@@ -69,14 +71,18 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
         files: &[F],
     ) -> Result<Self, F::Error> {
         let scheme = P::scheme(&*backend, &tables[0], seed)?;
-        let open = |((table, files), parts): ((P::Table, &F), Vec<Range<usize>>)| {
-            let host = Host { backend: &*backend, table: &table, seed, scheme: &scheme };
-            let is_whole = parts.iter().map(Range::len).sum::<usize>() == P::facts(&table).units;
-            let parts = parts.into_iter().map(|units| P::open_part(&host, units, files));
-            let parts = parts.collect::<Result<_, F::Error>>()?;
-            Ok(HostedSegment { table, parts, is_whole })
-        };
-        let segments = tables.into_iter().zip(files).zip(parts).map(open).collect::<Result<_, F::Error>>()?;
+        let segments = tables
+            .into_iter()
+            .zip(files)
+            .zip(parts)
+            .map(|((table, files), parts): ((P::Table, &F), Vec<Range<usize>>)| {
+                let host = Host { backend: &*backend, table: &table, seed, scheme: &scheme };
+                let is_whole = parts.iter().map(Range::len).sum::<usize>() == P::facts(&table).units;
+                let parts = parts.into_iter().map(|units| P::open_part(&host, units, files));
+                let parts = parts.collect::<Result<_, F::Error>>()?;
+                Ok(HostedSegment { table, parts, is_whole })
+            })
+            .collect::<Result<_, F::Error>>()?;
         Ok(Self { backend, seed, scheme, segments })
     }
 
@@ -229,11 +235,15 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     }
 
     fn with_heads<F: Files>(share: HostedShare<P, B>, files: &[F]) -> Result<Self, F::Error> {
-        let open = |(segment, files): (&HostedSegment<P, B>, &F)| {
-            let parts = if segment.is_whole { &segment.parts[..] } else { &[] };
-            P::open_head(&share.host_of(segment), parts, files)
-        };
-        let heads = share.segments.iter().zip(files).map(open).collect::<Result<_, F::Error>>()?;
+        let heads = share
+            .segments
+            .iter()
+            .zip(files)
+            .map(|(segment, files): (&HostedSegment<P, B>, &F)| {
+                let parts = if segment.is_whole { &segment.parts[..] } else { &[] };
+                P::open_head(&share.host_of(segment), parts, files)
+            })
+            .collect::<Result<_, F::Error>>()?;
         Ok(Self { share, heads })
     }
 

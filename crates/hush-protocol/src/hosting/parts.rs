@@ -42,10 +42,13 @@ pub(crate) fn joined_ciphertexts<M: Memory>(
     if let [_] = partials[..] {
         return Ok(partials.into_iter().flat_map(|partial| partial.words).map(batch).collect());
     }
-    let join = |query: usize| {
-        let parts: Vec<_> =
-            partials.iter().map(|partial| (&partial.words[query], 0..partial.words[query].len())).collect();
-        memory.join(&parts).map(batch)
-    };
-    (0..queries).map(join).collect()
+    (0..queries)
+        .map(|query: usize| {
+            let parts: Vec<_> = partials
+                .iter()
+                .map(|partial| (&partial.words[query], 0..partial.words[query].len()))
+                .collect();
+            memory.join(&parts).map(batch)
+        })
+        .collect()
 }

@@ -66,25 +66,29 @@ pub fn shares(weights: &[u32], segments: &[SegmentSize]) -> Vec<Vec<Range<usize>
     // The first unit of each segment with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
     let firsts = |cut: u128| {
         let mut before = 0;
-        let first = |segment: &SegmentSize| {
-            let units = segment.units as u128;
-            let bytes = length(segment);
-            let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
-            before += bytes;
-            twice.div_ceil(2 * bytes).min(units) as usize
-        };
-        segments.iter().map(first).collect::<Vec<_>>()
+        segments
+            .iter()
+            .map(|segment: &SegmentSize| {
+                let units = segment.units as u128;
+                let bytes = length(segment);
+                let twice = (2 * units * cut.saturating_sub(before)).saturating_sub(bytes);
+                before += bytes;
+                twice.div_ceil(2 * bytes).min(units) as usize
+            })
+            .collect::<Vec<_>>()
     };
     let mut up_to = 0;
     let mut starts = firsts(0);
-    let part = |&weight: &u32| {
-        up_to += u128::from(weight);
-        let ends = firsts(all * up_to / total);
-        let units = starts.iter().zip(&ends).map(|(&start, &end)| start..end).collect();
-        starts = ends;
-        units
-    };
-    weights.iter().map(part).collect()
+    weights
+        .iter()
+        .map(|&weight: &u32| {
+            up_to += u128::from(weight);
+            let ends = firsts(all * up_to / total);
+            let units = starts.iter().zip(&ends).map(|(&start, &end)| start..end).collect();
+            starts = ends;
+            units
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -108,8 +112,12 @@ mod tests {
                 (0..parts).map(|index| Share { index, weights: weights.clone() }.of(&segments)).collect();
             for (number, segment) in segments.iter().enumerate() {
                 assert_eq!((shares[0][number].start, shares[parts - 1][number].end), (0, segment.units));
-                let joined = |pair: &[Vec<Range<usize>>]| pair[0][number].end == pair[1][number].start;
-                assert!(shares.windows(2).all(joined), "{weights:?}");
+                assert!(
+                    shares
+                        .windows(2)
+                        .all(|pair: &[Vec<Range<usize>>]| pair[0][number].end == pair[1][number].start),
+                    "{weights:?}"
+                );
             }
         }
         let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] };

@@ -133,15 +133,19 @@ impl<B: RingOps> Tournament<'_, B> {
     ) -> Result<Vec<RlweBatch<B::Words>>, OpsError> {
         let own = node.entries(self.entries);
         let place = |entry: usize, plane| order.index(entry - units.start, plane, units.len(), self.planes);
-        let ciphertexts = |entry| (0..self.planes).map(move |plane| (entry, plane));
-        let pick = |batch: &&RlweBatch<B::Words>| {
-            let ranges = own.clone().flat_map(ciphertexts).map(|(entry, plane)| {
-                let first = place(entry, plane) * self.ciphertext_words;
-                (&batch.words, first..first + self.ciphertext_words)
-            });
-            self.backend.join(&ranges.collect::<Vec<_>>()).map(|words| self.batch(words))
-        };
-        let picked = entries.iter().map(pick).collect::<Result<Vec<_>, _>>()?;
+        let picked = entries
+            .iter()
+            .map(|batch: &&RlweBatch<B::Words>| {
+                let ranges = own
+                    .clone()
+                    .flat_map(|entry| (0..self.planes).map(move |plane| (entry, plane)))
+                    .map(|(entry, plane)| {
+                        let first = place(entry, plane) * self.ciphertext_words;
+                        (&batch.words, first..first + self.ciphertext_words)
+                    });
+                self.backend.join(&ranges.collect::<Vec<_>>()).map(|words| self.batch(words))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         let picked: Vec<_> = picked.iter().collect();
         self.backend.rgsw_fold(
             self.ring,
@@ -171,8 +175,14 @@ impl<B: RingOps> Tournament<'_, B> {
             }
             for (place, node) in own.into_iter().enumerate() {
                 let range = place * words..(place + 1) * words;
-                let part = |query: &B::Words| self.backend.join(&[(query, range.clone())]);
-                nodes.insert(node, partial.words.iter().map(part).collect::<Result<_, _>>()?);
+                nodes.insert(
+                    node,
+                    partial
+                        .words
+                        .iter()
+                        .map(|query: &B::Words| self.backend.join(&[(query, range.clone())]))
+                        .collect::<Result<_, _>>()?,
+                );
             }
         }
         for level in 0..self.rounds() {
@@ -196,12 +206,15 @@ impl<B: RingOps> Tournament<'_, B> {
         bits: &[&[RlweBatch<B::Words>]],
     ) -> Result<Vec<RlweBatch<B::Words>>, OpsError> {
         let words = self.planes * self.ciphertext_words;
-        let pair = |(query, left): (usize, &B::Words)| {
-            let right = right.as_ref().map(|right| (&right[query], 0..words));
-            let both: Vec<_> = std::iter::once((left, 0..words)).chain(right).collect();
-            self.backend.join(&both).map(|words| self.batch(words))
-        };
-        let pairs = left.iter().enumerate().map(pair).collect::<Result<Vec<_>, _>>()?;
+        let pairs = left
+            .iter()
+            .enumerate()
+            .map(|(query, left): (usize, &B::Words)| {
+                let right = right.as_ref().map(|right| (&right[query], 0..words));
+                let both: Vec<_> = std::iter::once((left, 0..words)).chain(right).collect();
+                self.backend.join(&both).map(|words| self.batch(words))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         let pairs: Vec<_> = pairs.iter().collect();
         self.backend.rgsw_fold(self.ring, &pairs, self.planes, EntryOrder::EntryMajor, bits)
     }
@@ -220,11 +233,12 @@ impl<B: RingOps> Tournament<'_, B> {
             return Ok(roots.remove(0).into_iter().map(|batch| batch.words).collect());
         }
         let words = self.planes * self.ciphertext_words;
-        let join = |query: usize| {
-            let parts: Vec<_> = roots.iter().map(|root| (&root[query].words, 0..words)).collect();
-            self.backend.join(&parts)
-        };
-        (0..queries).map(join).collect()
+        (0..queries)
+            .map(|query: usize| {
+                let parts: Vec<_> = roots.iter().map(|root| (&root[query].words, 0..words)).collect();
+                self.backend.join(&parts)
+            })
+            .collect()
     }
 
     fn batch(&self, words: B::Words) -> RlweBatch<B::Words> {

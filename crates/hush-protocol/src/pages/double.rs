@@ -149,10 +149,13 @@ impl LwePage for Double {
 
         let first_hint = Zeroizing::new(join_digits(&hint_digits, digits));
         let first_answer = Zeroizing::new(join_digits(&answer_digits, digits));
-        let decrypt = |(byte, &word): (usize, &u32)| {
-            decrypt_byte(phase(word, &first_hint[byte * n..][..n], &pending.first))
-        };
-        Ok(first_answer.iter().enumerate().map(decrypt).collect())
+        Ok(first_answer
+            .iter()
+            .enumerate()
+            .map(|(byte, &word): (usize, &u32)| {
+                decrypt_byte(phase(word, &first_hint[byte * n..][..n], &pending.first))
+            })
+            .collect())
     }
 }
 

@@ -145,7 +145,12 @@ impl PackPage for ExppackD {
         let words = Zeroizing::new(join_digits(&digits, DIGITS));
         let n = table.params().lwe().n();
         let (hint, answer) = words.split_at(table.shape().slot_bytes * n);
-        let decrypt = |(word, hint): (&u32, &[u32])| decrypt_byte(phase(*word, hint, &pending.lwe));
-        Zeroizing::new(answer.iter().zip(hint.chunks_exact(n)).map(decrypt).collect())
+        Zeroizing::new(
+            answer
+                .iter()
+                .zip(hint.chunks_exact(n))
+                .map(|(word, hint): (&u32, &[u32])| decrypt_byte(phase(*word, hint, &pending.lwe)))
+                .collect(),
+        )
     }
 }

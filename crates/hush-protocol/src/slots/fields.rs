@@ -132,8 +132,10 @@ mod tests {
 
     /// Returns the JSON of a value of so many fields.
     fn json(count: usize, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
-        let column = |index| Column(format!("f\"{index}"), ColumnType::ANY);
-        let schema = Schema { value: (0..count).map(column).collect(), ..Schema::default() };
+        let schema = Schema {
+            value: (0..count).map(|index| Column(format!("f\"{index}"), ColumnType::ANY)).collect(),
+            ..Schema::default()
+        };
         Ok(to_json(&schema.read(value)?, &schema.fields().unwrap()))
     }
 

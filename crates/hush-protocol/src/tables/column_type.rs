@@ -233,10 +233,10 @@ fn time(text: &str, digits: usize) -> Option<String> {
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = seconds.split(':').collect();
     let fraction = fraction.trim_end_matches('0');
-    let is_below = |(part, limit): (&&str, u8)| {
-        part.len() == 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < limit)
-    };
-    let fits = parts.len() == 3 && parts.iter().zip([24, 60, 60]).all(is_below);
+    let fits = parts.len() == 3
+        && parts.iter().zip([24, 60, 60]).all(|(part, limit): (&&str, u8)| {
+            part.len() == 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < limit)
+        });
     if !fits || !is_digits(fraction) || fraction.len() > digits {
         return None;
     }

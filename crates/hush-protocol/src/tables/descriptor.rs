@@ -445,13 +445,12 @@ impl Descriptor {
         if !WrappedFilter::suits(keys.filter) || self.columns < WrappedFilter::min_columns(keys.filter) {
             return Err(invalid_descriptor("the filter is none of a table of several segments"));
         }
-        let fits = |segment: &Segment| {
+        if !self.segments.iter().all(|segment: &Segment| {
             segment.columns >= WrappedFilter::min_columns(keys.filter)
                 && segment.blocks <= MAX_BLOCKS
                 && segment.lanes.thresholds.len() == segment.blocks
                 && segment.lanes.seeds.len() == segment.entries
-        };
-        if !self.segments.iter().all(fits) {
+        }) {
             return Err(invalid_descriptor("a segment's lanes do not fit its shape"));
         }
         let (tiers, changes) = self.segments.split_at(self.tiers());
@@ -485,8 +484,14 @@ impl Descriptor {
 /// Returns the parser's words, in which there may be some of the server's: fit for one line of a terminal.
 fn unreadable(error: serde_json::Error) -> ProtocolError {
     const SHOWN: usize = 300;
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    invalid_descriptor(&error.to_string().chars().take(SHOWN).map(plain).collect::<String>())
+    invalid_descriptor(
+        &error
+            .to_string()
+            .chars()
+            .take(SHOWN)
+            .map(|c: char| if c.is_control() { ' ' } else { c })
+            .collect::<String>(),
+    )
 }
 
 impl KeyLookup {

@@ -32,8 +32,9 @@ impl Name {
 }
 
 fn is_name(text: &str) -> bool {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=Name::MAX_BYTES).contains(&text.len()) && text.bytes().all(is_allowed) && !text.starts_with('.')
+    (1..=Name::MAX_BYTES).contains(&text.len())
+        && text.bytes().all(|byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && !text.starts_with('.')
 }
 
 impl TryFrom<String> for Name {

@@ -46,13 +46,15 @@ impl Visitor for OfPage {
     type Output = Vec<Preset>;
 
     fn visit<P: Page>(self) -> Vec<Preset> {
-        let preset = |set: &P::Set| Preset {
-            name: set.name(),
-            security_bits: set.security_bits(),
-            problems: set.problems(),
-            protocols: vec![P::PROTOCOL],
-        };
-        P::Set::presets().iter().map(preset).collect()
+        P::Set::presets()
+            .iter()
+            .map(|set: &P::Set| Preset {
+                name: set.name(),
+                security_bits: set.security_bits(),
+                problems: set.problems(),
+                protocols: vec![P::PROTOCOL],
+            })
+            .collect()
     }
 }
 

@@ -167,8 +167,11 @@ impl Schema {
 
     /// Returns the columns of the key for a message: `email (string), year (int64)`.
     pub fn key_text(&self) -> String {
-        let shown = |Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name());
-        self.key.iter().map(shown).collect::<Vec<_>>().join(", ")
+        self.key
+            .iter()
+            .map(|Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name()))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// Returns the columns of a key that are joined in `bytes`: all of it, if the key is of one column.

@@ -38,7 +38,7 @@ impl Caller {
         Self(CallerIdentity::Holder(grant))
     }
 
-    /// Returns the caller that the gate has put beside a request, nobody if it has put none.
+    /// Returns the caller that the gate has put beside a request; a caller without rights if it has put none.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get::<Self>().cloned().unwrap_or(Self(CallerIdentity::Nobody))
     }

@@ -25,7 +25,7 @@ use crate::{
 const VERSION: u32 = 1;
 /// The longest file that is read: a key takes some 150 bytes.
 const MAX_FILE_BYTES: u64 = 1 << 16;
-/// Keys that are kept: the newest, and those of the last rotations.
+/// The number of keys that are kept: the newest, and the keys of the last rotations.
 const KEPT: usize = 3;
 /// Bytes of a sealed request before its encapsulated key (RFC 9458 section 4.3): the identifiers of the key and of the ciphers.
 const HEADER_BYTES: usize = 7;
@@ -58,7 +58,7 @@ impl GatewayKey {
     }
 }
 
-/// Adds a key of random bytes before the others, of which those stay that are not older than the last rotations.
+/// Adds a key of random bytes before the others, and drops keys that are older than the last rotations.
 pub fn rotate(keys: &mut Vec<GatewayKey>, random: &[u8; GatewayKey::RANDOM_BYTES]) {
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let id = keys.first().map_or(random[0], |newest| newest.id.wrapping_add(1));
@@ -159,11 +159,10 @@ impl Source for GatewayFile {
 
     fn parse(&self, files: &[FileBytes], _before: Option<&KeySet>) -> Result<KeySet, GatewayError> {
         let refused = |reason: String| GatewayError::Format { path: self.0.clone(), reason };
-        let server = |key: GatewayKey| {
+        let servers = parse(&files[0], &self.0)?.into_iter().map(|key: GatewayKey| {
             let server = ohttp::Server::new(key.config()?).map_err(|error| error.to_string())?;
             Ok((key.id, server))
-        };
-        let servers = parse(&files[0], &self.0)?.into_iter().map(server);
+        });
         let servers = servers.collect::<Result<Vec<_>, String>>().map_err(refused)?;
         let public = KeyConfig::encode_list(&[servers[0].1.config()]);
         Ok(KeySet { public: public.map_err(|error| refused(error.to_string()))?, servers })
@@ -179,7 +178,7 @@ impl Gateway {
         Ok(Arc::new(Self { keys, replays: Replays::new(now.as_secs()) }))
     }
 
-    /// Takes up what is in the file now; if that is no file of keys, they stay as they were, and the log says why.
+    /// Reads the file again. If it holds no gateway keys, the current keys stay, and the log says why.
     pub fn take_up(&self) {
         self.keys.take_up("gateway keys");
     }
@@ -199,7 +198,7 @@ impl Gateway {
         Ok(OpenedRequest { message, seals, name: *name })
     }
 
-    /// Takes a request that was opened to be answered, once. `date` is what it says of itself.
+    /// Accepts an opened request, once. `date` is the date that the request states.
     pub(crate) fn admit(&self, name: RequestName, date: Option<SystemTime>) -> Result<(), Unanswered> {
         self.replays.admit(name, date.map(seconds), seconds(SystemTime::now()))
     }

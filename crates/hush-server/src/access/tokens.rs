@@ -68,7 +68,8 @@ pub struct Token {
     /// Requests of it that are answered at once at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<usize>,
-    /// Bytes a second, of the bodies of requests and responses, that it may have for ever; those of a minute at once.
+    /// The bytes a second, of the bodies of requests and responses, that the token may have for ever; a minute's
+    /// bytes at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u32>,
 }
@@ -188,11 +189,14 @@ impl Source for TokenFile {
 
     /// Tokens that stay as they are keep their counts.
     fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, TokenError> {
-        let granted = |token: Token| {
-            let known = before.and_then(|before| before.get(&token.id)).filter(|grant| grant.token == token);
-            (token.id.clone(), known.cloned().unwrap_or_else(|| Grant::new(token)))
-        };
-        Ok(parse(&files[0], &self.0)?.into_iter().map(granted).collect())
+        Ok(parse(&files[0], &self.0)?
+            .into_iter()
+            .map(|token: Token| {
+                let known =
+                    before.and_then(|before| before.get(&token.id)).filter(|grant| grant.token == token);
+                (token.id.clone(), known.cloned().unwrap_or_else(|| Grant::new(token)))
+            })
+            .collect())
     }
 }
 
@@ -202,7 +206,7 @@ impl Tokens {
         Ok(Arc::new(Self(Renewed::open(TokenFile(path.to_owned()))?)))
     }
 
-    /// Takes up what is in the file now; if that is no file of tokens, they stay as they were, and the log says why.
+    /// Reads the file again. If it holds no tokens, the current tokens stay, and the log says why.
     pub fn take_up(&self) {
         self.0.take_up("tokens");
     }

@@ -165,8 +165,8 @@ impl MeteredStream {
             return Poll::Ready(outcome);
         }
         let left = self.pace.left();
-        let start = || (Instant::now(), Box::pin(tokio::time::sleep(left)));
-        let (_, too_slow) = self.pending.get_or_insert_with(start);
+        let (_, too_slow) =
+            self.pending.get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(left))));
         ready!(too_slow.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

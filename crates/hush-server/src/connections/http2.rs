@@ -19,7 +19,7 @@ use crate::{
 
 /// The most bytes of the headers of a request, also over HTTP/1.
 pub(crate) const MAX_HEADER_BYTES: usize = 32 << 10;
-/// Bytes that a client may send ahead of what is read, on a stream and on all of a connection.
+/// The bytes that a client may send ahead of the reader, on a stream and on all of a connection.
 const WINDOW: u32 = 256 << 10;
 /// Bytes of a response that wait for the socket.
 const SEND_BUFFER: usize = 256 << 10;
@@ -28,7 +28,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How often a connection is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Speaks HTTP/2 over a stream until it ends, nobody has asked anything for long, or a client takes an answer too slowly.
+/// Speaks HTTP/2 over a stream until the stream ends, no request has come for long, or a client takes an answer too
+/// slowly.
 pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: SocketAddr,

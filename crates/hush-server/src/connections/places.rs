@@ -1,4 +1,4 @@
-//! The connections of one listener: bounded, and none that asks nothing keeps another one out.
+//! The connections of one listener: their number is bounded, and an idle one keeps no other out.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -25,7 +25,7 @@ pub(crate) struct Connections {
     /// The most of one client.
     share: usize,
     open: Mutex<OpenConnections>,
-    /// Wakes who waits for a place: one is free, or its connection idle.
+    /// Wakes a task that waits for a place: a place is free, or its connection idle.
     changed: Notify,
     /// How many there are, those included that were told to close.
     gauge: Gauge,
@@ -43,8 +43,9 @@ impl Connections {
         Arc::new(Connections { limit, share, open: Mutex::default(), changed: Notify::new(), gauge })
     }
 
-    /// Returns a place for a connection of `client`. If all are taken, that of the one that has been idle for longest, which is
-    /// told to close; if none is idle, this waits. `None` if the client has its share and none of its own is idle.
+    /// Returns a place for a connection of `client`. If all places are taken, the connection that has been idle for
+    /// longest is told to close, and gives its place; if none is idle, this waits. `None` if the client has its share
+    /// and none of its connections is idle.
     pub(crate) async fn place(self: &Arc<Self>, client: ClientAddress) -> Option<ConnectionPlace> {
         loop {
             let changed = self.changed.notified();

@@ -24,11 +24,11 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The files of a TLS server, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, and those that lead to one that clients trust.
+    /// The server's certificate, and the chain to one that clients trust.
     pub cert: PathBuf,
     /// The private key.
     pub key: PathBuf,
-    /// The certificates of who may sign those of clients, if clients must have one.
+    /// The certificates of the authorities that sign clients' certificates, if clients must have one.
     pub client_ca: Option<PathBuf>,
 }
 
@@ -57,7 +57,7 @@ impl Tls {
         Ok(Arc::new(Self(Renewed::open(files)?)))
     }
 
-    /// Takes up what is in the files now; if that is no pair, what was there before stays, and the log says why. Open connections
+    /// Reads the files again. If they are not a pair, the current pair stays, and the log says why. Open connections
     /// stay as they are.
     pub fn take_up(&self) {
         self.0.take_up("TLS certificates");
@@ -73,12 +73,16 @@ impl Source for TlsFiles {
     type Value = ServerConfig;
     type Error = TlsError;
 
-    /// Returns the certificate, the key, and those who sign clients' certificates, if there are any.
+    /// Returns the certificate, the key, and the authorities of clients' certificates, if there are any.
     fn read(&self) -> Result<Vec<FileBytes>, TlsError> {
-        let read = |path: &PathBuf| {
-            read_file(path, MAX_FILE_BYTES).map_err(|reason| TlsError::File { path: path.clone(), reason })
-        };
-        [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()].into_iter().flatten().map(read).collect()
+        [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|path: &PathBuf| {
+                read_file(path, MAX_FILE_BYTES)
+                    .map_err(|reason| TlsError::File { path: path.clone(), reason })
+            })
+            .collect()
     }
 
     fn parse(&self, files: &[FileBytes], _: Option<&ServerConfig>) -> Result<ServerConfig, TlsError> {
@@ -101,8 +105,11 @@ impl Source for TlsFiles {
             }
             _ => builder.with_no_client_auth(),
         };
-        let pair = |source| TlsError::Pair { key: self.key.clone(), cert: self.cert.clone(), source };
-        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
+        let mut config = builder.with_single_cert(chain, key).map_err(|source| TlsError::Pair {
+            key: self.key.clone(),
+            cert: self.cert.clone(),
+            source,
+        })?;
         // A session that is resumed would tell that two connections are of one client.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;

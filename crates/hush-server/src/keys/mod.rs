@@ -108,7 +108,7 @@ pub(crate) struct Keys {
 #[derive(Default)]
 struct Uses {
     waiting: HashMap<KeyId, Millis>,
-    /// Whether somebody is telling the store, and will look here again.
+    /// Whether a task is telling the store, and will look here again.
     busy: bool,
 }
 
@@ -292,7 +292,7 @@ fn accept(server: &Server, client: ClientAddress, id: &KeyId, body: &Bytes) -> R
     Ok(change.added)
 }
 
-/// Stores keys of `client`, who makes room for them if it has its share already.
+/// Stores keys of `client`. If the client has its share already, its own keys make room for them.
 fn put(
     server: &Server,
     uploaders: &mut Uploaders,

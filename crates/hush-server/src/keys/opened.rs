@@ -66,7 +66,7 @@ impl OpenedKeys {
         })
     }
 
-    /// Returns whether the store has to be told of a use by a query: it is told now. It knows of one that is younger than
+    /// Returns whether the store must be told of a use by a query. It knows of a use that is younger than
     /// `note_after`.
     pub(super) fn is_to_be_noted(&self, now: Millis, note_after: Millis) -> bool {
         if self.is_used.load(Ordering::Relaxed) && now.saturating_sub(self.noted()) < note_after {

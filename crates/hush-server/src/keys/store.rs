@@ -95,7 +95,7 @@ pub(crate) struct StoreChange {
     pub(crate) added: bool,
     /// Bodies that were removed to make room.
     pub(crate) evicted: Vec<KeyId>,
-    /// Bodies that were removed because nobody had used them for long.
+    /// The bodies that were removed because no query had used them for long.
     pub(crate) expired: Vec<KeyId>,
     /// Bodies that are there now.
     pub(crate) keys: u64,
@@ -126,7 +126,7 @@ impl KeyStore {
         store.map_err(|error| {
             let path = path.unwrap_or(Path::new("(memory)"));
             if is_new {
-                // What a full disk left of it would be taken for a damaged file.
+                // A full disk leaves a part of a file, which would be taken for a damaged one.
                 let _ = fs::remove_file(path);
             }
             ServerError::KeyFile { path: path.to_owned(), reason: advice(&error) }
@@ -146,7 +146,7 @@ impl KeyStore {
         }
     }
 
-    /// Creates the tables, or finds that they are those of another program.
+    /// Creates the tables, or refuses those of another program.
     fn of(database: KeyDatabase, config: &ServerConfig) -> Result<KeyStore> {
         let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
         let store = KeyStore { database, lifetime, max_bytes };
@@ -154,8 +154,8 @@ impl KeyStore {
         Ok(store)
     }
 
-    /// Adds a body. If there is no room for it, others go: first what its own client has beyond its share, then what no
-    /// query has ever used, then what was used longest ago. One that is there already lives as long as a new one.
+    /// Adds a body. If there is no room, others go: first the bodies of the same client beyond its share, then bodies that no
+    /// query has ever used, then those that were used longest ago. A body that is there already lives as long as a new one.
     pub(crate) fn put(
         &self,
         id: &KeyId,
@@ -234,8 +234,8 @@ impl KeyStore {
         self.change(|ledger| {
             let mut change = StoreChange::default();
             for _ in 0..TIDY_BATCH {
-                let is_old = |&(last_used, _): &(Millis, KeyId)| self.is_expired(last_used, now);
-                let expired = ledger.oldest()?.into_iter().flatten().find(is_old);
+                let mut oldest = ledger.oldest()?.into_iter().flatten();
+                let expired = oldest.find(|&(last_used, _)| self.is_expired(last_used, now));
                 let (removed, id) = if let Some((_, id)) = expired {
                     (&mut change.expired, id)
                 } else if ledger.total > self.max_bytes

@@ -6,7 +6,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use super::store::KeyId;
 use crate::access::client::ClientAddress;
 
-/// The keys in the store that were uploaded since the server started, by who did.
+/// The keys in the store that were uploaded since the server started, by client.
 #[derive(Default)]
 pub(super) struct Uploaders {
     uploads: HashMap<KeyId, (ClientAddress, u64)>,
@@ -26,7 +26,7 @@ impl Uploaders {
         self.by_client.get(&client).map_or((&[], 0), |uploads| (&uploads.keys, uploads.bytes))
     }
 
-    /// Notes an upload that counts `bytes`. Those who upload the same again change nothing.
+    /// Notes an upload that counts `bytes`. A client that uploads the same again changes nothing.
     pub(super) fn add(&mut self, client: ClientAddress, id: KeyId, bytes: u64) {
         if let Entry::Vacant(upload) = self.uploads.entry(id) {
             upload.insert((client, bytes));

@@ -36,13 +36,13 @@ pub(crate) struct Metrics {
     pub(crate) keys: Gauge<i64, AtomicI64>,
     /// Bytes that they count.
     pub(crate) key_bytes: Gauge<i64, AtomicI64>,
-    /// Uploads that were taken, those of keys that were there already included.
+    /// The uploads that were taken, with uploads of keys that were there already.
     pub(crate) key_uploads: Counter,
     /// Keys that a query named and the store did not have.
     pub(crate) key_misses: Counter,
     /// Keys that were removed to make room.
     pub(crate) keys_evicted: Counter,
-    /// Keys that were removed because nobody had used them for long.
+    /// The keys that were removed because no query had used them for long.
     pub(crate) keys_expired: Counter,
     /// Sealed requests that were answered before, and are not again.
     pub(crate) sealed_replays: Counter,
@@ -216,7 +216,8 @@ impl Metrics {
     }
 }
 
-/// Returns a method that HTTP has, or what the conventions say in place of one that a client made up: labels are as many as we say.
+/// Returns an HTTP method, or the word of the conventions in place of one that a client made up, so that the number
+/// of labels is bounded.
 pub(crate) fn known(method: &Method) -> &str {
     let all = [
         Method::GET,

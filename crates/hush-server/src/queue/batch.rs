@@ -89,7 +89,7 @@ pub(crate) enum AnswerError {
     TableFailed(Name),
 }
 
-/// Whether [`submit`] would take so many queries now: to be asked before what they need is made ready.
+/// Checks whether [`submit`] would take `count` queries now. A caller asks before it makes ready what they need.
 ///
 /// # Errors
 /// `throttled`, `overloaded`.
@@ -189,8 +189,8 @@ impl Batcher {
         self.queue.lock().waiting.len()
     }
 
-    /// Returns the next batch, without those whose client has gone: a full one if it goes beside others.
-    /// `None` if there is none; alone, the table is idle from now on.
+    /// Returns the next batch, without queries whose client has gone: a full batch if it goes beside others. `None`
+    /// if no query waits; if this was the only batch, the table is idle from now on.
     fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<QueryJob>> {
         let mut queue = self.queue.lock();
         let gone = queue.forget_gone();
@@ -239,7 +239,7 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Que
                 server.metrics.scanned(&table.name, answers.len(), elapsed);
                 table.batcher.queue.lock().scan_time.learn(answers.len(), table.max_batch(), elapsed);
                 for (QueryJob { reply, memory, keys, .. }, words) in batch.drain(..).zip(answers) {
-                    // First: who has the answer may ask at once for the place of these keys.
+                    // The answers go first: a client that has its answer may ask at once for the place of these keys.
                     drop(keys);
                     // A client that has gone meanwhile has dropped its receiver.
                     let _ = reply.send(Ok(AnsweredBatch { words, memory }));

@@ -111,7 +111,7 @@ impl Drop for Reservation {
     }
 }
 
-/// A body that is being read. Its capacity, not its length, is what it has taken of the budget.
+/// A body that is being read. Its capacity, not its length, counts against the budget.
 struct BodyBuffer {
     bytes: Vec<u8>,
     memory: Reservation,
@@ -144,8 +144,8 @@ impl BodyBuffer {
     }
 }
 
-/// Reads a body of at most `limit` bytes. One that declares more is refused before any of it is
-/// read, one that turns out to be more as soon as it does.
+/// Reads a body of at most `limit` bytes. A body that declares more is refused before any of it is read; one that
+/// turns out to be longer is refused as soon as it does.
 ///
 /// # Errors
 /// `too_large`, `throttled`, `overloaded`, `timeout`, or `invalid_request` if the client breaks off.

@@ -48,7 +48,7 @@ pub(super) struct TaskList {
     tasks: Vec<Task>,
 }
 
-/// Takes up what is in the table's folder now; answers when it is served.
+/// Loads the table that is in the folder now; answers when it is served.
 #[cfg_attr(feature = "openapi", utoipa::path(post, path = "/v1/admin/tables/{table}/reload", operation_id = "reload",
     responses((status = 200, description = "It is served: its `epoch`, in hex.", body = Object))))]
 pub(super) async fn reload(
@@ -171,13 +171,12 @@ pub(super) async fn begin_upload(
     request: Request,
 ) -> Result<Response, Problem> {
     let request = json_of(&server, peer, request).await?;
-    let invalid = |error| {
+    let NewUpload { name } = serde_json::from_value(request).map_err(|error| {
         Problem::new(
             Code::InvalidRequest,
             format!("an upload has a name, as {{\"name\": \"people.csv\"}}: {error}"),
         )
-    };
-    let NewUpload { name } = serde_json::from_value(request).map_err(invalid)?;
+    })?;
     let upload: Upload = ask(&server, move |operator| operator.begin_upload(&caller, &name)).await?;
     let location = format!("/v1/admin/uploads/{}", upload.id);
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(upload)).into_response())

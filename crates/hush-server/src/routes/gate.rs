@@ -83,7 +83,7 @@ fn scope(endpoints: Endpoints, path: &str, has_page: bool) -> Option<Scope> {
         Endpoints::Health | Endpoints::Relay => None,
         Endpoints::All | Endpoints::Tables => match path {
             "/livez" | "/readyz" => None,
-            // It has to be there before it can ask for a token, and has nothing of a table.
+            // The page has to be there before it can ask for a token, and has nothing of a table.
             "/" if has_page => None,
             file if has_page && file.starts_with(page::FILES) => None,
             // The token is in what it passes on.

@@ -146,7 +146,7 @@ fn date(headers: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
 
-/// Returns the response to a request whose date is not taken, with one that is (RFC 9458 section 6.5.2).
+/// Returns the response to a request whose date is refused, with a date that is accepted (RFC 9458 section 6.5.2).
 fn other_date() -> Response {
     let detail =
         "the request has no date that is taken now: take the date of this response, and seal another one";
@@ -175,8 +175,8 @@ fn decode(message: &[u8]) -> Result<Request, Problem> {
     request.body(body).map_err(|_| refused("its fields are none"))
 }
 
-/// Returns the bytes that the response has at least: those of the answers, if look-ups are asked for, so that one that was
-/// refused looks no other to the relay.
+/// Returns the least bytes of the response: those of the answers, if look-ups are asked for, so that a refused
+/// request looks no different to the relay.
 fn least_bytes(server: &Server, request: &Request) -> usize {
     let table = request.uri().path().strip_prefix("/v1/tables/").and_then(|rest| rest.strip_suffix("/query"));
     let slot = table.and_then(|name| server.tables.slot(name));
@@ -201,13 +201,12 @@ async fn encode(
     let (head, body) = response.into_parts();
     let limit = server.config.share_of(server.config.max_body_memory) / COPIES;
     let least = least.min(limit);
-    let too_large = || {
-        Problem::new(Code::TooLarge, format!("sealed responses have at most {limit} bytes: ask for ranges"))
-    };
     // What is streamed says its length there alone.
     let declared = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let bytes = body.size_hint().exact().or(declared);
-    let bytes = bytes.filter(|&bytes| bytes <= limit as u64).ok_or_else(too_large);
+    let bytes = bytes.filter(|&bytes| bytes <= limit as u64).ok_or_else(|| {
+        Problem::new(Code::TooLarge, format!("sealed responses have at most {limit} bytes: ask for ranges"))
+    });
     let (head, body) = match bytes {
         Ok(bytes) => {
             memory.grow(COPIES * (bytes as usize).max(least))?;

@@ -1,4 +1,4 @@
-//! `GET /livez`, `GET /readyz`, `GET /info`: for orchestrators, and for who runs the server.
+//! `GET /livez`, `GET /readyz`, `GET /info`: for orchestrators and operators.
 
 use std::{sync::Arc, time::Duration};
 

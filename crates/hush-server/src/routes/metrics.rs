@@ -30,7 +30,7 @@ pub(super) async fn text(State(server): State<Arc<Server>>, caller: Caller) -> R
     }
     // One of the metrics has the program's hash, for which all of the program is read once.
     let _ = spawn_blocking(program).await;
-    // Counts the tables that are stale now, and the parts that nobody has looked at.
+    // Counts the tables that are stale now, and the parts whose state is unknown.
     server.tables.upkeep().degraded();
     server.tables.parts().down();
     let text = server.metrics.encode().map_err(|_| Problem::internal())?;

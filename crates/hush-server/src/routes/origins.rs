@@ -110,8 +110,10 @@ pub fn origin(text: &str) -> Result<String, String> {
     let authority: Authority = rest.trim_end_matches('/').parse().map_err(|_| refused())?;
     let host = host_of(&authority).ok_or_else(refused)?;
     let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
-    let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    if scheme.is_empty() || !scheme.bytes().all(is_scheme) || !host.bytes().all(is_host) {
+    if scheme.is_empty()
+        || !scheme.bytes().all(|byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        || !host.bytes().all(is_host)
+    {
         return Err(refused());
     }
     let own_port = |port: &u16| matches!((scheme, port), ("http", 80) | ("https", 443));

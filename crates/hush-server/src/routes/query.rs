@@ -75,7 +75,8 @@ pub(super) async fn answer(
     Ok(respond(collect(replies, &table.served().epoch).await?))
 }
 
-/// Returns the queries of a body, and who answers them: of the current epoch and the replaced ones that which they name.
+/// Returns the queries of a body, and the table that answers them: the current epoch, or the replaced epoch that they
+/// name.
 fn decode(
     server: &Server,
     current: Arc<ResidentTable>,
@@ -147,8 +148,8 @@ fn respond(pieces: Vec<WrittenPiece>) -> Response {
     let content_length = HeaderValue::from(pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>());
     let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];
     let content_length = [(CONTENT_LENGTH, content_length)];
-    let piece = |piece| Ok::<_, Infallible>(Bytes::from_owner(piece));
-    let pieces: Vec<_> = pieces.into_iter().map(piece).collect();
+    let pieces: Vec<_> =
+        pieces.into_iter().map(|piece| Ok::<_, Infallible>(Bytes::from_owner(piece))).collect();
     (content_type, content_length, Body::from_stream(stream::iter(pieces))).into_response()
 }
 

@@ -28,7 +28,7 @@ use crate::{
     state::Server,
 };
 
-/// How long the keys are kept: all who ask meanwhile get the same.
+/// The time for which the keys are kept: all clients that ask meanwhile get the same.
 const KEY_LIFETIME: Duration = Duration::from_secs(60);
 /// The longest sealed request: evaluation keys of a client are some megabytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;

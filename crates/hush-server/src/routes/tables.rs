@@ -1,4 +1,4 @@
-//! `GET /v1/tables`, `GET /v1/tables/{table}`: what is served here.
+//! `GET /v1/tables`, `GET /v1/tables/{table}`: the tables of this server.
 
 use std::sync::Arc;
 

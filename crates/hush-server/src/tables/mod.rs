@@ -122,8 +122,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Fails the tables whose files are not any more what they were when they were opened, and drops replaced epochs of which that
-    /// is so. Returns their names and the reasons, which are for who runs the server.
+    /// Fails the tables whose files were changed after they were opened, and drops such replaced epochs. Returns
+    /// their names and the reasons, which are for the operator.
     pub fn fail_damaged(&self) -> Vec<(Name, String)> {
         let tables: Vec<_> = {
             let content = self.0.content.read();
@@ -208,7 +208,7 @@ impl Tables {
         self.0.content.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
     }
 
-    /// Returns the tables that need keys, replaced epochs included: which, and who can open them.
+    /// Returns the tables that need keys, replaced epochs included, and the engines that can open them.
     pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
         let content = self.0.content.read();
         let tables = content.resident().chain(content.answering());
@@ -255,7 +255,7 @@ impl TableSlots {
     }
 }
 
-/// Drops replaced epochs when their time is over, whether or not anybody asks.
+/// Drops replaced epochs when their time is over, whether or not a client asks.
 pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
     loop {
         let next = tables.0.content.read().replaced.iter().map(|old| old.until).min();
@@ -282,7 +282,7 @@ pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
     }
 }
 
-/// Fails tables whose files change while they are served, whether or not anybody asks.
+/// Fails tables whose files change while they are served, whether or not a client asks.
 pub(crate) async fn watch_files(tables: Tables) -> Infallible {
     loop {
         tokio::time::sleep(LOOK).await;

@@ -19,7 +19,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// The parts of the tables of a server, with what is known of their replicas. Clones share it.
+/// The parts of the tables of a server, with the state of their replicas. Clones share it.
 #[derive(Clone, Default)]
 pub struct Parts(Arc<SharedParts>);
 

@@ -68,11 +68,16 @@ pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
 
 /// Returns those of `chunks` of `bytes`, the content of a file, that are not as expected, or not there.
 pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -> Vec<usize> {
-    let differs = |chunk: &usize| {
-        let content = bytes.chunks(CHUNK_BYTES).nth(*chunk);
-        content.zip(expected.get(*chunk)).is_none_or(|(content, expected)| blake3::hash(content) != *expected)
-    };
-    chunks.par_iter().copied().filter(differs).collect()
+    chunks
+        .par_iter()
+        .copied()
+        .filter(|chunk: &usize| {
+            let content = bytes.chunks(CHUNK_BYTES).nth(*chunk);
+            content
+                .zip(expected.get(*chunk))
+                .is_none_or(|(content, expected)| blake3::hash(content) != *expected)
+        })
+        .collect()
 }
 
 /// Checks every chunk of `bytes`, the content of `path`.

@@ -53,12 +53,13 @@ impl Words {
             0x5555_5555 / half * half,
             0x5555_5555 / half * half - 1,
         ];
-        let word = |_| match self {
-            Self::Random => rng.next_u32(),
-            Self::Extreme => edges[rng.next_u32() as usize % edges.len()],
-            Self::All(word) => word,
-        };
-        (0..count).map(word).collect()
+        (0..count)
+            .map(|_| match self {
+                Self::Random => rng.next_u32(),
+                Self::Extreme => edges[rng.next_u32() as usize % edges.len()],
+                Self::All(word) => word,
+            })
+            .collect()
     }
 }
 

@@ -92,8 +92,11 @@ impl Residues {
         });
         let switch = params.switch().zip(context.switched()).map(|(switch, small)| {
             let count = params.degree() / switch.degree() * switch.gadget().digits;
-            let row = |_| (0..=switch.rank()).map(|_| self.poly(small, rng)).collect();
-            RingSwitchKey { rows: (0..count).map(row).collect() }
+            RingSwitchKey {
+                rows: (0..count)
+                    .map(|_| (0..=switch.rank()).map(|_| self.poly(small, rng)).collect())
+                    .collect(),
+            }
         });
         let private = params.tlwe().map(|tlwe| {
             [(); 2].map(|()| (0..tlwe.key_rows()).map(|_| self.ciphertext(context.full(), rng)).collect())

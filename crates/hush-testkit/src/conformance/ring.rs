@@ -79,13 +79,14 @@ impl RingCase {
         let keys: Vec<_> = (0..shape.queries).map(|_| rows.keys(&context, &mut rng)).collect();
         let queries: Vec<_> = keys.iter().map(|_| residues.ciphertext(full, &mut rng)).collect();
         let mask = u32::MAX >> (32 - params.plaintext_bits());
-        let symbol = |_| match residues {
-            Residues::Random => rng.next_u32() & mask,
-            Residues::Largest => mask,
-            Residues::Zero => 0,
-            Residues::Middle => mask / 2 + (rng.next_u32() & 1),
-        };
-        let symbols: Vec<u32> = (0..shape.rows * shape.columns() * params.degree()).map(symbol).collect();
+        let symbols: Vec<u32> = (0..shape.rows * shape.columns() * params.degree())
+            .map(|_| match residues {
+                Residues::Random => rng.next_u32() & mask,
+                Residues::Largest => mask,
+                Residues::Zero => 0,
+                Residues::Middle => mask / 2 + (rng.next_u32() & 1),
+            })
+            .collect();
         let mut batches =
             |count| -> Vec<_> { (0..shape.queries).map(|_| residues.batch(kept, count, &mut rng)).collect() };
         let selectors = batches(shape.rows);
@@ -155,8 +156,10 @@ impl RingCase {
     }
 
     fn keys<B: RingOps>(&self, backend: &B, ring: &B::Ring) -> Vec<B::Keys> {
-        let open = |keys: &EvaluationKeys| backend.open_evaluation_keys(ring, keys.clone()).expect(FITS);
-        self.keys.iter().map(open).collect()
+        self.keys
+            .iter()
+            .map(|keys: &EvaluationKeys| backend.open_evaluation_keys(ring, keys.clone()).expect(FITS))
+            .collect()
     }
 
     #[track_caller]

@@ -64,13 +64,14 @@ impl TfheCase {
         let tiling =
             SymbolTiling::new(set.degree(), set.plaintext_bits(), shape.rows, shape.columns).expect(FITS);
         let half = 1 << (set.plaintext_bits() - 1);
-        let symbol = |_| match residues {
-            Residues::Random => rng.next_u32(),
-            Residues::Largest => half - 1,
-            Residues::Zero => 0,
-            Residues::Middle => half - (rng.next_u32() & 1),
-        };
-        let symbols: Vec<u32> = (0..shape.rows * shape.columns * set.degree()).map(symbol).collect();
+        let symbols: Vec<u32> = (0..shape.rows * shape.columns * set.degree())
+            .map(|_| match residues {
+                Residues::Random => rng.next_u32(),
+                Residues::Largest => half - 1,
+                Residues::Zero => 0,
+                Residues::Middle => half - (rng.next_u32() & 1),
+            })
+            .collect();
         let db = SymbolDb::from_symbols(tiling, &symbols);
         let mut batches =
             |count| -> Vec<_> { (0..shape.queries).map(|_| residues.batch(kept, count, &mut rng)).collect() };
@@ -100,11 +101,12 @@ impl TfheCase {
                     Residues::Zero => 0,
                     Residues::Middle => modulus / 2 - (rng.next_u32() & 1),
                 };
-                let query = |_| TlweWords {
-                    masks: (0..leaves * tlwe.n()).map(&mut word).collect(),
-                    bodies: (0..leaves).map(&mut word).collect(),
-                };
-                (0..shape.queries).map(query).collect()
+                (0..shape.queries)
+                    .map(|_| TlweWords {
+                        masks: (0..leaves * tlwe.n()).map(&mut word).collect(),
+                        bodies: (0..leaves).map(&mut word).collect(),
+                    })
+                    .collect()
             }
         };
         let made = match set.tlwe() {

@@ -85,7 +85,6 @@ impl ByDefinition for Plain {
     ) -> BatchWords {
         let poly = poly_words(ring);
         let body = |index| &batch.ciphertext(index)[poly..];
-        let pair = |pair| [&vec![0; poly], body(2 * pair), body(2 * pair + 1)].concat();
-        (0..pairs).flat_map(pair).collect()
+        (0..pairs).flat_map(|pair| [&vec![0; poly], body(2 * pair), body(2 * pair + 1)].concat()).collect()
     }
 }

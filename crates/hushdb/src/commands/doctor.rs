@@ -79,11 +79,11 @@ fn memory() -> MemoryReport {
     let memory = hush_engine::memory();
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
     // The file lists all choices, with the current one in brackets.
-    let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     MemoryReport {
         total_bytes: memory.map(|memory| memory.total),
         available_bytes: memory.map(|memory| memory.available),
-        huge_pages: setting.and_then(chosen),
+        huge_pages: setting
+            .and_then(|text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())),
     }
 }
 

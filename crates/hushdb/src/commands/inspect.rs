@@ -193,8 +193,10 @@ fn server(params: &TableParams) -> String {
             None => parts.push((spec.title, spec.content.bytes())),
         }
     }
-    let part = |&(title, bytes): &(&str, u64)| format!("{title} {}", report::bytes(bytes));
-    let mut texts: Vec<_> = parts.iter().map(part).collect();
+    let mut texts: Vec<_> = parts
+        .iter()
+        .map(|&(title, bytes): &(&str, u64)| format!("{title} {}", report::bytes(bytes)))
+        .collect();
     let keys = ready_key_bytes(params);
     if keys > 0 {
         texts.push(format!("keys of a client {}", report::bytes(keys)));
@@ -299,9 +301,15 @@ fn value_lines(header: &Header) -> Vec<FactLine> {
     }
     if let Some(schema) = &descriptor.schema {
         for (name, columns) in [("key", &schema.key), ("columns", &schema.value)] {
-            let shown = |Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name());
             if !columns.is_empty() {
-                lines.push(line(name, columns.iter().map(shown).collect::<Vec<_>>().join(", ")));
+                lines.push(line(
+                    name,
+                    columns
+                        .iter()
+                        .map(|Column(name, own): &Column| format!("{} ({})", name.escape_debug(), own.name()))
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                ));
             }
         }
         if !schema.normalize.is_empty() {

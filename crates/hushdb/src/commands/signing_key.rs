@@ -37,10 +37,12 @@ impl SignArgs {
     /// # Errors
     /// The file has no key.
     pub(super) fn signing(&self) -> Result<Option<Signing>, String> {
-        let signing = |path: &PathBuf| {
-            Ok(Signing { key: read(path)?, name: self.sign_as.clone(), serial: self.serial })
-        };
-        self.sign.as_ref().map(signing).transpose()
+        self.sign
+            .as_ref()
+            .map(|path: &PathBuf| {
+                Ok(Signing { key: read(path)?, name: self.sign_as.clone(), serial: self.serial })
+            })
+            .transpose()
     }
 }
 use crate::report;

@@ -144,13 +144,12 @@ impl Own {
     }
 
     fn kept(&self) -> Option<Arc<Machine>> {
-        let is_it = |machine: &Arc<Machine>| {
+        read_machine(&self.file()?).ok().filter(|machine: &Arc<Machine>| {
             let name = &self.model;
             let level = &self.level;
             let threads = self.cpu.threads();
             (&machine.name, &machine.level, machine.threads) == (name, level, threads)
-        };
-        read_machine(&self.file()?).ok().filter(is_it)
+        })
     }
 }
 
@@ -165,8 +164,14 @@ pub(super) fn save_machine(machine: &Machine, path: &Path) -> Result<(), String>
 /// Returns the file of the cached profile of a machine of this name, if there is a cache folder.
 fn cache_file(name: &str) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
-    let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    Some(cache.join("hushdb/machines").join(name.chars().map(word).collect::<String>() + ".json"))
+    Some(
+        cache.join("hushdb/machines").join(
+            name.chars()
+                .map(|c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+                .collect::<String>()
+                + ".json",
+        ),
+    )
 }
 
 pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -52,12 +52,13 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
         let n = self.params.lwe().n();
         let rows = shape.rows_of(plaintexts.clone());
         let all = self.source.hint(rows.clone(), &Quiet(progress))?;
-        let hint = |plaintext| {
-            let own = shape.plaintext_rows(plaintext);
-            let words = (own.start - rows.start) * n..(own.end - rows.start) * n;
-            Ok(self.source.backend.join(&[(&all, words)])?)
-        };
-        plaintexts.map(hint).collect()
+        plaintexts
+            .map(|plaintext| {
+                let own = shape.plaintext_rows(plaintext);
+                let words = (own.start - rows.start) * n..(own.end - rows.start) * n;
+                Ok(self.source.backend.join(&[(&all, words)])?)
+            })
+            .collect()
     }
 }
 
@@ -70,13 +71,18 @@ impl<B: ColumnOps> Worker for ChainedWorker<'_, B> {
         let backend = self.source.backend;
         let hints = self.hints(plaintexts.clone(), progress)?;
         let chained = backend.chain_hint(&self.ring, &self.plan, &hints.iter().collect::<Vec<_>>())?;
-        let content = |(plaintext, chained): (usize, ChainedHint)| {
-            if !pack_noise::is_bounded(self.params.ring(), &chained.columns) {
-                return Err(BuildError::PackColumns { plaintext });
-            }
-            Ok(content(chained).into())
-        };
         let numbered: Vec<_> = plaintexts.zip(chained).collect();
-        self.cpu.install(|| numbered.into_par_iter().with_max_len(1).map(content).collect())
+        self.cpu.install(|| {
+            numbered
+                .into_par_iter()
+                .with_max_len(1)
+                .map(|(plaintext, chained): (usize, ChainedHint)| {
+                    if !pack_noise::is_bounded(self.params.ring(), &chained.columns) {
+                        return Err(BuildError::PackColumns { plaintext });
+                    }
+                    Ok(content(chained).into())
+                })
+                .collect()
+        })
     }
 }

@@ -59,12 +59,13 @@ pub(in crate::builder) struct DownloadWorker<'a, B: LweOps> {
 
 impl<B: LweOps> Worker for DownloadWorker<'_, B> {
     fn contents(&self, steps: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError> {
-        let content = |step| {
-            progress.check()?;
-            let words = self.source.words(step_rows(self.source.rows, step))?;
-            let content = pack_rounded(&self.source.backend.read(&words)?, self.bits);
-            Ok(content.into())
-        };
-        steps.map(content).collect()
+        steps
+            .map(|step| {
+                progress.check()?;
+                let words = self.source.words(step_rows(self.source.rows, step))?;
+                let content = pack_rounded(&self.source.backend.read(&words)?, self.bits);
+                Ok(content.into())
+            })
+            .collect()
     }
 }

@@ -105,16 +105,17 @@ impl<B: PackOps> Worker for LiftedWorker<'_, B> {
     fn contents(&self, tiles: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError> {
         let backend = self.source.backend;
         let n = self.source.matrix.n();
-        let content = |tile| {
-            let columns = self.tiling.tile_columns(tile);
-            let words = self.source.hint(self.shape.rows_of(columns.clone()), progress)?;
-            let lifted = backend.lift_hint(&self.ring, &words, n, &self.shape, columns)?;
-            drop(words);
-            let lifted = backend.read_ntt_db(&self.ring, &lifted)?;
-            debug_assert_eq!(lifted.tiling(), tile_alone(self.tiling, tile));
-            Ok(Bytes::from_owner(Tile(lifted)))
-        };
-        tiles.map(content).collect()
+        tiles
+            .map(|tile| {
+                let columns = self.tiling.tile_columns(tile);
+                let words = self.source.hint(self.shape.rows_of(columns.clone()), progress)?;
+                let lifted = backend.lift_hint(&self.ring, &words, n, &self.shape, columns)?;
+                drop(words);
+                let lifted = backend.read_ntt_db(&self.ring, &lifted)?;
+                debug_assert_eq!(lifted.tiling(), tile_alone(self.tiling, tile));
+                Ok(Bytes::from_owner(Tile(lifted)))
+            })
+            .collect()
     }
 }
 

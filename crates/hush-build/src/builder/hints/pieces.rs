@@ -130,8 +130,12 @@ impl Stage<'_> {
         let compute = |worker: &dyn Worker, pieces: Range<usize>| {
             let contents = worker.contents(pieces.clone(), self.context.progress)?;
             let (numbered, tells): (Vec<_>, _) = (pieces.zip(contents).collect(), worker.tells());
-            let write = |(piece, content): (usize, Bytes)| self.write(piece, &content, tells);
-            self.context.cpu.install(|| numbered.into_par_iter().with_max_len(1).try_for_each(write))
+            self.context.cpu.install(|| {
+                numbered
+                    .into_par_iter()
+                    .with_max_len(1)
+                    .try_for_each(|(piece, content): (usize, Bytes)| self.write(piece, &content, tells))
+            })
         };
         let work = |worker: &dyn Worker| {
             while let Some(pieces) = next(worker.at_once().max(1)) {
@@ -161,16 +165,18 @@ impl Stage<'_> {
         let longest = left.iter().map(|&piece| self.pieces.bytes(piece)).max().unwrap_or(1);
         let even = left.len() / (TASKS * crew.places().max(1));
         let most = even.min(TASK_BYTES / longest.max(1)).max(1);
-        let starts = |range: &Range<usize>| {
-            let end = range.end;
-            range.clone().step_by(most).map(move |start| start..end.min(start + most))
-        };
         let writer = self.context.writer;
         let is_first = self.is_first;
-        let tasks = ranges.iter().flat_map(starts).map(|pieces| {
-            let task = Task::hint(writer.folder(), writer.segment(), is_first, &pieces);
-            Ok((pieces, task))
-        });
+        let tasks = ranges
+            .iter()
+            .flat_map(|range: &Range<usize>| {
+                let end = range.end;
+                range.clone().step_by(most).map(move |start| start..end.min(start + most))
+            })
+            .map(|pieces| {
+                let task = Task::hint(writer.folder(), writer.segment(), is_first, &pieces);
+                Ok((pieces, task))
+            });
         let mut left: BTreeSet<usize> = left.into_iter().collect();
         have_done(crew, self.context.progress, tasks, |pieces, contents| {
             if pieces.len() != contents.len() {

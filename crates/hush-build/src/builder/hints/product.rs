@@ -73,10 +73,15 @@ impl<'a> HintStage<'a> {
         let matrix = PublicMatrix::new(seed, shape);
         let cpu = self.context.cpu;
         let path = self.context.writer.path(name);
-        let open = |backend: &&'b B| {
-            worker(&plan.product, HintSource::open(*backend, matrix, rows, &path)?, seed, cpu)
+        let workers = |most| {
+            backends
+                .iter()
+                .take(most)
+                .map(|backend: &&'b B| {
+                    worker(&plan.product, HintSource::open(*backend, matrix, rows, &path)?, seed, cpu)
+                })
+                .collect()
         };
-        let workers = |most| backends.iter().take(most).map(open).collect();
         match &plan.product {
             HintProduct::Download { bits } => {
                 let row_bytes = packed_bytes(matrix.n(), *bits);
@@ -113,13 +118,18 @@ impl<'a> HintStage<'a> {
         let rows = self.plan.rows;
         let writer = self.context.writer;
         let words = HintWords::new(rows, matrix.n());
-        let open = |backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
-            let source = HintSource::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
-            Ok(Box::new(DownloadWorker { source, bits: WHOLE }))
-        };
         let name = ("hint", "rows");
         let stage = Stage { name, context: self.context, pieces: &words, journal: None, is_first: true };
-        stage.run(|most| backends.iter().take(most).map(open).collect())?;
+        stage.run(|most| {
+            backends
+                .iter()
+                .take(most)
+                .map(|backend: &&'b B| -> Result<Box<dyn Worker + 'b>, BuildError> {
+                    let source = HintSource::open(*backend, matrix, rows, &writer.path(DB_FILE))?;
+                    Ok(Box::new(DownloadWorker { source, bits: WHOLE }))
+                })
+                .collect()
+        })?;
         let words = words.into_words().into();
         let db = self.context.cpu.reinterpret_lwe(&words, 1, second.items, second.digits)?;
         let mut file = writer.create_mapped(SECOND_DB_FILE, db.bytes().len())?;

@@ -116,8 +116,10 @@ impl Beside<'_> {
                 for (digest, own) in &seeded {
                     blocks[LaneMap::lane_of(digest, seed, &thresholds)].push((digest, *own));
                 }
-                let solves = |keys: &Vec<_>| filter.build::<u8>(keys, &[], 0, self.cpu, &mut []);
-                let solved = blocks.par_iter().map(solves).collect::<Result<Vec<_>, _>>()?;
+                let solved = blocks
+                    .par_iter()
+                    .map(|keys: &Vec<_>| filter.build::<u8>(keys, &[], 0, self.cpu, &mut []))
+                    .collect::<Result<Vec<_>, _>>()?;
                 if solved.into_iter().all(|solved| solved) {
                     return Ok(Some((seed, thresholds)));
                 }

@@ -142,8 +142,10 @@ impl BlockSlots for ByteSlots<'_> {
     fn write(&self, block: usize, symbols: Range<usize>, slots: &[u8]) {
         let first = block * self.size() + symbols.start;
         let width = symbols.len();
-        let tile = |(tile, slots)| self.tiles.write(first, tile, slots, width);
-        slots.par_chunks(TILE_COLS * width).enumerate().for_each(tile);
+        slots
+            .par_chunks(TILE_COLS * width)
+            .enumerate()
+            .for_each(|(tile, slots)| self.tiles.write(first, tile, slots, width));
     }
 }
 
@@ -291,10 +293,13 @@ impl BlockFilters<'_> {
             .collect();
         let bytes = columns * stripes[0].len() * size_of::<S::Symbol>();
         let tasks = all.chunks((TASK_BYTES / bytes.max(1)).max(1)).map(|some| {
-            let block = |(block, symbols): &(usize, Range<usize>)| {
-                self.block(slots, *block, self.digests(*block), symbols.clone())
-            };
-            let blocks: Vec<_> = self.cpu.install(|| some.par_iter().map(block).collect());
+            let blocks: Vec<_> = self.cpu.install(|| {
+                some.par_iter()
+                    .map(|(block, symbols): &(usize, Range<usize>)| {
+                        self.block(slots, *block, self.digests(*block), symbols.clone())
+                    })
+                    .collect()
+            });
             Ok((some, Task::filters(size, &blocks)))
         });
         let mut seeds = vec![0; self.members.blocks()];

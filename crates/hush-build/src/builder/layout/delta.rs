@@ -107,8 +107,9 @@ impl ChangeLayout<'_> {
             let slot_bytes = shape.shape.slot_bytes;
             end = if index == 0 { format.head_bytes() } else { start + slot_bytes };
             let value = |key: u32| values[key as usize];
-            let is_here = |key: &u32| index == 0 || value(*key).is_some_and(|value| value.len() > start);
-            let keys: Vec<u32> = (0..values.len() as u32).filter(is_here).collect();
+            let keys: Vec<u32> = (0..values.len() as u32)
+                .filter(|key: &u32| index == 0 || value(*key).is_some_and(|value| value.len() > start))
+                .collect();
             let placed = beside.place(&keys, shape)?.ok_or_else(full)?;
             let encode = |key: u32, digest: &KeyDigest, slot: &mut [u8]| match index {
                 0 => {

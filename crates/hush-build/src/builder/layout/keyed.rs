@@ -87,8 +87,10 @@ pub(in crate::builder) fn lay_out(
     if let Some(room) = plan.room {
         let shapes = plan.change_shapes(&params, lengths)?;
         let first = params.segments().len();
-        let params_of = |params: TableParams, shape| params.with_segment(shape);
-        params = shapes.iter().copied().try_fold(params, params_of)?;
+        params = shapes
+            .iter()
+            .copied()
+            .try_fold(params, |params: TableParams, shape| params.with_segment(shape))?;
         let seed = &seed;
         let block_map = &block_map;
         let filter = plan.filter;
@@ -178,8 +180,8 @@ impl KeyLayout<'_> {
             self.progress.check()?;
             let some = first..count.min(first + KEYS_AT_A_TIME);
             let keys = some.len();
-            let of = |key| of((self.digest)(key as u32));
-            self.cpu.install(|| all.par_extend(some.into_par_iter().map(of)));
+            self.cpu
+                .install(|| all.par_extend(some.into_par_iter().map(|key| of((self.digest)(key as u32)))));
             self.records.release();
             self.progress.advance(keys as u64);
         }
@@ -194,15 +196,21 @@ impl KeyLayout<'_> {
         block_map: &BlockMap,
     ) -> Result<bool, BuildError> {
         self.progress.start("keep filters", self.records.len() as u64, "keys");
-        let solves = |(block, &seed): (usize, &u8)| -> Result<bool, BuildError> {
-            self.progress.check()?;
-            let keys = members.of(block);
-            let digests: Vec<_> = keys.iter().map(|&key| (self.digest)(key)).collect();
-            let is_solved = filter.build_under::<u8>(seed, &digests, &[], 0, self.cpu, &mut [])?;
-            self.progress.advance(keys.len() as u64);
-            Ok(is_solved)
+        let all = || {
+            block_map
+                .seeds
+                .par_iter()
+                .enumerate()
+                .map(|(block, &seed): (usize, &u8)| -> Result<bool, BuildError> {
+                    self.progress.check()?;
+                    let keys = members.of(block);
+                    let digests: Vec<_> = keys.iter().map(|&key| (self.digest)(key)).collect();
+                    let is_solved = filter.build_under::<u8>(seed, &digests, &[], 0, self.cpu, &mut [])?;
+                    self.progress.advance(keys.len() as u64);
+                    Ok(is_solved)
+                })
+                .collect::<Result<Vec<_>, _>>()
         };
-        let all = || block_map.seeds.par_iter().enumerate().map(solves).collect::<Result<Vec<_>, _>>();
         Ok(self.cpu.install(all)?.into_iter().all(|is_solved| is_solved))
     }
 
@@ -245,8 +253,11 @@ impl KeyLayout<'_> {
     ) -> Result<Option<Vec<PlacedKeys>>, BuildError> {
         let beside = self.beside(params, block_map);
         let shapes = self.plan.kept.iter().flat_map(|kept| &kept.tiers);
-        let place = |(part, &shape): (Range<usize>, _)| beside.place(&self.longer_than(part.start), shape);
-        self.plan.tiers().zip(shapes).map(place).collect()
+        self.plan
+            .tiers()
+            .zip(shapes)
+            .map(|(part, &shape): (Range<usize>, _)| beside.place(&self.longer_than(part.start), shape))
+            .collect()
     }
 
     /// Writes the tier of the bytes `part`, the last segment of `params`.

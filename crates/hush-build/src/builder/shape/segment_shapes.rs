@@ -135,8 +135,13 @@ impl<'a> SegmentShapes<'a> {
         let least = WrappedFilter::min_columns(filter).max(unit);
         columns.retain(|&columns| columns >= least && (columns == all || columns.is_multiple_of(unit)));
         thin(&mut columns);
-        let capacity = |columns| (columns, WrappedFilter::capacity(filter, columns));
-        Self { table, columns: columns.into_iter().map(capacity).collect() }
+        Self {
+            table,
+            columns: columns
+                .into_iter()
+                .map(|columns| (columns, WrappedFilter::capacity(filter, columns)))
+                .collect(),
+        }
     }
 
     /// Keys that blocks can hold, by their columns.

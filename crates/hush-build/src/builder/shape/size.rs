@@ -186,13 +186,15 @@ impl TableSize {
 
 /// Returns the sizes without the longest values, where that makes much of a difference.
 fn without_longest(lengths: &Lengths, by_key: bool, input: u64, options: &BuildOptions) -> Vec<TableSize> {
-    let size = |share: usize| {
-        let kept = lengths.without_longest(lengths.records().div_ceil(share));
-        let is_shorter = kept.records() > 0 && kept.records() < lengths.records();
-        let plan = is_shorter.then(|| Plan::of_protocol(&kept, by_key, options).ok()).flatten()?;
-        Some(TableSize::new(&plan, &kept, input))
-    };
-    LONGEST.into_iter().filter_map(size).collect()
+    LONGEST
+        .into_iter()
+        .filter_map(|share: usize| {
+            let kept = lengths.without_longest(lengths.records().div_ceil(share));
+            let is_shorter = kept.records() > 0 && kept.records() < lengths.records();
+            let plan = is_shorter.then(|| Plan::of_protocol(&kept, by_key, options).ok()).flatten()?;
+            Some(TableSize::new(&plan, &kept, input))
+        })
+        .collect()
 }
 
 impl fmt::Display for TableSize {

@@ -113,11 +113,14 @@ impl<'a> Parts<'a> {
     /// Returns the bytes by which a machine is short of memory with batches of `batch`, and a head beside its part; 0 if none is.
     pub(super) fn lacking(&self, batch: usize) -> u64 {
         let of_head = self.costs.head_bytes(&self.head, batch);
-        let lacks = |(node, part): &(Node, PartCosts)| {
-            let beside = if node == self.head_node() { of_head } else { 0 };
-            (self.costs.part_bytes(part, batch) + beside).saturating_sub(node.memory)
-        };
-        self.largest.iter().map(lacks).max().unwrap_or(0)
+        self.largest
+            .iter()
+            .map(|(node, part): &(Node, PartCosts)| {
+                let beside = if node == self.head_node() { of_head } else { 0 };
+                (self.costs.part_bytes(part, batch) + beside).saturating_sub(node.memory)
+            })
+            .max()
+            .unwrap_or(0)
     }
 
     /// Returns the layouts with batches of every power of two for which there is memory, up to the largest batch of a server. Each
@@ -172,13 +175,23 @@ impl<'a> Parts<'a> {
         // A head is beside a part: there are at most as many as machines.
         let replicas = wanted.replicas.max(needed(of_parts)).max(heads.div_ceil(self.nodes.len()));
         let seconds = if wanted.rate.is_some() { batched.total } else { single.total };
-        let place = |(node, &weight): (&Node, &u32)| {
-            let (_, part) = self.largest.iter().find(|(kind, _)| kind == node).expect("of every kind");
-            Placed { kind: node.kind(), weight, cores: node.cores, bytes: self.costs.part_bytes(part, batch) }
-        };
         Layout {
             table: table.clone(),
-            parts: self.nodes.iter().zip(&self.weights).map(place).collect(),
+            parts: self
+                .nodes
+                .iter()
+                .zip(&self.weights)
+                .map(|(node, &weight): (&Node, &u32)| {
+                    let (_, part) =
+                        self.largest.iter().find(|(kind, _)| kind == node).expect("of every kind");
+                    Placed {
+                        kind: node.kind(),
+                        weight,
+                        cores: node.cores,
+                        bytes: self.costs.part_bytes(part, batch),
+                    }
+                })
+                .collect(),
             replicas,
             heads,
             head_bytes: self.costs.head_bytes(&self.head, batch),

@@ -56,8 +56,12 @@ mod tests {
     #[test]
     fn weights_are_as_cores() {
         let of = |cores: &[usize]| {
-            let node = |&cores: &usize| Node { cores, memory: 1, network: 1.0 };
-            weights(&cores.iter().map(node).collect::<Vec<_>>())
+            weights(
+                &cores
+                    .iter()
+                    .map(|&cores: &usize| Node { cores, memory: 1, network: 1.0 })
+                    .collect::<Vec<_>>(),
+            )
         };
         assert_eq!(of(&[16, 16, 8, 16, 8]), [2, 2, 1, 2, 1]);
         assert_eq!(of(&[7; 5]), [1; 5]);

@@ -226,8 +226,9 @@ impl Relay {
     fn date(&self, host: &dyn Host) -> Duration {
         let relays = lock(&self.clock)
             .and_then(|RelayTime { date, since }| date.checked_add(host.now().saturating_sub(since)));
-        let own = || Duration::from_secs(host.date().as_secs() / DATE_SECONDS * DATE_SECONDS);
-        relays.unwrap_or_else(own).min(LAST_DATE)
+        relays
+            .unwrap_or_else(|| Duration::from_secs(host.date().as_secs() / DATE_SECONDS * DATE_SECONDS))
+            .min(LAST_DATE)
     }
 
     fn encode(&self, request: &Request, date: Duration) -> Result<Zeroizing<Vec<u8>>, TransportFailure> {

@@ -101,6 +101,5 @@ fn retry_after(head: &Head) -> Option<Duration> {
 
 /// Returns a server's own words, fit for one line of a terminal.
 pub(in crate::session) fn shown(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().take(MAX_DETAIL_CHARS).map(plain).collect()
+    text.chars().take(MAX_DETAIL_CHARS).map(|c: char| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -20,16 +20,23 @@ pub(super) fn mod_switch(
     sent: &[SentPoly],
 ) -> Vec<Vec<u8>> {
     let words = ring.kept.words();
-    let pack = |(poly, sent): (&[u32], &SentPoly)| {
-        let mut out = Vec::with_capacity(sent.bytes());
-        sent.pack(&switched(cpu, ring, poly, sent.bits), &mut out);
-        out
-    };
-    let pack_query = |polys: &&BatchWords| {
-        let sent_polys = polys[first * words..][..sent.len() * words].par_chunks_exact(words).zip(sent);
-        sent_polys.map(pack).collect::<Vec<_>>().concat()
-    };
-    cpu.install(|| polys.par_iter().map(pack_query).collect())
+    cpu.install(|| {
+        polys
+            .par_iter()
+            .map(|polys: &&BatchWords| {
+                let sent_polys =
+                    polys[first * words..][..sent.len() * words].par_chunks_exact(words).zip(sent);
+                sent_polys
+                    .map(|(poly, sent): (&[u32], &SentPoly)| {
+                        let mut out = Vec::with_capacity(sent.bytes());
+                        sent.pack(&switched(cpu, ring, poly, sent.bits), &mut out);
+                        out
+                    })
+                    .collect::<Vec<_>>()
+                    .concat()
+            })
+            .collect()
+    })
 }
 
 /// Returns a polynomial modulo Q_1, switched to `2^bits`. Runs on a thread of the backend.

@@ -52,13 +52,14 @@ impl Uploads {
     pub(in crate::device) fn new() -> Result<Self, CudaError> {
         let stream = Stream::beside()?;
         let staging = Staging(allocate(SLOTS * UPLOAD_BYTES)?);
-        let slot = |index: usize| {
-            let pinned = PinnedBuffer::new()?;
-            let arrived = Event::new()?;
-            let drained = Event::new()?;
-            Ok(Slot { pinned, address: staging.0 + (index * UPLOAD_BYTES) as u64, arrived, drained })
-        };
-        let slots = (0..SLOTS).map(slot).collect::<Result<_, _>>()?;
+        let slots = (0..SLOTS)
+            .map(|index: usize| {
+                let pinned = PinnedBuffer::new()?;
+                let arrived = Event::new()?;
+                let drained = Event::new()?;
+                Ok(Slot { pinned, address: staging.0 + (index * UPLOAD_BYTES) as u64, arrived, drained })
+            })
+            .collect::<Result<_, _>>()?;
         Ok(Self { stream, slots, next: 0, _staging: staging })
     }
 

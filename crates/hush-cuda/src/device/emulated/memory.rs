@@ -87,8 +87,11 @@ impl EmulatedMemory {
 
     /// Fails unless all these bytes are in one block of this device.
     pub(super) fn check(&self, call: &str, address: u64, bytes: usize) -> Result<(), CudaError> {
-        let is_own = |(device, left)| device == self.device && bytes <= left;
-        if holder(&blocks(), address).is_some_and(is_own) { Ok(()) } else { Err(not_its_own(call)) }
+        if holder(&blocks(), address).is_some_and(|(device, left)| device == self.device && bytes <= left) {
+            Ok(())
+        } else {
+            Err(not_its_own(call))
+        }
     }
 
     /// Fails if a pointer is not into the memory of this device, or a structure has one into that of another.
@@ -98,14 +101,17 @@ impl EmulatedMemory {
             let held = holder(&blocks, u64::from_ne_bytes(*word));
             held.is_some_and(|(device, _)| device != self.device)
         };
-        let is_wrong = |arg: &Arg<'_>| match *arg {
+        if args.iter().any(|arg: &Arg<'_>| match *arg {
             Arg::Pointer(address, _) => {
                 holder(&blocks, address).is_none_or(|(device, _)| device != self.device)
             }
             Arg::Bytes(bytes) | Arg::View(bytes, _) => bytes.as_chunks().0.iter().any(is_others),
             Arg::Word(_) | Arg::Long(_) => false,
-        };
-        if args.iter().any(is_wrong) { Err(not_its_own(&format!("launch of {kernel}"))) } else { Ok(()) }
+        }) {
+            Err(not_its_own(&format!("launch of {kernel}")))
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -94,7 +94,6 @@ impl<T: Word> Slice<'_, T> {
 
     /// Returns the buffer's address on the device. Code that gives it to a kernel otherwise than as an argument asks
     /// [`Device::address`], which knows the device of the buffer.
-    /// whose it is.
     ///
     /// [`Device::address`]: crate::device::Device::address
     pub fn address(&self) -> u64 {

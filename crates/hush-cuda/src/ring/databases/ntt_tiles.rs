@@ -179,8 +179,10 @@ impl CudaNttDb {
 /// Columns of the tiles of a database: the most that pad it by a quarter at most, beside what tiles of 16 columns would.
 fn tile_width(columns: usize) -> usize {
     let least = columns.next_power_of_two().min(16);
-    let fits = |&width: &usize| columns.next_multiple_of(width) * 4 <= columns.next_multiple_of(least) * 5;
-    [MAX_WIDTH, 32].into_iter().find(fits).unwrap_or(least)
+    [MAX_WIDTH, 32]
+        .into_iter()
+        .find(|&width: &usize| columns.next_multiple_of(width) * 4 <= columns.next_multiple_of(least) * 5)
+        .unwrap_or(least)
 }
 
 /// Bytes of the host that begin at a multiple of [`ALIGNMENT`].

@@ -121,12 +121,13 @@ pub(in crate::ring) fn symbol_fold(
     if parts.len() == 1 {
         return Ok(parts.remove(0));
     }
-    let join = |query: usize| {
-        let words: Vec<_> =
-            parts.iter().map(|part| (&part[query].words, 0..part[query].words.len())).collect();
-        Ok(RlweBatch { ciphertext_words, words: cuda.join(&words)? })
-    };
-    (0..selectors.len()).map(join).collect()
+    (0..selectors.len())
+        .map(|query: usize| {
+            let words: Vec<_> =
+                parts.iter().map(|part| (&part[query].words, 0..part[query].words.len())).collect();
+            Ok(RlweBatch { ciphertext_words, words: cuda.join(&words)? })
+        })
+        .collect()
 }
 
 /// Returns how many columns are in evaluation form at once. Each batch turns its selectors over once for them, so that many are

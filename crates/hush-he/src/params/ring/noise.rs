@@ -95,8 +95,9 @@ impl RingNoise {
         // Every level doubles what it is given where it keeps it, and adds a key switch. The server divides the query by 2^h.
         let leaf = |dropped_bits: u32| {
             let fresh = (error + rounding(dropped_bits)) / 4f64.powi(set.levels.len() as i32);
-            let level = |leaf, gadget: &Gadget| 2.0 * leaf + key_switch(*gadget, n, key_error, per_secret);
-            set.levels.iter().fold(fresh, level)
+            set.levels.iter().fold(fresh, |leaf, gadget: &Gadget| {
+                2.0 * leaf + key_switch(*gadget, n, key_error, per_secret)
+            })
         };
         let (leaf, row, below) = match set.tlwe {
             None => {

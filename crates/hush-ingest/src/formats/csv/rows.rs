@@ -282,9 +282,8 @@ fn quoted_run(rest: &[u8], quote: Option<u8>, backslash: bool) -> &[u8] {
 
 /// Returns the number of bytes of `rest` before a separator or line end. Most fields are too short for a vector search to pay.
 fn plain_run(rest: &[u8], separator: u8) -> usize {
-    let is_end = |byte: &u8| matches!(*byte, b'\n' | b'\r') || *byte == separator;
     let near = &rest[..rest.len().min(NEAR_BYTES)];
-    let found = near.iter().position(is_end);
+    let found = near.iter().position(|byte: &u8| matches!(*byte, b'\n' | b'\r') || *byte == separator);
     let far = || memchr3(separator, b'\n', b'\r', &rest[near.len()..]).map(|at| near.len() + at);
     found.or_else(far).unwrap_or(rest.len())
 }

@@ -87,8 +87,8 @@ impl Walk {
     pub(crate) fn new(root: &Path, options: &IngestOptions) -> Result<Self, IngestError> {
         let hidden = options.hidden;
         let follow_links = options.follow_links;
-        let unreadable = |source| IngestError::Unreadable { path: root.into(), source };
-        let id = id(&root.metadata().map_err(unreadable)?);
+        let id =
+            id(&root.metadata().map_err(|source| IngestError::Unreadable { path: root.into(), source })?);
         let levels = vec![OpenFolder { entries: entries(root)?, id }];
         let is_of_rows = options.folder == Some(FolderAs::Rows);
         Ok(Self { hidden, follow_links, is_of_rows, levels, skipped: Skipped::default() })

@@ -81,8 +81,9 @@ impl Allowance {
 
     fn take(&self, entries: usize) -> Result<()> {
         let rest = self.0.load(Ordering::Relaxed).checked_sub(entries);
-        let too_many = || ParquetError::General("a few rows have too many elements in their lists".into());
-        self.set(rest.ok_or_else(too_many)?);
+        self.set(rest.ok_or_else(|| {
+            ParquetError::General("a few rows have too many elements in their lists".into())
+        })?);
         Ok(())
     }
 }

@@ -201,9 +201,12 @@ impl<P: LwePage> Page for OverLwe<P> {
 
     fn files(table: &LweTable) -> Vec<FileSpec> {
         let file = |name, title, content| FileSpec { name, title, content };
-        let second = || file(SECOND_DB_FILE, "second database", Content::Bytes(table.second_tiling()));
         let mut files = vec![file(DB_FILE, "database", Content::Bytes(table.tiling()))];
-        files.extend(P::SPEC.second_fold.then(second));
+        files.extend(
+            P::SPEC
+                .second_fold
+                .then(|| file(SECOND_DB_FILE, "second database", Content::Bytes(table.second_tiling()))),
+        );
         files.push(file(HINT_FILE, "hint", Content::Download { bytes: table.hint_bytes() }));
         files
     }

@@ -281,9 +281,11 @@ impl<P: PackPage> Page for Packed<P> {
 
     fn files(table: &PackTable) -> Vec<FileSpec> {
         let file = |name, title, content| FileSpec { name, title, content };
-        let second = || file(SECOND_DB_FILE, "second database", Content::Bytes(table.second_tiling()));
         let mut files = vec![file(DB_FILE, "database", Content::Bytes(table.tiling()))];
-        files.extend((P::SPEC.second == Second::Block).then(second));
+        files.extend(
+            (P::SPEC.second == Second::Block)
+                .then(|| file(SECOND_DB_FILE, "second database", Content::Bytes(table.second_tiling()))),
+        );
         files.push(file(LIFTED_FILE, "hint", Content::Eval(table.hint_tiling())));
         files
     }

@@ -66,8 +66,9 @@ fn sent(table: &RingTable) -> Vec<SentPoly> {
         }
         None => {
             let ring = table.ring();
-            let plane = |plane| of(1, ring.degree(), ring.response_bits(), body(table, plane));
-            (0..table.planes()).flat_map(plane).collect()
+            (0..table.planes())
+                .flat_map(|plane| of(1, ring.degree(), ring.response_bits(), body(table, plane)))
+                .collect()
         }
     }
 }

@@ -229,8 +229,9 @@ impl RingTable {
 
     /// Returns the columns of the database that some entries have, plane after plane.
     pub(crate) fn columns_of(&self, entries: &Range<usize>) -> Vec<Range<usize>> {
-        let plane = |plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end;
-        (0..self.planes()).map(plane).collect()
+        (0..self.planes())
+            .map(|plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end)
+            .collect()
     }
 
     /// Returns the bytes of a query.

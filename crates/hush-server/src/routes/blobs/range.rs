@@ -46,7 +46,7 @@ fn parse_range(text: &str, bytes: u64) -> Option<Range<u64>> {
     (range.start < range.end).then_some(range)
 }
 
-/// Returns a decimal number; one that does not fit is as good as the largest that does.
+/// Returns a decimal number; a number that does not fit counts as the largest one.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

@@ -121,11 +121,12 @@ impl SparseFolder {
     /// [`SnapshotError::Busy`] while another program fetches of it.
     pub fn missing(&self, name: &str, ranges: &[Range<usize>]) -> Result<Missing, SnapshotError> {
         let lock = self.lock()?;
-        let damaged = || SnapshotError::Header {
-            path: self.folder.join(HEADER_FILE),
-            reason: format!("it does not list {name}"),
-        };
-        let file = self.header.files.iter().position(|entry| entry.name == name).ok_or_else(damaged)?;
+        let file = self.header.files.iter().position(|entry| entry.name == name).ok_or_else(|| {
+            SnapshotError::Header {
+                path: self.folder.join(HEADER_FILE),
+                reason: format!("it does not list {name}"),
+            }
+        })?;
         let entry = &self.header.files[file];
         let here = MappedFile::open(&self.folder.join(name))?;
         let chunks = differing(here.as_ref(), entry.hashes(), &chunks_of(ranges));

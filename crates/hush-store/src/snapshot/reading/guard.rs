@@ -139,11 +139,14 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     // SAFETY: the system hands a valid structure to a handler with SA_SIGINFO. A code above 0 says that the system raised the
     // signal itself, with an address.
     let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr().addr()) };
-    let guards = |slot: &&GuardedRange| {
-        let start = slot.start.load(SeqCst);
-        start != 0 && (start..slot.end.load(SeqCst)).contains(&address)
-    };
-    if is_fault && slots().find(guards).is_some_and(GuardedRange::tear) {
+    if is_fault
+        && slots()
+            .find(|slot: &&GuardedRange| {
+                let start = slot.start.load(SeqCst);
+                start != 0 && (start..slot.end.load(SeqCst)).contains(&address)
+            })
+            .is_some_and(GuardedRange::tear)
+    {
         return;
     }
     pass_on(signal, info, context, is_fault);

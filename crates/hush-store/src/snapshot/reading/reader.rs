@@ -105,8 +105,12 @@ impl Snapshot {
     /// Returns the files that have not been taken out.
     fn entries(&self) -> impl Iterator<Item = (&FileEntry, &StoredFile)> {
         self.header.files.iter().filter_map(|entry| {
-            let is_it = |file: &&StoredFile| file.path().file_name().is_some_and(|own| *own == *entry.name);
-            Some((entry, self.files.iter().find(is_it)?))
+            Some((
+                entry,
+                self.files.iter().find(|file: &&StoredFile| {
+                    file.path().file_name().is_some_and(|own| *own == *entry.name)
+                })?,
+            ))
         })
     }
 

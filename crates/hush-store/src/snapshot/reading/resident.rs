@@ -113,11 +113,14 @@ fn read(
     }
     let mut map = options.map_anon().map_err(refused)?;
     ranges.iter().for_each(|range| advise_huge(&map, range));
-    let wanted = |(chunk, to)| {
-        let parts = within(ranges, &entry.chunk(chunk));
-        (!parts.is_empty()).then_some((chunk, to, parts))
-    };
-    let chunks: Vec<_> = map.chunks_mut(CHUNK_BYTES).enumerate().filter_map(wanted).collect();
+    let chunks: Vec<_> = map
+        .chunks_mut(CHUNK_BYTES)
+        .enumerate()
+        .filter_map(|(chunk, to)| {
+            let parts = within(ranges, &entry.chunk(chunk));
+            (!parts.is_empty()).then_some((chunk, to, parts))
+        })
+        .collect();
     checksum::in_parallel(chunks, |(chunk, to, parts), buffer| {
         read_chunk(file, entry, chunk, to, &parts, checksums, buffer)
     })?;
@@ -159,12 +162,14 @@ fn read_chunk(
 
 /// Returns the parts of `ranges` within a chunk, relative to its start.
 fn within(ranges: &[Range<usize>], chunk: &Range<usize>) -> Vec<Range<usize>> {
-    let part = |range: &Range<usize>| {
-        let start = range.start.max(chunk.start);
-        let end = range.end.min(chunk.end);
-        (start < end).then(|| start - chunk.start..end - chunk.start)
-    };
-    ranges.iter().filter_map(part).collect()
+    ranges
+        .iter()
+        .filter_map(|range: &Range<usize>| {
+            let start = range.start.max(chunk.start);
+            let end = range.end.min(chunk.end);
+            (start < end).then(|| start - chunk.start..end - chunk.start)
+        })
+        .collect()
 }
 
 /// Tells the system's cache what will be read, or need not be kept.

@@ -42,10 +42,9 @@ impl SnapshotWriter {
         key: [u8; blake3::KEY_LEN],
     ) -> Result<Journal, SnapshotError> {
         let path = self.partial_dir().join(segment_file(segment, JOURNAL_FILE));
-        let is_there = |(name, bytes): &(&str, usize)| {
+        if !files.iter().all(|(name, bytes): &(&str, usize)| {
             fs::metadata(self.partial_dir().join(name)).is_ok_and(|meta| meta.len() == *bytes as u64)
-        };
-        if !files.iter().all(is_there) {
+        }) {
             remove_file(&path)?;
             files.iter().try_for_each(|(name, _)| remove_file(&self.partial_dir().join(name)))?;
         }
@@ -89,15 +88,16 @@ impl Journal {
         &self,
         content: impl Fn(usize, &mut dyn FnMut(&[u8])) + Sync,
     ) -> Result<Vec<usize>, Cancelled> {
-        let if_intact = |unit: usize| {
-            let is_intact = |recorded| self.checksum(unit, |take| content(unit, take)) == recorded;
-            self.cancel
-                .check()
-                .map(|()| self.recorded[unit].is_some_and(is_intact).then_some(unit))
-                .transpose()
-        };
-        let intact: Vec<usize> =
-            (0..self.recorded.len()).into_par_iter().filter_map(if_intact).collect::<Result<_, _>>()?;
+        let intact: Vec<usize> = (0..self.recorded.len())
+            .into_par_iter()
+            .filter_map(|unit: usize| {
+                let is_intact = |recorded| self.checksum(unit, |take| content(unit, take)) == recorded;
+                self.cancel
+                    .check()
+                    .map(|()| self.recorded[unit].is_some_and(is_intact).then_some(unit))
+                    .transpose()
+            })
+            .collect::<Result<_, _>>()?;
         *self.phase.lock() = Phase::LaidOut { done: intact.len(), units: self.recorded.len() };
         Ok(intact)
     }

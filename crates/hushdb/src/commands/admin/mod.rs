@@ -262,8 +262,10 @@ fn upload(uploads: &mut PendingUploads<'_>, path: &Path) -> Result<Value, Box<dy
 
 /// Returns the name for the upload of a file: the end of the file's own name, which states the format.
 fn upload_name(file: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
-    let name: String = file.chars().map(plain).collect();
+    let name: String = file
+        .chars()
+        .map(|c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
+        .collect();
     name[name.len().saturating_sub(Name::MAX_BYTES)..].trim_start_matches('.').into()
 }
 

@@ -257,8 +257,7 @@ pub(crate) fn planned(
     listed.budgets.linkable = true;
     let offers = planner::offers(&records, &options, &listed, &machine, progress)?;
     let best = undominated(&offers);
-    let is_taken = |offer: &&Offer| may_link || offer.linkable == Linkable::Nothing;
-    let chosen = best.iter().find(is_taken).cloned();
+    let chosen = best.iter().find(|offer: &&Offer| may_link || offer.linkable == Linkable::Nothing).cloned();
     let gpus = if for_gpus { gpus().devices } else { Vec::new() };
     Ok(Planned { records, machine, gpus, asked, offers, best, chosen })
 }
