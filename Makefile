@@ -75,6 +75,7 @@ python: ## The Python package: target/wheels; then its tests, in an environment 
 	scripts/python.sh
 
 python-dev: # the same of what is compiled for tests
+	@command -v curl >/dev/null || scripts/install.sh curl # the tutorials wait for a server with it
 	$(CARGO) build --locked --workspace --all-targets --all-features # as `unit` does: nothing is compiled twice
 	PROFILE=dev scripts/python.sh
 
