@@ -359,4 +359,4 @@ class CudaChoices(CudaTest):
         said = self.served(out)
         self.assertEqual((said.count(line), " on cpu, ready in " in said), (1, True), said)
         self.assertNotIn("no GPU", self.served(out, args=["--backend", "cpu"]))
-        self.assertIn("--backend cuda cannot be had", self.fails("serve", out, *CUDA, env=env))
+        self.assertIn("--backend cuda is not available", self.fails("serve", out, *CUDA, env=env))

@@ -14,7 +14,7 @@ from keyed import values
 from remote import Web
 from test_admin import AdminTest
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
+DOCS = pathlib.Path(__file__).parents[2] / "docs/reference"
 # What names a path, but no child of the folder before it.
 NO_NAMES = ("", ".", "..", "../tables", ".x", "a/b", "/a", "a\\b", "a b", "a\nb", "a\x1b", "a" * 65, "\u00e4")
 
