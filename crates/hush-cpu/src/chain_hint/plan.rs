@@ -1,4 +1,4 @@
-//! What the chain needs of the ring and of the public masks.
+//! Tables that the chain needs of the ring and of the public masks.
 
 use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
 use hush_math::orbits::Orbits;
@@ -12,9 +12,9 @@ use crate::{
 /// Tables for [`hush_ops::contract::ColumnOps::chain_hint`], the same for all hints.
 pub struct ChainPlan {
     pub(super) orbits: OrbitTables,
-    /// For each limb, from words of the hint to residues divided by N.
+    /// For each limb, the lift of words of the hint to residues divided by N.
     pub(super) lifts: Vec<LiftFractions>,
-    /// From residues of entries divided by N to bytes.
+    /// The join of residues of entries divided by N to bytes.
     pub(super) join: EntryJoin,
     pub(super) rotation: RotationMask,
     /// v in Montgomery form, `[limb][slot]`.
@@ -22,7 +22,7 @@ pub struct ChainPlan {
 }
 
 impl ChainPlan {
-    /// The tables of a ring and its masks.
+    /// Creates the tables of a ring and its masks.
     ///
     /// # Panics
     /// If Q is not the product of two primes below 2^31, the degree is below 32, or the masks are of another ring.
@@ -45,10 +45,10 @@ impl ChainPlan {
     }
 }
 
-/// w in the order of [`Orbits`], so that `w(X^(+-g^k))` has the slots of a part of it.
+/// The mask w in the order of [`Orbits`], in which the slots of `w(X^(+-g^k))` are a range of words.
 pub(super) struct RotationMask {
     degree: usize,
-    /// For each limb the two halves and the first one again, each of two rounds; Montgomery forms.
+    /// For each limb, the two halves and the first one again, each of two rounds, in Montgomery form.
     words: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ impl RotationMask {
         Self { degree, words }
     }
 
-    /// The words of which w(X^e), e = (-1)^half g^k, has in each slot the one at the slot's place; modulo one limb.
+    /// Returns words modulo one limb: slot s of w(X^e), e = (-1)^half g^k, is the word at the place of s.
     pub(super) fn image(&self, limb: usize, half: usize, k: usize) -> &[u32] {
         let degree = self.degree;
         assert!(half < 2 && k < degree / 2);
@@ -73,7 +73,7 @@ impl RotationMask {
     }
 }
 
-/// The words of a polynomial in Montgomery form.
+/// Returns the words of a polynomial in Montgomery form.
 fn montgomery_form(ring: &ModRing, words: &[u32]) -> Vec<u32> {
     let mut form = vec![0; words.len()];
     ring::montgomery_form(ring, words, &mut form);

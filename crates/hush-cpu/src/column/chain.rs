@@ -1,4 +1,4 @@
-//! What packing and folding need of the hint's chain, made once.
+//! The polynomials of a hint's chain that packing and folding need, prepared once.
 
 use hush_ops::{contract::ChainPolys, pack_shape::PackShape};
 use rayon::prelude::*;
@@ -14,8 +14,8 @@ pub struct CpuChain {
     shape: PackShape,
     /// `[plaintext][limb][slot]`, in Montgomery form.
     digits: AlignedBuffer<u32>,
-    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`: that of c_0 in evaluation form, all
-    /// others in coefficient form. Empty where nothing is folded.
+    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`. The mask of c_0 is in evaluation form,
+    /// all others are in coefficient form. Empty if nothing is folded.
     masks: AlignedBuffer<u32>,
 }
 
@@ -32,27 +32,27 @@ impl CpuChain {
         Self { shape, digits, masks }
     }
 
-    /// The shape of the packing.
+    /// Returns the shape of the packing.
     pub(super) fn shape(&self) -> &PackShape {
         &self.shape
     }
 
-    /// Whether there is anything to fold.
+    /// Whether there are masks, which a fold needs.
     pub(super) fn has_masks(&self) -> bool {
         !self.masks.is_empty()
     }
 
-    /// Number of terms that each plane is folded from, a power of two.
+    /// Returns the number of terms that each plane is folded from, a power of two.
     pub(super) fn terms(&self) -> usize {
         terms(&self.shape)
     }
 
-    /// The digit of a plaintext, in evaluation form, its words in Montgomery form.
+    /// Returns the digit of a plaintext, in evaluation form, its words in Montgomery form.
     pub(super) fn digit(&self, ring: &ModRing, plaintext: usize) -> &[u32] {
         &self.digits[plaintext * ring.words()..][..ring.words()]
     }
 
-    /// The mask of term `k` of a plane: in evaluation form for k = 0, and in coefficient form otherwise.
+    /// Returns the mask of term `k` of a plane: in evaluation form for k = 0, and in coefficient form otherwise.
     pub(super) fn mask(&self, ring: &ModRing, plane: usize, k: usize) -> &[u32] {
         &self.masks[(plane * self.terms() + k) * ring.words()..][..ring.words()]
     }
@@ -62,7 +62,7 @@ fn terms(shape: &PackShape) -> usize {
     shape.entries().next_power_of_two()
 }
 
-/// The masks of the terms of all planes, from the masks of all plaintexts.
+/// Computes the masks of the terms of all planes from the masks of all plaintexts.
 fn term_masks(cpu: &Cpu, ring: &ModRing, shape: &PackShape, masks: &[u32]) -> AlignedBuffer<u32> {
     let plane_words = terms(shape) * ring.words();
     let mut out = AlignedBuffer::zeroed(shape.planes() * plane_words);
@@ -78,7 +78,7 @@ fn term_masks(cpu: &Cpu, ring: &ModRing, shape: &PackShape, masks: &[u32]) -> Al
     out
 }
 
-/// The terms of one plane, from the masks of all entries, in evaluation form. `out` is zeros.
+/// Computes the terms of one plane from the masks of all entries in evaluation form. `out` must be zeros.
 fn plane_masks<'a>(
     ring: &ModRing,
     entries: impl Iterator<Item = &'a [u32]>,
