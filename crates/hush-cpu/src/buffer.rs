@@ -1,4 +1,4 @@
-//! Memory for kernels: aligned to cache lines, and on huge pages where it is large.
+//! Memory for kernels: aligned to cache lines, and on huge pages if it is large.
 
 use std::{
     alloc::{Layout, alloc, dealloc, handle_alloc_error},
@@ -6,12 +6,12 @@ use std::{
     ptr::NonNull,
 };
 
-/// A cache line, and the widest vector.
+/// The size in bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
-/// A huge page of x86-64.
+/// The size in bytes of a huge page of x86-64.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Integers, for which all bit patterns (all zeros among them) are values.
+/// An integer type for which all bit patterns, including all zeros, are values.
 pub trait Word: Copy + Send + Sync + sealed::Sealed {}
 
 impl Word for u8 {}
@@ -27,8 +27,8 @@ mod sealed {
     impl Sealed for u64 {}
 }
 
-/// A fixed-length buffer, aligned to 64 bytes. From 2 MiB on it is aligned to huge pages and the kernel is asked to
-/// use them: a streaming kernel otherwise spends a tenth of its time on address translation.
+/// A fixed-length buffer, aligned to 64 bytes. From 2 MiB on it is aligned to huge pages, and the kernel is asked to
+/// use them: without them a streaming kernel spends a tenth of its time on address translation.
 pub struct AlignedBuffer<T: Word> {
     start: NonNull<T>,
     len: usize,
@@ -40,7 +40,7 @@ unsafe impl<T: Word> Send for AlignedBuffer<T> {}
 unsafe impl<T: Word> Sync for AlignedBuffer<T> {}
 
 impl<T: Word> AlignedBuffer<T> {
-    /// Creates a buffer of `len` zeros.
+    /// Allocates a buffer of `len` zeros.
     ///
     /// # Panics
     /// If `len` words exceed the address space.
@@ -64,14 +64,14 @@ impl<T: Word> AlignedBuffer<T> {
 pub(crate) struct UnwrittenBuffer<T: Word>(AlignedBuffer<T>);
 
 impl<T: Word> From<AlignedBuffer<T>> for UnwrittenBuffer<T> {
-    /// Fills a buffer; the old content does not matter.
+    /// Takes a buffer whose content does not matter.
     fn from(buffer: AlignedBuffer<T>) -> Self {
         Self(buffer)
     }
 }
 
 impl<T: Word> UnwrittenBuffer<T> {
-    /// Room for `len` words.
+    /// Allocates uninitialised memory for `len` words.
     ///
     /// # Panics
     /// If `len` words exceed the address space.
@@ -83,14 +83,14 @@ impl<T: Word> UnwrittenBuffer<T> {
         // SAFETY: the layout has a size above 0.
         let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         if layout.size() >= HUGE_PAGE {
-            // Nothing is written before the advice, since it is the first touch that picks the page size.
+            // The advice precedes every write, as the first touch picks the page size.
             // SAFETY: the range was just allocated. The call is advice: its failure changes nothing but speed.
             unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
         Self(AlignedBuffer { start: start.cast(), len })
     }
 
-    /// Returns where to write the words.
+    /// Returns a pointer to the first word.
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.0.start.as_ptr()
     }
@@ -98,7 +98,7 @@ impl<T: Word> UnwrittenBuffer<T> {
     /// Returns the buffer.
     ///
     /// # Safety
-    /// All words have been written, now or before this was made from a buffer.
+    /// All words have been written, here or in the buffer that this was made from.
     pub(crate) unsafe fn assume_written(self) -> AlignedBuffer<T> {
         self.0
     }
@@ -136,14 +136,14 @@ impl<T: Word> AsRef<[T]> for AlignedBuffer<T> {
     }
 }
 
-/// Returns a vector of `len` zeros, on huge pages as far as it covers them.
+/// Allocates a vector of `len` zeros, on huge pages as far as it covers them.
 pub(crate) fn zeroed_vec(len: usize) -> Vec<u32> {
     let words = vec![0; len];
     advise_huge(&words);
     words
 }
 
-/// Returns an empty vector with room for `len` words, on huge pages as far as it covers them.
+/// Allocates an empty vector with a capacity of `len` words, on huge pages as far as it covers them.
 pub(crate) fn empty_vec<T: Word>(len: usize) -> Vec<T> {
     let words = Vec::with_capacity(len);
     advise_huge(&words);

@@ -1,30 +1,30 @@
-//! Buffers that calls leave for later calls.
+//! A pool of buffers that calls leave for later calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::buffer::{AlignedBuffer, UnwrittenBuffer, Word};
 
-/// Buffers that are kept: as many calls, or queries of a batch, without an allocation.
+/// The most buffers that a pool keeps: that many calls, or queries of a batch, run without an allocation.
 const KEPT: usize = 8;
-/// Bytes that all of them take at most: the selectors of a batch of eight under the default set that packs.
+/// The most bytes that a pool keeps: the selectors of a batch of eight under the default set that packs.
 const KEPT_BYTES: usize = 640 << 20;
 
-/// Words of a buffer of a pool, which goes back when they are dropped: a result that is made again and again. The kernel
-/// clears pages of new memory, which takes about as long as most steps need to fill them.
+/// The words of a pooled buffer, which returns to its pool when they are dropped. Used for results that are made again and again:
+/// the kernel clears pages of new memory, which takes about as long as most steps need to fill them.
 pub(crate) struct LentBuffer<T: Word> {
-    /// `None` once it is dropped.
+    /// The buffer; `None` once it is dropped.
     buffer: Option<AlignedBuffer<T>>,
     len: usize,
     pool: Arc<BufferPool<T>>,
 }
 
 impl<T: Word> LentBuffer<T> {
-    /// `len` words of `pool`, with whatever was left in them.
+    /// Takes `len` words from `pool`, with arbitrary content.
     pub(crate) fn new(pool: &Arc<BufferPool<T>>, len: usize) -> Self {
         Self::of(pool.take(len), len, pool)
     }
 
-    /// Creates the first `len` words of `buffer`, which goes to `pool`.
+    /// Lends the first `len` words of `buffer`, which goes to `pool` afterwards.
     pub(crate) fn of(buffer: AlignedBuffer<T>, len: usize, pool: &Arc<BufferPool<T>>) -> Self {
         Self { buffer: Some(buffer), len, pool: pool.clone() }
     }
@@ -50,7 +50,7 @@ impl<T: Word> Drop for LentBuffer<T> {
     }
 }
 
-/// Buffers of any size, with whatever was left in them.
+/// A pool of buffers of any size, with arbitrary content.
 pub(crate) struct BufferPool<T: Word> {
     kept: Mutex<Vec<AlignedBuffer<T>>>,
 }
@@ -62,11 +62,11 @@ impl<T: Word> BufferPool<T> {
 
     /// Returns a buffer of at least `len` words.
     pub(crate) fn take(&self, len: usize) -> AlignedBuffer<T> {
-        // A new one is zeroed without the lock: it can be tens of MiB.
+        // A new buffer is zeroed without the lock: it can be tens of MiB.
         self.take_kept(len).unwrap_or_else(|| AlignedBuffer::zeroed(len))
     }
 
-    /// Returns a buffer of at least `len` words that is to be written whole, for a result.
+    /// Returns a buffer of at least `len` words for a result that writes all of it.
     pub(crate) fn take_unwritten(&self, len: usize) -> UnwrittenBuffer<T> {
         self.take_kept(len).map_or_else(|| UnwrittenBuffer::new(len), UnwrittenBuffer::from)
     }
@@ -78,7 +78,7 @@ impl<T: Word> BufferPool<T> {
         Some(kept.swap_remove(smallest))
     }
 
-    /// Keeps a buffer for a later call, unless there is no room for it; in place of the smallest one if there are many.
+    /// Keeps a buffer for a later call, unless it exceeds [`KEPT_BYTES`]. Beyond [`KEPT`] buffers, the smallest is freed.
     pub(crate) fn give_back(&self, buffer: AlignedBuffer<T>) {
         let bytes = |buffer: &AlignedBuffer<T>| size_of_val(&buffer[..]);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The backend: a level, its kernels, and threads with their memory.
+//! The CPU backend: a level, its kernels, and threads with their memory.
 
 use std::{
     ops::Range,
@@ -21,14 +21,14 @@ use crate::{
     reinterpret_lwe, rlwe_fold, send_words, workspace::Workspace,
 };
 
-/// The CPU backend. Cheap to share: steps take `&self`, and may run from several threads at once, in which case
-/// they share the backend's own threads.
+/// The CPU backend. It is cheap to share: steps take `&self` and may run from several threads at once, which then
+/// share the backend's threads.
 pub struct Cpu {
     kernels: Kernels,
     /// Whether kernels are chosen by measurement where several may be best.
     measures: bool,
     pool: ThreadPool,
-    /// A workspace for each thread of the pool, which alone takes it.
+    /// A workspace for each thread of the pool; only this thread locks it.
     workspaces: Vec<Mutex<Workspace>>,
     query_buffers: BufferPool<u8>,
     ring_buffers: BufferPool<u32>,
@@ -37,18 +37,18 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Creates a backend with `threads` threads (at least one) at the best level of this machine, or at the one that
+    /// Creates a backend with `threads` threads (at least one) at the best level of this machine, or at the level that
     /// `HUSH_CPU` names.
     ///
     /// # Errors
     /// [`CpuError`] if `HUSH_CPU` names no level or one that the machine lacks, or threads cannot be started.
     pub fn new(threads: usize) -> Result<Self, CpuError> {
         let cpu = Self::with_level(Level::from_env()?, threads)?;
-        // Whoever asks for a level gets its kernels.
+        // A forced level gets its kernels without a measurement.
         Ok(Self { measures: !Level::is_forced(), ..cpu })
     }
 
-    /// Returns a backend with `threads` threads (at least one) at `level`.
+    /// Creates a backend with `threads` threads (at least one) at `level`.
     ///
     /// # Errors
     /// [`CpuError::MissingLevel`] if the machine lacks it, [`CpuError::Threads`] if threads cannot be started.
@@ -58,7 +58,7 @@ impl Cpu {
         unsafe { Self::with_level_unchecked(level, threads) }
     }
 
-    /// Creates a backend as [`Cpu::with_level`] does, without asking the machine.
+    /// Creates a backend like [`Cpu::with_level`], without asking whether the machine has the level.
     ///
     /// # Errors
     /// [`CpuError::Threads`] if threads cannot be started.
@@ -67,15 +67,14 @@ impl Cpu {
     /// The machine must have `level`, or something that executes its instructions exactly in its place (an emulator
     /// that catches the illegal-instruction signal): anything else is undefined behaviour.
     pub unsafe fn with_level_unchecked(level: Level, threads: usize) -> Result<Self, CpuError> {
-        // SAFETY: the machine has the level, says the caller.
+        // SAFETY: the caller promises that the machine has the level.
         unsafe { Self::with_cores(level, Cores::detect(), threads) }
     }
 
-    /// Creates a backend as [`Cpu::with_level_unchecked`] does, with the kernels that are best on `cores`; every
-    /// machine runs them.
+    /// Creates a backend like [`Cpu::with_level_unchecked`], with the kernels that are best on `cores`; every machine runs them.
     ///
     /// # Safety
-    /// As for [`Cpu::with_level_unchecked`].
+    /// The machine must have `level`, as for [`Cpu::with_level_unchecked`].
     pub(crate) unsafe fn with_cores(level: Level, cores: Cores, threads: usize) -> Result<Self, CpuError> {
         let threads = threads.max(1);
         let pool = ThreadPoolBuilder::new()
@@ -100,8 +99,8 @@ impl Cpu {
         self.kernels.level
     }
 
-    /// Returns the level of the kernel that folds the first dimension for one query, once it has been chosen by measurement: when a
-    /// database was opened that is larger than caches.
+    /// Returns the level of the kernel that folds the first dimension for one query. `None` until a measurement has chosen it,
+    /// which happens when a database larger than caches is opened.
     pub fn single_level(&self) -> Option<Level> {
         self.kernels.fold.single_level()
     }
@@ -116,7 +115,7 @@ impl Cpu {
         self.pool.install(work)
     }
 
-    /// Folds the rows of a database of ring elements with RLWE selectors: the results of
+    /// Folds the rows of a database of ring elements with RLWE selectors. The results are those of
     /// [`hush_ops::steps::rlwe_fold::reference`], word for word.
     ///
     /// # Errors
@@ -135,34 +134,34 @@ impl Cpu {
         &self.kernels
     }
 
-    /// Lends the calling thread its workspace. `work` must not run rayon jobs, which might ask for it again.
+    /// Lends the calling thread its workspace. `work` must not run rayon jobs, which might ask for the workspace again.
     pub(crate) fn with_workspace<R>(&self, work: impl FnOnce(&mut Workspace) -> R) -> R {
         let index = self.pool.current_thread_index().expect("steps run on the backend's threads");
         work(&mut lock(&self.workspaces[index]))
     }
 
-    /// Buffers for prepared queries.
+    /// Returns the buffers for prepared queries.
     pub(crate) fn query_buffers(&self) -> &BufferPool<u8> {
         &self.query_buffers
     }
 
-    /// Buffers for what a step over rings makes on its way.
+    /// Returns the buffers for intermediate values of steps over rings.
     pub(crate) fn ring_buffers(&self) -> &BufferPool<u32> {
         &self.ring_buffers
     }
 
-    /// Buffers for databases that a step makes for every query.
+    /// Returns the buffers for databases that a step makes for every query.
     pub(crate) fn result_buffers(&self) -> &Arc<BufferPool<u8>> {
         &self.result_buffers
     }
 
-    /// Buffers for the large batches that steps over rings return.
+    /// Returns the buffers for the large batches that steps over rings return.
     pub(crate) fn batch_buffers(&self) -> &Arc<BufferPool<u32>> {
         &self.batch_buffers
     }
 }
 
-/// Locks a buffer; one left by a panic is as good as another, since contents never matter.
+/// Locks a buffer, even after a panic: contents never matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The features of this CPU. Nothing else in the workspace asks it.
+//! The features of this CPU. No other module of the workspace asks for them.
 
 use std::{
     arch::x86_64::{__cpuid, __cpuid_count, _xgetbv},
@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The environment variable that forces a level.
 pub const LEVEL_VARIABLE: &str = "HUSH_CPU";
 
-/// Instruction sets that the kernels are written for, each containing the ones before it.
+/// An instruction set that kernels are written for. Each level contains the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Portable code.
@@ -31,7 +31,7 @@ impl Level {
     /// All levels, ascending.
     pub const ALL: [Self; 5] = [Self::Scalar, Self::Avx2, Self::Avx512, Self::Avx512Ifma, Self::Amx];
 
-    /// Returns the best level of this machine; asks the CPU (and the kernel, for AMX) on the first call only.
+    /// Returns the best level of this machine. Asks the CPU (and the kernel, for AMX) on the first call only.
     pub fn detect() -> Self {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -50,7 +50,7 @@ impl Level {
         })
     }
 
-    /// Returns the level to run at: what `HUSH_CPU` names, or the best of this machine.
+    /// Returns the level to run at: the one that `HUSH_CPU` names, or the best of this machine.
     ///
     /// # Errors
     /// [`CpuError::UnknownLevel`] if the variable names no level, [`CpuError::MissingLevel`] if the machine lacks
@@ -62,12 +62,12 @@ impl Level {
         }
     }
 
-    /// Returns whether `HUSH_CPU` names one.
+    /// Whether `HUSH_CPU` is set.
     pub(crate) fn is_forced() -> bool {
         std::env::var_os(LEVEL_VARIABLE).is_some()
     }
 
-    /// Returns this level, if the machine has it.
+    /// Returns this level, or [`CpuError::MissingLevel`] if the machine lacks it.
     pub fn require(self) -> Result<Self, CpuError> {
         let best = Self::detect();
         if self <= best { Ok(self) } else { Err(CpuError::MissingLevel { wanted: self, best }) }
@@ -102,7 +102,7 @@ impl FromStr for Level {
     }
 }
 
-/// Why the CPU backend could not be set up.
+/// A failure to set up the CPU backend.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum CpuError {
@@ -116,17 +116,17 @@ pub enum CpuError {
     Threads { threads: usize, reason: String },
 }
 
-/// The maker of the cores: they differ in what they fetch ahead by themselves, and in how many ports multiply.
+/// The maker of the cores. Cores differ in what they fetch ahead by themselves, and in how many ports multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
-    /// Intel's cores, and unknown ones.
+    /// Cores of Intel, and of unknown makers.
     Intel,
-    /// AMD's cores, and Hygon's, which are AMD's.
+    /// Cores of AMD, and of Hygon, whose cores are AMD's.
     Amd,
 }
 
 impl Cores {
-    /// Asks the CPU.
+    /// Asks the CPU for its vendor.
     pub(crate) fn detect() -> Self {
         let vendor = __cpuid(0);
         match [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).as_flattened() {
@@ -158,16 +158,16 @@ fn amx_usable() -> bool {
 /// The CPU must have XSAVE and the operating system must have enabled it.
 #[target_feature(enable = "xsave")]
 unsafe fn read_xcr0() -> u64 {
-    // SAFETY: XSAVE is enabled, says the caller.
+    // SAFETY: the caller promises that XSAVE is enabled.
     unsafe { _xgetbv(0) }
 }
 
-/// Asks the kernel for the tile state (it is 8 KiB a thread, so Linux grants it on request only). The permission
+/// Asks the kernel for the tile state. Linux grants it on request only, as it is 8 KiB a thread. The permission
 /// holds for the whole process, also for threads started later.
 fn request_tile_state() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
-    // SAFETY: this request reads two integers and touches no memory of ours.
+    // SAFETY: this request reads two integers and touches no memory of this process.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 

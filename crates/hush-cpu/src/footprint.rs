@@ -1,16 +1,16 @@
-//! The host's memory that files and keys take, and the largest batches. The memory of a step is stated beside it.
+//! The memory of files and keys on the host, and the largest batches. The memory of a step is stated beside the step.
 
 use hush_he::params::RingParams;
 use hush_ops::path::{Content, Footprint};
 
 use crate::Cpu;
 
-/// Queries of which one pass over a database in evaluation form is worth while.
+/// The number of queries from which a pass over a database in evaluation form is worth its while.
 pub(crate) const EXPANDED_QUERIES: usize = 8;
 
 impl Footprint for Cpu {
     type Steps = Self;
-    /// A fold over bytes has a tile for so many queries.
+    /// The number of queries that the largest tile of a fold over bytes holds.
     const LARGEST_BATCH: usize = 64;
 
     fn resident(content: &Content) -> usize {

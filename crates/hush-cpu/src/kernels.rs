@@ -7,7 +7,7 @@ use crate::{
     rlwe_fold::RlweFoldKernels,
 };
 
-/// The kernels of the steps. To run one is unsafe on a machine without the level: see [`crate::Cpu`].
+/// The kernels that the steps run on. Running them is unsafe on a machine without the level: see [`crate::Cpu`].
 pub(crate) struct Kernels {
     /// The level that the kernels are for.
     pub(crate) level: Level,
@@ -20,7 +20,7 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// Creates the kernels of `level`, as they are best on `cores`.
+    /// Returns the kernels of `level` that are best on `cores`.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
         Self {
             level,

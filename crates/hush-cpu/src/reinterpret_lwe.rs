@@ -1,4 +1,4 @@
-//! (2) Make LWE words a new byte database, written straight into its tiled layout.
+//! Step (2): makes LWE words a new byte database, written straight into its tiled layout.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::{Cpu, buffer::AlignedBuffer};
 
-/// Byte `k` of the rounded word `c * items + i` of query b goes to row `(b * items + i) * digits + k`, column `c`.
+/// Writes byte `k` of the rounded word `c * items + i` of query b to row `(b * items + i) * digits + k`, column `c`.
 pub(crate) fn reinterpret_lwe(
     cpu: &Cpu,
     words: &[u32],
@@ -33,14 +33,14 @@ pub(crate) fn reinterpret_lwe(
     TiledDb::new(tiling, Arc::new(bytes))
 }
 
-/// The tiles of one panel and chunk, which lie together.
+/// The tiles of one panel and chunk, which are contiguous.
 struct PanelBlock<'a> {
     first_row: usize,
     first_col: usize,
     bytes: &'a mut [u8],
 }
 
-/// Cuts a database into its panel blocks, in the order in which they lie.
+/// Cuts a database into its panel blocks, in memory order.
 fn split_blocks(tiling: Tiling, mut bytes: &mut [u8]) -> Vec<PanelBlock<'_>> {
     let mut blocks = Vec::with_capacity(tiling.chunks() * tiling.padded_rows() / PANEL_ROWS);
     let (mut first_row, mut first_col);
@@ -84,7 +84,7 @@ fn write_tile(words: &[u32], shape: Shape, first_row: usize, first_col: usize, o
         let words = &words[query * cols * items..][..cols * items];
         let line = &mut out[(row - first_row) * TILE_COLS..][..TILE_COLS];
         for (byte, column) in line.iter_mut().zip(words.chunks_exact(items).skip(first_col)) {
-            // Modulo 2^32 the carry of the rounding falls off at the top, as it shall.
+            // Modulo 2^32 the carry of the rounding is dropped at the top, as intended.
             let rounded = column[item].wrapping_add(half) >> dropped;
             *byte = (rounded >> (8 * (row % digits))) as u8;
         }

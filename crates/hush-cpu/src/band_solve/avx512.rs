@@ -1,9 +1,13 @@
 //! The kernel for bytes with AVX-512 VNNI: 64 multiply-adds an instruction.
 //!
-//! A group is four lines of 64 bytes, its slots interleaved: 32-bit element `i` of line `l` is byte `16 l + i` of
-//! the four slots. `vpdpbusd` multiplies the four bytes of each element by four coefficients and adds the products
-//! to a 32-bit sum. It reads the coefficients as signed, which is the same modulo 256, and only the low byte of the
-//! sum is used.
+//! ```text
+//! for every later group g:  sums[row] += quads[g][row] . solved[g]      (4 coefficients a product)
+//! for row in the order:     x[row] = values[row] - sums[row] - quads[0][row] . x      mod 256
+//! ```
+//!
+//! A group is four lines of 64 bytes with interleaved slots: the 32-bit element `i` of line `l` is byte `16 l + i` of the four
+//! slots. `vpdpbusd` multiplies the four bytes of an element by four coefficients and adds the products to a 32-bit sum. The
+//! instruction reads the coefficients as signed: that is the same modulo 256, and only the low byte of the sum is used.
 
 use std::arch::x86_64::*;
 
@@ -12,7 +16,7 @@ use super::{
     substitute::{Group, Kernel},
 };
 
-/// AVX-512 F, BW, VL and VNNI.
+/// The kernel for AVX-512 F, BW, VL and VNNI.
 pub(super) const AVX512: Kernel<u8> = Kernel { load, store, solve };
 
 /// Value bytes of one line.

@@ -1,9 +1,15 @@
-//! The coefficient phase: a banded 0/1 system becomes `L` and `U` over Z_2^8 or Z_2^32.
+//! The coefficient phase: factors a banded 0/1 system into `L` and `U` over Z_2^8 or Z_2^32.
 //!
-//! Active rows are kept in order of arrival and the first odd one is the pivot. A row that waits is then behind
-//! the pivot in its end as well, so clearing a column hardly lengthens it; and no row ever reaches further than
-//! `width` columns beyond the current one, since everything added to it comes from rows that have started. One
-//! window of `width` + 64 symbols a row, moved on every 64 columns, therefore holds every row however long it waits.
+//! ```text
+//! for col in 0..slots:
+//!     start the rows whose first column is col
+//!     pivot = the first active row, in order of arrival, whose entry in col is odd (none: the column is free)
+//!     pivot *= pivot[col]^-1;  for every other active row: row -= row[col] pivot
+//! ```
+//!
+//! A row that waits starts and ends behind the pivot, so clearing a column hardly lengthens it. No row reaches further than
+//! `width` columns beyond the current one, as everything added to it comes from rows that have started. A window of `width` + 64
+//! symbols a row, moved on every 64 columns, therefore holds every row however long it waits.
 //!
 //! `L` and `U` share the window, as in any in-place LU: a cleared entry is replaced by its multiplier.
 
@@ -15,7 +21,7 @@ use crate::Level;
 /// Columns by which the windows move.
 const STEP: usize = 64;
 
-/// In [`Factors::rows`]: the column is free.
+/// The entry of [`Factors::rows`] for a free column.
 pub(super) const FREE: u32 = u32::MAX;
 
 /// The factors of a system: with `y` and `x` indexed by column, 0 where the column is free,
@@ -25,9 +31,9 @@ pub(super) struct Factors<S> {
     pub(super) rows: Vec<u32>,
     /// The inverse of the pivot, by which the row was scaled.
     pub(super) scales: Vec<S>,
-    /// Unit lower triangular.
+    /// The unit lower triangular factor.
     pub(super) lower: Panels<S>,
-    /// Unit upper triangular.
+    /// The unit upper triangular factor.
     pub(super) upper: Panels<S>,
 }
 
@@ -88,7 +94,7 @@ impl<S: Symbol, const CHUNKS: usize> Window<S, CHUNKS> {
 /// An active row.
 struct Active {
     row: u32,
-    /// Where its window and its multipliers are.
+    /// The index of its window and its multipliers.
     place: u32,
 }
 
@@ -101,12 +107,12 @@ fn spread(bits: u8) -> [u8; 8] {
 
 struct Elimination<'a, S, const CHUNKS: usize> {
     system: &'a BandSystem,
-    /// Rows that have started, so far.
+    /// The number of rows that have started so far.
     started: usize,
-    /// In order of arrival.
+    /// The active rows in order of arrival.
     active: Vec<Active>,
     windows: Vec<Window<S, CHUNKS>>,
-    /// Multipliers of the columns before the windows, by place.
+    /// The multipliers of the columns before the windows, by place.
     passed: Vec<Vec<S>>,
     vacant: Vec<u32>,
     rows: Vec<u32>,
@@ -155,7 +161,7 @@ impl<'a, S: Symbol, const CHUNKS: usize> Elimination<'a, S, CHUNKS> {
         })
     }
 
-    /// Moves all windows on by [`STEP`] columns. A row that is even from there on can never be a pivot.
+    /// Moves all windows on by [`STEP`] columns. Fails if a row is even from there on, as it can never be a pivot.
     fn move_windows(&mut self) -> Result<(), OpsError> {
         for row in &self.active {
             let window = &mut self.windows[row.place as usize];
@@ -193,7 +199,7 @@ impl<'a, S: Symbol, const CHUNKS: usize> Elimination<'a, S, CHUNKS> {
         }
     }
 
-    /// No pivot: the slot will be 0, so what the active rows have there does not matter.
+    /// Leaves the column without a pivot. Its slot will be 0, so the entries of the active rows there do not matter.
     fn leave_free(&mut self, at: usize) {
         for row in &self.active {
             self.windows[row.place as usize].0[0][at] = S::default();
@@ -212,11 +218,11 @@ impl<'a, S: Symbol, const CHUNKS: usize> Elimination<'a, S, CHUNKS> {
         let scale = pivot.0[0][at].inverse();
         pivot.0.as_flattened_mut().iter_mut().for_each(|entry| *entry = entry.wrapping_mul(scale));
         self.push_lower(place as usize, &pivot.0[0][..at], scale);
-        // With its multipliers and its own entry gone, the pivot leaves theirs in the other rows.
+        // Cleared multipliers and a cleared own entry of the pivot leave those of the other rows unchanged.
         pivot.0[0][..=at].fill(S::default());
         let first = at / BLOCK * BLOCK;
         self.upper.push_row(pivot.0.as_flattened()[first..].as_chunks().0.iter().copied());
-        // Beyond the last slot there is nothing.
+        // No entries lie beyond the last slot.
         let chunks = (self.system.slots - self.rows.len() + at).div_ceil(STEP);
         for target in &self.active {
             let window = &mut self.windows[target.place as usize];
@@ -227,8 +233,8 @@ impl<'a, S: Symbol, const CHUNKS: usize> Elimination<'a, S, CHUNKS> {
         self.vacant.push(place);
     }
 
-    /// The row of `lower`: the multipliers of the passed columns and of the `recent` ones (which are scaled
-    /// already), from the column's group backwards.
+    /// Adds the row of `lower`: the multipliers of the passed columns and of the `recent` ones (already scaled), from the
+    /// column's group backwards.
     fn push_lower(&mut self, place: usize, recent: &[S], scale: S) {
         let mut near = [S::default(); STEP + BLOCK];
         near[..recent.len()].copy_from_slice(recent);

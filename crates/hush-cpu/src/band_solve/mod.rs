@@ -1,20 +1,19 @@
 //! The band filter's linear system over Z_2^8 or Z_2^32, solved as `L y = values`, `U slots = y`.
 //!
-//! 1. *Factor* ([`factor`]), coefficients only: column by column the first odd active row becomes the pivot and
+//! 1. *Factor* ([`factor`]), on coefficients only: column by column, the first odd active row becomes the pivot and
 //!    is cleared from the other active rows. Row operations go to `L`, pivot rows to `U`, both as [`panels`].
-//! 2. *Substitute* ([`substitute`]), values: forward through `L`, back through `U`, about `width` multiply-adds a
-//!    symbol. Stripes of 512 value bytes are independent, so one large system is solved by as many threads as it has
-//!    stripes; a table of many blocks also has its blocks solved side by side.
+//! 2. *Substitute* ([`substitute`]), on values: forward through `L`, back through `U`, about `width` multiply-adds a
+//!    symbol. Stripes of 512 value bytes are independent, so a large system is solved by as many threads as it has
+//!    stripes. The blocks of a table with many blocks are solved side by side as well.
 //!
-//! Memory beside the operands: about `width` + 80 symbols a slot for the factors, and a window of usually less than
-//! 1 MiB a thread. Every level gives the symbols of the reference, whose page has the reason
-//! (`hush-ops/src/steps/band_solve.rs`).
+//! The factors take about `width` + 80 symbols a slot, and a window usually takes less than 1 MiB a thread. Every level gives
+//! the symbols of the reference, whose page has the reason (`hush-ops/src/reference/band_solve.rs`).
 //!
-//! Bytes and words share all of it but the innermost kernels: bytes have one of their own with AVX-512 VNNI, words
-//! multiply in 32-bit lanes at every level.
+//! Bytes and words share all code but the innermost kernels. Bytes have a separate kernel with AVX-512 VNNI; words multiply in
+//! 32-bit lanes at every level.
 //!
-//! The AMX level uses the AVX-512 kernel: its multiplications are a third of the time, the rest is coefficients and
-//! memory, so that tiles would gain little.
+//! The AMX level uses the AVX-512 kernel. Its multiplications are a third of the time, and the rest is coefficients and
+//! memory, so tiles would gain little.
 
 mod avx512;
 mod factor;
@@ -74,7 +73,7 @@ fn word_kernel(level: Level) -> &'static Kernel<u32> {
     }
 }
 
-/// Solves with `kernel`, which is one for the level of `cpu`.
+/// Solves `system` with `kernel`, which must be for the level of `cpu`.
 fn solve<S: Symbol>(
     cpu: &Cpu,
     kernel: &Kernel<S>,
@@ -84,7 +83,7 @@ fn solve<S: Symbol>(
 ) -> Result<(), OpsError> {
     let size = values.size;
     cpu.install(|| {
-        // SAFETY: whoever made the backend promised that the machine has its level.
+        // SAFETY: the maker of the backend promised that the machine has its level.
         let factors = unsafe { factor::factor(cpu.level(), system) }?;
         let slots = SharedSlots::new(slots, size);
         (0..size.div_ceil(stripe::<S>())).into_par_iter().for_each(|index| {

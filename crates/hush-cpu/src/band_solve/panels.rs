@@ -2,7 +2,7 @@
 
 use hush_ops::symbol::Symbol;
 
-/// Rows of a block, and columns of a group.
+/// The number of rows of a block, and of columns of a group.
 pub(super) const BLOCK: usize = 4;
 
 /// Four rows of four coefficients.
@@ -27,13 +27,13 @@ impl<S: Symbol> Panels<S> {
         self.reach
     }
 
-    /// Returns the quads of block `block`; number `k` is at distance `k` from the diagonal. Never empty.
+    /// Returns the quads of block `block`, at least one. Number `k` is at distance `k` from the diagonal.
     pub(super) fn block(&self, block: usize) -> &[Quad<S>] {
         &self.quads[self.offsets[block]..self.offsets[block + 1]]
     }
 }
 
-/// Packs a matrix that comes row by row.
+/// A builder that packs a matrix row by row.
 pub(super) struct PanelsBuilder<S> {
     panels: Panels<S>,
     pending: [Vec<[S; BLOCK]>; BLOCK],
@@ -65,7 +65,7 @@ impl<S: Symbol> PanelsBuilder<S> {
         }
     }
 
-    /// Returns the packed matrix; the last block is filled up with rows of zeros.
+    /// Returns the packed matrix. Fills the last block up with rows of zeros.
     pub(super) fn finish(mut self) -> Panels<S> {
         if self.filled > 0 {
             self.pending[self.filled..].iter_mut().for_each(Vec::clear);

@@ -1,4 +1,4 @@
-//! The kernels in plain Rust, which the compiler vectorises for each level.
+//! Kernels in plain Rust, which the compiler vectorises for each level. The algorithm is above `solve` in `avx512`.
 
 use hush_ops::symbol::Symbol;
 
@@ -55,7 +55,7 @@ fn solve<S: Symbol>(quads: &[Quad<S>], lower: bool, solved: &[Group<S>], group: 
     }
     for step in 0..BLOCK {
         let row = if lower { step } else { BLOCK - 1 - step };
-        // Rows of this block that are not solved yet meet zeros.
+        // Unsolved rows of this block meet zeros.
         add_products(&mut sums[row], &near[row], group);
         for (target, sum) in group.0[row].iter_mut().zip(&sums[row]) {
             *target = target.wrapping_sub(*sum);
@@ -63,7 +63,7 @@ fn solve<S: Symbol>(quads: &[Quad<S>], lower: bool, solved: &[Group<S>], group: 
     }
 }
 
-/// All four products at once, so that a sum is read and written only once for them.
+/// Adds all four products at once, so that a sum is read and written only once.
 #[inline(always)]
 fn add_products<S: Symbol>(sum: &mut [S; LANE], coeffs: &[S; BLOCK], group: &Group<S>) {
     let Group([first, second, third, fourth]) = group;

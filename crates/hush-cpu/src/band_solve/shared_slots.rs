@@ -1,4 +1,4 @@
-//! The slots, written by several threads in disjoint columns.
+//! The slots of a solution, written by several threads in disjoint columns.
 
 use std::{marker::PhantomData, ops::Range};
 
@@ -10,19 +10,19 @@ pub(super) struct SharedSlots<'a, S> {
     lent: PhantomData<&'a mut [S]>,
 }
 
-// SAFETY: the symbols are only reached through `columns_mut`, whose callers keep their columns disjoint.
+// SAFETY: the symbols are reached only through `columns_mut`, whose callers keep their columns disjoint.
 unsafe impl<S: Send> Send for SharedSlots<'_, S> {}
 // SAFETY: as above.
 unsafe impl<S: Send> Sync for SharedSlots<'_, S> {}
 
 impl<'a, S> SharedSlots<'a, S> {
-    /// `symbols` as slots of `size` symbols.
+    /// Lends `symbols` as slots of `size` symbols.
     pub(super) fn new(symbols: &'a mut [S], size: usize) -> Self {
         let slots = symbols.len().checked_div(size).unwrap_or(0);
         Self { start: symbols.as_mut_ptr(), slots, size, lent: PhantomData }
     }
 
-    /// Symbols `columns` of slot `slot`.
+    /// Returns symbols `columns` of slot `slot`.
     ///
     /// # Safety
     /// Nothing else may access these columns of the slot while the slice lives.

@@ -1,9 +1,11 @@
 //! Forward and back substitution on a stripe of the values' symbols.
 //!
-//! The stripe is worked through in runs of 32 blocks of four slots. A run is brought into a window (rows outermost:
-//! long reads), solved lane by lane (64 symbols of 128 slots and of the slots that they look back on: L1
-//! for bytes, L2 for words), and written back. The slots themselves hold the result of the forward pass until the back pass
-//! replaces it.
+//! A pass works through its stripe in runs of 32 blocks of four slots:
+//!
+//! 1. Load the run into a window, rows outermost for long reads.
+//! 2. Solve it lane by lane: 64 symbols of its 128 slots and of the slots that they look back on. A lane fits L1 for bytes and
+//!    L2 for words.
+//! 3. Write it back. The slots hold the result of the forward pass until the back pass replaces it.
 
 use std::{
     arch::x86_64::{_MM_HINT_T0, _mm_prefetch},
@@ -18,15 +20,15 @@ use super::{
     shared_slots::SharedSlots,
 };
 
-/// Symbols of a slot that a kernel call works on.
+/// The number of symbols of a slot that a kernel call works on.
 pub(super) const LANE: usize = 64;
 
-/// Symbols of a slot that a thread takes at a time: 512 bytes.
+/// Returns the number of symbols of a slot that a thread takes at a time: 512 bytes.
 pub(super) const fn stripe<S>() -> usize {
     512 / size_of::<S>()
 }
 
-/// Blocks brought into the window together.
+/// The number of blocks loaded into the window together.
 const RUN: usize = 32;
 
 /// A lane of the four slots of a block, in the kernel's own order.
@@ -40,16 +42,15 @@ impl<S: Symbol> Group<S> {
     }
 }
 
-/// The inner operations, at one level of instructions. The safety condition of all three is that the machine has
-/// these instructions.
+/// The inner operations at one level of instructions. All three are safe only if the machine has these instructions.
 pub(super) struct Kernel<S> {
     /// `load(group, place, symbols, scale)` puts `scale * symbols` (at most a lane) at one of the four places, which
-    /// is zero.
+    /// must be zero.
     pub(super) load: unsafe fn(&mut Group<S>, usize, &[S], S),
-    /// `store(group, place, symbols)` takes the symbols out again.
+    /// `store(group, place, symbols)` reads the symbols back.
     pub(super) store: unsafe fn(&Group<S>, usize, &mut [S]),
-    /// `solve(quads, lower, solved, group)` solves the four rows of a block: the first row first if `lower`, else
-    /// the last. `quads[1..]` belong to the groups of `solved` from the last backwards.
+    /// `solve(quads, lower, solved, group)` solves the four rows of a block, in ascending order if `lower`, else in
+    /// descending order. `quads[1..]` belong to the groups of `solved` from the last backwards.
     pub(super) solve: Solve<S>,
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Values<'a, S> {
     pub(super) size: usize,
 }
 
-/// Solves for symbols `columns` (at most a [`stripe`]) of all slots.
+/// Solves for the symbols `columns` (at most a [`stripe`]) of all slots.
 ///
 /// # Safety
 /// The machine has the kernel's instructions, and nothing else accesses these columns of the slots.
@@ -96,8 +97,8 @@ struct Stripe<'a, S> {
 }
 
 impl<S: Symbol> Stripe<'_, S> {
-    /// Substitution through `panels`, in ascending order of slots if `lower`, else descending: reads what
-    /// `source(slot, columns)` gives with its scale (nothing: zeros), and writes the slots.
+    /// Substitutes through `panels`, in ascending order of slots if `lower`, else descending. Reads the symbols and the scale
+    /// that `source(slot, columns)` returns (`None`: zeros), and writes the slots.
     ///
     /// # Safety
     /// As for [`solve_stripe`].
@@ -111,7 +112,7 @@ impl<S: Symbol> Stripe<'_, S> {
         let lane_groups = panels.reach() + RUN;
         let mut window = vec![Group::zero(); self.columns.len().div_ceil(LANE) * lane_groups];
         for first in (0..blocks).step_by(RUN) {
-            // The blocks of the run in the order of the pass, each with its place in a lane of the window.
+            // The blocks of the run in the order of the pass, each with its index in a lane of the window.
             let run = (first..blocks.min(first + RUN)).map(|order| {
                 (if lower { order } else { blocks - 1 - order }, panels.reach() + order - first)
             });
@@ -163,13 +164,13 @@ impl<S: Symbol> Stripe<'_, S> {
         self.columns.clone().step_by(LANE).map(move |start| start..end.min(start + LANE))
     }
 
-    /// Returns the slots of block `block`; the last block may have fewer than four, blocks after it have none.
+    /// Returns the slots of block `block`. The last block may have fewer than four; blocks after it have none.
     fn slots_of(&self, block: usize) -> Range<usize> {
         block * BLOCK..self.count.min((block + 1) * BLOCK)
     }
 }
 
-/// Asks for the first cache line of a lane, which the next run will read.
+/// Prefetches the first cache line of a lane, which the next run reads.
 fn prefetch<S>(lane: Option<(&[S], S)>) {
     if let Some((symbols, _)) = lane {
         // SAFETY: prefetching reads nothing, and SSE is part of x86-64.

@@ -1,6 +1,6 @@
-//! Bands: 16 neighbouring columns of a matrix of words as rows, so that each can be transformed.
+//! Bands: 16 neighbouring columns of a matrix of words, stored as rows so that each can be transformed.
 //!
-//! A band takes a cache line of every row of its matrix, and squares of 16 x 16 words are transposed on the way.
+//! A band takes a cache line of every row of its matrix, and is transposed in squares of 16 x 16 words.
 
 use std::mem::MaybeUninit;
 
@@ -11,15 +11,15 @@ use crate::{
     pack::{SQUARE, Squares},
 };
 
-/// Columns of a band.
+/// The number of columns of a band.
 pub(super) const BAND: usize = SQUARE;
-/// Bytes of a cache line.
+/// The number of bytes of a cache line.
 const LINE: usize = BAND * PACK_BYTES;
 
-/// Matrices of N x N words and their bands, 16 x N.
+/// The layout of matrices of N x N words and of their bands, 16 x N.
 ///
-/// From a row to the next, of either, are [`Bands::stride`] words: a line is left free, so that lines below each other do not
-/// share a set of a cache.
+/// In both, rows are [`Bands::stride`] words apart. A line is left free, so that lines below each other do not share a set of a
+/// cache.
 #[derive(Clone, Copy)]
 pub(super) struct Bands {
     squares: Squares,
@@ -27,36 +27,35 @@ pub(super) struct Bands {
 }
 
 impl Bands {
-    /// For N = `degree`, a multiple of 16.
+    /// Creates the layout for N = `degree`, a multiple of 16.
     pub(super) fn new(level: Level, degree: usize) -> Self {
         assert!(degree.is_multiple_of(BAND));
         Self { squares: Squares::of(level), degree }
     }
 
-    /// Returns the words from a row to the next.
+    /// Returns the number of words from a row to the next.
     pub(super) fn stride(self) -> usize {
         self.degree + BAND
     }
 
-    /// Returns the words of a matrix.
+    /// Returns the number of words of a matrix.
     pub(super) fn matrix_words(self) -> usize {
         self.degree * self.stride()
     }
 
-    /// Returns the words of a band.
+    /// Returns the number of words of a band.
     pub(super) fn band_words(self) -> usize {
         BAND * self.stride()
     }
 
-    /// Columns `column .. column + 16` of `matrix` become the rows of `band`.
+    /// Copies columns `column .. column + 16` of `matrix` to the rows of `band`.
     pub(super) fn read(self, matrix: &[u32], column: usize, band: &mut [u32]) {
         for first in (0..self.degree).step_by(SQUARE) {
             self.read_square(&matrix[first * self.stride() + column..], self.stride(), &mut band[first..]);
         }
     }
 
-    /// Reads a band as [`Bands::read`] does, for a matrix of rows of N words of which the last ones may be missing:
-    /// they are zeros.
+    /// Reads like [`Bands::read`] from a matrix of rows of N words, whose last rows may be missing: they are zeros.
     pub(super) fn read_hint(self, hint: &[u32], column: usize, band: &mut [u32]) {
         let rows = hint.len() / self.degree;
         for first in (0..self.degree).step_by(SQUARE) {
@@ -74,43 +73,43 @@ impl Bands {
         }
     }
 
-    /// Lines of `from`, `stride` words apart, become columns of `band`.
+    /// Copies lines of `from`, `stride` words apart, to columns of `band`.
     fn read_square(self, from: &[u32], stride: usize, band: &mut [u32]) {
         let from = from[..(SQUARE - 1) * stride + SQUARE].as_ptr();
         let to = band[..(SQUARE - 1) * self.stride() + SQUARE].as_mut_ptr();
-        // SAFETY: the lines are within the slices; the machine has the level, says who made the backend.
+        // SAFETY: the lines are within the slices; the maker of the backend promised that the machine has the level.
         unsafe { (self.squares.transpose)(from, stride, to, self.stride()) };
     }
 
-    /// The rows of `band` become columns `column .. column + 16` of `matrix`, past the caches: it is long until they are read.
-    /// After the last band, [`crate::pack::end_stream`].
+    /// Writes the rows of `band` to columns `column .. column + 16` of `matrix`, past the caches, as they are read much later. Call
+    /// [`crate::pack::end_stream`] after the last band.
     ///
     /// # Panics
-    /// If the matrix does not begin at a cache line, or the band at one of its columns of lines.
+    /// If `matrix` does not begin at a cache line, or `column` is no multiple of 16.
     pub(super) fn write(self, band: &[u32], matrix: &mut [u32], column: usize) {
         assert!(matrix.as_ptr().addr().is_multiple_of(LINE) && column.is_multiple_of(BAND));
         let span = (SQUARE - 1) * self.stride() + SQUARE;
         for first in (0..self.degree).step_by(SQUARE) {
             let from = band[first..][..span].as_ptr();
             let to = matrix[first * self.stride() + column..][..span].as_mut_ptr();
-            // SAFETY: the lines are within the slices, and those of the matrix are cache lines; the machine has the level, says
-            // who made the backend.
+            // SAFETY: the lines are within the slices, and those of the matrix are cache lines; the maker of the backend promised
+            // that the machine has the level.
             unsafe { (self.squares.stream)(from, self.stride(), to, self.stride()) };
         }
     }
 
-    /// The rows of `band` become columns `column .. column + 16` of rows of N words, the low bytes of a word first; of as many
-    /// rows as there is room for.
+    /// Writes the rows of `band` to columns `column .. column + 16` of rows of N words, the low bytes of a word first. Writes as
+    /// many rows as `room` holds.
     pub(super) fn write_bytes(self, band: &[u32], room: &mut [MaybeUninit<u8>], column: usize) {
         let row_bytes = self.degree * PACK_BYTES;
         for (first, rows) in (0..).step_by(SQUARE).zip(room.chunks_mut(SQUARE * row_bytes)) {
             let mut square = [0u32; SQUARE * SQUARE];
             let from = band[first..][..(SQUARE - 1) * self.stride() + SQUARE].as_ptr();
-            // SAFETY: the lines are within the arrays; the machine has the level, says who made the backend.
+            // SAFETY: the lines are within the arrays; the maker of the backend promised that the machine has the level.
             unsafe { (self.squares.transpose)(from, self.stride(), square.as_mut_ptr(), SQUARE) };
             for (row, words) in rows.chunks_exact_mut(row_bytes).zip(square.chunks_exact(SQUARE)) {
                 let to = row[column * PACK_BYTES..][..LINE].as_mut_ptr().cast::<u8>();
-                // SAFETY: words have as many bytes, and their low ones first on this architecture.
+                // SAFETY: the words have this many bytes, and their low bytes first on this architecture.
                 unsafe { to.copy_from_nonoverlapping(words.as_ptr().cast(), LINE) };
             }
         }

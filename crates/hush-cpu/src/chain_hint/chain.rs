@@ -1,4 +1,12 @@
-//! The chain of key switches, of which only the masks are known: those alone decide the digits.
+//! The chain of key switches. The digits depend on the masks alone, so only the masks are known here.
+//!
+//! ```text
+//! sum[c] = image[c][N/2 - 1]
+//! for k = N/2 - 2 down to 0, c = 0, 1:
+//!     digit  = gadget digit of sum[c]
+//!     sum[c] = image[c][k] + digit w(X^((-1)^c g^k));   image[c][k] = digit
+//! digit = gadget digit of sum[1];   mask = sum[0] + digit v
+//! ```
 
 use super::{Block, orbit::OrbitTables};
 use crate::{
@@ -11,8 +19,8 @@ use crate::{
 };
 
 impl Block<'_> {
-    /// Runs the chain. Row (c, k) of the images becomes the digit that meets the key's image under `X^(+-g^k)`; the last step
-    /// has none. Returns the digit that meets the conjugation key, and the mask, `[limb][slot]`.
+    /// Runs the chain. Row (c, k) of the images becomes the digit that meets the key's image under `X^(+-g^k)`; rows (c, N/2 - 1)
+    /// become zeros. Returns the digit that meets the conjugation key, and the mask, `[limb][slot]`.
     pub(super) fn switch(&mut self) -> (Vec<u32>, Vec<u32>) {
         let kept = &self.ring.kept;
         let bands = self.bands;
@@ -61,9 +69,9 @@ impl Block<'_> {
 /// The polynomials of both chains.
 struct Chain<'a> {
     ring: &'a CpuRing,
-    /// The sums that are switched.
+    /// The polynomials that are switched.
     sums: [&'a mut [u32]; 2],
-    /// The last digits of the sums.
+    /// The last digits of both sums.
     digits: [&'a mut [u32]; 2],
     /// A digit before its sign.
     unsigned: &'a mut [u32],
@@ -84,7 +92,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Takes the digit of a sum, of which the coefficients are left.
+    /// Takes the digit of sum `c`, which is left in coefficient form.
     fn digit(&mut self, c: usize) {
         let kept = &self.ring.kept;
         let gadget = &self.ring.fold;
@@ -101,11 +109,11 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// `sum = image + digit mask`, where the mask has in each slot the word at the slot's place; then `image = digit`.
+/// `sum = image + digit mask`, where a slot of the mask has the word at the slot's place; then `image = digit`.
 struct Step<'a> {
     montgomery: Montgomery,
     orbits: &'a OrbitTables,
-    /// From [`super::plan::RotationMask::image`]: longer than any place.
+    /// The words of [`super::plan::RotationMask::image`]: longer than any place.
     mask: &'a [u32],
     digit: &'a [u32],
     image: &'a mut [u32],

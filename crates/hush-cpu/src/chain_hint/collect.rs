@@ -1,4 +1,4 @@
-//! From the digits of the chain to the pack columns.
+//! The way from the digits of the chain to the pack columns.
 
 use hush_ops::{OpsError, contract::PACK_BYTES};
 
@@ -6,8 +6,8 @@ use super::{Block, bands::BAND};
 use crate::buffer;
 
 impl Block<'_> {
-    /// Rotates the digits back and transforms them: row v then has, for every coefficient c of the key, `1/N` times what y_c
-    /// contributes to slot v of the sum.
+    /// Rotates the digits back and transforms them. Row v then has, for every coefficient c of the key, `1/N` times the
+    /// contribution of y_c to slot v of the sum.
     pub(super) fn collect_rows(&mut self) {
         let degree = self.degree;
         let level = self.ring.kept.level();
@@ -22,7 +22,7 @@ impl Block<'_> {
                 for ((slot, rotated), row) in (first..).zip(band.chunks_exact(bands.stride())).zip(rows) {
                     let (half, a) = self.plan.orbits.place(slot);
                     for (c, rotated) in rotated[..degree].chunks_exact(degree / 2).enumerate() {
-                        // The exponent is e e_v, and evaluation is transposed by the inverse transform at 1/X.
+                        // The exponent is e e_v, and the inverse transform at 1/X is the transpose of evaluation.
                         let orbit = &mut orbits[(1 ^ half ^ c) * degree..][..degree / 2];
                         let (start, end) = rotated.split_at(degree / 2 - a);
                         orbit[a..].copy_from_slice(start);

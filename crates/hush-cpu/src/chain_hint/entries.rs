@@ -1,7 +1,7 @@
-//! Residues of an entry of the columns to the balanced digits of the entry.
+//! The conversion of residues of a column entry to its balanced digits.
 //!
 //! Half a base is added for every digit, modulo Q. The sum, in `0..Q`, is below 2^32 if and only if the centred entry has four
-//! digits, and its bytes then are these digits, each half a base too large.
+//! digits. Its bytes are then these digits, each half a base too large.
 
 use hush_math::modulus::Modulus;
 use hush_ops::contract::BALANCED_HALVES;
@@ -15,20 +15,20 @@ use crate::{
     },
 };
 
-/// Joins residues modulo two primes p_0 and p_1.
+/// The constants that join residues modulo two primes p_0 and p_1.
 ///
 /// With r the residues of `factor x +` [`BALANCED_HALVES`], the sum is `r_0 + p_0 ((r_1 - r_0) / p_0 mod p_1)`. Source: Garner's
 /// algorithm (HAC 14.71).
 pub(super) struct EntryJoin {
     moduli: [Montgomery; 2],
-    /// factor mod p_0 and [`BALANCED_HALVES`] mod p_0; the first in Montgomery form.
+    /// `factor` and [`BALANCED_HALVES`] modulo p_0; the first in Montgomery form.
     first: [u32; 2],
-    /// factor / p_0 and -1 / p_0 modulo p_1, and what the halves add to the quotient; Montgomery forms.
+    /// `factor / p_0`, `-1 / p_0` and [`BALANCED_HALVES`]` / p_0` modulo p_1, in Montgomery form.
     second: [u32; 3],
 }
 
 impl EntryJoin {
-    /// For entries that are `factor` times the values whose residues they have.
+    /// Creates the constants for entries that are `factor` times the values of the residues.
     ///
     /// # Panics
     /// If a prime is not below 2^31.
@@ -48,7 +48,7 @@ impl EntryJoin {
         }
     }
 
-    /// Returns the words of whole multiples of 16 residues; whether all entries have four digits.
+    /// Joins whole multiples of 16 residues to words. Returns whether all entries have four digits.
     pub(super) fn apply(&self, level: Level, residues: [&[u32]; 2], words: &mut [u32]) -> bool {
         let mut fit = true;
         vector_loop::run(level, JoinLoop { join: self, residues, words, fit: &mut fit });
@@ -87,7 +87,7 @@ impl VectorLoop for JoinLoop<'_> {
             }
             L::store(counts.as_mut_ptr(), misfits);
         }
-        // To subtract half a base from each byte is to flip its highest bit.
+        // Flipping the highest bit of a byte subtracts half a base from it.
         self.words.iter_mut().for_each(|word| *word ^= BALANCED_HALVES);
         *self.fit = counts == [0; MAX_WIDTH];
     }

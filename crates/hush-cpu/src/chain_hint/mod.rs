@@ -1,12 +1,14 @@
-//! A hint as pack columns ([`hush_ops::contract::ColumnOps::chain_hint`]): transforms in two dimensions there, the chain of key
-//! switches, and transforms in two dimensions back.
+//! The step [`hush_ops::contract::ColumnOps::chain_hint`]: a hint becomes pack columns, by transforms in two dimensions, the chain
+//! of key switches, and transforms in two dimensions back.
 //!
 //! With `h_i(X) = sum_j round(h_ij Q / 2^32) X^j`, the polynomials of the hint are `h_i(1/X)`, and
-//! `A_e[v] = (1/N) sum_i psi^(i e_v) h_i(psi^(-e e_v))`: what is needed are the values of h at all pairs of slots, a row for
-//! each slot v. In the order of [`hush_math::orbits::Orbits`], the values `A_e[v]` for `e = +-g^k`, g =
-//! [`hush_he::algorithms::ROTATION`], are both halves of this row, *rotated* by the place of v. So the rows are rotated while
-//! they are in cache, and a transposition gives all `A_e`, from which the chain reads in sequence. It leaves its digits in their
-//! place; on the way back rows are rotated the other way, and again the slots are those of 1/X.
+//! `A_e[v] = (1/N) sum_i psi^(i e_v) h_i(psi^(-e e_v))`. So the values of h are needed at all pairs of slots, a row for each
+//! slot v.
+//!
+//! In the order of [`hush_math::orbits::Orbits`], the values `A_e[v]` for `e = +-g^k`, g =
+//! [`hush_he::algorithms::ROTATION`], are both halves of this row, *rotated* by the place of v. The rows are rotated while they
+//! are in cache. A transposition then gives all `A_e`, which the chain reads in sequence and replaces by its digits. On the way
+//! back, rows are rotated the other way, and again the slots are those of 1/X.
 //!
 //! Every matrix is crossed by bands of 16 columns ([`bands`]), which squares of 16 x 16 words transpose.
 
@@ -27,11 +29,11 @@ pub use self::plan::ChainPlan;
 use self::bands::Bands;
 use crate::{Cpu, CpuRing};
 
-/// Runs [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread if it is one of the
-/// backend's, and on one of those otherwise.
+/// Computes [`hush_ops::contract::ColumnOps::chain_hint`] for one hint, on the calling thread if it is one of the backend's, else
+/// on one of those.
 ///
 /// # Errors
-/// [`OpsError::PackColumns`] if an entry does not fit.
+/// [`OpsError::PackColumns`] if an entry has more than four digits.
 pub(crate) fn chain_hint(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -57,21 +59,21 @@ pub(crate) fn chain_hint(
     })
 }
 
-/// A hint on its way, on one thread.
+/// The state of one hint on one thread.
 struct Block<'a> {
     ring: &'a CpuRing,
     plan: &'a ChainPlan,
     /// N.
     degree: usize,
     bands: Bands,
-    /// For each limb a matrix whose row v is of slot v: over the columns of the hint, and in the end over those of the key.
+    /// For each limb, a matrix whose row v belongs to slot v: first over the columns of the hint, at last over those of the key.
     rows: &'a mut [u32],
-    /// For each limb a matrix whose row `c N/2 + k` is `A_e` for `e = (-1)^c g^k`, and then the digit that meets the key's image
+    /// For each limb, a matrix whose row `c N/2 + k` is `A_e` for `e = (-1)^c g^k`, and later the digit that meets the key's image
     /// under X^e.
     images: &'a mut [u32],
-    /// Three bands.
+    /// Scratch memory of three bands.
     scratch: &'a mut [u32],
-    /// For transforms.
+    /// Scratch memory for transforms.
     transform: &'a mut [u64],
 }
 

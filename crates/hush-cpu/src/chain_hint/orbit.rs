@@ -8,7 +8,7 @@ use crate::{
     ring::vector_loop::{self, VectorLoop},
 };
 
-/// [`Orbits`] with words of 0 behind their tables, as vectors of indices may be longer than those of words.
+/// The tables of [`Orbits`], followed by zeros, as vectors of indices may be longer than vectors of words.
 pub(super) struct OrbitTables {
     degree: usize,
     /// The slot of each place.
@@ -24,16 +24,16 @@ impl OrbitTables {
         Self { degree: orbits.places().len(), slots: table(orbits.slots()), places: table(orbits.places()) }
     }
 
-    /// Returns the place of a slot, as [`Orbits::place`] does.
+    /// Returns the place of a slot as [`Orbits::place`] does.
     pub(super) fn place(&self, slot: usize) -> (usize, usize) {
         let place = self.places[slot] as usize;
         (place / self.degree, place % self.degree)
     }
 
-    /// `to[k]` becomes the word of `row`, N words in slot order, at the slot of `(-1)^half g^(a + k)`.
+    /// Sets `to[k]` to the word of `row`, N words in slot order, at the slot of `(-1)^half g^(a + k)`.
     ///
     /// # Panics
-    /// If `to` has not N/2 words, or half or a is none of a place.
+    /// If `to` has not N/2 words, or half or a is out of range.
     pub(super) fn rotate(&self, level: Level, row: &[u32], (half, a): (usize, usize), to: &mut [u32]) {
         let round = self.degree / 2;
         assert!(row.len() == self.degree && to.len() == round && half < 2 && a < round);
@@ -42,7 +42,7 @@ impl OrbitTables {
         vector_loop::run(level, Gather { from: row, index, to });
     }
 
-    /// `row[slot]` becomes the word of `orbits` at the place of the slot: of two halves N words apart, the first N/2 each.
+    /// Sets `row[slot]` to the word of `orbits` at the place of the slot. `orbits` is two halves N words apart, of N/2 words each.
     ///
     /// # Panics
     /// If `row` has not N words, or `orbits` ends before its second half does.
@@ -64,7 +64,7 @@ fn vector_at(table: &[i32], at: usize) -> &[i32; MAX_WIDTH] {
     table[at..].first_chunk().expect("tables have words behind them")
 }
 
-/// `to[i] = from[index[i]]`, for indices of words of `from`.
+/// The loop `to[i] = from[index[i]]`, for indices of words of `from`.
 struct Gather<'a> {
     from: &'a [u32],
     index: &'a [i32],
@@ -76,7 +76,7 @@ impl VectorLoop for Gather<'_> {
     unsafe fn run<L: Lanes>(self) {
         for (i, to) in self.to.chunks_exact_mut(L::WIDTH).enumerate() {
             let index = vector_at(self.index, i * L::WIDTH);
-            // SAFETY: the caller has the instruction set; who made this says so of the indices, and chunks are a vector.
+            // SAFETY: the caller has the instruction set; the maker of this promised valid indices; chunks are a vector.
             unsafe { L::store(to.as_mut_ptr(), L::gather(self.from.as_ptr(), index)) };
         }
     }

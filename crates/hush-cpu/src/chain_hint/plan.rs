@@ -1,4 +1,4 @@
-//! The tables that the chain needs of the ring and of the public masks.
+//! Tables that the chain needs of the ring and of the public masks.
 
 use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
 use hush_math::orbits::Orbits;
@@ -12,9 +12,9 @@ use crate::{
 /// Tables for [`hush_ops::contract::ColumnOps::chain_hint`], the same for all hints.
 pub struct ChainPlan {
     pub(super) orbits: OrbitTables,
-    /// For each limb, from words of the hint to residues divided by N.
+    /// For each limb, the lift of words of the hint to residues divided by N.
     pub(super) lifts: Vec<LiftFractions>,
-    /// From residues of entries divided by N to bytes.
+    /// The join of residues of entries divided by N to bytes.
     pub(super) join: EntryJoin,
     pub(super) rotation: RotationMask,
     /// v in Montgomery form, `[limb][slot]`.
@@ -46,10 +46,10 @@ impl ChainPlan {
     }
 }
 
-/// w in the order of [`Orbits`], so that `w(X^(+-g^k))` has the slots of a part of it.
+/// The mask w in the order of [`Orbits`], in which the slots of `w(X^(+-g^k))` are a range of words.
 pub(super) struct RotationMask {
     degree: usize,
-    /// For each limb the two halves and the first one again, each of two rounds; Montgomery forms.
+    /// For each limb, the two halves and the first one again, each of two rounds, in Montgomery form.
     words: Vec<u32>,
 }
 
@@ -66,7 +66,7 @@ impl RotationMask {
         Self { degree, words }
     }
 
-    /// Returns the words of which w(X^e), e = (-1)^half g^k, has in each slot the one at the slot's place; modulo one limb.
+    /// Returns words modulo one limb: slot s of w(X^e), e = (-1)^half g^k, is the word at the place of s.
     pub(super) fn image(&self, limb: usize, half: usize, k: usize) -> &[u32] {
         let degree = self.degree;
         assert!(half < 2 && k < degree / 2);

@@ -1,10 +1,10 @@
-//! From the hint to its images under all automorphisms.
+//! The way from the hint to its images under all automorphisms.
 
 use super::{Block, bands::BAND};
 use crate::pack::end_stream;
 
 impl Block<'_> {
-    /// Lifts the hint, divides it by N and transforms its columns: row v then has, for every column j of the hint,
+    /// Lifts the hint, divides it by N and transforms its columns. Row v then has, for every column j of the hint,
     /// `(1/N) sum_i psi^(i e_v) h_ij`.
     pub(super) fn spread_columns(&mut self, hint: &[u32]) {
         let degree = self.degree;
@@ -28,7 +28,7 @@ impl Block<'_> {
         end_stream();
     }
 
-    /// Transforms the rows, and rotates them: column v of the images then is `A_e[v]` for all e.
+    /// Transforms the rows and rotates them. Column v of the images is then `A_e[v]` for all e.
     pub(super) fn spread_rows(&mut self) {
         let degree = self.degree;
         let level = self.ring.kept.level();
@@ -40,7 +40,7 @@ impl Block<'_> {
         for (limb, (matrix, images)) in self.ring.kept.limbs().iter().zip(matrices) {
             for first in (0..degree).step_by(BAND) {
                 for (slot, rotated) in (first..).zip(band.chunks_exact_mut(bands.stride())) {
-                    // A copy, as the matrix would be written back to memory for nothing.
+                    // A copy is transformed: in place, the matrix would be written back to memory for nothing.
                     row.copy_from_slice(&matrix[slot * bands.stride()..][..degree]);
                     limb.ntt.forward(row, self.transform);
                     let (half, a) = self.plan.orbits.place(slot);

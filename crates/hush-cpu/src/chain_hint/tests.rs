@@ -1,4 +1,4 @@
-//! Tests beside the conformance tests, which compare every level with the reference, bit for bit.
+//! Tests of what the conformance tests leave open: those compare every level with the reference, bit for bit.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The hint's chain as packing and folding need it, made once.
+//! The polynomials of a hint's chain that packing and folding need, prepared once.
 
 use hush_ops::{contract::ChainPolys, pack_shape::PackShape};
 use rayon::prelude::*;
@@ -14,8 +14,8 @@ pub struct CpuChain {
     shape: PackShape,
     /// `[plaintext][limb][slot]`, in Montgomery form.
     digits: AlignedBuffer<u32>,
-    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`: that of c_0 in evaluation form, all
-    /// others in coefficient form. Empty where nothing is folded.
+    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][N]`. The mask of c_0 is in evaluation form,
+    /// all others are in coefficient form. Empty if nothing is folded.
     masks: AlignedBuffer<u32>,
 }
 
@@ -37,7 +37,7 @@ impl CpuChain {
         &self.shape
     }
 
-    /// Returns whether there is anything to fold.
+    /// Whether there are masks, which a fold needs.
     pub(super) fn has_masks(&self) -> bool {
         !self.masks.is_empty()
     }
@@ -62,7 +62,7 @@ fn terms(shape: &PackShape) -> usize {
     shape.entries().next_power_of_two()
 }
 
-/// Returns the masks of the terms of all planes, from the masks of all plaintexts.
+/// Computes the masks of the terms of all planes from the masks of all plaintexts.
 fn term_masks(cpu: &Cpu, ring: &ModRing, shape: &PackShape, masks: &[u32]) -> AlignedBuffer<u32> {
     let plane_words = terms(shape) * ring.words();
     let mut out = AlignedBuffer::zeroed(shape.planes() * plane_words);
@@ -78,7 +78,7 @@ fn term_masks(cpu: &Cpu, ring: &ModRing, shape: &PackShape, masks: &[u32]) -> Al
     out
 }
 
-/// The terms of one plane, from the masks of all entries, in evaluation form. `out` is zeros.
+/// Computes the terms of one plane from the masks of all entries in evaluation form. `out` must be zeros.
 fn plane_masks<'a>(
     ring: &ModRing,
     entries: impl Iterator<Item = &'a [u32]>,

@@ -1,4 +1,4 @@
-//! The steps of column packing.
+//! The steps of column packing, implemented on the CPU.
 
 use hush_he::entities::ColumnMasks;
 use hush_math::poly::{Coeff, Poly};
@@ -26,7 +26,7 @@ impl ColumnOps for Cpu {
         Ok(ChainPlan::new(ring, masks))
     }
 
-    /// Returns a hint a thread.
+    /// Returns one hint a thread.
     fn chain_batch(&self) -> usize {
         self.threads()
     }

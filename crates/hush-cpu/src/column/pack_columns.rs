@@ -1,4 +1,9 @@
-//! (3c) Pack: the columns meet the rotation keys, the digits of the chain the conjugation keys.
+//! Step (3c), pack: the pack columns meet the rotation keys, and the digits of the chain meet the conjugation keys.
+//!
+//! ```text
+//! folded += pack columns . key words                              (an lwe_fold)
+//! for every plaintext: its words += round(digit z 2^32 / Q)       (z: the query's conjugation key)
+//! ```
 
 use hush_math::poly::{Coeff, Poly};
 use hush_ops::{
@@ -15,7 +20,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Runs [`hush_ops::contract::ColumnOps::pack_columns`] for operands that fit together; `folded` becomes the result.
+/// Computes [`hush_ops::contract::ColumnOps::pack_columns`] for operands that fit together. `folded` becomes the result.
 pub(super) fn pack_columns(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -46,7 +51,7 @@ pub(super) fn pack_columns(
     });
 }
 
-/// Polynomials in evaluation form, one after another.
+/// Returns the polynomials in evaluation form, one after another.
 pub(super) fn transformed(cpu: &Cpu, ring: &ModRing, polys: &[&Poly<Coeff>]) -> Vec<u32> {
     let mut words = vec![0; polys.len() * ring.words()];
     cpu.install(|| {
@@ -61,9 +66,9 @@ pub(super) fn transformed(cpu: &Cpu, ring: &ModRing, polys: &[&Poly<Coeff>]) -> 
     words
 }
 
-/// The product of a query's conjugation key with one plaintext's digit.
+/// The product of a query's conjugation key and the digit of one plaintext, to be added to the plaintext's words.
 struct Product<'a> {
-    /// The words of the digit, in Montgomery form.
+    /// The digit of the plaintext, its words in Montgomery form.
     digit: &'a [u32],
     z: &'a [u32],
     /// The rows of the plaintext, at most N.
@@ -71,7 +76,7 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// `words += round(digit z 2^32 / Q)`.
+    /// Computes `words += round(digit z 2^32 / Q)`.
     fn add(self, ring: &ModRing, switch: &PowerSwitch<'_>, workspace: &mut Workspace) {
         if self.words.is_empty() {
             return;
@@ -85,6 +90,6 @@ impl Product<'_> {
 
 hush_ops::footprint!(Cpu: PackColumns, |step, batch| {
     let columns = step.columns;
-    // Of the keys words and polynomials, as they came and as they are read; of the results a word a row.
+    // Keys: words and polynomials, as received and as read. Results: a word a row.
     batch * (size_of::<u32>() * (columns.cols() + columns.rows()) + 8 * poly_bytes(&step.ring))
 });

@@ -1,8 +1,14 @@
-//! (7h) Fold the entries to one, with a single RGSW ciphertext.
+//! Step (7h): folds the entries to one with a single RGSW ciphertext of a power of X.
 //!
-//! The entries stay in coefficient form: there, the products of their spectrum with powers of X are rotations, digits need no
-//! inverse transform, and of all terms only the last one is transformed at all. So an external product takes `2 limbs (1 + l)`
-//! transforms, as in a fold with bits, and the terms come for free.
+//! ```text
+//! c = spectrum of the entries, T terms in coefficient form        acc = 0
+//! for k = T - 1 down to 1:  acc = RGSW(power) * (acc + c_k)       (external product)
+//! result = acc + c_0
+//! ```
+//!
+//! In coefficient form, the products of the spectrum with powers of X are rotations, digits need no inverse transform, and only
+//! the last of all terms is transformed. An external product takes `2 limbs (1 + l)` transforms, as in a fold with bits, and the
+//! terms come for free.
 
 use hush_ops::{
     contract::{BatchWords, LweBatch, PowerKeys, RlweBatch},
@@ -17,11 +23,11 @@ use crate::{
     ring::{self, LiftFractions, RgswRows, Scratch},
 };
 
-/// Words for terms that a thread keeps at most: 32 terms under the default set. What more terms need, up to 64 MiB, is lent, as
+/// The most words for terms that a thread keeps: 32 terms under the default set. More terms, up to 64 MiB, use a lent buffer, as
 /// lent buffers are kept up to a limit for all threads together.
 const KEPT_WORDS: usize = 1 << 17;
 
-/// Runs [`hush_ops::contract::ColumnOps::rgsw_power_fold`] for operands that fit together.
+/// Computes [`hush_ops::contract::ColumnOps::rgsw_power_fold`] for operands that fit together.
 pub(super) fn rgsw_power_fold(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -33,7 +39,7 @@ pub(super) fn rgsw_power_fold(
     let folded_words = chain.shape().planes() * ciphertext_words;
     let mut folded =
         BatchWords::lent(LentBuffer::new(cpu.batch_buffers(), powers.bodies.len() * folded_words));
-    // Two rows a query, or none where there is one entry.
+    // Two rows a query, or none if there is one entry.
     let bodies: Vec<_> = powers.bodies.iter().copied().flatten().flatten().collect();
     let bodies = transformed(cpu, &ring.kept, &bodies);
     let rows_words = RgswRows::words(ring);
@@ -65,9 +71,9 @@ pub(super) fn rgsw_power_fold(
 struct Plane<'a> {
     ring: &'a CpuRing,
     chain: &'a CpuChain,
-    /// For each limb.
+    /// The lift for each limb.
     lifts: &'a [LiftFractions],
-    /// `None` if there is one entry.
+    /// The rows of the query's RGSW ciphertext; `None` if there is one entry.
     power: Option<RgswRows<'a>>,
     /// The rows of all plaintexts.
     words: &'a [u32],
@@ -93,7 +99,7 @@ impl Plane<'_> {
         cpu.ring_buffers().give_back(lent);
     }
 
-    /// Horner's rule over the terms c_k, the last one first. `bodies` has room for the halves b of all terms.
+    /// Runs Horner's rule over the terms c_k, the last one first. `bodies` must hold the halves b of all terms.
     fn fold(mut self, mut scratch: Scratch<'_>, bodies: &mut [u32]) {
         let kept = &self.ring.kept;
         let terms = self.chain.terms();
@@ -112,7 +118,7 @@ impl Plane<'_> {
         self.add_term(0, bodies);
     }
 
-    /// Adds term `k`, in the form in which it is.
+    /// Adds term `k`, in the form in which it is kept.
     fn add_term(&mut self, k: usize, bodies: &[u32]) {
         let kept = &self.ring.kept;
         let (a, b) = self.out.split_at_mut(kept.words());
@@ -120,7 +126,7 @@ impl Plane<'_> {
         ring::add(kept, b, &bodies[k * kept.words()..][..kept.words()]);
     }
 
-    /// The halves b of the terms, in coefficient form.
+    /// Computes the halves b of the terms, in coefficient form.
     fn bodies(&self, bodies: &mut [u32], scratch: &mut [u32]) {
         let kept = &self.ring.kept;
         let shape = self.chain.shape();

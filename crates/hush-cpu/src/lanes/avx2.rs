@@ -7,7 +7,7 @@ use super::{
     vector::{EvenOdd, vector},
 };
 
-/// AVX2.
+/// Eight lanes of AVX2.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
@@ -48,7 +48,7 @@ vector! {
                 let b = pairs[4 * half + 2 + q / 2];
                 if q.is_multiple_of(2) { _mm_unpacklo_epi16(a, b) } else { _mm_unpackhi_epi16(a, b) }
             };
-            // Two columns of 8 rows in each.
+            // Each vector has two columns of 8 rows.
             let columns: [__m128i; 8] = std::array::from_fn(|i| {
                 let a = quads(0, i / 2);
                 let b = quads(1, i / 2);
@@ -62,7 +62,7 @@ vector! {
     }
 }
 
-/// `a + b mod bound` in lanes of 64 bits.
+/// Computes `a + b mod bound` in lanes of 64 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn add_mod(a: __m256i, b: __m256i, bound: __m256i) -> __m256i {
@@ -72,8 +72,8 @@ fn add_mod(a: __m256i, b: __m256i, bound: __m256i) -> __m256i {
     _mm256_add_epi64(_mm256_sub_epi64(a, b), _mm256_and_si256(negative, bound))
 }
 
-/// `_mm256_mul_epu32`. The compiler, where only the low half of a product is used, would make it one of 64-bit lanes,
-/// which is several instructions or one that takes as long.
+/// Computes `_mm256_mul_epu32` in assembly. The compiler would turn a product of which only the low half is used into one of
+/// 64-bit lanes, which is several instructions or a slower one.
 ///
 /// # Safety
 /// The CPU must have AVX2.

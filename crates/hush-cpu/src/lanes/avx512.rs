@@ -7,7 +7,7 @@ use super::{
     vector::{EvenOdd, vector},
 };
 
-/// AVX-512 F.
+/// Sixteen lanes of AVX-512 F.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
@@ -36,8 +36,7 @@ vector! {
         fn load_columns(from: *const i8, stride: usize) -> [__m512i; LOAD_COLS] {
             let mut lines: [__m128i; 16] =
                 std::array::from_fn(|i| _mm_loadu_si128(from.add(i * stride).cast()));
-            // Interleaving line i with line i + 8 rotates the 8 bits of (line, byte) by one; four times swap line
-            // and byte.
+            // Interleaving line i with line i + 8 rotates the 8 bits of (line, byte) by one. Four rotations swap line and byte.
             for _ in 0..4 {
                 lines = std::array::from_fn(|i| {
                     let a = lines[i / 2];
@@ -54,7 +53,7 @@ vector! {
     }
 }
 
-/// `a + b mod bound` in lanes of 64 bits.
+/// Computes `a + b mod bound` in lanes of 64 bits.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn add_mod(a: __m512i, b: __m512i, bound: __m512i) -> __m512i {
@@ -63,8 +62,8 @@ fn add_mod(a: __m512i, b: __m512i, bound: __m512i) -> __m512i {
     _mm512_mask_add_epi64(difference, _mm512_cmplt_epu64_mask(a, b), difference, bound)
 }
 
-/// `_mm512_mul_epu32`. The compiler, where only the low half of a product is used, would make it one of 64-bit lanes,
-/// which is several instructions or one that takes as long.
+/// Computes `_mm512_mul_epu32` in assembly. The compiler would turn a product of which only the low half is used into one of
+/// 64-bit lanes, which is several instructions or a slower one.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F.

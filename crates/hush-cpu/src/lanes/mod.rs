@@ -1,6 +1,6 @@
-//! A few 32-bit words side by side, so that an algorithm is written once for all vector widths.
+//! Lanes: a few 32-bit words side by side, so that an algorithm is written once for all vector widths.
 //!
-//! The lanes of a vector are independent problems (database rows, coefficients): no operation moves a value between lanes, but for
+//! The lanes of a vector are independent problems (database rows, coefficients). No operation moves a value between lanes, except
 //! the load that transposes a corner of the database.
 
 mod avx2;
@@ -12,22 +12,22 @@ pub(crate) use avx2::Avx2;
 pub(crate) use avx512::Avx512;
 pub(crate) use scalar::Scalar;
 
-/// Columns that [`Lanes::load_columns`] loads at once.
+/// The number of columns that [`Lanes::load_columns`] loads at once.
 pub(crate) const LOAD_COLS: usize = 16;
 
-/// Most lanes of a vector.
+/// The largest number of lanes of a vector.
 pub(crate) const MAX_WIDTH: usize = 16;
 
-/// `WIDTH` words modulo 2^32, with their products of 64 bits.
+/// A vector of `WIDTH` words modulo 2^32, with their products of 64 bits.
 ///
-/// Methods are to be inlined into a function that enables the instruction set, hence `#[inline(always)]` here and in
+/// Methods must be inlined into a function that enables the instruction set, hence `#[inline(always)]` here and in
 /// all generic code above.
 ///
 /// # Safety
-/// Every method needs the instruction set of the implementation; beyond that, pointers must be valid for `WIDTH`
-/// words.
+/// Every method needs the instruction set of the implementation. Pointers must be valid for `WIDTH` words unless a method
+/// states otherwise.
 pub(crate) trait Lanes: Copy {
-    /// Number of lanes; divides [`MAX_WIDTH`].
+    /// The number of lanes; divides [`MAX_WIDTH`].
     const WIDTH: usize;
     /// A word a lane.
     type Words: Copy;
@@ -36,39 +36,39 @@ pub(crate) trait Lanes: Copy {
 
     unsafe fn splat(word: u32) -> Self::Words;
     unsafe fn load(from: *const u32) -> Self::Words;
-    /// Lane `l` is the word `index[l]` words behind `from`; the first `WIDTH` of these words are readable.
+    /// Loads into lane `l` the word `index[l]` words behind `from`. The first `WIDTH` of these words must be readable.
     unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> Self::Words;
     unsafe fn store(to: *mut u32, words: Self::Words);
-    /// Stores words, past the caches if they are an aligned vector. Before another thread reads them, this one must
+    /// Stores words, past the caches if `to` is aligned to a vector. Before another thread reads them, this one must
     /// call `_mm_sfence`.
     unsafe fn stream(to: *mut u32, words: Self::Words);
     unsafe fn add(a: Self::Words, b: Self::Words) -> Self::Words;
     unsafe fn sub(a: Self::Words, b: Self::Words) -> Self::Words;
-    /// `a - b`, plus `p` where that is negative.
+    /// Computes `a - b`, plus `p` where the difference is negative.
     unsafe fn sub_mod(a: Self::Words, b: Self::Words, p: Self::Words) -> Self::Words;
     /// Returns the smaller of two unsigned words.
     unsafe fn min(a: Self::Words, b: Self::Words) -> Self::Words;
     /// Returns the low half of the product.
     unsafe fn mul_low(a: Self::Words, b: Self::Words) -> Self::Words;
-    /// `(low >> shift | high << (32 - shift)) & mask`, for a shift below 32.
+    /// Computes `(low >> shift | high << (32 - shift)) & mask`, for a shift below 32.
     unsafe fn bits(low: Self::Words, high: Self::Words, shift: u32, mask: u32) -> Self::Words;
 
-    /// Returns a vector with `word` in all lanes.
+    /// Puts `word` into all lanes.
     unsafe fn splat_wide(word: u64) -> Self::Wide;
-    /// Loads what [`Lanes::store_wide`] stored, `2 * WIDTH` words.
+    /// Loads `2 * WIDTH` words that [`Lanes::store_wide`] stored.
     unsafe fn load_wide(from: *const u32) -> Self::Wide;
     unsafe fn store_wide(to: *mut u32, wide: Self::Wide);
-    /// Returns the words, zero-extended.
+    /// Zero-extends the words.
     unsafe fn widen(a: Self::Words) -> Self::Wide;
-    /// `a b`.
+    /// Computes `a b`.
     unsafe fn mul_wide(a: Self::Words, b: Self::Words) -> Self::Wide;
-    /// `a b`, where `b` is the same in all lanes.
+    /// Computes `a b`, where `b` is the same in all lanes.
     unsafe fn mul_splat(a: Self::Words, b: Self::Words) -> Self::Wide;
-    /// `low b`, where low is the low half of a lane; `b` is the same in all lanes.
+    /// Computes `low b`, where low is the low half of a lane of `a`, and `b` is the same in all lanes.
     unsafe fn mul_low_half(a: Self::Wide, b: Self::Words) -> Self::Wide;
-    /// `a + b`.
+    /// Computes `a + b`.
     unsafe fn add_wide(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// `a + b mod bound`, for `a` and `b` below `bound`.
+    /// Computes `a + b mod bound`, for `a` and `b` below `bound`.
     unsafe fn add_wide_mod(a: Self::Wide, b: Self::Wide, bound: u64) -> Self::Wide;
     /// Returns the low halves.
     unsafe fn low(a: Self::Wide) -> Self::Words;
@@ -77,21 +77,21 @@ pub(crate) trait Lanes: Copy {
     /// Returns the high halves, zero-extended.
     unsafe fn shift_down(a: Self::Wide) -> Self::Wide;
 
-    /// `sums + a * b`.
+    /// Computes `sums + a * b`.
     #[inline(always)]
     unsafe fn mul_add(sums: Self::Wide, a: Self::Words, b: u32) -> Self::Wide {
         // SAFETY: the caller has the instruction set.
         unsafe { Self::add_wide(sums, Self::mul_splat(a, Self::splat(b))) }
     }
 
-    /// `sums + a * b`, lane by lane.
+    /// Computes `sums + a * b`, lane by lane.
     #[inline(always)]
     unsafe fn mul_add_words(sums: Self::Wide, a: Self::Words, b: Self::Words) -> Self::Wide {
         // SAFETY: the caller has the instruction set.
         unsafe { Self::add_wide(sums, Self::mul_wide(a, b)) }
     }
 
-    /// Sign-extends `WIDTH` rows x 16 columns of bytes, the rows `stride` bytes apart; element `c` of the result holds
-    /// column `c`, a row a lane.
+    /// Loads `WIDTH` rows x 16 columns of bytes, the rows `stride` bytes apart, and sign-extends them. Element `c` of the result
+    /// holds column `c`, a row a lane.
     unsafe fn load_columns(from: *const i8, stride: usize) -> [Self::Words; LOAD_COLS];
 }

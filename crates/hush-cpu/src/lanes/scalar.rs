@@ -13,7 +13,7 @@ fn zip(a: [u32; WIDTH], b: [u32; WIDTH], f: impl Fn(u32, u32) -> u32) -> [u32; W
     std::array::from_fn(|i| f(a[i], b[i]))
 }
 
-// SAFETY of all blocks: pointers are valid for the width, says the caller; some blocks need nothing.
+// SAFETY of all blocks: the caller promises pointers that are valid for the width; some blocks need nothing.
 #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks)]
 impl Lanes for Scalar {
     const WIDTH: usize = WIDTH;

@@ -1,13 +1,13 @@
-//! Operations that vectors of both widths have, by instructions of their own.
+//! Methods that vectors of both widths share, each by its own instructions.
 
-/// The even lanes and the odd lanes.
+/// A vector of 64-bit values: those of the even lanes and those of the odd lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct EvenOdd<V> {
     pub(super) even: V,
     pub(super) odd: V,
 }
 
-/// Methods that are inlined into a function with the instruction set.
+/// Defines methods that are inlined into a function with the instruction set.
 macro_rules! methods {
     ($(fn $name:ident($($arg:ident: $kind:ty),*) -> $result:ty { $($body:tt)* })*) => {
         $(
@@ -20,7 +20,7 @@ macro_rules! methods {
 }
 pub(super) use methods;
 
-/// Implements [`super::Lanes`] for registers of one width: methods of `own` as they are, all others by its instructions.
+/// Implements [`super::Lanes`] for registers of one width: methods of `own` as given, all others by the listed instructions.
 macro_rules! vector {
     (
         $lanes:ident, $vector:ident, $width:literal,

@@ -1,8 +1,16 @@
 //! The block products with AMX: `tdpbsud` multiplies 16 signed database rows by 16 unsigned query-limb columns,
 //! 64 database columns at a time.
 //!
+//! ```text
+//! load the sums of 2 row halves x 1 or 2 column vectors
+//! for every tile of the block:
+//!     prefetch a share of the next block and of the next queries
+//!     sums[half][vector] += db[half] . query[vector]               (tdpbsud, tiles of 16 x 64 bytes)
+//! store the sums
+//! ```
+//!
 //! The AMX intrinsics are not stable Rust, so the loops over a block are assembly. Every assembly block loads its
-//! accumulators and stores them again: no tile is live between two of them, only the tile configuration is.
+//! accumulators and stores them again: between two of them no tile is live, only the tile configuration.
 
 use std::arch::asm;
 
@@ -16,7 +24,7 @@ use crate::tile_config::{
     TILE_REGISTER_ROW_BYTES as ROW_BYTES, TILE_REGISTER_ROWS, TileConfig, release_tiles,
 };
 
-/// For 2 to 4 queries: one column vector, as narrow as the batch, against both halves of the rows.
+/// The kernel for 2 to 4 queries: one column vector, as narrow as the batch, against both halves of the rows.
 pub(super) const NARROW_KERNEL: FoldKernel = FoldKernel {
     query_bytes: layout::narrow_query_bytes,
     sum_words: layout::narrow_sum_words,
@@ -27,7 +35,7 @@ pub(super) const NARROW_KERNEL: FoldKernel = FoldKernel {
     finish: layout::finish_narrow,
 };
 
-/// For more: pairs of column vectors against both halves of the rows.
+/// The kernel for more queries: pairs of column vectors against both halves of the rows.
 pub(super) const WIDE_KERNEL: FoldKernel = FoldKernel {
     query_bytes: layout::vector_query_bytes,
     sum_words: layout::vector_sum_words,
@@ -41,32 +49,32 @@ pub(super) const WIDE_KERNEL: FoldKernel = FoldKernel {
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn begin_narrow(batch: usize) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises AMX and the permission.
     unsafe { configure(4 * layout::narrow_lanes(batch)) };
 }
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn begin_wide(_batch: usize) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises AMX and the permission.
     unsafe { configure(ROW_BYTES) };
 }
 
-/// Sets tiles 4 and 5 (database) up as 16 x 64 bytes, the others (sums, queries) as 16 x `row_bytes`.
+/// Configures tiles 4 and 5 (database) as 16 x 64 bytes, and the others (sums, queries) as 16 x `row_bytes`.
 ///
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn configure(row_bytes: usize) {
     let config =
         TileConfig::new().with(0..8, TILE_REGISTER_ROWS, row_bytes).with(4..6, TILE_REGISTER_ROWS, ROW_BYTES);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises AMX and the permission.
     unsafe { config.load() };
 }
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn end() {
-    // SAFETY: as the caller says; no tile is live.
+    // SAFETY: the caller promises AMX and the permission; no tile is live.
     unsafe { release_tiles() };
 }
 
@@ -110,27 +118,27 @@ unsafe fn wide_block(block: Block<'_>) {
     }
 }
 
-/// The prefetches into the L2 cache while a block is multiplied, a share with every tile.
+/// The prefetches into the L2 cache while a block is multiplied: a share with every tile, after which the pointers move on.
 ///
-/// Of the next block, a line of each quarter in turn. A quarter of a whole block is a page (4 KiB), and the hardware follows a
-/// few pages at a time, but only one run of lines in each: one run alone holds no more than the fill buffers of a core, 9 GB/s,
+/// The next block is fetched by lines of each quarter in turn. A quarter of a whole block is a page (4 KiB). The hardware follows
+/// a few pages at a time, but only one run of lines in each. A single run holds no more than the fill buffers of a core, 9 GB/s,
 /// and does not overlap with the arithmetic. (Emerald Rapids, B = 16, share of stream: 0.64; 0.46 one line after another, 0.47
-/// in halves. B = 2: 0.81 for 0.70. The distance, and prefetching into L1, change nothing.)
+/// in halves. B = 2: 0.81 instead of 0.70. The distance, and prefetching into L1, change nothing.)
 struct Prefetch {
-    /// Where line 0 of the next step is in the first quarter.
+    /// The address of the next step's first line in the first quarter.
     db: *const u8,
-    /// Bytes of a quarter.
+    /// The number of bytes of a quarter.
     quarter: usize,
-    /// Lines of every quarter a step.
+    /// The number of lines of every quarter a step.
     db_lines: usize,
-    /// The queries of the next chunk, of which every panel of a run has a share.
+    /// The queries of the next chunk; every panel of a run fetches a share.
     query: *const u8,
-    /// Lines of them a step.
+    /// The number of lines of queries a step.
     query_lines: usize,
 }
 
 impl Prefetch {
-    /// For a block that is multiplied in `passes` passes over its tiles.
+    /// Creates the prefetches for a block that is multiplied in `passes` passes over its tiles.
     fn of(block: &Block<'_>, passes: usize) -> Self {
         const QUARTERS: usize = 4;
         let steps = passes * block.tiles;
@@ -145,7 +153,7 @@ impl Prefetch {
     }
 }
 
-/// The prefetches of one step, as assembly: the names are those of [`Prefetch`], and `count` and `third` are changed.
+/// Returns the prefetches of one step as assembly. Names are those of [`Prefetch`]; `count` and `third` are overwritten.
 macro_rules! prefetch_step {
     () => {
         concat!(
@@ -185,7 +193,7 @@ unsafe fn one_vector(
     let half = TILE_REGISTER_ROWS * row_bytes;
     let sums = sums.as_mut_ptr();
     // SAFETY: reads `tiles` tiles of `db` and of `query`, reads and writes two tiles of `sums`, which the caller
-    // says are there; a prefetch never faults.
+    // promises to be there; a prefetch never faults.
     unsafe {
         asm!(
             "tileloadd tmm0, [{sums} + {row}*1]",
@@ -232,7 +240,7 @@ unsafe fn one_vector(
 /// hold `tiles` tiles, `tiles` tiles of two vectors and 1024 words.
 unsafe fn two_vectors(db: &[u8], tiles: usize, query: &[u8], sums: &mut [i32], ahead: &mut Prefetch) {
     // SAFETY: reads `tiles` tiles of `db` and of `query`, reads and writes four tiles of `sums`, which the caller
-    // says are there; a prefetch never faults.
+    // promises to be there; a prefetch never faults.
     unsafe {
         asm!(
             "tileloadd tmm0, [{sums} + {row}*1]",

@@ -1,5 +1,12 @@
-//! The block product with AVX2. `vpmaddubsw` saturates, so bytes are widened to 16 bits and a query word is split
-//! into two signed halves: `vpmaddwd` is then exact, `2 * 2^7 * 2^15` at most before it is added modulo 2^32.
+//! The block product with AVX2.
+//!
+//! ```text
+//! for every 2 rows x 2 queries:  low += widen(db) . query_low;  high += widen(db) . query_high     (vpmaddwd)
+//! sum = low + 2^16 high                                                                            mod 2^32
+//! ```
+//!
+//! `vpmaddubsw` saturates, so bytes are widened to 16 bits and a query word is split into two signed halves. `vpmaddwd` is then
+//! exact: `2 * 2^7 * 2^15` at most before the sum modulo 2^32.
 
 use std::arch::x86_64::*;
 
@@ -53,7 +60,7 @@ unsafe fn block(block: Block<'_>) {
     }
 }
 
-/// The lines to prefetch with every tile, from any address.
+/// A prefetch of some lines with every tile. The address may point anywhere.
 #[derive(Clone, Copy)]
 struct Ahead {
     next: *const u8,

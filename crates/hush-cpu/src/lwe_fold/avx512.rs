@@ -9,7 +9,12 @@ use super::{
     layout::{self, LANES, LIMBS, VECTOR_TILE_BYTES},
 };
 
-/// For few queries: a dot product for every row, the columns in the lanes.
+/// The kernel for few queries: a dot product for every row, the columns in the lanes.
+///
+/// ```text
+/// for every query, row:  acc[limb] = sum over tiles of limbs[limb] . db[row]         (vpdpbusd)
+///                        sums[query][row] += acc[0] + 2^8 acc[1] + 2^16 acc[2] + 2^24 acc[3]
+/// ```
 pub(super) const DOT_KERNEL: FoldKernel = FoldKernel {
     query_bytes: layout::flat_query_bytes,
     sum_words: layout::lane_sum_words,
@@ -20,7 +25,11 @@ pub(super) const DOT_KERNEL: FoldKernel = FoldKernel {
     finish: layout::finish_lanes,
 };
 
-/// For many: outer products, the limbs of 4 queries in the lanes.
+/// The kernel for many queries: outer products, the limbs of 4 queries in the lanes.
+///
+/// ```text
+/// for every tile, 4 columns, row, vector:  acc[row][vector] += limbs[vector] . splat(db[row])      (vpdpbusd)
+/// ```
 pub(super) const OUTER_KERNEL: FoldKernel = FoldKernel {
     query_bytes: layout::vector_query_bytes,
     sum_words: layout::vector_sum_words,
@@ -56,8 +65,8 @@ unsafe fn dot_block(block: Block<'_>) {
     }
 }
 
-/// Adds the dot products of `TILES` tiles with all queries to `sums`, row after row, and prefetches `ahead`, a part with every
-/// query: what is fetched all at once does not overlap with the arithmetic of the other queries.
+/// Adds the dot products of `TILES` tiles with all queries to `sums`, row after row, and prefetches a part of `ahead` with every
+/// query. Fetched all at once, `ahead` would not overlap with the arithmetic of the other queries.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and VNNI; `db` and `query` hold `TILES` tiles, and `sums` those of a panel.
@@ -75,7 +84,7 @@ unsafe fn dot_tiles<const TILES: usize>(
         let mut limbs = [[_mm512_setzero_si512(); LIMBS]; TILES];
         for (tile, limbs) in limbs.iter_mut().enumerate() {
             for (limb, vector) in limbs.iter_mut().enumerate() {
-                // SAFETY: 64 bytes of a (tile, query, limb) that `query` holds, says the caller.
+                // SAFETY: the caller promises that `query` holds the 64 bytes of (tile, query, limb).
                 *vector = unsafe { load(query, ((tile * batch + b) * LIMBS + limb) * TILE_COLS) };
             }
         }
@@ -83,7 +92,7 @@ unsafe fn dot_tiles<const TILES: usize>(
             ahead.fetch(ahead_lines);
             let mut acc = [_mm512_setzero_si512(); LIMBS];
             for (tile, limbs) in limbs.iter().enumerate() {
-                // SAFETY: 64 bytes of a row of a tile that `db` holds, says the caller.
+                // SAFETY: the caller promises that `db` holds the 64 bytes of the row of the tile.
                 let db = unsafe { load(db, tile * TILE_BYTES + row * TILE_COLS) };
                 for limb in 0..LIMBS {
                     acc[limb] = _mm512_dpbusd_epi32(acc[limb], limbs[limb], db);
@@ -93,7 +102,7 @@ unsafe fn dot_tiles<const TILES: usize>(
             let high = _mm512_add_epi32(acc[2], _mm512_slli_epi32::<8>(acc[3]));
             let sum = _mm512_add_epi32(low, _mm512_slli_epi32::<16>(high));
             let at = (b * PANEL_ROWS + row) * LANES;
-            // SAFETY: 16 sums of a (query, row) that `sums` holds, says the caller.
+            // SAFETY: the caller promises that `sums` holds the 16 sums of (query, row).
             unsafe { store_sums(sums, at, _mm512_add_epi32(load_sums(sums, at), sum)) };
         }
     }
@@ -142,7 +151,7 @@ fn prefetch_queries(ahead: &Ahead, share: usize, lines: usize) {
 }
 
 /// Adds the products of 32 rows of `TILES` tiles, `ROWS` rows at a time, with `VECTORS` column vectors to `sums`, and
-/// prefetches `ahead`. `db` begins with the tiles, `query` with tile 0 of the block, of which tile `first` is meant.
+/// prefetches `ahead`. `db` begins with these tiles; `query` begins with tile 0 of the block, and its tiles from `first` are used.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and VNNI; `db`, `query` and `sums` hold at least `TILES` tiles, `first + TILES`
@@ -161,7 +170,7 @@ unsafe fn outer_tiles<const ROWS: usize, const VECTORS: usize, const TILES: usiz
         let mut acc = [[_mm512_setzero_si512(); VECTORS]; ROWS];
         for i in 0..ROWS {
             for vector in 0..VECTORS {
-                // SAFETY: 16 sums of a (vector, row) that `sums` holds, says the caller.
+                // SAFETY: the caller promises that `sums` holds the 16 sums of (vector, row).
                 acc[i][vector] = unsafe { load_sums(sums, sums_at(vector, i)) };
             }
         }
@@ -171,12 +180,12 @@ unsafe fn outer_tiles<const ROWS: usize, const VECTORS: usize, const TILES: usiz
                 let mut limbs = [_mm512_setzero_si512(); VECTORS];
                 for (vector, limbs) in limbs.iter_mut().enumerate() {
                     let at = ((first + tile) * VECTORS + vector) * VECTOR_TILE_BYTES + quad * LINE;
-                    // SAFETY: 64 bytes of a (tile, vector, quad) that `query` holds, says the caller.
+                    // SAFETY: the caller promises that `query` holds the 64 bytes of (tile, vector, quad).
                     *limbs = unsafe { load(query, at) };
                 }
                 for i in 0..ROWS {
                     let at = tile * TILE_BYTES + (row + i) * TILE_COLS + 4 * quad;
-                    // SAFETY: 4 bytes of row `row + i` < 32 of a tile that `db` holds, says the caller.
+                    // SAFETY: the caller promises that `db` holds the 4 bytes of row `row + i` < 32 of the tile.
                     let bytes = unsafe { db.as_ptr().add(at).cast::<i32>().read_unaligned() };
                     let db = _mm512_set1_epi32(bytes);
                     for vector in 0..VECTORS {
@@ -187,7 +196,7 @@ unsafe fn outer_tiles<const ROWS: usize, const VECTORS: usize, const TILES: usiz
         }
         for i in 0..ROWS {
             for vector in 0..VECTORS {
-                // SAFETY: 16 sums of a (vector, row) that `sums` holds, says the caller.
+                // SAFETY: the caller promises that `sums` holds the 16 sums of (vector, row).
                 unsafe { store_sums(sums, sums_at(vector, i), acc[i][vector]) };
             }
         }
@@ -199,7 +208,7 @@ unsafe fn outer_tiles<const ROWS: usize, const VECTORS: usize, const TILES: usiz
 #[target_feature(enable = "avx512f")]
 unsafe fn load(bytes: &[u8], at: usize) -> __m512i {
     debug_assert!(at + LINE <= bytes.len());
-    // SAFETY: within the slice, says the caller.
+    // SAFETY: the caller promises that it is within the slice.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().add(at).cast()) }
 }
 
@@ -208,7 +217,7 @@ unsafe fn load(bytes: &[u8], at: usize) -> __m512i {
 #[target_feature(enable = "avx512f")]
 unsafe fn load_sums(sums: &[i32], at: usize) -> __m512i {
     debug_assert!(at + LANES <= sums.len());
-    // SAFETY: within the slice, says the caller.
+    // SAFETY: the caller promises that it is within the slice.
     unsafe { _mm512_loadu_si512(sums.as_ptr().add(at).cast()) }
 }
 
@@ -217,6 +226,6 @@ unsafe fn load_sums(sums: &[i32], at: usize) -> __m512i {
 #[target_feature(enable = "avx512f")]
 unsafe fn store_sums(sums: &mut [i32], at: usize, words: __m512i) {
     debug_assert!(at + LANES <= sums.len());
-    // SAFETY: within the slice, says the caller.
+    // SAFETY: the caller promises that it is within the slice.
     unsafe { _mm512_storeu_si512(sums.as_mut_ptr().add(at).cast(), words) };
 }

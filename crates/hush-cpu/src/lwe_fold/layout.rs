@@ -1,24 +1,24 @@
-//! The layouts of prepared queries and of partial sums. They are portable code: a query is a few hundred KiB and
+//! The layouts of prepared queries and of partial sums. The code is portable: a query is a few hundred KiB and
 //! is laid out once, while the block products run over the whole database.
 
 use hush_ops::tiling::{PANEL_ROWS, TILE_COLS};
 
-/// Byte limbs of a query word.
+/// The number of byte limbs of a query word.
 pub(super) const LIMBS: usize = 4;
-/// 32-bit lanes of an AVX-512 register, and columns of an AMX tile.
+/// The number of 32-bit lanes of an AVX-512 register, and of columns of an AMX tile.
 pub(super) const LANES: usize = 16;
-/// Queries whose limbs fill the lanes of one column vector.
+/// The number of queries whose limbs fill the lanes of one column vector.
 pub(super) const VECTOR_QUERIES: usize = LANES / LIMBS;
-/// Bytes of one column vector over the 64 columns of a tile.
+/// The number of bytes of one column vector over the 64 columns of a tile.
 pub(super) const VECTOR_TILE_BYTES: usize = TILE_COLS * LANES;
 
-/// The words of up to 512 database columns.
+/// The query words of up to 512 database columns.
 pub(crate) struct QueryChunk<'a> {
     /// Word `b * stride + c` is column `c` of the chunk, query `b`.
     pub(crate) words: &'a [u32],
-    /// Distance between queries.
+    /// The distance in words between queries.
     pub(crate) stride: usize,
-    /// Columns of the chunk, without padding.
+    /// The number of columns of the chunk, without padding.
     pub(crate) cols: usize,
 }
 
@@ -33,12 +33,12 @@ impl QueryChunk<'_> {
     }
 }
 
-/// 256 bytes for every query and tile.
+/// Returns the bytes a tile of flat layouts: 256 for every query.
 pub(super) fn flat_query_bytes(batch: usize) -> usize {
     batch * TILE_COLS * LIMBS
 }
 
-/// `[tile][query][64 words]`.
+/// Lays queries out as `[tile][query][64 words]`.
 pub(super) fn prepare_words(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, out: &mut [u8]) {
     prepare_flat(chunk, batch, tiles, out, |words, out| {
         for (out, word) in out.chunks_exact_mut(4).zip(words) {
@@ -47,8 +47,8 @@ pub(super) fn prepare_words(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, 
     });
 }
 
-/// `[tile][query][16 columns at a time: 16 low halves, 16 high halves]`, where a word is `low + 2^16 high` modulo
-/// 2^32 and both halves are signed.
+/// Lays queries out as `[tile][query][16 columns at a time: 16 low halves, 16 high halves]`, where a word is
+/// `low + 2^16 high` modulo 2^32 and both halves are signed.
 pub(super) fn prepare_halves(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, out: &mut [u8]) {
     prepare_flat(chunk, batch, tiles, out, |words, out| {
         for (out, words) in out.chunks_exact_mut(64).zip(words.chunks_exact(16)) {
@@ -63,7 +63,7 @@ pub(super) fn prepare_halves(chunk: &QueryChunk<'_>, batch: usize, tiles: usize,
     });
 }
 
-/// `[tile][query][limb][64 bytes]`.
+/// Lays queries out as `[tile][query][limb][64 bytes]`.
 pub(super) fn prepare_planes(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, out: &mut [u8]) {
     prepare_flat(chunk, batch, tiles, out, |words, out| {
         for (limb, plane) in out.chunks_exact_mut(TILE_COLS).enumerate() {
@@ -87,30 +87,32 @@ fn prepare_flat(
     }
 }
 
-/// Column vectors of `batch` queries: 16 columns each, column `4 b + l` being limb `l` of query `b`.
+/// Returns the number of column vectors of `batch` queries: 16 columns each, column `4 b + l` being limb `l` of query `b`.
 pub(super) fn vectors(batch: usize) -> usize {
     batch.div_ceil(VECTOR_QUERIES)
 }
 
-/// Columns of a vector that stands for all of up to 4 queries, 4 a query: an AMX tile with fewer columns costs
-/// less to load.
+/// Returns the number of columns of a vector that holds all of up to 4 queries, 4 columns a query. An AMX tile with fewer columns
+/// costs less to load.
 pub(super) fn narrow_lanes(batch: usize) -> usize {
     LIMBS * batch
 }
 
-/// Returns the bytes a tile of `vectors` whole column vectors.
+/// Returns the bytes a tile of the whole column vectors of `batch` queries.
 pub(super) fn vector_query_bytes(batch: usize) -> usize {
     vectors(batch) * VECTOR_TILE_BYTES
 }
 
-/// Partial sums of a panel in whole column vectors: `[vector][32 rows][16 columns]`.
+/// Returns the partial sums of a panel in whole column vectors: `[vector][32 rows][16 columns]`.
 pub(super) fn vector_sum_words(batch: usize) -> usize {
     vectors(batch) * PANEL_ROWS * LANES
 }
 
-/// `[pair of vectors][tile][vector of the pair][4 columns of the database][16 columns][4 bytes]`; a vector without
-/// a partner stands alone at the end. A pair of vectors over 8 tiles is 16 KiB, what the L1 cache holds beside a
-/// block of the database; the bytes of a vector and tile are a B operand of AMX, and 16 operands of VNNI.
+/// Lays queries out as `[pair of vectors][tile][vector of the pair][4 columns of the database][16 columns][4 bytes]`. A vector
+/// without a partner stands alone at the end.
+///
+/// A pair of vectors over 8 tiles is 16 KiB, which the L1 cache holds beside a block of the database. The bytes of a vector and
+/// tile are a B operand of AMX, and 16 operands of VNNI.
 pub(super) fn prepare_vectors(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, out: &mut [u8]) {
     debug_assert_eq!(out.len(), tiles * vector_query_bytes(batch));
     for vector in 0..vectors(batch) {
@@ -128,12 +130,12 @@ pub(super) fn narrow_query_bytes(batch: usize) -> usize {
     TILE_COLS * narrow_lanes(batch)
 }
 
-/// Partial sums of a panel in one narrow vector: `[32 rows][4 columns a query]`.
+/// Returns the partial sums of a panel in one narrow vector: `[32 rows][4 columns a query]`.
 pub(super) fn narrow_sum_words(batch: usize) -> usize {
     PANEL_ROWS * narrow_lanes(batch)
 }
 
-/// `[tile][4 columns of the database][4 columns a query][4 bytes]`.
+/// Lays queries out as `[tile][4 columns of the database][4 columns a query][4 bytes]`.
 pub(super) fn prepare_narrow(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, out: &mut [u8]) {
     debug_assert_eq!(out.len(), tiles * narrow_query_bytes(batch));
     for (tile, out) in out.chunks_exact_mut(narrow_query_bytes(batch)).enumerate() {
@@ -141,7 +143,7 @@ pub(super) fn prepare_narrow(chunk: &QueryChunk<'_>, batch: usize, tiles: usize,
     }
 }
 
-/// The queries from `first` on of one tile, up to `lanes` columns: byte `k` of `(quad, column)` is the column's
+/// Interleaves the queries from `first` on of one tile, up to `lanes` columns. Byte `k` of `(quad, column)` is the column's
 /// limb of database column `4 quad + k`. Columns without a query are zero.
 fn interleave(chunk: &QueryChunk<'_>, first: usize, batch: usize, tile: usize, lanes: usize, out: &mut [u8]) {
     for column in 0..lanes / LIMBS {
@@ -158,24 +160,24 @@ fn interleave(chunk: &QueryChunk<'_>, first: usize, batch: usize, tile: usize, l
     }
 }
 
-/// Returns the number of partial sums: a word for every row and query.
+/// Returns the partial sums of a panel that are words: one for every row and query.
 pub(super) fn word_sum_words(batch: usize) -> usize {
     PANEL_ROWS * batch
 }
 
-/// Partial sums that are words.
+/// Copies partial sums that are words.
 pub(super) fn finish_words(sums: &[i32], batch: usize, out: &mut [u32]) {
     for (out, &sum) in out.iter_mut().zip(&sums[..PANEL_ROWS * batch]) {
         *out = sum as u32;
     }
 }
 
-/// 16 partial sums for every row and query: `[query][32 rows][16 lanes]`.
+/// Returns the partial sums of a panel in lanes, 16 for every row and query: `[query][32 rows][16 lanes]`.
 pub(super) fn lane_sum_words(batch: usize) -> usize {
     batch * PANEL_ROWS * LANES
 }
 
-/// Adds the 16 lanes up.
+/// Adds up the 16 lanes of each sum.
 pub(super) fn finish_lanes(sums: &[i32], batch: usize, out: &mut [u32]) {
     for (index, lanes) in sums.chunks_exact(LANES).enumerate() {
         let b = index / PANEL_ROWS;

@@ -1,9 +1,14 @@
-//! (1) Fold the first dimension: the database once through the cores, whatever the batch.
+//! Step (1), the fold of the first dimension: reads the database once, whatever the batch.
 //!
-//! Every level does the same walk. A unit of work is a run of panels of one row group. It goes chunk by chunk and
-//! panel by panel, so that the database streams and the chunk of the queries (up to 128 KiB) stays in cache; the
-//! kernel of the level multiplies one block of 32 rows x 512 columns into the partial sums of its panel, which
-//! become words at the end. Only the layouts of queries and partial sums, and the block product, differ.
+//! ```text
+//! for every unit (a run of panels of one row group), in parallel:
+//!     for every chunk of 512 columns, for every panel of the run:
+//!         sums[panel] += block (32 rows x 512 columns) * chunk of the queries
+//!     words = finish(sums)
+//! ```
+//!
+//! Every level does the same walk. The database streams, and the chunk of the queries (up to 128 KiB) stays in cache. Levels
+//! differ only in the layouts of queries and partial sums, and in the block product.
 
 use std::{ops::Range, sync::OnceLock};
 
@@ -35,21 +40,21 @@ use kernel::{Fetch, FoldKernel};
 
 /// The kernels of one level.
 pub(crate) struct FoldKernels {
-    /// The most queries that a kernel is best for, ascending, and the kernel.
+    /// The kernels by batch, ascending: the most queries that a kernel is best for, and the kernel.
     by_batch: &'static [(usize, FoldKernel)],
-    /// The kernels that may be best for one query, that of `by_batch` first, and their levels. Which is the faster depends on the
+    /// The candidates for one query with their levels, that of `by_batch` first. Which one is the fastest depends on the
     /// cores ([`single`]).
     singles: &'static [(Level, FoldKernel)],
-    /// Which of them is used.
+    /// The index in `singles` of the chosen kernel.
     single: OnceLock<usize>,
     fetch: Fetch,
 }
 
 impl FoldKernels {
-    /// Creates the kernels of `level` on `cores`. To run them is unsafe on a machine without that level.
+    /// Returns the kernels of `level` on `cores`. Running them is unsafe on a machine without that level.
     ///
     /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
-    /// Where the one overtakes the other is measured: see docs/explanation/notes/speed.md.
+    /// The batch from which outer products are faster is measured: see docs/notes/speed.md.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
         let by_batch: &[_] = match (level, cores) {
             (Level::Scalar, _) => &[(MAX_BATCH, scalar::KERNEL)],
@@ -73,7 +78,7 @@ impl FoldKernels {
         Self { by_batch, singles, single: OnceLock::new(), fetch: Fetch::of(cores) }
     }
 
-    /// Returns the level of the kernel for one query, where several may be best and one has been chosen.
+    /// Returns the level of the kernel for one query, if there are several candidates and one has been chosen.
     pub(crate) fn single_level(&self) -> Option<Level> {
         Some(self.singles[*self.single.get()?].0)
     }
@@ -90,7 +95,7 @@ impl FoldKernels {
     }
 }
 
-/// Most queries of one pass over the database.
+/// The largest number of queries of one pass over the database.
 pub(crate) const MAX_BATCH: usize = 64;
 
 /// The queries of one pass, chunk by chunk.
@@ -102,9 +107,9 @@ pub(crate) trait QuerySource: Sync {
     fn chunk(&self, chunk: usize) -> QueryChunk<'_>;
 }
 
-/// Queries that lie one after another.
+/// A query source whose queries lie one after another.
 struct QueryRows<'a> {
-    /// Words of one query.
+    /// The number of words of one query.
     cols: usize,
     /// All words, query after query; at least one query.
     words: &'a [u32],
@@ -122,15 +127,15 @@ impl QuerySource for QueryRows<'_> {
     }
 }
 
-/// A unit of work: some panels of one group, and where their rows go.
+/// A unit of work: some panels of one group, and the destination of their rows.
 pub(crate) struct Item<D> {
     group: usize,
     panels: Range<usize>,
     dest: D,
 }
 
-/// Splits `groups` into units for `threads` threads: whole groups where there are many, runs of panels elsewhere,
-/// so that a small table keeps all threads busy too. Units are in row order.
+/// Splits `groups` into units for `threads` threads, in row order. Units are whole groups if there are many, else runs of
+/// panels, so that a small table keeps all threads busy too.
 pub(crate) fn split_rows(tiling: Tiling, groups: Range<usize>, threads: usize) -> Vec<Item<()>> {
     const UNITS_PER_THREAD: usize = 4;
     let pieces = (UNITS_PER_THREAD * threads).div_ceil(groups.len().max(1)).min(GROUP_PANELS);
@@ -152,13 +157,13 @@ impl<D> Item<D> {
         row(self.panels.start)..row(self.panels.end)
     }
 
-    /// Returns the unit with a destination for its rows.
+    /// Gives the unit a destination for its rows.
     pub(crate) fn with_dest<E>(self, dest: E) -> Item<E> {
         Item { group: self.group, panels: self.panels, dest }
     }
 }
 
-/// `db * query[b] mod 2^32` for every query.
+/// Computes `db * query[b] mod 2^32` for every query.
 pub(crate) fn lwe_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries) -> LweBatch {
     let rows = db.tiling().rows();
     let mut words = vec![0; queries.batch() * rows];
@@ -166,7 +171,7 @@ pub(crate) fn lwe_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries) -> LweBatc
     LweBatch { rows, words: words.into() }
 }
 
-/// `out[b] += db * query[b] mod 2^32`, in passes of up to 64 queries; `out` is query after query.
+/// Computes `out[b] += db * query[b] mod 2^32` in passes of up to 64 queries. `out` is query after query.
 pub(crate) fn add_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries, out: &mut [u32]) {
     let rows = db.tiling().rows();
     let cols = queries.cols;
@@ -178,10 +183,10 @@ pub(crate) fn add_fold(cpu: &Cpu, db: &TiledDb, queries: &LweQueries, out: &mut 
     }
 }
 
-/// Adds a pass over the whole database to `out`, query after query.
+/// Runs one pass over the whole database and adds the results to `out`, query after query.
 fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
     let tiling = db.tiling();
-    // What is left of each query's words; the units are in row order.
+    // The rest of each query's words; the units are in row order.
     let mut rests: Vec<&mut [u32]> = out.chunks_exact_mut(tiling.rows()).collect();
     let items = split_rows(tiling, 0..tiling.groups(), cpu.threads()).into_iter().map(|item| {
         let count = item.rows(tiling).len();
@@ -208,7 +213,7 @@ fn fold_pass(cpu: &Cpu, db: &TiledDb, source: &QueryRows<'_>, out: &mut [u32]) {
 }
 
 impl Cpu {
-    /// Multiplies the rows of `items` by the queries of `source`. `store(dest, first, words)` gets the results of
+    /// Multiplies the rows of `items` by the queries of `source`. `store(dest, first, words)` receives the results of
     /// one panel: row `first + i` of the unit for query `b` is `words[i * batch + b]`.
     pub(crate) fn fold_items<D: Send>(
         &self,
@@ -221,7 +226,7 @@ impl Cpu {
         self.fold_items_with(kernel, db, source, items, store);
     }
 
-    /// Folds all items with a kernel for the batch of `source`.
+    /// Does the work of [`Cpu::fold_items`] with a given kernel, which must be one for the batch of `source`.
     fn fold_items_with<D: Send>(
         &self,
         kernel: &FoldKernel,
@@ -256,7 +261,7 @@ fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepa
     });
 }
 
-/// Runs a unit of work, start to end, on the calling thread.
+/// Runs one unit of work on the calling thread.
 fn fold_item<D>(
     (kernel, fetch): (&FoldKernel, Fetch),
     db: &TiledDb,
@@ -284,7 +289,7 @@ fn fold_item<D>(
         let query_end = query_start + tiles * query_tile;
         for (index, panel) in item.panels.clone().enumerate() {
             let start = chunk_start + panel * block_bytes;
-            // After the last panel of a run comes its first one in the next chunk.
+            // The last panel of a run is followed by the first one in the next chunk.
             let next = if panel + 1 < item.panels.end {
                 start + block_bytes
             } else {
@@ -339,7 +344,7 @@ mod tests {
             Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
             TiledDb::from_matrix(rows, cols, &bytes)
         };
-        // SAFETY: only asked for levels that the machine has.
+        // SAFETY: requested only for levels that the machine has.
         let cpu = |level, cores| unsafe { Cpu::with_cores(level, cores, 1) }.expect("a thread starts");
         let scalar = cpu(Level::Scalar, Cores::Intel);
         for (rows, cols) in [(1, 1), (40, 577), (70, 1100)] {
@@ -349,7 +354,7 @@ mod tests {
                 Csprng::insecure_from_seed(2).fill_u32(&mut words);
                 let queries = LweQueries { cols, words };
                 let expected = lwe_fold(&scalar, &db, &queries);
-                // AMX has tests of its own, through an emulator.
+                // AMX is tested separately, through an emulator.
                 for level in
                     Level::ALL.into_iter().filter(|&level| level <= Level::detect().min(Level::Avx512Ifma))
                 {

@@ -1,4 +1,4 @@
-//! The portable block product.
+//! The portable block product: `sums[row][query] += db[row] . query mod 2^32`, byte by byte.
 
 use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 

@@ -1,9 +1,9 @@
-//! The kernel for one query, by measurement.
+//! The choice of the kernel for one query, by measurement.
 //!
-//! One query has little arithmetic for each byte of the database, so that the core waits for memory most of the time. Which kernel
+//! One query has little arithmetic for each byte of the database, so the core waits for memory most of the time. Which kernel
 //! waits least depends on what the core fetches by itself and on how wide it loads. AVX2 is up to 8 % faster than AVX-512 on some
 //! cores, and half as fast on others of the same maker. So each kernel folds a little of the first large database that is opened,
-//! for some 10 ms in all. All kernels give the same words.
+//! which takes some 10 ms in all. All kernels give the same words.
 
 use std::time::Instant;
 
@@ -12,14 +12,13 @@ use hush_ops::tiling::{GROUP_ROWS, TiledDb};
 use super::{FoldKernel, QueryRows, split_rows};
 use crate::Cpu;
 
-/// Bytes that a kernel folds at a time, for every four threads.
+/// The number of bytes that a kernel folds at a time, for every [`SLICE_THREADS`] threads, up to [`MOST_SLICES`] times.
 const SLICE_BYTES: usize = 16 << 20;
-/// Threads that fold a slice; from so many slices on, more threads have no more.
 const SLICE_THREADS: usize = 4;
 const MOST_SLICES: usize = 8;
-/// How often each kernel folds: its best time counts, whatever disturbs the others.
+/// The number of times that each kernel folds. Its best time counts, as others may be disturbed.
 const ROUNDS: usize = 4;
-/// Another kernel than the usual one is used only where it takes less than this share of the time: noise decides nothing.
+/// The share of the usual kernel's time below which another kernel is used, so that noise decides nothing.
 const SHARE: f64 = 0.97;
 
 /// Chooses the kernel for one query, unless it has been chosen or `db` is so small that caches hold it.
@@ -44,11 +43,11 @@ pub(crate) fn choose_single(cpu: &Cpu, db: &TiledDb) {
             *best = best.min(seconds(cpu, kernel, &db.rows(first..first + rows)));
         }
     }
-    // Whoever was first has measured the same.
+    // If another thread was first, it has measured the same.
     let _ = kernels.single.set(fastest(&best));
 }
 
-/// Seconds of one fold of one query.
+/// Returns the seconds that one fold of one query takes.
 fn seconds(cpu: &Cpu, kernel: &FoldKernel, db: &TiledDb) -> f64 {
     let tiling = db.tiling();
     let cols = db.tiling().cols();
@@ -59,7 +58,7 @@ fn seconds(cpu: &Cpu, kernel: &FoldKernel, db: &TiledDb) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Returns the kernel that took the least, or the first where no other is clearly faster.
+/// Returns the index of the fastest kernel, or 0 if no other is clearly faster than the first.
 fn fastest(seconds: &[f64]) -> usize {
     let least = (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b])).unwrap_or(0);
     if seconds[least] < SHARE * seconds[0] { least } else { 0 }

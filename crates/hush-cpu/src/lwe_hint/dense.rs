@@ -1,4 +1,4 @@
-//! The hint as a fold: the columns of A are queries.
+//! The hint as a fold whose queries are the columns of A.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use crate::{
     lwe_fold::{MAX_BATCH, QueryChunk, QuerySource, split_rows},
 };
 
-/// Database columns of a chunk.
+/// The number of database columns of a chunk.
 const CHUNK_COLS: usize = CHUNK_TILES * TILE_COLS;
 
-/// `db[rows] * A`, row-major; `rows` are whole groups. A is expanded once (`4 * cols * n` bytes) and multiplied by
-/// 64 columns at a time, so a call for many rows is the cheaper one.
+/// Computes `db[rows] * A`, row-major, for `rows` of whole groups. Expands A once (`4 * cols * n` bytes) and multiplies by
+/// 64 columns at a time, so one call for many rows is cheaper than several.
 pub(super) fn lwe_hint(cpu: &Cpu, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Vec<u32> {
     let tiling = db.tiling();
     let n = a.n();
@@ -67,7 +67,7 @@ impl MatrixColumns {
         Self { words, cols, n }
     }
 
-    /// Columns `first..first + count` of A as queries.
+    /// Returns columns `first..first + count` of A as queries.
     fn select(&self, first: usize, count: usize) -> SelectedColumns<'_> {
         SelectedColumns { columns: self, first, count }
     }

@@ -1,4 +1,4 @@
-//! The negacyclic number-theoretic transform modulo one prime, in the order and with the results of
+//! The negacyclic number-theoretic transform modulo one prime. Its order and results are those of
 //! [`hush_math::ntt::NttPlan`], bit for bit.
 
 mod ifma;
@@ -13,26 +13,26 @@ pub(crate) use self::narrow::Words;
 use self::{ifma::Ifma, narrow::Narrow};
 use crate::{CpuError, Level};
 
-/// Transforms of one degree modulo one prime at one level.
+/// The transforms of one degree modulo one prime at one level.
 pub struct Ntt {
     plan: NttPlan,
     kernels: Kernels,
 }
 
-/// How a level transforms.
+/// The implementation that a level uses.
 enum Kernels {
-    /// [`NttPlan`] itself.
+    /// The portable code of [`NttPlan`].
     Scalar,
     Narrow(Box<Narrow>),
     Ifma(Box<Ifma>),
 }
 
 impl Ntt {
-    /// Transforms of `degree` coefficients modulo `modulus` at `level`. To run them on a machine without that level
+    /// Creates the transforms of `degree` coefficients modulo `modulus` at `level`. Running them on a machine without that level
     /// is undefined behaviour: see [`crate::Cpu`]. Every degree works; those from 1024 to 8192 are fast.
     ///
     /// # Panics
-    /// As [`NttPlan::new`].
+    /// Panics as [`NttPlan::new`] does.
     pub(crate) fn new(level: Level, modulus: u32, degree: usize) -> Self {
         let plan = NttPlan::new(modulus, degree);
         let narrow = |narrow| Kernels::Narrow(Box::new(narrow));
@@ -48,23 +48,23 @@ impl Ntt {
         Self { plan, kernels: kernels.unwrap_or(Kernels::Scalar) }
     }
 
-    /// Creates the transform on a machine that may lack the level.
+    /// Creates the transforms of `degree` coefficients modulo `modulus` at `level`, after checking that the machine has the level.
     ///
     /// # Errors
-    /// [`CpuError::MissingLevel`] if it does.
+    /// [`CpuError::MissingLevel`] if the machine lacks the level.
     ///
     /// # Panics
-    /// As [`NttPlan::new`].
+    /// Panics as [`NttPlan::new`] does.
     pub fn at(level: Level, modulus: u32, degree: usize) -> Result<Self, CpuError> {
         Ok(Self::new(level.require()?, modulus, degree))
     }
 
-    /// Returns the transform as portable code, with its modulus and degree.
+    /// Returns the portable form of this transform, with its modulus and degree.
     pub fn plan(&self) -> &NttPlan {
         &self.plan
     }
 
-    /// Returns the words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or none.
+    /// Returns the words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or 0.
     pub fn scratch_words(&self) -> usize {
         match &self.kernels {
             Kernels::Scalar | Kernels::Narrow(_) => 0,
@@ -72,9 +72,9 @@ impl Ntt {
         }
     }
 
-    /// Coefficients in natural order to values in bit-reversed order, in place; slot `i` becomes the value at
-    /// psi^(2 reverse(i) + 1). Input and output canonical. `scratch` is left with anything. Fastest if both are
-    /// aligned to 64 bytes.
+    /// Transforms coefficients in natural order to values in bit-reversed order, in place. Slot `i` becomes the value at
+    /// psi^(2 reverse(i) + 1). Input and output are canonical. The content of `scratch` does not matter before or after. Fastest if
+    /// both are aligned to 64 bytes.
     ///
     /// # Panics
     /// If `values` is not as long as the degree, or `scratch` is shorter than [`Ntt::scratch_words`].
@@ -89,11 +89,11 @@ impl Ntt {
         }
     }
 
-    /// Values in bit-reversed order to coefficients in natural order, in place; the inverse of [`Ntt::forward`], with
-    /// the same requirements.
+    /// Transforms values in bit-reversed order to coefficients in natural order, in place. This is the inverse of [`Ntt::forward`],
+    /// with the same requirements.
     ///
     /// # Panics
-    /// As [`Ntt::forward`].
+    /// Panics as [`Ntt::forward`] does.
     pub fn inverse(&self, values: &mut [u32], scratch: &mut [u64]) {
         let scratch = self.check(values, scratch);
         match &self.kernels {
@@ -105,7 +105,7 @@ impl Ntt {
         }
     }
 
-    /// Exactly the scratch memory that is needed, if the lengths are right.
+    /// Checks the lengths, and returns exactly the scratch memory that is needed.
     fn check<'a>(&self, values: &[u32], scratch: &'a mut [u64]) -> &'a mut [u64] {
         assert_eq!(values.len(), self.plan.degree());
         &mut scratch[..self.scratch_words()]

@@ -1,11 +1,11 @@
-//! Every level of this machine against the plan, bit for bit.
+//! Tests of every level of this machine against the plan, bit for bit.
 
 use hush_math::{csprng::Csprng, modulus::find_primes};
 
 use super::Ntt;
 use crate::{AlignedBuffer, Level};
 
-/// Random values, and the extremes.
+/// Returns random values, and the extremes.
 fn inputs(p: u32, degree: usize) -> Vec<Vec<u32>> {
     let mut rng = Csprng::insecure_from_seed(u64::from(p));
     let top = p - 1;
@@ -33,7 +33,7 @@ fn inputs(p: u32, degree: usize) -> Vec<Vec<u32>> {
 fn check(level: Level, modulus: u32, degree: usize) {
     let ntt = Ntt::new(level, modulus, degree);
     let mut scratch = AlignedBuffer::<u64>::zeroed(ntt.scratch_words() + 1);
-    // One word too far: nothing may depend on the alignment.
+    // The buffer has one word too many, as nothing may depend on the alignment.
     let mut values = AlignedBuffer::<u32>::zeroed(degree + 1);
     for (index, input) in inputs(modulus, degree).into_iter().enumerate() {
         let skew = index % 2;
@@ -44,7 +44,7 @@ fn check(level: Level, modulus: u32, degree: usize) {
         ntt.plan().forward(&mut expected);
         ntt.forward(values, scratch);
         assert!(*values == *expected, "forward, {level}, p = {modulus}, N = {degree}, input {index}");
-        // The inverse of the outcome, and of the input as if it were one.
+        // The inverse is checked on the outcome, and on the input as if it were an outcome.
         ntt.inverse(values, scratch);
         assert!(*values == *input, "round trip, {level}, p = {modulus}, N = {degree}, input {index}");
         let mut expected = input.clone();

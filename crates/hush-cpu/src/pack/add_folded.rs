@@ -1,4 +1,4 @@
-//! (3) The half of a packing that has no secret in it: the folded words themselves, on top of the folded hint.
+//! Step (3), the half of a packing that has no secret in it: the folded words themselves, on top of the folded hint.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Adds `(0, Delta G)` to the ciphertexts of all queries and columns, where G has a column's rounded words as
-/// coefficients. Parallel over queries, columns and limbs.
+/// coefficients. Runs in parallel over queries, columns and limbs.
 pub(super) fn add_folded(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -46,11 +46,11 @@ pub(super) fn add_folded(
     });
 }
 
-/// A column of one query modulo one limb.
+/// A unit of work: one column of one query modulo one limb.
 struct Job<'a> {
     limb: &'a Limb,
     delta: u32,
-    /// At most N.
+    /// The words of the column, at most N.
     words: &'a [u32],
     b: &'a mut [u32],
 }

@@ -1,9 +1,13 @@
-//! The hint to evaluation form, written straight into its tiled layout.
+//! The lift of the hint to evaluation form, written straight into its tiled layout.
 //!
-//! Both ends are strided: a polynomial's coefficients are a hint row apart, and its slots are a tile's rows apart. So a
-//! unit of work is 16 neighbouring polynomials of each column of a tile: the hint is read in whole cache lines, one for
-//! 16 coefficients numbered alike, and after the transforms of 16 polynomials that are neighbours in the tile, whole
-//! cache lines are written, one a slot. Both are transpositions of squares of 16 x 16 words.
+//! ```text
+//! for every tile, 16 neighbouring polynomials of each of its columns:        (a unit of work)
+//!     transpose whole cache lines of the hint, one for 16 coefficients of the same index
+//!     for every limb: lift and transform the polynomials, then transpose back and write whole cache lines, one a slot
+//! ```
+//!
+//! Both ends are strided: a polynomial's coefficients are a hint row apart, and its slots are a tile's rows apart. Squares of
+//! 16 x 16 words are transposed, so that both ends use whole cache lines.
 
 use std::{marker::PhantomData, ops::Range, sync::Arc};
 
@@ -24,7 +28,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Runs [`hush_ops::contract::PackOps::lift_hint`] for a hint of the shape.
+/// Computes [`hush_ops::contract::PackOps::lift_hint`] for a hint of the shape.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if n is more than a tiling has rows.
@@ -69,11 +73,11 @@ struct Unit {
     polys: Range<usize>,
 }
 
-/// Rows of n words.
+/// A range of rows of a hint, n words each.
 struct Hint<'a> {
     words: &'a [u32],
     n: usize,
-    /// Database row of the first one.
+    /// The database row of the first of these rows.
     first_row: usize,
 }
 
@@ -82,20 +86,20 @@ struct LiftJob<'a> {
     lift: Lift,
     squares: Squares,
     hint: Hint<'a>,
-    /// Database rows of each column.
+    /// The database rows of each column.
     rows: Vec<Range<usize>>,
     tiling: NttTiling,
     out: SharedTiles<'a>,
 }
 
 impl LiftJob<'_> {
-    /// Returns the words from a polynomial in scratch memory to the next: a line is left free, so that lines that are transposed
+    /// Returns the words from a polynomial in scratch memory to the next. A line is left free, so that lines that are transposed
     /// together do not share a set of a cache.
     fn stride(&self) -> usize {
         self.ring.degree() + SQUARE
     }
 
-    /// Runs a unit of work, start to end, on the calling thread.
+    /// Runs one unit of work on the calling thread.
     fn lift_unit(&self, unit: &Unit, workspace: &mut Workspace) {
         let column_words = SQUARE * self.stride();
         let columns = self.tiling.tile_columns(unit.tile);
@@ -131,7 +135,7 @@ impl LiftJob<'_> {
         end_stream();
     }
 
-    /// The coefficients of some polynomials of the column that is made of `rows`: `[polynomial][N]`,
+    /// Gathers the coefficients of some polynomials of the column that is made of `rows`: `[polynomial][N]`,
     /// [`LiftJob::stride`] apart.
     fn gather(&self, rows: &Range<usize>, polys: &Range<usize>, words: &mut [u32]) {
         let Hint { words: hint, n, first_row } = self.hint;
@@ -162,8 +166,8 @@ impl LiftJob<'_> {
             let from = &values[slot..][..(SQUARE - 1) * self.stride() + SQUARE];
             let start = self.tiling.offset(limb, slot, polys.start, tile * self.tiling.tile_width());
             let to = self.out.at(start..start + (GROUP_SLOTS - 1) * slot_words + words);
-            // SAFETY of both: the lines are within `from` and `to`, and no other unit's, since those are of other
-            // polynomials or tiles; the machine has the level, says who made the backend.
+            // SAFETY of both: the lines are within `from` and `to`. No other unit writes them, as units differ in their
+            // polynomials or tiles. The maker of the backend promised that the machine has the level.
             if words == SQUARE && start.is_multiple_of(SQUARE) && slot_words.is_multiple_of(SQUARE) {
                 // SAFETY: as above; the tiles begin at a cache line.
                 unsafe { (self.squares.stream)(from.as_ptr(), self.stride(), to, slot_words) };
@@ -187,17 +191,17 @@ struct SharedTiles<'a> {
     lent: PhantomData<&'a mut [u32]>,
 }
 
-// SAFETY: whoever writes keeps the places disjoint.
+// SAFETY: the writers keep their places disjoint.
 unsafe impl Sync for SharedTiles<'_> {}
 
 impl<'a> SharedTiles<'a> {
-    /// Creates the room of `bytes`, which has it for `tiling`.
+    /// Shares the memory of `bytes`, which must hold `tiling`.
     fn new(bytes: &'a mut UnwrittenBuffer<u8>, tiling: NttTiling) -> Self {
         // A buffer that is not empty begins at a cache line.
         Self { start: bytes.as_mut_ptr().cast(), words: tiling.bytes() / size_of::<u32>(), lent: PhantomData }
     }
 
-    /// Returns where the words of a range are to be written; some in between may be others'.
+    /// Returns the address of the words of a range. Some words in between may belong to other units.
     fn at(&self, range: Range<usize>) -> *mut u32 {
         assert!(range.start <= range.end && range.end <= self.words);
         // SAFETY: within the borrowed buffer (just checked).

@@ -1,4 +1,4 @@
-//! The steps between LWE and RLWE.
+//! The steps between LWE and RLWE, implemented on the CPU.
 
 use std::ops::Range;
 

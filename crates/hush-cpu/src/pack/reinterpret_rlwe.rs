@@ -1,4 +1,4 @@
-//! (4) Make RLWE words a new byte database.
+//! Step (4): makes RLWE words a new byte database.
 
 use hush_ops::{
     OpsError,
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::{Cpu, CpuRing, ring::switched};
 
-/// Runs [`hush_ops::contract::PackOps::reinterpret_rlwe`] for whole entries of `items` words.
+/// Computes [`hush_ops::contract::PackOps::reinterpret_rlwe`] for whole entries of `items` words.
 pub(super) fn reinterpret_rlwe(
     cpu: &Cpu,
     ring: &CpuRing,

@@ -8,25 +8,26 @@ use crate::{
     ntt::Words,
 };
 
-/// Lines of a square, and words of a line: a cache line.
+/// The number of lines of a square, and of words of a line: a cache line.
 pub(crate) const SQUARE: usize = 16;
 
-/// Word `j` of line `i` at `from` becomes word `i` of line `j` at `to`. Lines are `from_stride` and `to_stride` words
-/// apart.
+/// A function that moves word `j` of line `i` at `from` to word `i` of line `j` at `to`. Lines are `from_stride` and `to_stride`
+/// words apart.
 ///
 /// # Safety
 /// The CPU must have the level; 16 lines of 16 words are readable and writable.
 pub(crate) type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize);
 
-/// The kernels of a level.
+/// The transposition kernels of a level.
 #[derive(Clone, Copy)]
 pub(crate) struct Squares {
-    /// For lines that are soon read.
+    /// The kernel for lines that are read soon.
     pub(crate) transpose: Transpose,
-    /// For lines that are not: past the caches where that helps. Before another thread reads them, [`end_stream`].
+    /// The kernel for lines that are read late: past the caches if that helps. Call [`end_stream`] before another thread reads
+    /// them.
     ///
     /// # Safety
-    /// As for [`Transpose`], and the lines at `to` are whole cache lines.
+    /// The conditions of [`Transpose`] must hold, and the lines at `to` are whole cache lines.
     pub(crate) stream: Transpose,
 }
 
@@ -34,7 +35,7 @@ impl Squares {
     pub(crate) fn of(level: Level) -> Self {
         match level {
             Level::Scalar => Self { transpose: scalar, stream: scalar },
-            // Its vectors are half a line.
+            // AVX2 vectors are half a line, so streaming does not help.
             Level::Avx2 => Self { transpose: avx2, stream: avx2 },
             Level::Avx512 | Level::Avx512Ifma | Level::Amx => {
                 Self { transpose: avx512::<false>, stream: avx512::<true> }
@@ -43,9 +44,9 @@ impl Squares {
     }
 }
 
-/// Orders what was written past the caches before all that is written later.
+/// Orders writes past the caches before all later writes.
 pub(crate) fn end_stream() {
-    // SAFETY: every CPU of this architecture has it.
+    // SAFETY: every CPU of this architecture has this instruction.
     unsafe { _mm_sfence() };
 }
 
@@ -79,7 +80,7 @@ unsafe fn avx2(from: *const u32, from_stride: usize, to: *mut u32, to_stride: us
 }
 
 /// # Safety
-/// As for [`Transpose`]; if `STREAM`, as for [`Squares::stream`].
+/// The conditions of [`Transpose`] must hold, and if `STREAM`, those of [`Squares::stream`].
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<const STREAM: bool>(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
     // SAFETY: within the squares; the caller has AVX-512 F.

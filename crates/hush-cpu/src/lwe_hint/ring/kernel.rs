@@ -1,4 +1,10 @@
-//! The hint of a unit of rows: transform the database, multiply, add up, transform back, join the residues.
+//! The hint of a unit of rows by transforms.
+//!
+//! ```text
+//! for both primes p:  for every block j of columns:  sums[k] += NTT(db_j) alpha_jk 2^32 mod p     (for every element k)
+//!                     values[k] = inverse NTT(sums[k] / 2^32)
+//! hint += Garner(values mod p_0, values mod p_1) mod 2^32
+//! ```
 
 use std::ops::Range;
 
@@ -13,7 +19,7 @@ use crate::{
 };
 use hush_ops::tiling::TILE_COLS;
 
-/// Elements of A that are multiplied by a transform while it is in a register.
+/// The number of elements of A that a transform is multiplied by while it is in a register.
 const ELEMENTS: usize = 5;
 
 pub(super) fn scalar(plan: &RingPlan, rows: &UnitRows<'_>, workspace: &mut Workspace, out: &mut [u32]) {
@@ -42,7 +48,7 @@ pub(super) unsafe fn avx512(
     unsafe { unit::<Avx512>(plan, rows, workspace, out) };
 }
 
-/// Adds the hint of a unit of rows to `out`, row-major; `out` is shorter for the last rows of a database.
+/// Adds the hint of a unit of rows to `out`, row-major. `out` is shorter for the last rows of a database.
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`.
@@ -160,7 +166,7 @@ unsafe fn multiply_set<L: Lanes>(
     }
 }
 
-/// `K` elements from `element` on, at one point.
+/// Multiplies `K` elements from `element` on, at one point.
 ///
 /// # Safety
 /// As for [`multiply_set`]; `alpha` holds the words of the point, `rank` a block.
@@ -229,7 +235,7 @@ unsafe fn join<L: Lanes>(plan: &RingPlan, first: &[u32], second: &[u32], out: &m
     unsafe {
         let lines = first.chunks(LOAD_COLS * L::WIDTH).zip(second.chunks(LOAD_COLS * L::WIDTH));
         for (line, (first, second)) in lines.enumerate() {
-            // A cache line of each row at a time: rows are powers of two apart, and share the sets of a cache.
+            // One cache line of each row at a time: rows are powers of two apart, and share the sets of a cache.
             let mut words = [0; LOAD_COLS * UNIT_ROWS];
             let vectors = first.chunks_exact(L::WIDTH).zip(second.chunks_exact(L::WIDTH));
             for ((first, second), words) in vectors.zip(words.chunks_exact_mut(L::WIDTH)) {

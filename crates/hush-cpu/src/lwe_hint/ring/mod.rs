@@ -2,8 +2,8 @@
 //!
 //! With db_j(X) the polynomial of the columns of block j and alpha_{j,k} the ring elements of A, column block k of
 //! the hint is `sum_j db_j(X) alpha_{j,k}(1/X)` in Z\[X\]/(X^d + 1). Both factors are small: with alpha centred, a sum
-//! over 2^16 columns is below 2^54 in absolute value. So it is computed exactly modulo two primes of 28 bits,
-//! and then reduced modulo 2^32; wider tables are summed up in segments.
+//! over 2^16 columns is below 2^54 in absolute value. So the sum is computed exactly modulo two primes of 28 bits,
+//! and then reduced modulo 2^32. Wider tables are summed up in segments.
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ mod transform;
 
 use plan::RingPlan;
 
-/// Rows of a unit of work.
+/// The number of rows of a unit of work.
 const UNIT_ROWS: usize = 16;
 
-/// The kernel of a level for one unit of work: the rows, and where their hint is added to.
+/// The function of a level for one unit of work. Takes the rows and the words that their hint is added to.
 pub(crate) type RingKernel = unsafe fn(&RingPlan, &UnitRows<'_>, &mut Workspace, &mut [u32]);
 
-/// Returns the kernel of `level`. To run it is unsafe on a machine without that level.
+/// Returns the kernel of `level`. Running it is unsafe on a machine without that level.
 pub(crate) fn kernel_of(level: Level) -> RingKernel {
     match level {
         Level::Scalar => kernel::scalar,
@@ -34,7 +34,7 @@ pub(crate) fn kernel_of(level: Level) -> RingKernel {
     }
 }
 
-/// `db[rows] * A`, row-major; `rows` are whole groups. `None` if there are no two primes for this degree.
+/// Computes `db[rows] * A`, row-major, for `rows` of whole groups. `None` if there are no two primes for this degree.
 pub(super) fn lwe_hint(
     cpu: &Cpu,
     db: &TiledDb,

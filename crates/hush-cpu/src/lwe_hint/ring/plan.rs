@@ -1,51 +1,52 @@
-//! A in transformed form.
+//! The matrix A in transformed form.
 
 use std::ops::Range;
 
 use hush_he::entities::PublicMatrix;
 use hush_math::{modulus::find_primes, ntt::NttPlan};
 
-/// Bits of the two primes: sums of 32 products below 4 p^2 stay below 2^63, and reductions can be lazy.
+/// The number of bits of the two primes: sums of 32 products below 4 p^2 stay below 2^63, and reductions can be lazy.
 const PRIME_BITS: u32 = 28;
-/// Most database columns of which one sum is recovered from its two residues.
+/// The most database columns whose sum is recovered from its two residues.
 const SEGMENT_COLS: usize = 1 << 16;
-/// A bound of such a sum: 2^16 columns of 2^7 times 2^31. It is 0 modulo 2^32.
+/// A bound of such a sum: 2^16 columns of 2^7 times 2^31. The bound is 0 modulo 2^32.
 const SUM_BOUND: u64 = 1 << 54;
-/// Columns of a set of blocks: its transforms, 64 bytes a column, stay in the L2 cache, and meet sums that are loaded once.
+/// The number of columns of a set of blocks. Its transforms, 64 bytes a column, stay in the L2 cache and meet sums that are loaded
+/// once.
 const SET_COLS: usize = 4096;
-/// Most blocks whose products are added up before a reduction.
+/// The most blocks whose products are added up before a reduction.
 pub(super) const MAX_LAZY_BLOCKS: usize = 32;
 
-/// A, modulo both primes and transformed, with the constants to join residues.
+/// The matrix A, modulo both primes and transformed, with the constants that join residues.
 pub(crate) struct RingPlan {
-    /// Ring degree d.
+    /// The ring degree d.
     pub(super) degree: usize,
-    /// LWE dimension n.
+    /// The LWE dimension n.
     pub(super) n: usize,
-    /// Number of blocks of d columns, the last one padded.
+    /// The number of blocks of d columns, the last one padded.
     blocks: usize,
-    /// Blocks of a set, the last set short.
+    /// The number of blocks of a set; the last set may have fewer.
     set_blocks: usize,
-    /// A modulo each prime.
+    /// The matrix A modulo each prime.
     pub(super) residues: [RingResidues; 2],
-    /// 1/p0 modulo p1 and its Shoup companion.
+    /// The inverse 1/p0 modulo p1 and its Shoup companion.
     pub(super) join: (u32, u32),
 }
 
-/// A modulo one prime.
+/// The matrix A modulo one prime.
 pub(super) struct RingResidues {
-    /// The transform.
+    /// The number-theoretic transform.
     pub(super) ntt: NttPlan,
-    /// 1/p modulo 2^32, for Montgomery's reduction.
+    /// The inverse 1/p modulo 2^32, for Montgomery's reduction.
     pub(super) montgomery: u32,
-    /// [`SUM_BOUND`] modulo p, which is added to make sums positive.
+    /// The value [`SUM_BOUND`] modulo p, which is added to make sums positive.
     pub(super) offset: u32,
     /// The transforms of `alpha(1/X) * 2^32 / d`, set after set: `[point][block of the set][n / d elements]`.
     alpha: Vec<u32>,
 }
 
 impl RingPlan {
-    /// Expands and transforms A (8 bytes a word of its ring elements); `None` if there are no two primes for the
+    /// Expands and transforms A (8 bytes a word of its ring elements). `None` if there are no two primes for the
     /// degree whose product exceeds twice the bound of a sum.
     pub(super) fn new(a: &PublicMatrix, degree: usize) -> Option<Self> {
         let primes = find_primes(degree, PRIME_BITS, 2);
@@ -79,7 +80,7 @@ impl RingPlan {
         })
     }
 
-    /// Columns of a whole set.
+    /// Returns the number of columns of a whole set.
     pub(super) fn set_cols(&self) -> usize {
         self.set_blocks * self.degree
     }
@@ -118,14 +119,14 @@ impl RingPlan {
 impl RingResidues {
     fn new(p: u32, degree: usize) -> Self {
         let ntt = NttPlan::new(p, degree);
-        // Newton's iteration: each step doubles the number of right bits, and p is its own inverse modulo 8.
+        // Newton's iteration: each step doubles the number of correct bits, and p is its own inverse modulo 8.
         let montgomery =
             (0..4).fold(p, |inverse, _| inverse.wrapping_mul(2u32.wrapping_sub(p.wrapping_mul(inverse))));
         let offset = ntt.modulus().reduce(SUM_BOUND);
         Self { ntt, montgomery, offset, alpha: Vec::new() }
     }
 
-    /// Returns the transform of `alpha(1/X) * 2^32 / d`, with alpha centred.
+    /// Computes the transform of `alpha(1/X) * 2^32 / d`, with alpha centred.
     fn transform(&self, alpha: &[u32]) -> Vec<u32> {
         let p = self.ntt.modulus();
         let d = alpha.len();

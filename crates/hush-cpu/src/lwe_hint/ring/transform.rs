@@ -1,5 +1,9 @@
 //! Number-theoretic transforms of `WIDTH` polynomials at once, one a lane: every butterfly is vertical.
 //!
+//! ```text
+//! forward:  x, y -> x + w y, x - w y        inverse:  x, y -> x + y, w (x - y)        mod p, lazily
+//! ```
+//!
 //! Values are lazily reduced (Harvey, "Faster arithmetic for number-theoretic transforms"), for p < 2^30.
 
 use std::ops::Range;
@@ -8,7 +12,7 @@ use hush_math::ntt::NttPlan;
 
 use crate::lanes::Lanes;
 
-/// `a * w mod p` in `0..2p` for any `a`; `w_shoup` is the companion of `w`, and both are the same in all lanes.
+/// Computes `a * w mod p` in `0..2p` for any `a`. `w_shoup` is the companion of `w`, and both are the same in all lanes.
 ///
 /// # Safety
 /// As for the methods of [`Lanes`].
@@ -26,7 +30,7 @@ pub(super) unsafe fn mul_shoup<L: Lanes>(
     }
 }
 
-/// `x` or `x - bound`, the one that is in `0..bound`, for `x < 2 bound`.
+/// Returns `x` or `x - bound`, the one that is in `0..bound`, for `x < 2 bound`.
 ///
 /// # Safety
 /// As for the methods of [`Lanes`].
@@ -36,18 +40,17 @@ pub(super) unsafe fn reduce_once<L: Lanes>(x: L::Words, bound: L::Words) -> L::W
     unsafe { L::min(x, L::sub(x, bound)) }
 }
 
-/// Vectors whose stages are all done before those of the next ones: half of an L1 cache of AVX-512 vectors.
+/// The number of vectors whose stages are all done before those of the next ones: half of an L1 cache of AVX-512 vectors.
 const PART: usize = 256;
 
-/// [`NttPlan::forward`] of `degree` vectors, from values below 4 p to values below 4 p.
+/// Computes [`NttPlan::forward`] of `degree` vectors, from values below 4 p to values below 4 p.
 ///
 /// # Safety
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let degree = plan.degree();
-    let parts = plan.degree().div_ceil(PART);
-    // SAFETY: the caller says so; blocks are below `blocks`.
+    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    // SAFETY: the caller promises so; blocks are below `blocks`.
     unsafe {
         for blocks in powers(1, parts) {
             forward_stage::<L>(plan, values, blocks, 0..blocks);
@@ -61,15 +64,14 @@ pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
     }
 }
 
-/// [`NttPlan::inverse`] of `degree` vectors without the factor 1/d, from values below 2 p to canonical ones.
+/// Computes [`NttPlan::inverse`] of `degree` vectors without the factor 1/d, from values below 2 p to canonical ones.
 ///
 /// # Safety
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let degree = plan.degree();
-    let parts = plan.degree().div_ceil(PART);
-    // SAFETY: the caller says so; blocks are below `blocks`.
+    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    // SAFETY: the caller promises so; blocks are below `blocks`.
     unsafe {
         for part in 0..parts {
             for blocks in powers(parts, degree).rev() {
@@ -94,7 +96,7 @@ fn powers(first: usize, end: usize) -> impl DoubleEndedIterator<Item = usize> {
     (first.ilog2()..end.ilog2()).map(|log2| 1 << log2)
 }
 
-/// Some of the blocks of the forward stage that has `count` of them.
+/// Runs some blocks of the forward stage that has `count` of them.
 ///
 /// # Safety
 /// As for [`forward`]; the blocks are below `count`.
@@ -122,7 +124,7 @@ unsafe fn forward_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize
     }
 }
 
-/// Some of the blocks of the inverse stage that has `count` of them.
+/// Runs some blocks of the inverse stage that has `count` of them.
 ///
 /// # Safety
 /// As for [`inverse`]; the blocks are below `count`.

@@ -1,19 +1,23 @@
-//! Eight residues in 64-bit lanes, multiplied by the 52-bit multiply-adds.
+//! Arithmetic on eight residues in 64-bit lanes, by the 52-bit multiply-adds.
+//!
+//! ```text
+//! y w mod p:  q = floor(y w' / 2^52),  w' = floor(w 2^52 / p);   y w - q p  mod 2^52        (Shoup's product)
+//! ```
 //!
 //! A lane counts modulo 2^52: its top 12 bits are garbage, which the multiply-adds ignore. A lazy value is a
-//! non-negative number below 2^40, congruent to the residue; 256 p is below that for every p < 2^32, and no transform
+//! non-negative number below 2^40, congruent to the residue. 256 p is below that for every p < 2^32, and no transform
 //! lets a value grow past 148 p (see the passes). So nothing is reduced before the last pass.
 
 use std::arch::x86_64::*;
 
 use hush_math::modulus::Modulus;
 
-/// 32-bit lanes with the low half of every 64-bit lane.
+/// A mask of the 32-bit lanes with the low half of every 64-bit lane.
 pub(super) const LOW_HALVES: __mmask16 = 0x5555;
-/// 32-bit lanes with the high half of every 64-bit lane.
+/// A mask of the 32-bit lanes with the high half of every 64-bit lane.
 const HIGH_HALVES: __mmask16 = 0xaaaa;
 
-/// `floor(w * 2^52 / p)`, the companion of `w` in [`Twiddle`].
+/// Computes `floor(w * 2^52 / p)`, the companion of `w` in [`Twiddle`].
 pub(super) fn shoup52(modulus: Modulus, w: u32) -> u64 {
     ((u128::from(w) << 52) / u128::from(modulus.value())) as u64
 }
@@ -25,16 +29,16 @@ pub(super) struct Twiddle {
     pub(super) shoup: __m512i,
 }
 
-// SAFETY of all blocks: the caller has AVX-512 F and IFMA, and pointers valid for the stated lengths.
+// SAFETY of all blocks: the caller has AVX-512 F and IFMA, and pointers valid for the described words.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Twiddle {
-    /// Returns the pair (w, companion) at `from`, in all lanes.
+    /// Loads the pair (w, companion) at `from` into all lanes.
     #[inline(always)]
     pub(super) unsafe fn splat(from: *const u64) -> Self {
         unsafe { Self { w: _mm512_set1_epi64(*from as i64), shoup: _mm512_set1_epi64(*from.add(1) as i64) } }
     }
 
-    /// Eight multipliers and then their companions, 128 aligned bytes at `from`.
+    /// Loads eight multipliers and then their companions, 128 aligned bytes at `from`.
     #[inline(always)]
     pub(super) unsafe fn load(from: *const u64) -> Self {
         unsafe { Self { w: _mm512_load_si512(from.cast()), shoup: _mm512_load_si512(from.add(8).cast()) } }
@@ -44,11 +48,11 @@ impl Twiddle {
 /// The modulus in all lanes, in the forms that the kernels need.
 #[derive(Clone, Copy)]
 pub(super) struct Lanes52 {
-    /// 2^52 - p.
+    /// The value 2^52 - p.
     minus_p: __m512i,
-    /// floor(2^52 / p).
+    /// The value floor(2^52 / p).
     barrett: __m512i,
-    /// p in 32-bit lanes.
+    /// The value p in 32-bit lanes.
     p32: __m512i,
 }
 
@@ -66,7 +70,7 @@ impl Lanes52 {
         }
     }
 
-    /// `sum + y w`, congruent modulo p: the product adds less than `p (1 + y / 2^52)`, for a lazy `y`.
+    /// Computes `sum + y w`, congruent modulo p. The product adds less than `p (1 + y / 2^52)`, for a lazy `y`.
     #[inline(always)]
     pub(super) unsafe fn mul_add_lazy(self, sum: __m512i, y: __m512i, by: Twiddle) -> __m512i {
         unsafe {
@@ -75,7 +79,7 @@ impl Lanes52 {
         }
     }
 
-    /// `(x + y w, x - y w)`; `x` must be at least 2 p, so that the difference is not negative.
+    /// Computes `(x + y w, x - y w)`. `x` must be at least 2 p, so that the difference is not negative.
     #[inline(always)]
     pub(super) unsafe fn butterfly_lazy(self, x: &mut __m512i, y: &mut __m512i, by: Twiddle) {
         unsafe {
@@ -85,7 +89,7 @@ impl Lanes52 {
         }
     }
 
-    /// Returns a lazy value to one below `p (1 + 2^-12)`, which is below 2^32 for p below
+    /// Reduces a lazy value to one below `p (1 + 2^-12)`, which is below 2^32 for p below
     /// [`hush_math::modulus::MODULUS_LIMIT`]. The quotient estimate is at most 1 + x / 2^52 too small.
     #[inline(always)]
     pub(super) unsafe fn reduce_lazy(self, x: __m512i) -> __m512i {
@@ -95,7 +99,7 @@ impl Lanes52 {
         }
     }
 
-    /// Canonical words from lazy values below `p (1 + 2^-12)`: word `2 i` from lane `i` of `even`, `2 i + 1` from
+    /// Packs lazy values below `p (1 + 2^-12)` to canonical words: word `2 i` from lane `i` of `even`, `2 i + 1` from
     /// `odd`.
     #[inline(always)]
     pub(super) unsafe fn pack(self, even: __m512i, odd: __m512i) -> __m512i {
@@ -106,7 +110,7 @@ impl Lanes52 {
     }
 }
 
-/// Returns the words `2 i` at `from`, zero-extended.
+/// Loads the words `2 i` at `from`, zero-extended.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F; 16 words are readable.
@@ -116,7 +120,7 @@ pub(super) unsafe fn load_even(from: *const u32) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi32(LOW_HALVES, from.cast()) }
 }
 
-/// Returns the words `2 i + 1` at `from`, zero-extended.
+/// Loads the words `2 i + 1` at `from`, zero-extended.
 ///
 /// # Safety
 /// As for [`load_even`].
@@ -126,10 +130,10 @@ pub(super) unsafe fn load_odd(from: *const u32) -> __m512i {
     unsafe { _mm512_srli_epi64::<32>(_mm512_loadu_si512(from.cast())) }
 }
 
-/// Returns the vectors at `from`, `from + stride`, ...
+/// Loads the vectors at `from`, `from + stride`, ...
 ///
-/// A loop, as everywhere here: the compiler does not always inline `std::array::from_fn`, and what is not inlined is not compiled
-/// for these instructions, and some times slower.
+/// The loop is deliberate, as everywhere here: the compiler does not always inline `std::array::from_fn`. Code that is not inlined
+/// is not compiled for these instructions, and is several times slower.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F; 8 words are readable at each.
@@ -180,7 +184,7 @@ pub(super) unsafe fn transpose(rows: [__m512i; 8]) -> [__m512i; 8] {
         ];
         let low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
         let high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-        // Element 4 half + i: columns i and i + 4 of rows 4 half .. 4 half + 4.
+        // Element 4 half + i has columns i and i + 4 of rows 4 half .. 4 half + 4.
         let mut quads = [_mm512_setzero_si512(); 8];
         for (index, quad) in quads.iter_mut().enumerate() {
             let half = index / 4;

@@ -1,8 +1,11 @@
-//! The forward transform: stages on columns N / 256 apart, then per block of 256 four stages across rows of 16 and,
-//! after a transposition, four stages within rows.
+//! The forward transform.
 //!
-//! Ranges: coefficients are canonical. 16 p is added to those that the first stage adds to and subtracts from; each
-//! of at most 13 stages moves a value by less than `p (1 + 2^-12)`, so that all stay in 2p..30p.
+//! 1. `first_pass`: log2 R stages on columns N / 256 apart, for N = 256 R.
+//! 2. `rows_pass`: for each block of 256, four stages across rows of 16.
+//! 3. `last_pass`: after a transposition, four stages within rows.
+//!
+//! A stage is `x, y -> x + w y, x - w y`. Ranges: coefficients are canonical. The first stage adds 16 p to the ones that it adds to
+//! and subtracts from. Each of at most 13 stages moves a value by less than `p (1 + 2^-12)`, so that all stay in 2p..30p.
 
 use std::arch::x86_64::*;
 
@@ -13,7 +16,7 @@ use super::{
     tables::{LANE_TWIDDLE, RADIX16_TWIDDLES, Tables},
 };
 
-/// Multiple of p that keeps all differences positive.
+/// The multiple of p that keeps all differences positive.
 const OFFSET: i64 = 16;
 
 /// # Safety
@@ -36,7 +39,7 @@ pub(super) unsafe fn forward<const R: usize>(tables: &Tables, values: *mut u32, 
     }
 }
 
-/// Returns the stage of `M` blocks on `R` vectors. `twiddle(i)` is the multiplier of block `i`.
+/// Runs the stage of `M` blocks on `R` vectors. `twiddle(i)` is the multiplier of block `i`.
 #[inline(always)]
 unsafe fn stage<const R: usize, const M: usize>(
     lanes: Lanes52,
@@ -53,8 +56,7 @@ unsafe fn stage<const R: usize, const M: usize>(
     }
 }
 
-/// Runs all stages on `R` vectors (4, 8 or 16), of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of
-/// `m`.
+/// Runs all stages on `R` vectors (4, 8 or 16), of blocks 1, 2, .., R / 2. `twiddle(m, i)` is the multiplier of block `i` of `m`.
 #[inline(always)]
 unsafe fn stages<const R: usize>(
     lanes: Lanes52,
@@ -74,7 +76,7 @@ unsafe fn stages<const R: usize>(
     }
 }
 
-/// The first `log2 R` stages: coefficients `c + 256 r` for all `r`. Of 16 coefficients, `scratch` gets the even ones
+/// Runs the first `log2 R` stages, on coefficients `c + 256 r` for all `r`. `scratch` receives the even ones of 16 coefficients
 /// first.
 ///
 /// # Safety
@@ -97,7 +99,7 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
     }
 }
 
-/// [`first_pass`] for 8 columns: `coefficients(r)` to the word `r * stride` of `to`.
+/// Runs [`first_pass`] for 8 columns: `coefficients(r)` goes to the word `r * stride` of `to`.
 ///
 /// # Safety
 /// As for [`forward`]; `to` is valid for 8 words at all multiples of `stride`.
@@ -121,7 +123,7 @@ unsafe fn first_columns<const R: usize>(
     }
 }
 
-/// [`first_columns`] for R = 32, for which there are not enough registers: one stage, and then four on each half.
+/// Runs [`first_columns`] for R = 32, which has too few registers: one stage, and then four on each half.
 ///
 /// # Safety
 /// As for [`first_columns`].
@@ -149,7 +151,7 @@ unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) 
     }
 }
 
-/// The next four stages, on the 16 rows of a block of 256, in place.
+/// Runs the next four stages, on the 16 rows of a block of 256, in place.
 ///
 /// # Safety
 /// As for [`forward`]; `rows` is valid for 256 words.
@@ -168,7 +170,7 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
     }
 }
 
-/// Returns the last four stages, on a group of 8 rows of 16: vector `e`, lane `k` of the result is slot `16 k + e` of the
+/// Runs the last four stages, on a group of 8 rows of 16. Vector `e`, lane `k` of the result is slot `16 k + e` of the
 /// group, in 2p..30p.
 ///
 /// # Safety

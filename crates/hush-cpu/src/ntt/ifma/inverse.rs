@@ -1,10 +1,13 @@
-//! The inverse transform. A block of 256 slots is a cyclic transform of a twisted polynomial: so per block eight stages
-//! of a plain inverse cyclic transform, whose multipliers do not depend on the block (and many are 1), then one
-//! multiplication by the twist and 1/N, then Gentleman-Sande stages across the blocks.
+//! The inverse transform. A block of 256 slots is a cyclic transform of a twisted polynomial, so:
+//!
+//! 1. `first_pass`, `rows_pass`: per block, eight stages of a plain inverse cyclic transform (`x, y -> x + w y, x - w y`). Its
+//!    multipliers do not depend on the block, and many are 1.
+//! 2. `rows_pass`: one multiplication by the twist and 1/N.
+//! 3. `last_pass`: Gentleman-Sande stages across the blocks (`x, y -> x + y, w (x - y)`).
 //!
 //! Ranges: every subtraction is kept positive by a multiple of p that is added, once, to the value that is
-//! subtracted from. In the cyclic stages that is [`SLOT_OFFSETS`]; across the blocks it is the start of a
-//! multiply-add, [`block_offset`].
+//! subtracted from. In the cyclic stages this multiple is from [`SLOT_OFFSETS`]. Across the blocks it starts a
+//! multiply-add: [`block_offset`].
 
 use std::arch::x86_64::*;
 
@@ -16,7 +19,7 @@ use super::{
 };
 
 /// Multiples of p for the even slots of 16. Slots `4 i` and `4 i + 2` are added without a product, hence up to 16
-/// canonical values in one: after four stages, all are in 2p..80p, and at least 18 p where the fifth subtracts from them.
+/// canonical values in one. After four stages all values are in 2p..80p, and at least 18 p where the fifth subtracts from them.
 const SLOT_OFFSETS: [i64; 8] = [40, 1, 4, 1, 12, 1, 4, 1];
 
 /// # Safety
@@ -40,7 +43,7 @@ pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, 
     }
 }
 
-/// Four stages of the cyclic transform on each of 8 rows of 16 slots. `rows` gets the even columns of a row first.
+/// Runs four stages of the cyclic transform on each of 8 rows of 16 slots. `rows` receives the even columns of a row first.
 ///
 /// # Safety
 /// As for [`inverse`]; `values` and `rows` are valid for 128 words.
@@ -49,7 +52,7 @@ unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
     // SAFETY: the caller has the instruction set.
     unsafe {
         let lanes = Lanes52::new(tables.p);
-        // Vector i: slots 2 i and 2 i + 1 of row k in the halves of lane k.
+        // Vector i has slots 2 i and 2 i + 1 of row k in the halves of lane k.
         let slots = transpose(load_rows(values.cast(), 8));
         let mut x = [_mm512_setzero_si512(); 16];
         for i in 0..8 {
@@ -68,7 +71,7 @@ unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
     }
 }
 
-/// Cooley-Tukey butterflies of vectors `S` apart; vector `j` of `2 S` is multiplied by the `-j`-th power of the
+/// Runs Cooley-Tukey butterflies of vectors `S` apart. Vector `j` of `2 S` is multiplied by the `-j`-th power of the
 /// 2S-th root of unity, and not at all for `j = 0`.
 #[inline(always)]
 unsafe fn cyclic_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], roots: *const u64) {
@@ -91,7 +94,7 @@ unsafe fn cyclic_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], ro
     }
 }
 
-/// The next four stages on the 16 rows of a block, and the twist, in place.
+/// Runs the next four stages on the 16 rows of a block, and the twist, in place.
 ///
 /// # Safety
 /// As for [`inverse`]; `rows` is valid for 256 words.
@@ -119,13 +122,12 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
     }
 }
 
-/// Cooley-Tukey butterflies of rows `S` apart.
+/// Runs Cooley-Tukey butterflies of rows `S` apart.
 #[inline(always)]
 unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twiddles: *const u64) {
     for k in 0..8 {
-        // Butterflies with the same multiplier one after another.
-        let j = k / (8 / S);
-        let i = k % (8 / S);
+        // Butterflies with the same multiplier come one after another.
+        let (j, i) = (k / (8 / S), k % (8 / S));
         let (low, high) = x.split_at_mut(2 * S * i + S);
         // SAFETY: the caller has the instruction set, and a table of 15 lane twiddles.
         unsafe {
@@ -135,10 +137,10 @@ unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twid
     }
 }
 
-/// Returns the multiple of p that is added to value `i` of `n` before Gentleman-Sande stages of `n` values; `n` a power of two
+/// Returns the multiple of p that is added to value `i` of `n` before Gentleman-Sande stages of `n` values; `n` is a power of two
 /// up to 32.
 ///
-/// A value is below (1 + 2^-12) p plus its offset. An odd one is subtracted at once, and so needs none; one with `t`
+/// A value is below (1 + 2^-12) p plus its offset. An odd value is subtracted at once, and so needs no offset. A value with `t`
 /// trailing zeros becomes a sum of 2^t values before it is subtracted, and in the stages before has sums of up to
 /// 2^(t-1) values subtracted from it. With these offsets, the largest of those sums is always smaller: for the 8
 /// values 10, 0, 2, 0, 5, 0, 2, 0, the sums of the first four are in 12p..16p, those of the others in 7p..11p. The
@@ -149,7 +151,7 @@ const fn block_offset(n: usize, i: usize) -> i64 {
     BY_TRAILING_ZEROS[index.trailing_zeros() as usize]
 }
 
-/// [`block_offset`] for all of `n` values, as a table: the compiler then unrolls the loops that use it.
+/// Returns [`block_offset`] for all of `n` values, as a table: the compiler then unrolls the loops that use it.
 const fn block_offsets(n: usize) -> [i64; 16] {
     let mut offsets = [0; 16];
     let mut i = 0;
@@ -160,7 +162,7 @@ const fn block_offsets(n: usize) -> [i64; 16] {
     offsets
 }
 
-/// The last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`. First the even ones in place, so
+/// Runs the last `log2 R` stages for 16 columns: coefficients `column + 256 r` for all `r`. The even ones come first, in place, so
 /// that only the odd ones need registers.
 ///
 /// # Safety
@@ -188,7 +190,7 @@ unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: 
     }
 }
 
-/// Gentleman-Sande stages on the values `stride` apart, to values below p (1 + 2^-12).
+/// Runs Gentleman-Sande stages on the values `stride` apart, to values below p (1 + 2^-12).
 ///
 /// # Safety
 /// As for [`inverse`]; `from` is valid for 8 words at all multiples of `stride`.
@@ -206,7 +208,7 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
         if R > 8 {
             blocks_stage::<R, R, 8>(tables, &mut x, 0);
         }
-        // The others are products.
+        // The other values are products, which are reduced already.
         for sum in &mut x[..R / 2] {
             *sum = lanes.reduce_lazy(*sum);
         }
@@ -214,7 +216,7 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
     }
 }
 
-/// [`across_blocks`] for R = 32 in place, for which there are not enough registers: four stages on each half, and then
+/// Runs [`across_blocks`] for R = 32 in place. There are too few registers, so each half has four stages, and then both have
 /// one.
 ///
 /// # Safety
@@ -238,7 +240,7 @@ unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
     }
 }
 
-/// Returns the first four of five stages on 16 of 32 blocks, from block `first` on.
+/// Runs the first four of five stages on 16 of 32 blocks, from block `first` on.
 ///
 /// # Safety
 /// As for [`across_blocks`].
@@ -255,7 +257,7 @@ unsafe fn half_of_32_blocks(tables: &Tables, from: *const u64, first: usize) -> 
     }
 }
 
-/// Gentleman-Sande butterflies of vectors `S` apart, on `K` of the values of R blocks, from block `first` on.
+/// Runs Gentleman-Sande butterflies of vectors `S` apart, on `K` of the values of R blocks, from block `first` on.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F and IFMA; the tables are for R.

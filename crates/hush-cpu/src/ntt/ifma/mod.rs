@@ -2,7 +2,7 @@
 //! reduction before the end.
 //!
 //! Source: Boemer et al., "Intel HEXL: Accelerating Homomorphic Encryption with Intel AVX512-IFMA52", section 3, for the
-//! multiplication; the passes and the offsets that replace reductions are described in [`forward`] and [`inverse`].
+//! multiplication. The passes and the offsets that replace reductions are described in [`forward`] and [`inverse`].
 
 mod arithmetic;
 mod forward;
@@ -13,15 +13,15 @@ use hush_math::ntt::NttPlan;
 
 use self::tables::Tables;
 
-/// Coefficients that the passes treat alike; a degree is a multiple of four blocks.
+/// The number of coefficients that the passes treat alike; a degree is a multiple of four blocks.
 const BLOCK: usize = 256;
-/// Returns the words between blocks in scratch memory, for `radix` blocks. 32 words that are 2 KiB apart would share two sets of
-/// the first cache, which hold 24 lines: so then a line is left free after each block.
+/// Returns the words between blocks in scratch memory, for `radix` blocks. Words 2 KiB apart would share two sets of
+/// the first cache, which hold 24 lines. So for 32 blocks, a line is left free after each block.
 const fn stride(radix: usize) -> usize {
     if radix > 16 { BLOCK + 8 } else { BLOCK }
 }
 
-/// A transform of all of `values`.
+/// A function that transforms all of `values`.
 type Kernel = unsafe fn(&Tables, values: *mut u32, scratch: *mut u64);
 
 /// Tables and kernels for one modulus and one degree.
@@ -32,7 +32,7 @@ pub(super) struct Ifma {
 }
 
 impl Ifma {
-    /// `None` if there is no kernel for the degree.
+    /// Creates the tables; `None` if there is no kernel for the degree.
     pub(super) fn new(plan: &NttPlan) -> Option<Self> {
         let (forward, inverse): (Kernel, Kernel) = match plan.degree() / BLOCK {
             4 => (forward::forward::<4>, inverse::inverse::<4>),
@@ -44,12 +44,12 @@ impl Ifma {
         Some(Self { tables: Tables::new(plan), forward, inverse })
     }
 
-    /// Returns the words of scratch memory.
+    /// Returns the words of scratch memory that a transform needs.
     pub(super) fn scratch_words(&self) -> usize {
         self.tables.radix * stride(self.tables.radix)
     }
 
-    /// [`NttPlan::forward`].
+    /// Computes [`NttPlan::forward`].
     ///
     /// # Safety
     /// The CPU must have AVX-512 F and IFMA; `values` is as long as the degree, `scratch` at least
@@ -59,7 +59,7 @@ impl Ifma {
         unsafe { (self.forward)(&self.tables, values.as_mut_ptr(), scratch.as_mut_ptr()) };
     }
 
-    /// [`NttPlan::inverse`].
+    /// Computes [`NttPlan::inverse`].
     ///
     /// # Safety
     /// As for [`Ifma::forward`].

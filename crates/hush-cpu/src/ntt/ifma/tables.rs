@@ -5,29 +5,29 @@ use hush_math::{modulus::Modulus, ntt::NttPlan};
 use super::{BLOCK, arithmetic::shoup52};
 use crate::buffer::AlignedBuffer;
 
-/// Words of eight multipliers and their companions.
+/// The number of words of eight multipliers and their companions.
 pub(super) const LANE_TWIDDLE: usize = 16;
-/// Multipliers of four stages on 16 values: 1, 2, 4, 8 of them.
+/// The number of multipliers of four stages on 16 values: 1 + 2 + 4 + 8.
 pub(super) const RADIX16_TWIDDLES: usize = 15;
 
-/// Tables of one modulus and degree. A "pair" is a multiplier and its companion, which a kernel puts in all lanes; a
+/// Tables of one modulus and degree. A "pair" is a multiplier and its companion, which a kernel loads into all lanes. A
 /// "lane twiddle" is eight multipliers and then their companions.
 pub(super) struct Tables {
     pub(super) p: u32,
-    /// N / 256: the radix of the passes that cross blocks of 256.
+    /// The radix N / 256 of the passes that cross blocks of 256.
     pub(super) radix: usize,
-    /// Forward, pair `m + i` for block `i` of the stage with `m` blocks, `m < N / 16`.
+    /// Forward stages: pair `m + i` for block `i` of the stage with `m` blocks, `m < N / 16`.
     pub(super) forward_pairs: AlignedBuffer<u64>,
-    /// Forward, last four stages: 15 lane twiddles for each group of 8 blocks of 16; lane `k` is for block `k`.
+    /// Last four forward stages: 15 lane twiddles for each group of 8 blocks of 16; lane `k` is for block `k`.
     pub(super) forward_lanes: AlignedBuffer<u64>,
-    /// Inverse, pair `j`: the `-j`-th power of the 16th root of unity, `j < 8`.
+    /// First inverse stages: pair `j` is the `-j`-th power of the 16th root of unity, `j < 8`.
     pub(super) inverse_root16: AlignedBuffer<u64>,
-    /// Inverse, stages 5 to 8: 15 lane twiddles for the even columns of 16, then 15 for the odd ones.
+    /// Inverse stages 5 to 8: 15 lane twiddles for the even columns of 16, then 15 for the odd ones.
     pub(super) inverse_radix16: AlignedBuffer<u64>,
-    /// Inverse, after stage 8: psi^(-e j) / N for coefficient j of block b, where e = 2 reverse(b) + 1. For each
-    /// row of 16 coefficients a lane twiddle for the even columns and one for the odd ones.
+    /// The twist after inverse stage 8: psi^(-e j) / N for coefficient j of block b, where e = 2 reverse(b) + 1. For each
+    /// row of 16 coefficients there is a lane twiddle for the even columns and one for the odd ones.
     pub(super) inverse_twist: AlignedBuffer<u64>,
-    /// Inverse, last stages: pair `m + i` for block `i` of the stage with `m` blocks, `m < N / 256`.
+    /// Last inverse stages: pair `m + i` for block `i` of the stage with `m` blocks, `m < N / 256`.
     pub(super) inverse_pairs: AlignedBuffer<u64>,
 }
 
@@ -60,7 +60,7 @@ fn pairs(modulus: Modulus, count: usize, factor: impl Fn(usize) -> u32) -> Align
     table
 }
 
-/// `count` lane twiddles; `factor(i, lane)` is a multiplier of the `i`-th.
+/// Creates `count` lane twiddles; `factor(i, lane)` is a multiplier of the `i`-th.
 fn lane_twiddles(modulus: Modulus, count: usize, factor: impl Fn(usize, usize) -> u32) -> AlignedBuffer<u64> {
     let mut table = AlignedBuffer::zeroed(LANE_TWIDDLE * count);
     for (i, vectors) in table.chunks_exact_mut(LANE_TWIDDLE).enumerate() {
@@ -73,7 +73,7 @@ fn lane_twiddles(modulus: Modulus, count: usize, factor: impl Fn(usize, usize) -
     table
 }
 
-/// Returns the stage of `m` values and the index in it, `i < m`, of the `q`-th of 15 multipliers.
+/// Returns, for the `q`-th of 15 multipliers, its stage of `m` values and its index in it, `i < m`.
 fn stage_of(q: usize) -> (usize, usize) {
     let m = 1 << (q + 1).ilog2();
     (m, q + 1 - m)

@@ -12,7 +12,7 @@ pub(super) struct Twiddle<L: Words<W>, const W: usize> {
 }
 
 impl<L: Words<W>, const W: usize> Twiddle<L, W> {
-    /// Returns the multiplier in all lanes.
+    /// Puts one multiplier into all lanes.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
@@ -22,7 +22,7 @@ impl<L: Words<W>, const W: usize> Twiddle<L, W> {
         unsafe { Self { w: L::splat(w), companion: L::splat(companion) } }
     }
 
-    /// `W` multipliers and then their companions.
+    /// Loads `W` multipliers and then their companions.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`; `2 W` words are readable.
@@ -37,7 +37,7 @@ impl<L: Words<W>, const W: usize> Twiddle<L, W> {
 #[derive(Clone, Copy)]
 pub(super) struct Field<L: Words<W>, const W: usize> {
     p: L::Words,
-    /// 2 p modulo 2^32; for [`Lazy`] only.
+    /// The value 2 p modulo 2^32; for [`Lazy`] only.
     twice: L::Words,
 }
 
@@ -51,9 +51,9 @@ impl<L: Words<W>, const W: usize> Field<L, W> {
     }
 }
 
-/// Multipliers as kernels use them.
+/// The form of multipliers that a kernel uses.
 pub(super) trait Multipliers {
-    /// Returns a canonical multiplier, and what goes with it.
+    /// Returns the form of a canonical multiplier, and its companion.
     fn pair(modulus: Modulus, w: u32) -> [u32; 2];
 }
 
@@ -62,16 +62,16 @@ pub(super) trait Multipliers {
 /// # Safety
 /// All methods need the instruction set of `L`.
 pub(super) trait Arithmetic<L: Words<W>, const W: usize>: Multipliers {
-    /// `(x + w y, x - w y)`.
+    /// Computes `(x + w y, x - w y)`.
     unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
 
-    /// `(x + y, w (x - y))`.
+    /// Computes `(x + y, w (x - y))`.
     unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
 
-    /// Returns a result of forward stages, canonically.
+    /// Makes a result of forward stages canonical.
     unsafe fn finish(field: Field<L, W>, x: L::Words) -> L::Words;
 
-    /// `(w (x + y), root (x - y))`, canonically: the last inverse stage.
+    /// Computes `(w (x + y), root (x - y))`, canonical: the last inverse stage.
     unsafe fn finish_inverse(
         field: Field<L, W>,
         x: L::Words,
@@ -81,12 +81,12 @@ pub(super) trait Arithmetic<L: Words<W>, const W: usize>: Multipliers {
     ) -> [L::Words; 2];
 }
 
-/// Forward stages keep values below 4 p, inverse ones below 2 p: for p < 2^30.
+/// Lazy arithmetic for p < 2^30: forward stages keep values below 4 p, inverse ones below 2 p.
 ///
 /// Source: Harvey, "Faster arithmetic for number-theoretic transforms", section 3.
 pub(super) struct Lazy;
 
-/// `x` or `x - bound`, the one in `0..bound`, for `x < 2 bound`.
+/// Returns `x` or `x - bound`, the one in `0..bound`, for `x < 2 bound`.
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`.
@@ -97,7 +97,7 @@ unsafe fn reduce_once<L: Words<W>, const W: usize>(x: L::Words, bound: L::Words)
 }
 
 impl Lazy {
-    /// `w y` in `0..2p`, for any `y`.
+    /// Computes `w y` in `0..2p`, for any `y`.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
@@ -162,7 +162,7 @@ impl<L: Words<W>, const W: usize> Arithmetic<L, W> for Lazy {
     }
 }
 
-/// All values are canonical: for every p < 2^32. Multipliers are in Montgomery form, so that a product needs high
+/// Canonical arithmetic for every p < 2^32. Multipliers are in Montgomery form, so that a product needs high
 /// halves only, and one correction.
 ///
 /// Source: Montgomery, "Modular multiplication without trial division"; the companion as in Seiler, "Faster AVX2
@@ -172,7 +172,7 @@ pub(super) struct Canonical;
 // SAFETY of all blocks: the caller has the instruction set.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Canonical {
-    /// `w y`, for any `y`. The quotient makes the low halves equal, so that their difference has no borrow.
+    /// Computes `w y`, for any `y`. The quotient makes the low halves equal, so that their difference has no borrow.
     #[inline(always)]
     unsafe fn mul<L: Words<W>, const W: usize>(
         field: Field<L, W>,

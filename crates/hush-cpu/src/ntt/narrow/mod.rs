@@ -1,4 +1,4 @@
-//! The transform in 32-bit lanes, for AVX2 and for AVX-512 without IFMA: in place, a stage at a time across vectors,
+//! The transform in 32-bit lanes, for AVX2 and for AVX-512 without IFMA. It works in place: a stage at a time across vectors,
 //! and the last stages within transposed squares of vectors.
 
 mod arithmetic;
@@ -16,10 +16,10 @@ use crate::lanes::{Avx2, Avx512};
 
 pub(crate) use self::words::Words;
 
-/// Residues up to 4 p fit a lane below this modulus.
+/// The modulus below which residues up to 4 p fit a lane.
 const LAZY_LIMIT: u32 = 1 << 30;
 
-/// A transform of all of `values`.
+/// A function that transforms all of `values`.
 type Kernel = unsafe fn(&Tables, values: &mut [u32]);
 
 /// Tables and kernels for one modulus and one degree.
@@ -30,7 +30,7 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    /// For AVX2; `None` if the degree is too small for squares of vectors.
+    /// Creates the transform for AVX2; `None` if the degree is too small for squares of vectors.
     pub(super) fn avx2(plan: &NttPlan) -> Option<Self> {
         if plan.modulus().value() < LAZY_LIMIT {
             Self::new::<Lazy, 8>(plan, forward_avx2::<Lazy>, inverse_avx2::<Lazy>)
@@ -39,7 +39,7 @@ impl Narrow {
         }
     }
 
-    /// For AVX-512 F; `None` if the degree is too small for squares of vectors.
+    /// Creates the transform for AVX-512 F; `None` if the degree is too small for squares of vectors.
     pub(super) fn avx512(plan: &NttPlan) -> Option<Self> {
         if plan.modulus().value() < LAZY_LIMIT {
             Self::new::<Lazy, 16>(plan, forward_avx512::<Lazy>, inverse_avx512::<Lazy>)
@@ -52,7 +52,7 @@ impl Narrow {
         (plan.degree() >= 2 * W * W).then(|| Self { tables: Tables::new::<A, W>(plan), forward, inverse })
     }
 
-    /// [`NttPlan::forward`].
+    /// Computes [`NttPlan::forward`].
     ///
     /// # Safety
     /// The CPU must have the instruction set that this was made for; `values` is as long as the degree.
@@ -61,7 +61,7 @@ impl Narrow {
         unsafe { (self.forward)(&self.tables, values) };
     }
 
-    /// [`NttPlan::inverse`].
+    /// Computes [`NttPlan::inverse`].
     ///
     /// # Safety
     /// As for [`Narrow::forward`].

@@ -1,4 +1,10 @@
-//! The order of the butterflies, the same for all arithmetics and widths.
+//! The order of the butterflies, which all arithmetics and widths share.
+//!
+//! ```text
+//! forward:  for half = N/2 down to W:  x, y -> x + w y, x - w y     (vectors half apart)
+//!           for every square of W x W words:  transpose, log2 W stages, finish, transpose back
+//! inverse:  the same stages in reverse, x, y -> x + y, w (x - y); the last one multiplies by 1/N as well
+//! ```
 
 use super::{
     arithmetic::{Arithmetic, Field, Twiddle},
@@ -6,7 +12,7 @@ use super::{
     words::Words,
 };
 
-/// [`hush_math::ntt::NttPlan::forward`].
+/// Computes [`hush_math::ntt::NttPlan::forward`].
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`; the tables are for `A`, `W` and the length of `values`.
@@ -48,7 +54,7 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
     }
 }
 
-/// [`hush_math::ntt::NttPlan::inverse`].
+/// Computes [`hush_math::ntt::NttPlan::inverse`].
 ///
 /// # Safety
 /// As for [`forward`].
@@ -111,7 +117,7 @@ unsafe fn for_pairs<L: Words<W>, const W: usize>(
     }
 }
 
-/// The stage of `M` blocks in a transposed square.
+/// Runs the forward stage of `M` blocks in a transposed square.
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
@@ -128,7 +134,7 @@ unsafe fn forward_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const 
     }
 }
 
-/// The inverse stage of `M` blocks in a transposed square.
+/// Runs the inverse stage of `M` blocks in a transposed square.
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`; `twiddles` are those of a square.

@@ -10,9 +10,9 @@ pub(super) struct Tables {
     pub(super) p: u32,
     pub(super) degree: usize,
     pub(super) forward: Stages,
-    /// Without the factor 1/N, and without the last stage.
+    /// The inverse multipliers without the factor 1/N, and without the last stage.
     pub(super) inverse: Stages,
-    /// 1/N.
+    /// The multiplier 1/N.
     pub(super) scale: [u32; 2],
     /// The multiplier of the last inverse stage, times 1/N.
     pub(super) scaled_root: [u32; 2],
@@ -20,7 +20,7 @@ pub(super) struct Tables {
 
 /// The multipliers of one direction.
 pub(super) struct Stages {
-    /// Pair `m + i` for block `i` of the stage with `m` blocks, `m < N / W`.
+    /// The pairs: number `m + i` for block `i` of the stage with `m` blocks, `m < N / W`.
     pub(super) pairs: Vec<[u32; 2]>,
     /// For each square of W blocks of W, and `m = 1, 2, .. W / 2`, and `i < m`: a multiplier for each block, and then
     /// the companions.

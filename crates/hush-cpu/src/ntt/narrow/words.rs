@@ -4,12 +4,12 @@ use std::arch::x86_64::*;
 
 use crate::lanes::{Avx2, Avx512, Lanes};
 
-/// `W` words of 32 bits, which are to be inlined into a function that enables the instruction set.
+/// A vector of `W` words of 32 bits, whose methods are inlined into a function that enables the instruction set.
 ///
 /// # Safety
 /// Every method needs the instruction set of the implementation.
 pub(crate) trait Words<const W: usize>: Lanes {
-    /// Lane `i` of vector `j` becomes lane `j` of vector `i`.
+    /// Moves lane `i` of vector `j` to lane `j` of vector `i`.
     unsafe fn transpose(rows: [Self::Words; W]) -> [Self::Words; W];
 }
 
@@ -86,7 +86,7 @@ impl Words<16> for Avx512 {
             ];
             let mut columns = rows;
             for i in 0..4 {
-                // Quarters 0 and 2, then 1 and 3, of rows 0..8 and of rows 8..16.
+                // The vectors are quarters 0 and 2, then 1 and 3, of rows 0..8 and of rows 8..16.
                 let even = _mm512_shuffle_i32x4::<0b10_00_10_00>(quads[0][i], quads[1][i]);
                 let odd = _mm512_shuffle_i32x4::<0b11_01_11_01>(quads[0][i], quads[1][i]);
                 let next_even = _mm512_shuffle_i32x4::<0b10_00_10_00>(quads[2][i], quads[3][i]);

@@ -1,5 +1,9 @@
-//! Arithmetic modulo a prime in Montgomery's form: products of 32-bit words only, as vectors have them. Here are its
-//! constants and, for tables, its scalar arithmetic; [`super::residues`] has that of vectors.
+//! Arithmetic modulo a prime in Montgomery's form, which needs only products of 32-bit words, as vectors have them. This module
+//! has its constants and, for tables, its scalar arithmetic; [`super::residues`] has the arithmetic of vectors.
+//!
+//! ```text
+//! a w / 2^32 mod p:  q = (a w mod 2^32) p^-1 mod 2^32;   high(a w) - high(q p), plus p if negative
+//! ```
 //!
 //! Source: Montgomery, "Modular multiplication without trial division". The quotient makes the low words equal, so
 //! that their difference has no borrow (Seiler, "Faster AVX2 optimized NTT multiplication for Ring-LWE lattice
@@ -7,13 +11,13 @@
 
 use hush_math::modulus::Modulus;
 
-/// An odd prime p below 2^32 and what Montgomery's reduction needs of it.
+/// An odd prime p below 2^32 with the constants of Montgomery's reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Montgomery {
     p: u32,
-    /// p^-1 mod 2^32.
+    /// The inverse p^-1 mod 2^32.
     inverse: u32,
-    /// 2^64 mod p.
+    /// The value 2^64 mod p.
     square: u32,
 }
 
@@ -26,22 +30,22 @@ impl Montgomery {
         Self { p, inverse, square: modulus.mul(root, root) }
     }
 
-    /// p.
+    /// Returns p.
     pub(crate) fn p(self) -> u32 {
         self.p
     }
 
-    /// p^-1 mod 2^32.
+    /// Returns p^-1 mod 2^32.
     pub(crate) fn inverse(self) -> u32 {
         self.inverse
     }
 
-    /// 2^64 mod p, by which [`Montgomery::mul`] makes the form of a word.
+    /// Returns 2^64 mod p, by which [`Montgomery::mul`] makes the form of a word.
     pub(crate) fn square(self) -> u32 {
         self.square
     }
 
-    /// `a w / 2^32 mod p` for any `a` and a canonical `w`: `a w'` where w is [`Montgomery::form`] of w'.
+    /// Computes `a w / 2^32 mod p` for any `a` and a canonical `w`: `a w'` if w is [`Montgomery::form`] of w'.
     pub(crate) fn mul(self, a: u32, w: u32) -> u32 {
         let product = u64::from(a) * u64::from(w);
         let quotient = (product as u32).wrapping_mul(self.inverse);
@@ -50,7 +54,7 @@ impl Montgomery {
         if negative { high.wrapping_add(self.p) } else { high }
     }
 
-    /// `w 2^32 mod p` for any `w`.
+    /// Computes `w 2^32 mod p` for any `w`.
     pub(crate) fn form(self, w: u32) -> u32 {
         self.mul(w, self.square)
     }

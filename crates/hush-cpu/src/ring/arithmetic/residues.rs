@@ -10,9 +10,9 @@ use crate::lanes::Lanes;
 #[derive(Clone, Copy)]
 pub(crate) struct Residues<L: Lanes> {
     p: L::Words,
-    /// p^-1 mod 2^32.
+    /// The inverse p^-1 mod 2^32.
     inverse: L::Words,
-    /// 2^32 p.
+    /// The bound 2^32 p.
     bound: u64,
 }
 
@@ -31,13 +31,13 @@ impl<L: Lanes> Residues<L> {
         unsafe { self.sub(a, L::sub(self.p, b)) }
     }
 
-    /// `a - b`; `b` may be p.
+    /// Computes `a - b`; `b` may be p.
     #[inline(always)]
     pub(crate) unsafe fn sub(self, a: L::Words, b: L::Words) -> L::Words {
         unsafe { L::sub_mod(a, b, self.p) }
     }
 
-    /// `a w / 2^32`, for any `a`.
+    /// Computes `a w / 2^32`, for any `a`.
     #[inline(always)]
     pub(crate) unsafe fn mul(self, a: L::Words, w: L::Words) -> L::Words {
         unsafe {
@@ -46,7 +46,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// [`Residues::mul`] for a `w` that is the same in all lanes.
+    /// Computes [`Residues::mul`] for a `w` that is the same in all lanes.
     #[inline(always)]
     pub(crate) unsafe fn mul_splat(self, a: L::Words, w: L::Words) -> L::Words {
         unsafe {
@@ -55,7 +55,7 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// `x / 2^32`, for `x < 2^33 p`; if that does not hold for all products of words, p is below 2^31.
+    /// Computes `x / 2^32`, for `x < 2^33 p`. If that does not hold for all products of words, p is below 2^31.
     #[inline(always)]
     pub(crate) unsafe fn reduce_sum(self, x: L::Wide) -> L::Words {
         unsafe {
@@ -64,13 +64,13 @@ impl<L: Lanes> Residues<L> {
         }
     }
 
-    /// `x + product`, both below `2^32 p`, modulo `2^32 p`.
+    /// Computes `x + product`, both below `2^32 p`, modulo `2^32 p`.
     #[inline(always)]
     pub(crate) unsafe fn add_wide(self, x: L::Wide, product: L::Wide) -> L::Wide {
         unsafe { L::add_wide_mod(x, product, self.bound) }
     }
 
-    /// `x / 2^32`, where x has the low halves of `low` and the high halves `high`, which are below p.
+    /// Computes `x / 2^32`, where x has the low halves of `low` and the high halves `high`, which are below p.
     #[inline(always)]
     unsafe fn reduce(self, low: L::Wide, high: L::Words) -> L::Words {
         unsafe {

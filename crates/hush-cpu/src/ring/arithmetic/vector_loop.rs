@@ -7,15 +7,15 @@ use crate::{
 
 /// A loop over vectors of words.
 pub(crate) trait VectorLoop {
-    /// Runs the loop. It and all that it calls are to be `#[inline(always)]`: only what is inlined into the functions
-    /// below is compiled for their instruction sets.
+    /// Runs the loop. The loop and all that it calls must be `#[inline(always)]`: only inlined code is compiled for the instruction
+    /// sets of the functions below.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
     unsafe fn run<L: Lanes>(self);
 }
 
-/// Runs a loop as it was compiled for `level`. On a machine without that level this is undefined behaviour: see
+/// Runs a loop in the form compiled for `level`. Running it on a machine without that level is undefined behaviour: see
 /// [`crate::Cpu`].
 pub(crate) fn run(level: Level, work: impl VectorLoop) {
     // SAFETY: the machine has the level, says who made the backend.
