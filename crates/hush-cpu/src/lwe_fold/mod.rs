@@ -54,7 +54,7 @@ impl FoldKernels {
     /// Returns the kernels of `level` on `cores`. Running them is unsafe on a machine without that level.
     ///
     /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
-    /// The batch from which outer products are faster is measured: see docs/notes/speed.md.
+    /// The batch from which outer products are faster is measured: see docs/explanation/notes/speed.md.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
         let by_batch: &[_] = match (level, cores) {
             (Level::Scalar, _) => &[(MAX_BATCH, scalar::KERNEL)],

@@ -49,7 +49,8 @@ const PART: usize = 256;
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    let degree = plan.degree();
+    let parts = plan.degree().div_ceil(PART);
     // SAFETY: the caller promises so; blocks are below `blocks`.
     unsafe {
         for blocks in powers(1, parts) {
@@ -70,7 +71,8 @@ pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
 /// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
-    let (degree, parts) = (plan.degree(), plan.degree().div_ceil(PART));
+    let degree = plan.degree();
+    let parts = plan.degree().div_ceil(PART);
     // SAFETY: the caller promises so; blocks are below `blocks`.
     unsafe {
         for part in 0..parts {

@@ -127,7 +127,8 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
 unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twiddles: *const u64) {
     for k in 0..8 {
         // Butterflies with the same multiplier come one after another.
-        let (j, i) = (k / (8 / S), k % (8 / S));
+        let j = k / (8 / S);
+        let i = k % (8 / S);
         let (low, high) = x.split_at_mut(2 * S * i + S);
         // SAFETY: the caller has the instruction set, and a table of 15 lane twiddles.
         unsafe {
