@@ -1,4 +1,4 @@
-//! The backend that a user asks for, and why it cannot be used.
+//! The backend that a user asks for, and the reasons why it cannot be used.
 
 use std::{fmt, str::FromStr};
 
@@ -21,7 +21,7 @@ impl BackendChoice {
     /// All choices.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Cpu, Self::Cuda];
 
-    /// The name that users give.
+    /// Returns the name that users give.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -49,7 +49,7 @@ impl FromStr for BackendChoice {
 /// The environment variable that puts the emulator in place of the GPU, in programs that have it.
 pub const CUDA_VARIABLE: &str = "HUSH_CUDA";
 
-/// Why a backend cannot be used.
+/// A reason why a backend cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BackendError {

@@ -12,7 +12,7 @@ pub(super) const PAGE_TILES: usize = 2;
 /// The number of bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// One block of the database and its operands.
+/// A block of the database and its operands.
 pub(crate) struct Block<'a> {
     /// `tiles` tiles of 32 rows x 64 columns.
     pub(super) db: &'a [u8],

@@ -1,4 +1,4 @@
-//! One client's evaluation keys, laid out for products.
+//! The evaluation keys of one client, laid out for products.
 
 use std::ops::Range;
 
@@ -10,21 +10,20 @@ use super::{
 };
 use crate::buffer::AlignedBuffer;
 
-/// The evaluation keys of one client, as the CPU backend holds them: in one piece of memory, so that it is on huge
-/// pages.
+/// The evaluation keys of one client, as the CPU backend holds them: in one allocation, so that it is on huge pages.
 pub struct CpuKeys {
     words: AlignedBuffer<u32>,
     levels: Vec<KeyRows>,
     square: KeyRows,
-    /// `None` if pairs are not packed.
+    /// The key that packs pairs; `None` if pairs are not packed.
     pack: Option<KeyRows>,
-    /// As it came; `None` in sets without a small ring.
+    /// The ring switch key, as received; `None` in sets without a small ring.
     switch: Option<RingSwitchKey>,
-    /// As it came; `None` in sets without TLWE words.
+    /// The keys of private key switching, as received; `None` in sets without TLWE words.
     private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
-/// Where the rows of one key are.
+/// The location of the rows of one key.
 struct KeyRows {
     shape: RowShape,
     words: Range<usize>,
@@ -61,28 +60,28 @@ impl CpuKeys {
         Self { words, levels, square, pack, switch: keys.switch, private: keys.private }
     }
 
-    /// The rows of the key of a level of the expansion.
+    /// Returns the rows of the key of a level of the expansion.
     pub(super) fn level(&self, level: usize) -> GadgetRows<'_> {
         self.rows(&self.levels[level])
     }
 
-    /// The rows of the key for s^2.
+    /// Returns the rows of the key for s^2.
     pub(super) fn square(&self) -> GadgetRows<'_> {
         self.rows(&self.square)
     }
 
-    /// The rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1. `None` if
+    /// Returns the rows that meet the first ciphertext of a pair, then those of the second; polynomials a, b_0, b_1. `None` if
     /// pairs are not packed.
     pub(super) fn pack(&self) -> Option<GadgetRows<'_>> {
         self.pack.as_ref().map(|place| self.rows(place))
     }
 
-    /// The key for the small ring of short answers.
+    /// Returns the key for the small ring of short answers.
     pub(crate) fn switch(&self) -> Option<&RingSwitchKey> {
         self.switch.as_ref()
     }
 
-    /// The keys of private key switching: for bottom rows, for top rows.
+    /// Returns the keys of private key switching: for bottom rows, for top rows.
     pub(crate) fn private(&self) -> Option<&[Vec<RlweCiphertext>; 2]> {
         self.private.as_ref()
     }

@@ -1,17 +1,17 @@
-//! Memory of a device that its tables take later than when they are loaded.
+//! Memory of a device that its tables take only after they are loaded.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The bytes that are reserved for a table.
 #[derive(Debug)]
 pub(super) struct Reserved {
-    /// Bytes of its largest batches, as many as are under way at once.
+    /// The bytes of its largest batches, for as many as are in flight at once.
     pub(super) batch: usize,
-    /// Bytes of the keys of all clients that may have theirs in memory.
+    /// The bytes of the keys of all clients that may have theirs in memory.
     pub(super) keys: usize,
 }
 
-/// The reservations of all tables on a device: one ends when it is dropped.
+/// The reservations of all tables on a device. A reservation ends when it is dropped.
 #[derive(Default)]
 pub(super) struct Reservations(Mutex<Vec<Weak<Reserved>>>);
 
@@ -24,12 +24,13 @@ impl Reservations {
         reserved
     }
 
-    /// Bytes of batches: all tables may have theirs at once.
+    /// Returns the bytes of batches: all tables may have theirs at once.
     pub(super) fn batches(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|reserved| reserved.batch).sum()
     }
 
-    /// Bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest keys of all.
+    /// Returns the bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest keys of
+    /// all.
     pub(super) fn keys(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|reserved| reserved.keys).max().unwrap_or(0)
     }
@@ -39,8 +40,8 @@ impl Reservations {
     }
 }
 
-/// Memory that a device keeps for one table. When it is dropped, nothing of the table stays: what the device keeps for later goes
-/// back to the driver.
+/// Memory that a device keeps for one table. When it is dropped, nothing of the table stays: memory that the device keeps for later
+/// is returned to the driver.
 pub(super) struct KeptMemory {
     pub(super) cuda: Arc<hush_cuda::Cuda>,
     pub(super) _reserved: Arc<Reserved>,

@@ -1,20 +1,20 @@
-//! What a part is told, and says. Neither goes to clients.
+//! The messages to a part and from it. They do not go to clients.
 
 use hush_protocol::{page::Partial, wire::Query};
 use prost::{Message, Oneof, bytes::Bytes};
 
-/// What a part contributes to a segment's answers, in words of the host.
+/// The partial of a part for a segment's answers, in words of the host.
 pub(super) type HostPartial = Partial<Vec<u32>>;
 
 /// A batch of queries.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Batch {
-    /// Of the table.
+    /// The epoch of the table.
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) epoch: Bytes,
     #[prost(message, repeated, tag = "2")]
     pub(super) queries: Vec<Query>,
-    /// Evaluation keys that a part said it does not have.
+    /// The evaluation keys that a part reported missing.
     #[prost(message, repeated, tag = "3")]
     pub(super) keys: Vec<Keys>,
 }
@@ -22,15 +22,15 @@ pub(super) struct Batch {
 /// Evaluation keys of a client.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Keys {
-    /// What queries name them by.
+    /// The name by which queries refer to the keys.
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) id: Bytes,
-    /// As they were uploaded.
+    /// The keys as they were uploaded.
     #[prost(bytes = "bytes", tag = "2")]
     pub(super) body: Bytes,
 }
 
-/// What a part says.
+/// The reply of a part.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Reply {
     #[prost(oneof = "Said", tags = "1, 2, 3, 4")]
@@ -41,31 +41,31 @@ pub(super) struct Reply {
 pub(super) enum Said {
     #[prost(message, tag = "1")]
     Scanned(Scanned),
-    /// It has not all keys: they are to come with the batch.
+    /// The part does not have all keys, which must come with the batch.
     #[prost(message, tag = "2")]
     Missing(Missing),
     #[prost(message, tag = "3")]
     Refused(Refused),
-    /// Why it has failed.
+    /// The part has failed, for this reason.
     #[prost(string, tag = "4")]
     Failed(String),
 }
 
-/// What it contributes.
+/// The partials of a part.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Scanned {
     #[prost(message, repeated, tag = "1")]
     pub(super) partials: Vec<Contribution>,
 }
 
-/// The names of keys.
+/// The names of missing keys.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Missing {
     #[prost(bytes = "bytes", repeated, tag = "1")]
     pub(super) ids: Vec<Bytes>,
 }
 
-/// A query that is none of the table.
+/// A query that is invalid for the table.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Refused {
     #[prost(uint64, tag = "1")]
@@ -74,7 +74,7 @@ pub(super) struct Refused {
     pub(super) reason: String,
 }
 
-/// What it contributes to a segment.
+/// The partial of a part for one segment.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Contribution {
     #[prost(uint64, tag = "1")]
@@ -83,7 +83,7 @@ pub(super) struct Contribution {
     pub(super) start: u64,
     #[prost(uint64, tag = "3")]
     pub(super) end: u64,
-    /// Words, little-endian.
+    /// The words, little-endian.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub(super) words: Vec<Bytes>,
 }
@@ -99,7 +99,7 @@ impl Contribution {
         }
     }
 
-    /// The number of the segment, and the partial.
+    /// Returns the number of the segment, and the partial.
     pub(super) fn partial(&self) -> (usize, HostPartial) {
         let words = |bytes: &Bytes| {
             let words =

@@ -1,6 +1,6 @@
-//! Where a table is: shares of it, each on a device.
+//! The placement of a table: shares of it, each on a device.
 //!
-//! * `choose.rs`: which placement a table gets. `spread.rs`: which shares several GPUs get.
+//! * `choose.rs`: the placement that a table gets. `spread.rs`: the shares that several GPUs get.
 
 mod choose;
 mod spread;
@@ -10,11 +10,11 @@ use std::{fmt, sync::Arc};
 use hush_ops::path::Content;
 use hush_protocol::share::Share;
 
-/// Batches of a table that are worth answering at once, unless only the CPU computes them: while a GPU computes one, the host reads
-/// the queries of another, or packs its answers; while other processes scan one, another is finished.
+/// The number of batches of a table that are worth answering at once, unless only the CPU computes them. While a GPU computes one,
+/// the host reads the queries of another, or packs its answers; while other processes scan one, another is finished.
 pub const BATCHES_IN_FLIGHT: usize = 2;
 
-/// What computes on a share of a table.
+/// A device that computes on a share of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Device {
     /// The CPU.
@@ -37,10 +37,10 @@ pub struct PlacedShare {
     pub is_streamed: bool,
 }
 
-/// Where a table is, or the part of it that a process has. The CPU does not share a table with GPUs.
+/// The placement of a table, or of the part of it that a process has. The CPU does not share a table with GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The shares, at least one; their order is that of the devices.
+    /// The shares, at least one, in the order of the devices.
     pub shares: Vec<PlacedShare>,
 }
 
@@ -50,7 +50,7 @@ impl Placement {
         Self { shares: vec![PlacedShare { share, device, is_streamed: false }] }
     }
 
-    /// Returns the devices. Keys that are opened on them are of use to all tables on the same ones in the same order.
+    /// Returns the devices. Keys that are opened on them serve all tables on the same devices in the same order.
     pub fn devices(&self) -> Arc<[Device]> {
         self.shares.iter().map(|placed| placed.device).collect()
     }

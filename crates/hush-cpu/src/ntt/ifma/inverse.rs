@@ -45,7 +45,7 @@ pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, 
 /// Runs four stages of the cyclic transform on each of 8 rows of 16 slots. `rows` receives the even columns of a row first.
 ///
 /// # Safety
-/// As for [`inverse`]; `values` and `rows` are valid for 128 words.
+/// The conditions of [`inverse`] must hold; `values` and `rows` are valid for 128 words.
 #[inline(always)]
 unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
     // SAFETY: the caller has the instruction set.
@@ -93,10 +93,10 @@ unsafe fn cyclic_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], ro
 /// Runs the next four stages on the 16 rows of a block, and the twist, in place.
 ///
 /// # Safety
-/// As for [`inverse`]; `rows` is valid for 256 words.
+/// The conditions of [`inverse`] must hold; `rows` is valid for 256 words.
 #[inline(always)]
 unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u64) {
-    // SAFETY: the caller has the instruction set, and says that the block is one of the transform.
+    // SAFETY: the caller has the instruction set, and promises that the block is one of the transform.
     unsafe {
         let lanes = Lanes52::new(tables.p);
         let offset = _mm512_set1_epi64(block_offset(R, block) * i64::from(tables.p));
@@ -162,7 +162,7 @@ const fn block_offsets(n: usize) -> [i64; 16] {
 /// that only the odd ones need registers.
 ///
 /// # Safety
-/// As for [`inverse`]; `scratch` is valid for 16 words at all multiples of `stride`, `values` of 256.
+/// The conditions of [`inverse`] must hold; `scratch` is valid for 16 words at all multiples of `stride`, `values` of 256.
 #[inline(always)]
 unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: *mut u32) {
     // SAFETY: the caller has the instruction set.
@@ -189,7 +189,7 @@ unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: 
 /// Runs Gentleman-Sande stages on the values `stride` apart, to values below p (1 + 2^-12).
 ///
 /// # Safety
-/// As for [`inverse`]; `from` is valid for 8 words at all multiples of `stride`.
+/// The conditions of [`inverse`] must hold; `from` is valid for 8 words at all multiples of `stride`.
 #[inline(always)]
 unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [__m512i; R] {
     // SAFETY: the caller has the instruction set.
@@ -216,7 +216,7 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
 /// one.
 ///
 /// # Safety
-/// As for [`across_blocks`].
+/// The conditions of [`across_blocks`] must hold.
 #[inline(always)]
 unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
     // SAFETY: the caller has the instruction set.
@@ -239,7 +239,7 @@ unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
 /// Runs the first four of five stages on 16 of 32 blocks, from block `first` on.
 ///
 /// # Safety
-/// As for [`across_blocks`].
+/// The conditions of [`across_blocks`] must hold.
 #[inline(always)]
 unsafe fn half_of_32_blocks(tables: &Tables, from: *const u64, first: usize) -> [__m512i; 16] {
     // SAFETY: the caller has the instruction set.
@@ -267,7 +267,7 @@ unsafe fn blocks_stage<const R: usize, const K: usize, const S: usize>(
         let (i, j) = (k / S, k % S);
         let (low, high) = (2 * S * i + j, 2 * S * i + j + S);
         let block = first / (2 * S) + i;
-        // SAFETY: the caller says so; there are R pairs.
+        // SAFETY: the caller promises so; there are R pairs.
         unsafe {
             let lanes = Lanes52::new(tables.p);
             let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + block)));
