@@ -144,7 +144,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the keys of a batch in the form of the backend that opened them; empty if the protocol has none.
+    /// Returns the keys of a batch in the form in which they were opened here; empty if the protocol has none.
     ///
     /// # Errors
     /// [`EngineError::Query`] for a query without keys.

@@ -1,5 +1,5 @@
-//! The product of a chunk with AMX: at each slot, `tdpbuud` multiplies the bytes of the selectors (two polynomials a
-//! query are up to 16 rows) by the bytes of 16 columns of the database, 16 rows of the database at a time.
+//! The product of a chunk with AMX. At each slot, `tdpbuud` multiplies the bytes of the selectors by the bytes of 16 columns of
+//! the database, 16 rows of the database at a time. Two polynomials a query are up to 16 rows of selectors.
 //!
 //! ```text
 //! for every slot:  expand its selectors to byte matrices of four classes

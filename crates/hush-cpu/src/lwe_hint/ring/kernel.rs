@@ -1,8 +1,8 @@
 //! The hint of a unit of rows by transforms.
 //!
 //! ```text
-//! for both primes p:  for every block j of columns:  sums[k] += NTT(db_j) alpha_jk 2^32 mod p     (for every element k)
-//!                     values[k] = inverse NTT(sums[k] / 2^32)
+//! for both primes p:  for every block j of columns, element k:  sums[k] += NTT(db_j) NTT(alpha_jk(1/X) 2^32 / d)
+//!                     values[k] = unscaled inverse NTT(sums[k] / 2^32) mod p
 //! hint += Garner(values mod p_0, values mod p_1) mod 2^32
 //! ```
 

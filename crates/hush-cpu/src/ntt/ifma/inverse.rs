@@ -138,7 +138,7 @@ unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twid
 ///
 /// A value is below (1 + 2^-12) p plus its offset. An odd value is subtracted at once, and so needs no offset. A value with `t`
 /// trailing zeros becomes a sum of 2^t values before it is subtracted, and in the stages before has sums of up to
-/// 2^(t-1) values subtracted from it. With these offsets, the largest of those sums is always smaller: for the 8
+/// 2^(t-1) values subtracted from it. With these offsets, the largest of those sums is always smaller. For the 8
 /// values 10, 0, 2, 0, 5, 0, 2, 0, the sums of the first four are in 12p..16p, those of the others in 7p..11p. The
 /// largest sum, of all 32 values, is below 148 p.
 const fn block_offset(n: usize, i: usize) -> i64 {
