@@ -2,8 +2,8 @@
 //!
 //! With `x = sum_i 2^(8i) x_i` for the bytes of a residue of the database, `a x = sum_i (2^(8i) a mod p) x_i` modulo p.
 //! So a selector becomes four residues, one for each byte of the other operand, and their bytes of weight `2^(8j)` are
-//! class j. The products of a class have one weight, so four sums of 8-bit products give the result (DESIGN.md,
-//! "Modular GEMM on byte matrix units"; the usual way, bytes by bytes, has seven weights).
+//! class j. The products of a class have one weight, so four sums of 8-bit products give the result. (The
+//! usual way, bytes by bytes, has seven weights.)
 
 use std::{arch::x86_64::*, ops::Range};
 
