@@ -28,7 +28,7 @@ mod sealed {
 }
 
 /// A fixed-length buffer, aligned to 64 bytes. From 2 MiB on it is aligned to huge pages, and the kernel is asked to
-/// use them: without them a streaming kernel spends a tenth of its time on address translation.
+/// use them. Without them a streaming kernel spends a tenth of its time on address translation.
 pub struct AlignedBuffer<T: Word> {
     start: NonNull<T>,
     len: usize,

@@ -1,16 +1,16 @@
-//! Rounds the words of an answer and packs them.
+//! The step that rounds the words of an answer and packs them.
 
 use hush_ops::contract::{LweBatch, Rounding, SentRows};
 use rayon::prelude::*;
 
 use crate::Cpu;
 
-/// Rows that a thread packs at least, of the pieces of a query: a multiple of eight, so that parts of a piece are whole bytes.
+/// The fewest rows that a thread packs, of the pieces of a query: a multiple of eight, so that parts of a piece are whole bytes.
 const PART_ROWS: usize = 1 << 14;
 
-/// Runs [`hush_ops::contract::LweOps::send_words`] for rows that are there.
+/// Computes [`hush_ops::contract::LweOps::send_words`] for rows that `words` has.
 pub(crate) fn send_words(cpu: &Cpu, words: &LweBatch, sent: &[SentRows], rounding: Rounding) -> Vec<Vec<u8>> {
-    // Parts of about as many rows, of one long piece or of many short ones.
+    // Parts have about as many rows, whether of one long piece or of many short ones.
     let parts: Vec<SentRows> = sent.iter().flat_map(parts_of).collect();
     let at_once = PART_ROWS.div_ceil(parts.iter().map(|part| part.rows.len()).max().unwrap_or(0).max(1));
     cpu.install(|| {
@@ -25,7 +25,7 @@ pub(crate) fn send_words(cpu: &Cpu, words: &LweBatch, sent: &[SentRows], roundin
     })
 }
 
-/// Returns a piece in parts of whole bytes.
+/// Cuts a piece into parts of whole bytes.
 fn parts_of(sent: &SentRows) -> impl Iterator<Item = SentRows> {
     let SentRows { rows, bits } = sent.clone();
     let end = rows.end;
@@ -33,6 +33,6 @@ fn parts_of(sent: &SentRows) -> impl Iterator<Item = SentRows> {
 }
 
 hush_ops::footprint!(Cpu: SendWords, |step, batch| {
-    // Parts of an answer, and all of it.
+    // The parts of an answer, and all of it.
     2 * batch * step.bytes
 });

@@ -2,12 +2,12 @@
 
 use std::arch::asm;
 
-/// Most rows of a tile register.
+/// The most rows of a tile register.
 pub(crate) const TILE_REGISTER_ROWS: usize = 16;
-/// Most bytes of a row of a tile register.
+/// The most bytes of a row of a tile register.
 pub(crate) const TILE_REGISTER_ROW_BYTES: usize = 64;
 
-/// The memory operand of `ldtilecfg`, palette 1; tiles that are not set have no rows.
+/// The memory operand of `ldtilecfg`, palette 1. Tiles that are not set have no rows.
 #[repr(C, align(64))]
 pub(crate) struct TileConfig {
     palette: u8,
@@ -18,12 +18,12 @@ pub(crate) struct TileConfig {
 }
 
 impl TileConfig {
-    /// Creates a configuration without tiles.
+    /// Creates a configuration of no tiles.
     pub(crate) fn new() -> Self {
         Self { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] }
     }
 
-    /// Sets `tiles` up as `rows x row_bytes` bytes, at most 16 x 64.
+    /// Configures `tiles` as `rows x row_bytes` bytes, at most 16 x 64.
     pub(crate) fn with(mut self, tiles: std::ops::Range<usize>, rows: usize, row_bytes: usize) -> Self {
         debug_assert!(rows <= TILE_REGISTER_ROWS && row_bytes <= TILE_REGISTER_ROW_BYTES);
         self.rows[tiles.clone()].fill(rows as u8);
@@ -36,16 +36,16 @@ impl TileConfig {
     /// # Safety
     /// The CPU must have AMX, and this process the permission to use it.
     pub(crate) unsafe fn load(&self) {
-        // SAFETY: reads the 64 bytes of `self`; the CPU has AMX, says the caller.
+        // SAFETY: reads the 64 bytes of `self`; the caller promises that the CPU has AMX.
         unsafe { asm!("ldtilecfg [{}]", in(reg) self, options(nostack, preserves_flags)) };
     }
 }
 
-/// Gives the tiles of the calling thread back.
+/// Releases the tiles of the calling thread.
 ///
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 pub(crate) unsafe fn release_tiles() {
-    // SAFETY: the CPU has AMX, says the caller.
+    // SAFETY: the caller promises that the CPU has AMX.
     unsafe { asm!("tilerelease", options(nostack, preserves_flags)) };
 }

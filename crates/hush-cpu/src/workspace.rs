@@ -1,11 +1,11 @@
-//! Memory that a thread keeps between calls, so that a step allocates nothing but its result.
+//! Memory that a thread keeps between calls, so that a step allocates only its result.
 
 use crate::buffer::AlignedBuffer;
 
-/// Words of a huge page of x86-64.
+/// The number of words of a huge page of x86-64.
 const HUGE_PAGE_WORDS: usize = (2 << 20) / 4;
 
-/// The buffers of one thread. They grow to the largest size asked for.
+/// The buffers of one thread, which grow to the largest requested size.
 pub(crate) struct Workspace {
     sums: AlignedBuffer<i32>,
     words: AlignedBuffer<u32>,
@@ -21,7 +21,7 @@ impl Workspace {
         }
     }
 
-    /// `sums` partial sums and `words` words, with whatever was left in them.
+    /// Returns `sums` partial sums and `words` words, with arbitrary content.
     pub(crate) fn fold_buffers(&mut self, sums: usize, words: usize) -> (&mut [i32], &mut [u32]) {
         if self.sums.len() < sums {
             self.sums = AlignedBuffer::zeroed(sums);
@@ -32,7 +32,7 @@ impl Workspace {
         (&mut self.sums[..sums], &mut self.words[..words])
     }
 
-    /// `words` words, with whatever was left in them.
+    /// Returns `words` words, with arbitrary content.
     pub(crate) fn words(&mut self, words: usize) -> &mut [u32] {
         if self.words.len() < words {
             self.words = AlignedBuffer::zeroed(words);
@@ -40,7 +40,7 @@ impl Workspace {
         &mut self.words[..words]
     }
 
-    /// `words` words and `wide` words of 64 bits, with whatever was left in them. The words are on huge pages.
+    /// Returns `words` words and `wide` words of 64 bits, with arbitrary content. The words are on huge pages.
     pub(crate) fn ring_buffers(&mut self, words: usize, wide: usize) -> (&mut [u32], &mut [u64]) {
         if self.words.len() < words {
             self.words = AlignedBuffer::zeroed(words.next_multiple_of(HUGE_PAGE_WORDS));

@@ -1,4 +1,4 @@
-//! `band_solve` at every level of this machine against the reference.
+//! Tests of `band_solve` at every level of this machine against the reference.
 
 use hush_cpu::{Cpu, Level};
 use hush_math::csprng::Csprng;
@@ -27,7 +27,7 @@ fn random_system(rows: usize, slots: usize, width: usize, seed: u64) -> BandSyst
     BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
 }
 
-/// Checks that all backends and the reference agree for bytes and for words, in the error too. Returns whether there is a
+/// Asserts that all backends and the reference agree for bytes and for words, in the error too. Returns whether there is a
 /// solution.
 fn agree(system: &BandSystem, size: usize, backends: &[Cpu]) -> bool {
     let bytes = agree_over(system, size, backends, |rng| rng.next_u32() as u8);
@@ -113,7 +113,7 @@ fn a_dense_system_with_long_waits() {
 #[test]
 fn dependent_rows_are_singular_everywhere() {
     for rows in [41, 300] {
-        // More rows than slots, and a repeated row, early and late.
+        // The cases are more rows than slots, and a repeated row, early and late.
         assert!(!agree(&random_system(rows, 40, 16, 5), 4, &backends()));
         let mut repeated = random_system(rows, 2 * rows, 32, 6);
         repeated.starts[rows - 1] = repeated.starts[rows - 2];

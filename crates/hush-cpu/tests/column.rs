@@ -1,4 +1,4 @@
-//! The steps of column packing at every level against the reference, bit for bit; AMX through the emulator where the
+//! Tests of the steps of column packing at every level against the reference, bit for bit. AMX runs through the emulator if the
 //! machine has none.
 
 #![allow(clippy::print_stderr)]
@@ -13,7 +13,7 @@ use hush_testkit::conformance::{
 };
 use ring_backends::backends;
 
-/// Batches at which the fold of the columns takes different kernels.
+/// Batches for which the fold of the columns uses different kernels.
 const BATCHES: [usize; 4] = [1, 2, 5, 33];
 /// The number of queries that the fold answers in one pass, and one more.
 const PASSES: [usize; 2] = [64, 65];

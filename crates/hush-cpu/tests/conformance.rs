@@ -1,4 +1,4 @@
-//! Every level of this machine against the reference, bit for bit; AMX through the emulator where the machine has
+//! Tests of every level of this machine against the reference, bit for bit. AMX runs through the emulator if the machine has
 //! none.
 
 #![allow(clippy::print_stderr)]
@@ -15,7 +15,7 @@ fn backend(level: Level, threads: usize) -> Option<Cpu> {
     let native = Cpu::with_level(level, threads);
     match (native, level, Level::detect()) {
         (Ok(cpu), _, _) => Some(cpu),
-        // The AMX kernels use AVX-512 beside it, which is not emulated.
+        // The AMX kernels use AVX-512 as well, which is not emulated.
         (Err(_), Level::Amx, Level::Avx512 | Level::Avx512Ifma) => {
             amx_emulator::install();
             // SAFETY: the machine has AVX-512 and the emulator executes the AMX instructions.
@@ -29,7 +29,7 @@ fn backend(level: Level, threads: usize) -> Option<Cpu> {
 }
 
 fn check(level: Level, body: impl Fn(&Cpu)) {
-    // Emulated instructions are slow: one number of threads, and one that the units of work do not divide by.
+    // Emulated instructions are slow, so one number of threads is tested, one that the units of work do not divide by.
     let emulated = level > Level::detect();
     for threads in if emulated { 3..=3 } else { 1..=3 } {
         if let Some(cpu) = backend(level, threads) {
@@ -82,7 +82,7 @@ fn avx512ifma() {
 #[test]
 fn amx() {
     check(Level::Amx, |cpu| {
-        // Only the fold has AMX code (and the hint, where it is a fold); an emulated one takes its time.
+        // Only the fold has AMX code (and the hint, if it is a fold); an emulated one takes its time.
         conformance::lwe_fold(cpu);
         conformance::lwe_hint(cpu);
     });

@@ -1,4 +1,4 @@
-//! Empty operands at every level: empty or zero results.
+//! Tests of empty operands at every level: results are empty or zero.
 
 #![allow(clippy::print_stderr)]
 

@@ -1,4 +1,4 @@
-//! The steps between LWE and RLWE at every level against the reference, bit for bit; AMX through the emulator where the
+//! Tests of the steps between LWE and RLWE at every level against the reference, bit for bit. AMX runs through the emulator if the
 //! machine has none.
 
 #![allow(clippy::print_stderr)]

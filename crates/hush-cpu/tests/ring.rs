@@ -1,4 +1,4 @@
-//! The steps over rings at every level against the reference, bit for bit; AMX through the emulator where the machine
+//! Tests of the steps over rings at every level against the reference, bit for bit. AMX runs through the emulator if the machine
 //! has none.
 
 #![allow(clippy::print_stderr)]
@@ -21,7 +21,7 @@ fn check(params: RingParams, shape: RingShape, residues: Residues) {
     }
 }
 
-/// Returns a shape of one plane of one query: planes and queries do not depend on the set.
+/// Returns a shape of one plane and one query: planes and queries do not depend on the set.
 fn shape(rows: usize, folds: usize, entries: usize) -> RingShape {
     RingShape { rows, folds, entries, planes: 1, queries: 1 }
 }

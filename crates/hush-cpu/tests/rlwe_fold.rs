@@ -1,4 +1,4 @@
-//! `rlwe_fold` at every level against the reference, bit for bit; AMX through the emulator where the machine has none.
+//! Tests of `rlwe_fold` at every level against the reference, bit for bit. AMX runs through the emulator if the machine has none.
 
 mod ring_backends;
 
@@ -14,7 +14,7 @@ use hush_ops::{
 };
 use ring_backends::backends;
 
-/// Values of residues.
+/// The values of residues.
 #[derive(Clone, Copy, Debug)]
 enum Fill {
     Random,
@@ -23,7 +23,7 @@ enum Fill {
 }
 
 impl Fill {
-    /// Polynomials in the order `[..][limb][slot]`.
+    /// Returns polynomials in the order `[..][limb][slot]`.
     fn polys(self, moduli: &[Modulus], degree: usize, count: usize, rng: &mut Csprng) -> Vec<u32> {
         let limbs = (0..count).flat_map(|_| moduli);
         let residues = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
@@ -43,7 +43,7 @@ struct Shape {
     columns: usize,
 }
 
-/// All backends against the reference, for the first queries of as many as the largest batch.
+/// Checks all backends against the reference, for batches of the last queries.
 fn check(backends: &[Cpu], moduli: &[Modulus], shape: Shape, batches: &[usize], fills: (Fill, Fill)) {
     let tiling = NttTiling::new(shape.degree, moduli.len(), shape.rows, shape.columns).expect("whole groups");
     let mut rng = Csprng::insecure_from_seed((shape.degree * 31 + shape.rows * 7 + shape.columns) as u64);
@@ -56,7 +56,7 @@ fn check(backends: &[Cpu], moduli: &[Modulus], shape: Shape, batches: &[usize], 
     let expected = steps::rlwe_fold::reference(moduli, &db, &queries);
     for cpu in backends {
         for &batch in batches {
-            // The last queries, so that a result does not depend on its place in the batch.
+            // The last queries are used, so that a result does not depend on its place in the batch.
             let first = largest - batch;
             let actual = cpu.rlwe_fold_words(moduli, &db, &queries[first..]).expect("the shapes fit");
             assert_eq!(actual.len(), batch);
@@ -72,7 +72,7 @@ fn check(backends: &[Cpu], moduli: &[Modulus], shape: Shape, batches: &[usize], 
     }
 }
 
-/// `limbs` primes of about `bits` bits, of no use for an NTT of their own.
+/// Returns `limbs` primes of about `bits` bits, which need not suit an NTT.
 fn moduli(bits: u32, limbs: usize) -> Vec<Modulus> {
     find_primes(16, bits, limbs).into_iter().map(Modulus::new).collect()
 }

@@ -1,4 +1,4 @@
-//! The steps of `tfhe` at every level against the reference, bit for bit.
+//! Tests of the steps of `tfhe` at every level against the reference, bit for bit.
 
 #![allow(clippy::print_stderr)]
 
@@ -32,7 +32,7 @@ fn shape(rows: usize, columns: usize, bits: usize) -> TfheShape {
 fn small_rings() {
     for residues in Residues::ALL {
         check(INSECURE_TFHE_N256, shape(5, 3, 2), residues);
-        // More rows than a sum of 64 bits has room for.
+        // There are more rows than a sum of 64 bits can take.
         check(INSECURE_TFHE_N256, shape(131, 1, 0), residues);
     }
     for rows in [1, 2, 3, 4, 6, 64, 65] {

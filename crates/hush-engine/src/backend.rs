@@ -1,4 +1,4 @@
-//! The backend of a program, chosen once.
+//! The backends that compute, chosen once.
 
 use std::sync::Arc;
 
@@ -10,24 +10,25 @@ use crate::{
     memory::choice::MemoryChoice,
 };
 
-/// The default number of clients whose keys a device has room for, as of `hushdb serve`.
+/// The number of clients whose keys a device has memory for by default: the default of `hushdb serve`.
 const CLIENTS: usize = 256;
 
-/// The backends that a program has, of which each table gets one.
+/// The backends of a program. Each table gets one of them.
 pub struct Backends {
     choice: BackendChoice,
     cpu: Arc<Cpu>,
-    /// The GPUs, at least one, or why none is used.
+    /// The GPUs, at least one, or the reason why none is used.
     gpus: Result<Vec<Gpu>, BackendError>,
     clients: usize,
     memory: MemoryChoice,
 }
 
 impl Backends {
-    /// Opens the CPU and, unless they are not wanted, all GPUs.
+    /// Opens the CPU backend and, unless the choice is the CPU, all GPUs.
     ///
     /// # Errors
-    /// [`BackendError::Unavailable`] if the GPU is asked for and cannot be used, [`BackendError::Variable`].
+    /// [`BackendError::Unavailable`] if the GPU is asked for and cannot be used, [`BackendError::Variable`] if `HUSH_CUDA` has
+    /// an unknown value.
     pub fn choose(choice: BackendChoice, cpu: Arc<Cpu>) -> Result<Self, BackendError> {
         if choice == BackendChoice::Cpu {
             return Ok(Self::cpu_only(cpu));
@@ -46,12 +47,12 @@ impl Backends {
         Self { choice, cpu, gpus, clients: CLIENTS, memory: MemoryChoice::default() }
     }
 
-    /// Returns the CPU for all tables.
+    /// Uses the CPU for all tables.
     pub fn cpu_only(cpu: Arc<Cpu>) -> Self {
         Self::new(BackendChoice::Cpu, cpu, Err(BackendError::NotAskedFor))
     }
 
-    /// Returns the CPU, and open devices, at least one, in place of the GPUs.
+    /// Uses the CPU, and open devices, at least one, in place of the GPUs.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub fn with_devices(
         choice: BackendChoice,
@@ -62,12 +63,12 @@ impl Backends {
         Self::new(choice, cpu, Ok(gpus))
     }
 
-    /// Sets how many clients have their evaluation keys in memory at most. A device has room for these.
+    /// Sets the number of clients whose evaluation keys are in memory at most. Devices have memory for them.
     pub fn for_clients(self, clients: usize) -> Self {
         Self { clients, ..self }
     }
 
-    /// Returns the backends, with how files that the host scans are in its memory.
+    /// Sets how files that the host scans are kept in its memory.
     pub fn with_memory(self, memory: MemoryChoice) -> Self {
         Self { memory, ..self }
     }
@@ -80,17 +81,17 @@ impl Backends {
         self.clients
     }
 
-    /// Returns the CPU, which does what no GPU does, too.
+    /// Returns the CPU backend, which also does what no GPU does.
     pub fn cpu(&self) -> &Arc<Cpu> {
         &self.cpu
     }
 
-    /// Returns the GPUs by their numbers; none if none is used.
+    /// Returns the GPUs by their numbers; empty if none is used.
     pub(crate) fn gpus(&self) -> &[Gpu] {
         self.gpus.as_deref().unwrap_or_default()
     }
 
-    /// Returns why no GPU is used; `None` if one is. An operator wants to know of a [`BackendError::Device`].
+    /// Returns the reason why no GPU is used; `None` if one is. [`BackendError::Device`] is worth telling the owner of the GPU.
     pub fn unused_because(&self) -> Option<&BackendError> {
         self.gpus.as_ref().err()
     }

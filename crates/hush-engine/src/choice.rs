@@ -1,4 +1,4 @@
-//! The backend that a user asks for, and why it cannot be used.
+//! The backend that a user asks for, and the reasons why it cannot be used.
 
 use std::{fmt, str::FromStr};
 
@@ -51,7 +51,7 @@ impl FromStr for BackendChoice {
 /// The environment variable that has a program with the emulator use it in place of a GPU.
 pub const CUDA_VARIABLE: &str = "HUSH_CUDA";
 
-/// Why a backend cannot be used.
+/// A reason why a backend cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BackendError {

@@ -1,4 +1,4 @@
-//! The interface between a server and a table: the one place where a protocol and a backend become `dyn`.
+//! The interface of a server to a table: the one place where a protocol and a backend become `dyn`.
 
 use std::{any::Any, fmt, fs::File, sync::Arc};
 
@@ -11,22 +11,22 @@ use thiserror::Error;
 
 use crate::{Device, Placement};
 
-/// The reason why a batch was not answered, or keys were not accepted. Carries positions and lengths, never data.
+/// A reason why a batch was not answered, or keys were rejected. Carries positions and lengths, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A query of the batch is not a query of this table.
+    /// A query of the batch is invalid for this table.
     ///
-    /// Engines check all queries before they scan: the caller drops this one and asks again for the
-    /// others, so that one client cannot spoil the answers of those it shares a batch with.
+    /// Engines check all queries before they scan. The caller drops this query and asks again for the
+    /// others, so that one client cannot spoil the answers of the clients that share its batch.
     #[error("query {index} of the batch: {reason}")]
     Query {
-        /// Position in the batch.
+        /// The position in the batch.
         index: usize,
         /// The reason why the query is invalid.
         reason: String,
     },
-    /// The uploaded bytes are no evaluation keys of this table.
+    /// The uploaded bytes are invalid as evaluation keys of this table.
     #[error("the evaluation keys cannot be used: {reason}")]
     Keys {
         /// The reason why the keys are invalid.
@@ -35,19 +35,20 @@ pub enum EngineError {
     /// The engine failed; no query is to blame.
     #[error("the engine failed: {0}")]
     Internal(String),
-    /// A part of the table that is elsewhere does not answer. It may answer again.
+    /// A remote part of the table does not answer; it may answer later.
     #[error("a part of the table does not answer: {reason}")]
     Unavailable {
-        /// Which, and why.
+        /// The part, and the reason.
         reason: String,
     },
-    /// A file of the table was changed after it was opened. Nothing is answered until the table is loaded again.
+    /// A file that the table is read from has changed since the table was opened. Nothing is answered until the table is
+    /// loaded again.
     #[error("the table cannot be read any more: {reason}")]
     Damaged {
-        /// Which file, and what to do.
+        /// The file, and the remedy.
         reason: String,
     },
-    /// The table's GPU has failed for good: nothing is answered until the process is started again.
+    /// The table's GPU has failed for good. Nothing is answered until the process is started again.
     #[error("the table's GPU has failed, and does nothing until this program is started again: {reason}")]
     Lost {
         /// The first failure.
@@ -56,7 +57,7 @@ pub enum EngineError {
 }
 
 impl From<ProtocolError> for EngineError {
-    /// Returns the error of a query, or of the engine.
+    /// Blames a query, or the engine.
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Query { index, source } => Self::Query { index, reason: source.to_string() },
@@ -66,7 +67,7 @@ impl From<ProtocolError> for EngineError {
 }
 
 impl EngineError {
-    /// The reason why uploaded keys are not opened: the keys are malformed, or the engine failed.
+    /// Returns the error for uploaded keys that are not opened: blames the keys, or the engine.
     pub(crate) fn of_keys(error: &ProtocolError) -> Self {
         match error {
             ProtocolError::Ops(OpsError::Backend { .. }) => Self::Internal(error.to_string()),
@@ -80,33 +81,32 @@ impl EngineError {
 pub struct Blob {
     /// The file's name in the protocol: the hash of its content.
     pub hash: [u8; 32],
-    /// The open file of the verified snapshot. Not its path: another file may take its place on
+    /// The open file of the verified snapshot. A path would not do: another file may take its place on
     /// disk while the engine lives, and would then be served under the hash of this one.
     pub file: Arc<File>,
-    /// Length of the file in bytes.
+    /// The length of the file in bytes.
     pub bytes: u64,
 }
 
 /// The evaluation keys that a table's clients upload before they ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySpec {
-    /// Name of the parameter set. Tables of one set on the same devices accept each other's keys: opened by
+    /// The name of the parameter set. Tables of one set on the same devices accept each other's keys: opened by
     /// one of them, keys serve the queries of all.
     pub preset: String,
     /// The exact length of the encoded [`wire::EvaluationKeys`], which the set determines.
     pub bytes: usize,
-    /// The devices that open keys, in the order of the placement: the same bytes are opened once for each list of
-    /// devices.
+    /// The devices that have opened keys, in the order of the placement. The same bytes are opened once for each list.
     pub devices: Arc<[Device]>,
 }
 
-/// A client's evaluation keys, checked and ready for [`Engine::answer`]. Opaque to all but the engines of their
-/// [`KeySpec`]; clones share the keys.
+/// The evaluation keys of one client, checked and ready for [`Engine::answer`]. Opaque to all but the
+/// engines of their [`KeySpec`]; clones share the keys.
 #[derive(Clone)]
 pub struct ClientKeys {
-    /// The devices that have them.
+    /// The devices that have the keys.
     pub devices: Arc<[Device]>,
-    /// The keys as the backends hold them.
+    /// The keys as the backends of these devices hold them.
     pub keys: Arc<dyn Any + Send + Sync>,
 }
 
@@ -116,27 +116,26 @@ impl fmt::Debug for ClientKeys {
     }
 }
 
-/// The facts of a served table, as plain data.
+/// The properties of a table that a server needs: plain data.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// The descriptor: exactly the bytes that clients get, a JSON object.
     pub descriptor_json: Arc<[u8]>,
-    /// Hash of the table's content and parameters.
+    /// The hash of the table's content and parameters.
     pub epoch: [u8; 32],
-    /// The hash that queries name: the epoch, or the geometry that the table shares with others whose queries it
-    /// answers.
+    /// The hash that queries name: the epoch, or a hash shared with other epochs whose queries this table answers.
     pub asked: [u8; 32],
-    /// The number of records; of the base, in a table that changes.
+    /// The number of records; in a table that changes, those of the base.
     pub records: u64,
-    /// Name of the protocol: "simple", "frodo", ...
+    /// The name of the protocol: "simple", "frodo", ...
     pub protocol: String,
-    /// Exact lengths of the parts of a query.
+    /// The exact lengths of the parts of a query.
     pub query: QuerySizes,
-    /// Exact length of an answer.
+    /// The exact length of an answer.
     pub answer_bytes: usize,
-    /// Where it is.
+    /// The placement of the table.
     pub placement: Placement,
-    /// Queries that are worth collecting for one scan; at least 1.
+    /// The number of queries that are worth collecting for one scan; at least 1.
     pub max_batch: usize,
     /// The evaluation keys that queries need; `None` for protocols without.
     pub keys: Option<KeySpec>,
@@ -145,7 +144,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the keys of a batch as a backend, or whoever opened them here, holds them; none where the protocol has none.
+    /// Returns the keys of a batch in the form in which they were opened here; empty if the protocol has none.
     ///
     /// # Errors
     /// [`EngineError::Query`] for a query without keys.
@@ -156,7 +155,7 @@ impl Served {
         let Some(spec) = &self.keys else { return Ok(Vec::new()) };
         let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
         let opened = keys.iter().enumerate().map(|(index, keys)| {
-            // Those on other devices are in their memory.
+            // Keys on other devices are in the memory of those.
             let here = keys.as_ref().filter(|keys| keys.devices == spec.devices);
             here.and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| no_keys(index))
         });
@@ -166,7 +165,7 @@ impl Served {
 
 /// A table that is ready to answer. Immutable: [`Engine::served`] returns the same value each time.
 pub trait Engine: Send + Sync {
-    /// Returns the facts of the table.
+    /// Returns the properties of the table.
     fn served(&self) -> &Served;
 
     /// Checks uploaded keys, an encoded [`wire::EvaluationKeys`] of the table's [`KeySpec`], in full
@@ -174,19 +173,19 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// [`EngineError::Keys`] if `body` is no such message, or the protocol has no keys; [`EngineError::Internal`] if there is no
-    /// memory for them; [`EngineError::Lost`].
+    /// memory for them; [`EngineError::Lost`] if the GPU has failed.
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError>;
 
     /// Answers a batch with one scan of the table: one answer of [`Served::answer_bytes`] for each
-    /// query, in order. `queries` has 1 to [`Served::max_batch`] entries of [`Served::query`];
+    /// query, in order. `queries` has 1 to [`Served::max_batch`] entries of [`Served::query`].
     /// `keys` has an entry for each: its client's keys, opened by an engine of the same [`KeySpec`],
-    /// or `None` where the protocol has no keys.
+    /// or `None` if the protocol has no keys.
     ///
-    /// Blocks until done; the work runs on the engine's own pool.
+    /// Blocks until done; the work runs on the engine's pool.
     ///
     /// # Errors
     /// [`EngineError::Query`] if the bytes of a query are no ciphertext of this table, before any
-    /// scan; [`EngineError::Lost`] from a failure for good on; [`EngineError::Damaged`] if what was scanned is not the table;
+    /// scan; [`EngineError::Lost`] after a failure for good; [`EngineError::Damaged`] if the scanned files are not the table's;
     /// [`EngineError::Internal`] otherwise.
     fn answer(
         &self,
@@ -194,14 +193,14 @@ pub trait Engine: Send + Sync {
         keys: &[Option<ClientKeys>],
     ) -> Result<Vec<Vec<u8>>, EngineError>;
 
-    /// Returns why nothing is answered until the process is started again; `None` while the device works. A failure
+    /// Returns the reason why nothing is answered until the process is started again; `None` as long as all is well. A failure
     /// shows with the first work after it.
     fn lost(&self) -> Option<String> {
         None
     }
 
-    /// Checks, without reading them, that the files of the table were not changed. Returns why the table must not be
-    /// asked any more; `None` if it may.
+    /// Checks whether the files that the table is read from have changed, without reading them. Returns the reason why the table
+    /// must not be asked any more; `None` as long as all is well.
     fn damaged(&self) -> Option<String> {
         None
     }

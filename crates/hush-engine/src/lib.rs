@@ -1,7 +1,7 @@
 //! Opens snapshots and answers batches of queries: the one place where a protocol and a backend become `dyn`.
 //!
-//! * [`Backends`]: what computes. [`open()`]: snapshot to [`Engine`], at its [`Placement`]. [`engine`]: what a server needs.
-//! * [`parts`]: a table whose parts are elsewhere.
+//! * [`Backends`]: the devices that compute. [`open()`]: from a snapshot to an [`Engine`], at its [`Placement`]. [`engine`]: the
+//!   interface of a server. [`parts`]: a table whose parts are in other processes.
 //!
 //! * `placement/`: shares and their devices. `memory/`: what a share takes. `gpus/`: their reservations and thresholds.
 //!

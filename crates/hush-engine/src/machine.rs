@@ -1,17 +1,17 @@
-//! The resources of this machine: memory, and room on its disks.
+//! Properties of this machine: memory, and free space on its disks.
 
 use std::{fs, path::Path};
 
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// All there is.
+    /// All memory.
     pub total: u64,
-    /// The bytes that can be allocated without swapping.
+    /// The memory that is available without swapping.
     pub available: u64,
 }
 
-/// Returns the memory of this machine, or of the container of this process; `None` if the system does not report it.
+/// Returns the memory of this machine, or of the container that this process is in; `None` if the system does not say.
 pub fn memory() -> Option<Memory> {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
@@ -19,7 +19,7 @@ pub fn memory() -> Option<Memory> {
     let memory = match system.cgroup_limits() {
         Some(limits) if limits.total_memory > 0 => Memory {
             total: memory.total.min(limits.total_memory),
-            // Not what is free: pages of files count as used there.
+            // The free memory is no measure: pages of files count as used there.
             available: memory.available.min(limits.total_memory.saturating_sub(limits.rss)),
         },
         _ => memory,
@@ -35,8 +35,8 @@ impl Memory {
     }
 }
 
-/// Returns the limits of the control groups (version 2) that a process with these `groups` is in, and what is left of each.
-/// `root` is where they are mounted.
+/// Returns the limits of the control groups (version 2) that a process with these `groups` is in, and the memory left in each.
+/// `root` is their mount point.
 fn limits(groups: &str, root: &Path) -> impl Iterator<Item = Memory> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).map(|path| root.join(path));
     let ancestors: Vec<_> = own.iter().flat_map(|own| own.ancestors().map(Path::to_owned)).collect();
@@ -44,13 +44,13 @@ fn limits(groups: &str, root: &Path) -> impl Iterator<Item = Memory> {
     ancestors.into_iter().take_while(move |group| group.starts_with(&root)).filter_map(|group| {
         let total: u64 = fs::read_to_string(group.join("memory.max")).ok()?.trim().parse().ok()?;
         let stat = fs::read_to_string(group.join("memory.stat")).ok()?;
-        // Pages of files make room for others.
+        // Only anonymous memory counts: pages of files make room for others.
         let used: u64 = stat.lines().find_map(|line| line.strip_prefix("anon "))?.parse().ok()?;
         Some(Memory { total, available: total.saturating_sub(used) })
     })
 }
 
-/// Returns the model of the CPU, as the system calls it; "unknown" if the system does not report it.
+/// Returns the model of the CPU, as the system names it; "unknown" if it does not say.
 pub fn cpu_model() -> String {
     let mut system = sysinfo::System::new();
     system.refresh_cpu_all();

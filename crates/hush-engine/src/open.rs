@@ -1,4 +1,4 @@
-//! A snapshot is opened on the backend that has room for it.
+//! Opens a snapshot on the backend that has enough memory for it.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,9 +14,8 @@ use crate::{
     table::TableToOpen,
 };
 
-/// Opens the snapshot in `dir` on one of the backends and makes it resident there. `progress` receives the plan of
-/// the device's memory before anything is loaded, the progress of the upload, and why the CPU takes the device's
-/// place, if it does.
+/// Opens the snapshot in `dir` on one of the backends and makes it resident there. Before anything is loaded, reports to `progress`
+/// the device memory that it takes; then the upload; and the reason, if the CPU takes the device's place.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
@@ -29,11 +28,11 @@ pub fn open(
     open_after(dir, verify, &mut Verified::default(), backends, progress)
 }
 
-/// Opens another epoch of a table. Those of its files that are `verified` are trusted to be whole; in the end
-/// `verified` has the files of this epoch.
+/// Opens another epoch of a table as [`open`] does. Files in `verified` are taken to be whole. Afterwards, `verified` has the files
+/// of this epoch.
 ///
 /// # Errors
-/// As [`open`].
+/// Returns the errors of [`open`].
 pub fn open_after(
     dir: &Path,
     verify: Verify,
@@ -52,22 +51,22 @@ pub fn open_after(
     let placement = backends.place(&stored.params, None, progress)?;
     let may_move = backends.is_free_to_choose() && !placement.is_on_cpu();
     match open(stored, placement) {
-        // It was planned to fit, but others may have taken the memory, the device may have failed, or not take the parameter set.
-        // What is wrong with the table itself is found on the CPU as well.
+        // The plan said that it fits, but others may have taken the memory, or the device may have failed, or not support the
+        // parameter set. An error of the table itself is found on the CPU as well.
         Err(OpenError::Ops(error)) if may_move => {
             progress.note(&format!("on the CPU: {error}"));
-            // The other one is without the files that were taken out of it.
+            // The first `Stored` is without the files that were taken out of it.
             open(Stored::open(dir)?, Placement::on(Device::Cpu, Share::whole()))
         }
         outcome => outcome,
     }
 }
 
-/// Checks the head of the snapshot in `dir`, and that the devices that it would be served on have room for it.
-/// Nothing is loaded.
+/// Checks the head of the snapshot in `dir`, and whether the devices that would serve it have enough memory. Nothing is
+/// loaded.
 ///
 /// # Errors
-/// The errors of [`open`].
+/// Returns the errors of [`open`].
 pub fn check(dir: &Path, backends: &Backends) -> Result<(), OpenError> {
     let stored = Stored::open(dir)?;
     Ok(backends.place(&stored.params, None, &Silent).map(drop)?)

@@ -1,4 +1,4 @@
-//! Reasons why a table cannot be served: for its operator, and for everybody.
+//! The reasons why a table cannot be served: for its operator, and for everybody.
 
 use hush_ops::OpsError;
 use hush_protocol::ProtocolError;
@@ -7,22 +7,22 @@ use thiserror::Error;
 
 use crate::memory::plan::DoesNotFit;
 
-/// The public reason of a table whose files changed while it was served.
+/// The public reason for a table whose files changed while it was served.
 pub const FILES_CHANGED: &str = "its files were changed while they were served";
 
-/// Why a snapshot could not be served.
+/// A reason why a snapshot could not be served.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// Reading it.
+    /// Reading the snapshot failed.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The descriptor is invalid.
     #[error(transparent)]
     Protocol(ProtocolError),
-    /// The backend.
+    /// The backend failed.
     #[error(transparent)]
     Ops(#[from] OpsError),
-    /// Files that are to be in memory, for which there is none.
+    /// There is not enough memory for files that are to be resident.
     #[error(
         "the table needs {needed} of memory, and {room} are free: stop what else takes memory, or have its files mapped"
     )]
@@ -32,16 +32,16 @@ pub enum OpenError {
         /// The memory that is free.
         room: String,
     },
-    /// The GPU that was asked for.
+    /// The table does not fit the GPU that was asked for.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
-    /// Fetching what a part reads.
+    /// Fetching the files of a part failed.
     #[error(transparent)]
     Fetch(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl From<ProtocolError> for OpenError {
-    /// Converts an error; the backend's errors stay its own, whichever way they come.
+    /// Makes errors of the backend [`OpenError::Ops`], whichever way they come.
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Ops(error) => Self::Ops(error),
@@ -51,7 +51,7 @@ impl From<ProtocolError> for OpenError {
 }
 
 impl OpenError {
-    /// Returns the reason without paths, numbers or words of the system. The operator gets the error itself.
+    /// Returns the reason without paths, numbers or texts of the system. The operator gets the error itself.
     pub fn public_reason(&self) -> &'static str {
         match self {
             Self::Snapshot(error) => match error {

@@ -12,7 +12,7 @@ use crate::OpenError;
 pub(crate) struct ShareToOpen<B> {
     pub(crate) share: Share,
     pub(crate) backend: Arc<B>,
-    /// The memory that the device keeps for the table, held as long as the table.
+    /// The memory that the device keeps for the table, held as long as it.
     pub(crate) kept: Option<KeptForTable>,
 }
 
@@ -26,7 +26,7 @@ impl<B> ShareToOpen<B> {
 /// The memory that a device keeps for a table until this is dropped.
 pub(crate) type KeptForTable = Box<dyn Any + Send + Sync>;
 
-/// Opens a table, or a part of it, on the devices of its placement, whatever their backend.
+/// The opening of a table, or of a part of it, on the devices of its placement, whatever their backend.
 pub(crate) trait OpenOn {
     /// Whether answers are finished here, too.
     #[cfg_attr(
@@ -34,17 +34,17 @@ pub(crate) trait OpenOn {
         expect(dead_code, reason = "only the memory of GPUs is planned")
     )]
     const FINISHES: bool;
-    /// The result of the visit.
+    /// The opened table or part.
     type Output;
 
-    /// Opens the shares of a placement, at least one, where a scan answers at most `max_batch` queries.
+    /// Opens the shares of a placement, at least one. A scan answers at most `max_batch` queries.
     fn on<B: Hosting>(self, shares: Vec<ShareToOpen<B>>, max_batch: usize)
     -> Result<Self::Output, OpenError>;
 }
 
 /// A backend that tables are hosted on.
 pub(crate) trait Hosting: Steps<Keys: 'static> + Footprint + 'static {
-    /// Why it does nothing any more; `None` as long as all is well.
+    /// Returns the reason why the backend does nothing any more; `None` as long as all is well.
     fn lost(&self) -> Option<String>;
 }
 

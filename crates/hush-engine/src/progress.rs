@@ -1,22 +1,22 @@
-//! Progress of long work, and the way to cancel it.
+//! The interface by which long work reports its progress, and learns that it is cancelled.
 
 use hush_store::cancel::Cancelled;
 
-/// Receives progress. One stage runs at a time; [`Progress::advance`] may come from any thread.
+/// A receiver of progress. One stage runs at a time; [`Progress::advance`] may come from any thread.
 pub trait Progress: Sync {
-    /// Begins a stage: what it does, how many units it has, and what a unit is ("bytes", "keys").
+    /// Begins a stage: its name, its number of units, and the name of a unit ("bytes", "keys").
     fn start(&self, stage: &str, total: u64, unit: &'static str);
-    /// `units` more are done.
+    /// Reports that `units` more are done.
     fn advance(&self, units: u64);
-    /// Something that whoever waits may want to know: a line.
+    /// Reports a line of text to whoever waits.
     fn note(&self, line: &str) {
         let _ = line;
     }
-    /// Notes that an earlier run did `units` of the stage that has just begun.
+    /// Reports that `units` of the stage that has just begun were done by an earlier run.
     fn resume(&self, units: u64) {
         self.advance(units);
     }
-    /// Checks for cancellation. Work calls it between units, from any thread.
+    /// Fails if the work is cancelled. Called between units, from any thread.
     ///
     /// # Errors
     /// [`Cancelled`], from some call on every time.
@@ -25,7 +25,7 @@ pub trait Progress: Sync {
     }
 }
 
-/// Reports nothing.
+/// A progress that reports nothing.
 pub struct Silent;
 
 impl Progress for Silent {
@@ -33,7 +33,7 @@ impl Progress for Silent {
     fn advance(&self, _: u64) {}
 }
 
-/// Reports nothing, and ends with the other.
+/// A progress that reports nothing, and is cancelled with the inner one.
 pub struct Quiet<'a>(pub &'a dyn Progress);
 
 impl Progress for Quiet<'_> {

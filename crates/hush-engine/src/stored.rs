@@ -14,10 +14,10 @@ use crate::{
     Blob, KeySpec, MemoryChoice, OpenError, Placement, Progress, Served, memory::mapped_files::MappedFiles,
 };
 
-/// How the files of a table are read.
+/// The options for reading the files of a table.
 pub(crate) struct Reading<'a> {
     pub(crate) verify: Verify,
-    /// Files that were checked before; then those of this table.
+    /// The files that were checked before; afterwards, those of this table.
     pub(crate) verified: &'a mut Verified,
     pub(crate) memory: MemoryChoice,
     pub(crate) progress: &'a dyn Progress,
@@ -28,12 +28,12 @@ pub(crate) struct Stored {
     snapshot: Snapshot,
     pub(crate) descriptor: Descriptor,
     pub(crate) params: TableParams,
-    /// Files that are in memory, by their names in the snapshot.
+    /// The files that are in memory, by their names in the snapshot.
     resident: HashMap<String, Arc<ResidentFile>>,
 }
 
 impl Stored {
-    /// Opens a table of which nothing is read or checked yet.
+    /// Opens a table, without reading or checking any file yet.
     pub(crate) fn open(dir: &Path) -> Result<Self, OpenError> {
         let snapshot = Snapshot::open(dir, Verify::Header)?;
         let descriptor = snapshot.header().descriptor.clone();
@@ -42,7 +42,7 @@ impl Stored {
         Ok(Self { snapshot, descriptor, params, resident: HashMap::new() })
     }
 
-    /// Reads the files that the host reads for every batch into memory, if there is room; checks all other files.
+    /// Reads the files that the host reads for every batch into memory, if there is enough. Checks all other files.
     pub(crate) fn load(&mut self, reading: &mut Reading<'_>, placement: &Placement) -> Result<(), OpenError> {
         let segments = self.params.segments().iter().map(SegmentParams::files).enumerate();
         let scanned = segments.flat_map(|(segment, specs)| {
@@ -73,19 +73,19 @@ impl Stored {
         Ok(())
     }
 
-    /// Returns a file by name, unless it has been taken out.
+    /// Returns a file, unless it has been taken out.
     pub(crate) fn file(&self, name: &str) -> Option<(&FileEntry, &StoredFile)> {
         self.snapshot.file(name)
     }
 
-    /// Takes one out.
+    /// Takes a file out.
     pub(crate) fn take(&mut self, name: &str) -> Result<(FileEntry, StoredFile), OpenError> {
         let entry = self.snapshot.file(name).map(|(entry, _)| entry.clone());
         let file = self.snapshot.take_file(name)?;
         Ok((entry.expect("it was there"), file))
     }
 
-    /// Returns the facts for a server.
+    /// Returns the properties of the table that a server needs, and takes out the files that clients download.
     pub(crate) fn served(&mut self, placement: Placement, max_batch: usize) -> Result<Served, OpenError> {
         let mut blobs = Vec::new();
         if let Some(compression) = &self.descriptor.compression {
@@ -119,8 +119,8 @@ impl Stored {
         })
     }
 
-    /// Takes the files that a backend reads out of every segment: those that are in memory, and the others mapped.
-    /// Mapped files are read into the system's cache if the host scans them.
+    /// Takes out the files of every segment that a backend reads: from memory if they are there, else mapped. Mapped files are
+    /// read into the system's cache if the host scans them.
     pub(crate) fn files(&mut self, placement: &Placement) -> Result<(Vec<Files>, MappedFiles), OpenError> {
         let mapped = MappedFiles::default();
         let specs: Vec<_> = self.params.segments().iter().map(SegmentParams::files).collect();

@@ -20,7 +20,7 @@ use crate::{
     parts::elsewhere::Elsewhere,
 };
 
-/// A table that is to be opened: what it says, and its files.
+/// A table that is to be opened: its properties and its files.
 pub(crate) struct TableToOpen<F> {
     pub(crate) descriptor: Descriptor,
     pub(crate) served: Served,
@@ -55,7 +55,7 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
             let hosted = Hosted::<P, B>::open_share(backend, tables.clone(), seed, &share, &files);
             hosted.map(|hosted| (hosted, kept))
         });
-        // A batch over a file that was changed meanwhile has no answer, whatever the scan gave.
+        // Data read from a file that has changed meanwhile is invalid, whatever the opening returned.
         mapped.check()?;
         let (devices, kept) = opened.map_err(Into::<OpenError>::into)?.into_iter().unzip();
         drop(files);
@@ -72,11 +72,11 @@ struct Table<P: Page, B: Hosting> {
     served: Served,
     /// The mapped files that every scan reads.
     mapped: MappedFiles,
-    /// Dropped after the devices.
+    /// The memory that the devices keep, dropped after the devices.
     _kept: Vec<Option<KeptForTable>>,
 }
 
-/// A client's keys on every device of this process.
+/// The keys of a client on every device of this process.
 struct KeysOnDevices<K> {
     on: Vec<K>,
     /// The keys as they were uploaded, for shares that are elsewhere.
@@ -84,7 +84,7 @@ struct KeysOnDevices<K> {
 }
 
 impl<P: Page, B: Hosting> Table<P, B> {
-    /// Returns the error by its cause: a query, the keys, the engine, or a device that has failed for good.
+    /// Returns the error with its cause: a query, the keys, the engine, or a device that has failed for good.
     fn judge(&self, error: ProtocolError) -> EngineError {
         match (error.into(), self.lost()) {
             (query @ EngineError::Query { .. }, _) => query,
@@ -125,7 +125,7 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
                 exchange::answer(devices, queries, &keys).map_err(|error| self.judge(error))
             }
         };
-        // After the scan, and before anybody sees what came of it.
+        // The check follows the scan, and precedes any use of its results.
         self.mapped.check().map_err(|error| EngineError::Damaged { reason: error.to_string() })?;
         answers
     }

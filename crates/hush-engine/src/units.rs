@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Numbers as people read them.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A time, three digits of it.
+/// A time in seconds, shown with three digits.
 pub struct Seconds(pub f64);
 
 impl fmt::Display for Seconds {

@@ -1,8 +1,8 @@
 //! The kernel for bytes with AVX-512 VNNI: 64 multiply-adds an instruction.
 //!
 //! ```text
-//! for every later group g:  sums[row] += quads[g][row] . solved[g]      (4 coefficients a product)
-//! for row in the order:     x[row] = values[row] - sums[row] - quads[0][row] . x      mod 256
+//! for distance k = 1, 2, ..:  sums[row] += quads[k][row] . solved group at distance k      (4 coefficients a product)
+//! for row in the order:       x[row] = values[row] - sums[row] - quads[0][row] . x      mod 256
 //! ```
 //!
 //! A group is four lines of 64 bytes with interleaved slots: the 32-bit element `i` of line `l` is byte `16 l + i` of the four

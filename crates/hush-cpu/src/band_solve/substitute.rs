@@ -31,7 +31,7 @@ pub(super) const fn stripe<S>() -> usize {
 /// The number of blocks loaded into the window together.
 const RUN: usize = 32;
 
-/// A lane of the four slots of a block, in the kernel's own order.
+/// A lane of the four slots of a block, in the kernel's order.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Group<S>(pub(super) [[S; LANE]; BLOCK]);
@@ -101,7 +101,7 @@ impl<S: Symbol> Stripe<'_, S> {
     /// that `source(slot, columns)` returns (`None`: zeros), and writes the slots.
     ///
     /// # Safety
-    /// As for [`solve_stripe`].
+    /// The conditions of [`solve_stripe`] must hold.
     unsafe fn pass<'v>(
         &self,
         panels: &Panels<S>,

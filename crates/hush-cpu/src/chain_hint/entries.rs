@@ -23,7 +23,7 @@ pub(super) struct EntryJoin {
     moduli: [Montgomery; 2],
     /// `factor` and [`BALANCED_HALVES`] modulo p_0; the first in Montgomery form.
     first: [u32; 2],
-    /// `factor / p_0`, `-1 / p_0` and [`BALANCED_HALVES`]` / p_0` modulo p_1, in Montgomery form.
+    /// `factor / p_0`, `-1 / p_0` and `halves / p_0` modulo p_1, for the halves [`BALANCED_HALVES`]; Montgomery forms.
     second: [u32; 3],
 }
 

@@ -82,7 +82,7 @@ impl Ntt {
         let scratch = self.check(values, scratch);
         match &self.kernels {
             Kernels::Scalar => self.plan.forward(values),
-            // SAFETY: the machine has the level, says who made this; the lengths are checked.
+            // SAFETY: the maker of this promised that the machine has the level; the lengths are checked.
             Kernels::Narrow(narrow) => unsafe { narrow.forward(values) },
             // SAFETY: as above.
             Kernels::Ifma(ifma) => unsafe { ifma.forward(values, scratch) },
@@ -98,7 +98,7 @@ impl Ntt {
         let scratch = self.check(values, scratch);
         match &self.kernels {
             Kernels::Scalar => self.plan.inverse(values),
-            // SAFETY: the machine has the level, says who made this; the lengths are checked.
+            // SAFETY: the maker of this promised that the machine has the level; the lengths are checked.
             Kernels::Narrow(narrow) => unsafe { narrow.inverse(values) },
             // SAFETY: as above.
             Kernels::Ifma(ifma) => unsafe { ifma.inverse(values, scratch) },

@@ -145,7 +145,7 @@ impl LiftJob<'_> {
             let start = (rows.start - first_row + first) * n + polys.start;
             if lines == SQUARE && polys.len() == SQUARE {
                 let from = hint[start..][..(SQUARE - 1) * n + SQUARE].as_ptr();
-                // SAFETY: the lines are within the slices; the machine has the level, says who made the backend.
+                // SAFETY: the lines are within the slices; the maker of the backend promised that the machine has the level.
                 unsafe { (self.squares.transpose)(from, n, to, self.stride()) };
                 continue;
             }

@@ -51,7 +51,7 @@ pub(crate) fn end_stream() {
 }
 
 /// # Safety
-/// As for [`Transpose`].
+/// The conditions of [`Transpose`] must hold.
 unsafe fn scalar(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
     for i in 0..SQUARE {
         for j in 0..SQUARE {
@@ -62,7 +62,7 @@ unsafe fn scalar(from: *const u32, from_stride: usize, to: *mut u32, to_stride: 
 }
 
 /// # Safety
-/// As for [`Transpose`].
+/// The conditions of [`Transpose`] must hold.
 #[target_feature(enable = "avx2")]
 unsafe fn avx2(from: *const u32, from_stride: usize, to: *mut u32, to_stride: usize) {
     for (i, j) in [(0, 0), (0, 8), (8, 0), (8, 8)] {

@@ -6,23 +6,23 @@ use hush_math::ring::slot_permutation;
 
 use crate::Level;
 
-/// Slots that move together.
+/// The number of slots that move together.
 const GROUP: usize = 16;
 
 /// The permutation of the slots that is X -> X^k.
 ///
-/// Slot `i` holds the value at psi^e with e = 2 reverse(i) + 1. The low bits of k e depend on the low bits of e alone:
-/// so the slots of an aligned group come from one group, in one of at most 16 orders.
+/// Slot `i` holds the value at psi^e with e = 2 reverse(i) + 1. The low bits of k e depend on the low bits of e alone.
+/// So the slots of an aligned group come from one group, in one of at most 16 orders.
 pub(super) struct Automorphism {
     level: Level,
     /// For each group, the group that it comes from and the number of its order.
     groups: Vec<(u32, u32)>,
-    /// Slot `j` of a group comes from slot `order[j]`.
+    /// The orders: slot `j` of a group comes from slot `order[j]`.
     orders: Vec<[u32; GROUP]>,
 }
 
 impl Automorphism {
-    /// X -> X^`exponent` modulo X^`degree` + 1, an odd exponent.
+    /// Creates X -> X^`exponent` modulo X^`degree` + 1, for an odd exponent.
     ///
     /// # Panics
     /// If the degree is not a multiple of 16.
@@ -51,7 +51,7 @@ impl Automorphism {
         assert!(from.len() == degree && to.len() == degree);
         match self.level {
             Level::Scalar | Level::Avx2 => self.apply_words(from, to),
-            // SAFETY: the machine has the level, says who made the backend.
+            // SAFETY: the maker of the backend promised that the machine has the level.
             Level::Avx512 | Level::Avx512Ifma | Level::Amx => unsafe { self.apply_avx512(from, to) },
         }
     }

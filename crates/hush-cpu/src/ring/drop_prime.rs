@@ -1,4 +1,8 @@
-//! From R modulo Q_e to R modulo Q_1: the dropped prime goes.
+//! The step from R modulo Q_e to R modulo Q_1, which drops a prime P.
+//!
+//! ```text
+//! for every kept prime:  to = (from - [from mod P, centred]) / P
+//! ```
 
 use super::{
     ModRing,
@@ -12,9 +16,9 @@ use crate::lanes::Lanes;
 
 /// The constants for dropping the last prime P.
 pub(super) struct DropPrime {
-    /// P.
+    /// The dropped prime P.
     dropped: Montgomery,
-    /// P^-1 modulo each kept prime, in Montgomery form.
+    /// The inverse P^-1 modulo each kept prime, in Montgomery form.
     inverses: Vec<u32>,
 }
 
@@ -30,9 +34,9 @@ impl DropPrime {
         Self { dropped, inverses: inverses.collect() }
     }
 
-    /// [`hush_he::algorithms::drop_primes`] of the polynomial `from` modulo Q_e; `rest` and `centred` are N words of
-    /// scratch memory. Results leave the caches at once: what is dropped is the leaves of an expansion, which are many
-    /// times larger. The caller must order these stores before reads of other threads (`_mm_sfence`).
+    /// Computes [`hush_he::algorithms::drop_primes`] of the polynomial `from` modulo Q_e. `rest` and `centred` are N words of
+    /// scratch memory. Results leave the caches at once: they are the leaves of an expansion, which are many
+    /// times larger than caches. The caller must order these stores before reads of other threads (`_mm_sfence`).
     pub(super) fn apply(
         &self,
         ring: &ModRing,
@@ -56,7 +60,7 @@ impl DropPrime {
     }
 }
 
-/// Centred residues modulo P, modulo a larger prime.
+/// The loop that turns centred residues modulo P into residues modulo a larger prime.
 struct Centre<'a> {
     montgomery: Montgomery,
     dropped: Montgomery,
@@ -82,7 +86,7 @@ impl VectorLoop for Centre<'_> {
     }
 }
 
-/// `to = (from - centred) / P`, by [`Lanes::stream`].
+/// The loop `to = (from - centred) / P`, which stores by [`Lanes::stream`].
 struct Divide<'a> {
     montgomery: Montgomery,
     inverse: u32,

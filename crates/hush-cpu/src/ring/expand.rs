@@ -1,7 +1,11 @@
 //! Expansion of a query: a tree of Subs, the bottom rows of RGSW ciphertexts, and the drop of a prime.
 //!
-//! The upper nodes are made level by level. Below, each subtree is one unit of work that goes depth first, so that its
-//! nodes stay in cache, and hands every leaf on at once.
+//! ```text
+//! node c of a level:  c' = Subs(c, key of the level);   even child = c + c',   odd child = (c - c') X^(-2^level)
+//! ```
+//!
+//! The upper nodes are made level by level. Below them, each subtree is one unit of work that goes depth first, so that its
+//! nodes stay in cache, and finishes every leaf at once.
 
 use std::arch::x86_64::_mm_sfence;
 
@@ -22,10 +26,10 @@ use super::{
 };
 use crate::{Cpu, buffer_pool::LentBuffer, footprint::EXPANDED_QUERIES};
 
-/// Units of work for each thread.
+/// The number of units of work for each thread.
 const UNITS: usize = 4;
 
-/// Where a leaf goes, modulo Q_1.
+/// The destination of a leaf, modulo Q_1.
 enum Leaf<'a> {
     Selector(&'a mut [u32]),
     /// A row of an RGSW ciphertext, and the row that is made of it by the key for s^2.
@@ -35,7 +39,7 @@ enum Leaf<'a> {
     },
 }
 
-/// Runs [`hush_ops::contract::RingOps::expand`] for operands that fit together.
+/// Computes [`hush_ops::contract::RingOps::expand`] for operands that fit together.
 pub(super) fn expand(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -73,7 +77,7 @@ impl Expansion<'_> {
         2 * self.ring.full.words()
     }
 
-    /// Leaves below a node of `level`.
+    /// Returns the number of leaves below a node of `level`.
     fn leaves_below(&self, level: usize) -> usize {
         1 << (self.ring.levels.len() - level)
     }
@@ -105,7 +109,7 @@ impl Expansion<'_> {
         pool.give_back(next);
     }
 
-    /// Both children of each of the nodes of `level`.
+    /// Makes both children of each of the nodes of `level`.
     fn next_level(&self, level: usize, nodes: &mut [u32], children: &mut [u32]) {
         let words = self.node_words();
         let work = nodes.par_chunks_exact_mut(words).zip(children.par_chunks_exact_mut(2 * words));
@@ -118,7 +122,7 @@ impl Expansion<'_> {
         });
     }
 
-    /// Scratch memory, and memory for a node of every level.
+    /// Lends `work` scratch memory, and memory for a node of every level.
     fn with_scratch(&self, work: impl FnOnce(&mut Scratch<'_>, &mut [u32])) {
         let stack = self.ring.levels.len() * self.node_words();
         self.cpu.with_workspace(|workspace| {
@@ -128,7 +132,7 @@ impl Expansion<'_> {
         });
     }
 
-    /// Makes the leaves below `node`, depth first. `node` is left with anything.
+    /// Makes the leaves below `node`, depth first. Overwrites `node`.
     fn descend(
         &self,
         level: usize,
@@ -168,7 +172,7 @@ impl Expansion<'_> {
         gadget_product::multiply(ring, rows, tables.gadget.half, scratch, &mut children);
     }
 
-    /// Hands a leaf on, modulo Q_1.
+    /// Writes a leaf to its destination, modulo Q_1.
     fn finish(&self, node: &[u32], leaf: &mut Leaf<'_>, scratch: &mut Scratch<'_>) {
         match leaf {
             Leaf::Selector(selector) => self.drop_prime(node, selector, scratch),

@@ -1,4 +1,4 @@
-//! A client's evaluation keys, laid out for products.
+//! The evaluation keys of one client, laid out for products.
 
 use std::ops::Range;
 
@@ -10,21 +10,20 @@ use super::{
 };
 use crate::buffer::AlignedBuffer;
 
-/// The evaluation keys of one client, as the CPU backend holds them: in one piece of memory, so that it is on huge
-/// pages.
+/// The evaluation keys of one client, as the CPU backend holds them: in one allocation, so that it is on huge pages.
 pub struct CpuKeys {
     words: AlignedBuffer<u32>,
     levels: Vec<KeyRows>,
     square: KeyRows,
-    /// `None` if pairs are not packed.
+    /// The key that packs pairs; `None` if pairs are not packed.
     pack: Option<KeyRows>,
-    /// The key of the small ring, as it came; `None` in sets without one.
+    /// The ring switch key, as received; `None` in sets without a small ring.
     switch: Option<RingSwitchKey>,
-    /// The keys of TLWE words, as they came; `None` in sets without such words.
+    /// The keys of private key switching, as received; `None` in sets without TLWE words.
     private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
-/// Where the rows of one key are.
+/// The location of the rows of one key.
 struct KeyRows {
     shape: RowShape,
     words: Range<usize>,

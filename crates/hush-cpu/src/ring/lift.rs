@@ -1,4 +1,4 @@
-//! Symbols of a plaintext as residues: the centred lift.
+//! The centred lift of plaintext symbols to residues.
 
 use super::{
     arithmetic::{
@@ -12,29 +12,29 @@ use crate::lanes::Lanes;
 
 /// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`.
 ///
-/// Half of t is added to a symbol, whose higher bits are then cut off, and taken off again modulo a prime.
+/// Half of t is added to a symbol, whose higher bits are then cut off, and subtracted again modulo a prime.
 #[derive(Clone, Copy)]
 pub(crate) struct Lift {
     bits: u32,
-    /// Bits of a word below the symbol.
+    /// The number of bits of a word below the symbol.
     dropped: u32,
-    /// Half of t, and half a symbol if bits are dropped.
+    /// Half of t, plus half a symbol if bits are dropped.
     addend: u32,
 }
 
 impl Lift {
-    /// Creates a lift in which a symbol of `bits` bits is the low bits of a word; the higher ones do not count.
+    /// Creates the lift of symbols of `bits` bits in the low bits of words. Higher bits do not count.
     pub(crate) fn symbols(bits: u32) -> Self {
         Self { bits, dropped: 0, addend: 1 << (bits - 1) }
     }
 
-    /// Creates a lift in which a symbol of `bits` bits, at most 31, is the top bits of a word, rounded half up:
+    /// Creates the lift of symbols of `bits` bits, at most 31, in the top bits of words, rounded half up:
     /// [`hush_ops::contract::round_word_up`].
     pub(crate) fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }
     }
 
-    /// The residues modulo the prime of `limb` of whole multiples of 16 words.
+    /// Computes the residues, modulo the prime of `limb`, of whole multiples of 16 words.
     pub(crate) fn apply(self, level: Level, limb: &Limb, words: &[u32], residues: &mut [u32]) {
         vector_loop::run(level, LiftLoop { lift: self, limb, words, residues });
     }

@@ -1,7 +1,7 @@
-//! Words as fractions of 2^32, lifted to the same fractions of Q.
+//! The lift of words, as fractions of 2^32, to the same fractions of Q.
 //!
 //! With `rest = b Q + 2^31 mod 2^32`, the rounded lift is `(b Q + 2^31 - rest) / 2^32`, an integer. Modulo a prime of Q the
-//! first term vanishes, so that a reduction of Montgomery is all that there is to do.
+//! first term vanishes, so only one Montgomery reduction is left.
 
 use hush_math::{modulus::Modulus, rns::Rns};
 
@@ -19,16 +19,16 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(crate) struct LiftFractions {
     montgomery: Montgomery,
-    /// Q modulo 2^32.
+    /// The value Q modulo 2^32.
     product: u32,
-    /// `1 / divisor`.
+    /// The factor `1 / divisor`.
     factor: u32,
-    /// `2^31 / 2^32 / divisor`.
+    /// The value `2^31 / 2^32 / divisor`.
     half: u32,
 }
 
 impl LiftFractions {
-    /// Returns the lifts modulo the primes of `rns`, the base of the ring. The divisor is no multiple of a prime.
+    /// Creates the lifts modulo the primes of `rns`, the base of the ring. The divisor must be no multiple of a prime.
     pub(crate) fn of_limbs(rns: &Rns, divisor: usize) -> Vec<Self> {
         let product = rns.product() as u32;
         rns.moduli()
@@ -41,7 +41,7 @@ impl LiftFractions {
             .collect()
     }
 
-    /// Lifts words to the first of as many `residues` or more; the others become zero.
+    /// Lifts words to the first `residues`, of which there are as many or more. The others become zero.
     pub(crate) fn apply(self, level: Level, words: &[u32], residues: &mut [u32]) {
         let (whole, last) = words.as_chunks::<MAX_WIDTH>();
         let (lifted, rest) = residues.split_at_mut(whole.len() * MAX_WIDTH);
@@ -57,7 +57,7 @@ impl LiftFractions {
     }
 }
 
-/// Whole vectors.
+/// The loop over whole vectors.
 struct LiftLoop<'a> {
     lift: LiftFractions,
     words: &'a [u32],

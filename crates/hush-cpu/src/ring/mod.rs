@@ -1,5 +1,5 @@
 //! The steps over rings, level by level: transforms ([`crate::ntt`]), digits, products with rows of keys, and loops
-//! over words, written once for the vectors of all levels.
+//! over words. They are written once for the vectors of all levels.
 
 use std::sync::Arc;
 

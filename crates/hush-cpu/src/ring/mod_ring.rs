@@ -1,4 +1,4 @@
-//! R modulo a product of primes, with the transforms of a level.
+//! The ring R modulo a product of primes, with the transforms of a level.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use hush_math::ring::Ring;
 use super::arithmetic::montgomery::Montgomery;
 use crate::{Level, ntt::Ntt};
 
-/// A prime and its transform.
+/// The transform and the arithmetic of one prime.
 #[derive(Clone)]
 pub(crate) struct Limb {
     pub(crate) ntt: Arc<Ntt>,
     pub(crate) montgomery: Montgomery,
 }
 
-/// R modulo some primes. Polynomials are words `[limb][N]`.
+/// The ring R modulo some primes. Polynomials are words `[limb][N]`.
 #[derive(Clone)]
 pub(crate) struct ModRing {
     level: Level,
@@ -31,7 +31,7 @@ impl ModRing {
         Self { level, degree: ring.degree(), limbs: limbs.collect() }
     }
 
-    /// Returns the ring modulo the first primes only.
+    /// Returns this ring modulo its first `limbs` primes only.
     pub(super) fn first_limbs(&self, limbs: usize) -> Self {
         Self { limbs: self.limbs[..limbs].to_vec(), ..*self }
     }
@@ -40,7 +40,7 @@ impl ModRing {
         self.level
     }
 
-    /// N.
+    /// Returns the degree N.
     pub(crate) fn degree(&self) -> usize {
         self.degree
     }
@@ -49,21 +49,21 @@ impl ModRing {
         &self.limbs
     }
 
-    /// Whole polynomials to evaluation form, in place. `scratch` has [`ModRing::transform_words`].
+    /// Transforms whole polynomials to evaluation form, in place. `scratch` has [`ModRing::transform_words`].
     pub(crate) fn forward(&self, polys: &mut [u32], scratch: &mut [u64]) {
         for (limb, values) in self.limbs.iter().cycle().zip(polys.chunks_exact_mut(self.degree)) {
             limb.ntt.forward(values, scratch);
         }
     }
 
-    /// Whole polynomials to coefficient form, as [`ModRing::forward`].
+    /// Transforms whole polynomials to coefficient form, as [`ModRing::forward`] does to evaluation form.
     pub(crate) fn inverse(&self, polys: &mut [u32], scratch: &mut [u64]) {
         for (limb, values) in self.limbs.iter().cycle().zip(polys.chunks_exact_mut(self.degree)) {
             limb.ntt.inverse(values, scratch);
         }
     }
 
-    /// Returns the words of scratch memory with which the transforms of every prime run.
+    /// Returns the words of scratch memory that the transforms of every prime need.
     pub(crate) fn transform_words(&self) -> usize {
         self.limbs.iter().map(|limb| limb.ntt.scratch_words()).max().unwrap_or(0)
     }

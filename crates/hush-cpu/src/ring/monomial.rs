@@ -3,15 +3,15 @@
 use super::{ModRing, arithmetic::residues::Residues, gadget::gadget_rows::Sink};
 use crate::lanes::Lanes;
 
-/// Slots that share a factor in the tables of level 4; those of lower levels have a factor a slot.
+/// The number of slots that share a factor in the tables of level 4. Lower levels have a factor a slot.
 const SHARED: usize = 16;
 
-/// X^(-2^level) in evaluation form.
+/// The monomial X^(-2^level) in evaluation form.
 ///
 /// Slot `i` holds the value at psi^e with e = 2 reverse(i) + 1, so `2^level` slots from an aligned one on have the same
 /// value.
 pub(super) struct Monomial {
-    /// Slots that share a factor: 1, or at least 16.
+    /// The number of slots that share a factor: 1, or at least 16.
     run: usize,
     /// `[limb][slot / run]`, in Montgomery form.
     factors: Vec<u32>,
@@ -32,8 +32,8 @@ impl Monomial {
         Self { run, factors }
     }
 
-    /// Takes the sums c' for a node c, and makes `even = c + c'` and `node = (c - c') X^(-2^level)` of it. At first,
-    /// b of `even` is to be added to c'.
+    /// Creates the sink that takes the sums c' for a node c, and makes `even = c + c'` and `node = (c - c') X^(-2^level)` of them.
+    /// The half b of `even` initially holds a summand of c'.
     pub(super) fn children<'a>(
         &'a self,
         ring: &ModRing,
@@ -47,10 +47,10 @@ impl Monomial {
     }
 }
 
-/// See [`Monomial::children`].
+/// The sink of [`Monomial::children`].
 pub(super) struct Children<'a> {
     factors: &'a [u32],
-    /// log2 of the slots that share a factor.
+    /// The binary logarithm of the number of slots that share a factor.
     shift: u32,
     degree: usize,
     poly_words: usize,

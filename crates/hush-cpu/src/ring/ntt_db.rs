@@ -1,11 +1,11 @@
-//! (5) Plaintexts to evaluation form.
+//! Step (5): transforms plaintexts to evaluation form.
 
 use rayon::prelude::*;
 
 use super::{lift::Lift, tables::CpuRing};
 use crate::{Cpu, buffer};
 
-/// Runs [`hush_ops::contract::RingOps::ntt_db`] for whole plaintexts.
+/// Computes [`hush_ops::contract::RingOps::ntt_db`] for whole plaintexts.
 pub(super) fn ntt_db(cpu: &Cpu, ring: &CpuRing, symbols: &[u32]) -> Vec<u32> {
     let kept = &ring.kept;
     let degree = ring.kept.degree();

@@ -1,4 +1,4 @@
-//! Two ciphertexts to one mask and two bodies.
+//! The step that packs two ciphertexts into one mask and two bodies.
 
 use hush_ops::{
     contract::{BatchWords, RlweBatch, SentPoly},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Cpu, workspace::Workspace};
 
-/// Runs [`hush_ops::contract::RingOps::pack_pairs`] for operands that fit together. Parallel over queries and pairs.
+/// Computes [`hush_ops::contract::RingOps::pack_pairs`] for operands that fit together. Runs in parallel over queries and pairs.
 ///
 /// # Panics
 /// If the set does not pack pairs.
@@ -41,14 +41,14 @@ pub(super) fn pack_pairs(
     packed.into_iter().map(BatchWords::from).collect()
 }
 
-/// A unit of work.
+/// A unit of work: one pair of ciphertexts.
 struct Pair<'a> {
     ring: &'a CpuRing,
     gadget: &'a GadgetTables,
     rows: GadgetRows<'a>,
-    /// The halves a, b of both.
+    /// The halves a, b of both ciphertexts.
     ciphertexts: [(&'a [u32], &'a [u32]); 2],
-    /// Three polynomials, zeros.
+    /// The result: three polynomials, initially zeros.
     out: &'a mut [u32],
 }
 

@@ -1,7 +1,11 @@
-//! (7) Fold the entries to one.
+//! Step (7): folds the entries to one.
+//!
+//! ```text
+//! for every bit:  x_i = x_2i + bit (x_(2i+1) - x_2i)        (an external product a pair; a missing entry is zero)
+//! ```
 //!
 //! The rounds are done some at a time: each block of `2^k` entries is one unit of work that goes depth first, so that
-//! what it folds stays in cache.
+//! the folded ciphertexts stay in cache.
 
 use std::borrow::Cow;
 
@@ -18,13 +22,13 @@ use super::{
 };
 use crate::Cpu;
 
-/// Units of work for each thread.
+/// The number of units of work for each thread.
 const UNITS: usize = 4;
 
 /// The entries of one query.
 pub(super) struct Planes<'a> {
     pub(super) entries: &'a RlweBatch,
-    /// Number of entries.
+    /// The number of entries.
     pub(super) count: usize,
     pub(super) planes: usize,
     pub(super) order: EntryOrder,
@@ -43,8 +47,8 @@ impl Planes<'_> {
     }
 }
 
-/// Runs [`hush_ops::contract::RingOps::rgsw_fold`] for one query and operands that fit together. Parallel over
-/// planes, and over the units of each.
+/// Computes [`hush_ops::contract::RingOps::rgsw_fold`] for one query and operands that fit together. Runs in parallel over planes,
+/// and over the units of each.
 pub(super) fn rgsw_fold(cpu: &Cpu, ring: &CpuRing, planes: &Planes<'_>, bits: &[RlweBatch]) -> RlweBatch {
     let ciphertext_words = 2 * ring.kept.words();
     let rows_words = RgswRows::words(ring);
@@ -74,7 +78,7 @@ fn fold(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>], units
     if rounds == bits.len() { folded } else { fold(cpu, ring, &folded, &bits[rounds..], units) }
 }
 
-/// Runs a round for every bit.
+/// Runs one round for every bit.
 fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]) -> Vec<u32> {
     let words = 2 * ring.kept.words();
     let units = entries.par_chunks(words << bits.len());
@@ -88,7 +92,7 @@ fn fold_rounds(cpu: &Cpu, ring: &CpuRing, entries: &[u32], bits: &[RgswRows<'_>]
     folded
 }
 
-/// Folds at most `2^bits` entries, at least one, to `out`. `stack` has room for an entry a bit.
+/// Folds at most `2^bits` entries, at least one, to `out`. `stack` has memory for an entry a bit.
 fn fold_block(
     ring: &CpuRing,
     bits: &[RgswRows<'_>],
@@ -111,7 +115,7 @@ fn fold_block(
     choose(ring, *bit, out, other, scratch);
 }
 
-/// `x += bit (y - x)`.
+/// Computes `x += bit (y - x)`.
 fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: &mut Scratch<'_>) {
     let kept = &ring.kept;
     let gadget = &ring.fold;
@@ -125,6 +129,6 @@ fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: 
 
 hush_ops::footprint!(Cpu: RgswFold, |step, batch| {
     let &RgswFold { ring, entries, planes, parts } = step;
-    // All rounds of a part have their results at once: half of the entries, a quarter, and so on. Then each part has its result.
-    batch * (entries.div_ceil(parts) + parts) * planes * 2 * poly_bytes(&ring)
+    // The results of each part are kept for the last rounds.
+    batch * (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly_bytes(&ring)
 });

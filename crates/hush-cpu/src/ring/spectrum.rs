@@ -1,4 +1,4 @@
-//! Fourier transforms of polynomials whose root of unity is a power of X.
+//! Fourier transforms of polynomials, whose root of unity is a power of X.
 
 use super::{
     ModRing,
@@ -10,16 +10,16 @@ use super::{
 };
 use crate::lanes::Lanes;
 
-/// Returns where [`spectrum`] wants polynomial `j` of `count`, a power of two: its number with the bits in reverse.
+/// Returns the position at which [`spectrum`] reads polynomial `j` of `count`, a power of two: j with its bits reversed.
 pub(crate) fn place(j: usize, count: usize) -> usize {
     let bits = count.trailing_zeros();
     j.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0)
 }
 
-/// `c_k = sum_j X^(-2N j k / T) x_j` for k < T, in coefficient form, where T is the number of polynomials, a power of two that
-/// is at most 2N. In place: x_j is at [`place`] j, c_k at k.
+/// Computes `c_k = sum_j X^(-2N j k / T) x_j` for k < T, in coefficient form, where T is the number of polynomials, a power of two
+/// that is at most 2N. Works in place: x_j is at [`place`] j, c_k at k.
 ///
-/// It goes depth first, so that its small transforms stay in cache. `turned` is scratch memory, of 2N words.
+/// The recursion goes depth first, so that small transforms stay in cache. `turned` is scratch memory of 2N words.
 pub(crate) fn spectrum(ring: &ModRing, polys: &mut [u32], turned: &mut [u32]) {
     let degree = ring.degree();
     let half = polys.len() / 2;
@@ -38,13 +38,13 @@ pub(crate) fn spectrum(ring: &ModRing, polys: &mut [u32], turned: &mut [u32]) {
     }
 }
 
-/// `(u, v) = (u + X^-power v, u - X^-power v)` modulo one limb, for a power below N.
+/// The loop `(u, v) = (u + X^-power v, u - X^-power v)` modulo one limb, for a power below N.
 struct Butterfly<'a> {
     montgomery: Montgomery,
     power: usize,
     u: &'a mut [u32],
     v: &'a mut [u32],
-    /// Becomes v, -v: from word `power` on, it is `X^-power v`.
+    /// Scratch memory for v, -v: from word `power` on, it is `X^-power v`.
     turned: &'a mut [u32],
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     const DEGREE: usize = 64;
 
-    /// `sum_j X^(-2N j k / T) x_j` modulo one limb, by definition.
+    /// Computes `sum_j X^(-2N j k / T) x_j` modulo one limb, by definition.
     fn term(base: &Ring, limb: usize, polys: &[&[u32]], k: usize) -> Vec<u32> {
         let p = base.moduli()[limb];
         let mut sum = vec![0; DEGREE];

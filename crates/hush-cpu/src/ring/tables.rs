@@ -14,25 +14,25 @@ use crate::Level;
 /// A parameter set with its tables: the ring of the CPU backend.
 pub struct CpuRing {
     context: Arc<RingContext>,
-    /// R modulo Q_e.
+    /// The ring R modulo Q_e.
     pub(crate) full: ModRing,
-    /// R modulo Q_1.
+    /// The ring R modulo Q_1.
     pub(crate) kept: ModRing,
     /// The levels of the expansion, the first one first.
     pub(super) levels: Vec<ExpandLevel>,
     pub(super) square: GadgetTables,
     pub(crate) fold: GadgetTables,
-    /// `None` if pairs are not packed.
+    /// The gadget that packs pairs; `None` if pairs are not packed.
     pub(super) pack: Option<GadgetTables>,
-    /// `None` if no prime is dropped.
+    /// The constants for dropping P; `None` if no prime is dropped.
     pub(super) drop: Option<DropPrime>,
 }
 
-/// The tables of one gadget over one ring.
+/// The tables of one gadget for one ring.
 pub(crate) struct GadgetTables {
     pub(super) digits: usize,
     pub(crate) decomposer: Decomposer,
-    /// 2^(w-1), by which digits of w bits are too large.
+    /// The value 2^(w-1), by which digits of w bits are too large.
     pub(crate) half: u32,
 }
 
@@ -53,7 +53,7 @@ impl GadgetTables {
 pub(super) struct ExpandLevel {
     pub(super) gadget: GadgetTables,
     pub(super) automorphism: Automorphism,
-    /// X^(-2^level) modulo Q_e.
+    /// The monomial X^(-2^level) modulo Q_e.
     pub(super) monomial: Monomial,
 }
 
@@ -86,7 +86,7 @@ impl CpuRing {
         }
     }
 
-    /// A polynomial modulo Q_e to modulo Q_1: the dropped prime goes, if there is one. `scratch` has 2 N words.
+    /// Takes a polynomial modulo Q_e to modulo Q_1: drops the prime P, if there is one. `scratch` has 2 N words.
     pub(crate) fn drop_to_kept(
         &self,
         from: &[u32],
@@ -99,7 +99,7 @@ impl CpuRing {
             Some(drop) => {
                 let (rest, centred) = scratch.split_at_mut(self.full.degree());
                 drop.apply(&self.full, from, to, [rest, centred], transform);
-                // It stores past the caches.
+                // Dropping a prime stores past the caches.
                 // SAFETY: every x86-64 CPU has the instruction.
                 unsafe { std::arch::x86_64::_mm_sfence() };
             }

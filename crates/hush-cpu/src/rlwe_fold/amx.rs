@@ -1,8 +1,14 @@
-//! The product of a chunk with AMX: at each slot, `tdpbuud` multiplies the bytes of the selectors (two polynomials a
-//! query are up to 16 rows) by the bytes of 16 columns of the database, 16 rows of it at a time.
+//! The product of a chunk with AMX. At each slot, `tdpbuud` multiplies the bytes of the selectors by the bytes of 16 columns of
+//! the database, 16 rows of the database at a time. Two polynomials a query are up to 16 rows of selectors.
 //!
-//! The AMX intrinsics are not stable Rust, so the loop over a slot is assembly. No tile is live after it, only the
-//! tile configuration is.
+//! ```text
+//! for every slot:  expand its selectors to byte matrices of four classes
+//!                  for every tile of 16 rows, class j:  sums[j] += matrix[j] . db
+//!                  residue = sums[0] + 2^8 sums[1] + 2^16 sums[2] + 2^24 sums[3] mod p
+//! ```
+//!
+//! The AMX intrinsics are not stable Rust, so the loop over a slot is assembly. After it no tile is live, only the
+//! tile configuration.
 
 use std::arch::{asm, x86_64::*};
 
@@ -22,17 +28,17 @@ use crate::tile_config::{TileConfig, release_tiles};
 pub(super) const KERNEL: RlweFoldKernel =
     RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words, fold };
 
-/// Words of a tile of the database.
+/// The number of words of a tile of the database.
 const DB_TILE_WORDS: usize = TILE_ROWS * MAX_TILE_WIDTH;
-/// Bytes of a row of a tile.
+/// The number of bytes of a row of a tile.
 const ROW_BYTES: usize = 4 * MAX_TILE_WIDTH;
-/// The database is prefetched into the L2 cache four pages at once, the four after those that are multiplied: with every tile a
-/// few lines of each, in turn, as in `lwe_fold` (see its `amx.rs` for why).
+/// The number of bytes that the database is prefetched ahead, into the L2 cache. Four pages are fetched at once, those after the
+/// multiplied four: with every tile a few lines of each, in turn, as in `lwe_fold` (see its `amx.rs` for the reason).
 const AHEAD: usize = 4 * PAGE;
-/// Bytes of a page of memory.
+/// The number of bytes of a page of memory.
 const PAGE: usize = 4096;
 
-/// Sums of one class of bytes: `[query][poly][16 columns]`, 16 rows at most.
+/// The sums of one class of bytes: `[query][poly][16 columns]`, 16 rows at most.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct ClassSums([u32; MAX_BATCH * RLWE_POLYS * MAX_TILE_WIDTH]);
@@ -54,24 +60,24 @@ unsafe fn begin(batch: usize) {
         rows,
         ROW_BYTES,
     );
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises AMX and the permission.
     unsafe { config.load() };
 }
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn end() {
-    // SAFETY: as the caller says; no tile is live.
+    // SAFETY: the caller promises AMX and the permission; no tile is live.
     unsafe { release_tiles() };
 }
 
-/// Words of the byte matrix of one slot that are made at once if they are used for few tiles of columns: they stay in
+/// The number of words of the byte matrix of one slot that are made at once for few tiles of columns: they stay in
 /// the L1 cache. (Measured.)
 const FEW_MATRIX_WORDS: usize = (32 << 10) / size_of::<u32>();
-/// Words of the byte matrices of whole slots that are made at once for many tiles: they stay in the L2 cache while the
-/// database streams past.
+/// The number of words of the byte matrices of whole slots that are made at once for many tiles: they stay in the L2 cache while
+/// the database streams past.
 const MANY_MATRIX_WORDS: usize = (1 << 20) / size_of::<u32>();
-/// Most tiles that are few.
+/// The largest number of tiles that counts as few.
 const FEW_TILES: usize = 4;
 
 /// Returns the words of the byte matrix of one slot.
@@ -79,7 +85,7 @@ fn matrix_words(rows: usize, batch: usize) -> usize {
     rows.div_ceil(TILE_ROWS) * amx_selectors::tile_words(batch)
 }
 
-/// Slots whose whole byte matrices are made at once.
+/// Returns the number of slots whose whole byte matrices are made at once.
 fn block_slots(rows: usize, batch: usize) -> usize {
     let most = (MANY_MATRIX_WORDS / matrix_words(rows, batch)).clamp(1, GROUP_SLOTS);
     // A power of two divides a group.
@@ -97,7 +103,7 @@ unsafe fn fold(group: Group<'_>) {
     group.check();
     assert_eq!(group.tile_width, MAX_TILE_WIDTH);
     let tiles = group.db.len() / (GROUP_SLOTS * group.piece_words());
-    // SAFETY: the CPU has all this, says the caller.
+    // SAFETY: the caller promises that the CPU has all this.
     unsafe {
         begin(group.batch);
         if tiles <= FEW_TILES {
@@ -109,10 +115,10 @@ unsafe fn fold(group: Group<'_>) {
     }
 }
 
-/// Reads the selectors of every slot once, a few rows at a time, for all tiles.
+/// Folds a group of few tiles: reads the selectors of every slot once, a few rows at a time, for all tiles.
 ///
 /// # Safety
-/// As for [`fold`]; the tiles are configured by [`begin`] for the batch.
+/// The conditions of [`fold`] must hold; the tiles are configured by [`begin`] for the batch.
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
 unsafe fn fold_few_tiles(group: Group<'_>) {
     let batch = group.batch;
@@ -145,10 +151,10 @@ unsafe fn fold_few_tiles(group: Group<'_>) {
     transpose_blocks(group.out);
 }
 
-/// Reads the tiles one after another, some slots at a time.
+/// Folds a group of many tiles: reads the tiles one after another, some slots at a time.
 ///
 /// # Safety
-/// As for [`fold_few_tiles`].
+/// The conditions of [`fold_few_tiles`] must hold.
 #[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
 unsafe fn fold_many_tiles(group: Group<'_>) {
     let rows = group.rows;
@@ -305,13 +311,13 @@ unsafe fn add_tiles(
     }
 }
 
-/// Returns the residues of one polynomial, number `index`, from its sums of all classes.
+/// Computes the residues of polynomial number `index` from its sums of all classes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn join_classes(sums: &[ClassSums; CLASSES], index: usize, reducer: &Reducer) -> __m512i {
     let classes = std::array::from_fn::<_, CLASSES, _>(|class| {
         let words = sums[class].0[index * LANES..][..LANES].as_ptr();
-        // SAFETY: 16 words from there on.
+        // SAFETY: 16 words follow from there on.
         unsafe { _mm512_loadu_si512(words.cast()) }
     });
     // A sum is below 2^32 for up to 2^14 rows, hence the total below 2^57.

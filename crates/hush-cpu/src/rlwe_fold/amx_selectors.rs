@@ -2,8 +2,8 @@
 //!
 //! With `x = sum_i 2^(8i) x_i` for the bytes of a residue of the database, `a x = sum_i (2^(8i) a mod p) x_i` modulo p.
 //! So a selector becomes four residues, one for each byte of the other operand, and their bytes of weight `2^(8j)` are
-//! class j: the products of a class have one weight, and four sums of 8-bit products give the result (DESIGN.md,
-//! "Modular GEMM on byte matrix units"; the usual way, bytes by bytes, has seven weights).
+//! class j. The products of a class have one weight, so four sums of 8-bit products give the result. (The
+//! usual way, bytes by bytes, has seven weights.)
 
 use std::{arch::x86_64::*, ops::Range};
 
@@ -12,9 +12,9 @@ use hush_ops::contract::RLWE_POLYS;
 
 use super::vectors::{self, LANES};
 
-/// Rows of the database in an AMX tile.
+/// The number of rows of the database in an AMX tile.
 pub(super) const TILE_ROWS: usize = LANES;
-/// Classes of bytes.
+/// The number of classes of bytes.
 pub(super) const CLASSES: usize = 4;
 
 /// Returns the words of one slot for one tile of rows: for every class, a row of bytes for every polynomial.
@@ -22,9 +22,8 @@ pub(super) fn tile_words(batch: usize) -> usize {
     CLASSES * batch * RLWE_POLYS * LANES
 }
 
-/// The byte matrix of the tiles of rows `tiles` of one slot,
-/// `[tile of 16 rows][class][query][poly][16 rows][byte of the database]`, from all of its selectors,
-/// `[query][row][poly]`. Rows are padded to 16 with zeros in both.
+/// Expands the selectors of one slot, `[query][row][poly]`, to the byte matrix of its tiles of rows `tiles`,
+/// `[tile of 16 rows][class][query][poly][16 rows][byte of the database]`. Rows are padded to 16 with zeros in both.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F, BW and IFMA.
@@ -67,13 +66,13 @@ fn split_polys([first, second]: [__m512i; 2]) -> [__m512i; RLWE_POLYS] {
     [even, odd].map(|words| _mm512_permutex2var_epi32(first, words, second))
 }
 
-/// Multiplies residues modulo p by 2^8.
+/// The constants that multiply residues modulo p by 2^8.
 pub(super) struct Scaler {
-    /// p in 64-bit lanes.
+    /// The prime p in 64-bit lanes.
     p: __m512i,
-    /// p in 32-bit lanes.
+    /// The prime p in 32-bit lanes.
     p_words: __m512i,
-    /// floor(2^60 / p) in 64-bit lanes.
+    /// The value floor(2^60 / p) in 64-bit lanes.
     quotient: __m512i,
 }
 
@@ -88,7 +87,7 @@ impl Scaler {
         }
     }
 
-    /// Returns the residues times 1, 2^8, 2^16 and 2^24.
+    /// Computes the residues times 1, 2^8, 2^16 and 2^24.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn scale(&self, residues: __m512i) -> [__m512i; CLASSES] {
@@ -97,7 +96,7 @@ impl Scaler {
         [residues, second, third, self.shift(third)]
     }
 
-    /// Returns the residues times 2^8.
+    /// Computes the residues times 2^8.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn shift(&self, residues: __m512i) -> __m512i {
@@ -108,13 +107,13 @@ impl Scaler {
         };
         let even = multiple(vectors::even_words(residues));
         let odd = multiple(vectors::odd_words(residues));
-        // Shoup's trick with 52 bits: below p + p / 2^20, which fits 32 bits.
+        // By Shoup's trick with 52 bits, the rest is below p + p / 2^20, which fits 32 bits.
         let rest = _mm512_sub_epi32(_mm512_slli_epi32::<8>(residues), vectors::interleave(even, odd));
         _mm512_min_epu32(rest, _mm512_sub_epi32(rest, self.p_words))
     }
 }
 
-/// Word `k` of vector `j` of the result has byte `j` of the words `k` of the four vectors.
+/// Transposes bytes: word `k` of vector `j` of the result has byte `j` of the words `k` of the four vectors.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn transpose_bytes(words: [__m512i; 4]) -> [__m512i; CLASSES] {

@@ -1,5 +1,10 @@
-//! The product of a group with AVX-512 IFMA: 8 residues in 64-bit lanes, the low 52 bits and the high bits of the
-//! products summed apart.
+//! The product of a group with AVX-512 IFMA: 8 residues in 64-bit lanes. The low 52 bits and the high bits of the
+//! products are summed separately.
+//!
+//! ```text
+//! for every row, query, poly:  low += (db selector) mod 2^52;  high += floor(db selector / 2^52)
+//! residue = low + (2^52 mod p) high mod p
+//! ```
 //!
 //! A vector of the database is one row of a tile of 16 columns, or a few rows of a narrower tile, whose sums are
 //! joined at the end.
@@ -18,9 +23,9 @@ use super::{
 pub(super) const KERNEL: RlweFoldKernel =
     RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words: no_scratch, fold };
 
-/// Bytes of a cache line, which is a vector.
+/// The number of bytes of a cache line, which is a vector.
 const LINE: usize = 64;
-/// How far ahead the database is prefetched into the L1 and into the L2 cache. (Measured.)
+/// The number of bytes that the database is prefetched ahead into the L1 cache; [`AHEAD_L2`] for the L2 cache. (Measured.)
 const AHEAD_L1: usize = 4096;
 const AHEAD_L2: usize = 24 << 10;
 
@@ -99,7 +104,7 @@ struct Prefetch {
 }
 
 impl Prefetch {
-    /// Share `pass` of `passes`, as long as `db` all together.
+    /// Returns share `pass` of `passes`; all shares together are as long as `db`.
     fn share(db: &[u32], pass: usize, passes: usize) -> Self {
         let start = size_of_val(db) / passes * pass;
         Self { from: db.as_ptr().cast::<u8>().wrapping_add(start), step_bytes: LINE / passes }
@@ -116,7 +121,7 @@ impl Prefetch {
     }
 }
 
-/// Sums of 8 lanes, `low + 2^52 high`.
+/// The sums of 8 lanes, `low + 2^52 high`.
 #[derive(Clone, Copy)]
 struct Sums {
     low: __m512i,
@@ -137,7 +142,7 @@ impl Sums {
         Self { low: _mm512_add_epi64(self.low, other.low), high: _mm512_add_epi64(self.high, other.high) }
     }
 
-    /// Returns every lane plus the lane `DISTANCE` lanes further on, around the end.
+    /// Adds to every lane the lane `DISTANCE` lanes further on, around the end.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn plus_rotated<const DISTANCE: i32>(self) -> Self {
@@ -146,10 +151,10 @@ impl Sums {
     }
 }
 
-/// Sums of a query: of two polynomials, for the even and the odd words of a vector.
+/// The sums of a query: of two polynomials, for the even and the odd words of a vector.
 type QuerySums = [[Sums; 2]; RLWE_POLYS];
 
-/// Multiplies a slot with `QUERIES` queries; the residues of query `q`, polynomial `poly` go to row `slot` of block
+/// Multiplies a slot with `QUERIES` queries. The residues of query `q`, polynomial `poly` go to row `slot` of block
 /// `2 q + poly` of `out`.
 ///
 /// # Safety
@@ -163,14 +168,14 @@ unsafe fn multiply_slot<const QUERIES: usize, const WIDTH: usize>(
 ) {
     let none = Sums { low: _mm512_setzero_si512(), high: _mm512_setzero_si512() };
     let mut sums: [QuerySums; QUERIES] = [[[none; 2]; RLWE_POLYS]; QUERIES];
-    // The residues of both polynomials at once, 64 bits.
+    // A pair is the residues of both polynomials at once, 64 bits.
     let query_pairs = piece.selectors.len() / QUERIES / RLWE_POLYS;
     debug_assert!(query_pairs * WIDTH >= piece.db.len());
     let pairs = piece.selectors.as_ptr().cast::<i64>();
     let (vectors, rest) = piece.db.as_chunks::<LANES>();
     for (index, words) in vectors.iter().enumerate() {
         piece.prefetch.step(index);
-        // SAFETY: one vector; the selectors of its rows, of every query.
+        // SAFETY: one vector of the database, and the selectors of its rows, of every query.
         unsafe {
             let words = _mm512_loadu_si512(words.as_ptr().cast());
             add_vector::<QUERIES, WIDTH>(&mut sums, words, pairs.add(index * (LANES / WIDTH)), query_pairs);
@@ -187,12 +192,12 @@ unsafe fn multiply_slot<const QUERIES: usize, const WIDTH: usize>(
     for (sums, block) in sums.as_flattened().iter().zip(out.chunks_exact_mut(BLOCK_WORDS)) {
         let [even, odd] = join_rows::<WIDTH>(*sums).map(|sums| reducer.reduce(sums));
         let to = block[slot * LANES..][..LANES].as_mut_ptr();
-        // SAFETY: 16 words from `to` on.
+        // SAFETY: 16 words follow from `to` on.
         unsafe { _mm512_storeu_si512(to.cast(), vectors::interleave(even, odd)) };
     }
 }
 
-/// Adds the products of one vector of the database, `16 / WIDTH` rows, with the selectors of these rows: those of the
+/// Adds the products of one vector of the database, `16 / WIDTH` rows, with the selectors of these rows. The selectors of the
 /// first query are at `pairs`, those of the next `query_pairs` further on.
 ///
 /// # Safety
@@ -207,7 +212,7 @@ unsafe fn add_vector<const QUERIES: usize, const WIDTH: usize>(
 ) {
     let columns = [vectors::even_words(words), vectors::odd_words(words)];
     for (query, sums) in sums.iter_mut().enumerate() {
-        // SAFETY: the selectors of this query, says the caller.
+        // SAFETY: the caller promises the selectors of this query.
         let pairs = unsafe { load_pairs::<WIDTH>(pairs.add(query * query_pairs)) };
         for half in 0..2 {
             sums[0][half].add_products(columns[half], vectors::even_words(pairs[half]));
@@ -216,7 +221,7 @@ unsafe fn add_vector<const QUERIES: usize, const WIDTH: usize>(
     }
 }
 
-/// Returns the selectors (both polynomials, 64 bits) for the even and for the odd words of a vector of `16 / WIDTH` rows.
+/// Loads the selectors (both polynomials, 64 bits) for the even and for the odd words of a vector of `16 / WIDTH` rows.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F; as many selectors are at `pairs`.
@@ -249,7 +254,7 @@ unsafe fn load_pairs<const WIDTH: usize>(pairs: *const i64) -> [__m512i; 2] {
     }
 }
 
-/// Adds the sums of all rows of a vector up: the first `WIDTH` words are those of the columns.
+/// Adds up the sums of all rows of a vector. The first `WIDTH` words are those of the columns.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn join_rows<const WIDTH: usize>(mut sums: [Sums; 2]) -> [Sums; 2] {
@@ -269,10 +274,10 @@ fn join_rows<const WIDTH: usize>(mut sums: [Sums; 2]) -> [Sums; 2] {
     sums
 }
 
-/// Reduces [`Sums`] modulo one prime p.
+/// The constants that reduce [`Sums`] modulo one prime p.
 struct SumReducer {
     reducer: Reducer,
-    /// 2^52 mod p.
+    /// The value 2^52 mod p.
     high_weight: __m512i,
 }
 
@@ -283,7 +288,7 @@ impl SumReducer {
         Self { reducer: Reducer::new(modulus), high_weight: _mm512_set1_epi64(i64::from(high_weight)) }
     }
 
-    /// For up to 2048 products of 64 bits: `low < 2^63`, `high < 2^23`, hence their weighted sum below
+    /// Reduces the sums of up to 2048 products of 64 bits: `low < 2^63`, `high < 2^23`, hence their weighted sum is below
     /// `2^63 + 2^55`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]

@@ -1,4 +1,4 @@
-//! The kernel of the fold of ring elements at one level.
+//! The interface between the fold of ring elements and the kernels of a level.
 
 use hush_math::modulus::Modulus;
 use hush_ops::{
@@ -8,28 +8,28 @@ use hush_ops::{
 
 use super::selectors::{self, SelectorColumns};
 
-/// Room for the residues of one column tile at one group of slots, for one polynomial of one query.
+/// The number of words of the residues of one column tile at one group of slots, for one polynomial of one query.
 pub(super) const BLOCK_WORDS: usize = MAX_TILE_WIDTH * GROUP_SLOTS;
-/// Most queries of one pass over the database: 16 polynomials are the rows of an AMX tile.
+/// The most queries of one pass over the database: 16 polynomials are the rows of an AMX tile.
 pub(super) const MAX_BATCH: usize = 8;
 
-/// A group of slots of the database and the selectors that it is multiplied with.
+/// A group of slots of the database and its operands.
 pub(crate) struct Group<'a> {
     /// `[tile][slot of the group][row][column of the tile]`, beginning at a cache line. More of the database may
-    /// follow it: it is prefetched.
+    /// follow, which is prefetched.
     pub(super) db: &'a [u32],
-    /// Rows (D0), at least one.
+    /// The number of rows (D0), at least one.
     pub(super) rows: usize,
-    /// Columns of a tile: 1, 2, 4, 8 or 16.
+    /// The number of columns of a tile: 1, 2, 4, 8 or 16.
     pub(super) tile_width: usize,
-    /// `[slot of the group][query][row][poly]`, rows padded as [`selectors::query_words`] says.
+    /// `[slot of the group][query][row][poly]`, rows padded as in [`selectors::query_words`].
     pub(super) selectors: &'a [u32],
-    /// Number of queries, `1..=`[`MAX_BATCH`].
+    /// The number of queries, `1..=`[`MAX_BATCH`].
     pub(super) batch: usize,
     pub(super) modulus: &'a Modulus,
-    /// The scratch words, as many as the kernel asked for, beginning at a cache line.
+    /// Scratch memory of [`RlweFoldKernel::scratch_words`] words, beginning at a cache line.
     pub(super) scratch: &'a mut [u32],
-    /// Where the canonical results go: `[tile][query][poly][column, of 16][slot of the group]`; columns that the tile
+    /// The destination of the canonical results: `[tile][query][poly][column, of 16][slot of the group]`. Columns that the tile
     /// does not have are undefined.
     pub(super) out: &'a mut [u32],
 }
@@ -62,17 +62,17 @@ impl Group<'_> {
     }
 }
 
-/// How a level folds.
+/// The functions of a level's fold.
 pub(crate) struct RlweFoldKernel {
-    /// Lays the selectors of neighbouring groups out, `[group]` as in [`Group::selectors`]; fills all of the output.
+    /// Lays out the selectors of neighbouring groups, `[group]` as in [`Group::selectors`]. Fills all of the output.
     pub(super) transpose: unsafe fn(&SelectorColumns<'_>, &mut [u32]),
-    /// Words of scratch memory for a group, from rows and batch.
+    /// Returns the words of scratch memory for a group, from rows and batch.
     pub(super) scratch_words: fn(usize, usize) -> usize,
     /// Multiplies a group.
     pub(super) fold: unsafe fn(Group<'_>),
 }
 
-/// Returns the scratch memory of a kernel that needs none.
+/// Returns 0, for a kernel that needs no scratch memory.
 pub(super) fn no_scratch(_rows: usize, _batch: usize) -> usize {
     0
 }

@@ -1,5 +1,11 @@
 //! The product of a chunk without 52-bit arithmetic: 64-bit products of 32-bit lanes, whose sums are split into two
 //! words before they overflow.
+//!
+//! ```text
+//! for every run of steps whose products fit 64 bits:  acc = sum over steps of db * selector
+//!                                                     low += acc mod 2^32;  high += floor(acc / 2^32)
+//! residue = low + 2^32 high mod p
+//! ```
 
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -15,14 +21,14 @@ use super::{
 };
 use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
 
-/// Portable code.
+/// The kernel in portable code.
 pub(super) const SCALAR: RlweFoldKernel = kernel(scalar);
-/// AVX2.
+/// The kernel for AVX2.
 pub(super) const AVX2: RlweFoldKernel = kernel(avx2);
-/// AVX-512 F.
+/// The kernel for AVX-512 F.
 pub(super) const AVX512: RlweFoldKernel = kernel(avx512);
 
-/// How far ahead of the database is prefetched.
+/// The number of bytes that the database is prefetched ahead.
 const AHEAD_BYTES: usize = 4096;
 
 const fn kernel(fold: unsafe fn(Group<'_>)) -> RlweFoldKernel {
@@ -78,15 +84,15 @@ unsafe fn fold<L: Lanes>(group: Group<'_>) {
     }
 }
 
-/// How a slot of a tile is walked through: in steps of one row, or of the rows that fill a vector if tiles are narrower.
+/// The walk through a slot of a tile: in steps of one row, or of the rows that fill a vector if tiles are narrower.
 struct Steps {
-    /// Columns of a tile.
+    /// The number of columns of a tile.
     width: usize,
-    /// Words of a step.
+    /// The number of words of a step.
     words: usize,
-    /// Steps whose products can be summed in 64 bits.
+    /// The number of steps whose products can be summed in 64 bits.
     run: usize,
-    /// For every word of a step of several rows, where its row's selectors begin.
+    /// For every word of a step of several rows, the offset of its row's selectors.
     selectors: [i32; MAX_TILE_WIDTH],
 }
 
@@ -106,7 +112,7 @@ impl Steps {
     }
 }
 
-/// Sums of the words of a step: `sum = low + 2^32 high`, both of 64 bits in two words.
+/// The sums of the words of a step: `sum = low + 2^32 high`, both of 64 bits in two words.
 #[derive(Clone, Copy)]
 struct SplitSums {
     low: [[u32; MAX_TILE_WIDTH]; 2],
@@ -114,13 +120,13 @@ struct SplitSums {
 }
 
 impl SplitSums {
-    /// Returns the residue of column `column`. Both halves, of all rows of a step, are below `2048 * 2^32`.
+    /// Computes the residue of column `column`. Both halves, of all rows of a step, are below `2048 * 2^32`.
     fn reduce(&self, column: usize, steps: &Steps, modulus: &Modulus) -> u32 {
         let join = |[low, high]: &[[u32; MAX_TILE_WIDTH]; 2]| {
             let words = (column..steps.words).step_by(steps.width);
             words.map(|word| u64::from(low[word]) | u64::from(high[word]) << 32).sum::<u64>()
         };
-        // Below 2^64, since p < 2^32 - 2^20.
+        // The sum is below 2^64, since p < 2^32 - 2^20.
         modulus.reduce((u64::from(modulus.reduce(join(&self.high))) << 32) + join(&self.low))
     }
 }
@@ -138,7 +144,7 @@ unsafe fn multiply_slot<L: Lanes>(db: &[u32], selectors: &[u32], steps: &Steps) 
     rest[..whole.remainder().len()].copy_from_slice(whole.remainder());
     let step_selectors = steps.rows() * RLWE_POLYS;
     for first in (0..steps.words).step_by(L::WIDTH) {
-        // SAFETY: the caller has the instruction set; a vector begins at a word that is a multiple of its width, which
+        // SAFETY: the caller has the instruction set. A vector begins at a word that is a multiple of its width, which
         // divides that of a step; 32 zeros are the sums of at least one vector.
         unsafe {
             let zero = L::load_wide([0; 2 * MAX_TILE_WIDTH].as_ptr());

@@ -1,4 +1,4 @@
-//! Where residues come from and results go to.
+//! The places that residues are read from and results are written to.
 
 use std::{marker::PhantomData, mem::MaybeUninit};
 
@@ -11,7 +11,7 @@ use super::kernel::BLOCK_WORDS;
 
 /// Returns the residues of a database.
 pub(super) fn db_words(db: &NttTiledDb) -> &[u32] {
-    // SAFETY: all bit patterns are words, in the machine's own byte order; `align_to` splits where alignment requires,
+    // SAFETY: all bit patterns are words, in the machine's byte order. `align_to` splits where alignment requires,
     // which is nowhere in a database.
     let (head, words, tail) = unsafe { db.bytes().align_to::<u32>() };
     debug_assert!(head.is_empty() && tail.is_empty());
@@ -33,11 +33,11 @@ pub(super) struct SharedResults<'a> {
     lent: PhantomData<&'a mut [u32]>,
 }
 
-// SAFETY: the words are only reached through `slots_mut`, whose callers keep their slots disjoint.
+// SAFETY: the words are reached only through `slots_mut`, whose callers keep their slots disjoint.
 unsafe impl Sync for SharedResults<'_> {}
 
 impl<'a> SharedResults<'a> {
-    /// Creates the room of `results` of one query each, `[column][poly][limb][slot]`.
+    /// Shares the capacity of `results` of one query each, `[column][poly][limb][slot]`.
     pub(super) fn new(tiling: NttTiling, results: &'a mut [Vec<u32>]) -> Self {
         let words = tiling.columns() * RLWE_POLYS * tiling.poly_words();
         assert!(results.iter().all(|result| result.capacity() >= words));
@@ -45,7 +45,7 @@ impl<'a> SharedResults<'a> {
         Self { starts, words, poly_words: tiling.poly_words(), lent: PhantomData }
     }
 
-    /// `groups` groups of slots of column `column`, polynomial number `index` of the batch, which begin at word
+    /// Returns `groups` groups of slots of column `column`, polynomial number `index` of the batch, which begin at word
     /// `first` of the polynomial.
     ///
     /// # Safety

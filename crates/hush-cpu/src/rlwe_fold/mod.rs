@@ -1,9 +1,14 @@
-//! (6) Fold the first dimension of ring elements: the database once through the cores for up to 8 queries.
+//! Step (6), the fold of the first dimension of ring elements: reads the database once for up to 8 queries.
 //!
-//! Every level does the same walk. A group of 16 NTT slots modulo one limb, for all columns, is one contiguous run of
-//! the database: the selectors of these slots are laid out slot by slot and stay in the L2 cache while the run streams
-//! past. Only the kernel that multiplies a group differs. A unit of work is a few neighbouring groups: selectors are
-//! read, and results written, a few cache lines at a time, as both are spread over a page for every polynomial.
+//! ```text
+//! for every limb, for every group of 16 NTT slots, in parallel:
+//!     lay out the selectors of these slots, slot by slot
+//!     for every column, query, poly:  out = sum over rows of db[row][column] * selector[query][row][poly] mod p
+//! ```
+//!
+//! Every level does the same walk; only the kernel that multiplies a group differs. A group, for all columns, is one contiguous run
+//! of the database. Its selectors stay in the L2 cache while the run streams past. A unit of work is a few neighbouring groups:
+//! selectors are read, and results written, a few cache lines at a time, as both are spread over a page for every polynomial.
 
 use std::ops::Range;
 
@@ -29,26 +34,26 @@ use kernel::{BLOCK_WORDS, Group, MAX_BATCH, RlweFoldKernel};
 use layout::SharedResults;
 use selectors::SelectorColumns;
 
-/// Most groups of a unit of work. (Measured: with 1, reading selectors and writing results takes a third of the time
+/// The most groups of a unit of work. (Measured: with 1, reading selectors and writing results takes a third of the time
 /// of a pass for 8 queries.)
 const UNIT_GROUPS: usize = 8;
-/// Fewest units for a thread, if groups of one unit suffice.
+/// The fewest units for a thread, if groups of one unit suffice.
 const UNITS_PER_THREAD: usize = 4;
 
-/// Queries from which on AMX is faster than AVX-512 IFMA. (Measured: for 3 queries it is not, and for 8 queries of one
+/// The number of queries from which AMX is faster than AVX-512 IFMA. (Measured: for 3 queries it is not, and for 8 queries of one
 /// tile it is about as fast.)
 const MANY_MIN: usize = 4;
 
 /// The kernels of one level.
 pub(crate) struct RlweFoldKernels {
-    /// For few queries, or a database that is read in less time than selectors are prepared.
+    /// The kernel for few queries, or a database that is read in less time than selectors are prepared.
     few: RlweFoldKernel,
-    /// For at least [`MANY_MIN`] queries of a database of several full tiles.
+    /// The kernel for at least [`MANY_MIN`] queries of a database of several full tiles.
     many: RlweFoldKernel,
 }
 
 impl RlweFoldKernels {
-    /// Creates the kernels of `level`. To run them is unsafe on a machine without that level.
+    /// Returns the kernels of `level`. Running them is unsafe on a machine without that level.
     pub(crate) fn of(level: Level) -> Self {
         let (few, many) = match level {
             Level::Scalar => (lanes::SCALAR, lanes::SCALAR),
@@ -66,7 +71,7 @@ impl RlweFoldKernels {
     }
 }
 
-/// Runs [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results, for operands that
+/// Computes [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results, for operands that
 /// fit together.
 pub(crate) fn rlwe_fold(
     cpu: &Cpu,
@@ -80,7 +85,7 @@ pub(crate) fn rlwe_fold(
         return vec![vec![0; words]; selectors.len()];
     }
     let mut results: Vec<Vec<u32>> = selectors.iter().map(|_| buffer::empty_vec(words)).collect();
-    // Passes of about the same size.
+    // All passes are of about the same size.
     let pass = selectors.len().div_ceil(selectors.len().div_ceil(MAX_BATCH));
     for (queries, results) in selectors.chunks(pass).zip(results.chunks_mut(pass)) {
         let results = SharedResults::new(tiling, results);
@@ -114,7 +119,7 @@ fn split_groups(tiling: NttTiling, threads: usize) -> Vec<Unit> {
         .collect()
 }
 
-/// A pass over the whole database.
+/// The operands of one pass over the whole database.
 struct Pass<'a> {
     kernel: &'a RlweFoldKernel,
     moduli: &'a [Modulus],
@@ -124,7 +129,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Runs a unit of work, start to end, on the calling thread.
+    /// Runs one unit of work on the calling thread.
     fn fold_unit(&self, unit: &Unit, workspace: &mut Workspace) {
         let tiling = self.db.tiling();
         let batch = self.queries.len();
@@ -153,7 +158,7 @@ impl Pass<'_> {
             let tile = column / tiling.tile_width();
             let column_in_tile = column % tiling.tile_width();
             for index in 0..batch * RLWE_POLYS {
-                // SAFETY: these slots, modulo this limb, are this unit's alone.
+                // SAFETY: only this unit has these slots modulo this limb.
                 let slots = unsafe { self.results.slots_mut(index, column, columns.first, groups) };
                 for (slots, out) in slots.iter_mut().zip(out.chunks_exact(out_words / groups)) {
                     slots.write(*layout::block_column(&out[tile * tile_words..], index, column_in_tile));

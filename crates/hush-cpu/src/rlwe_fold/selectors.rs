@@ -6,11 +6,11 @@ use hush_ops::{contract::RLWE_POLYS, ntt_tiling::GROUP_SLOTS};
 
 use super::vectors::{self, LANES};
 
-/// Rows of which the laid out selectors are a multiple.
+/// The number of rows that laid out selectors are padded to a multiple of.
 const PADDED_ROWS: usize = 16;
-/// Rows whose selectors are transposed together: two polynomials of each fill a vector.
+/// The number of rows whose selectors are transposed together: two polynomials of each fill a vector.
 const BLOCK_ROWS: usize = LANES / RLWE_POLYS;
-/// How many rows ahead selectors are prefetched into the L2 cache. (Measured.)
+/// The number of rows that selectors are prefetched ahead into the L2 cache. (Measured.)
 const AHEAD_ROWS: usize = 16;
 
 /// Returns the words of the selectors of one query at one slot, `[row][poly]`: rows are padded to 16 with zeros.
@@ -20,15 +20,15 @@ pub(super) fn query_words(rows: usize) -> usize {
 
 /// The selectors of some queries at neighbouring groups of slots modulo one limb.
 pub(crate) struct SelectorColumns<'a> {
-    /// Queries, each `[row][poly][word of a polynomial]`.
+    /// The queries, each `[row][poly][word of a polynomial]`.
     pub(super) queries: &'a [&'a [u32]],
-    /// Rows (D0).
+    /// The number of rows (D0).
     pub(super) rows: usize,
-    /// Words of a polynomial, over all limbs.
+    /// The number of words of a polynomial, over all limbs.
     pub(super) poly_words: usize,
     /// The word of every polynomial where the groups begin.
     pub(super) first: usize,
-    /// Number of groups.
+    /// The number of groups.
     pub(super) groups: usize,
 }
 
@@ -51,7 +51,7 @@ impl SelectorColumns<'_> {
     }
 }
 
-/// Portable code for [`super::kernel::RlweFoldKernel::transpose`].
+/// Implements [`super::kernel::RlweFoldKernel::transpose`] in portable code.
 pub(super) fn transpose(columns: &SelectorColumns<'_>, out: &mut [u32]) {
     assert_eq!(out.len(), columns.words());
     let slot_words = columns.slot_words();
@@ -72,7 +72,7 @@ pub(super) fn transpose(columns: &SelectorColumns<'_>, out: &mut [u32]) {
     }
 }
 
-/// Transposes with AVX-512.
+/// Implements [`super::kernel::RlweFoldKernel::transpose`] with AVX-512.
 ///
 /// # Safety
 /// The CPU must have AVX-512 F.
@@ -102,9 +102,9 @@ pub(super) unsafe fn transpose_avx512(columns: &SelectorColumns<'_>, out: &mut [
                 }
                 for (slot, words) in vectors::transpose(words).into_iter().enumerate() {
                     let to = out[(group * GROUP_SLOTS + slot) * slot_words + at..][..LANES].as_mut_ptr();
-                    // The next block of rows: a store to a line in the L2 cache does not wait for it.
+                    // Prefetches the next block of rows: a store to a line in the L2 cache does not wait for it.
                     _mm_prefetch::<_MM_HINT_T1>(to.wrapping_add(LANES).cast());
-                    // SAFETY: one vector from `to` on.
+                    // SAFETY: one vector follows from `to` on.
                     unsafe { _mm512_storeu_si512(to.cast(), words) };
                 }
             }

@@ -1,4 +1,4 @@
-//! Helpers of the kernels of AVX-512 IFMA and AMX: a transposition, and a reduction of 64-bit lanes.
+//! Code that the kernels of AVX-512 IFMA and AMX share: a transposition, and a reduction of 64-bit lanes.
 
 use std::arch::x86_64::*;
 
@@ -6,9 +6,9 @@ use hush_math::modulus::Modulus;
 
 use crate::{lanes::Avx512, ntt::Words};
 
-/// Words of a vector.
+/// The number of words of a vector.
 pub(super) const LANES: usize = 16;
-/// Odd lanes of 32 bits.
+/// A mask of the odd lanes of 32 bits.
 pub(super) const ODD: __mmask16 = 0xaaaa;
 
 /// Transposes a 16 x 16 matrix of words, a row a vector.
@@ -36,12 +36,12 @@ pub(super) fn transpose_block(block: &mut [u32; LANES * LANES]) {
 #[derive(Clone, Copy)]
 pub(super) struct Reducer {
     p: __m512i,
-    /// floor(2^64 / p), below 2^52.
+    /// The value floor(2^64 / p), below 2^52.
     quotient: __m512i,
 }
 
 impl Reducer {
-    /// Bits that a quotient estimate ignores, so that an operand has 52.
+    /// The number of bits that a quotient estimate ignores, so that an operand has 52.
     const DROPPED_BITS: u32 = 12;
 
     #[inline]
@@ -54,12 +54,12 @@ impl Reducer {
         }
     }
 
-    /// `x mod p` of every lane, for `x < 2^64 - 2^57`.
+    /// Computes `x mod p` of every lane, for `x < 2^64 - 2^57`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub(super) fn reduce(&self, x: __m512i) -> __m512i {
         // The estimate ignores less than 2^12 / p <= 2^-7 of x / p, and less than x / 2^64 < 1 - 2^-7 for the rounded
-        // reciprocal: with less than one lost, it is at most 1 too small, and the rest is below 2p.
+        // reciprocal. With less than one lost, it is at most 1 too small, and the rest is below 2p.
         let zero = _mm512_setzero_si512();
         let estimate =
             _mm512_madd52hi_epu64(zero, _mm512_srli_epi64::<{ Self::DROPPED_BITS }>(x), self.quotient);

@@ -1,4 +1,4 @@
-//! The steps of `tfhe`, level by level: symbols to evaluation form and at once into sums, and rotations.
+//! The steps of `tfhe`, level by level: symbols are transformed to evaluation form and at once summed, and rotations.
 
 use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{

@@ -1,4 +1,8 @@
-//! TLWE words to RLWE ciphertexts: every row is a sum of all ciphertexts of a key, each times a digit.
+//! Private key switching of TLWE words to RLWE ciphertexts.
+//!
+//! ```text
+//! row = sum_k digit_k key_k + constant(body) mod Q_e, then dropped to Q_1       (digits of the masks of one TLWE word)
+//! ```
 
 use hush_he::entities::TlweWords;
 use hush_ops::{
@@ -14,8 +18,8 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Runs [`hush_ops::contract::TfheOps::private_key_switch`] for one query and operands that fit together. Parallel
-/// over rows.
+/// Computes [`hush_ops::contract::TfheOps::private_key_switch`] for one query and operands that fit together. Runs in parallel over
+/// rows.
 pub(super) fn private_key_switch(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -26,7 +30,7 @@ pub(super) fn private_key_switch(
     let digits = ring.context().params().fold_gadget().digits;
     let ciphertext_words = RLWE_POLYS * ring.kept.words();
     let leaves = query.bodies.len();
-    // Selectors, then of every fold bottom rows and top rows.
+    // The rows are selectors, then of every fold bottom rows and top rows.
     let places: Vec<(usize, bool)> = (0..rows)
         .map(|leaf| (leaf, false))
         .chain((rows..leaves).step_by(digits).flat_map(|first| {
@@ -50,7 +54,7 @@ pub(super) fn private_key_switch(
     }
 }
 
-/// A row modulo Q_e, dropped to modulo Q_1.
+/// Computes a row modulo Q_e and drops it to modulo Q_1.
 fn row(
     ring: &CpuRing,
     keys: &CpuKeys,
@@ -102,6 +106,6 @@ fn row(
 }
 
 hush_ops::footprint!(Cpu: PrivateKeySwitch, |step, batch| {
-    // Twice: as they are made, and apart. Selectors are counted with the database that they meet.
+    // Counted twice: as they are made, and as copies. Selectors are counted with the database that they meet.
     2 * batch * step.folds * 4 * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
 });

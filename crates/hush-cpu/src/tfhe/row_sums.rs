@@ -1,4 +1,4 @@
-//! Sums of products of residues over some rows, 64 bits each, reduced when they might overflow.
+//! Sums of products of residues over some rows, 64 bits each, reduced before they might overflow.
 
 use crate::{
     Level,
@@ -6,26 +6,27 @@ use crate::{
     ring::{Montgomery, Residues, VectorLoop, run},
 };
 
-/// Rows of which products are added up in registers.
+/// The number of rows whose products are added up in registers.
 pub(super) const ROWS: usize = 4;
 
-/// Rows of which products modulo a prime of `bits` bits fit a sum of 64 bits: a multiple of [`ROWS`] up to 31 bits.
+/// Returns the number of rows whose products modulo a prime of `bits` bits fit a sum of 64 bits: a multiple of [`ROWS`] up to 31
+/// bits.
 pub(super) fn most_rows(bits: u32) -> usize {
     1 << (u64::BITS - 2 * bits).min(usize::BITS - 1)
 }
 
-/// Multiplies at most [`ROWS`] rows, one after another in `values`: `sums[i] += values[0][i] selectors[0][i] + ..`,
-/// of both halves of the selectors. `sums` has two words for each, in an order of its own.
+/// Adds up the products of at most [`ROWS`] rows, one after another in `values`: `sums[i] += values[0][i] selectors[0][i] + ..`,
+/// for both halves of the selectors. `sums` has two words for each, in an internal order.
 pub(super) fn multiply_rows(level: Level, values: &[u32], selectors: &[[&[u32]; 2]], sums: [&mut [u32]; 2]) {
     run(level, MultiplyRows { values, selectors, sums });
 }
 
-/// `sums[i] += rows[0][i] digits[0] + ..` for at most [`ROWS`] rows, as [`multiply_rows`].
+/// Computes `sums[i] += rows[0][i] digits[0] + ..` for at most [`ROWS`] rows. `sums` has the order of [`multiply_rows`].
 pub(super) fn multiply_rows_by_words(level: Level, rows: &[&[u32]], digits: &[u32], sums: &mut [u32]) {
     run(level, MultiplyByWords { rows, digits, sums });
 }
 
-/// `out += sums` modulo p, and `sums` becomes zero.
+/// Computes `out += sums` modulo p, and clears `sums`.
 pub(super) fn reduce(level: Level, montgomery: Montgomery, sums: &mut [u32], out: &mut [u32]) {
     run(level, Reduce { montgomery, sums, out });
     sums.fill(0);

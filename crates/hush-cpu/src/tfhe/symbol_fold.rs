@@ -1,4 +1,10 @@
-//! (5)(6) Fold the first dimension of a database of symbols, which become residues a few rows at a time and never leave the cache.
+//! Steps (5)(6): folds the first dimension of a database of symbols.
+//!
+//! ```text
+//! for every column, for every 4 rows, for every limb:
+//!     values = NTT(symbols of the rows)                          (once for all queries; they never leave the cache)
+//!     for every query:  sums += values * selectors               (64 bits, reduced before they overflow)
+//! ```
 
 use hush_ops::{
     contract::{RLWE_POLYS, RlweBatch},
@@ -13,23 +19,23 @@ use super::{
 };
 use crate::{Cpu, buffer, ring::CpuRing, workspace::Workspace};
 
-/// Queries that share the transforms of a pass: of more, selectors and sums leave the caches of a core. (Measured: with 32 at once
-/// a query takes more than twice as long.)
+/// The most queries that share the transforms of a pass. With more, selectors and sums leave the caches of a core. (Measured: with
+/// 32 at once a query takes more than twice as long.)
 const MAX_BATCH: usize = 8;
 
-/// Runs [`hush_ops::contract::TfheOps::symbol_fold`] for operands that fit together.
+/// Computes [`hush_ops::contract::TfheOps::symbol_fold`] for operands that fit together.
 pub(super) fn symbol_fold(
     cpu: &Cpu,
     ring: &CpuRing,
     db: &SymbolDb,
     selectors: &[&RlweBatch],
 ) -> Vec<RlweBatch> {
-    // Passes of about the same size.
+    // All passes are of about the same size.
     let pass = selectors.len().div_ceil(selectors.len().div_ceil(MAX_BATCH).max(1)).max(1);
     selectors.chunks(pass).flat_map(|queries| fold_pass(cpu, ring, db, queries)).collect()
 }
 
-/// Folds some queries in one pass, parallel over columns.
+/// Folds some queries in one pass, in parallel over columns.
 fn fold_pass(cpu: &Cpu, ring: &CpuRing, db: &SymbolDb, selectors: &[&RlweBatch]) -> Vec<RlweBatch> {
     let columns = db.tiling().columns();
     let ciphertext_words = RLWE_POLYS * ring.kept.words();

@@ -1,4 +1,4 @@
-//! Ciphertexts times a power of X.
+//! The product of ciphertexts and a power of X.
 
 use hush_ops::{contract::RlweBatch, steps::poly_bytes};
 
@@ -7,7 +7,7 @@ use crate::{
     ring::{CpuRing, montgomery_form, multiply},
 };
 
-/// Runs [`hush_ops::contract::TfheOps::run_turn`] for one batch.
+/// Computes [`hush_ops::contract::TfheOps::run_turn`].
 pub(super) fn turn(ring: &CpuRing, batch: &RlweBatch, power: usize) -> RlweBatch {
     let kept = &ring.kept;
     let mut factors = vec![0; kept.words()];
@@ -21,6 +21,6 @@ pub(super) fn turn(ring: &CpuRing, batch: &RlweBatch, power: usize) -> RlweBatch
 }
 
 hush_ops::footprint!(Cpu: Rotate, |step, batch| {
-    // As it was, turned, and folded.
+    // The ciphertexts as they were, turned, and folded.
     3 * batch * step.count * 2 * poly_bytes(&step.ring)
 });

@@ -1,4 +1,4 @@
-//! Packed symbols to residues.
+//! The way from packed symbols to residues.
 
 use hush_ops::symbol_tiling::SymbolTiling;
 
@@ -8,10 +8,10 @@ use crate::{
     ring::{Lift, Limb, Residues, VectorLoop, run},
 };
 
-/// Lanes of the widest vector: plaintexts of fewer words are unpacked by their definition.
+/// The number of lanes of the widest vector. Plaintexts of fewer words are unpacked by their definition.
 const MAX_WIDTH: usize = 16;
 
-/// The symbols of a plaintext, lifted centred modulo the prime of `limb`. `words` has room for those of the plaintext.
+/// Unpacks the symbols of a plaintext and lifts them, centred, modulo the prime of `limb`. `words` must hold the plaintext.
 pub(super) fn unpack(
     level: Level,
     limb: &Limb,
@@ -52,7 +52,7 @@ impl VectorLoop for Unpack<'_> {
                     let zero = L::splat(0);
                     let half = L::splat(half);
                     let symbols = L::bits(L::load(words.as_ptr()), zero, shift, mask);
-                    // Half of t is added, what is above t cut off, and half of t taken off again.
+                    // Half of t is added, higher bits are cut off, and half of t is subtracted again.
                     let positive = L::bits(L::add(symbols, half), zero, 0, mask);
                     L::store(to.as_mut_ptr(), modulo.sub(positive, half));
                 }

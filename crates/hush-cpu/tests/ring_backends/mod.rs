@@ -5,7 +5,7 @@
 use hush_cpu::{Cpu, Level};
 use hush_testkit::amx_emulator;
 
-/// Backends at all levels of this machine, with one thread and with two.
+/// Returns backends at all levels of this machine, with one thread and with two.
 pub(crate) fn backends() -> Vec<Cpu> {
     let mut backends = Vec::new();
     for level in Level::ALL {
@@ -14,7 +14,7 @@ pub(crate) fn backends() -> Vec<Cpu> {
                 (Ok(cpu), _, _) => backends.push(cpu),
                 // One emulated backend is enough.
                 (Err(_), Level::Amx, Level::Avx512Ifma) if threads > 1 => {}
-                // The AMX kernels use AVX-512 IFMA beside it, which is not emulated.
+                // The AMX kernels use AVX-512 IFMA as well, which is not emulated.
                 (Err(_), Level::Amx, Level::Avx512Ifma) => {
                     amx_emulator::install();
                     // SAFETY: the machine has AVX-512 IFMA and the emulator executes the AMX instructions.

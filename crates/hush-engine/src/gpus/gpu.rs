@@ -1,4 +1,4 @@
-//! A GPU and what is on it.
+//! GPUs and the tables on them.
 
 use std::{
     env,
@@ -33,9 +33,9 @@ use crate::{
     units::Bytes,
 };
 
-/// The share of a device's memory that tables leave alone, for the driver and small tables.
+/// The inverse of the share of a device's memory that is left to the driver and small tables.
 const LEFT_ALONE: usize = 64;
-/// How often the progress of an upload is looked at.
+/// The interval at which the progress of an upload is read.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Hosting for Cuda {
@@ -44,10 +44,10 @@ impl Hosting for Cuda {
     }
 }
 
-/// Returns all GPUs, at least one; the emulator, or several of it, if [`CUDA_VARIABLE`] says so.
+/// Opens all GPUs, at least one; the emulator, or several of it, if [`CUDA_VARIABLE`] says so.
 ///
 /// # Errors
-/// [`BackendError`] says why none can be used.
+/// [`BackendError`] with the reason if none can be used.
 pub fn open_devices() -> Result<Vec<Device>, BackendError> {
     match env::var_os(CUDA_VARIABLE) {
         None => Device::open_all().map_err(|error| match error {
@@ -59,7 +59,7 @@ pub fn open_devices() -> Result<Vec<Device>, BackendError> {
     }
 }
 
-/// `emulator`; `emulator:2` for two of them; `emulator:2:64` for two with 64 MiB of memory each.
+/// Parses `emulator`; `emulator:2` for two of them; `emulator:2:64` for two with 64 MiB of memory each.
 #[cfg(feature = "emulator")]
 fn emulated(value: &OsStr) -> Option<Vec<Device>> {
     let mut words = value.to_str()?.split(':');
@@ -91,7 +91,7 @@ fn emulated(_: &OsStr) -> Option<Vec<Device>> {
 pub fn room_for_tables(cuda: &Cuda) -> usize {
     cuda.release_unused();
     let device = cuda.device();
-    // A device that does not answer has no room.
+    // A device that does not answer has no free memory.
     device.free_bytes().unwrap_or(0).saturating_sub(device.info().memory_bytes / LEFT_ALONE)
 }
 
@@ -103,7 +103,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Returns all of them.
+    /// Opens all GPUs.
     pub(crate) fn open_all() -> Result<Vec<Self>, BackendError> {
         Ok(open_devices()?
             .into_iter()
@@ -116,7 +116,7 @@ impl Gpu {
         Self { number, cuda: Arc::new(suited_backend(device)), reservations: Reservations::default() }
     }
 
-    /// Returns the backend that computes on it.
+    /// Returns the backend that computes on this GPU.
     pub fn cuda(&self) -> &Cuda {
         &self.cuda
     }
@@ -131,18 +131,18 @@ impl Gpu {
         &self.cuda.device().info().name
     }
 
-    /// Returns whether it has failed for good.
+    /// Whether the GPU has failed for good.
     pub(crate) fn is_lost(&self) -> bool {
         self.cuda.device().lost().is_some()
     }
 
-    /// Returns the bytes that another table may take: those that are free and not reserved. Batches under way and
-    /// uploaded keys take of both, so that less is found free than there is.
+    /// Returns the bytes that another table may take: free and not reserved. Batches in flight and uploaded keys count as both
+    /// taken and reserved, so the result is less than what is free.
     pub(crate) fn free_bytes(&self) -> usize {
         room_for_tables(&self.cuda).saturating_sub(self.reservations.batches() + self.reservations.keys())
     }
 
-    /// Plans the memory of a share of a table, with the keys of so many clients; `finishes` as for [`MemoryPlan::of_share`].
+    /// Plans the memory of a share of a table, with the keys of `clients` clients; `finishes` as for [`MemoryPlan::of_share`].
     pub(crate) fn plan(
         &self,
         table: &TableParams,
@@ -172,18 +172,18 @@ impl Gpu {
         Arc::new(backend.with_symbols_on_host())
     }
 
-    /// Reserves the memory that is planned for batches of so many queries.
+    /// Reserves the memory that is planned for batches of `batch` queries.
     fn reserve(&self, plan: &MemoryPlan, batch: usize) -> KeptMemory {
         let reserved = Reserved { batch: plan.batch_bytes(batch), keys: plan.keys_bytes() };
         KeptMemory { cuda: self.cuda.clone(), _reserved: self.reservations.make(reserved) }
     }
 }
 
-/// Has `work` open a table, or a part of it, on `gpus`, the GPUs of its placement. `progress` receives the plans, and
-/// then the progress of the upload. After an error the GPUs have their memory back.
+/// Has `work` open a table, or a part of it, on `gpus`, which are those of its placement. Reports the plans and then the upload to
+/// `progress`. After an error the GPUs have their memory back.
 ///
 /// # Errors
-/// The errors of `work`, and [`OpenError::Ops`] if a GPU does nothing.
+/// Returns the errors of `work`, and [`OpenError::Ops`] if a GPU does nothing.
 pub(crate) fn open_on<O: OpenOn>(
     gpus: &[&Gpu],
     placement: &Placement,
@@ -224,12 +224,12 @@ pub(crate) fn open_on<O: OpenOn>(
         .collect();
     let devices: Vec<&Device> = gpus.iter().map(|gpu| gpu.cuda.device()).collect();
     let opened = watched(&devices, total, progress, || work.on(on, batch))?;
-    // What was on its way.
+    // The buffers of the upload are not needed any more.
     devices.iter().for_each(|device| device.release_unused());
     Ok(opened)
 }
 
-/// Runs `work`, which uploads `total` bytes, and reports how many have been uploaded.
+/// Runs `work`, which uploads some `total` bytes, and reports how many bytes are uploaded.
 fn watched<T>(devices: &[&Device], total: u64, progress: &dyn Progress, work: impl FnOnce() -> T) -> T {
     let uploaded = || devices.iter().map(|device| device.uploaded_bytes()).sum::<u64>();
     let start = uploaded();

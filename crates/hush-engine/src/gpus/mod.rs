@@ -1,4 +1,4 @@
-//! GPUs, and what is reserved of their memory.
+//! GPUs, and the reservations of their memory.
 
 #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), path = "no_gpu.rs")]
 pub(crate) mod gpu;

@@ -1,4 +1,4 @@
-//! The stand-in for `gpu.rs` in programs without GPU support: there is no [`Gpu`].
+//! The substitute for `gpu.rs` in programs without GPU support: there is no [`Gpu`].
 
 use hush_protocol::any_page::TableParams;
 
@@ -9,7 +9,7 @@ use crate::{
     placement::{Device, PlacedShare, Placement},
 };
 
-/// No GPU.
+/// A type without values, as there is no GPU.
 pub enum Gpu {}
 
 impl Gpu {

@@ -1,17 +1,17 @@
-//! Reservations: memory of a device that its tables take later than when they are loaded.
+//! Memory of a device that its tables take only after they are loaded.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The bytes that are reserved for a table.
 #[derive(Debug)]
 pub(super) struct Reserved {
-    /// The bytes of the table's largest batches, as many as are under way at once.
+    /// The bytes of its largest batches, for as many as are in flight at once.
     pub(super) batch: usize,
-    /// The bytes of the keys of all clients that may have keys in memory.
+    /// The bytes of the keys of all clients that may have theirs in memory.
     pub(super) keys: usize,
 }
 
-/// The reservations of all tables on a device: one ends when it is dropped.
+/// The reservations of all tables on a device. A reservation ends when it is dropped.
 #[derive(Default)]
 pub(super) struct Reservations(Mutex<Vec<Weak<Reserved>>>);
 
@@ -24,13 +24,13 @@ impl Reservations {
         reserved
     }
 
-    /// Returns the bytes of batches. All tables may have batches at once.
+    /// Returns the bytes of batches: all tables may have theirs at once.
     pub(super) fn batches(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|reserved| reserved.batch).sum()
     }
 
-    /// Returns the bytes of keys: for as many clients as may have keys in memory, whichever tables they ask, with the
-    /// longest keys of all.
+    /// Returns the bytes of keys: as many clients as may have theirs in memory, whichever tables they ask, with the longest keys of
+    /// all.
     pub(super) fn keys(&self) -> usize {
         self.lock().iter().filter_map(Weak::upgrade).map(|reserved| reserved.keys).max().unwrap_or(0)
     }
@@ -40,8 +40,8 @@ impl Reservations {
     }
 }
 
-/// The memory that a device keeps for one table. When it is dropped, the device returns all memory that it keeps for
-/// later to the driver.
+/// Memory that a device keeps for one table. When it is dropped, nothing of the table stays: memory that the device keeps for later
+/// is returned to the driver.
 pub(super) struct KeptMemory {
     pub(super) cuda: Arc<hush_cuda::Cuda>,
     pub(super) _reserved: Arc<Reserved>,

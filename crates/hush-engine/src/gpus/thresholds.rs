@@ -1,4 +1,4 @@
-//! Thresholds between the kernels of a GPU, as measured on one of its kind: a file each in the user's cache directory, which
+//! Thresholds between the kernels of a GPU, measured on one of its kind. Each kind has a file in the user's cache directory, which
 //! `hush-bench gpu-thresholds` writes and every program reads that opens the GPU.
 
 use std::{fs, io, path::PathBuf, process};
@@ -19,10 +19,10 @@ struct Kept {
     thresholds: Thresholds,
 }
 
-/// The version of a file. It is raised when a kernel changes so much that it has to be measured again.
+/// The version of the format, raised when a kernel changes so much that it must be measured again.
 const VERSION: u32 = 2;
 
-/// Returns a backend on `device`, with the thresholds that were measured on one of its kind.
+/// Creates a backend on `device`, with the thresholds that were measured on one of its kind.
 pub fn suited_backend(device: Device) -> Cuda {
     let thresholds = measured_thresholds(device.info());
     let cuda = Cuda::new(device);
@@ -32,14 +32,12 @@ pub fn suited_backend(device: Device) -> Cuda {
     }
 }
 
-/// Returns the thresholds that were measured on such a device; `None` if the file cannot be read, or has another
-/// version.
+/// Returns the thresholds that were measured on such a device. `None` if the file cannot be read or is of another version.
 pub fn measured_thresholds(info: &DeviceInfo) -> Option<Thresholds> {
     read(&fs::read_to_string(thresholds_file(info)?).ok()?, info)
 }
 
-/// Returns the file of thresholds, in `hushdb/gpus` of `$XDG_CACHE_HOME` or `~/.cache`; `None` if there is no such
-/// place.
+/// Returns the file of a device: in `hushdb/gpus` of `$XDG_CACHE_HOME` or `~/.cache`. `None` if no home directory is known.
 fn thresholds_file(info: &DeviceInfo) -> Option<PathBuf> {
     let cache = etcetera::choose_base_strategy().ok()?.cache_dir();
     Some(
@@ -53,17 +51,17 @@ fn thresholds_file(info: &DeviceInfo) -> Option<PathBuf> {
     )
 }
 
-/// Writes the thresholds for all devices of this name, whole or not at all, and returns the file.
+/// Writes the thresholds for all devices of this name, whole or not at all. Returns the path.
 ///
 /// # Errors
-/// The error of the system, or that there is no place.
+/// Returns the error of the system, or an error if no home directory is known.
 pub fn keep_thresholds(info: &DeviceInfo, thresholds: Thresholds) -> io::Result<PathBuf> {
     let path = thresholds_file(info).ok_or_else(|| io::Error::other("no home directory is known"))?;
     let partial = path.with_extension(format!("{}.partial", process::id()));
     fs::create_dir_all(path.parent().expect("it is in a folder"))?;
     let written = fs::write(&partial, text(info, thresholds)).and_then(|()| fs::rename(&partial, &path));
     if written.is_err() {
-        // Reports a failure; it is no failure that there is nothing to remove.
+        // The failed write is reported. That there may be nothing to remove does not matter.
         let _ = fs::remove_file(&partial);
     }
     written.map(|()| path)

@@ -1,4 +1,4 @@
-//! How the files of a table are in the memory of the host.
+//! The choice of how the files of a table are kept in the memory of the host.
 
 use std::{fmt, str::FromStr};
 
@@ -6,22 +6,22 @@ use thiserror::Error;
 
 use crate::{Progress, machine::memory, open_error::OpenError, units::Bytes};
 
-/// The share of all memory that is left for batches, keys of clients, and the system.
+/// The inverse of the share of all memory that is left to batches, keys of clients, and the system.
 const LEFT_ALONE: u64 = 16;
 
 /// A user's choice of where scanned files are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryChoice {
-    /// Resident where there is room, else mapped.
+    /// Resident if there is enough memory, else mapped.
     #[default]
     Auto,
-    /// In memory of the process itself, on huge pages; an error if there is no room.
+    /// In memory of the process, on huge pages; an error if there is not enough.
     Resident,
     /// In the system's cache of files: for tables beyond memory, and for quick starts.
     Mapped,
 }
 
-/// No such choice.
+/// An unknown choice.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("'{0}' is not a way to keep files in memory: use auto, resident or mapped")]
 pub struct UnknownMemory(String);
@@ -39,17 +39,16 @@ impl MemoryChoice {
         }
     }
 
-    /// Decides whether files of `bytes` bytes, which are not in memory yet, become resident. `progress` is told why
-    /// they do not, if they might have.
-    /// not, if they might have been.
+    /// Whether files of `bytes` bytes, which are not in memory yet, are to be resident. Reports to `progress` why they are not, if
+    /// the choice would have allowed it.
     ///
     /// # Errors
-    /// [`OpenError::NoRoom`] if they are asked for and there is no room.
+    /// [`OpenError::NoRoom`] if residence is asked for and there is not enough memory.
     pub(crate) fn is_resident(self, bytes: u64, progress: &dyn Progress) -> Result<bool, OpenError> {
         if self == Self::Mapped {
             return Ok(false);
         }
-        // A system that does not say has enough.
+        // If the system does not say, there is enough.
         let room =
             memory().map_or(u64::MAX, |memory| memory.available.saturating_sub(memory.total / LEFT_ALONE));
         if bytes <= room {

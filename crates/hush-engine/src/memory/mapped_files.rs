@@ -1,10 +1,10 @@
-//! The files of a table that are read where they are on disk.
+//! The files of a table that are read from the disk through a mapping.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hush_store::snapshot::{MappedFile, SnapshotError};
 
-/// Mapped files, which other processes may change: they are checked after every scan. Clones have the same files.
+/// Mapped files. Others may write to them, so they are checked after every scan. Clones share the files.
 #[derive(Clone, Default)]
 pub(crate) struct MappedFiles(Arc<Mutex<Vec<Arc<MappedFile>>>>);
 
@@ -17,10 +17,10 @@ impl MappedFiles {
         self.lock().push(file);
     }
 
-    /// Checks that no file has changed since it was opened.
+    /// Checks whether all files are as they were when they were opened.
     ///
     /// # Errors
-    /// [`SnapshotError::Changed`] names the first file that has.
+    /// [`SnapshotError::Changed`] names the first file that is not.
     pub(crate) fn check(&self) -> Result<(), SnapshotError> {
         self.lock().iter().try_for_each(|file| file.check())
     }

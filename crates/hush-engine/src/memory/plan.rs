@@ -1,4 +1,4 @@
-//! The plan of a table's device memory, known before anything is loaded.
+//! The plan of a table's memory on a device, known before anything is loaded.
 
 use std::ops::Range;
 
@@ -12,46 +12,45 @@ use thiserror::Error;
 
 use crate::{placement::BATCHES_IN_FLIGHT, units::Bytes};
 
-/// Bytes of a word.
+/// The number of bytes of a word.
 const WORD: usize = size_of::<u32>();
-/// Buffers of a part at most.
+/// The most buffers of a part.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 const PART_BUFFERS: usize = 2;
 
-/// Something of a table that stays in device memory.
+/// A part of a table that stays in device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The name of the part.
     pub name: &'static str,
-    /// The bytes of the part on the device.
+    /// The number of bytes in device memory.
     pub bytes: usize,
 }
 
 /// The memory that a table takes on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Whether it is of a part, whose others are elsewhere.
+    /// Whether the plan is of a part, whose others are elsewhere.
     is_part: bool,
-    /// The parts that are there when the table is loaded.
+    /// The parts that are in memory once the table is loaded.
     parts: Vec<Part>,
-    /// Bytes of the keys of all clients, which come later.
+    /// The bytes of the keys of all clients, which come later.
     keys: usize,
-    /// The bytes of keys that are reserved for other tables: the same clients' keys in the same memory.
+    /// The bytes of keys that are reserved for other tables: the same clients' in the same memory.
     keys_reserved: usize,
-    /// The bytes that are on their way at once while the parts are loaded.
+    /// The bytes that are in transit at once while the parts are loaded.
     staging: usize,
-    /// Bytes of the host's files that are uploaded.
+    /// The bytes of the host's files that are uploaded.
     upload: usize,
-    /// The name of a batch of one.
+    /// The name of batches of one.
     one: &'static str,
-    /// The bytes of batches: entry `b - 1` is for batches of `b` queries, as many as are under way at once. At least
-    /// one entry.
+    /// The bytes of batches: entry `b - 1` is for batches of `b` queries, as many as are in flight at once; at least one entry.
     batches: Vec<usize>,
 }
 
 impl MemoryPlan {
-    /// Plans a share of a table on the backend `F`, with the keys of `clients` clients where the table has any, and as many batches
-    /// as are worth answering at once. `finishes` says whether the device finishes answers, some of them or all. Every device opens
+    /// Plans a share of a table on the backend `F`, with the keys of `clients` clients if the table has any, and as many batches
+    /// as are worth answering at once. `finishes`: whether the device finishes answers, some of them or all. Every device opens
     /// all queries, with the keys.
     pub fn of_share<F: Footprint>(
         table: &TableParams,
@@ -78,27 +77,23 @@ impl MemoryPlan {
         let of_share =
             |units: &Vec<Range<usize>>| table.segments().iter().zip(units).map(words).sum::<usize>();
         let is_apart = finishes && !segments().all(|(segment, units)| is_whole(segment, units));
-        // The contributions of all shares to this device's queries: as they come here, and put together.
+        // The partials of all shares for the device's queries, counted twice: as they arrive, and put together.
         let gathered = if is_apart { 2 * WORD * shares.iter().map(of_share).sum::<usize>() } else { 0 };
-        let devices = shares
-            .iter()
-            .filter(|units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty()))
-            .count()
-            .max(1);
-        // The device's own contribution is among the results of its steps.
+        let has_units = |units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty());
+        let devices = shares.iter().filter(has_units).count().max(1);
+        // The partials of this device for all queries are among the results of its steps.
         let bytes = |path: &[Step], batch: usize| {
             BATCHES_IN_FLIGHT * (batch_bytes::<F>(path, batch) + batch.div_ceil(devices) * gathered)
         };
-        // Segments are answered one after another, so that batches take as much as the largest segment.
+        // Segments are answered one after another, so batches take as much as the largest segment does.
         let paths: Vec<_> = table.segments().iter().map(SegmentParams::path).collect();
         let most = paths.iter().map(|path| largest_batch::<F>(path, usize::MAX)).min().unwrap_or(1);
         let bytes = |batch| paths.iter().map(|path| bytes(path, batch)).max().unwrap_or(0);
-        // What stays on the host is neither there nor uploaded.
+        // Files that stay on the host are neither resident nor uploaded.
         let there = || files.iter().filter(|file| file.content.is_held() && F::resident(&file.content) > 0);
         let parts = there().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
-        // A share is opened with more than it keeps.
-        let all = table.files();
-        let keys = table.facts().keys;
+        // Staging counts all files, as some that a share does not keep are on the device while it is opened.
+        let (all, keys) = (table.files(), table.facts().keys);
         let held = all.iter().filter(|file| file.content.is_held());
         Self {
             is_part: !finishes,
@@ -112,16 +107,15 @@ impl MemoryPlan {
         }
     }
 
-    /// Creates the plan of work on `parts`, which stay in memory meanwhile. The work takes `working` bytes beside them. While the
-    /// parts are loaded, `staging` bytes are on their way at once, of `upload` bytes in all.
+    /// Plans work on `parts`, which stay in memory meanwhile. The work takes `working` bytes beside them. While the
+    /// parts are loaded, `staging` bytes are in transit at once, of `upload` bytes in all.
     pub fn of_work(parts: Vec<Part>, staging: usize, upload: usize, working: usize) -> Self {
         let one = "working memory";
         let batches = vec![working];
         Self { is_part: false, parts, keys: 0, keys_reserved: 0, staging, upload, one, batches }
     }
 
-    /// Returns the bytes that stay: the loaded files, and keys of clients beyond those that are reserved for other
-    /// tables.
+    /// Returns the bytes that stay: loaded files, and keys of clients beyond those that are reserved for other tables.
     pub fn kept_bytes(&self) -> usize {
         self.kept().map(|part| part.bytes).sum()
     }
@@ -137,13 +131,13 @@ impl MemoryPlan {
         self.parts.iter().cloned().chain(keys)
     }
 
-    /// Returns the plan where `bytes` bytes of keys are reserved for other tables.
+    /// Returns the plan with `bytes` bytes of keys reserved for other tables.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub(crate) fn with_keys_reserved(self, bytes: usize) -> Self {
         Self { keys_reserved: bytes, ..self }
     }
 
-    /// Returns the plan on a device where some buffers, of so many bytes in all, take `taken(bytes, buffers)` bytes.
+    /// Returns the plan for a device on which `buffers` buffers of `bytes` bytes in all take `taken(bytes, buffers)` bytes.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub fn in_blocks(mut self, taken: impl Fn(usize, usize) -> usize) -> Self {
         let several = |bytes| taken(bytes, usize::MAX);
@@ -154,13 +148,13 @@ impl MemoryPlan {
         Self { keys: several(self.keys), staging: several(self.staging), ..self }
     }
 
-    /// Returns the least bytes for any answer: those that stay, and those of the loading or of a batch of one query.
+    /// Returns the least bytes that work needs: those that stay, and those of the loading or of a batch of one.
     pub fn needed_bytes(&self) -> usize {
         self.kept_bytes() + self.staging.max(self.batch_bytes(1))
     }
 
-    /// Returns the bytes that batches of so many queries take, as many as are under way at once; the largest if there are none
-    /// as large.
+    /// Returns the bytes of batches of `batch` queries, as many as are in flight at once; those of the largest batch if `batch` is
+    /// larger.
     pub fn batch_bytes(&self, batch: usize) -> usize {
         self.batches[batch.clamp(1, self.batches.len()) - 1]
     }
@@ -170,17 +164,17 @@ impl MemoryPlan {
         self.upload
     }
 
-    /// Returns the largest batch for a device with `free` bytes. Batches under way take at most half of the memory
-    /// that the table leaves, since it may be one of several; but a single query always fits.
+    /// Returns the largest batch for a device with `free` bytes. Batches in flight take at most half of what the table leaves, as
+    /// it may be one of several; but one query is always possible.
     pub fn max_batch(&self, free: usize) -> usize {
         let room = free.saturating_sub(self.kept_bytes()) / 2;
         (1..=self.batches.len()).rev().find(|batch: &usize| self.batch_bytes(*batch) <= room).unwrap_or(1)
     }
 
-    /// Checks that a device with `free` bytes has room for a table of `encoded` bytes.
+    /// Checks whether a device has enough memory: `free` bytes, for a table of `encoded` bytes.
     ///
     /// # Errors
-    /// [`DoesNotFit`] says what is needed.
+    /// [`DoesNotFit`] with the needed bytes.
     pub fn check(&self, device: &str, free: usize, encoded: u64) -> Result<(), DoesNotFit> {
         let needed = self.needed_bytes();
         if needed <= free {
@@ -189,15 +183,15 @@ impl MemoryPlan {
         let parts = self.kept().map(|part| format!("{} {}", part.name, Bytes(part.bytes)));
         let parts: Vec<String> =
             parts.chain([format!("{} {}", self.one, Bytes(self.batch_bytes(1)))]).collect();
-        // All but little grows with the records.
+        // Nearly all of it grows with the records.
         let fits = (encoded as u128 * free as u128 / needed as u128) as usize;
         let is_part = self.is_part;
         let device = device.to_owned();
         Err(DoesNotFit { is_part, needed, parts: parts.join(", "), device, free, fits })
     }
 
-    /// Returns the refusal of all these plans together, of a table of `encoded` bytes in parts, where devices have so many bytes
-    /// free together.
+    /// Checks all of these plans together, of a table of `encoded` bytes in parts, on devices with `free` bytes in all. Returns the
+    /// refusal if they do not fit.
     pub(crate) fn refused_together(
         plans: &[Self],
         devices: &str,
@@ -222,7 +216,7 @@ impl MemoryPlan {
         all.check(devices, free, encoded).err()
     }
 
-    /// Returns the plan in words: a line for each part, the largest batch, and the sum.
+    /// Returns the plan as text: a line a part, the largest batch, and the sum.
     pub fn lines(&self, device: &str, free: usize) -> Vec<String> {
         let batch = self.max_batch(free);
         let batch_name = if batch == 1 { self.one.to_owned() } else { format!("batches of {batch} queries") };
@@ -235,7 +229,7 @@ impl MemoryPlan {
     }
 }
 
-/// A table that a device has no room for.
+/// The refusal of a table that does not fit a device.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the {} {}: {}", self.what(), self.needs(), self.instead())]
 pub struct DoesNotFit {
@@ -244,7 +238,7 @@ pub struct DoesNotFit {
     parts: String,
     device: String,
     free: usize,
-    /// Encoded bytes of a table that would fit, about.
+    /// The approximate encoded bytes of a table that would fit.
     fits: usize,
 }
 
@@ -253,7 +247,7 @@ impl DoesNotFit {
         if self.is_part { "part" } else { "table" }
     }
 
-    /// Returns the needs and the room: "needs .. of device memory (..), .. are free on ..".
+    /// Returns the needed and the free bytes: "needs .. of device memory (..), .. are free on ..".
     pub fn needs(&self) -> String {
         let Self { needed, parts, device, free, .. } = self;
         format!("needs {} of device memory ({parts}), {} are free on {device}", Bytes(*needed), Bytes(*free))

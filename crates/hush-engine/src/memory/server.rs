@@ -1,21 +1,20 @@
-//! The memory of a server that a table takes, and its batches.
+//! The memory of a server for a table and its batches.
 
 use hush_cpu::Cpu;
 use hush_ops::path::{Content, Footprint, largest_batch};
 use hush_protocol::any_page::TableParams;
 
-/// The bytes that the queries and answers of a batch may always take.
+/// The bytes that the queries and answers of a batch may take in any case.
 const BATCH_BYTES: usize = 1 << 30;
 
-/// Returns the bytes of a table that a server has in memory: its files, but for those that clients download, and the
-/// evaluation keys of `clients` clients, ready for look-ups.
+/// Returns the bytes of a table that a server has in memory: its files, except those that clients download, and the evaluation
+/// keys of `clients` clients, ready for look-ups.
 pub fn server_bytes(table: &TableParams, clients: usize) -> u64 {
     let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
     table.held_bytes() + keys as u64
 }
 
-/// Returns the most queries that one scan on the CPU answers. Their memory beside the files is at most a quarter of
-/// the files, or 1 GiB.
+/// Returns the most queries that one scan on the CPU answers. Beside the files they take at most a quarter of these, or 1 GiB.
 pub fn host_batch(params: &TableParams) -> usize {
     let files = params.files().into_iter().map(|file| file.content);
     let scanned: u64 = files.filter(Content::is_scanned).map(|content| content.bytes()).sum();
@@ -33,7 +32,8 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
-    /// Columns, blocks and bytes of a slot; how many queries fit, which is what 1 GiB or a quarter of the files holds.
+    /// Each case has columns, blocks and bytes of a slot, and the queries that fit, which is what 1 GiB or a quarter of the files
+    /// holds.
     #[test]
     fn batches_are_as_large_as_memory_allows() {
         let colpack = Protocol::Colpack;
@@ -41,13 +41,13 @@ mod tests {
         let large = "COLPACK_N2048_Q52";
         let small = "INSECURE_COLPACK_N256";
         for (protocol, preset, (columns, blocks, slot_bytes), expected) in [
-            // Many short entries, and the longest table that answers hold whole.
+            // The cases are many short entries, and the longest table that answers hold whole.
             (colpack, large, (1 << 16, 64, 4096), 64),
             (colpack, large, (1 << 10, 1 << 15, 60), 64),
             (colpack_s, large, (1 << 16, 1 << 12, 4096), 64),
             // The longest queries that the bound of failure allows: 64 of 8 MiB.
             (colpack, large, (1 << 21, 1, 1), 64),
-            // One entry of 1 MiB: of each query 8 MiB of words, 16 MiB of chosen planes, the answer and its parts.
+            // One entry of 1 MiB. Each query takes 8 MiB of words, 16 MiB of chosen planes, the answer and its parts.
             (colpack, small, (1 << 10, 1, MIB), 32),
             (colpack_s, small, (1 << 10, 1, MIB), 64),
             // Words of 480 MiB, 197 MiB for the answer and its parts, and 15.9 GiB for all.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::EngineError;
 
-/// The attempts to hand a batch to the parts: the second has the keys that a part lacks.
+/// The number of times that a batch is sent to the parts: the second time with the keys that one of them does not have.
 const ATTEMPTS: usize = 2;
 
 /// The parts of a table that `workers` reaches.
@@ -20,7 +20,7 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Has all parts scan a batch. `keys` are the uploaded keys of each query's client; none where the protocol has
+    /// Has all parts scan a batch. `keys` are those of the client of each query as they were uploaded; empty if the protocol has
     /// none.
     pub(crate) fn scan(
         &self,
@@ -51,7 +51,7 @@ impl Elsewhere {
             if missing.is_empty() {
                 return Ok(partials);
             }
-            // The batch names all keys: a part that has some may have dropped them by then.
+            // All named keys are sent, as a part that has some may have dropped them meanwhile.
             let mut named: Vec<Keys> = queries
                 .iter()
                 .zip(keys)

@@ -1,4 +1,4 @@
-//! The head of a table whose parts are elsewhere. It has no share, and finishes the answers.
+//! The head of a table whose parts are elsewhere: it scans no share, and finishes the answers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     opening::ShareToOpen, parts::Share, table::TableToOpen,
 };
 
-/// Opens the head of a table whose parts `workers` reaches. The files that the parts scan are not read.
+/// Opens the head of a table whose parts `workers` reaches. Does not read the files that the parts scan.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.

@@ -1,9 +1,9 @@
-//! The messages between a table's head and its parts. None of them goes to clients.
+//! The messages to a part and from it. They do not go to clients.
 
 use hush_protocol::{page::Partial, wire::Query};
 use prost::{Message, Oneof, bytes::Bytes};
 
-/// A part's contribution to a segment's answers, in words of the host.
+/// The partial of a part for a segment's answers, in words of the host.
 pub(super) type HostPartial = Partial<Vec<u32>>;
 
 /// A batch of queries.
@@ -14,7 +14,7 @@ pub(super) struct Batch {
     pub(super) epoch: Bytes,
     #[prost(message, repeated, tag = "2")]
     pub(super) queries: Vec<Query>,
-    /// Evaluation keys that a part said it does not have.
+    /// The evaluation keys that a part reported missing.
     #[prost(message, repeated, tag = "3")]
     pub(super) keys: Vec<Keys>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Batch {
 /// Evaluation keys of a client.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Keys {
-    /// The ID by which queries name the keys.
+    /// The name by which queries refer to the keys.
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) id: Bytes,
     /// The keys as they were uploaded.
@@ -41,31 +41,31 @@ pub(super) struct Reply {
 pub(super) enum Said {
     #[prost(message, tag = "1")]
     Scanned(Scanned),
-    /// The part lacks some keys: they are to come with the batch.
+    /// The part does not have all keys, which must come with the batch.
     #[prost(message, tag = "2")]
     Missing(Missing),
     #[prost(message, tag = "3")]
     Refused(Refused),
-    /// Why it has failed.
+    /// The part has failed, for this reason.
     #[prost(string, tag = "4")]
     Failed(String),
 }
 
-/// The contributions of the part.
+/// The partials of a part.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Scanned {
     #[prost(message, repeated, tag = "1")]
     pub(super) partials: Vec<Contribution>,
 }
 
-/// The names of keys.
+/// The names of missing keys.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Missing {
     #[prost(bytes = "bytes", repeated, tag = "1")]
     pub(super) ids: Vec<Bytes>,
 }
 
-/// A query that is malformed for the table.
+/// A query that is invalid for the table.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Refused {
     #[prost(uint64, tag = "1")]
@@ -74,7 +74,7 @@ pub(super) struct Refused {
     pub(super) reason: String,
 }
 
-/// The contribution to a segment.
+/// The partial of a part for one segment.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Contribution {
     #[prost(uint64, tag = "1")]
@@ -83,7 +83,7 @@ pub(super) struct Contribution {
     pub(super) start: u64,
     #[prost(uint64, tag = "3")]
     pub(super) end: u64,
-    /// Words, little-endian.
+    /// The words, little-endian.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub(super) words: Vec<Bytes>,
 }

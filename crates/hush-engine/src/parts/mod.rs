@@ -1,16 +1,16 @@
-//! A table whose parts are in other processes: on other machines, or other devices of one.
+//! A table whose parts are in other processes: on other machines, or on other devices of one machine.
 //!
 //! | file | what |
 //! |------|------|
-//! | `message.rs` | what a part is told, and says |
-//! | `source.rs` | where it is found: a folder, or elsewhere, of which a part comes here |
-//! | `part.rs` | one part: a batch in, what it contributes out |
-//! | `elsewhere.rs` | all parts: hands a batch to each of them |
+//! | `message.rs` | the messages to a part, and its replies |
+//! | `source.rs` | the place of the table: a folder, or a remote table, of which the read ranges are fetched |
+//! | `part.rs` | one part: takes a batch, returns its partials |
+//! | `elsewhere.rs` | all parts: sends a batch to each of them |
 //! | `head.rs` | opens the table whose answers are finished here |
 //!
-//! Who carries messages to parts and back is none of this crate's concern ([`Workers`]): it starts them, knows which of several has
-//! a part, and asks another one if one is gone. Messages are read by the same version of the program alone. A table's epoch is in
-//! each, so that what comes of a part of another one is refused.
+//! The transport of messages is not this crate's concern. The caller's [`Workers`] starts the parts, knows which of several has a
+//! part, and asks another one if one is gone. Messages are read only by the same version of the program. Each batch names the
+//! table's epoch, so that a part of another epoch is refused.
 
 pub(crate) mod elsewhere;
 mod head;
@@ -26,22 +26,22 @@ pub use source::{RemoteTable, Source, SparseFiles};
 use prost::bytes::Bytes;
 use thiserror::Error;
 
-/// A part that does not answer.
+/// The error of a part that does not answer.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("part {part}: {reason}")]
 pub struct Unavailable {
-    /// Which.
+    /// The number of the part.
     pub part: usize,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Whoever carries a batch to the parts of a table.
+/// The transport that carries a batch to the parts of a table.
 pub trait Workers: Send + Sync {
-    /// Sends `batch` to every part, and returns what [`PartEngine::scan`] of each says, in order. Several calls may
-    /// be under way at once. Blocks until all parts have replied.
+    /// Returns the replies of [`PartEngine::scan`] of every part to `batch`, in order. Several calls may be in flight at once.
+    /// Blocks until all parts have replied.
     ///
     /// # Errors
-    /// [`Unavailable`] if nobody who has the part answers.
+    /// [`Unavailable`] if no process that has the part answers.
     fn scan(&self, batch: Bytes) -> Result<Vec<Bytes>, Unavailable>;
 }

@@ -1,4 +1,4 @@
-//! A part of a table: a batch in, its contribution out.
+//! A part of a table: takes a batch, and returns its partials.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,8 +28,8 @@ use crate::{
     opening::{Hosting, KeptForTable, OpenOn, ShareToOpen},
 };
 
-/// A part of a table that is ready to scan. It is not an [`Engine`](crate::Engine): it exchanges messages with a head, not queries
-/// and answers.
+/// A part of a table that is ready to scan. A part is not an [`Engine`](crate::Engine): it exchanges messages with a head, not
+/// queries and answers.
 pub trait PartEngine: Send + Sync {
     /// Returns the epoch of the table.
     fn epoch(&self) -> [u8; 32];
@@ -37,15 +37,15 @@ pub trait PartEngine: Send + Sync {
     /// Returns the device that has the part.
     fn device(&self) -> Device;
 
-    /// Scans a batch, and returns a message for the head of the table, whatever comes of it. Blocks.
+    /// Scans a batch and returns the reply to the head of the table, also after a failure. Blocks.
     fn scan(&self, batch: Bytes) -> Vec<u8>;
 
-    /// Returns why the part answers nothing until the process is started again; `None` while the device works.
+    /// Returns the reason why the part answers nothing until the process is started again; `None` as long as all is well.
     fn lost(&self) -> Option<String>;
 }
 
-/// Opens a part of a table on a GPU of `backends`, or on the CPU. Only what the part scans is read, checked and
-/// fetched. `progress` is told why the part is not on a GPU, if there is a GPU.
+/// Opens a part of a table on a GPU of `backends`, or on the CPU. Reads, checks and fetches no more than the part scans.
+/// Reports to `progress` why the part is not on a GPU, if there is one.
 ///
 /// # Errors
 /// [`OpenError`] names the file and the reason.
@@ -57,7 +57,7 @@ pub fn open_part(
 ) -> Result<Arc<dyn PartEngine>, OpenError> {
     let mut opened = source.open()?;
     let placement = backends.place(&opened.stored.params, Some(share), progress)?;
-    // What goes to a GPU is not kept here.
+    // Files that go to a GPU are not kept in the host's memory.
     let memory = if placement.is_on_cpu() { backends.memory() } else { MemoryChoice::Mapped };
     let files = opened.files(memory)?;
     let descriptor = opened.stored.descriptor.clone();
@@ -112,7 +112,7 @@ impl<B: Hosting> Visitor for Open<B> {
         let ShareToOpen { share, backend, kept } = share;
         let tables = descriptor.tables::<P>()?;
         let part = HostedShare::<P, B>::open(backend, tables, descriptor.public_seed(), &share, &files);
-        // A batch over a file that was changed meanwhile has no answer, whatever the scan gave.
+        // Data read from a file that has changed meanwhile is invalid, whatever the opening returned.
         mapped.check()?;
         let part = part?;
         mapped.forget_unused();
@@ -129,11 +129,11 @@ struct OpenPart<P: Page, B: Hosting> {
     mapped: MappedFiles,
     keys: KeyCache<B::Keys>,
     has_keys: bool,
-    /// Queries that a scan answers at most.
+    /// The most queries that a scan answers.
     max_batch: usize,
     epoch: [u8; 32],
     device: Device,
-    /// Dropped after the part and the keys.
+    /// The memory that the device keeps, dropped after the part and the keys.
     _kept: Option<KeptForTable>,
 }
 
@@ -193,12 +193,12 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
         Ok(Said::Scanned(Scanned { partials }))
     }
 
-    /// Returns the keys that the queries name, those that came with the batch among them.
+    /// Returns the keys that the queries name, from the batch or from the cache.
     fn keys_of(&self, batch: &Batch) -> Result<Vec<Arc<B::Keys>>, Said> {
         if !self.has_keys {
             return Ok(Vec::new());
         }
-        // The keys that came with a batch are there for this batch, however few are kept.
+        // Keys that came with the batch serve it, however few the cache keeps.
         let mut came = HashMap::new();
         for keys in &batch.keys {
             let opened = self.part.open_keys(&keys.body).map_err(|error| Said::Failed(error.to_string()))?;
@@ -220,7 +220,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
     }
 }
 
-/// Appends a part's contribution to more queries to its contribution to the queries before.
+/// Appends a part's partial for more queries to its partial for the queries before.
 fn behind<P: Page>(before: &mut HostPartial, more: HostPartial) {
     match (P::PARTIALS, &mut before.words[..]) {
         (Partials::Together, [words]) => words.extend(more.words.into_iter().flatten()),
@@ -228,7 +228,7 @@ fn behind<P: Page>(before: &mut HostPartial, more: HostPartial) {
     }
 }
 
-/// Why a scan of the queries from `first` on says nothing.
+/// Returns the reply for a failed scan of the queries from `first` on.
 fn refusal(error: ProtocolError, first: usize) -> Said {
     match error {
         ProtocolError::Query { index, source } => {
@@ -238,10 +238,10 @@ fn refusal(error: ProtocolError, first: usize) -> Said {
     }
 }
 
-/// Opened keys of the clients that asked last.
+/// A cache of opened keys, of the clients that asked last.
 struct KeyCache<K> {
     most: usize,
-    /// The one that asked last in front.
+    /// The keys, the most recently used ones in front.
     kept: Mutex<VecDeque<([u8; KEY_ID_BYTES], Arc<K>)>>,
 }
 

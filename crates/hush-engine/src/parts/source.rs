@@ -1,5 +1,4 @@
-//! The source of a table in parts: a folder that is seen here, or an object store or web server, from which the
-//! ranges that are read come here.
+//! The place of a table in parts: a folder, or an object store or web server, of which the ranges that are read are fetched.
 
 use std::{
     ops::Range,
@@ -21,31 +20,31 @@ use hush_store::snapshot::{
 
 use crate::{MemoryChoice, OpenError, Silent, memory::mapped_files::MappedFiles, stored::Stored};
 
-/// Where a table is.
+/// The place of a table.
 #[derive(Clone)]
 pub enum Source {
-    /// A folder, and how much of what is read of it is checked.
+    /// A folder, and how much of the data read from it is checked.
     Folder(PathBuf, Verify),
-    /// A table that is elsewhere.
+    /// A remote table.
     Remote(Arc<dyn RemoteTable>),
 }
 
-/// A table that is elsewhere. Ranges of its files come to a folder here before they are read.
+/// A remote table, of which ranges of files are fetched to a local folder before they are read.
 pub trait RemoteTable: Send + Sync {
     /// Returns the descriptor of the table that is there now.
     ///
     /// # Errors
-    /// [`OpenError::Fetch`].
+    /// [`OpenError::Fetch`] if the table cannot be reached.
     fn descriptor(&self) -> Result<Descriptor, OpenError>;
 
-    /// Opens the folder of the table that is there now, or creates it.
+    /// Opens the local folder of the table that is there now, or creates it.
     ///
     /// # Errors
-    /// [`OpenError::Fetch`].
+    /// [`OpenError::Fetch`] if the table cannot be reached.
     fn begin(&self) -> Result<Box<dyn SparseFiles>, OpenError>;
 }
 
-/// A folder with the files of a table, with holes where nothing has come yet.
+/// A folder with the files of a table, each in its full length, with holes where nothing has been fetched yet.
 pub trait SparseFiles: Send + Sync {
     /// Returns the folder.
     fn folder(&self) -> &Path;
@@ -53,7 +52,7 @@ pub trait SparseFiles: Send + Sync {
     /// Fetches the missing bytes of some ranges of a file, and checks them.
     ///
     /// # Errors
-    /// [`OpenError::Fetch`].
+    /// [`OpenError::Fetch`] if bytes cannot be fetched.
     fn bring(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), OpenError>;
 
     /// Removes the folders of older epochs.
@@ -61,7 +60,7 @@ pub trait SparseFiles: Send + Sync {
 }
 
 impl Source {
-    /// Returns the descriptor of the table.
+    /// Returns the descriptor of the table that is there now.
     ///
     /// # Errors
     /// [`OpenError`] names the file and the reason.
@@ -72,7 +71,7 @@ impl Source {
         }
     }
 
-    /// Opens the table, of which nothing is read yet.
+    /// Opens the table, without reading any file yet.
     pub(super) fn open(&self) -> Result<Opened, OpenError> {
         let (dir, from) = match self {
             Self::Folder(dir, verify) => (dir.clone(), From::Folder(*verify)),
@@ -86,7 +85,7 @@ impl Source {
     }
 }
 
-/// A table of which nothing has been read.
+/// A table of which no file has been read.
 pub(super) struct Opened {
     pub(super) stored: Stored,
     from: Arc<From>,
@@ -94,8 +93,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Returns the files of every segment. Nothing of them is read before a page asks for it; then it is in memory as
-    /// `memory` says.
+    /// Returns the files of every segment. Nothing is read before a page asks for it, and then it is kept in memory as `memory`
+    /// says.
     pub(super) fn files(&mut self, memory: MemoryChoice) -> Result<Vec<SegmentFiles>, OpenError> {
         let specs: Vec<_> = self.stored.params.segments().iter().map(SegmentParams::files).collect();
         let mut all = Vec::new();
@@ -121,7 +120,7 @@ impl Opened {
         self.mapped.clone()
     }
 
-    /// Has whole what clients may download.
+    /// Fetches and checks the files that clients may download, whole.
     pub(super) fn bring_blobs(&self) -> Result<(), OpenError> {
         let hints = (0..self.stored.params.segments().len()).map(|segment| segment_file(segment, HINT_FILE));
         for name in hints.chain([DICTIONARY_FILE.into()]) {
@@ -132,7 +131,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Removes the files of other epochs, once this one is open.
+    /// Removes the local files of other epochs, once this one is open.
     pub(super) fn forget_others(&self) {
         if let From::Remote(files) = &*self.from {
             files.forget_others();
@@ -140,16 +139,16 @@ impl Opened {
     }
 }
 
-/// The source of bytes.
+/// The origin of bytes, which decides what is done before they are read.
 enum From {
-    /// The bytes are in a folder, and so much of them is checked.
+    /// The bytes are in a folder, and are checked to this extent.
     Folder(Verify),
-    /// The bytes are fetched, and checked as they come.
+    /// The bytes are fetched, and checked as they arrive.
     Remote(Box<dyn SparseFiles>),
 }
 
 impl From {
-    /// Has some ranges of a file here, and checks them.
+    /// Fetches some ranges of a file if they are remote, and checks them.
     fn bring(&self, entry: &FileEntry, file: &StoredFile, ranges: &[Range<usize>]) -> Result<(), OpenError> {
         match self.arrived(entry, file, ranges)? {
             Checksums::Compare => Ok(file.verify(entry, ranges)?),
@@ -157,7 +156,7 @@ impl From {
         }
     }
 
-    /// Makes some ranges of a file available here, and returns the checks that are left of their checksums.
+    /// Fetches some ranges of a file if they are remote, and returns what is left to be done about their checksums.
     fn arrived(
         &self,
         entry: &FileEntry,
@@ -189,12 +188,12 @@ struct SegmentFile {
     file: StoredFile,
 }
 
-/// The files of a segment. Ranges are brought here before they are read.
+/// The files of a segment; ranges are fetched before they are read.
 pub(super) struct SegmentFiles {
     files: Vec<SegmentFile>,
     from: Arc<From>,
     memory: MemoryChoice,
-    /// The files that are in memory by now. A caller that asks again shares them.
+    /// The files that are in memory by now, kept so that later readers share them.
     read: Mutex<Vec<Arc<ResidentFile>>>,
     mapped: MappedFiles,
 }
@@ -214,7 +213,7 @@ impl Files for SegmentFiles {
         let ranges: Vec<_> =
             ranges.iter().map(|range: &Range<usize>| range.start.min(end)..range.end.min(end)).collect();
         let checksums = self.from.arrived(entry, file, &ranges)?;
-        // Of several ranges a page makes a copy of its own, and of one it reads where it is.
+        // A page copies several ranges, and reads a single one in place.
         if let [range] = &ranges[..]
             && self.memory.is_resident(range.len() as u64, &Silent)?
         {
@@ -227,7 +226,7 @@ impl Files for SegmentFiles {
         }
         let file = Arc::new(self.from.map(file)?);
         self.mapped.push(file.clone());
-        // So that the first query is as fast as the next.
+        // The first query is then as fast as the next.
         ranges.iter().try_for_each(|range| file.make_part_resident(range.clone()))?;
         Ok(file)
     }

@@ -1,4 +1,4 @@
-//! The choice of a table's placement: the first one whose memory has room.
+//! The choice of a table's placement: the first of several for which there is enough memory.
 
 use std::cmp::Reverse;
 
@@ -11,16 +11,15 @@ use crate::{
     memory::plan::{DoesNotFit, MemoryPlan},
 };
 
-/// GPUs that a table is on at most: as many as a machine has.
+/// The most GPUs that a table is on: as many as a machine has.
 const MOST_GPUS: usize = 16;
 
 impl Backends {
     /// Chooses the placement of a table that is served here, or of a `part` of it whose answers are finished
     /// elsewhere.
     ///
-    /// The first GPU with room gets the table. If none has room, the table goes to several GPUs, or else to the first
-    /// that has room for all but the symbols. A table that no GPU has room for goes to the CPU, and `progress` is
-    /// told why, if there is a GPU.
+    /// The first GPU with enough memory gets it. If there is none, a table goes to several GPUs, or else to the first that has
+    /// memory for all but its symbols. If none of these fits, the CPU gets it, and `progress` is told why, if there is a GPU.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
@@ -48,7 +47,7 @@ impl Backends {
             Ok(gpu.map(|gpu| (Placement { shares: vec![placed(gpu)] }, gpu.is_lost())))
         };
         match on_one(false) {
-            // A lost GPU tells whoever uses it why, unless others have room.
+            // A lost GPU reports the reason to its users, unless other GPUs have enough memory.
             Ok(Some((lost, true))) if finishes => Ok(Some(self.on_several(table).unwrap_or(lost))),
             Err(refused) if finishes => {
                 let streamed = |all: Option<DoesNotFit>| match on_one(true) {
@@ -61,10 +60,10 @@ impl Backends {
         }
     }
 
-    /// Returns several GPUs with a share of the table each, the one with the most room first.
+    /// Returns several GPUs with a share of the table each, the one with the most free memory first.
     ///
     /// # Errors
-    /// The memory that is missing, if there are several GPUs.
+    /// The missing memory, if there are several GPUs.
     fn on_several(&self, table: &TableParams) -> Result<Placement, Option<DoesNotFit>> {
         let gpus = self.gpus().iter().filter(|gpu| !gpu.is_lost());
         let mut gpus: Vec<_> = gpus.map(|gpu| (gpu, gpu.free_bytes())).collect();
@@ -96,8 +95,8 @@ impl Backends {
         }
     }
 
-    /// Returns the GPUs that have room for work that they share, each with all that `plan` states. None for the CPU;
-    /// `progress` is told why, if there is a GPU. `facts` are of the table that the work is for.
+    /// Returns the GPUs that have enough memory for work that they share, each for all of `plan`. Empty for the CPU; `progress` is
+    /// told why, if there is a GPU. `facts` are of the table that the work is for.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
@@ -110,7 +109,7 @@ impl Backends {
         let Some(first) = self.or_cpu(self.first_with_room(facts, &plan), progress)? else {
             return Ok(Vec::new());
         };
-        // Whatever is wrong with the others, the first one does it.
+        // The first GPU suffices, whatever is wrong with the others.
         let others = self.gpus().iter().filter(|gpu| !std::ptr::eq(*gpu, first) && !gpu.is_lost());
         let others = others.filter(|gpu| plan(gpu).needed_bytes() <= gpu.free_bytes());
         Ok([first].into_iter().chain(others).collect())
@@ -131,7 +130,7 @@ impl Backends {
         })
     }
 
-    /// Returns the first GPU that has room, or that is lost, if there is a GPU.
+    /// Returns the first GPU that has enough memory, or that is lost, if there is a GPU.
     fn first_with_room(
         &self,
         facts: &Facts,
@@ -142,7 +141,7 @@ impl Backends {
         for gpu in self.gpus() {
             match plan(gpu).check(gpu.name(), gpu.free_bytes(), facts.encoded_bytes) {
                 Ok(()) => return Ok(Some(gpu)),
-                // It has no memory at all: whoever uses it is told why, unless another has room.
+                // A lost GPU has no memory at all, and reports the reason to its users, unless another GPU has enough memory.
                 Err(_) if gpu.is_lost() => lost = lost.or(Some(gpu)),
                 Err(reason) => refused = refused.or(Some(reason)),
             }

@@ -1,6 +1,6 @@
-//! The placement of a table: its shares, each on a device.
+//! The placement of a table: shares of it, each on a device.
 //!
-//! * `choose.rs`: which placement a table gets. `spread.rs`: which shares several GPUs get.
+//! * `choose.rs`: the placement that a table gets. `spread.rs`: the shares that several GPUs get.
 
 mod choose;
 mod spread;
@@ -10,9 +10,8 @@ use std::{fmt, sync::Arc};
 use hush_ops::path::Content;
 use hush_protocol::share::Share;
 
-/// The batches of a table that are worth answering at once, unless only the CPU computes them. While a GPU computes
-/// one, the host reads the queries of another, or packs its answers; while other processes scan one, another is
-/// finished.
+/// The number of batches of a table that are worth answering at once, unless only the CPU computes them. While a GPU computes one,
+/// the host reads the queries of another, or packs its answers; while other processes scan one, another is finished.
 pub const BATCHES_IN_FLIGHT: usize = 2;
 
 /// A device that computes on a share of a table.

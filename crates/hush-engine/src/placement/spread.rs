@@ -4,20 +4,20 @@ use hush_protocol::{any_page::TableParams, share::Share};
 
 use crate::memory::plan::MemoryPlan;
 
-/// The attempts to mend shares whose units are too coarse for the memory that they were cut for.
+/// The most corrections of shares, whose units may be too coarse for the memory that they were cut for.
 const ROUNDS: usize = 64;
-/// The part of its share that a device without room gives to the others.
+/// The inverse of the part of its share that a device without enough memory gives to the others.
 const GIVEN: u32 = 16;
-/// Weight of the device with the most room.
+/// The weight of the device with the most free memory.
 const MOST: u64 = 1 << 20;
 
-/// Returns the shares of GPUs with `free` bytes; share i is for GPU i. A GPU without room for anything gets none.
-/// `plan` plans the memory of a share on a GPU.
+/// Returns the shares of some GPUs that have `free` bytes; the index of a share is the number of its GPU. A GPU without any free
+/// memory for a share gets none. `plan` plans the memory of a share on a GPU.
 ///
-/// Shares are in proportion to the room of each GPU beyond what all of them need: keys, and a batch.
+/// Shares are proportional to the memory of each GPU beyond what all of them need: keys, and a batch.
 ///
 /// # Errors
-/// The plans of shares that have no room, if there are no others.
+/// The plans of shares that do not fit, if there are no others.
 pub(crate) fn shares(
     table: &TableParams,
     free: &[usize],
@@ -36,7 +36,7 @@ pub(crate) fn shares(
     let mut plans = Vec::new();
     for _ in 0..ROUNDS {
         if weights.iter().all(|&weight| weight == 0) {
-            // Nothing has room: what an equal share would take is what is missing.
+            // No GPU has memory, so the plans of equal shares show what is missing.
             weights.fill(1);
         }
         let planned: Vec<(Share, MemoryPlan)> = (0..free.len())

@@ -1,8 +1,8 @@
 //! The hint of a unit of rows by transforms.
 //!
 //! ```text
-//! for both primes p:  for every block j of columns:  sums[k] += NTT(db_j) alpha_jk 2^32 mod p     (for every element k)
-//!                     values[k] = inverse NTT(sums[k] / 2^32)
+//! for both primes p:  for every block j of columns, element k:  sums[k] += NTT(db_j) NTT(alpha_jk(1/X) 2^32 / d)
+//!                     values[k] = unscaled inverse NTT(sums[k] / 2^32) mod p
 //! hint += Garner(values mod p_0, values mod p_1) mod 2^32
 //! ```
 
@@ -152,7 +152,7 @@ unsafe fn multiply_set<L: Lanes>(
     for (point, alpha) in alpha.chunks_exact(point_words).enumerate() {
         let mut element = 0;
         while element < rank {
-            // SAFETY: the caller has the instruction set and says that the buffers are long enough.
+            // SAFETY: the caller has the instruction set, and promises that the buffers are long enough.
             unsafe {
                 if element + ELEMENTS <= rank {
                     multiply_point::<L, ELEMENTS>(plan, point, element, alpha, transforms, sums);
@@ -169,7 +169,7 @@ unsafe fn multiply_set<L: Lanes>(
 /// Multiplies `K` elements from `element` on, at one point.
 ///
 /// # Safety
-/// As for [`multiply_set`]; `alpha` holds the words of the point, `rank` a block.
+/// The conditions of [`multiply_set`] must hold; `alpha` holds the words of the point, `rank` a block.
 #[inline(always)]
 unsafe fn multiply_point<L: Lanes, const K: usize>(
     plan: &RingPlan,
@@ -180,7 +180,7 @@ unsafe fn multiply_point<L: Lanes, const K: usize>(
     sums: &mut [u32],
 ) {
     let rank = plan.n / plan.degree;
-    // SAFETY: the caller has the instruction set and says that the buffers are long enough.
+    // SAFETY: the caller has the instruction set, and promises that the buffers are long enough.
     unsafe {
         let slot = |k: usize| ((element + k) * plan.degree + point) * 2 * L::WIDTH;
         let mut acc: [L::Wide; K] = std::array::from_fn(|k| L::load_wide(sums.as_ptr().add(slot(k))));

@@ -15,7 +15,7 @@ use crate::lanes::Lanes;
 /// Computes `a * w mod p` in `0..2p` for any `a`. `w_shoup` is the companion of `w`, and both are the same in all lanes.
 ///
 /// # Safety
-/// As for the methods of [`Lanes`].
+/// The conditions of the methods of [`Lanes`] must hold.
 #[inline(always)]
 pub(super) unsafe fn mul_shoup<L: Lanes>(
     a: L::Words,
@@ -33,7 +33,7 @@ pub(super) unsafe fn mul_shoup<L: Lanes>(
 /// Returns `x` or `x - bound`, the one that is in `0..bound`, for `x < 2 bound`.
 ///
 /// # Safety
-/// As for the methods of [`Lanes`].
+/// The conditions of the methods of [`Lanes`] must hold.
 #[inline(always)]
 pub(super) unsafe fn reduce_once<L: Lanes>(x: L::Words, bound: L::Words) -> L::Words {
     // SAFETY: the caller has the instruction set.
@@ -46,7 +46,7 @@ const PART: usize = 256;
 /// Computes [`NttPlan::forward`] of `degree` vectors, from values below 4 p to values below 4 p.
 ///
 /// # Safety
-/// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
+/// The conditions of the methods of [`Lanes`] must hold; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
     let degree = plan.degree();
@@ -68,7 +68,7 @@ pub(super) unsafe fn forward<L: Lanes>(plan: &NttPlan, values: *mut u32) {
 /// Computes [`NttPlan::inverse`] of `degree` vectors without the factor 1/d, from values below 2 p to canonical ones.
 ///
 /// # Safety
-/// As for the methods of [`Lanes`]; `values` is valid for `degree * WIDTH` words.
+/// The conditions of the methods of [`Lanes`] must hold; `values` is valid for `degree * WIDTH` words.
 #[inline(always)]
 pub(super) unsafe fn inverse<L: Lanes>(plan: &NttPlan, values: *mut u32) {
     let degree = plan.degree();
@@ -101,7 +101,7 @@ fn powers(first: usize, end: usize) -> impl DoubleEndedIterator<Item = usize> {
 /// Runs some blocks of the forward stage that has `count` of them.
 ///
 /// # Safety
-/// As for [`forward`]; the blocks are below `count`.
+/// The conditions of [`forward`] must hold; the blocks are below `count`.
 #[inline(always)]
 unsafe fn forward_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize, blocks: Range<usize>) {
     let twiddles = plan.forward_twiddles();
@@ -129,7 +129,7 @@ unsafe fn forward_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize
 /// Runs some blocks of the inverse stage that has `count` of them.
 ///
 /// # Safety
-/// As for [`inverse`]; the blocks are below `count`.
+/// The conditions of [`inverse`] must hold; the blocks are below `count`.
 #[inline(always)]
 unsafe fn inverse_stage<L: Lanes>(plan: &NttPlan, values: *mut u32, count: usize, blocks: Range<usize>) {
     let twiddles = plan.inverse_twiddles();

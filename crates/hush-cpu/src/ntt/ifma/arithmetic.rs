@@ -123,7 +123,7 @@ pub(super) unsafe fn load_even(from: *const u32) -> __m512i {
 /// Loads the words `2 i + 1` at `from`, zero-extended.
 ///
 /// # Safety
-/// As for [`load_even`].
+/// The conditions of [`load_even`] must hold.
 #[inline(always)]
 pub(super) unsafe fn load_odd(from: *const u32) -> __m512i {
     // SAFETY: see above.

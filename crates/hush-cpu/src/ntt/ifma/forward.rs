@@ -80,7 +80,7 @@ unsafe fn stages<const R: usize>(
 /// first.
 ///
 /// # Safety
-/// As for [`forward`].
+/// The conditions of [`forward`] must hold.
 #[inline(always)]
 unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratch: *mut u64) {
     // SAFETY: the caller has the instruction set; columns are below 256.
@@ -102,7 +102,7 @@ unsafe fn first_pass<const R: usize>(tables: &Tables, values: *const u32, scratc
 /// Runs [`first_pass`] for 8 columns: `coefficients(r)` goes to the word `r * stride` of `to`.
 ///
 /// # Safety
-/// As for [`forward`]; `to` is valid for 8 words at all multiples of `stride`.
+/// The conditions of [`forward`] must hold; `to` is valid for 8 words at all multiples of `stride`.
 #[inline(always)]
 unsafe fn first_columns<const R: usize>(
     tables: &Tables,
@@ -126,7 +126,7 @@ unsafe fn first_columns<const R: usize>(
 /// Runs [`first_columns`] for R = 32, which has too few registers: one stage, and then four on each half.
 ///
 /// # Safety
-/// As for [`first_columns`].
+/// The conditions of [`first_columns`] must hold.
 #[inline(always)]
 unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) -> __m512i, to: *mut u64) {
     // SAFETY: the caller has the instruction set; pairs are below 32.
@@ -154,7 +154,7 @@ unsafe fn first_columns_in_halves(tables: &Tables, coefficients: impl Fn(usize) 
 /// Runs the next four stages, on the 16 rows of a block of 256, in place.
 ///
 /// # Safety
-/// As for [`forward`]; `rows` is valid for 256 words.
+/// The conditions of [`forward`] must hold; `rows` is valid for 256 words.
 #[inline(always)]
 unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u64) {
     // SAFETY: the caller has the instruction set; pairs are below 16 R.
@@ -174,10 +174,10 @@ unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u6
 /// group, in 2p..30p.
 ///
 /// # Safety
-/// As for [`forward`]; `rows` is valid for 128 words.
+/// The conditions of [`forward`] must hold; `rows` is valid for 128 words.
 #[inline(always)]
 unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i; 16] {
-    // SAFETY: the caller has the instruction set, and says that the group is one of the transform.
+    // SAFETY: the caller has the instruction set, and promises that the group is one of the transform.
     unsafe {
         let lanes = Lanes52::new(tables.p);
         let twiddles = tables.forward_lanes.as_ptr().add(group * RADIX16_TWIDDLES * LANE_TWIDDLE);
@@ -195,7 +195,7 @@ unsafe fn last_pass(tables: &Tables, group: usize, rows: *const u64) -> [__m512i
 /// Stores a result of [`last_pass`] canonically, in the order of the slots.
 ///
 /// # Safety
-/// As for [`forward`]; `values` is valid for 128 words.
+/// The conditions of [`forward`] must hold; `values` is valid for 128 words.
 #[inline(always)]
 unsafe fn store_slots(tables: &Tables, slots: [__m512i; 16], values: *mut u32) {
     // SAFETY: the caller has the instruction set.

@@ -46,7 +46,7 @@ pub(super) unsafe fn inverse<const R: usize>(tables: &Tables, values: *mut u32, 
 /// Runs four stages of the cyclic transform on each of 8 rows of 16 slots. `rows` receives the even columns of a row first.
 ///
 /// # Safety
-/// As for [`inverse`]; `values` and `rows` are valid for 128 words.
+/// The conditions of [`inverse`] must hold; `values` and `rows` are valid for 128 words.
 #[inline(always)]
 unsafe fn first_pass(tables: &Tables, values: *const u32, rows: *mut u64) {
     // SAFETY: the caller has the instruction set.
@@ -97,10 +97,10 @@ unsafe fn cyclic_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], ro
 /// Runs the next four stages on the 16 rows of a block, and the twist, in place.
 ///
 /// # Safety
-/// As for [`inverse`]; `rows` is valid for 256 words.
+/// The conditions of [`inverse`] must hold; `rows` is valid for 256 words.
 #[inline(always)]
 unsafe fn rows_pass<const R: usize>(tables: &Tables, block: usize, rows: *mut u64) {
-    // SAFETY: the caller has the instruction set, and says that the block is one of the transform.
+    // SAFETY: the caller has the instruction set, and promises that the block is one of the transform.
     unsafe {
         let lanes = Lanes52::new(tables.p);
         let offset = _mm512_set1_epi64(block_offset(R, block) * i64::from(tables.p));
@@ -143,7 +143,7 @@ unsafe fn rows_stage<const S: usize>(lanes: Lanes52, x: &mut [__m512i; 16], twid
 ///
 /// A value is below (1 + 2^-12) p plus its offset. An odd value is subtracted at once, and so needs no offset. A value with `t`
 /// trailing zeros becomes a sum of 2^t values before it is subtracted, and in the stages before has sums of up to
-/// 2^(t-1) values subtracted from it. With these offsets, the largest of those sums is always smaller: for the 8
+/// 2^(t-1) values subtracted from it. With these offsets, the largest of those sums is always smaller. For the 8
 /// values 10, 0, 2, 0, 5, 0, 2, 0, the sums of the first four are in 12p..16p, those of the others in 7p..11p. The
 /// largest sum, of all 32 values, is below 148 p.
 const fn block_offset(n: usize, i: usize) -> i64 {
@@ -167,7 +167,7 @@ const fn block_offsets(n: usize) -> [i64; 16] {
 /// that only the odd ones need registers.
 ///
 /// # Safety
-/// As for [`inverse`]; `scratch` is valid for 16 words at all multiples of `stride`, `values` of 256.
+/// The conditions of [`inverse`] must hold; `scratch` is valid for 16 words at all multiples of `stride`, `values` of 256.
 #[inline(always)]
 unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: *mut u32) {
     // SAFETY: the caller has the instruction set.
@@ -194,7 +194,7 @@ unsafe fn last_pass<const R: usize>(tables: &Tables, scratch: *mut u64, values: 
 /// Runs Gentleman-Sande stages on the values `stride` apart, to values below p (1 + 2^-12).
 ///
 /// # Safety
-/// As for [`inverse`]; `from` is valid for 8 words at all multiples of `stride`.
+/// The conditions of [`inverse`] must hold; `from` is valid for 8 words at all multiples of `stride`.
 #[inline(always)]
 unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [__m512i; R] {
     // SAFETY: the caller has the instruction set.
@@ -221,7 +221,7 @@ unsafe fn across_blocks<const R: usize>(tables: &Tables, from: *const u64) -> [_
 /// one.
 ///
 /// # Safety
-/// As for [`across_blocks`].
+/// The conditions of [`across_blocks`] must hold.
 #[inline(always)]
 unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
     // SAFETY: the caller has the instruction set.
@@ -244,7 +244,7 @@ unsafe fn across_32_blocks(tables: &Tables, words: *mut u64) {
 /// Runs the first four of five stages on 16 of 32 blocks, from block `first` on.
 ///
 /// # Safety
-/// As for [`across_blocks`].
+/// The conditions of [`across_blocks`] must hold.
 #[inline(always)]
 unsafe fn half_of_32_blocks(tables: &Tables, from: *const u64, first: usize) -> [__m512i; 16] {
     // SAFETY: the caller has the instruction set.
@@ -274,7 +274,7 @@ unsafe fn blocks_stage<const R: usize, const K: usize, const S: usize>(
         let low = 2 * S * i + j;
         let high = 2 * S * i + j + S;
         let block = first / (2 * S) + i;
-        // SAFETY: the caller says so; there are R pairs.
+        // SAFETY: the caller promises so; there are R pairs.
         unsafe {
             let lanes = Lanes52::new(tables.p);
             let by = Twiddle::splat(tables.inverse_pairs.as_ptr().add(2 * (R / 2 / S + block)));

@@ -55,16 +55,16 @@ impl Ifma {
     /// The CPU must have AVX-512 F and IFMA; `values` is as long as the degree, `scratch` at least
     /// [`Ifma::scratch_words`].
     pub(super) unsafe fn forward(&self, values: &mut [u32], scratch: &mut [u64]) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { (self.forward)(&self.tables, values.as_mut_ptr(), scratch.as_mut_ptr()) };
     }
 
     /// Computes [`NttPlan::inverse`].
     ///
     /// # Safety
-    /// As for [`Ifma::forward`].
+    /// The conditions of [`Ifma::forward`] must hold.
     pub(super) unsafe fn inverse(&self, values: &mut [u32], scratch: &mut [u64]) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { (self.inverse)(&self.tables, values.as_mut_ptr(), scratch.as_mut_ptr()) };
     }
 }

@@ -73,7 +73,7 @@ fn lane_twiddles(modulus: Modulus, count: usize, factor: impl Fn(usize, usize) -
     table
 }
 
-/// Returns, for the `q`-th of 15 multipliers, its stage of `m` values and its index in it, `i < m`.
+/// Returns for the `q`-th of 15 multipliers, its stage of `m` values and its index in it, `i < m`.
 fn stage_of(q: usize) -> (usize, usize) {
     let m = 1 << (q + 1).ilog2();
     (m, q + 1 - m)

@@ -18,7 +18,7 @@ impl<L: Words<W>, const W: usize> Twiddle<L, W> {
     /// The CPU must have the instruction set of `L`.
     #[inline(always)]
     pub(super) unsafe fn splat([w, companion]: [u32; 2]) -> Self {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { Self { w: L::splat(w), companion: L::splat(companion) } }
     }
 
@@ -28,7 +28,7 @@ impl<L: Words<W>, const W: usize> Twiddle<L, W> {
     /// The CPU must have the instruction set of `L`; `2 W` words are readable.
     #[inline(always)]
     pub(super) unsafe fn load(from: *const u32) -> Self {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { Self { w: L::load(from), companion: L::load(from.add(W)) } }
     }
 }
@@ -46,7 +46,7 @@ impl<L: Words<W>, const W: usize> Field<L, W> {
     /// The CPU must have the instruction set of `L`.
     #[inline(always)]
     pub(super) unsafe fn new(p: u32) -> Self {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { Self { p: L::splat(p), twice: L::splat(p.wrapping_mul(2)) } }
     }
 }
@@ -92,7 +92,7 @@ pub(super) struct Lazy;
 /// The CPU must have the instruction set of `L`.
 #[inline(always)]
 unsafe fn reduce_once<L: Words<W>, const W: usize>(x: L::Words, bound: L::Words) -> L::Words {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { L::min(x, L::sub(x, bound)) }
 }
 
@@ -107,7 +107,7 @@ impl Lazy {
         y: L::Words,
         by: Twiddle<L, W>,
     ) -> L::Words {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe {
             let quotient = L::high(L::mul_wide(y, by.companion));
             L::sub(L::mul_low(y, by.w), L::mul_low(quotient, field.p))

@@ -57,16 +57,16 @@ impl Narrow {
     /// # Safety
     /// The CPU must have the instruction set that this was made for; `values` is as long as the degree.
     pub(super) unsafe fn forward(&self, values: &mut [u32]) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { (self.forward)(&self.tables, values) };
     }
 
     /// Computes [`NttPlan::inverse`].
     ///
     /// # Safety
-    /// As for [`Narrow::forward`].
+    /// The conditions of [`Narrow::forward`] must hold.
     pub(super) unsafe fn inverse(&self, values: &mut [u32]) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { (self.inverse)(&self.tables, values) };
     }
 }
@@ -75,15 +75,15 @@ impl Narrow {
 /// The CPU must have AVX2; `values` is as long as the tables are for.
 #[target_feature(enable = "avx2")]
 unsafe fn forward_avx2<A: Arithmetic<Avx2, 8>>(tables: &Tables, values: &mut [u32]) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { passes::forward::<Avx2, A, 8>(tables, values) };
 }
 
 /// # Safety
-/// As for [`forward_avx2`].
+/// The conditions of [`forward_avx2`] must hold.
 #[target_feature(enable = "avx2")]
 unsafe fn inverse_avx2<A: Arithmetic<Avx2, 8>>(tables: &Tables, values: &mut [u32]) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { passes::inverse::<Avx2, A, 8>(tables, values) };
 }
 
@@ -91,14 +91,14 @@ unsafe fn inverse_avx2<A: Arithmetic<Avx2, 8>>(tables: &Tables, values: &mut [u3
 /// The CPU must have AVX-512 F; `values` is as long as the tables are for.
 #[target_feature(enable = "avx512f")]
 unsafe fn forward_avx512<A: Arithmetic<Avx512, 16>>(tables: &Tables, values: &mut [u32]) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { passes::forward::<Avx512, A, 16>(tables, values) };
 }
 
 /// # Safety
-/// As for [`forward_avx512`].
+/// The conditions of [`forward_avx512`] must hold.
 #[target_feature(enable = "avx512f")]
 unsafe fn inverse_avx512<A: Arithmetic<Avx512, 16>>(tables: &Tables, values: &mut [u32]) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { passes::inverse::<Avx512, A, 16>(tables, values) };
 }

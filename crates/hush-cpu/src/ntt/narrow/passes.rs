@@ -57,7 +57,7 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
 /// Computes [`hush_math::ntt::NttPlan::inverse`].
 ///
 /// # Safety
-/// As for [`forward`].
+/// The conditions of [`forward`] must hold.
 #[inline(always)]
 pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
     tables: &Tables,
@@ -127,7 +127,7 @@ unsafe fn forward_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const 
     x: &mut [L::Words; W],
     twiddles: &[u32],
 ) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe {
         for_square::<L, W, M>(x, twiddles, 0, |x, y, by| A::forward(field, x, y, by));
         for_square::<L, W, M>(x, twiddles, W / 4, |x, y, by| A::forward(field, x, y, by));
@@ -144,7 +144,7 @@ unsafe fn inverse_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const 
     x: &mut [L::Words; W],
     twiddles: &[u32],
 ) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe {
         for_square::<L, W, M>(x, twiddles, 0, |x, y, by| A::inverse(field, x, y, by));
         for_square::<L, W, M>(x, twiddles, W / 4, |x, y, by| A::inverse(field, x, y, by));
@@ -155,7 +155,7 @@ unsafe fn inverse_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const 
 /// compiler unrolls a loop of that length, but not always one over all.
 ///
 /// # Safety
-/// As for [`forward_stage`].
+/// The conditions of [`forward_stage`] must hold.
 #[inline(always)]
 unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
     x: &mut [L::Words; W],
@@ -165,11 +165,9 @@ unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
 ) {
     let half = W / 2 / M;
     for k in first..first + W / 4 {
-        let i = k / half;
-        let j = k % half;
-        let low = 2 * half * i + j;
-        let high = 2 * half * i + j + half;
-        // SAFETY: the caller says so.
+        let (i, j) = (k / half, k % half);
+        let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
+        // SAFETY: the caller promises so.
         let by = unsafe { Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W)) };
         [x[low], x[high]] = butterfly(x[low], x[high], by);
     }
@@ -180,7 +178,7 @@ unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
 #[inline(always)]
 unsafe fn load<L: Words<W>, const W: usize>(square: &[u32]) -> [L::Words; W] {
     debug_assert_eq!(square.len(), W * W);
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe {
         let mut rows = [L::splat(0); W];
         for (r, row) in rows.iter_mut().enumerate() {
@@ -191,12 +189,12 @@ unsafe fn load<L: Words<W>, const W: usize>(square: &[u32]) -> [L::Words; W] {
 }
 
 /// # Safety
-/// As for [`load`].
+/// The conditions of [`load`] must hold.
 #[inline(always)]
 unsafe fn store<L: Words<W>, const W: usize>(square: &mut [u32], rows: [L::Words; W]) {
     debug_assert_eq!(square.len(), W * W);
     for (r, row) in rows.into_iter().enumerate() {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { L::store(square.as_mut_ptr().add(r * W), row) };
     }
 }

@@ -18,7 +18,7 @@ pub(crate) trait VectorLoop {
 /// Runs a loop in the form compiled for `level`. Running it on a machine without that level is undefined behaviour: see
 /// [`crate::Cpu`].
 pub(crate) fn run(level: Level, work: impl VectorLoop) {
-    // SAFETY: the machine has the level, says who made the backend.
+    // SAFETY: the maker of the backend promised that the machine has the level.
     unsafe {
         match level {
             Level::Scalar => work.run::<Scalar>(),
@@ -32,7 +32,7 @@ pub(crate) fn run(level: Level, work: impl VectorLoop) {
 /// The CPU must have AVX2.
 #[target_feature(enable = "avx2")]
 unsafe fn run_avx2(work: impl VectorLoop) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { work.run::<Avx2>() };
 }
 
@@ -40,6 +40,6 @@ unsafe fn run_avx2(work: impl VectorLoop) {
 /// The CPU must have AVX-512 F, BW and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn run_avx512(work: impl VectorLoop) {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe { work.run::<Avx512>() };
 }

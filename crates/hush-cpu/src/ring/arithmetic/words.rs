@@ -11,7 +11,7 @@ use crate::{
     ring::{Limb, ModRing},
 };
 
-/// `difference = x - y`, for whole polynomials.
+/// Computes `difference = x - y`, for whole polynomials.
 pub(in crate::ring) fn subtract(ring: &ModRing, x: &[u32], y: &[u32], difference: &mut [u32]) {
     let degree = ring.degree();
     let operands = x.chunks_exact(degree).zip(y.chunks_exact(degree));
@@ -21,7 +21,7 @@ pub(in crate::ring) fn subtract(ring: &ModRing, x: &[u32], y: &[u32], difference
     }
 }
 
-/// `sum += part`, for whole polynomials.
+/// Computes `sum += part`, for whole polynomials.
 pub(crate) fn add(ring: &ModRing, sum: &mut [u32], part: &[u32]) {
     let degree = ring.degree();
     let limbs = ring.limbs().iter().cycle();
@@ -30,13 +30,13 @@ pub(crate) fn add(ring: &ModRing, sum: &mut [u32], part: &[u32]) {
     }
 }
 
-/// `sum += factor part` modulo one limb, for a canonical factor.
+/// Computes `sum += factor part` modulo one limb, for a canonical factor.
 pub(crate) fn add_scaled(level: Level, limb: &Limb, factor: u32, part: &[u32], sum: &mut [u32]) {
     let montgomery = limb.montgomery;
     vector_loop::run(level, AddScaled { montgomery, factor: montgomery.form(factor), part, sum });
 }
 
-/// Montgomery forms of the words of whole polynomials.
+/// Writes the Montgomery forms of the words of whole polynomials to `form`.
 pub(crate) fn montgomery_form(ring: &ModRing, words: &[u32], form: &mut [u32]) {
     let degree = ring.degree();
     let limbs = ring.limbs().iter().cycle();
@@ -45,7 +45,7 @@ pub(crate) fn montgomery_form(ring: &ModRing, words: &[u32], form: &mut [u32]) {
     }
 }
 
-/// `product = x y`, for whole polynomials; the words of `y` are in Montgomery form.
+/// Computes `product = x y`, for whole polynomials. The words of `y` are in Montgomery form.
 pub(crate) fn multiply(ring: &ModRing, x: &[u32], y: &[u32], product: &mut [u32]) {
     let degree = ring.degree();
     let operands = x.chunks_exact(degree).zip(y.chunks_exact(degree));
@@ -55,7 +55,7 @@ pub(crate) fn multiply(ring: &ModRing, x: &[u32], y: &[u32], product: &mut [u32]
     }
 }
 
-/// `to = digits - 2^(w-1)` modulo one limb, for digits below `2^w <= p`.
+/// Computes `to = digits - 2^(w-1)` modulo one limb, for digits below `2^w <= p`.
 pub(crate) fn centre_digits(ring: &ModRing, limb: usize, half: u32, digits: &[u32], to: &mut [u32]) {
     let montgomery = ring.limbs()[limb].montgomery;
     vector_loop::run(ring.level(), CentreDigits { montgomery, half, digits, to });
@@ -105,7 +105,7 @@ impl VectorLoop for Add<'_> {
 
 struct AddScaled<'a> {
     montgomery: Montgomery,
-    /// In Montgomery form.
+    /// The factor in Montgomery form.
     factor: u32,
     part: &'a [u32],
     sum: &'a mut [u32],

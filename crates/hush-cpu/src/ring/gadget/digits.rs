@@ -1,9 +1,13 @@
-//! From the residues of coefficients to their gadget digits.
+//! The gadget digits of coefficients, computed from their residues.
+//!
+//! ```text
+//! v_0 = x_0 + h mod p_0;   v_j = (x_j + h - v_0 - v_1 p_0 - ..) / (p_0 .. p_(j-1)) mod p_j          (Garner)
+//! value = v_0 + v_1 p_0 + v_2 p_0 p_1 + ..  + (offset - h);   digit k = bits of value, minus 2^(w-1)
+//! ```
 //!
 //! With h = (Q - 1) / 2, `x + h` is in `0..Q` for a centred x, and `x + offset` has the digits as its bits, each
-//! 2^(w-1) too large ([`Gadget::offset`]). So h is added to the residues, Garner's algorithm gives the mixed-radix
-//! digits of the sum, and `offset - h` is added to the binary value that they make up. Everything is exact, no digit
-//! has a sign until 2^(w-1) is taken off modulo each prime.
+//! 2^(w-1) too large ([`Gadget::offset`]). Everything is exact, and no digit has a sign until 2^(w-1) is subtracted modulo each
+//! prime.
 
 use hush_math::{gadget::Gadget, rns::Rns};
 
@@ -17,14 +21,14 @@ use crate::{
     },
 };
 
-/// Most limbs of a base.
+/// The most limbs of a base.
 const MAX_LIMBS: usize = 4;
-/// Columns of 32 bits of a value; the last one has 64 bits.
+/// The most columns of 32 bits of a value; the last column has 64 bits.
 const MAX_COLUMNS: usize = 3;
-/// Coefficients of which there are whole multiples: the widest vector.
+/// The number of coefficients that counts are multiples of: the widest vector.
 const BLOCK: usize = 16;
 
-/// Decomposes coefficients modulo the product Q of some primes by one gadget.
+/// The decomposition of coefficients modulo the product Q of some primes by one gadget.
 pub(crate) struct Decomposer {
     gadget: Gadget,
     base: MixedRadix,
@@ -36,15 +40,15 @@ struct MixedRadix {
     limbs: usize,
     columns: usize,
     moduli: [Montgomery; MAX_LIMBS],
-    /// h mod p_0.
+    /// The value h mod p_0.
     first: u32,
-    /// Row j: by what mixed digits i < j, and then residue j, are multiplied to give digit j; Montgomery forms.
+    /// Row j: the factors of mixed digits i < j, and then of residue j, that give digit j; Montgomery forms.
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
-    /// The constant that h adds to digit j, times 2^32.
+    /// The contribution of h to digit j, times 2^32.
     constants: [u32; MAX_LIMBS],
-    /// Words of p_0 ... p_(j-1).
+    /// The words of p_0 ... p_(j-1).
     radix: [[u32; MAX_COLUMNS]; MAX_LIMBS],
-    /// `offset - h` in columns.
+    /// The value `offset - h` in columns.
     offset: [u64; MAX_COLUMNS],
 }
 
@@ -99,7 +103,7 @@ impl MixedRadix {
         );
     }
 
-    /// Returns the words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
+    /// Computes the words of `x + offset` for a vector of coefficients, whose residues are `degree` words apart.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.
@@ -109,7 +113,7 @@ impl MixedRadix {
         residues: *const u32,
         degree: usize,
     ) -> [L::Words; MAX_COLUMNS + 2] {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe {
             let first = Residues::<L>::new(self.moduli[0]);
             let mut mixed = [first.add(L::load(residues), L::splat(self.first)); LIMBS];
@@ -140,13 +144,13 @@ impl MixedRadix {
 
 impl Decomposer {
     /// # Panics
-    /// If there are more than four primes, or sums of products of them overflow (which those of no preset do).
+    /// If there are more than four primes, or sums of their products overflow (which happens for no preset).
     pub(in crate::ring) fn new(rns: &Rns, gadget: Gadget) -> Self {
         Self { gadget, base: MixedRadix::new(rns, gadget) }
     }
 
-    /// Digit k of coefficient `i`, plus 2^(w-1), becomes `digits[k * degree + i]`. `residues` is `limbs x degree`
-    /// canonical words, `digits` as many polynomials as the gadget has digits.
+    /// Writes digit k of coefficient `i`, plus 2^(w-1), to `digits[k * degree + i]`. `residues` is `limbs x degree`
+    /// canonical words, and `digits` has as many polynomials as the gadget has digits.
     ///
     /// # Panics
     /// If lengths do not fit, or the degree is not a multiple of 16.
@@ -199,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// Residues of values at which digits carry, and of random ones.
+    /// Returns values at which digits carry, and random ones.
     fn values(rns: &Rns, gadget: Gadget, count: usize) -> Vec<u128> {
         let q = rns.product();
         let mut rng = Csprng::insecure_from_seed(4);

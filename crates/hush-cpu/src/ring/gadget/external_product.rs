@@ -1,4 +1,8 @@
-//! External products of RGSW and RLWE, by the gadget of the folds.
+//! External products of RGSW and RLWE ciphertexts, by the gadget of the folds.
+//!
+//! ```text
+//! rgsw [x] (a, b) = sum_j digit_j(a) row_j + sum_j digit_j(b) row_(l + j)        (l digits; first rows meet a)
+//! ```
 
 use hush_math::poly::{Eval, Poly};
 use hush_ops::contract::RlweBatch;
@@ -30,7 +34,7 @@ impl<'a> RgswRows<'a> {
         Self(GadgetRows::new(shape, words))
     }
 
-    /// Lays out an RGSW ciphertext of two rows, whose halves a and b are apart, in `words`, of [`RgswRows::words`].
+    /// Lays out an RGSW ciphertext of two rows, whose halves a and b are separate, in `words`, of [`RgswRows::words`].
     pub(crate) fn lay_out_halves(
         ring: &CpuRing,
         masks: &[Poly<Eval>; 2],
@@ -46,7 +50,7 @@ impl<'a> RgswRows<'a> {
         Self(GadgetRows::new(shape, words))
     }
 
-    /// Scratch memory for the products, and `words` words for other uses.
+    /// Returns scratch memory for the products, and `words` words for other uses.
     pub(crate) fn scratch<'s>(
         ring: &CpuRing,
         workspace: &'s mut Workspace,
@@ -55,7 +59,7 @@ impl<'a> RgswRows<'a> {
         Scratch::new(workspace, &ring.kept, Self::shape(ring).rows, words)
     }
 
-    /// `x = rgsw [x] x` for a ciphertext x in coefficient form, which becomes one in evaluation form.
+    /// Computes `x = rgsw [x] x` for a ciphertext x in coefficient form. The result is in evaluation form.
     pub(crate) fn multiply(self, ring: &CpuRing, scratch: &mut Scratch<'_>, x: &mut [u32]) {
         let kept = &ring.kept;
         let gadget = &ring.fold;

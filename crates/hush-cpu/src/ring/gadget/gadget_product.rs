@@ -1,4 +1,8 @@
 //! Digits of polynomials, their transforms, and the products with rows.
+//!
+//! ```text
+//! for every limb:  values[row] = NTT(digit[row] - 2^(w-1));   sum[poly] = sum_row values[row] * rows[row][poly]
+//! ```
 
 use super::{
     gadget_rows::{GadgetRows, Sink},
@@ -12,7 +16,7 @@ use crate::ring::{
 };
 
 /// Replaces `scratch.coefficients` (a polynomial in evaluation form) by its coefficients, and writes their digits to
-/// `scratch.digits`, from digit `first` on; each is [`GadgetTables::half`] too large.
+/// `scratch.digits`, from digit `first` on. Each digit is [`GadgetTables::half`] too large.
 pub(in crate::ring) fn decompose(
     ring: &ModRing,
     gadget: &GadgetTables,
@@ -23,13 +27,13 @@ pub(in crate::ring) fn decompose(
     digits(ring, gadget, scratch.coefficients, &mut scratch.digits[first * ring.degree()..]);
 }
 
-/// Writes the digits of a polynomial in coefficient form to the first words of `to`; each is [`GadgetTables::half`] too
+/// Writes the digits of a polynomial in coefficient form to the first words of `to`. Each digit is [`GadgetTables::half`] too
 /// large.
 pub(in crate::ring) fn digits(ring: &ModRing, gadget: &GadgetTables, coefficients: &[u32], to: &mut [u32]) {
     gadget.decomposer.decompose(ring.level(), coefficients, &mut to[..gadget.digits * ring.degree()]);
 }
 
-/// Hands `sum_row digit[row] * rows[row][poly]` to `sink`, for the digits in `scratch.digits`, each `half` too large.
+/// Passes `sum_row digit[row] * rows[row][poly]` to `sink`, for the digits in `scratch.digits`, each `half` too large.
 pub(in crate::ring) fn multiply(
     ring: &ModRing,
     rows: GadgetRows<'_>,
@@ -49,7 +53,7 @@ pub(in crate::ring) fn multiply(
     }
 }
 
-/// Multiplies as [`multiply`] does, and adds to `out`, a polynomial after the other.
+/// Adds the sums of [`multiply`] to `out`, polynomial after polynomial.
 pub(in crate::ring) fn multiply_add(
     ring: &ModRing,
     rows: GadgetRows<'_>,
@@ -62,7 +66,7 @@ pub(in crate::ring) fn multiply_add(
     multiply(ring, rows, half, scratch, &mut AddTo { degree, poly_words, out });
 }
 
-/// Adds sums to polynomials.
+/// A sink that adds sums to polynomials.
 struct AddTo<'a> {
     degree: usize,
     poly_words: usize,

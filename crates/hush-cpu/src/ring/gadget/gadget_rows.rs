@@ -1,4 +1,4 @@
-//! Rows that meet digits: evaluation keys, and the rows of RGSW ciphertexts.
+//! The rows that meet digits: evaluation keys, and the rows of RGSW ciphertexts.
 
 use crate::lanes::Lanes;
 use crate::ring::{
@@ -10,9 +10,9 @@ use crate::ring::{
     },
 };
 
-/// Slots that are worked on together.
+/// The number of slots that are processed together.
 const BLOCK: usize = 64;
-/// Vectors that are worked on together: their sums fit the registers.
+/// The number of vectors that are processed together: their sums fit the registers.
 const VECTORS: usize = 4;
 
 /// Rows of two or three polynomials modulo the limbs of a ring, in the order in which products read them.
@@ -23,7 +23,7 @@ pub(in crate::ring) struct GadgetRows<'a> {
     words: &'a [u32],
 }
 
-/// How many rows there are, and of how many polynomials each is.
+/// The number of rows, and of polynomials of each row.
 #[derive(Clone, Copy)]
 pub(in crate::ring) struct RowShape {
     pub(in crate::ring) rows: usize,
@@ -63,7 +63,7 @@ pub(in crate::ring) fn lay_out<'a>(
 }
 
 impl<'a> GadgetRows<'a> {
-    /// Rows that [`lay_out`] laid out.
+    /// Takes rows that [`lay_out`] laid out.
     pub(in crate::ring) fn new(shape: RowShape, words: &'a [u32]) -> Self {
         Self { shape, words }
     }
@@ -73,7 +73,7 @@ impl<'a> GadgetRows<'a> {
         self.shape.rows
     }
 
-    /// Hands `sum_row values[row] * rows[row][poly]` modulo one limb to `sink`, for a polynomial of `values` a row.
+    /// Passes `sum_row values[row] * rows[row][poly]` modulo one limb to `sink`, for a polynomial of `values` a row.
     pub(in crate::ring) fn multiply(
         &self,
         ring: &ModRing,
@@ -95,7 +95,7 @@ impl<'a> GadgetRows<'a> {
             limb,
             sink,
         };
-        // `rows` products below p^2 are below 2^33 p.
+        // The sum of `rows` products below p^2 is below 2^33 p.
         let p = montgomery.p();
         if p < 1 << 31 && u64::from(p) * rows as u64 <= 1 << 33 {
             vector_loop::run(ring.level(), Narrow(product));
@@ -105,7 +105,7 @@ impl<'a> GadgetRows<'a> {
     }
 }
 
-/// The destination of sums of products.
+/// A receiver of sums of products.
 pub(in crate::ring) trait Sink {
     /// Takes a vector of sums from `slot` on.
     ///
@@ -121,12 +121,12 @@ pub(in crate::ring) trait Sink {
     );
 }
 
-/// A polynomial of one row, modulo one limb, with its place.
+/// The loop that copies one polynomial of one row, modulo one limb, to its place in Montgomery form.
 struct LayOut<'a> {
     montgomery: Montgomery,
     from: &'a [u32],
     words: &'a mut [u32],
-    /// Polynomials of all rows, and which of them this one is.
+    /// The number of polynomials of all rows, followed by the index of this one.
     count: usize,
     index: usize,
 }
@@ -159,33 +159,33 @@ struct Multiply<'a, O> {
     sink: &'a mut O,
 }
 
-/// How products are added up.
+/// A way to add up products.
 trait Sum {
-    /// `sum + product`.
+    /// Computes `sum + product`.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`.
     unsafe fn add<L: Lanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide;
 }
 
-/// Sums stay below `2^33 p` by themselves, and p is below 2^31.
+/// Plain sums, which stay below `2^33 p`, for p below 2^31.
 struct Exact;
 
 impl Sum for Exact {
     #[inline(always)]
     unsafe fn add<L: Lanes>(_: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { L::add_wide(sum, product) }
     }
 }
 
-/// Sums are kept below `2^32 p`.
+/// Sums that are kept below `2^32 p`.
 struct Modular;
 
 impl Sum for Modular {
     #[inline(always)]
     unsafe fn add<L: Lanes>(residues: Residues<L>, sum: L::Wide, product: L::Wide) -> L::Wide {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { residues.add_wide(sum, product) }
     }
 }
@@ -198,7 +198,7 @@ impl<O: Sink> Multiply<'_, O> {
             let poly = index % polys;
             for start in (0..BLOCK).step_by(VECTORS * L::WIDTH) {
                 let slot = index / polys * BLOCK + start;
-                // SAFETY: the caller has the instruction set; there are `rows` blocks of rows, and polynomials of
+                // SAFETY: the caller has the instruction set. There are `rows` blocks of rows, and polynomials of
                 // values, and a block is whole steps.
                 unsafe {
                     let residues = Residues::<L>::new(self.montgomery);
@@ -216,7 +216,7 @@ impl<O: Sink> Multiply<'_, O> {
     }
 }
 
-/// Sums of `rows` products, of four vectors each: values `degree` words apart, rows `BLOCK` words apart.
+/// Computes the sums of `rows` products, four vectors each: values `degree` words apart, rows `BLOCK` words apart.
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`, and the pointers must be valid for all these vectors.
@@ -228,7 +228,7 @@ unsafe fn sums<L: Lanes, S: Sum>(
     row: *const u32,
     rows: usize,
 ) -> [L::Wide; VECTORS] {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller promises so.
     unsafe {
         let product = |k: usize, vector: usize| {
             let value = L::load(values.add(k * degree + vector * L::WIDTH));
@@ -249,7 +249,7 @@ struct Narrow<'a, O>(Multiply<'a, O>);
 impl<O: Sink> VectorLoop for Narrow<'_, O> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { self.0.run::<L, Exact>() };
     }
 }
@@ -259,7 +259,7 @@ struct Wide<'a, O>(Multiply<'a, O>);
 impl<O: Sink> VectorLoop for Wide<'_, O> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe { self.0.run::<L, Modular>() };
     }
 }
@@ -273,7 +273,7 @@ mod tests {
 
     const DEGREE: usize = 128;
 
-    /// Keeps the sums, polynomial after polynomial.
+    /// A sink that keeps the sums, polynomial after polynomial.
     struct Keep(Vec<u32>);
 
     impl Sink for Keep {

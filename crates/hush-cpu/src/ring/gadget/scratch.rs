@@ -5,9 +5,9 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Memory for one gadget product, with whatever was left in it.
+/// Memory for one gadget product, with arbitrary content.
 pub(crate) struct Scratch<'a> {
-    /// A polynomial.
+    /// Scratch memory of one polynomial.
     pub(in crate::ring) coefficients: &'a mut [u32],
     /// The unsigned digits, a polynomial of one limb for each row.
     pub(in crate::ring) digits: &'a mut [u32],
@@ -15,12 +15,12 @@ pub(crate) struct Scratch<'a> {
     pub(in crate::ring) values: &'a mut [u32],
     /// Two polynomials.
     pub(crate) pair: &'a mut [u32],
-    /// For transforms.
+    /// Scratch memory for transforms.
     pub(crate) transform: &'a mut [u64],
 }
 
 impl<'a> Scratch<'a> {
-    /// Scratch memory for products with at most `rows` rows, and `words` words for other uses.
+    /// Takes scratch memory for products with at most `rows` rows, and `words` words for other uses.
     pub(in crate::ring) fn new(
         workspace: &'a mut Workspace,
         ring: &ModRing,
@@ -39,7 +39,7 @@ impl<'a> Scratch<'a> {
     }
 }
 
-/// Most rows that meet the digits of a query's expansion.
+/// Returns the most rows that meet the digits of a query's expansion.
 pub(in crate::ring) fn expand_rows(ring: &CpuRing) -> usize {
     ring.levels.iter().map(|level| level.gadget.digits).fold(ring.square.digits, usize::max)
 }

@@ -1,5 +1,4 @@
-//! Polynomials modulo Q_1 to powers of two. `narrow_switch.rs` does it in vectors, where the
-//! result fits a word.
+//! The switch of polynomials modulo Q_1 to powers of two. `narrow_switch.rs` does it in vectors if the result fits a word.
 
 mod narrow_switch;
 
@@ -11,7 +10,7 @@ use self::narrow_switch::NarrowSwitch;
 use super::{ModRing, tables::CpuRing};
 use crate::Cpu;
 
-/// Runs [`hush_ops::contract::RingOps::mod_switch`] for operands that fit together.
+/// Computes [`hush_ops::contract::RingOps::mod_switch`] for operands that fit together.
 pub(super) fn mod_switch(
     cpu: &Cpu,
     ring: &CpuRing,
@@ -39,7 +38,7 @@ pub(super) fn mod_switch(
     })
 }
 
-/// Returns a polynomial modulo Q_1, switched to `2^bits`. Runs on a thread of the backend.
+/// Switches a polynomial modulo Q_1 to `2^bits`. Runs on a thread of the backend.
 pub(crate) fn switched(cpu: &Cpu, ring: &CpuRing, poly: &[u32], bits: u32) -> Vec<u64> {
     let rns = ring.context().kept().rns();
     cpu.with_workspace(|workspace| {
@@ -50,20 +49,20 @@ pub(crate) fn switched(cpu: &Cpu, ring: &CpuRing, poly: &[u32], bits: u32) -> Ve
     })
 }
 
-/// Rounds coefficients modulo Q to a power of two: in vectors, where that is exact.
+/// The rounding of coefficients modulo Q to a power of two: in vectors if that is exact.
 pub(crate) enum PowerSwitch<'a> {
     Narrow(NarrowSwitch),
     Wide(&'a Rns, Switch),
 }
 
 impl<'a> PowerSwitch<'a> {
-    /// `round(x 2^bits / Q) mod 2^bits`, half up, for at most 48 bits. `rns` is the base of the ring.
+    /// Creates `round(x 2^bits / Q) mod 2^bits`, half up, for at most 48 bits. `rns` is the base of the ring.
     pub(crate) fn new(ring: &ModRing, rns: &'a Rns, bits: u32) -> Self {
         let narrow = NarrowSwitch::new(ring, rns, bits).map(Self::Narrow);
         narrow.unwrap_or_else(|| Self::Wide(rns, Switch::new(rns.product(), bits)))
     }
 
-    /// Returns the results for the coefficients whose residues are `words`, which is left with anything.
+    /// Returns the results for the coefficients whose residues are `words`. Overwrites `words`.
     fn words(&self, ring: &ModRing, words: &mut [u32]) -> Vec<u64> {
         match self {
             Self::Narrow(switch) => switch.apply(ring, words).iter().map(|&word| u64::from(word)).collect(),
@@ -72,7 +71,7 @@ impl<'a> PowerSwitch<'a> {
     }
 
     /// Adds the results for the first coefficients, modulo 2^32, to as many `sums`. `words` are the residues of all
-    /// coefficients, and left with anything.
+    /// coefficients, and are overwritten.
     pub(crate) fn add_to(&self, ring: &ModRing, words: &mut [u32], sums: &mut [u32]) {
         match self {
             Self::Narrow(switch) => {
@@ -87,11 +86,11 @@ impl<'a> PowerSwitch<'a> {
     }
 }
 
-/// `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
+/// The function `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
 pub(crate) struct Switch {
     product: u128,
     bits: u32,
-    /// 2^bits / Q.
+    /// The factor 2^bits / Q.
     factor: f64,
 }
 
@@ -107,8 +106,8 @@ impl Switch {
     }
 
     fn apply(&self, x: u128) -> u64 {
-        // Off by less than 2^-3 for up to 48 bits, so the quotient is off by at most 1, which the exact remainder
-        // shows; that it is small makes it exact modulo 2^128.
+        // The estimate is off by less than 2^-3 for up to 48 bits before it is cut, so the quotient is off by at most 1. The exact
+        // remainder shows that; it is small, so it is exact modulo 2^128.
         let estimate = (x as f64 * self.factor + 0.5) as u64;
         let rounded = (x << self.bits).wrapping_add(self.product / 2);
         let rest = rounded.wrapping_sub(self.product.wrapping_mul(u128::from(estimate))) as i128;
@@ -132,14 +131,14 @@ mod tests {
 
     const DEGREE: usize = 64;
 
-    /// Values about the limits between two results, and random ones.
+    /// Returns values about the limits between two results, and random ones.
     fn values(product: u128, bits: u32, rng: &mut Csprng) -> Vec<u128> {
         let mut random = || (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())) % product;
         let edges = [0, 1, product / 2, product / 2 + 1, product - 1];
         let mut values = edges.to_vec();
         while values.len() < DEGREE - 1 {
             let x = random();
-            // (k + 1/2) Q / 2^bits, for the k of x.
+            // The limit is (k + 1/2) Q / 2^bits, for the k of x.
             let k = (x << bits) / product;
             let limit = ((2 * k + 1) * product) >> (bits + 1);
             values.extend([x, limit % product, (limit + 1) % product]);

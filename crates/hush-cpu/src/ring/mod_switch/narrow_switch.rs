@@ -3,8 +3,8 @@
 //! With x = v_0 + v_1 p_0 + v_2 p_0 p_1 + ... in the mixed radix of the primes, the rounding
 //! `r_j = floor(2^b (x mod p_0 ... p_j) / (p_0 ... p_j) + 1/2)` follows from the one before:
 //! `r_j = floor((2^b v_j + (p_j - 1) / 2 + r_(j-1)) / p_j)`, since p_j is odd and a floor of a floor is one floor. A
-//! remainder modulo p_j makes the division exact, which modulo 2^32 is a product with the inverse of p_j. So every step
-//! is exact.
+//! remainder modulo p_j makes the division exact, and modulo 2^32 an exact division is a product with the inverse of p_j. So
+//! every step is exact.
 
 use crate::lanes::Lanes;
 use hush_math::rns::Rns;
@@ -18,38 +18,38 @@ use crate::ring::{
     },
 };
 
-/// Bits of a word. The roundings r_j are at most `2^b`; those that are followed by another are to fit.
+/// The number of bits of a word. The roundings r_j are at most `2^b`, and all but the last must fit.
 const MAX_BITS: u32 = 32;
-/// Most limbs of a base.
+/// The most limbs of a base.
 const MAX_LIMBS: usize = 4;
 
-/// `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
+/// The function `round(x 2^bits / Q) mod 2^bits`, half up, for x in `0..Q`.
 pub(crate) struct NarrowSwitch {
     bits: u32,
-    /// 2^bits modulo 2^32.
+    /// The value 2^bits modulo 2^32.
     low_power: u32,
     limbs: Vec<LimbStep>,
 }
 
-/// Constants modulo one prime p_j.
+/// The constants modulo one prime p_j.
 struct LimbStep {
     montgomery: Montgomery,
-    /// By what mixed digits i < j, and then residue j, are multiplied to give digit j; Montgomery forms.
+    /// The factors of mixed digits i < j, and then of residue j, that give digit j; Montgomery forms.
     factors: Vec<u32>,
-    /// 2^bits, 1 and (p - 1) / 2; Montgomery forms.
+    /// The values 2^bits, 1 and (p - 1) / 2; Montgomery forms.
     power: u32,
     one: u32,
     half: u32,
 }
 
 impl NarrowSwitch {
-    /// `None` if results or sums of products do not fit.
+    /// Creates the switch; `None` if results or sums of products do not fit.
     pub(in crate::ring) fn new(ring: &ModRing, rns: &Rns, bits: u32) -> Option<Self> {
         let primes: Vec<u32> = ring.limbs().iter().map(|limb| limb.montgomery.p()).collect();
-        // At most 2^33 p for a prime below 2^31, and 2^32 p + p for the first one.
+        // A sum is at most 2^33 p for a prime below 2^31, and 2^32 p + p for the first one.
         let exact = primes.iter().map(|&p| u64::from(p)).sum::<u64>() < 1 << 33
             && primes[1..].iter().all(|&p| p < 1 << 31);
-        // r_0 is below 2^32 in any case, since p_0 is.
+        // The value r_0 is below 2^32 in any case, since p_0 is.
         let fits = bits < MAX_BITS || bits == MAX_BITS && primes.len() <= 2;
         if !fits || primes.len() > MAX_LIMBS || !exact {
             return None;
@@ -77,7 +77,7 @@ impl NarrowSwitch {
         Some(Self { bits, low_power: (1u64 << bits) as u32, limbs: limbs.collect() })
     }
 
-    /// Returns the results for the coefficients whose residues are `words`, in place of their first residues.
+    /// Computes the results for the coefficients whose residues are `words`, in place of their first residues.
     pub(in crate::ring) fn apply<'a>(&self, ring: &ModRing, words: &'a mut [u32]) -> &'a [u32] {
         let degree = ring.degree();
         assert_eq!(words.len(), ring.words());
@@ -85,13 +85,13 @@ impl NarrowSwitch {
         &words[..degree]
     }
 
-    /// Returns the results modulo 2^32 for a vector of coefficients, whose residues are `degree` words apart.
+    /// Computes the results modulo 2^32 for a vector of coefficients, whose residues are `degree` words apart.
     ///
     /// # Safety
     /// The CPU must have the instruction set of `L`, and a vector must be readable for every limb.
     #[inline(always)]
     unsafe fn round<L: Lanes>(&self, residues: *const u32, degree: usize) -> L::Words {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises so.
         unsafe {
             let mut mixed = [L::splat(0); MAX_LIMBS];
             let mut rounded = L::splat(0);
@@ -130,7 +130,7 @@ impl VectorLoop for Round<'_> {
         let mask = u32::MAX >> (u32::BITS - self.switch.bits);
         for i in (0..self.degree).step_by(L::WIDTH) {
             let words = self.words[i..].as_mut_ptr();
-            // SAFETY: the caller has the instruction set; a degree is whole vectors, and there are as many polynomials
+            // SAFETY: the caller has the instruction set. A degree is whole vectors, and there are as many polynomials
             // as limbs.
             unsafe {
                 let rounded = self.switch.round::<L>(words, self.degree);
