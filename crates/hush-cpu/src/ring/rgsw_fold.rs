@@ -129,6 +129,6 @@ fn choose(ring: &CpuRing, bit: RgswRows<'_>, x: &mut [u32], y: &[u32], scratch: 
 
 hush_ops::footprint!(Cpu: RgswFold, |step, batch| {
     let &RgswFold { ring, entries, planes, parts } = step;
-    // The results of each part are kept for the last rounds.
-    batch * (entries.div_ceil(parts).div_ceil(2) + parts) * planes * 2 * poly_bytes(&ring)
+    // All rounds of a part have their results at once: half of the entries, a quarter, and so on. Then each part has its result.
+    batch * (entries.div_ceil(parts) + parts) * planes * 2 * poly_bytes(&ring)
 });

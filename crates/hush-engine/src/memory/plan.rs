@@ -79,8 +79,11 @@ impl MemoryPlan {
         let is_apart = finishes && !segments().all(|(segment, units)| is_whole(segment, units));
         // The partials of all shares for the device's queries, counted twice: as they arrive, and put together.
         let gathered = if is_apart { 2 * WORD * shares.iter().map(of_share).sum::<usize>() } else { 0 };
-        let has_units = |units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty());
-        let devices = shares.iter().filter(has_units).count().max(1);
+        let devices = shares
+            .iter()
+            .filter(|units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty()))
+            .count()
+            .max(1);
         // The partials of this device for all queries are among the results of its steps.
         let bytes = |path: &[Step], batch: usize| {
             BATCHES_IN_FLIGHT * (batch_bytes::<F>(path, batch) + batch.div_ceil(devices) * gathered)
@@ -93,7 +96,8 @@ impl MemoryPlan {
         let there = || files.iter().filter(|file| file.content.is_held() && F::resident(&file.content) > 0);
         let parts = there().map(|file| Part { name: file.title, bytes: F::resident(&file.content) });
         // Staging counts all files, as some that a share does not keep are on the device while it is opened.
-        let (all, keys) = (table.files(), table.facts().keys);
+        let all = table.files();
+        let keys = table.facts().keys;
         let held = all.iter().filter(|file| file.content.is_held());
         Self {
             is_part: !finishes,

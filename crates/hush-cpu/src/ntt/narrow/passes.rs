@@ -165,8 +165,10 @@ unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
 ) {
     let half = W / 2 / M;
     for k in first..first + W / 4 {
-        let (i, j) = (k / half, k % half);
-        let (low, high) = (2 * half * i + j, 2 * half * i + j + half);
+        let i = k / half;
+        let j = k % half;
+        let low = 2 * half * i + j;
+        let high = 2 * half * i + j + half;
         // SAFETY: the caller promises so.
         let by = unsafe { Twiddle::load(twiddles.as_ptr().add((M - 1 + i) * 2 * W)) };
         [x[low], x[high]] = butterfly(x[low], x[high], by);
