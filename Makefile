@@ -61,7 +61,7 @@ quick: cuda page ## Between commits: formatting, lints and tests of the crates t
 unit: ## All tests of all crates; the CPU kernels once for every level that the machine has.
 	$(CARGO) test --workspace --all-features --locked
 
-reference: ## The pages of docs/reference that are written from the code: commands, settings, errors, parameter sets, openapi.json.
+reference: ## The pages of docs/reference that are written from the code: commands, settings, errors, parameter sets, metrics, protocols, openapi.json.
 	HUSHDB_WRITE_REFERENCE=1 $(CARGO) test --locked -p hushdb --all-features --lib -- tests::reference tests::openapi
 
 vectors: ## Known answers, recomputed in Python from what the documents say. Fetches numpy once.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every link of the committed Markdown pages leads to a file, and every anchor to a heading."""
+"""Checks that every link of the committed Markdown pages leads to a file, every anchor to a heading, and that every page of `docs`
+begins with what its reader can do after it."""
 
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import subprocess
 import sys
 
+OPENING = re.compile(r"After this (page|note) |After a note |At the end of this tutorial |Find |Look up |Learn ")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -44,5 +46,8 @@ if __name__ == "__main__":
     listed = set(LINK.findall(pathlib.Path("docs/SUMMARY.md").read_text()))
     of_book = {str(page.relative_to("docs")) for page in pages if page.parts[0] == "docs" and page.name != "SUMMARY.md"}
     problems += [f"docs/{page}: the book does not have it: add it to docs/SUMMARY.md" for page in sorted(of_book - listed)]
+    for page in sorted(of_book):
+        if not OPENING.match(pathlib.Path("docs", page).read_text().split("\n\n", 2)[1]):
+            problems.append(f"docs/{page}: its first sentence does not say what a reader can do after it: begin as the other pages do")
     print("\n".join(problems) or f"links: {len(pages)} pages hold")
     sys.exit(bool(problems))

@@ -217,9 +217,9 @@ class Serving(TlsTest):
             process.terminate()
             said = process.stderr.read()
             self.assertNotIn("\x1b", said)  # no colours where no terminal is
-            self.assertIn("TLS certificates: kept as they were", said)
+            self.assertIn("TLS certificates: cannot use the new files, and keep the current ones", said)
             self.assertIn("does not go with the certificate", said)
-            self.assertIn("TLS certificates: new ones are taken up", said)
+            self.assertIn("TLS certificates: read new files, and use them from now on", said)
 
     def test_no_session_links_connections(self):
         with self.serve(self.table(RECORDS, "simple"), args=self.tls()) as (url, _):

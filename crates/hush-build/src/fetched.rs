@@ -1,4 +1,4 @@
-//! Inputs that are elsewhere come here before they are opened.
+//! Fetches inputs at URLs to the local disk before they are opened.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use hush_ingest::{Fetch, IngestOptions, Input};
 
 use crate::job_error::JobError;
 
-/// Returns the input as it can be opened: what is elsewhere is fetched to a file in `dir`, which goes with the last copy of
-/// what comes back. Before that it says how much it is.
+/// Returns an input that can be opened. A remote input is fetched to a file in `dir`, which is deleted with the last copy of
+/// the returned input. The size is printed before the fetch starts.
 ///
 /// # Errors
-/// [`JobError::Ingest`] if it is not to be had or the disk is full; or if it was cancelled.
+/// [`JobError::Ingest`] if the input cannot be fetched or the disk is full, and an error if `progress` is cancelled.
 pub fn fetched(
     input: &Input,
     ingest: &IngestOptions,

@@ -1,6 +1,6 @@
-//! A table from a file of records, as one job: read, spool, build, put in place.
+//! A job that makes a table from a file of records: it reads, spools, builds, and puts the table in place.
 //!
-//! Nothing of a job is global: a process may run several, on threads of its own, and each is watched and cancelled by itself.
+//! A job has no global state: a process may run several on threads of its own, and watch and cancel each separately.
 
 use std::{
     panic::resume_unwind,
@@ -27,31 +27,31 @@ use crate::{
     job_error::JobError,
 };
 
-/// Columns of an input without keys that are told by name, at most.
+/// The maximum number of column names that are printed for an input without keys.
 const TOLD_COLUMNS: usize = 8;
-/// Records that are read at a time, and bytes of their values, but for the last. With [`BATCHES_AHEAD`] they bound what is in
-/// memory: four times as many.
+/// The records of a batch, and the bytes of their values. A batch ends when it reaches either limit; its last value may exceed
+/// the bytes. With [`BATCHES_AHEAD`] the limits bound the memory: four batches.
 const BATCH_RECORDS: usize = 1024;
 const BATCH_BYTES: usize = 1 << 20;
-/// Batches that wait to be spooled.
+/// The number of batches that may wait to be spooled.
 const BATCHES_AHEAD: usize = 2;
-/// How often a job whose input is silent looks whether it is cancelled.
+/// The interval at which a job with a silent input checks whether it is cancelled.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The request of a job.
 #[derive(Clone, Debug)]
 pub struct JobRequest {
-    /// Where the records come from.
+    /// The source of the records.
     pub input: Input,
-    /// How its rows become records.
+    /// The rules by which the input's rows become records.
     pub ingest: IngestOptions,
     /// The rule for several records of one key.
     pub on_duplicate: OnDuplicate,
     /// The folder of the table.
     pub out: PathBuf,
-    /// Whether a table that is there is replaced.
+    /// Whether an existing table is replaced.
     pub force: bool,
-    /// How the table is built.
+    /// The options of the table's build.
     pub options: BuildOptions,
 }
 
@@ -64,9 +64,9 @@ pub struct Built {
     pub seconds: f64,
 }
 
-/// A job whose input is open, or is to be fetched, and whose folder is its own. Dropped before it runs, it leaves nothing behind.
+/// A job with a locked folder and an input that is open or still to be fetched. Dropped before it runs, it leaves no files.
 pub struct Job {
-    /// `None` of what is to be fetched.
+    /// `None` if the input has to be fetched first.
     source: Option<Source>,
     input: Input,
     ingest: IngestOptions,
@@ -78,8 +78,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Looks whether the table can be put in place, opens the input, unless it is to be fetched, and locks the folder. Nothing is
-    /// read yet.
+    /// Checks whether the table can be put in place, opens the input, unless it has to be fetched, and locks the folder. Reads no
+    /// records yet.
     ///
     /// # Errors
     /// [`JobError::Target`] if the folder is in use, holds something that must not be replaced, or cannot be replaced;
@@ -95,7 +95,7 @@ impl Job {
         Ok(Self { source, input, ingest, on_duplicate, options, writer, cancel: cancel.clone(), start })
     }
 
-    /// Returns how far the job is, for who watches it while it runs.
+    /// Returns the phase of the job, which another thread can watch while the job runs.
     pub fn phase(&self) -> SharedPhase {
         self.writer.phase()
     }
@@ -105,18 +105,18 @@ impl Job {
         self.writer.partial_dir()
     }
 
-    /// Makes the table and puts it in place. It ends soon after it is cancelled, at the latest when the step at hand of a backend
-    /// is done. An input that is silent then, as a pipe may be, is left to a thread of its own, which ends with the input.
+    /// Makes the table and puts it in place. A cancelled job ends soon, at the latest when the current step of a backend is done.
+    /// If the input is silent at that time, as a pipe may be, its reading thread is left behind and ends with the input.
     ///
     /// # Errors
-    /// [`JobError`]. The target is then as it was.
+    /// [`JobError`]. The target is then unchanged.
     pub fn run<'a>(self, by: impl Into<Computers<'a>>, progress: &dyn Progress) -> Result<Built, JobError> {
         let phase = self.phase();
         let cancel = self.cancel.clone();
         let start = self.start;
         let outcome = self.make(by.into(), &Watched { progress, cancel: &cancel });
         let header = outcome.map_err(|error| match error {
-            // The writer is gone: the phase is the last one.
+            // The writer is dropped, so the phase does not change any more.
             error if error.is_cancelled() => JobError::Cancelled { phase: *phase.lock() },
             error => error,
         })?;
@@ -141,7 +141,7 @@ impl Job {
         };
         let (records, by_key) = read().inspect_err(|error| {
             if matches!(error, JobError::Ingest(IngestError::DiskFull { .. })) {
-                // What an earlier build left may be why. The error at hand is the one to tell.
+                // Files of an earlier build may have filled the disk. An error of the removal would hide the first error.
                 let _ = writer.discard();
             }
         })?;
@@ -180,7 +180,7 @@ impl Progress for Watched<'_> {
     }
 }
 
-/// Reads the input once, to the disk that the table goes to. `source` is the input, open.
+/// Reads the input once and spools its records in `dir`, on the disk of the table. `source` is the opened input.
 pub(crate) fn spool(
     input: &Input,
     source: Source,
@@ -214,7 +214,7 @@ pub(crate) fn spool(
     Ok(records.with_columns(reader.summary.columns))
 }
 
-/// Returns the error of two records of one key, which names their rows.
+/// Returns the error for two records with the same key, which names their rows.
 fn duplicate(input: &Path, key: String, records: [u64; 2], summary: &Summary) -> JobError {
     let [(file, first_row), (other_file, second_row)] = records.map(|record| summary.row_map.row(record));
     if let (Some(file), Some(other_file)) = (file, other_file) {
@@ -226,11 +226,12 @@ fn duplicate(input: &Path, key: String, records: [u64; 2], summary: &Summary) ->
     JobError::DuplicateKey { input: input.into(), source }
 }
 
-/// Says how many rows became how many records, and where the longest field of several lines is: a stray quote shows there.
+/// Returns a line with the number of rows and of records, and the place of the longest field that spans several lines: such a
+/// field may be due to a stray quote.
 fn told(input: &Path, summary: &Summary, records: usize) -> String {
     let bad_rows = summary.bad_rows.as_ref().map_or(0, |(count, _)| *count);
     let mut line = format!("read {} rows: {records} records", summary.rows + bad_rows);
-    // A first record that was taken for a header shows here, where nobody has named a column.
+    // If no column was named, the column names show a first record that was mistaken for a header.
     let is_told =
         |columns: &&Schema| columns.key.is_empty() && (1..=TOLD_COLUMNS).contains(&columns.value.len());
     if let Some(columns) = summary.columns.as_ref().filter(is_told) {
@@ -251,13 +252,13 @@ fn told(input: &Path, summary: &Summary, records: usize) -> String {
     line
 }
 
-/// Some records of the input, and how much of it has been read with them.
+/// A batch of records, with the part of the input that has been read so far, in units of the source's progress.
 struct ReadRecords {
     records: Vec<Result<Record, IngestError>>,
     read: u64,
 }
 
-/// Reads an input on a thread of its own: nothing ends a read of an input that is silent, but nobody has to wait for it.
+/// A thread that reads an input. The read of a silent input cannot be interrupted, but no other thread has to wait for it.
 struct ReadingThread {
     batches: Receiver<ReadRecords>,
     thread: Option<JoinHandle<Summary>>,
@@ -278,7 +279,7 @@ impl ReadingThread {
                     records.push(record);
                 }
                 let batch = ReadRecords { records, read: source.progress().read };
-                // Nobody waits any more if the job has ended.
+                // The receiver is dropped when the job ends.
                 if batch.records.is_empty() || sender.send(batch).is_err() {
                     return source.summary();
                 }
@@ -287,7 +288,7 @@ impl ReadingThread {
         Self { batches, thread: Some(thread::spawn(work)), summary: Summary::default() }
     }
 
-    /// Returns the next records; `None` at the end.
+    /// Returns the next batch, or `None` at the end of the input.
     fn next(&mut self, progress: &dyn Progress) -> Result<Option<ReadRecords>, Cancelled> {
         loop {
             progress.check()?;
@@ -297,7 +298,7 @@ impl ReadingThread {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        // A reader that has panicked has not come to the end.
+        // A panic of the reader is passed on: it is not the end of the input.
         self.summary = self
             .thread
             .take()

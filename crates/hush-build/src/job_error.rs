@@ -12,11 +12,11 @@ use thiserror::Error;
 
 use crate::builder::BuildError;
 
-/// Why there is no new table. The target is as it was.
+/// A reason why a job made no new table. The target is unchanged.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum JobError {
-    /// The job was cancelled. The same request resumes where `phase` says that it can.
+    /// The job was cancelled. The same request resumes from `phase`, if that phase can be resumed.
     #[error("cancelled")]
     Cancelled { phase: Phase },
     #[error("{}: {source}", input.display())]
@@ -32,19 +32,19 @@ pub enum JobError {
         Wording("keep one with {on-duplicate=first} or {on-duplicate=last}")
     )]
     DuplicateKeyOfFiles { key: String, places: Box<[Place; 2]> },
-    /// Reading the input, or spooling its records.
+    /// An error while the input was read or its records were spooled.
     #[error(transparent)]
     Ingest(#[from] IngestError),
-    /// The folder of the table.
+    /// An error of the table's folder.
     #[error(transparent)]
     Target(#[from] SnapshotError),
-    /// Building the table.
+    /// An error while the table was built.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
 impl JobError {
-    /// Returns whether the job was given up, wherever that was noticed.
+    /// Returns whether the error, of whichever variant, is a cancellation.
     pub(crate) fn is_cancelled(&self) -> bool {
         match self {
             Self::Cancelled { .. } | Self::Target(SnapshotError::Cancelled(_)) => true,

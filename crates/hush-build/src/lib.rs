@@ -1,8 +1,8 @@
-//! Builds and changes tables: records to snapshots, and which table the records get.
+//! Builds tables from records, changes tables, and plans which table the records get.
 //!
-//! * [`Job`]: a file of records to a table. [`Update`]: changes to a table.
-//! * [`builder`]: records to a snapshot. [`planner`]: every table that the records could have, and what each costs.
-//! * [`mirror()`], [`push()`], [`RemoteSource`]: tables that are elsewhere.
+//! * [`Job`]: builds a table from a file of records. [`Update`]: changes a table.
+//! * [`builder`]: turns records into a snapshot. [`planner`]: lists every table that the records could have, with its costs.
+//! * [`mirror()`], [`push()`], [`RemoteSource`]: tables at a URL.
 //!
 //! ```
 //! use std::{fs, sync::Arc};
@@ -34,7 +34,7 @@
 //! };
 //! Job::open(request, &Cancel::new())?.run(&backends, &Silent)?;
 //!
-//! // What answers, and a client of it.
+//! // The engine that answers queries, and a client.
 //! let engine = open(&out, Verify::Full, &backends, &Silent)?;
 //! let client = Table::new(Descriptor::from_json(&engine.served().descriptor_json)?, [], &Acceptance::default())?;
 //! let (query, pending) = client.query(&Wanted::Key(b"bob@example.org".to_vec()))?;

@@ -1,4 +1,4 @@
-//! A table that is elsewhere is copied here before it is served.
+//! Copies a table at a URL to the local disk before it is served.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,16 +14,16 @@ use hush_store::{
 };
 use thiserror::Error;
 
-/// How often a table may be replaced while it is copied.
+/// The number of attempts at a copy of a table that is replaced meanwhile.
 const REPLACED: usize = 3;
-/// How often it is looked whether another program that copies the same is done.
+/// The interval between checks whether another process has finished its fetch of the same table.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
-/// Why a table is not copied.
+/// A reason why a table cannot be copied.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum MirrorError {
-    /// Where it is, or the copy.
+    /// An error of the remote table or of the local copy.
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
@@ -31,7 +31,7 @@ pub enum MirrorError {
         table.display(), Bytes(*missing as usize), folder.display(), Bytes(*free as usize)
     )]
     NoRoom {
-        /// The table's URL, without what is secret in it.
+        /// The table's URL, without its secrets.
         table: PathBuf,
         folder: PathBuf,
         missing: u64,
@@ -57,11 +57,11 @@ impl From<Cancelled> for MirrorError {
     }
 }
 
-/// Makes the folder `target` a copy of `table`, unless it is one: files that are there already, of what was served before or of a
-/// copy that was interrupted, are not fetched again. Returns whether it was changed.
+/// Makes the folder `target` a copy of `table`. Files that an earlier version or an interrupted copy left in the folder are not
+/// fetched again. Returns whether the folder was changed: `false` if it was a current copy already.
 ///
 /// # Errors
-/// [`MirrorError`] says what is in the way. The target is then as it was, and what has come is kept for the next time.
+/// [`MirrorError`]. The target is then unchanged, and the bytes that were fetched are kept for the next attempt.
 pub fn mirror(
     table: &RemoteTable,
     target: &Path,

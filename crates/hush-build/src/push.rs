@@ -1,10 +1,10 @@
-//! A table is put where others fetch it.
+//! Copies a table to a URL, from which others fetch it.
 
 use hush_engine::{Bytes, Progress};
 use hush_ingest::mirror::{MirrorError, RemoteTable};
 use hush_store::snapshot::Snapshot;
 
-/// Puts a table at `to`: what of it is not there yet, then its header. Before that it says how much it is.
+/// Copies a table to `to`: first the files that are missing there, then the header. Prints the size before it starts.
 pub fn push(snapshot: &Snapshot, to: &RemoteTable, progress: &dyn Progress) -> Result<(), MirrorError> {
     let files = to.lacks(snapshot.header())?;
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();

@@ -1,4 +1,4 @@
-//! A table that is elsewhere, as a source of parts: of its files comes here what the parts read.
+//! A table at a URL as a source of parts: only the byte ranges that the parts read are fetched.
 
 use std::{
     ops::Range,
@@ -16,7 +16,7 @@ use hush_store::snapshot::{FileEntry, SnapshotError};
 
 use crate::mirror::{LOOK, MirrorError};
 
-/// The table at a URL, and the folder in which copies of such tables are.
+/// A table at a URL, with the folder that holds local copies of such tables.
 pub struct RemoteSource {
     /// The URL.
     pub url: PathBuf,
@@ -59,7 +59,7 @@ impl SparseFiles for CopyOfParts {
         self.0.folder()
     }
 
-    /// Waits while another process of this machine fetches of the same table.
+    /// Fetches the missing bytes of `ranges`. Waits while another process of this machine fetches from the same table.
     fn bring(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), OpenError> {
         let missing = loop {
             match self.0.missing(&entry.name, ranges) {

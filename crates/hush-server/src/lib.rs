@@ -56,6 +56,7 @@ pub use access::{
 pub use config::{ServerConfig, Throttle};
 pub use connections::tls::{Tls, TlsError, TlsFiles};
 pub use error::ServerError;
+pub use metrics::list::{METRICS, Metric, MetricKind};
 pub use operator::{KeptBuild, KeptTable, Operator, OperatorError, Task, TaskProgress, TaskStatus, Upload};
 pub use page::Page;
 pub use relay::{RELAYED_AT_ONCE, Relayed, Uplink};
@@ -320,10 +321,10 @@ impl Door {
             };
             // A connection that asks nothing makes room at once.
             if is_out_of_files(&error) && self.places.close_idle().await {
-                tracing::debug!(%error, "an idle connection made room");
+                tracing::debug!(%error, "out of file descriptors: closed an idle connection");
                 continue;
             }
-            tracing::warn!(%error, "accept failed");
+            tracing::warn!(%error, "cannot accept a connection; trying again after a pause");
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_ACCEPT_PAUSE);
         }

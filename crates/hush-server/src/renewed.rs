@@ -71,9 +71,11 @@ impl<S: Source> Renewed<S> {
     /// Reads the files again, and logs the outcome. `what` names the files in a word or two.
     pub(crate) fn take_up(&self, what: &str) {
         match self.reload() {
-            Ok(true) => tracing::info!("{what}: new ones are taken up"),
+            Ok(true) => tracing::info!("{what}: read new files, and use them from now on"),
             Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "{what}: kept as they were"),
+            Err(error) => {
+                tracing::warn!(%error, "{what}: cannot use the new files, and keep the current ones")
+            }
         }
     }
 }

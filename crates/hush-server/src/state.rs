@@ -140,7 +140,7 @@ impl Server {
         self.lost_told.call_once(|| {
             tracing::error!(
                 reason,
-                "the GPU has failed, and its tables answer nothing: start the server again"
+                "the GPU has failed, and its tables answer no queries: restart the server"
             );
         });
     }

@@ -166,7 +166,7 @@ impl Upkeep {
     fn failed(&self, task: Background, panic: &dyn Any, started: Instant, pause: &mut Duration) -> Duration {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let reason = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
-        tracing::error!(task = task.name(), reason, "a background task failed, and is started again");
+        tracing::error!(task = task.name(), reason, "a background task failed, and is being restarted");
         self.0.restarts.get_or_create(&TaskLabels { task: task.name() }).inc();
         let last = Instant::now();
         let mut failures = self.0.failures.lock();

@@ -1,4 +1,4 @@
-//! Changes to a table that is there: its segments of changes anew, everything else as it is.
+//! Applies changes to an existing table: writes its change segments anew, and takes all other files over.
 
 use std::{borrow::Cow, path::Path};
 
@@ -13,12 +13,12 @@ use crate::builder::{
     BuildError, Computers, Signing, WRITTEN_BY, hints, layout::delta::ChangeLayout, sign::seal,
 };
 
-/// Makes a new epoch of the table in `dir`, of which `snapshot` is open. `changes` are all since the base was made, those of the
-/// last epoch included. `writer` puts it in the place of the old one.
+/// Makes a new epoch of the table in `dir`, which is open as `snapshot`. `changes` are all changes since the base was made,
+/// including those of the last epoch. `writer` replaces the old epoch with the new one.
 ///
 /// # Errors
-/// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`] and [`BuildError::ChangeTooLong`]
-/// if these do not fit. The target is then as it was.
+/// [`BuildError::NotUpdatable`] if the table has no room for changes; [`BuildError::ChangesFull`] and
+/// [`BuildError::ChangeTooLong`] if the changes do not fit. The target is then unchanged.
 pub fn apply<'a>(
     dir: &Path,
     mut snapshot: Snapshot,
@@ -77,7 +77,7 @@ pub fn apply<'a>(
     Ok(header)
 }
 
-/// Returns the key of a change for a message: of a table by position, the position.
+/// Returns the key of a change for a message. In a table by position, it is the position.
 pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
     match (lookup, <[u8; 8]>::try_from(key)) {
         (Lookup::Position(_), Ok(position)) => u64::from_le_bytes(position).to_string(),
@@ -85,7 +85,7 @@ pub(crate) fn shown_change(key: &[u8], lookup: &Lookup) -> String {
     }
 }
 
-/// Returns the changes with their values as they are in slots: compressed, if those of the table are.
+/// Returns the changes with their values as slots hold them: compressed, if the table's values are compressed.
 fn as_stored<'a>(
     changes: &'a Changes,
     is_compressed: bool,

@@ -1,4 +1,4 @@
-//! Values compressed before anything is laid out, where that is asked for, or saves enough.
+//! Compresses values before they are laid out, if the options request it or if it saves enough.
 
 use std::path::Path;
 
@@ -10,22 +10,22 @@ use hush_protocol::descriptor::{BlobRef, Codec, Compression};
 use super::{BuildError, BuildOptions, Compress, Lengths, Plan};
 use crate::planner;
 
-/// Values are compressed if a server then keeps at most so much of what it would.
+/// Values are compressed if the table's files then have at most this share of their uncompressed size.
 const WORTH: f64 = 0.75;
-/// Values of fewer bytes than so many dictionaries are left alone: every client downloads one.
+/// Values are not compressed automatically if they have fewer bytes than this many dictionaries: every client downloads one.
 const DICTIONARIES: u64 = 32;
-/// Values that show what is to be expected.
+/// The number of values that are compressed on trial to estimate the saving.
 const SAMPLE: usize = 4096;
 
-/// The records that are laid out, as they are or compressed, and the plan of their table.
+/// The records that are laid out, compressed or not, and the plan of their table.
 pub(super) struct Stored {
-    /// With their dictionary.
+    /// The compressed records and their dictionary; `None` if the records are not compressed.
     pub(super) compressed: Option<(SpooledRecords, Vec<u8>)>,
     pub(super) lengths: Lengths,
     pub(super) plan: Plan,
 }
 
-/// Returns the records and their plan, with compressed values if that is asked for, or saves enough.
+/// Returns the records and their plan. Values are compressed if the options request it, or if it saves enough.
 pub(super) fn stored(
     records: &SpooledRecords,
     by_key: bool,
@@ -52,7 +52,7 @@ pub(super) fn stored(
     };
     let (lengths, plan) = planned(&smaller)?;
     if options.compress == Compress::Auto {
-        // If there is no table of the values as they are, there is one of shorter ones.
+        // If no table fits the uncompressed values, the table of compressed values is taken.
         match planned(records) {
             Ok((lengths, whole)) if plan.file_bytes() as f64 > WORTH * whole.file_bytes() as f64 => {
                 return Ok(Stored { compressed: None, lengths, plan: whole });
@@ -66,7 +66,7 @@ pub(super) fn stored(
     Ok(Stored { compressed: Some((smaller, dictionary)), lengths, plan })
 }
 
-/// Returns the records with compressed values, and the dictionary; `None` where it may be left alone and does not look worth it.
+/// Returns the records with compressed values, and the dictionary. Returns `None` if compression is optional and saves too little.
 fn compressed(
     records: &SpooledRecords,
     options: &BuildOptions,
@@ -80,7 +80,7 @@ fn compressed(
     progress.advance(records.value_bytes());
     let compressor = match compressor {
         Ok(compressor) => compressor,
-        // Too few, or too short.
+        // There are too few values, or they are too short.
         Err(_) if is_free => return Ok(None),
         Err(error) => return Err(IngestError::Compress(error).into()),
     };
@@ -97,7 +97,7 @@ fn compressed(
     Ok(Some((smaller, compressor.dictionary().to_vec())))
 }
 
-/// Returns whether some of the values become so much shorter that it is worth to try all.
+/// Returns whether a sample of the values becomes so much shorter that all values should be compressed.
 fn seems_worth(records: &SpooledRecords, compressor: &Compressor) -> Result<bool, BuildError> {
     if records.value_bytes() < DICTIONARIES * compressor.dictionary().len() as u64 {
         return Ok(false);

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::planner::OutOfBudget;
 
-/// Why a table could not be built.
+/// A reason why a table could not be built.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum BuildError {
@@ -84,25 +84,25 @@ pub enum BuildError {
         )
     )]
     ChangesFull { changes: usize, room: usize },
-    /// The machine has no room for the table.
+    /// The machine lacks the disk or memory for the table.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// Compressing the values.
+    /// An error while the values were compressed.
     #[error(transparent)]
     Compress(#[from] IngestError),
-    /// The shape or the parameters.
+    /// The shape or the parameters are invalid.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The key filter.
+    /// The key filter could not be built.
     #[error(transparent)]
     Filter(#[from] FilterError),
-    /// Writing the snapshot.
+    /// An error while the snapshot was written.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// A step.
+    /// A computation failed.
     #[error(transparent)]
     Ops(#[from] OpsError),
-    /// The GPU that was asked for.
+    /// The build does not fit the memory of the requested GPU.
     #[error(transparent)]
     Memory(#[from] DoesNotFit),
     #[error("a table is signed under the name of its folder if no other is given, and {source}")]
@@ -113,12 +113,12 @@ pub enum BuildError {
     Serial { name: Name, serial: u64, previous: u64 },
     #[error("the pieces that others compute did not arrive: {0}; the same build resumes from those that did")]
     Crew(String),
-    /// Nobody wants the table any more.
+    /// The build was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// A need of the table that the machine cannot meet.
+/// A need for disk or memory that the machine cannot meet.
 #[derive(Debug, Error)]
 #[error(
     "the table takes {} of {what}, {} are free: {why}; {}",
@@ -127,16 +127,16 @@ pub enum BuildError {
     Wording("{force-size=true} goes on all the same")
 )]
 pub struct NoRoom {
-    /// Disk or memory.
+    /// The resource: disk or memory.
     pub(super) what: &'static str,
     pub(super) needed: usize,
     pub(super) free: usize,
-    /// Why it takes so much, and what changes that.
+    /// The reason for the size, and what would reduce it.
     pub(super) why: String,
 }
 
 impl BuildError {
-    /// Returns whether the build was given up, wherever that was noticed.
+    /// Returns whether the error, of whichever variant, is a cancellation.
     pub fn is_cancelled(&self) -> bool {
         matches!(
             self,

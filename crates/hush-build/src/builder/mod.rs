@@ -1,5 +1,5 @@
-//! From records to a snapshot: choose a shape (`shape/`), lay the records out (`layout/`), compute what is made of the hint
-//! (`hints/`).
+//! Builds a snapshot from records: chooses a shape (`shape/`), lays the records out (`layout/`), and computes the files that
+//! derive from the hint (`hints/`).
 
 mod apply;
 mod compress;
@@ -47,16 +47,16 @@ pub(crate) use shape::plan::Plan;
 use shape::size::{DiskRoom, TableSize};
 pub use sign::Signing;
 
-/// The program, for who looks at a table.
+/// The program and its version, recorded in the table's header.
 const WRITTEN_BY: &str = concat!("hushdb ", env!("CARGO_PKG_VERSION"));
 
-/// Builds a snapshot of `records` with `writer` and puts it in place. It goes on where a build of the same records and options
-/// was killed, if it had laid the table out. What comes of the hint is computed by one of the backends, all else by the CPU; the
-/// files do not depend on it.
+/// Builds a snapshot of `records` with `writer` and puts it in place. A killed build of the same records and options is resumed,
+/// if its layout was saved. The files that derive from the hint are computed by one of the backends, all else by the CPU; the
+/// files are the same on every backend.
 ///
 /// # Errors
-/// [`BuildError`] says what does not fit and what to change. The target is then as it was. [`BuildError::is_cancelled`] if
-/// `progress` or the writer says that it is to be given up.
+/// [`BuildError`] says what does not fit and what to change. The target is then unchanged. If `progress` or the writer is
+/// cancelled, [`BuildError::is_cancelled`] holds.
 pub fn build<'a>(
     records: &SpooledRecords,
     by_key: bool,
@@ -98,7 +98,7 @@ pub fn build<'a>(
     Ok(header)
 }
 
-/// Chooses a table, lays the records out as its database, and saves that: from here on a killed build can be gone on with.
+/// Chooses a table, lays the records out as its database, and saves this state. A build that is killed later can be resumed.
 fn lay_out(
     records: &SpooledRecords,
     by_key: bool,
@@ -154,8 +154,8 @@ fn lay_out(
     Ok(state)
 }
 
-/// Computes all that is made of the hints of segment `first` and those behind it, whose databases are written, on one of the
-/// backends.
+/// Computes the files that derive from the hints of segment `first` and later segments, on one of the backends. Their databases
+/// have to be written already.
 fn hints(
     descriptor: &mut Descriptor,
     first: usize,
@@ -190,7 +190,7 @@ fn hints(
         let stage = HintStage { plan: &plan, seed, database, hint, context, files: &mut *files };
         if gpus.is_empty() { stage.run(&[cpu]) } else { compute_on(&gpus, stage) }.inspect_err(|error| {
             match error {
-                // Not a full disk, nor what the data turned out to be.
+                // An error of a GPU, not a full disk or a property of the data.
                 BuildError::Ops(_) if !gpus.is_empty() => {
                     writer.keep();
                     let advice = Wording("with {backend=cpu}, the build goes on from what is laid out");

@@ -15,38 +15,38 @@ use hush_store::snapshot::Changes;
 use super::{BuildError, Signing};
 use crate::planner::{Machine, Wishes};
 
-/// Choices of a build. `None` leaves the choice to the program.
+/// The options of a build. `None` leaves the choice to the program.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The protocol; `None` is `auto`: that of the table that suits `wishes` best, or the default ones.
+    /// The protocol; `None` is `auto`: the protocol of the table that suits `wishes` best, or the default wishes.
     pub protocol: Option<Protocol>,
-    /// Name of the parameter set; `None` is one that suits protocol and records.
+    /// The name of the parameter set; `None` is one that suits the protocol and the records.
     pub preset: Option<String>,
     /// The key filter; `None` is the smallest that suits the table.
     pub filter: Option<FilterKind>,
-    /// How plaintexts are kept, where there is a choice.
+    /// The form in which plaintexts are stored, if the protocol has several.
     pub form: Option<DbForm>,
     /// The length tiers.
     pub tiers: Tiers,
     /// Whether values are compressed.
     pub compress: Compress,
-    /// Room for changes, if the table is to take some.
+    /// The number of changes that the table has room for; `None` if it takes no changes.
     pub changes: Option<ChangeRoom>,
     /// The table whose changes are folded into this one.
     pub previous: Option<Arc<Previous>>,
-    /// Values up to this length have room, although none is as long.
+    /// The table has room for values of up to this length in bytes, even if no value is that long.
     pub longest: Option<usize>,
-    /// Bytes of a fingerprint, 1 to 16: absent keys are taken for present with probability `256^-bytes`.
+    /// The bytes of a fingerprint, 1 to 16. An absent key is taken for present with probability `256^-bytes`.
     pub fingerprint_bytes: u8,
-    /// Columns (D0) to aim for.
+    /// The number of columns (D0) to aim for.
     pub columns: Option<usize>,
-    /// Whether a table is built that this machine has no room for.
+    /// Whether the table is built even if this machine lacks the disk or memory for it.
     pub force_size: bool,
-    /// How the table is signed, if it is.
+    /// The publisher's signing options; `None` makes an unsigned table.
     pub signing: Option<Signing>,
-    /// The wishes that the planner chooses by; with a protocol and without any of these, nothing is planned.
+    /// The wishes by which the planner chooses. With a protocol and without wishes, nothing is planned.
     pub wishes: Option<Wishes>,
-    /// The machine that it plans for; `None` is [`Machine::reference`].
+    /// The machine for which the planner chooses; `None` is [`Machine::reference`].
     pub machine: Option<Arc<Machine>>,
 }
 
@@ -72,42 +72,42 @@ impl Default for BuildOptions {
     }
 }
 
-/// The most length tiers of a table, unless told otherwise.
+/// The default maximum of length tiers in a table.
 pub const DEFAULT_TIERS: usize = 4;
 
-/// A table that another one takes the place of, with the same records.
+/// A table that a build replaces with another table of the same records.
 pub struct Previous {
-    /// Whether its geometry is kept, if the records fit it.
+    /// Whether the build keeps the geometry of this table, if the records fit it.
     pub keeps_geometry: bool,
     /// The descriptor of the table.
     pub descriptor: Descriptor,
-    /// The changes that the other one begins with.
+    /// The changes with which the new table begins.
     pub changes: Changes,
 }
 
 impl fmt::Debug for Previous {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // All else of it is in this hash.
+        // The epoch is a hash of the rest of the descriptor.
         f.debug_tuple("Previous").field(&self.descriptor.epoch).field(&self.keeps_geometry).finish()
     }
 }
 
-/// The records for each change that a table has room for, if nothing is specified; the next constant is the least
-/// room.
+/// The default number of records for each change that a table has room for. `LEAST_ROOM` is the least default room, in
+/// changes.
 const RECORDS_A_CHANGE: usize = 100;
 const LEAST_ROOM: usize = 1000;
 
 /// Room for changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeRoom {
-    /// For a hundredth of the records, and at least a thousand.
+    /// Room for one change in a hundred records, at least for a thousand changes.
     Auto,
-    /// For so many.
+    /// Room for this number of changes.
     For(usize),
 }
 
 impl ChangeRoom {
-    /// Returns how many changes of so many records.
+    /// Returns the number of changes for a table of this many records.
     pub(super) fn changes(self, records: usize) -> usize {
         match self {
             Self::Auto => records.div_ceil(RECORDS_A_CHANGE).max(LEAST_ROOM),
@@ -116,12 +116,12 @@ impl ChangeRoom {
     }
 }
 
-/// Into how many segments the bytes of values go, by their place: longer values have bytes in more of them.
+/// The segments among which the bytes of values are divided by their position: a longer value has bytes in more segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tiers {
-    /// The number of tiers is the cheapest, up to this one.
+    /// The cheapest number of tiers, up to this one.
     AtMost(usize),
-    /// So many, which end at these lengths, ascending.
+    /// Tiers that end at these lengths in bytes, ascending.
     Ends(Vec<usize>),
 }
 
@@ -130,7 +130,7 @@ pub enum Tiers {
 pub enum Compress {
     /// Values are not compressed.
     None,
-    /// If that saves a quarter of what a server keeps, of a table that is many times as long as the dictionary.
+    /// Values are compressed if that saves a quarter of the table's files, and if the values are many times as long as the dictionary.
     Auto,
     /// Values are compressed with zstd.
     Zstd,
@@ -149,9 +149,9 @@ impl FromStr for Compress {
     }
 }
 
-/// The filter of a table of one segment, if none is asked for.
+/// The default filter of a table of one segment.
 const FILTER: FilterKind = FilterKind::Band256;
-/// The filter of a table of several segments, if none is asked for: the smallest that can be wrapped.
+/// The default filter of a table of several segments: the smallest that can be wrapped.
 const WRAPPED_FILTER: FilterKind = FilterKind::Band128;
 
 impl BuildOptions {
@@ -160,7 +160,7 @@ impl BuildOptions {
         ends.len() > 1 || self.changes.is_some()
     }
 
-    /// Returns how many changes there is to be room for, of so many records.
+    /// Returns the number of changes for which a table of this many records has room; `None` if it takes no changes.
     pub(super) fn room(&self, records: usize) -> Option<usize> {
         self.changes.map(|room| room.changes(records))
     }
@@ -170,15 +170,15 @@ impl BuildOptions {
         self.filter.unwrap_or(if several { WRAPPED_FILTER } else { FILTER })
     }
 
-    /// Returns whether there is nothing to plan: a protocol is named, and nothing is wished of it.
+    /// Returns whether nothing has to be planned: a protocol is named, and there are no wishes.
     pub(crate) fn is_settled(&self) -> bool {
         self.protocol.is_some() && self.wishes.is_none()
     }
 
-    /// Returns the parameters of a table of these slots, of the protocol that is asked for.
+    /// Returns the protocol, parameter set, columns and form for a table of these slots.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no protocol is set.
     pub(super) fn scheme_for(&self, slots: Slots) -> Scheme {
         let protocol = self.protocol.expect("the planner names one");
         let preset =
@@ -187,10 +187,10 @@ impl BuildOptions {
     }
 }
 
-/// The longest database that is kept in evaluation form although it could be kept as symbols, unless told otherwise.
+/// The size in bytes above which a database is stored as symbols by default, where symbols are possible.
 const EVALUATION_BYTES: u64 = 1 << 30;
 
-/// A protocol with its parameter set, and the columns that were asked for.
+/// A protocol with its parameter set, and the requested columns and form.
 #[derive(Clone)]
 pub(super) struct Scheme {
     pub(super) protocol: Protocol,
@@ -200,7 +200,7 @@ pub(super) struct Scheme {
 }
 
 impl Scheme {
-    /// Returns the options of a table that is there.
+    /// Returns the scheme of an existing table.
     pub(super) fn of(descriptor: &Descriptor) -> Self {
         let columns = descriptor.protocol.page().has_columns().then_some(descriptor.columns);
         let form = Some(descriptor.form);
@@ -212,8 +212,8 @@ impl Scheme {
         Ok(self.protocol.page().shape(&self.preset, slots, self.columns)?)
     }
 
-    /// Returns the parameters of a table of `shape`. A limit that it exceeds has to do with the columns that were asked for, if
-    /// any, and is named with them; what no number of columns would mend has errors of its own.
+    /// Returns the parameters of a table of `shape`. If a limit is exceeded and columns were requested, the error names the
+    /// columns. Errors that no number of columns would avoid are returned unchanged.
     pub(super) fn params(&self, shape: TableShape) -> Result<TableParams, BuildError> {
         let table =
             self.protocol.page().table(&self.preset, shape).map_err(|error| match (error, self.columns) {
@@ -225,8 +225,8 @@ impl Scheme {
         self.in_form(table)
     }
 
-    /// Returns the table in the form that was asked for; else in that of evaluation, unless symbols are possible and it would
-    /// be long.
+    /// Returns the table in the requested form. By default that is evaluation form, or symbols if they are possible and the table
+    /// would be longer than [`EVALUATION_BYTES`].
     fn in_form(&self, table: TableParams) -> Result<TableParams, BuildError> {
         if let Some(form) = self.form {
             return table.in_form(form).map_err(|_| BuildError::NoForm { protocol: self.protocol });

@@ -1,4 +1,4 @@
-//! Going on where a build of the same records was killed.
+//! Resumes a killed build of the same records.
 
 use hush_engine::Progress;
 use hush_ingest::SpooledRecords;
@@ -6,17 +6,17 @@ use hush_store::snapshot::{FORMAT_VERSION, Identity, SnapshotWriter, State};
 
 use super::{BuildError, BuildOptions, WRITTEN_BY};
 
-/// Returns the identity of a build: all that the table depends on.
+/// Returns the identity of a build: everything that the table depends on.
 pub(super) fn identity(records: &SpooledRecords, by_key: bool, options: &BuildOptions) -> Identity {
     Identity {
         program: format!("{WRITTEN_BY}, snapshot format {FORMAT_VERSION}"),
-        // Derived, so that no option is forgotten: parameter sets are there with all their numbers.
+        // `Debug` is derived, so that no option is forgotten: parameter sets are included with all their numbers.
         options: format!("by key: {by_key}, {options:?}"),
         records: records.digest(),
     }
 }
 
-/// Returns the layout that a killed build left, if it was of the same identity.
+/// Returns the saved layout of a killed build, if that build had the same identity.
 pub(super) fn take_over(
     identity: &Identity,
     writer: &SnapshotWriter,

@@ -1,4 +1,4 @@
-//! The signature of a table: under which name and serial its publisher signs an epoch.
+//! The signature of a table: the name and the serial under which its publisher signs an epoch.
 
 use std::{
     path::{self, Path},
@@ -14,23 +14,23 @@ use hush_store::snapshot::{Snapshot, Verify};
 
 use super::BuildError;
 
-/// How tables are signed.
+/// The options by which a table is signed.
 #[derive(Clone, Debug)]
 pub struct Signing {
     /// The publisher's key.
     pub key: SigningKey,
-    /// The name that is signed: the one that the table in the folder is signed under, or the folder's, if not given.
+    /// The name that is signed; `None` is the signed name of the table in the folder, or the folder's name if there is none.
     pub name: Option<Name>,
-    /// A number above that of every table that was published under the name. If not given, the seconds since 1970, or one more than
-    /// the serial of the table in the folder if that is greater.
+    /// A number above that of every table that was published under the name. `None` is the seconds since 1970, or the serial of the
+    /// table in the folder plus one, if that is greater.
     pub serial: Option<u64>,
 }
 
 impl Signing {
-    /// Chooses the name for the table in `folder`, which may not be there yet. A folder that is a link gives the link's name.
+    /// Chooses the name for the table in `folder`, which may not exist yet. A folder that is a link gives the link's name.
     ///
     /// # Errors
-    /// [`BuildError::SignedName`], [`BuildError::Serial`]: clients would refuse the table.
+    /// [`BuildError::SignedName`] if the folder's name is invalid as a name; [`BuildError::Serial`] if clients would refuse the serial.
     pub(crate) fn settled(self, folder: &Path) -> Result<Self, BuildError> {
         let name = match self.name.or_else(|| published(folder).map(|signature| signature.name)) {
             Some(name) => name,
@@ -43,7 +43,7 @@ impl Signing {
         settled.serial(&name, folder, 0).map(|_| settled)
     }
 
-    /// Returns the serial for what is published at `time` in `folder`.
+    /// Returns the serial for a table that is published at `time`, in seconds since 1970, in `folder`.
     fn serial(&self, name: &Name, folder: &Path, time: u64) -> Result<u64, BuildError> {
         let is_same =
             |signature: &Signature| signature.publisher == self.key.public() && signature.name == *name;
@@ -63,7 +63,7 @@ fn published(folder: &Path) -> Option<Signature> {
     Snapshot::open(folder, Verify::Header).ok()?.header().descriptor.signature.clone()
 }
 
-/// Gives the descriptor of a table that is to be in `folder` its epoch, and signs it if it is to be signed.
+/// Gives the descriptor of the table for `folder` its epoch, and signs the epoch if `signing` is given.
 pub(super) fn seal(
     descriptor: &mut Descriptor,
     signing: Option<&Signing>,

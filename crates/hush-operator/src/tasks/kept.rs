@@ -22,7 +22,7 @@ impl Kept {
         fs::create_dir_all(&root)?;
         for entry in fs::read_dir(&root)?.flatten() {
             if let Err(error) = Name::last_of(&entry.path()) {
-                tracing::warn!(%error, "a folder among the tables is not one: rename it");
+                tracing::warn!(%error, "a folder of the data folder cannot be a table: rename it");
             }
         }
         Ok(Self(root))
@@ -117,7 +117,7 @@ impl Kept {
         let kept = before.filter(|before| others.contains(before)).or(others.first().copied());
         for task in others.into_iter().filter(|task| Some(*task) != kept) {
             if let Err(error) = fs::remove_dir_all(self.dir(table, task)) {
-                tracing::warn!(%table, task, %error, "an old build was not removed");
+                tracing::warn!(%table, task, %error, "cannot remove an old build: remove its folder");
             }
         }
     }

@@ -240,14 +240,14 @@ impl Tasks {
             if let TaskInput::Upload { upload } = input
                 && let Err(error) = self.uploads.remove(upload)
             {
-                tracing::warn!(%upload, %error, "an upload was not removed");
+                tracing::warn!(%upload, %error, "cannot remove the upload of a finished task");
             }
         }
     }
 
     fn keep(&self, task: &Task) {
         if let Err(error) = self.store.write(task) {
-            tracing::error!(task = task.id, %error, "a task was not kept: a restart will not know how far it was");
+            tracing::error!(task = task.id, %error, "cannot write the state of a task: after a restart the task may begin again");
         }
     }
 }

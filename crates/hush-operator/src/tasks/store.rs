@@ -48,7 +48,7 @@ impl Store {
         for id in ended.collect::<Vec<_>>() {
             tasks.remove(&id);
             if let Err(error) = fs::remove_file(self.path(id)) {
-                tracing::warn!(task = id, %error, "an old task was not removed");
+                tracing::warn!(task = id, %error, "cannot remove the file of an old task");
             }
         }
     }

@@ -94,8 +94,13 @@ impl Uploads {
             let is_old = written.is_some_and(|at| at.elapsed().is_ok_and(|age| age > lifetime));
             if is_old && !needed(&id) {
                 match fs::remove_dir_all(entry.path()) {
-                    Ok(()) => tracing::info!(upload = &*id, "an upload that no task has used is removed"),
-                    Err(error) => tracing::warn!(upload = &*id, %error, "an old upload was not removed"),
+                    Ok(()) => tracing::info!(
+                        upload = &*id,
+                        "removed an upload that no task used within its lifetime"
+                    ),
+                    Err(error) => {
+                        tracing::warn!(upload = &*id, %error, "cannot remove an upload whose lifetime has ended; the server tries again")
+                    }
                 }
             }
         }

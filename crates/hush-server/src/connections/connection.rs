@@ -48,7 +48,7 @@ pub(crate) async fn serve(
     let Ok(peer) = tcp.peer_addr() else { return };
     // A response is written in few large pieces: waiting to merge them only adds delay.
     if let Err(error) = tcp.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY was refused");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let header_timeout = server.config.header_timeout;
     let stream = MeteredStream::new(tcp, server.clone(), place.activity.clone());
@@ -66,8 +66,8 @@ pub(crate) async fn serve(
             http2::speak(stream, peer, &server.config, router, place, stopped).await;
         }
         Ok(Ok(stream)) => speak(stream, peer, header_timeout, router, place, stopped).await,
-        Ok(Err(error)) => tracing::debug!(%error, "no TLS"),
-        Err(_) => tracing::debug!("no TLS in time"),
+        Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake failed"),
+        Err(_) => tracing::debug!("the TLS handshake took too long"),
     }
 }
 
@@ -110,7 +110,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
         ended = Some(poll_fn(|cx| connection.poll_without_shutdown(cx)).await);
     }
     if let Some(Err(error)) = ended {
-        tracing::debug!(%error, "connection failed");
+        tracing::debug!(%error, "the connection failed");
     }
     linger(connection.into_parts().io.into_inner()).await;
     drop(place);
@@ -122,7 +122,7 @@ const REFUSAL: &[u8] =
 
 /// Closes a connection that has no place, and says so if that is to be had without waiting.
 pub(crate) fn refuse(tcp: &TcpStream) {
-    tracing::debug!("a connection was refused: its client has its share");
+    tracing::debug!("refused a connection: its address has as many as its share allows");
     let _ = tcp.try_write(REFUSAL);
 }
 

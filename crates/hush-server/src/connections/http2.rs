@@ -64,7 +64,7 @@ pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         let is_to_end = tokio::select! {
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "connection failed");
+                    tracing::debug!(%error, "the connection failed");
                 }
                 return;
             }
@@ -73,7 +73,7 @@ pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             _ = look.tick() => {
                 let rested = activity.idle_since().map_or(Duration::ZERO, |since| since.elapsed());
                 if streams.are_overdue() || is_ending && rested > FAREWELL {
-                    tracing::debug!("an answer is taken too slowly, or a farewell not at all");
+                    tracing::debug!("closed a connection: its client reads too slowly");
                     return;
                 }
                 !is_ending && rested > config.header_timeout

@@ -88,7 +88,7 @@ impl KeyDatabase {
         // Closes the file first, which is locked while it is open.
         state.database = None;
         state.database = (self.open)()
-            .inspect_err(|error| tracing::error!(%error, "cannot open the file of keys again"))
+            .inspect_err(|error| tracing::error!(%error, "cannot open the file of evaluation keys again"))
             .ok();
         state.opened = Instant::now();
     }

@@ -116,7 +116,7 @@ impl Keys {
     /// Opens the store.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Keys, ServerError> {
         if let Some(path) = &config.keys_path {
-            tracing::info!(path = %path.display(), "checking the keys of clients");
+            tracing::info!(path = %path.display(), "checking the evaluation keys of clients");
         }
         let opened = config.clone();
         let store = spawn_blocking(move || KeyStore::open(&opened)).await.unwrap_or_else(|_| {
@@ -236,7 +236,7 @@ fn load(
         }
         Err(error @ (KeyError::Internal | KeyError::DeviceLost)) => Err(error),
         Err(reason) => {
-            tracing::warn!(?reason, "stored keys cannot be used any more: removed");
+            tracing::warn!(?reason, "removed evaluation keys that fit no table any more");
             change_store(server, |uploaders| {
                 uploaders.remove(&[*id]);
                 keys.store.remove(id).map_err(failed)
@@ -336,7 +336,7 @@ fn open(server: &Server, engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys,
             KeyError::DeviceLost
         }
         error => {
-            tracing::error!(%error, "the engine could not open keys");
+            tracing::error!(%error, "cannot open evaluation keys");
             KeyError::Internal
         }
     })
@@ -405,7 +405,7 @@ fn tell_store(keys: &Keys) {
             uses.waiting.drain().collect()
         };
         if let Err(error) = keys.store.note(&told) {
-            tracing::warn!(%error, "cannot note the use of keys");
+            tracing::warn!(%error, "cannot write when evaluation keys were used last");
         }
     }
 }
@@ -421,7 +421,7 @@ async fn blocking<T: Send + 'static>(
         work()
     };
     spawn_blocking(run).await.unwrap_or_else(|_| {
-        tracing::error!("handling keys panicked");
+        tracing::error!("a panic while evaluation keys were handled; the log has it above");
         Err(KeyError::Internal)
     })
 }
@@ -430,7 +430,7 @@ fn failed(error: impl Into<StoreError>) -> KeyError {
     match error.into() {
         StoreError::TooLarge { max, .. } => KeyError::TooLarge { max },
         StoreError::File(error) => {
-            tracing::error!(%error, "the store of keys failed");
+            tracing::error!(%error, "cannot read or write the file of evaluation keys");
             if database::has_failed(&error) { KeyError::Unavailable } else { KeyError::Internal }
         }
     }

@@ -9,11 +9,12 @@ use std::{
 
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric},
+    encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder},
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge, info::Info},
 };
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 
+use super::list::help;
 use crate::tables::{TableSlot, Tables};
 
 /// Returns the BLAKE3 hash of the program that runs in hex, also where another one has taken its place on disk.
@@ -40,8 +41,7 @@ impl fmt::Debug for OfTables {
 impl Collector for OfTables {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let tables = self.0.all();
-        let mut ready =
-            encoder.encode_descriptor("table_ready", "Whether a table answers", None, MetricType::Gauge)?;
+        let mut ready = describe(&mut encoder, "hush_table_ready", MetricType::Gauge)?;
         for (name, slot) in &tables {
             let is_ready = matches!(slot, TableSlot::Resident(table) if table.engine.lost().is_none());
             let labels = [("table", &**name)];
@@ -54,30 +54,35 @@ impl Collector for OfTables {
                 TableSlot::Loading | TableSlot::Failed(_) => None,
             })
             .collect();
-        let help = "The epoch of a table that is served";
-        let mut epoch = encoder.encode_descriptor("table_epoch_info", help, None, MetricType::Gauge)?;
+        let mut epoch = describe(&mut encoder, "hush_table_epoch_info", MetricType::Gauge)?;
         for (name, table) in &resident {
             let hash = hex::encode(table.served().epoch);
             let labels = [("table", *name), ("epoch", &hash)];
             ConstGauge::new(1i64).encode(epoch.encode_family(&labels)?)?;
         }
-        let help = "When the served epoch of a table was taken up";
-        let mut since =
-            encoder.encode_descriptor("table_epoch_timestamp_seconds", help, None, MetricType::Gauge)?;
+        let mut since = describe(&mut encoder, "hush_table_epoch_timestamp_seconds", MetricType::Gauge)?;
         for (name, table) in &resident {
             let labels = [("table", *name)];
             ConstGauge::new(seconds(table.since)).encode(since.encode_family(&labels)?)?;
         }
-        let help = "Epochs of a table in memory, replaced ones that still answer included";
-        let mut epochs = encoder.encode_descriptor("table_epochs", help, None, MetricType::Gauge)?;
+        let mut epochs = describe(&mut encoder, "hush_table_epochs", MetricType::Gauge)?;
         for (name, _) in &resident {
             let replaced = self.0.slot(name).map_or(0, |(_, replaced)| replaced.len());
             let labels = [("table", *name)];
             ConstGauge::new(1 + replaced as i64).encode(epochs.encode_family(&labels)?)?;
         }
         let build = Info::new([("version", env!("CARGO_PKG_VERSION")), ("program", program().unwrap_or(""))]);
-        build.encode(encoder.encode_descriptor("build", "The program", None, MetricType::Info)?)
+        build.encode(describe(&mut encoder, "hush_build", MetricType::Info)?)
     }
+}
+
+/// Writes the name, the kind and the help text of a metric.
+fn describe<'a>(
+    encoder: &'a mut DescriptorEncoder<'_>,
+    name: &'static str,
+    kind: MetricType,
+) -> Result<MetricEncoder<'a>, fmt::Error> {
+    encoder.encode_descriptor(name, help(name), None, kind)
 }
 
 fn seconds(time: SystemTime) -> f64 {
@@ -95,25 +100,21 @@ impl Collector for OfProcess {
         let wanted = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&[own]), true, wanted);
         let Some(process) = system.process(own) else { return Ok(()) };
+        let files = process.open_files().map(|files| files as u64);
+        let limit = process.open_files_limit().map(|files| files as u64);
         let gauges = [
-            ("process_resident_memory_bytes", "Resident memory", Some(process.memory())),
-            ("process_start_time_seconds", "When the process started", Some(process.start_time())),
-            ("process_open_fds", "Open files", process.open_files().map(|files| files as u64)),
-            (
-                "process_max_fds",
-                "The limit of open files",
-                process.open_files_limit().map(|files| files as u64),
-            ),
+            ("process_resident_memory_bytes", Some(process.memory())),
+            ("process_start_time_seconds", Some(process.start_time())),
+            ("process_open_fds", files),
+            ("process_max_fds", limit),
         ];
-        for (name, help, value) in gauges {
+        for (name, value) in gauges {
             if let Some(value) = value {
-                let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-                ConstGauge::new(value).encode(gauge)?;
+                ConstGauge::new(value).encode(describe(&mut encoder, name, MetricType::Gauge)?)?;
             }
         }
         let seconds = process.accumulated_cpu_time() as f64 / 1000.0;
-        let counter =
-            encoder.encode_descriptor("process_cpu_seconds", "CPU time", None, MetricType::Counter)?;
+        let counter = describe(&mut encoder, "process_cpu_seconds", MetricType::Counter)?;
         ConstCounter::new(seconds).encode(counter)
     }
 }

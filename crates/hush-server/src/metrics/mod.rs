@@ -1,7 +1,9 @@
 //! Prometheus metrics. Labels are route templates, statuses and table names: nothing that depends
 //! on what a client looks up. Most are counted as it happens; `collected.rs` has those that are read when somebody asks.
+//! `list.rs` has the name and the help text of each.
 
 pub(crate) mod collected;
+pub(crate) mod list;
 
 use std::{fmt, sync::atomic::AtomicI64, time::Duration};
 
@@ -127,64 +129,35 @@ impl Metrics {
     }
 
     fn register(mut self, tables: &Tables) -> Metrics {
-        self.registry.register_collector(Box::new(OfProcess));
-        // The conventions name this one, whoever has it.
-        self.registry.register(
-            "http_server_request_duration_seconds",
-            "Duration of HTTP requests, to the head of the response",
-            self.request_seconds.clone(),
-        );
-        let registry = self.registry.sub_registry_with_prefix("hush");
-        registry.register("http_requests", "Requests by route and status", self.requests.clone());
-        registry.register("queries_answered", "Queries answered", self.queries.clone());
-        registry.register("batch_size", "Queries answered by one scan", self.batch_size.clone());
-        registry.register("scan_seconds", "Duration of a scan", self.scan_seconds.clone());
-        registry.register("queue_depth", "Queries waiting for a scan", self.queue_depth.clone());
-        registry.register("keys", "Evaluation keys in the store", self.keys.clone());
-        registry.register("key_bytes", "Bytes of evaluation keys in the store", self.key_bytes.clone());
-        registry.register("key_uploads", "Uploads of evaluation keys", self.key_uploads.clone());
-        registry.register("key_misses", "Queries whose keys are not in the store", self.key_misses.clone());
-        registry.register("keys_evicted", "Keys removed to make room", self.keys_evicted.clone());
-        registry.register("keys_expired", "Keys removed after their lifetime", self.keys_expired.clone());
-        registry.register(
-            "ohttp_replays",
-            "Sealed requests that were sent again",
-            self.sealed_replays.clone(),
-        );
-        registry.register(
-            "ohttp_dates_refused",
-            "Sealed requests with another date",
-            self.sealed_dates.clone(),
-        );
-        registry.register("connections", "Open connections", self.connections.clone());
-        registry.register("received_bytes", "Bytes read from sockets", self.received.clone());
-        registry.register("sent_bytes", "Bytes written to sockets", self.sent.clone());
-        registry.register(
-            "background_restarts",
-            "Background tasks that failed and were started again",
-            self.background_restarts.clone(),
-        );
-        registry.register(
-            "last_look_timestamp_seconds",
-            "When the place of a table was last looked at",
-            self.last_look.clone(),
-        );
-        registry.register(
-            "stale_tables",
-            "Tables that are not known to be up to date",
-            self.stale_tables.clone(),
-        );
-        registry.register(
-            "reload_failures",
-            "Times that the content of a table's place was not taken up",
-            self.reload_failures.clone(),
-        );
+        let registry = &mut self.registry;
+        list::register(registry, "http_server_request_duration_seconds", self.request_seconds.clone());
+        list::register(registry, "hush_http_requests", self.requests.clone());
+        list::register(registry, "hush_queries_answered", self.queries.clone());
+        list::register(registry, "hush_batch_size", self.batch_size.clone());
+        list::register(registry, "hush_scan_seconds", self.scan_seconds.clone());
+        list::register(registry, "hush_queue_depth", self.queue_depth.clone());
+        list::register(registry, "hush_keys", self.keys.clone());
+        list::register(registry, "hush_key_bytes", self.key_bytes.clone());
+        list::register(registry, "hush_key_uploads", self.key_uploads.clone());
+        list::register(registry, "hush_key_misses", self.key_misses.clone());
+        list::register(registry, "hush_keys_evicted", self.keys_evicted.clone());
+        list::register(registry, "hush_keys_expired", self.keys_expired.clone());
+        list::register(registry, "hush_ohttp_replays", self.sealed_replays.clone());
+        list::register(registry, "hush_ohttp_dates_refused", self.sealed_dates.clone());
+        list::register(registry, "hush_connections", self.connections.clone());
+        list::register(registry, "hush_received_bytes", self.received.clone());
+        list::register(registry, "hush_sent_bytes", self.sent.clone());
+        list::register(registry, "hush_background_restarts", self.background_restarts.clone());
+        list::register(registry, "hush_last_look_timestamp_seconds", self.last_look.clone());
+        list::register(registry, "hush_stale_tables", self.stale_tables.clone());
+        list::register(registry, "hush_reload_failures", self.reload_failures.clone());
         tables.parts().register(registry);
         registry.register_collector(Box::new(OfTables(tables.clone())));
+        registry.register_collector(Box::new(OfProcess));
         self
     }
 
-    /// A request was answered.
+    /// Counts a request that was answered, and the time that it took.
     pub(crate) fn request(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
         let labels = RequestLabels { route: route.to_owned(), status: status.into() };
         self.requests.get_or_create(&labels).inc();
@@ -196,6 +169,7 @@ impl Metrics {
         self.request_seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
+    /// Counts a scan of `table` that answered so many queries, and the time that it took.
     pub(crate) fn scanned(&self, table: &str, queries: usize, elapsed: Duration) {
         let labels = TableLabels::new(table);
         self.queries.get_or_create(&labels).inc_by(queries as u64);
@@ -203,7 +177,7 @@ impl Metrics {
         self.scan_seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
-    /// Queries waiting for a scan of `table`, in all its epochs.
+    /// Returns the gauge of the queries that wait for a scan of `table`, in all its epochs.
     pub(crate) fn queue_depth(&self, table: &str) -> Gauge<i64, AtomicI64> {
         self.queue_depth.get_or_create(&TableLabels::new(table)).clone()
     }

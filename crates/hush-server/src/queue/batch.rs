@@ -264,12 +264,12 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Que
                             table = &*table.name,
                             batch = batch.len(),
                             reason,
-                            "a part does not answer"
+                            "cannot answer a batch: a part of the table does not reply"
                         );
                         AnswerError::PartUnavailable
                     }
                     error => {
-                        tracing::error!(table = &*table.name, batch = batch.len(), %error, "scan failed");
+                        tracing::error!(table = &*table.name, batch = batch.len(), %error, "cannot answer a batch: the scan failed");
                         AnswerError::Internal
                     }
                 };

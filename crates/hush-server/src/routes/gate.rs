@@ -58,7 +58,7 @@ pub(super) async fn enter(
         Ok(in_flight) => in_flight,
         Err(seconds) => return Problem::throttled(seconds).into_response(),
     };
-    tracing::debug!(token = grant.token.id, "a request is let in");
+    tracing::debug!(token = grant.token.id, "accepted a request with a token");
     request.extensions_mut().insert(Caller::holder(grant.clone()));
     let response = next.run(request).await;
     let received = response.body().size_hint().exact().unwrap_or_else(|| length(response.headers()));

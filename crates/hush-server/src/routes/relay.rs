@@ -58,7 +58,7 @@ impl Relay {
         let uplink = self.uplink.clone();
         let asked = spawn_blocking(move || what(&*uplink)).await.map_err(|_| Problem::internal())?;
         asked.map_err(|error| {
-            tracing::warn!(error, "the gateway does not answer");
+            tracing::warn!(error, "cannot pass a request on: the gateway does not answer");
             Problem::new(Code::BadGateway, "the server behind this relay does not answer")
         })
     }

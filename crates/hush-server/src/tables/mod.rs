@@ -274,7 +274,7 @@ pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
             tracing::info!(
                 table = &*table.name,
                 epoch = hex::encode(table.served().epoch),
-                "a replaced epoch is dropped"
+                "dropped a replaced epoch"
             );
             // It takes a while until the memory of a table is free.
             drop(spawn_blocking(move || drop(table)));
@@ -294,5 +294,9 @@ pub(crate) async fn watch_files(tables: Tables) -> Infallible {
 
 /// Logs that a table has failed.
 pub(crate) fn tell_damaged(table: &str, reason: &str) {
-    tracing::error!(table, reason, "the table has failed: its files were changed while they were served");
+    tracing::error!(
+        table,
+        reason,
+        "the table answers no more: its files were changed while they were served. Build it anew, or restore its files, and reload it"
+    );
 }

@@ -19,6 +19,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::metrics::list;
+
 /// The parts of the tables of a server, with the state of their replicas. Clones share it.
 #[derive(Clone, Default)]
 pub struct Parts(Arc<SharedParts>);
@@ -130,14 +132,10 @@ impl Parts {
 
     /// Adds the metrics of parts.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register("part_up", "Whether a replica of the part is alive", self.0.up.clone());
-        registry.register("part_replicas", "Replicas of the part that are alive", self.0.replicas.clone());
-        registry.register(
-            "part_restarts",
-            "Processes of the part that took the place of others",
-            self.0.restarts.clone(),
-        );
-        registry.register("part_seconds", "Time until the part replied to a batch", self.0.seconds.clone());
+        list::register(registry, "hush_part_up", self.0.up.clone());
+        list::register(registry, "hush_part_replicas", self.0.replicas.clone());
+        list::register(registry, "hush_part_restarts", self.0.restarts.clone());
+        list::register(registry, "hush_part_seconds", self.0.seconds.clone());
     }
 }
 

@@ -1,12 +1,13 @@
 //! Tests of served tables and their states: list, descriptor, health, metrics, loading, replacement.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use hush_protocol::wire;
-use hush_server::{ServerConfig, ServerError, Tables};
+use hush_server::{METRICS, ServerConfig, ServerError, Tables};
 use prost::Message;
 use serde_json::json;
 
@@ -316,6 +317,49 @@ fn metrics_tell_epochs_and_the_process() {
     assert_eq!(value("hush_reload_failures_total{table=\"t\"}"), Some(0.0));
     tables.upkeep().took_up("t", false);
     assert_eq!(value("hush_reload_failures_total{table=\"t\"}"), Some(1.0));
+}
+
+/// Returns names, kinds and labels of all metrics in the text of `/metrics`.
+fn described(text: &str) -> BTreeSet<(String, String, Vec<String>)> {
+    let mut labels = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, rest) = line.split_at(line.find(['{', ' ']).unwrap());
+        let list = rest.strip_prefix('{').and_then(|rest| rest.rsplit_once("\"} "));
+        let pairs = list.map_or("", |(list, _)| list).split("\",");
+        let names: Vec<_> = pairs.filter_map(|pair| Some(pair.split_once('=')?.0.to_owned())).collect();
+        labels.insert(name.to_owned(), names);
+    }
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let metrics = kinds.map(|(name, kind)| {
+        let suffix = match kind {
+            "counter" => "_total",
+            "histogram" => "_count",
+            "info" => "_info",
+            _ => "",
+        };
+        (name.to_owned(), kind.to_owned(), labels[&format!("{name}{suffix}")].clone())
+    });
+    metrics.collect()
+}
+
+#[test]
+fn the_list_of_metrics_has_what_a_server_shows() {
+    let tables = Tables::new();
+    let table = name("t");
+    tables.insert(&table, Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
+    tables.parts().expect(&table, 1, Duration::ZERO);
+    tables.parts().seen(&table, 0, 1, 1);
+    tables.parts().replied(&table, 0, Duration::ZERO);
+    tables.upkeep().looked("t");
+    let server = TestServer::start(tables, config());
+    let mut client = server.client();
+    client.ask(EPOCH, &[query(1)]);
+    let text = String::from_utf8(client.get("/metrics").body).unwrap();
+    let listed = METRICS.iter().map(|metric| {
+        let labels = metric.labels.iter().map(|&label| label.to_owned()).collect();
+        (metric.name.to_owned(), format!("{:?}", metric.kind).to_lowercase(), labels)
+    });
+    assert_eq!(described(&text), listed.collect());
 }
 
 #[test]

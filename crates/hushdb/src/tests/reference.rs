@@ -1,9 +1,10 @@
-//! The tests of the reference pages that are written from the code: commands, settings, errors, parameter sets.
+//! The tests of the reference pages that are written from the code: commands, settings, errors, parameter sets, metrics, protocols.
 
 use std::{env, fmt::Write, fs, path::Path};
 
 use clap::{Arg, Command};
-use hush_protocol::{Code, Remedy};
+use hush_protocol::{Code, Protocol, Remedy, any_page::Slots};
+use hush_server::METRICS;
 
 use crate::{
     command,
@@ -11,6 +12,7 @@ use crate::{
         config::layers::{key, settings, variable},
         presets,
     },
+    report,
 };
 
 /// The variable that makes the tests write the pages.
@@ -163,4 +165,61 @@ fn parameter_sets_are_those_of_the_protocols() {
         presets::text()
     );
     assert_written("parameter-sets.md", &text);
+}
+
+#[test]
+fn metrics_are_those_of_the_server() {
+    let mut text = String::from(
+        "# Metrics\n\nLook up a metric of a server: its kind, its labels and what it measures. `GET /metrics` has them in the OpenMetrics \
+         text format. No metric depends on what is looked up. [Monitor a server](../how-to/monitor.md) says what a value tells, and what \
+         to do.\n\n| metric | kind | labels | what it measures |\n|---|---|---|---|\n",
+    );
+    for metric in METRICS {
+        let kind = format!("{:?}", metric.kind).to_lowercase();
+        let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        writeln!(text, "| `{}` | {kind} | {} | {} |", metric.shown(), labels.join(", "), cell(metric.help))
+            .unwrap();
+    }
+    assert_written("metrics.md", &text);
+}
+
+/// Returns a row for each protocol: the sizes of a table of `count` records of `slot_bytes` bytes, which are looked up by position.
+fn protocol_rows(count: usize, slot_bytes: usize) -> String {
+    let mut rows = String::from(
+        "| protocol | parameter set | query | answer | hint, downloaded once an epoch | evaluation keys, uploaded | server memory, of the table \
+         |\n|---|---|--:|--:|--:|--:|--:|\n",
+    );
+    let size = |bytes: u64| if bytes == 0 { "-".into() } else { report::bytes(bytes) };
+    let slots = Slots { count, slot_bytes, by_key: false };
+    for protocol in Protocol::ALL {
+        let page = protocol.page();
+        let set = page.default_set(slot_bytes);
+        let table = page.shape(set, slots, None).and_then(|shape| page.table(set, shape));
+        let cells = match table {
+            Ok(table) => {
+                let facts = table.facts();
+                let traffic = [facts.query.total() as u64, facts.answer_bytes as u64];
+                let set_up = [facts.hint_bytes, facts.key_bytes as u64];
+                let sizes = [traffic, set_up].concat().into_iter().map(size).collect::<Vec<_>>().join(" | ");
+                format!("{sizes} | {:.2}", table.held_bytes() as f64 / (count * slot_bytes) as f64)
+            }
+            Err(error) => format!("not possible: {} | | | |", cell(&error.to_string())),
+        };
+        writeln!(rows, "| `{protocol}` | `{set}` | {cells} |").unwrap();
+    }
+    rows
+}
+
+#[test]
+fn protocols_are_those_of_the_registry() {
+    let text = format!(
+        "# Protocols\n\nLook up what each protocol sends, receives and keeps. [Choosing a protocol](../explanation/choosing.md) says when to \
+         take which.\n\nThe sizes follow from the table's shape. These are tables by position, with the parameter set and the columns that \
+         the protocol takes if nothing else is given. Keys are uploaded anew after 256 look-ups or 30 days. `hushdb plan` prints the sizes \
+         of any other table, and the times.\n\n\
+         ## 262,144 records of 4 KiB (1 GiB)\n\n{}\n## 1,048,576 records of 32 bytes (32 MiB)\n\n{}",
+        protocol_rows(1 << 18, 4096),
+        protocol_rows(1 << 20, 32),
+    );
+    assert_written("protocols.md", &text);
 }

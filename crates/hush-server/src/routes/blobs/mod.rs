@@ -95,8 +95,9 @@ fn read_range(file: Arc<File>, range: Range<u64>) -> Body {
             reader.read_exact_at(&mut chunk, start).map(|()| Bytes::from(chunk))
         };
         let chunk = tokio::task::spawn_blocking(read).await.unwrap_or_else(|e| Err(io::Error::other(e)));
-        let chunk =
-            chunk.inspect_err(|error| tracing::error!(start, length, %error, "cannot read a file"))?;
+        let chunk = chunk.inspect_err(
+            |error| tracing::error!(start, length, %error, "cannot read a public file of a table"),
+        )?;
         Ok(Some((chunk, (file, start + length..range.end))))
     }))
 }
