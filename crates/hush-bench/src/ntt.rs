@@ -1,11 +1,12 @@
 //! `hush-bench ntt`: the transforms of one polynomial in cache against their instruction count.
 
-use std::{arch::asm, error::Error, time::Instant};
+use std::{error::Error, time::Instant};
 
 use hush_cpu::{AlignedBuffer, CpuError, Level, ntt::Ntt};
 use hush_math::{csprng::Csprng, modulus::find_primes};
 
 use super::{
+    probe,
     report::{Column, Report, fixed, percent},
     row::{Row, Transform},
 };
@@ -106,20 +107,10 @@ pub(super) fn ntt_rates(level: Level, modulus: u32, degree: usize) -> Result<Ntt
         keep_best(&mut best.scalar_inverse_ns, 2, || ntt.plan().inverse(&mut values));
         keep_best(&mut best.forward_ns, RUNS, || ntt.forward(&mut values, &mut scratch));
         keep_best(&mut best.inverse_ns, RUNS, || ntt.inverse(&mut values, &mut scratch));
-        let gops = ifma_gops();
+        let gops = probe::ifma_gops();
         best.ifma_gops = best.ifma_gops.into_iter().chain(gops).reduce(f64::max);
     }
     Ok(best)
-}
-
-/// Returns the best measured rate of 512-bit multiply-adds of 52 bits, in 10^9 a second, if the machine has them.
-fn ifma_gops() -> Option<f64> {
-    const ITERATIONS: u64 = 1000;
-    Level::Avx512Ifma.require().ok()?;
-    let mut nanoseconds = f64::INFINITY;
-    // SAFETY: the machine has AVX-512 IFMA.
-    keep_best(&mut nanoseconds, RUNS, || unsafe { repeat_vpmadd52luq(ITERATIONS) });
-    Some((16 * ITERATIONS) as f64 / nanoseconds)
 }
 
 /// Lowers `best` to the shortest time of `work`, in nanoseconds.
@@ -133,27 +124,6 @@ fn keep_best(best: &mut f64, runs: usize, mut work: impl FnMut()) {
     }
 }
 
-/// 16 instructions an iteration, in as many chains.
-///
-/// # Safety
-/// The CPU must have AVX-512 IFMA.
-unsafe fn repeat_vpmadd52luq(iterations: u64) {
-    // SAFETY: changes registers only, all of which are declared; the CPU has IFMA, says the caller.
-    unsafe {
-        asm!(
-            "2:",
-            ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
-            "vpmadd52luq zmm\\r, zmm16, zmm17",
-            ".endr",
-            "dec rcx",
-            "jnz 2b",
-            inout("rcx") iterations => _,
-            clobber_abi("sysv64"),
-            options(nomem, nostack),
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +131,7 @@ mod tests {
     #[test]
     fn rates_are_finite_and_positive() {
         let modulus = find_primes(1024, 29, 1)[0];
-        for level in Level::ALL {
+        for &level in Level::ALL {
             match ntt_rates(level, modulus, 1024) {
                 Ok(rates) => {
                     let NttRates { scalar_forward_ns, scalar_inverse_ns, forward_ns, inverse_ns, .. } = rates;

@@ -1,4 +1,5 @@
 //! The configuration of the AMX tile registers.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::asm;
 

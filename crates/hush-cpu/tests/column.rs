@@ -104,7 +104,7 @@ fn chains_of_the_default_set() {
 fn check_misfit(misfit: Misfit) {
     let case = ChainMisfit::new(COLPACK_N2048_Q52, misfit);
     case.check(&Reference);
-    for level in Level::ALL {
+    for &level in Level::ALL {
         match Cpu::with_level(level, 1) {
             Ok(cpu) => case.check(&cpu),
             Err(reason) => eprintln!("skipped: {reason}"),

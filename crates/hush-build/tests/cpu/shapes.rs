@@ -70,8 +70,9 @@ impl Shape {
 
 /// Returns the levels between which kernels differ, of which the machine has the last.
 pub(crate) fn levels() -> Vec<Level> {
-    let mut levels = vec![Level::Scalar, Level::Avx2, Level::detect()];
-    levels.retain(|&level| Cpu::with_level(level, 1).is_ok());
+    // Portable code, the narrowest vectors, and the best level.
+    let mut levels: Vec<_> = Level::usable().take(2).chain([Level::detect()]).collect();
+    levels.dedup();
     levels
 }
 

@@ -8,6 +8,7 @@
 //! A group is four lines of 64 bytes with interleaved slots: the 32-bit element `i` of line `l` is byte `16 l + i` of the four
 //! slots. `vpdpbusd` multiplies the four bytes of an element by four coefficients and adds the products to a 32-bit sum. The
 //! instruction reads the coefficients as signed: that is the same modulo 256, and only the low byte of the sum is used.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::*;
 

@@ -16,7 +16,13 @@
 use hush_ops::{OpsError, contract::BandSystem, symbol::Symbol};
 
 use super::panels::{BLOCK, Panels, PanelsBuilder};
-use crate::Level;
+use crate::{
+    Level,
+    lanes::{
+        Lanes,
+        vector_loop::{self, VectorLoop},
+    },
+};
 
 /// Columns by which the windows move.
 const STEP: usize = 64;
@@ -37,28 +43,25 @@ pub(super) struct Factors<S> {
     pub(super) upper: Panels<S>,
 }
 
-/// Factors `system`, whose shapes have been checked.
-///
-/// # Safety
-/// The machine has `level`.
-pub(super) unsafe fn factor<S: Symbol>(level: Level, system: &BandSystem) -> Result<Factors<S>, OpsError> {
-    match level {
-        Level::Scalar => factor_width(system),
-        // SAFETY: the caller's promise.
-        Level::Avx2 => unsafe { factor_avx2(system) },
-        // SAFETY: the caller's promise.
-        Level::Avx512 | Level::Avx512Ifma | Level::Amx => unsafe { factor_avx512(system) },
+/// Factors `system`, whose shapes have been checked. Running it on a machine without `level` is undefined behaviour: see
+/// [`crate::Cpu`].
+pub(super) fn factor<S: Symbol>(level: Level, system: &BandSystem) -> Result<Factors<S>, OpsError> {
+    let mut factors = None;
+    vector_loop::run(level, Factor { system, factors: &mut factors });
+    factors.expect("the loop has run")
+}
+
+/// The factoring of a system, in plain Rust that the compiler vectorises.
+struct Factor<'a, S> {
+    system: &'a BandSystem,
+    factors: &'a mut Option<Result<Factors<S>, OpsError>>,
+}
+
+impl<S: Symbol> VectorLoop for Factor<'_, S> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        *self.factors = Some(factor_width(self.system));
     }
-}
-
-#[target_feature(enable = "avx2")]
-fn factor_avx2<S: Symbol>(system: &BandSystem) -> Result<Factors<S>, OpsError> {
-    factor_width(system)
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn factor_avx512<S: Symbol>(system: &BandSystem) -> Result<Factors<S>, OpsError> {
-    factor_width(system)
 }
 
 #[inline(always)]

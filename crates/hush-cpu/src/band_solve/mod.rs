@@ -33,7 +33,10 @@ use self::{
     shared_slots::SharedSlots,
     substitute::{Kernel, Values, stripe},
 };
-use crate::{Cpu, Level};
+use crate::{
+    Cpu, Level,
+    kernels::{by_level, with_lanes},
+};
 
 impl FilterOps for Cpu {
     fn run_band_solve(
@@ -43,7 +46,7 @@ impl FilterOps for Cpu {
         size: usize,
         slots: &mut [u8],
     ) -> Result<(), OpsError> {
-        solve(self, byte_kernel(self.level()), system, Values { symbols: values, size }, slots)
+        solve(self, &byte_kernel(self.level()), system, Values { symbols: values, size }, slots)
     }
 
     fn run_band_solve_words(
@@ -53,24 +56,23 @@ impl FilterOps for Cpu {
         size: usize,
         slots: &mut [u32],
     ) -> Result<(), OpsError> {
-        solve(self, word_kernel(self.level()), system, Values { symbols: values, size }, slots)
+        solve(self, &portable_kernel(self.level()), system, Values { symbols: values, size }, slots)
     }
 }
 
-fn byte_kernel(level: Level) -> &'static Kernel<u8> {
-    match level {
-        Level::Scalar => &portable::BYTES_SCALAR,
-        Level::Avx2 => &portable::BYTES_AVX2,
-        Level::Avx512 | Level::Avx512Ifma | Level::Amx => &avx512::AVX512,
-    }
+fn byte_kernel(level: Level) -> Kernel<u8> {
+    by_level!(level, {
+        portable: portable_kernel(level),
+        x86: {
+            Level::Avx2 => portable_kernel(level),
+            Level::Avx512 | Level::Avx512Ifma | Level::Amx => avx512::AVX512,
+        },
+        arm: { Level::Neon | Level::Dotprod | Level::I8mm => portable_kernel(level) }
+    })
 }
 
-fn word_kernel(level: Level) -> &'static Kernel<u32> {
-    match level {
-        Level::Scalar => &portable::WORDS_SCALAR,
-        Level::Avx2 => &portable::WORDS_AVX2,
-        Level::Avx512 | Level::Avx512Ifma | Level::Amx => &portable::WORDS_AVX512,
-    }
+fn portable_kernel<S: Symbol>(level: Level) -> Kernel<S> {
+    with_lanes!(level, L => portable::kernel::<S, L>())
 }
 
 /// Solves `system` with `kernel`, which must be for the level of `cpu`.
@@ -83,12 +85,11 @@ fn solve<S: Symbol>(
 ) -> Result<(), OpsError> {
     let size = values.size;
     cpu.install(|| {
-        // SAFETY: the maker of the backend promised that the machine has its level.
-        let factors = unsafe { factor::factor(cpu.level(), system) }?;
+        let factors = factor::factor(cpu.level(), system)?;
         let slots = SharedSlots::new(slots, size);
         (0..size.div_ceil(stripe::<S>())).into_par_iter().for_each(|index| {
             let columns = index * stripe::<S>()..size.min((index + 1) * stripe::<S>());
-            // SAFETY: as above, and each stripe has its own columns.
+            // SAFETY: the maker of the backend promised that the machine has its level, and each stripe has its own columns.
             unsafe { substitute::solve_stripe(kernel, &factors, values, columns, &slots) };
         });
         Ok(())

@@ -6,31 +6,60 @@ use super::{
     panels::{BLOCK, Quad},
     substitute::{Group, Kernel, LANE},
 };
+use crate::lanes::{Lanes, VectorLoop};
 
-pub(super) const BYTES_SCALAR: Kernel<u8> = Kernel { load, store, solve };
-pub(super) const BYTES_AVX2: Kernel<u8> = Kernel { load: load_avx2, store, solve: solve_avx2 };
-pub(super) const WORDS_SCALAR: Kernel<u32> = Kernel { load, store, solve };
-pub(super) const WORDS_AVX2: Kernel<u32> = Kernel { load: load_avx2, store, solve: solve_avx2 };
-pub(super) const WORDS_AVX512: Kernel<u32> = Kernel { load: load_avx512, store, solve: solve_avx512 };
-
-#[target_feature(enable = "avx2")]
-fn load_avx2<S: Symbol>(group: &mut Group<S>, place: usize, symbols: &[S], scale: S) {
-    load(group, place, symbols, scale);
+/// Returns the kernel in the form compiled for the instruction set of `L`.
+pub(super) const fn kernel<S: Symbol, L: Lanes>() -> Kernel<S> {
+    Kernel { load: load_with::<S, L>, store, solve: solve_with::<S, L> }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load_avx512<S: Symbol>(group: &mut Group<S>, place: usize, symbols: &[S], scale: S) {
-    load(group, place, symbols, scale);
+/// # Safety
+/// The CPU must have the instruction set of `L`.
+unsafe fn load_with<S: Symbol, L: Lanes>(group: &mut Group<S>, place: usize, symbols: &[S], scale: S) {
+    // SAFETY: the caller promises so.
+    unsafe { L::enter(Load { group, place, symbols, scale }) };
 }
 
-#[target_feature(enable = "avx2")]
-fn solve_avx2<S: Symbol>(quads: &[Quad<S>], lower: bool, solved: &[Group<S>], group: &mut Group<S>) {
-    solve(quads, lower, solved, group);
+/// # Safety
+/// The CPU must have the instruction set of `L`.
+unsafe fn solve_with<S: Symbol, L: Lanes>(
+    quads: &[Quad<S>],
+    lower: bool,
+    solved: &[Group<S>],
+    group: &mut Group<S>,
+) {
+    // SAFETY: the caller promises so.
+    unsafe { L::enter(Solve { quads, lower, solved, group }) };
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn solve_avx512<S: Symbol>(quads: &[Quad<S>], lower: bool, solved: &[Group<S>], group: &mut Group<S>) {
-    solve(quads, lower, solved, group);
+/// The operands of [`load`].
+struct Load<'a, S> {
+    group: &'a mut Group<S>,
+    place: usize,
+    symbols: &'a [S],
+    scale: S,
+}
+
+impl<S: Symbol> VectorLoop for Load<'_, S> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        load(self.group, self.place, self.symbols, self.scale);
+    }
+}
+
+/// The operands of [`solve`].
+struct Solve<'a, S> {
+    quads: &'a [Quad<S>],
+    lower: bool,
+    solved: &'a [Group<S>],
+    group: &'a mut Group<S>,
+}
+
+impl<S: Symbol> VectorLoop for Solve<'_, S> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        solve(self.quads, self.lower, self.solved, self.group);
+    }
 }
 
 #[inline(always)]

@@ -7,10 +7,7 @@
 //!    L2 for words.
 //! 3. Write it back. The slots hold the result of the forward pass until the back pass replaces it.
 
-use std::{
-    arch::x86_64::{_MM_HINT_T0, _mm_prefetch},
-    ops::Range,
-};
+use std::ops::Range;
 
 use hush_ops::symbol::Symbol;
 
@@ -19,6 +16,7 @@ use super::{
     panels::{BLOCK, Panels, Quad},
     shared_slots::SharedSlots,
 };
+use crate::kernels::prefetch;
 
 /// The number of symbols of a slot that a kernel call works on.
 pub(super) const LANE: usize = 64;
@@ -134,7 +132,10 @@ impl<S: Symbol> Stripe<'_, S> {
                 for (block, at) in run.clone() {
                     let next = if lower { Some(block + RUN) } else { block.checked_sub(RUN) };
                     for slot in next.map_or(0..0, |block| self.slots_of(block)) {
-                        prefetch(source(slot, columns.clone()));
+                        // The first cache line of the lane, which the next run reads.
+                        if let Some((symbols, _)) = source(slot, columns.clone()) {
+                            prefetch(symbols.as_ptr());
+                        }
                     }
                     let (solved, rest) = lane.split_at_mut(at);
                     // SAFETY: the caller's promise.
@@ -167,13 +168,5 @@ impl<S: Symbol> Stripe<'_, S> {
     /// Returns the slots of block `block`. The last block may have fewer than four; blocks after it have none.
     fn slots_of(&self, block: usize) -> Range<usize> {
         block * BLOCK..self.count.min((block + 1) * BLOCK)
-    }
-}
-
-/// Prefetches the first cache line of a lane, which the next run reads.
-fn prefetch<S>(lane: Option<(&[S], S)>) {
-    if let Some((symbols, _)) = lane {
-        // SAFETY: prefetching reads nothing, and SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(symbols.as_ptr().cast()) };
     }
 }

@@ -1,7 +1,7 @@
 //! The way from the hint to its images under all automorphisms.
 
 use super::{Block, bands::BAND};
-use crate::pack::end_stream;
+use crate::kernels::end_stream;
 
 impl Block<'_> {
     /// Lifts the hint, divides it by N and transforms its columns. Row v then has, for every column j of the hint,

@@ -1,9 +1,10 @@
 //! Eight lanes in an AVX2 register.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::{asm, x86_64::*};
 
 use super::{
-    LOAD_COLS, Lanes, MAX_WIDTH,
+    LOAD_COLS, Lanes, MAX_WIDTH, VectorLoop,
     vector::{EvenOdd, vector},
 };
 
@@ -17,6 +18,7 @@ vector! {
         _mm256_min_epu32 _mm256_mullo_epi32,
     bits: _mm256_srl_epi32 _mm256_sll_epi32 _mm256_or_si256 _mm256_and_si256,
     wide: _mm256_set1_epi64x _mm256_mul_epu32 _mm256_add_epi64 _mm256_srli_epi64,
+    narrow: Self, features: "avx2",
     own: {
         fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m256i {
             _mm256_i32gather_epi32::<4>(from.cast(), _mm256_loadu_si256(index.as_ptr().cast()))
@@ -34,6 +36,15 @@ vector! {
         }
         fn high(a: Self::Wide) -> __m256i {
             _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(a.even), a.odd)
+        }
+        fn transpose(rows: &mut [__m256i]) -> () {
+            let [a, b, c, d, e, f, g, h] = *rows else { unreachable!("eight rows") };
+            let first = quarter([a, b, c, d]);
+            let second = quarter([e, f, g, h]);
+            for i in 0..4 {
+                rows[i] = _mm256_permute2x128_si256::<0x20>(first[i], second[i]);
+                rows[4 + i] = _mm256_permute2x128_si256::<0x31>(first[i], second[i]);
+            }
         }
         fn load_columns(from: *const i8, stride: usize) -> [__m256i; LOAD_COLS] {
             let row = |i: usize| _mm_loadu_si128(from.add(i * stride).cast());
@@ -59,6 +70,27 @@ vector! {
                 _mm256_cvtepi8_epi32(if c % 2 == 0 { pair } else { _mm_unpackhi_epi64(pair, pair) })
             })
         }
+    }
+}
+
+/// Transposes 4 x 4 lanes in each half of four vectors.
+///
+/// # Safety
+/// The CPU must have AVX2.
+#[inline(always)]
+unsafe fn quarter([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    // SAFETY: see above.
+    unsafe {
+        let low = _mm256_unpacklo_epi32(a, b);
+        let high = _mm256_unpackhi_epi32(a, b);
+        let next_low = _mm256_unpacklo_epi32(c, d);
+        let next_high = _mm256_unpackhi_epi32(c, d);
+        [
+            _mm256_unpacklo_epi64(low, next_low),
+            _mm256_unpackhi_epi64(low, next_low),
+            _mm256_unpacklo_epi64(high, next_high),
+            _mm256_unpackhi_epi64(high, next_high),
+        ]
     }
 }
 

@@ -1,9 +1,10 @@
 //! Sixteen lanes in an AVX-512 register.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::{asm, x86_64::*};
 
 use super::{
-    LOAD_COLS, Lanes, MAX_WIDTH,
+    LOAD_COLS, Lanes, MAX_WIDTH, VectorLoop,
     vector::{EvenOdd, vector},
 };
 
@@ -20,6 +21,7 @@ vector! {
         _mm512_min_epu32 _mm512_mullo_epi32,
     bits: _mm512_srl_epi32 _mm512_sll_epi32 _mm512_or_si512 _mm512_and_si512,
     wide: _mm512_set1_epi64 _mm512_mul_epu32 _mm512_add_epi64 _mm512_srli_epi64,
+    narrow: super::avx2::Avx2, features: "avx512f,avx512bw,avx512vl",
     own: {
         fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> __m512i {
             _mm512_i32gather_epi32::<4>(_mm512_loadu_si512(index.as_ptr().cast()), from.cast())
@@ -33,6 +35,21 @@ vector! {
         }
         fn low(a: Self::Wide) -> __m512i { _mm512_mask_shuffle_epi32::<0b10_10_00_00>(a.even, !EVEN, a.odd) }
         fn high(a: Self::Wide) -> __m512i { _mm512_mask_shuffle_epi32::<0b11_11_01_01>(a.odd, EVEN, a.even) }
+        fn transpose(rows: &mut [__m512i]) -> () {
+            let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *rows else { unreachable!("16 rows") };
+            let quads = [quarter([a, b, c, d]), quarter([e, f, g, h]), quarter([i, j, k, l]), quarter([m, n, o, p])];
+            for i in 0..4 {
+                // The vectors are quarters 0 and 2, then 1 and 3, of rows 0..8 and of rows 8..16.
+                let even = _mm512_shuffle_i32x4::<0b10_00_10_00>(quads[0][i], quads[1][i]);
+                let odd = _mm512_shuffle_i32x4::<0b11_01_11_01>(quads[0][i], quads[1][i]);
+                let next_even = _mm512_shuffle_i32x4::<0b10_00_10_00>(quads[2][i], quads[3][i]);
+                let next_odd = _mm512_shuffle_i32x4::<0b11_01_11_01>(quads[2][i], quads[3][i]);
+                rows[i] = _mm512_shuffle_i32x4::<0b10_00_10_00>(even, next_even);
+                rows[4 + i] = _mm512_shuffle_i32x4::<0b10_00_10_00>(odd, next_odd);
+                rows[8 + i] = _mm512_shuffle_i32x4::<0b11_01_11_01>(even, next_even);
+                rows[12 + i] = _mm512_shuffle_i32x4::<0b11_01_11_01>(odd, next_odd);
+            }
+        }
         fn load_columns(from: *const i8, stride: usize) -> [__m512i; LOAD_COLS] {
             let mut lines: [__m128i; 16] =
                 std::array::from_fn(|i| _mm_loadu_si128(from.add(i * stride).cast()));
@@ -50,6 +67,27 @@ vector! {
             }
             columns
         }
+    }
+}
+
+/// Transposes 4 x 4 lanes in each quarter of four vectors.
+///
+/// # Safety
+/// The CPU must have AVX-512 F.
+#[inline(always)]
+unsafe fn quarter([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: see above.
+    unsafe {
+        let low = _mm512_unpacklo_epi32(a, b);
+        let high = _mm512_unpackhi_epi32(a, b);
+        let next_low = _mm512_unpacklo_epi32(c, d);
+        let next_high = _mm512_unpackhi_epi32(c, d);
+        [
+            _mm512_unpacklo_epi64(low, next_low),
+            _mm512_unpackhi_epi64(low, next_low),
+            _mm512_unpacklo_epi64(high, next_high),
+            _mm512_unpackhi_epi64(high, next_high),
+        ]
     }
 }
 

@@ -1,16 +1,17 @@
 //! Lanes: a few 32-bit words side by side, so that an algorithm is written once for all vector widths.
 //!
 //! The lanes of a vector are independent problems (database rows, coefficients). No operation moves a value between lanes, except
-//! the load that transposes a corner of the database.
+//! the load that transposes a corner of the database, and the transposition of a square.
 
-mod avx2;
-mod avx512;
-mod scalar;
+pub(crate) mod avx2;
+pub(crate) mod avx512;
+pub(crate) mod neon;
+mod portable;
 mod vector;
+pub(crate) mod vector_loop;
 
-pub(crate) use avx2::Avx2;
-pub(crate) use avx512::Avx512;
-pub(crate) use scalar::Scalar;
+pub(crate) use portable::Portable;
+pub(crate) use vector_loop::VectorLoop;
 
 /// The number of columns that [`Lanes::load_columns`] loads at once.
 pub(crate) const LOAD_COLS: usize = 16;
@@ -33,6 +34,11 @@ pub(crate) trait Lanes: Copy {
     type Words: Copy;
     /// A word of 64 bits a lane.
     type Wide: Copy;
+    /// Vectors of no more lanes, for arrays that are too short for these.
+    type Narrow: Lanes;
+
+    /// Runs `work` in a function that enables the instruction set.
+    unsafe fn enter(work: impl VectorLoop);
 
     unsafe fn splat(word: u32) -> Self::Words;
     unsafe fn load(from: *const u32) -> Self::Words;
@@ -40,7 +46,7 @@ pub(crate) trait Lanes: Copy {
     unsafe fn gather(from: *const u32, index: &[i32; MAX_WIDTH]) -> Self::Words;
     unsafe fn store(to: *mut u32, words: Self::Words);
     /// Stores words, past the caches if `to` is aligned to a vector. Before another thread reads them, this one must
-    /// call `_mm_sfence`.
+    /// call [`crate::kernels::end_stream`].
     unsafe fn stream(to: *mut u32, words: Self::Words);
     unsafe fn add(a: Self::Words, b: Self::Words) -> Self::Words;
     unsafe fn sub(a: Self::Words, b: Self::Words) -> Self::Words;
@@ -91,7 +97,22 @@ pub(crate) trait Lanes: Copy {
         unsafe { Self::add_wide(sums, Self::mul_wide(a, b)) }
     }
 
+    /// Moves lane `i` of vector `j` to lane `j` of vector `i`, for `WIDTH` vectors.
+    unsafe fn transpose(rows: &mut [Self::Words]);
     /// Loads `WIDTH` rows x 16 columns of bytes, the rows `stride` bytes apart, and sign-extends them. Element `c` of the result
     /// holds column `c`, a row a lane.
     unsafe fn load_columns(from: *const i8, stride: usize) -> [Self::Words; LOAD_COLS];
 }
+
+/// Defines methods that are inlined into a function with the instruction set.
+macro_rules! methods {
+    ($(fn $name:ident($($arg:ident: $kind:ty),*) -> $result:ty { $($body:tt)* })*) => {
+        $(
+            #[inline(always)]
+            unsafe fn $name($($arg: $kind),*) -> $result {
+                unsafe { $($body)* }
+            }
+        )*
+    };
+}
+use methods;

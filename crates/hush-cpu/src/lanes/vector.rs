@@ -1,4 +1,5 @@
-//! Methods that vectors of both widths share, each by its own instructions.
+//! Methods that the vectors of AVX2 and of AVX-512 share, each by its own instructions.
+#![cfg(target_arch = "x86_64")]
 
 /// A vector of 64-bit values: those of the even lanes and those of the odd lanes.
 #[derive(Clone, Copy)]
@@ -7,19 +8,6 @@ pub(crate) struct EvenOdd<V> {
     pub(super) odd: V,
 }
 
-/// Defines methods that are inlined into a function with the instruction set.
-macro_rules! methods {
-    ($(fn $name:ident($($arg:ident: $kind:ty),*) -> $result:ty { $($body:tt)* })*) => {
-        $(
-            #[inline(always)]
-            unsafe fn $name($($arg: $kind),*) -> $result {
-                unsafe { $($body)* }
-            }
-        )*
-    };
-}
-pub(super) use methods;
-
 /// Implements [`super::Lanes`] for registers of one width: methods of `own` as given, all others by the listed instructions.
 macro_rules! vector {
     (
@@ -27,6 +15,7 @@ macro_rules! vector {
         words: $splat:ident $load:ident $store:ident $stream:ident $add:ident $sub:ident $min:ident $mul_low:ident,
         bits: $shift_right:ident $shift_left:ident $or:ident $and:ident,
         wide: $splat_wide:ident $mul:ident $add_wide:ident $shift_down:ident,
+        narrow: $narrow:ty, features: $features:literal,
         own: { $($own:tt)* }
     ) => {
         // SAFETY of all blocks: the caller has the instruction set, and pointers valid for the width.
@@ -35,8 +24,14 @@ macro_rules! vector {
             const WIDTH: usize = $width;
             type Words = $vector;
             type Wide = EvenOdd<$vector>;
+            type Narrow = $narrow;
 
-            $crate::lanes::vector::methods! {
+            #[target_feature(enable = $features)]
+            unsafe fn enter(work: impl VectorLoop) {
+                unsafe { work.run::<Self>() };
+            }
+
+            $crate::lanes::methods! {
                 fn splat(word: u32) -> $vector { $splat(word as i32) }
                 fn load(from: *const u32) -> $vector { $load(from.cast()) }
                 fn store(to: *mut u32, words: $vector) -> () { $store(to.cast(), words) }

@@ -11,6 +11,7 @@
 //!
 //! The AMX intrinsics are not stable Rust, so the loops over a block are assembly. Every assembly block loads its
 //! accumulators and stores them again: between two of them no tile is live, only the tile configuration.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::asm;
 
@@ -18,7 +19,7 @@ use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
     kernel::{Block, FoldKernel, LINE},
-    layout::{self, LANES, VECTOR_TILE_BYTES},
+    vectors::{self, LANES, VECTOR_TILE_BYTES},
 };
 use crate::tile_config::{
     TILE_REGISTER_ROW_BYTES as ROW_BYTES, TILE_REGISTER_ROWS, TileConfig, release_tiles,
@@ -26,31 +27,31 @@ use crate::tile_config::{
 
 /// The kernel for 2 to 4 queries: one column vector, as narrow as the batch, against both halves of the rows.
 pub(super) const NARROW_KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::narrow_query_bytes,
-    sum_words: layout::narrow_sum_words,
-    prepare: layout::prepare_narrow,
+    query_bytes: vectors::narrow_query_bytes,
+    sum_words: vectors::narrow_sum_words,
+    prepare: vectors::prepare_narrow,
     begin: begin_narrow,
     block: narrow_block,
     end,
-    finish: layout::finish_narrow,
+    finish: vectors::finish_narrow,
 };
 
 /// The kernel for more queries: pairs of column vectors against both halves of the rows.
 pub(super) const WIDE_KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::vector_query_bytes,
-    sum_words: layout::vector_sum_words,
-    prepare: layout::prepare_vectors,
+    query_bytes: vectors::vector_query_bytes,
+    sum_words: vectors::vector_sum_words,
+    prepare: vectors::prepare_vectors,
     begin: begin_wide,
     block: wide_block,
     end,
-    finish: layout::finish_vectors,
+    finish: vectors::finish_vectors,
 };
 
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
 unsafe fn begin_narrow(batch: usize) {
     // SAFETY: the caller promises AMX and the permission.
-    unsafe { configure(4 * layout::narrow_lanes(batch)) };
+    unsafe { configure(4 * vectors::narrow_lanes(batch)) };
 }
 
 /// # Safety
@@ -84,10 +85,10 @@ unsafe fn narrow_block(block: Block<'_>) {
     assert!(
         block.tiles > 0
             && block.db.len() == block.tiles * TILE_BYTES
-            && block.query.len() == block.tiles * layout::narrow_query_bytes(block.batch)
-            && block.sums.len() == layout::narrow_sum_words(block.batch)
+            && block.query.len() == block.tiles * vectors::narrow_query_bytes(block.batch)
+            && block.sums.len() == vectors::narrow_sum_words(block.batch)
     );
-    let row_bytes = 4 * layout::narrow_lanes(block.batch);
+    let row_bytes = 4 * vectors::narrow_lanes(block.batch);
     let mut ahead = Prefetch::of(&block, 1);
     // SAFETY: the operands have the lengths that `one_vector` needs, and the tiles are configured for the batch.
     unsafe { one_vector(block.db, block.tiles, block.query, row_bytes, block.sums, &mut ahead) };
@@ -96,7 +97,7 @@ unsafe fn narrow_block(block: Block<'_>) {
 /// # Safety
 /// The CPU must have AMX; [`begin_wide`] has been called on this thread.
 unsafe fn wide_block(block: Block<'_>) {
-    let vectors = layout::vectors(block.batch);
+    let vectors = vectors::vectors(block.batch);
     assert!(
         block.tiles > 0
             && block.db.len() == block.tiles * TILE_BYTES

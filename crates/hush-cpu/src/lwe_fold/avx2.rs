@@ -7,6 +7,7 @@
 //!
 //! `vpmaddubsw` saturates, so bytes are widened to 16 bits and a query word is split into two signed halves. `vpmaddwd` is then
 //! exact: `2 * 2^7 * 2^15` at most before the sum modulo 2^32.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::*;
 

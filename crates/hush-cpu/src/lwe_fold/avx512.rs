@@ -1,4 +1,5 @@
 //! The block products with AVX-512 VNNI: `vpdpbusd` multiplies unsigned query limbs by signed database bytes.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::*;
 
@@ -6,7 +7,8 @@ use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
     kernel::{Ahead, Block, FoldKernel, LINE, PAGE_TILES, PageAhead, begin_nothing, end_nothing},
-    layout::{self, LANES, LIMBS, VECTOR_TILE_BYTES},
+    layout::{self, LIMBS},
+    vectors::{self, LANES, VECTOR_TILE_BYTES},
 };
 
 /// The kernel for few queries: a dot product for every row, the columns in the lanes.
@@ -17,12 +19,12 @@ use super::{
 /// ```
 pub(super) const DOT_KERNEL: FoldKernel = FoldKernel {
     query_bytes: layout::flat_query_bytes,
-    sum_words: layout::lane_sum_words,
-    prepare: layout::prepare_planes,
+    sum_words: vectors::lane_sum_words,
+    prepare: vectors::prepare_planes,
     begin: begin_nothing,
     block: dot_block,
     end: end_nothing,
-    finish: layout::finish_lanes,
+    finish: vectors::finish_lanes,
 };
 
 /// The kernel for many queries: outer products, the limbs of 4 queries in the lanes.
@@ -31,13 +33,13 @@ pub(super) const DOT_KERNEL: FoldKernel = FoldKernel {
 /// for every tile, 4 columns, row, vector:  acc[row][vector] += limbs[vector] . splat(db[row])      (vpdpbusd)
 /// ```
 pub(super) const OUTER_KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::vector_query_bytes,
-    sum_words: layout::vector_sum_words,
-    prepare: layout::prepare_vectors,
+    query_bytes: vectors::vector_query_bytes,
+    sum_words: vectors::vector_sum_words,
+    prepare: vectors::prepare_vectors,
     begin: begin_nothing,
     block: outer_block,
     end: end_nothing,
-    finish: layout::finish_vectors,
+    finish: vectors::finish_vectors,
 };
 
 /// # Safety
@@ -48,7 +50,7 @@ unsafe fn dot_block(block: Block<'_>) {
     assert!(
         block.db.len() == block.tiles * TILE_BYTES
             && block.query.len() == block.tiles * query_tile
-            && block.sums.len() == layout::lane_sum_words(block.batch)
+            && block.sums.len() == vectors::lane_sum_words(block.batch)
     );
     for first in (0..block.tiles).step_by(PAGE_TILES) {
         let db = &block.db[first * TILE_BYTES..];
@@ -112,7 +114,7 @@ unsafe fn dot_tiles<const TILES: usize>(
 /// The CPU must have AVX-512 F, BW and VNNI.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 unsafe fn outer_block(block: Block<'_>) {
-    let vectors = layout::vectors(block.batch);
+    let vectors = vectors::vectors(block.batch);
     assert!(
         block.db.len() == block.tiles * TILE_BYTES
             && block.query.len() == block.tiles * vectors * VECTOR_TILE_BYTES

@@ -1,11 +1,9 @@
 //! The interface between the fold and the kernels of a level.
 
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-
 use hush_ops::tiling::TILE_BYTES;
 
 use super::layout::QueryChunk;
-use crate::features::Cores;
+use crate::{features::Cores, kernels::prefetch};
 
 /// The number of tiles of a page of memory (4 KiB).
 pub(super) const PAGE_TILES: usize = 2;
@@ -28,6 +26,7 @@ pub(crate) struct Block<'a> {
     pub(super) ahead: Ahead,
 }
 
+#[allow(dead_code, reason = "the kernels of some architectures do not look so far ahead")]
 impl Block<'_> {
     /// Returns the lines to prefetch while tiles `first` and `first + 1` (4 KiB, a page if the database is aligned) are multiplied.
     pub(super) fn page_ahead(&self, first: usize) -> PageAhead {
@@ -42,12 +41,14 @@ impl Block<'_> {
 }
 
 /// Lines to prefetch. The pointer may point anywhere.
+#[allow(dead_code, reason = "the kernels of some architectures do not look so far ahead")]
 #[derive(Clone, Copy)]
 pub(super) struct PageAhead {
     from: *const u8,
     lines: usize,
 }
 
+#[allow(dead_code, reason = "the kernels of some architectures do not look so far ahead")]
 impl PageAhead {
     /// Returns part `index` of `parts` of these lines.
     pub(super) fn part(self, index: usize, parts: usize) -> Self {
@@ -60,8 +61,7 @@ impl PageAhead {
     #[inline(always)]
     pub(super) fn fetch(&mut self, lines: usize) {
         for _ in 0..lines.min(self.lines) {
-            // SAFETY: prefetching reads nothing, and SSE is part of x86-64.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.from.cast()) };
+            prefetch(self.from);
             self.from = self.from.wrapping_add(LINE);
             self.lines -= 1;
         }
@@ -74,6 +74,7 @@ impl PageAhead {
 }
 
 /// The prefetch distance and amount of the kernels that go through the database page by page.
+#[allow(dead_code, reason = "the kernels of some architectures do not look so far ahead")]
 #[derive(Clone, Copy)]
 pub(crate) struct Fetch {
     /// The distance in pages from the multiplied page to the prefetched one.
@@ -96,6 +97,7 @@ impl Fetch {
 }
 
 /// The operands after a block. The pointers are only ever prefetched, so they may point past the end.
+#[allow(dead_code, reason = "the kernels of some architectures do not look so far ahead")]
 pub(crate) struct Ahead {
     /// The next block of the database.
     pub(super) db: *const u8,

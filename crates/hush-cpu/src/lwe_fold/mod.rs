@@ -22,16 +22,22 @@ use crate::{
     Cpu,
     buffer::AlignedBuffer,
     features::{Cores, Level},
+    kernels::by_level,
     workspace::Workspace,
 };
 
 mod amx;
 mod avx2;
 mod avx512;
+mod dotprod;
+mod i8mm;
 mod kernel;
 mod layout;
-mod scalar;
+mod neon;
+mod portable;
+mod rows;
 mod single;
+mod vectors;
 
 pub(crate) use layout::QueryChunk;
 pub(crate) use single::choose_single;
@@ -56,25 +62,32 @@ impl FoldKernels {
     /// Dot products of rows waste nothing on few queries; outer products load each byte of the database once for more.
     /// The batch from which outer products are faster is measured: see docs/explanation/notes/speed.md.
     pub(crate) fn of(level: Level, cores: Cores) -> Self {
-        let by_batch: &[_] = match (level, cores) {
-            (Level::Scalar, _) => &[(MAX_BATCH, scalar::KERNEL)],
-            (Level::Avx2, _) => &[(MAX_BATCH, avx2::KERNEL)],
-            (Level::Avx512 | Level::Avx512Ifma, Cores::Intel) => {
-                &[(2, avx512::DOT_KERNEL), (MAX_BATCH, avx512::OUTER_KERNEL)]
+        let by_batch: &[_] = by_level!(level, {
+            portable: &[(MAX_BATCH, portable::KERNEL)],
+            x86: {
+                Level::Avx2 => &[(MAX_BATCH, avx2::KERNEL)],
+                Level::Avx512 | Level::Avx512Ifma => match cores {
+                    Cores::Intel => &[(2, avx512::DOT_KERNEL), (MAX_BATCH, avx512::OUTER_KERNEL)],
+                    Cores::Amd => &[(8, avx512::DOT_KERNEL), (MAX_BATCH, avx512::OUTER_KERNEL)],
+                },
+                Level::Amx => &[(1, avx512::DOT_KERNEL), (4, amx::NARROW_KERNEL), (MAX_BATCH, amx::WIDE_KERNEL)],
+            },
+            arm: {
+                Level::Neon => &[(MAX_BATCH, neon::KERNEL)],
+                Level::Dotprod => &[(MAX_BATCH, dotprod::KERNEL)],
+                Level::I8mm => &[(MAX_BATCH, i8mm::KERNEL)],
             }
-            (Level::Avx512 | Level::Avx512Ifma, Cores::Amd) => {
-                &[(8, avx512::DOT_KERNEL), (MAX_BATCH, avx512::OUTER_KERNEL)]
-            }
-            (Level::Amx, _) => {
-                &[(1, avx512::DOT_KERNEL), (4, amx::NARROW_KERNEL), (MAX_BATCH, amx::WIDE_KERNEL)]
-            }
-        };
-        let singles: &[_] = match level {
-            Level::Scalar | Level::Avx2 => &[],
-            Level::Avx512 | Level::Avx512Ifma | Level::Amx => {
-                &[(Level::Avx512, avx512::DOT_KERNEL), (Level::Avx2, avx2::KERNEL)]
-            }
-        };
+        });
+        let singles: &[_] = by_level!(level, {
+            portable: &[],
+            x86: {
+                Level::Avx2 => &[],
+                Level::Avx512 | Level::Avx512Ifma | Level::Amx => {
+                    &[(Level::Avx512, avx512::DOT_KERNEL), (Level::Avx2, avx2::KERNEL)]
+                }
+            },
+            arm: { Level::Neon | Level::Dotprod | Level::I8mm => &[] }
+        });
         Self { by_batch, singles, single: OnceLock::new(), fetch: Fetch::of(cores) }
     }
 
@@ -346,7 +359,7 @@ mod tests {
         };
         // SAFETY: requested only for levels that the machine has.
         let cpu = |level, cores| unsafe { Cpu::with_cores(level, cores, 1) }.expect("a thread starts");
-        let scalar = cpu(Level::Scalar, Cores::Intel);
+        let scalar = cpu(Level::Portable, Cores::Intel);
         for (rows, cols) in [(1, 1), (40, 577), (70, 1100)] {
             let db = tiling_of(rows, cols);
             for batch in 1..=10 {
@@ -354,10 +367,7 @@ mod tests {
                 Csprng::insecure_from_seed(2).fill_u32(&mut words);
                 let queries = LweQueries { cols, words };
                 let expected = lwe_fold(&scalar, &db, &queries);
-                // AMX is tested separately, through an emulator.
-                for level in
-                    Level::ALL.into_iter().filter(|&level| level <= Level::detect().min(Level::Avx512Ifma))
-                {
+                for level in Level::usable() {
                     for cores in [Cores::Intel, Cores::Amd] {
                         let folded = lwe_fold(&cpu(level, cores), &db, &queries);
                         assert_eq!(folded, expected, "{level} {cores:?}, {batch} queries of {cols}");

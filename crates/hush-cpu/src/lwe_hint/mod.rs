@@ -10,8 +10,6 @@ use crate::Cpu;
 mod dense;
 mod ring;
 
-pub(crate) use ring::{RingKernel, kernel_of as ring_kernel_of};
-
 /// Computes `db[rows] * A mod 2^32`, row-major, by the structure of A.
 pub(crate) fn lwe_hint(cpu: &Cpu, db: &TiledDb, a: &PublicMatrix, rows: Range<usize>) -> Vec<u32> {
     let by_transforms = match a.structure() {

@@ -8,23 +8,31 @@ mod tests;
 
 use hush_math::ntt::NttPlan;
 
-pub(crate) use self::narrow::Words;
-
-use self::{ifma::Ifma, narrow::Narrow};
-use crate::{CpuError, Level};
+use self::narrow::Narrow;
+use crate::{CpuError, Level, kernels::by_level};
 
 /// The transforms of one degree modulo one prime at one level.
 pub struct Ntt {
     plan: NttPlan,
-    kernels: Kernels,
+    /// The transform with the vectors of the level; `None` for the portable code of [`NttPlan`].
+    vectors: Option<Box<dyn Transform>>,
 }
 
-/// The implementation that a level uses.
-enum Kernels {
-    /// The portable code of [`NttPlan`].
-    Scalar,
-    Narrow(Box<Narrow>),
-    Ifma(Box<Ifma>),
+/// A transform that a level has. Running it on a machine without that level is undefined behaviour: see [`crate::Cpu`].
+trait Transform: Send + Sync {
+    /// Returns the words of scratch memory that both directions need.
+    fn scratch_words(&self) -> usize;
+
+    /// Computes [`NttPlan::forward`] of values as long as the degree, with exactly the scratch memory that is needed.
+    fn forward(&self, values: &mut [u32], scratch: &mut [u64]);
+
+    /// Computes [`NttPlan::inverse`] of values as long as the degree, with exactly the scratch memory that is needed.
+    fn inverse(&self, values: &mut [u32], scratch: &mut [u64]);
+}
+
+/// Returns the transform in 32-bit lanes.
+fn narrow(level: Level, plan: &NttPlan) -> Option<Box<dyn Transform>> {
+    Some(Box::new(Narrow::new(level, plan)?))
 }
 
 impl Ntt {
@@ -35,17 +43,15 @@ impl Ntt {
     /// Panics as [`NttPlan::new`] does.
     pub(crate) fn new(level: Level, modulus: u32, degree: usize) -> Self {
         let plan = NttPlan::new(modulus, degree);
-        let narrow = |narrow| Kernels::Narrow(Box::new(narrow));
-        let kernels = match level {
-            Level::Scalar => None,
-            Level::Avx2 => Narrow::avx2(&plan).map(narrow),
-            Level::Avx512 => Narrow::avx512(&plan).map(narrow),
-            Level::Avx512Ifma | Level::Amx => match Ifma::new(&plan) {
-                Some(ifma) => Some(Kernels::Ifma(Box::new(ifma))),
-                None => Narrow::avx512(&plan).map(narrow),
+        let vectors = by_level!(level, {
+            portable: None,
+            x86: {
+                Level::Avx2 | Level::Avx512 => narrow(level, &plan),
+                Level::Avx512Ifma | Level::Amx => ifma::transform(&plan).or_else(|| narrow(level, &plan)),
             },
-        };
-        Self { plan, kernels: kernels.unwrap_or(Kernels::Scalar) }
+            arm: { Level::Neon | Level::Dotprod | Level::I8mm => narrow(level, &plan) }
+        });
+        Self { plan, vectors }
     }
 
     /// Creates the transforms of `degree` coefficients modulo `modulus` at `level`, after checking that the machine has the level.
@@ -66,10 +72,7 @@ impl Ntt {
 
     /// Returns the words of scratch memory that [`Ntt::forward`] and [`Ntt::inverse`] need: the degree or a little more, or 0.
     pub fn scratch_words(&self) -> usize {
-        match &self.kernels {
-            Kernels::Scalar | Kernels::Narrow(_) => 0,
-            Kernels::Ifma(ifma) => ifma.scratch_words(),
-        }
+        self.vectors.as_ref().map_or(0, |vectors| vectors.scratch_words())
     }
 
     /// Transforms coefficients in natural order to values in bit-reversed order, in place. Slot `i` becomes the value at
@@ -80,12 +83,9 @@ impl Ntt {
     /// If `values` is not as long as the degree, or `scratch` is shorter than [`Ntt::scratch_words`].
     pub fn forward(&self, values: &mut [u32], scratch: &mut [u64]) {
         let scratch = self.check(values, scratch);
-        match &self.kernels {
-            Kernels::Scalar => self.plan.forward(values),
-            // SAFETY: the maker of this promised that the machine has the level; the lengths are checked.
-            Kernels::Narrow(narrow) => unsafe { narrow.forward(values) },
-            // SAFETY: as above.
-            Kernels::Ifma(ifma) => unsafe { ifma.forward(values, scratch) },
+        match &self.vectors {
+            None => self.plan.forward(values),
+            Some(vectors) => vectors.forward(values, scratch),
         }
     }
 
@@ -96,12 +96,9 @@ impl Ntt {
     /// Panics as [`Ntt::forward`] does.
     pub fn inverse(&self, values: &mut [u32], scratch: &mut [u64]) {
         let scratch = self.check(values, scratch);
-        match &self.kernels {
-            Kernels::Scalar => self.plan.inverse(values),
-            // SAFETY: the maker of this promised that the machine has the level; the lengths are checked.
-            Kernels::Narrow(narrow) => unsafe { narrow.inverse(values) },
-            // SAFETY: as above.
-            Kernels::Ifma(ifma) => unsafe { ifma.inverse(values, scratch) },
+        match &self.vectors {
+            None => self.plan.inverse(values),
+            Some(vectors) => vectors.inverse(values, scratch),
         }
     }
 

@@ -56,7 +56,7 @@ fn check(level: Level, modulus: u32, degree: usize) {
 
 #[test]
 fn levels_match_the_plan() {
-    for level in Level::ALL.into_iter().filter(|level| level.require().is_ok()) {
+    for level in Level::usable() {
         for bits in [21, 26, 29, 30, 31, 32] {
             for degree in [16, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] {
                 check(level, find_primes(degree, bits, 1)[0], degree);

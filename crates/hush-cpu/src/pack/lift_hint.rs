@@ -19,11 +19,12 @@ use hush_ops::{
 };
 use rayon::prelude::*;
 
-use super::squares::{SQUARE, Squares, end_stream};
+use super::squares::{SQUARE, Squares};
 use crate::{
     Cpu, CpuRing,
     buffer::UnwrittenBuffer,
     buffer_pool::LentBuffer,
+    kernels::end_stream,
     ring::{Lift, ModRing},
     workspace::Workspace,
 };

@@ -18,7 +18,7 @@ mod lift_hint;
 mod reinterpret_rlwe;
 mod squares;
 
-pub(crate) use self::squares::{SQUARE, Squares, end_stream};
+pub(crate) use self::squares::{SQUARE, Squares};
 
 impl PackOps for Cpu {
     fn run_lift_hint(

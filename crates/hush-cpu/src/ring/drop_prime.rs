@@ -36,7 +36,7 @@ impl DropPrime {
 
     /// Computes [`hush_he::algorithms::drop_primes`] of the polynomial `from` modulo Q_e. `rest` and `centred` are N words of
     /// scratch memory. Results leave the caches at once: they are the leaves of an expansion, which are many
-    /// times larger than caches. The caller must order these stores before reads of other threads (`_mm_sfence`).
+    /// times larger than caches. The caller must order these stores before reads of other threads ([`crate::kernels::end_stream`]).
     pub(super) fn apply(
         &self,
         ring: &ModRing,

@@ -7,8 +7,6 @@
 //! The upper nodes are made level by level. Below them, each subtree is one unit of work that goes depth first, so that its
 //! nodes stay in cache, and finishes every leaf at once.
 
-use std::arch::x86_64::_mm_sfence;
-
 use hush_he::entities::RlweCiphertext;
 use hush_ops::{
     contract::{BatchWords, Expanded, RlweBatch},
@@ -24,7 +22,7 @@ use super::{
     keys::CpuKeys,
     tables::CpuRing,
 };
-use crate::{Cpu, buffer_pool::LentBuffer, footprint::EXPANDED_QUERIES};
+use crate::{Cpu, buffer_pool::LentBuffer, footprint::EXPANDED_QUERIES, kernels::end_stream};
 
 /// The number of units of work for each thread.
 const UNITS: usize = 4;
@@ -102,8 +100,7 @@ impl Expansion<'_> {
         nodes.par_chunks_exact_mut(words).zip(subtrees).with_max_len(1).for_each(|(node, leaves)| {
             self.with_scratch(|scratch, stack| self.descend(level, node, stack, leaves, scratch));
             // Dropping a prime stores past the caches.
-            // SAFETY: every x86-64 CPU has the instruction.
-            unsafe { _mm_sfence() };
+            end_stream();
         });
         pool.give_back(nodes);
         pool.give_back(next);

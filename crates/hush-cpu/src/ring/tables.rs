@@ -9,7 +9,7 @@ use super::{
     automorphism::Automorphism, drop_prime::DropPrime, gadget::digits::Decomposer, mod_ring::ModRing,
     monomial::Monomial,
 };
-use crate::Level;
+use crate::{Level, kernels::end_stream};
 
 /// A parameter set with its tables: the ring of the CPU backend.
 pub struct CpuRing {
@@ -100,8 +100,7 @@ impl CpuRing {
                 let (rest, centred) = scratch.split_at_mut(self.full.degree());
                 drop.apply(&self.full, from, to, [rest, centred], transform);
                 // Dropping a prime stores past the caches.
-                // SAFETY: every x86-64 CPU has the instruction.
-                unsafe { std::arch::x86_64::_mm_sfence() };
+                end_stream();
             }
         }
     }

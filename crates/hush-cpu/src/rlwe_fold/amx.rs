@@ -9,6 +9,7 @@
 //!
 //! The AMX intrinsics are not stable Rust, so the loop over a slot is assembly. After it no tile is live, only the
 //! tile configuration.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::{asm, x86_64::*};
 
@@ -19,14 +20,14 @@ use hush_ops::{
 
 use super::{
     amx_selectors::{self, CLASSES, Scaler, TILE_ROWS},
+    avx512_selectors,
     kernel::{BLOCK_WORDS, Group, MAX_BATCH, RlweFoldKernel},
-    selectors,
     vectors::{self, LANES, Reducer},
 };
 use crate::tile_config::{TileConfig, release_tiles};
 
 pub(super) const KERNEL: RlweFoldKernel =
-    RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words, fold };
+    RlweFoldKernel { transpose: avx512_selectors::transpose, scratch_words, fold };
 
 /// The number of words of a tile of the database.
 const DB_TILE_WORDS: usize = TILE_ROWS * MAX_TILE_WIDTH;

@@ -4,6 +4,7 @@
 //! So a selector becomes four residues, one for each byte of the other operand, and their bytes of weight `2^(8j)` are
 //! class j. The products of a class have one weight, so four sums of 8-bit products give the result. (The
 //! usual way, bytes by bytes, has seven weights.)
+#![cfg(target_arch = "x86_64")]
 
 use std::{arch::x86_64::*, ops::Range};
 

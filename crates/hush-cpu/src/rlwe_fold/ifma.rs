@@ -8,6 +8,7 @@
 //!
 //! A vector of the database is one row of a tile of 16 columns, or a few rows of a narrower tile, whose sums are
 //! joined at the end.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::*;
 
@@ -15,13 +16,14 @@ use hush_math::modulus::Modulus;
 use hush_ops::{contract::RLWE_POLYS, ntt_tiling::GROUP_SLOTS};
 
 use super::{
+    avx512_selectors,
     kernel::{BLOCK_WORDS, Group, RlweFoldKernel, no_scratch},
     selectors,
     vectors::{self, LANES, Reducer},
 };
 
 pub(super) const KERNEL: RlweFoldKernel =
-    RlweFoldKernel { transpose: selectors::transpose_avx512, scratch_words: no_scratch, fold };
+    RlweFoldKernel { transpose: avx512_selectors::transpose, scratch_words: no_scratch, fold };
 
 /// The number of bytes of a cache line, which is a vector.
 const LINE: usize = 64;

@@ -28,6 +28,7 @@ pub(crate) struct Group<'a> {
     pub(super) batch: usize,
     pub(super) modulus: &'a Modulus,
     /// Scratch memory of [`RlweFoldKernel::scratch_words`] words, beginning at a cache line.
+    #[allow(dead_code, reason = "the kernels of some architectures need none")]
     pub(super) scratch: &'a mut [u32],
     /// The destination of the canonical results: `[tile][query][poly][column, of 16][slot of the group]`. Columns that the tile
     /// does not have are undefined.

@@ -7,8 +7,6 @@
 //! residue = low + 2^32 high mod p
 //! ```
 
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-
 use hush_math::modulus::Modulus;
 use hush_ops::{
     contract::RLWE_POLYS,
@@ -19,41 +17,37 @@ use super::{
     kernel::{BLOCK_WORDS, Group, RlweFoldKernel, no_scratch},
     selectors,
 };
-use crate::lanes::{Avx2, Avx512, Lanes, Scalar};
-
-/// The kernel in portable code.
-pub(super) const SCALAR: RlweFoldKernel = kernel(scalar);
-/// The kernel for AVX2.
-pub(super) const AVX2: RlweFoldKernel = kernel(avx2);
-/// The kernel for AVX-512 F.
-pub(super) const AVX512: RlweFoldKernel = kernel(avx512);
+use crate::{
+    kernels::prefetch,
+    lanes::{Lanes, VectorLoop},
+};
 
 /// The number of bytes that the database is prefetched ahead.
 const AHEAD_BYTES: usize = 4096;
 
-const fn kernel(fold: unsafe fn(Group<'_>)) -> RlweFoldKernel {
-    RlweFoldKernel { transpose: selectors::transpose, scratch_words: no_scratch, fold }
-}
-
-fn scalar(group: Group<'_>) {
-    // SAFETY: portable code.
-    unsafe { fold::<Scalar>(group) };
+/// Returns the kernel for the vectors `L`, or narrower ones for tiles that do not fill them.
+pub(super) const fn kernel<L: Lanes>() -> RlweFoldKernel {
+    RlweFoldKernel { transpose: selectors::transpose, scratch_words: no_scratch, fold: fold_with::<L> }
 }
 
 /// # Safety
-/// The CPU must have AVX2.
-#[target_feature(enable = "avx2")]
-unsafe fn avx2(group: Group<'_>) {
-    // SAFETY: the caller has AVX2.
-    unsafe { fold::<Avx2>(group) };
+/// The CPU must have the instruction set of `L`.
+unsafe fn fold_with<L: Lanes>(group: Group<'_>) {
+    // SAFETY: the caller has the instruction set, and with it that of narrower vectors.
+    unsafe {
+        if group.tile_width < L::WIDTH { L::Narrow::enter(Fold(group)) } else { L::enter(Fold(group)) }
+    };
 }
 
-/// # Safety
-/// The CPU must have AVX-512 F.
-#[target_feature(enable = "avx512f")]
-unsafe fn avx512(group: Group<'_>) {
-    // SAFETY: the caller has AVX-512 F, and with it AVX2, whose vectors are no wider than most tiles.
-    unsafe { if group.tile_width < Avx512::WIDTH { fold::<Avx2>(group) } else { fold::<Avx512>(group) } }
+/// The product of a group.
+struct Fold<'a>(Group<'a>);
+
+impl VectorLoop for Fold<'_> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller has the instruction set.
+        unsafe { fold::<L>(self.0) };
+    }
 }
 
 /// # Safety
@@ -154,7 +148,7 @@ unsafe fn multiply_slot<L: Lanes>(db: &[u32], selectors: &[u32], steps: &Steps) 
             for (db, selectors) in runs.zip(selectors.chunks(steps.run.saturating_mul(step_selectors))) {
                 let mut acc = [zero; RLWE_POLYS];
                 for (step, selectors) in db.chunks(steps.words).zip(selectors.chunks_exact(step_selectors)) {
-                    _mm_prefetch::<_MM_HINT_T0>(step.as_ptr().wrapping_byte_add(AHEAD_BYTES).cast());
+                    prefetch(step.as_ptr().wrapping_byte_add(AHEAD_BYTES));
                     let step = if step.len() < steps.words { &rest } else { step };
                     let words = L::load(step.as_ptr().add(first));
                     for poly in 0..RLWE_POLYS {

@@ -19,10 +19,17 @@ use hush_ops::{
 };
 use rayon::prelude::*;
 
-use crate::{Cpu, buffer, features::Level, footprint::EXPANDED_QUERIES, workspace::Workspace};
+use crate::{
+    Cpu, buffer,
+    features::Level,
+    footprint::EXPANDED_QUERIES,
+    kernels::{by_level, with_lanes},
+    workspace::Workspace,
+};
 
 mod amx;
 mod amx_selectors;
+mod avx512_selectors;
 mod ifma;
 mod kernel;
 mod lanes;
@@ -55,14 +62,17 @@ pub(crate) struct RlweFoldKernels {
 impl RlweFoldKernels {
     /// Returns the kernels of `level`. Running them is unsafe on a machine without that level.
     pub(crate) fn of(level: Level) -> Self {
-        let (few, many) = match level {
-            Level::Scalar => (lanes::SCALAR, lanes::SCALAR),
-            Level::Avx2 => (lanes::AVX2, lanes::AVX2),
-            Level::Avx512 => (lanes::AVX512, lanes::AVX512),
-            Level::Avx512Ifma => (ifma::KERNEL, ifma::KERNEL),
-            Level::Amx => (ifma::KERNEL, amx::KERNEL),
-        };
-        Self { few, many }
+        let with_lanes =
+            || with_lanes!(level, L => Self { few: lanes::kernel::<L>(), many: lanes::kernel::<L>() });
+        by_level!(level, {
+            portable: with_lanes(),
+            x86: {
+                Level::Avx2 | Level::Avx512 => with_lanes(),
+                Level::Avx512Ifma => Self { few: ifma::KERNEL, many: ifma::KERNEL },
+                Level::Amx => Self { few: ifma::KERNEL, many: amx::KERNEL },
+            },
+            arm: { Level::Neon | Level::Dotprod | Level::I8mm => with_lanes() }
+        })
     }
 
     /// Returns the kernel for a pass of `batch` queries.

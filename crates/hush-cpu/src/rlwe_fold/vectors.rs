@@ -1,10 +1,11 @@
 //! Code that the kernels of AVX-512 IFMA and AMX share: a transposition, and a reduction of 64-bit lanes.
+#![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::*;
 
 use hush_math::modulus::Modulus;
 
-use crate::{lanes::Avx512, ntt::Words};
+use crate::lanes::{Lanes, avx512::Avx512};
 
 /// The number of words of a vector.
 pub(super) const LANES: usize = 16;
@@ -14,9 +15,10 @@ pub(super) const ODD: __mmask16 = 0xaaaa;
 /// Transposes a 16 x 16 matrix of words, a row a vector.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn transpose(rows: [__m512i; LANES]) -> [__m512i; LANES] {
+pub(super) fn transpose(mut rows: [__m512i; LANES]) -> [__m512i; LANES] {
     // SAFETY: the CPU has AVX-512 F.
-    unsafe { Avx512::transpose(rows) }
+    unsafe { Avx512::transpose(&mut rows) };
+    rows
 }
 
 /// Transposes a block of 16 x 16 words in place.

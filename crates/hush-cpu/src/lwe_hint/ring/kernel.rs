@@ -14,7 +14,7 @@ use super::{
     transform::{forward, inverse, mul_shoup, reduce_once},
 };
 use crate::{
-    lanes::{Avx2, Avx512, LOAD_COLS, Lanes, Scalar},
+    lanes::{LOAD_COLS, Lanes, VectorLoop},
     workspace::Workspace,
 };
 use hush_ops::tiling::TILE_COLS;
@@ -22,30 +22,21 @@ use hush_ops::tiling::TILE_COLS;
 /// The number of elements of A that a transform is multiplied by while it is in a register.
 const ELEMENTS: usize = 5;
 
-pub(super) fn scalar(plan: &RingPlan, rows: &UnitRows<'_>, workspace: &mut Workspace, out: &mut [u32]) {
-    // SAFETY: portable code.
-    unsafe { unit::<Scalar>(plan, rows, workspace, out) };
+/// The hint of a unit of rows, which is added to `out`.
+pub(super) struct Unit<'a> {
+    pub(super) plan: &'a RingPlan,
+    pub(super) rows: &'a UnitRows<'a>,
+    pub(super) workspace: &'a mut Workspace,
+    /// Row-major; shorter for the last rows of a database.
+    pub(super) out: &'a mut [u32],
 }
 
-/// # Safety
-/// The CPU must have AVX2.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn avx2(plan: &RingPlan, rows: &UnitRows<'_>, workspace: &mut Workspace, out: &mut [u32]) {
-    // SAFETY: the caller has AVX2.
-    unsafe { unit::<Avx2>(plan, rows, workspace, out) };
-}
-
-/// # Safety
-/// The CPU must have AVX-512 F.
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn avx512(
-    plan: &RingPlan,
-    rows: &UnitRows<'_>,
-    workspace: &mut Workspace,
-    out: &mut [u32],
-) {
-    // SAFETY: the caller has AVX-512 F.
-    unsafe { unit::<Avx512>(plan, rows, workspace, out) };
+impl VectorLoop for Unit<'_> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller has the instruction set.
+        unsafe { unit::<L>(self.plan, self.rows, self.workspace, self.out) };
+    }
 }
 
 /// Adds the hint of a unit of rows to `out`, row-major. `out` is shorter for the last rows of a database.

@@ -11,7 +11,7 @@ use hush_he::entities::PublicMatrix;
 use hush_ops::tiling::TiledDb;
 use rayon::prelude::*;
 
-use crate::{Cpu, features::Level, workspace::Workspace};
+use crate::{Cpu, lanes::vector_loop};
 
 mod kernel;
 mod plan;
@@ -21,18 +21,6 @@ use plan::RingPlan;
 
 /// The number of rows of a unit of work.
 const UNIT_ROWS: usize = 16;
-
-/// The function of a level for one unit of work. Takes the rows and the words that their hint is added to.
-pub(crate) type RingKernel = unsafe fn(&RingPlan, &UnitRows<'_>, &mut Workspace, &mut [u32]);
-
-/// Returns the kernel of `level`. Running it is unsafe on a machine without that level.
-pub(crate) fn kernel_of(level: Level) -> RingKernel {
-    match level {
-        Level::Scalar => kernel::scalar,
-        Level::Avx2 => kernel::avx2,
-        Level::Avx512 | Level::Avx512Ifma | Level::Amx => kernel::avx512,
-    }
-}
 
 /// Computes `db[rows] * A`, row-major, for `rows` of whole groups. `None` if there are no two primes for this degree.
 pub(super) fn lwe_hint(
@@ -51,9 +39,8 @@ pub(super) fn lwe_hint(
     cpu.install(|| {
         out.par_chunks_mut(UNIT_ROWS * n).enumerate().with_max_len(1).for_each(|(unit, out)| {
             let rows = UnitRows { db, first: rows.start + unit * UNIT_ROWS };
-            // SAFETY: `Cpu` only hands out kernels of a level that its constructor vouched for.
-            cpu.with_workspace(|workspace| unsafe {
-                (cpu.kernels().ring_hint)(&plan, &rows, workspace, out)
+            cpu.with_workspace(|workspace| {
+                vector_loop::run(cpu.level(), kernel::Unit { plan: &plan, rows: &rows, workspace, out });
             });
         });
     });

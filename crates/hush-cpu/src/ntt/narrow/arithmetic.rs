@@ -2,16 +2,16 @@
 
 use hush_math::modulus::Modulus;
 
-use super::words::Words;
+use crate::lanes::Lanes;
 
 /// Multipliers with their companions from [`Multipliers::pair`], a lane each.
 #[derive(Clone, Copy)]
-pub(super) struct Twiddle<L: Words<W>, const W: usize> {
+pub(super) struct Twiddle<L: Lanes> {
     pub(super) w: L::Words,
     pub(super) companion: L::Words,
 }
 
-impl<L: Words<W>, const W: usize> Twiddle<L, W> {
+impl<L: Lanes> Twiddle<L> {
     /// Puts one multiplier into all lanes.
     ///
     /// # Safety
@@ -22,26 +22,26 @@ impl<L: Words<W>, const W: usize> Twiddle<L, W> {
         unsafe { Self { w: L::splat(w), companion: L::splat(companion) } }
     }
 
-    /// Loads `W` multipliers and then their companions.
+    /// Loads a vector of multipliers and then their companions.
     ///
     /// # Safety
-    /// The CPU must have the instruction set of `L`; `2 W` words are readable.
+    /// The CPU must have the instruction set of `L`; two vectors are readable.
     #[inline(always)]
     pub(super) unsafe fn load(from: *const u32) -> Self {
         // SAFETY: the caller promises so.
-        unsafe { Self { w: L::load(from), companion: L::load(from.add(W)) } }
+        unsafe { Self { w: L::load(from), companion: L::load(from.add(L::WIDTH)) } }
     }
 }
 
 /// The modulus p in all lanes.
 #[derive(Clone, Copy)]
-pub(super) struct Field<L: Words<W>, const W: usize> {
+pub(super) struct Field<L: Lanes> {
     p: L::Words,
     /// The value 2 p modulo 2^32; for [`Lazy`] only.
     twice: L::Words,
 }
 
-impl<L: Words<W>, const W: usize> Field<L, W> {
+impl<L: Lanes> Field<L> {
     /// # Safety
     /// The CPU must have the instruction set of `L`.
     #[inline(always)]
@@ -61,23 +61,23 @@ pub(super) trait Multipliers {
 ///
 /// # Safety
 /// All methods need the instruction set of `L`.
-pub(super) trait Arithmetic<L: Words<W>, const W: usize>: Multipliers {
+pub(super) trait Arithmetic: Multipliers {
     /// Computes `(x + w y, x - w y)`.
-    unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
+    unsafe fn forward<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words, by: Twiddle<L>) -> [L::Words; 2];
 
     /// Computes `(x + y, w (x - y))`.
-    unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2];
+    unsafe fn inverse<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words, by: Twiddle<L>) -> [L::Words; 2];
 
     /// Makes a result of forward stages canonical.
-    unsafe fn finish(field: Field<L, W>, x: L::Words) -> L::Words;
+    unsafe fn finish<L: Lanes>(field: Field<L>, x: L::Words) -> L::Words;
 
     /// Computes `(w (x + y), root (x - y))`, canonical: the last inverse stage.
-    unsafe fn finish_inverse(
-        field: Field<L, W>,
+    unsafe fn finish_inverse<L: Lanes>(
+        field: Field<L>,
         x: L::Words,
         y: L::Words,
-        by: Twiddle<L, W>,
-        root: Twiddle<L, W>,
+        by: Twiddle<L>,
+        root: Twiddle<L>,
     ) -> [L::Words; 2];
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Lazy;
 /// # Safety
 /// The CPU must have the instruction set of `L`.
 #[inline(always)]
-unsafe fn reduce_once<L: Words<W>, const W: usize>(x: L::Words, bound: L::Words) -> L::Words {
+unsafe fn reduce_once<L: Lanes>(x: L::Words, bound: L::Words) -> L::Words {
     // SAFETY: the caller promises so.
     unsafe { L::min(x, L::sub(x, bound)) }
 }
@@ -102,11 +102,7 @@ impl Lazy {
     /// # Safety
     /// The CPU must have the instruction set of `L`.
     #[inline(always)]
-    unsafe fn mul_lazy<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> L::Words {
+    unsafe fn mul_lazy<L: Lanes>(field: Field<L>, y: L::Words, by: Twiddle<L>) -> L::Words {
         // SAFETY: the caller promises so.
         unsafe {
             let quotient = L::high(L::mul_wide(y, by.companion));
@@ -123,41 +119,41 @@ impl Multipliers for Lazy {
 
 // SAFETY of all blocks: the caller has the instruction set.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<L: Words<W>, const W: usize> Arithmetic<L, W> for Lazy {
+impl Arithmetic for Lazy {
     #[inline(always)]
-    unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
+    unsafe fn forward<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words, by: Twiddle<L>) -> [L::Words; 2] {
         unsafe {
-            let x = reduce_once::<L, W>(x, field.twice);
+            let x = reduce_once::<L>(x, field.twice);
             let product = Self::mul_lazy(field, y, by);
             [L::add(x, product), L::sub(L::add(x, field.twice), product)]
         }
     }
 
     #[inline(always)]
-    unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
+    unsafe fn inverse<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words, by: Twiddle<L>) -> [L::Words; 2] {
         unsafe {
             let difference = L::sub(L::add(x, field.twice), y);
-            [reduce_once::<L, W>(L::add(x, y), field.twice), Self::mul_lazy(field, difference, by)]
+            [reduce_once::<L>(L::add(x, y), field.twice), Self::mul_lazy(field, difference, by)]
         }
     }
 
     #[inline(always)]
-    unsafe fn finish(field: Field<L, W>, x: L::Words) -> L::Words {
-        unsafe { reduce_once::<L, W>(reduce_once::<L, W>(x, field.twice), field.p) }
+    unsafe fn finish<L: Lanes>(field: Field<L>, x: L::Words) -> L::Words {
+        unsafe { reduce_once::<L>(reduce_once::<L>(x, field.twice), field.p) }
     }
 
     #[inline(always)]
-    unsafe fn finish_inverse(
-        field: Field<L, W>,
+    unsafe fn finish_inverse<L: Lanes>(
+        field: Field<L>,
         x: L::Words,
         y: L::Words,
-        by: Twiddle<L, W>,
-        root: Twiddle<L, W>,
+        by: Twiddle<L>,
+        root: Twiddle<L>,
     ) -> [L::Words; 2] {
         unsafe {
             let sum = Self::mul_lazy(field, L::add(x, y), by);
             let difference = Self::mul_lazy(field, L::sub(L::add(x, field.twice), y), root);
-            [reduce_once::<L, W>(sum, field.p), reduce_once::<L, W>(difference, field.p)]
+            [reduce_once::<L>(sum, field.p), reduce_once::<L>(difference, field.p)]
         }
     }
 }
@@ -174,11 +170,7 @@ pub(super) struct Canonical;
 impl Canonical {
     /// Computes `w y`, for any `y`. The quotient makes the low halves equal, so that their difference has no borrow.
     #[inline(always)]
-    unsafe fn mul<L: Words<W>, const W: usize>(
-        field: Field<L, W>,
-        y: L::Words,
-        by: Twiddle<L, W>,
-    ) -> L::Words {
+    unsafe fn mul<L: Lanes>(field: Field<L>, y: L::Words, by: Twiddle<L>) -> L::Words {
         unsafe {
             let quotient = L::mul_low(y, by.companion);
             L::sub_mod(L::high(L::mul_wide(y, by.w)), L::high(L::mul_wide(quotient, field.p)), field.p)
@@ -186,7 +178,7 @@ impl Canonical {
     }
 
     #[inline(always)]
-    unsafe fn add<L: Words<W>, const W: usize>(field: Field<L, W>, x: L::Words, y: L::Words) -> L::Words {
+    unsafe fn add<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words) -> L::Words {
         unsafe { L::sub_mod(x, L::sub(field.p, y), field.p) }
     }
 }
@@ -203,9 +195,9 @@ impl Multipliers for Canonical {
 
 // SAFETY of all blocks: the caller has the instruction set.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<L: Words<W>, const W: usize> Arithmetic<L, W> for Canonical {
+impl Arithmetic for Canonical {
     #[inline(always)]
-    unsafe fn forward(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
+    unsafe fn forward<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words, by: Twiddle<L>) -> [L::Words; 2] {
         unsafe {
             let product = Self::mul(field, y, by);
             [Self::add(field, x, product), L::sub_mod(x, product, field.p)]
@@ -213,22 +205,22 @@ impl<L: Words<W>, const W: usize> Arithmetic<L, W> for Canonical {
     }
 
     #[inline(always)]
-    unsafe fn inverse(field: Field<L, W>, x: L::Words, y: L::Words, by: Twiddle<L, W>) -> [L::Words; 2] {
+    unsafe fn inverse<L: Lanes>(field: Field<L>, x: L::Words, y: L::Words, by: Twiddle<L>) -> [L::Words; 2] {
         unsafe { [Self::add(field, x, y), Self::mul(field, L::sub_mod(x, y, field.p), by)] }
     }
 
     #[inline(always)]
-    unsafe fn finish(_field: Field<L, W>, x: L::Words) -> L::Words {
+    unsafe fn finish<L: Lanes>(_field: Field<L>, x: L::Words) -> L::Words {
         x
     }
 
     #[inline(always)]
-    unsafe fn finish_inverse(
-        field: Field<L, W>,
+    unsafe fn finish_inverse<L: Lanes>(
+        field: Field<L>,
         x: L::Words,
         y: L::Words,
-        by: Twiddle<L, W>,
-        root: Twiddle<L, W>,
+        by: Twiddle<L>,
+        root: Twiddle<L>,
     ) -> [L::Words; 2] {
         unsafe {
             let [sum, difference] = Self::inverse(field, x, y, root);

@@ -9,22 +9,19 @@
 use super::{
     arithmetic::{Arithmetic, Field, Twiddle},
     tables::Tables,
-    words::Words,
 };
+use crate::lanes::Lanes;
 
 /// Computes [`hush_math::ntt::NttPlan::forward`].
 ///
 /// # Safety
 /// The CPU must have the instruction set of `L`; the tables are for `A`, `W` and the length of `values`.
 #[inline(always)]
-pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
-    tables: &Tables,
-    values: &mut [u32],
-) {
+pub(super) unsafe fn forward<L: Lanes, A: Arithmetic, const W: usize>(tables: &Tables, values: &mut [u32]) {
     debug_assert_eq!(values.len(), tables.degree);
     // SAFETY: the caller has the instruction set; halves of blocks are whole vectors.
     unsafe {
-        let field = Field::<L, W>::new(tables.p);
+        let field = Field::<L>::new(tables.p);
         let mut blocks = 1;
         let mut half = tables.degree / 2;
         while half >= W {
@@ -39,7 +36,8 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
         }
         let squares = tables.forward.squares.chunks_exact((W - 1) * 2 * W);
         for (square, twiddles) in values.chunks_exact_mut(W * W).zip(squares) {
-            let mut x = L::transpose(load::<L, W>(square));
+            let mut x = load::<L, W>(square);
+            L::transpose(&mut x);
             forward_stage::<L, A, W, 1>(field, &mut x, twiddles);
             forward_stage::<L, A, W, 2>(field, &mut x, twiddles);
             forward_stage::<L, A, W, 4>(field, &mut x, twiddles);
@@ -49,7 +47,8 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
             for x in &mut x {
                 *x = A::finish(field, *x);
             }
-            store::<L, W>(square, L::transpose(x));
+            L::transpose(&mut x);
+            store::<L, W>(square, x);
         }
     }
 }
@@ -59,24 +58,23 @@ pub(super) unsafe fn forward<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
 /// # Safety
 /// The conditions of [`forward`] must hold.
 #[inline(always)]
-pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
-    tables: &Tables,
-    values: &mut [u32],
-) {
+pub(super) unsafe fn inverse<L: Lanes, A: Arithmetic, const W: usize>(tables: &Tables, values: &mut [u32]) {
     debug_assert_eq!(values.len(), tables.degree);
     // SAFETY: the caller has the instruction set; halves of blocks are whole vectors.
     unsafe {
-        let field = Field::<L, W>::new(tables.p);
+        let field = Field::<L>::new(tables.p);
         let squares = tables.inverse.squares.chunks_exact((W - 1) * 2 * W);
         for (square, twiddles) in values.chunks_exact_mut(W * W).zip(squares) {
-            let mut x = L::transpose(load::<L, W>(square));
+            let mut x = load::<L, W>(square);
+            L::transpose(&mut x);
             if W > 8 {
                 inverse_stage::<L, A, W, 8>(field, &mut x, twiddles);
             }
             inverse_stage::<L, A, W, 4>(field, &mut x, twiddles);
             inverse_stage::<L, A, W, 2>(field, &mut x, twiddles);
             inverse_stage::<L, A, W, 1>(field, &mut x, twiddles);
-            store::<L, W>(square, L::transpose(x));
+            L::transpose(&mut x);
+            store::<L, W>(square, x);
         }
         let mut blocks = tables.degree / (2 * W);
         let mut half = W;
@@ -101,7 +99,7 @@ pub(super) unsafe fn inverse<L: Words<W>, A: Arithmetic<L, W>, const W: usize>(
 /// # Safety
 /// The CPU must have the instruction set of `L`; the halves are whole vectors.
 #[inline(always)]
-unsafe fn for_pairs<L: Words<W>, const W: usize>(
+unsafe fn for_pairs<L: Lanes, const W: usize>(
     block: &mut [u32],
     butterfly: impl Fn(L::Words, L::Words) -> [L::Words; 2],
 ) {
@@ -122,8 +120,8 @@ unsafe fn for_pairs<L: Words<W>, const W: usize>(
 /// # Safety
 /// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
 #[inline(always)]
-unsafe fn forward_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const M: usize>(
-    field: Field<L, W>,
+unsafe fn forward_stage<L: Lanes, A: Arithmetic, const W: usize, const M: usize>(
+    field: Field<L>,
     x: &mut [L::Words; W],
     twiddles: &[u32],
 ) {
@@ -139,8 +137,8 @@ unsafe fn forward_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const 
 /// # Safety
 /// The CPU must have the instruction set of `L`; `twiddles` are those of a square.
 #[inline(always)]
-unsafe fn inverse_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const M: usize>(
-    field: Field<L, W>,
+unsafe fn inverse_stage<L: Lanes, A: Arithmetic, const W: usize, const M: usize>(
+    field: Field<L>,
     x: &mut [L::Words; W],
     twiddles: &[u32],
 ) {
@@ -157,11 +155,11 @@ unsafe fn inverse_stage<L: Words<W>, A: Arithmetic<L, W>, const W: usize, const 
 /// # Safety
 /// The conditions of [`forward_stage`] must hold.
 #[inline(always)]
-unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
+unsafe fn for_square<L: Lanes, const W: usize, const M: usize>(
     x: &mut [L::Words; W],
     twiddles: &[u32],
     first: usize,
-    butterfly: impl Fn(L::Words, L::Words, Twiddle<L, W>) -> [L::Words; 2],
+    butterfly: impl Fn(L::Words, L::Words, Twiddle<L>) -> [L::Words; 2],
 ) {
     let half = W / 2 / M;
     for k in first..first + W / 4 {
@@ -178,7 +176,7 @@ unsafe fn for_square<L: Words<W>, const W: usize, const M: usize>(
 /// # Safety
 /// The CPU must have the instruction set of `L`; the square has `W * W` words.
 #[inline(always)]
-unsafe fn load<L: Words<W>, const W: usize>(square: &[u32]) -> [L::Words; W] {
+unsafe fn load<L: Lanes, const W: usize>(square: &[u32]) -> [L::Words; W] {
     debug_assert_eq!(square.len(), W * W);
     // SAFETY: the caller promises so.
     unsafe {
@@ -193,7 +191,7 @@ unsafe fn load<L: Words<W>, const W: usize>(square: &[u32]) -> [L::Words; W] {
 /// # Safety
 /// The conditions of [`load`] must hold.
 #[inline(always)]
-unsafe fn store<L: Words<W>, const W: usize>(square: &mut [u32], rows: [L::Words; W]) {
+unsafe fn store<L: Lanes, const W: usize>(square: &mut [u32], rows: [L::Words; W]) {
     debug_assert_eq!(square.len(), W * W);
     for (r, row) in rows.into_iter().enumerate() {
         // SAFETY: the caller promises so.

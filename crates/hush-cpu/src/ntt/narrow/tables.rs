@@ -28,14 +28,14 @@ pub(super) struct Stages {
 }
 
 impl Tables {
-    pub(super) fn new<A: Multipliers, const W: usize>(plan: &NttPlan) -> Self {
+    pub(super) fn new<A: Multipliers>(plan: &NttPlan, width: usize) -> Self {
         let modulus = plan.modulus();
         let scale = plan.inverse_scale().0;
         Self {
             p: modulus.value(),
             degree: plan.degree(),
-            forward: Stages::new::<A, W>(plan, plan.forward_twiddles()),
-            inverse: Stages::new::<A, W>(plan, plan.inverse_twiddles()),
+            forward: Stages::new::<A>(plan, width, plan.forward_twiddles()),
+            inverse: Stages::new::<A>(plan, width, plan.inverse_twiddles()),
             scale: A::pair(modulus, scale),
             scaled_root: A::pair(modulus, modulus.mul(scale, plan.inverse_twiddles().factors[1])),
         }
@@ -43,17 +43,17 @@ impl Tables {
 }
 
 impl Stages {
-    fn new<A: Multipliers, const W: usize>(plan: &NttPlan, twiddles: &Twiddles) -> Self {
-        let blocks = plan.degree() / W;
+    fn new<A: Multipliers>(plan: &NttPlan, width: usize, twiddles: &Twiddles) -> Self {
+        let blocks = plan.degree() / width;
         let pair = |index: usize| A::pair(plan.modulus(), twiddles.factors[index]);
-        let mut squares = AlignedBuffer::zeroed(blocks / W * (W - 1) * 2 * W);
-        for (index, vectors) in squares.chunks_exact_mut(2 * W).enumerate() {
-            let square = index / (W - 1);
-            let q = index % (W - 1);
+        let mut squares = AlignedBuffer::zeroed(blocks / width * (width - 1) * 2 * width);
+        for (index, vectors) in squares.chunks_exact_mut(2 * width).enumerate() {
+            let square = index / (width - 1);
+            let q = index % (width - 1);
             let m = 1 << (q + 1).ilog2();
-            for lane in 0..W {
-                let [w, companion] = pair((blocks + square * W + lane) * m + q + 1 - m);
-                (vectors[lane], vectors[W + lane]) = (w, companion);
+            for lane in 0..width {
+                let [w, companion] = pair((blocks + square * width + lane) * m + q + 1 - m);
+                (vectors[lane], vectors[width + lane]) = (w, companion);
             }
         }
         Self { pairs: (0..blocks).map(pair).collect(), squares }

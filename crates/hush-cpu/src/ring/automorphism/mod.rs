@@ -1,10 +1,10 @@
 //! Automorphisms X -> X^k of polynomials in evaluation form: permutations of the slots.
 
-use std::arch::x86_64::*;
+mod avx512;
 
 use hush_math::ring::slot_permutation;
 
-use crate::Level;
+use crate::{Level, kernels::by_level};
 
 /// The number of slots that move together.
 const GROUP: usize = 16;
@@ -49,35 +49,23 @@ impl Automorphism {
     pub(super) fn apply(&self, from: &[u32], to: &mut [u32]) {
         let degree = self.groups.len() * GROUP;
         assert!(from.len() == degree && to.len() == degree);
-        match self.level {
-            Level::Scalar | Level::Avx2 => self.apply_words(from, to),
-            // SAFETY: the maker of the backend promised that the machine has the level.
-            Level::Avx512 | Level::Avx512Ifma | Level::Amx => unsafe { self.apply_avx512(from, to) },
-        }
-    }
-
-    fn apply_words(&self, from: &[u32], to: &mut [u32]) {
         let (from, _) = from.as_chunks::<GROUP>();
         let (to, _) = to.as_chunks_mut::<GROUP>();
+        by_level!(self.level, {
+            portable: self.apply_words(from, to),
+            x86: {
+                Level::Avx2 => self.apply_words(from, to),
+                // SAFETY: the maker of the backend promised that the machine has the level.
+                Level::Avx512 | Level::Avx512Ifma | Level::Amx => unsafe { avx512::apply(self, from, to) },
+            },
+            arm: { Level::Neon | Level::Dotprod | Level::I8mm => self.apply_words(from, to) }
+        });
+    }
+
+    fn apply_words(&self, from: &[[u32; GROUP]], to: &mut [[u32; GROUP]]) {
         for (to, &(group, order)) in to.iter_mut().zip(&self.groups) {
             let from = &from[group as usize];
             *to = self.orders[order as usize].map(|slot| from[slot as usize % GROUP]);
-        }
-    }
-
-    /// # Safety
-    /// The CPU must have AVX-512 F.
-    #[target_feature(enable = "avx512f")]
-    unsafe fn apply_avx512(&self, from: &[u32], to: &mut [u32]) {
-        let (from, _) = from.as_chunks::<GROUP>();
-        let (to, _) = to.as_chunks_mut::<GROUP>();
-        for (to, &(group, order)) in to.iter_mut().zip(&self.groups) {
-            // SAFETY: the arrays have 16 words.
-            unsafe {
-                let words = _mm512_loadu_si512(from[group as usize].as_ptr().cast());
-                let order = _mm512_loadu_si512(self.orders[order as usize].as_ptr().cast());
-                _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_permutexvar_epi32(order, words));
-            }
         }
     }
 }
@@ -92,7 +80,7 @@ mod tests {
             let from: Vec<u32> = (0..degree as u32).map(|i| i.wrapping_mul(2_654_435_769)).collect();
             let expected: Vec<u32> =
                 slot_permutation(degree, exponent).iter().map(|&slot| from[slot as usize]).collect();
-            for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+            for level in Level::usable() {
                 let automorphism = Automorphism::new(level, degree, exponent);
                 let mut to = vec![0; degree];
                 automorphism.apply(&from, &mut to);

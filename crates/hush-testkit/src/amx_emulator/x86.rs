@@ -3,6 +3,7 @@
 //! A CPU without AMX raises the illegal-instruction signal. The handler decodes the instruction, executes it on tile
 //! registers of the thread's own, and continues behind it. Semantics and the checks that make an instruction fault
 //! are those of the Intel SDM, volume 2 (LDTILECFG, TILELOADD, TDPBSUD and their kin).
+#![cfg(target_arch = "x86_64")]
 
 use std::{cell::Cell, mem::MaybeUninit, ptr, sync::Once};
 
@@ -12,7 +13,7 @@ const TILES: usize = 8;
 
 /// Catches illegal instructions of this process from now on and executes those that are AMX 8-bit instructions.
 /// Any other one ends the process with the signal, as without the emulator.
-pub fn install() {
+pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         // SAFETY: all-zero bytes are a valid `sigaction`; the handler has the signature that SA_SIGINFO asks for.

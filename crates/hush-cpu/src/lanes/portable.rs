@@ -1,10 +1,10 @@
 //! Portable lanes.
 
-use super::{LOAD_COLS, Lanes, MAX_WIDTH, vector::methods};
+use super::{LOAD_COLS, Lanes, MAX_WIDTH, VectorLoop, methods};
 
 /// Eight lanes in an array, which a compiler may or may not vectorise.
 #[derive(Clone, Copy)]
-pub(crate) struct Scalar;
+pub(crate) struct Portable;
 
 const WIDTH: usize = 8;
 
@@ -15,10 +15,16 @@ fn zip(a: [u32; WIDTH], b: [u32; WIDTH], f: impl Fn(u32, u32) -> u32) -> [u32; W
 
 // SAFETY of all blocks: the caller promises pointers that are valid for the width; some blocks need nothing.
 #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks)]
-impl Lanes for Scalar {
+impl Lanes for Portable {
     const WIDTH: usize = WIDTH;
     type Words = [u32; WIDTH];
     type Wide = [u64; WIDTH];
+    type Narrow = Self;
+
+    #[inline(always)]
+    unsafe fn enter(work: impl VectorLoop) {
+        unsafe { work.run::<Self>() };
+    }
 
     methods! {
         fn splat(word: u32) -> Self::Words { [word; WIDTH] }
@@ -64,6 +70,13 @@ impl Lanes for Scalar {
                 let (difference, negative) = a[i].overflowing_sub(b[i]);
                 if negative { difference.wrapping_add(p[i]) } else { difference }
             })
+        }
+        fn transpose(rows: &mut [Self::Words]) -> () {
+            for i in 0..WIDTH {
+                for j in 0..i {
+                    (rows[i][j], rows[j][i]) = (rows[j][i], rows[i][j]);
+                }
+            }
         }
         fn load_columns(from: *const i8, stride: usize) -> [Self::Words; LOAD_COLS] {
             std::array::from_fn(|col| {
