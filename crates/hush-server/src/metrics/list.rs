@@ -1,7 +1,5 @@
 //! Every metric, a line each: the help texts of `/metrics`, and the page `docs/reference/metrics.md`, are written from them.
 
-use std::fmt::Debug;
-
 use prometheus_client::registry::{Metric as Measured, Registry};
 
 /// What a metric is, in the words of OpenMetrics.
@@ -111,6 +109,6 @@ pub(crate) fn help(name: &str) -> &'static str {
 ///
 /// # Panics
 /// If there is none of that name.
-pub(crate) fn register(registry: &mut Registry, name: &'static str, metric: impl Measured + Debug) {
+pub(crate) fn register(registry: &mut Registry, name: &'static str, metric: impl Measured) {
     registry.register(name, help(name), metric);
 }
