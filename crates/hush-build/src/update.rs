@@ -1,4 +1,4 @@
-//! Changes to a table that is there: applied as a new epoch of it, and folded into a new base one day.
+//! Changes to an existing table: an update applies them as a new epoch, a compaction folds them into a new base.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -43,11 +43,11 @@ use crate::{
 /// The request of an update.
 #[derive(Clone, Debug)]
 pub struct ApplyRequest {
-    /// Records that are new, or have a new value.
+    /// Records that are added, or get a new value.
     pub changes: Option<Input>,
-    /// Records that are to go: a list of keys, one a line (`.txt`), or any input, of which the key columns are read.
+    /// Records to delete: a list of keys, one a line (`.txt`), or any other input, of which only the key columns are read.
     pub delete: Option<Input>,
-    /// How rows become records. Of a table by position, the key is the position.
+    /// The rules by which rows become records. In a table by position, the key is the position.
     pub ingest: IngestOptions,
     /// The rule for several changes of one key.
     pub on_duplicate: OnDuplicate,
@@ -56,26 +56,26 @@ pub struct ApplyRequest {
 /// The request of a compaction: the properties of the new base.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompactRequest {
-    /// Values up to this length are to have room, although none is as long.
+    /// The table has room for values of up to this length in bytes, even if no value is that long.
     pub longest: Option<usize>,
-    /// Room for changes; as before if not given.
+    /// The number of changes that the table has room for; `None` keeps the present number.
     pub changes: Option<usize>,
-    /// Whether a table is built that this machine has no room for.
+    /// Whether the table is built even if this machine lacks the disk or memory for it.
     pub force_size: bool,
 }
 
-/// A new epoch, which is in place.
+/// The result of an update: a new epoch, which is in place.
 #[derive(Debug)]
 pub struct Updated {
     /// The header of the table.
     pub header: Header,
-    /// Whether queries for the epoch before are answered by it.
+    /// Whether the new epoch answers queries that were made for the previous epoch.
     pub keeps_geometry: bool,
-    /// Seconds since the start.
+    /// Seconds since the update was opened.
     pub seconds: f64,
 }
 
-/// Why there is no new epoch. The table is as it was.
+/// A reason why an update made no new epoch. The table is unchanged.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum UpdateError {
@@ -103,7 +103,7 @@ pub enum UpdateError {
         field.expected
     )]
     OtherType { row: u64, field: NotCast },
-    /// A key is none of the table's.
+    /// A key of the changes is invalid in the table.
     #[error(transparent)]
     Key(ProtocolError),
     #[error("there is no record of the key '{key}', so that it cannot be deleted: leave it out")]
@@ -128,7 +128,7 @@ pub enum UpdateError {
     NoChanges,
     #[error("{}: cannot be read: {source}", path.display())]
     Keys { path: PathBuf, source: io::Error },
-    /// Reading the changes, building, or the folder.
+    /// An error of the input, of the build, or of the table's folder.
     #[error(transparent)]
     Job(JobError),
 }
@@ -139,13 +139,12 @@ impl<E: Into<JobError>> From<E> for UpdateError {
     }
 }
 
-/// Columns for a message.
+/// Returns a list of column names for a message.
 fn columns(names: &[String]) -> String {
     if names.is_empty() { "(none)".into() } else { names.join(", ") }
 }
 
-/// A table that is to change, and the right to change it, which nobody else has meanwhile. Dropped before it runs, it leaves
-/// nothing behind.
+/// A table that is about to change, with the exclusive right to change it. Dropped before it runs, an update leaves no files.
 pub struct Update {
     dir: PathBuf,
     writer: SnapshotWriter,
@@ -156,14 +155,14 @@ pub struct Update {
 }
 
 impl Update {
-    /// Opens a table that has room for changes. `signing` signs its next epoch.
+    /// Opens a table that has room for changes. `signing` is used to sign the table's next epoch.
     ///
     /// # Errors
-    /// [`UpdateError::Unsigned`]; [`UpdateError::Job`] if there is no such table, it has no room for changes, or another change is
-    /// under way.
+    /// [`UpdateError::Unsigned`] if the table is signed and `signing` is `None`; [`UpdateError::Job`] if there is no such table, it
+    /// has no room for changes, or another change is in progress.
     pub fn open(named: &Path, signing: Option<Signing>, cancel: &Cancel) -> Result<Self, UpdateError> {
         let start = Instant::now();
-        // Something has to be there before anything is made beside it. A link to a folder stays one.
+        // Fails early if there is no table, before a folder is made beside it. A name that is a link stays a link.
         Snapshot::open(named, Verify::Header)?;
         let writer = SnapshotWriter::create(named, true)?.cancelled_by(cancel);
         let dir = writer.target().to_owned();
@@ -182,12 +181,12 @@ impl Update {
         Ok(Self { dir, writer, snapshot, signing, cancel: cancel.clone(), start })
     }
 
-    /// Returns whether there are changes to fold into a new base.
+    /// Returns whether the table has changes to fold into a new base.
     pub fn has_changes(&self) -> bool {
         self.snapshot.header().changes.is_some_and(|count| count.changes > 0)
     }
 
-    /// Returns how far it is, for who watches it while it runs.
+    /// Returns the phase of the update, which another thread can watch while the update runs.
     pub fn phase(&self) -> SharedPhase {
         self.writer.phase()
     }
@@ -197,7 +196,7 @@ impl Update {
         self.writer.partial_dir()
     }
 
-    /// Does work that can be cancelled.
+    /// Runs `work`, which can be cancelled, and reports a cancellation with the last phase.
     fn watched<T>(
         self,
         progress: &dyn Progress,
@@ -206,7 +205,7 @@ impl Update {
         let phase = self.phase();
         let cancel = self.cancel.clone();
         work(self, &Watched { progress, cancel: &cancel }).map_err(|error| match error {
-            // The writer is gone: the phase is the last one.
+            // The writer is dropped, so the phase does not change any more.
             UpdateError::Job(error) if error.is_cancelled() => {
                 UpdateError::Job(JobError::Cancelled { phase: *phase.lock() })
             }
@@ -218,10 +217,10 @@ impl Update {
         &self.snapshot.header().descriptor
     }
 
-    /// Applies changes: a new epoch, in the place of the old one, with all that changed since the base was made.
+    /// Applies changes. The new epoch replaces the old one, and holds all changes since the base was made.
     ///
     /// # Errors
-    /// [`UpdateError`]. The table is then as it was.
+    /// [`UpdateError`]. The table is then unchanged.
     pub fn apply(
         self,
         request: ApplyRequest,
@@ -241,7 +240,7 @@ impl Update {
         if changes.is_none() && delete.is_none() {
             return Err(UpdateError::Nothing);
         }
-        // What an unfinished build left is of a table that is about to change.
+        // The files of an unfinished build belong to the table before this change.
         self.writer.discard()?;
         let descriptor = self.descriptor().clone();
         let schema = descriptor.schema.clone().unwrap_or_default();
@@ -260,7 +259,7 @@ impl Update {
                 let value = cast_value(value, &own, &schema);
                 let value =
                     value.map_err(|field| UpdateError::OtherType { row: records.row(index), field })?;
-                // Keys that differ in the input may be one in the table.
+                // Keys that differ in the input may be equal in the table.
                 match (changed.insert(key.clone()), on_duplicate) {
                     (false, OnDuplicate::Error) => {
                         return Err(UpdateError::ChangedTwice {
@@ -288,10 +287,10 @@ impl Update {
         Ok(Updated::new(header, asked, start))
     }
 
-    /// Folds the changes into a new base, in the place of the table.
+    /// Folds the changes into a new base, which replaces the table.
     ///
     /// # Errors
-    /// [`UpdateError`]. The table is then as it was. The same request goes on where one was cancelled or killed.
+    /// [`UpdateError`]. The table is then unchanged. If a compaction was cancelled or killed, the same request resumes it.
     pub fn compact(
         self,
         request: CompactRequest,
@@ -335,7 +334,7 @@ impl Update {
             columns: descriptor.protocol.page().has_columns().then_some(descriptor.columns),
             force_size,
             signing,
-            // Room for more changes is another geometry.
+            // Another number of changes is another geometry.
             previous: Some(Arc::new(Previous { keeps_geometry: room.is_none(), descriptor, changes: holes })),
             wishes: None,
             machine: None,
@@ -352,8 +351,8 @@ impl Updated {
     }
 }
 
-/// Returns the options by which the columns of values are in the order of the table's, if they are these and no others. What
-/// comes of others is told when they have been read; so it is with an input that cannot be looked at before.
+/// Returns options that read the value columns in the table's order, if the input has exactly the table's columns. Other inputs
+/// get the options unchanged, as does standard input, which cannot be read twice; their columns are checked after reading.
 fn ordered(input: &Input, ingest: IngestOptions, table: &Schema) -> Result<IngestOptions, UpdateError> {
     let mut named = ingest.value.clone();
     named.sort_unstable();
@@ -369,14 +368,14 @@ fn ordered(input: &Input, ingest: IngestOptions, table: &Schema) -> Result<Inges
     Ok(if is_same { IngestOptions { value: names(&table.value), ..ingest } } else { ingest })
 }
 
-/// Returns the names of columns in order.
+/// Returns the names of columns in alphabetical order.
 fn sorted(columns: &[Column]) -> Vec<String> {
     let mut names = names(columns);
     names.sort_unstable();
     names
 }
 
-/// Refuses changes whose keys are of other columns than the table's. The position in a table by position is no column of it.
+/// Refuses changes whose key columns differ from the table's. In a table by position, the position is no column of the table.
 fn check_key(changes: &Schema, table: &Schema, descriptor: &Descriptor) -> Result<(), UpdateError> {
     match descriptor.lookup {
         Lookup::Key(_) => check_columns("key", &changes.key, &table.key),
@@ -394,7 +393,7 @@ fn names(columns: &[Column]) -> Vec<String> {
     columns.iter().map(|Column(name, _)| name.clone()).collect()
 }
 
-/// Reads records with keys.
+/// Reads records and spools them. Refuses an input without keys.
 fn read(
     input: &Input,
     ingest: &IngestOptions,
@@ -409,7 +408,7 @@ fn read(
     Ok(spool(input, source, writer.partial_dir(), on_duplicate, progress)?)
 }
 
-/// Returns the key of these columns as the table has it.
+/// Returns the table's key for the key columns `parts` of a row. In a table by position, it is the encoded position.
 fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateError> {
     let key = parts.join(&KEY_SEPARATOR);
     let Lookup::Position(_) = descriptor.lookup else {
@@ -423,7 +422,7 @@ fn key_of(parts: &[&[u8]], descriptor: &Descriptor) -> Result<Vec<u8>, UpdateErr
     }
 }
 
-/// Returns the keys that are to go.
+/// Returns the keys of the records to delete. Refuses a key that is listed twice.
 fn keys_to_delete(
     input: &Input,
     ingest: &IngestOptions,
@@ -449,7 +448,7 @@ fn keys_to_delete(
             keys.try_for_each(|key| take(&schema.key_parts(key)))?;
         }
         None => {
-            // Other fields of these rows are not read. A bad row stays an error: the record of its key would stay in the table.
+            // Only the key columns are read. A bad row is an error: if it were left out, its record would stay in the table.
             let ingest = IngestOptions { value: ingest.key.clone(), bad_rows: None, ..ingest.clone() };
             let records = read(input, &ingest, OnDuplicate::Error, writer, progress)?;
             let own = records.columns().cloned().unwrap_or_default();
@@ -460,7 +459,7 @@ fn keys_to_delete(
     Ok(keys)
 }
 
-/// Deletes the records of `keys`, which have to be there.
+/// Marks the records of `keys` as deleted in `changes`. Refuses a key without a record.
 fn remove(
     changes: &mut Changes,
     mut keys: HashSet<Vec<u8>>,
@@ -483,7 +482,7 @@ fn remove(
         }
     }
     stored.check()?;
-    // They are in no base: without the change by which they came, they are gone.
+    // The remaining keys are not in the base: to delete their records, the changes that added them are removed.
     for key in keys {
         if changes.0.remove(&key).is_none() {
             return Err(absent(&key));
@@ -492,7 +491,7 @@ fn remove(
     Ok(())
 }
 
-/// Returns the records as the changes leave them, and the changes that no base holds: positions without a record.
+/// Returns the records after the changes, and the changes that a base cannot hold: deleted positions.
 fn folded(
     kept: &KeptRecords,
     mut changes: Changes,

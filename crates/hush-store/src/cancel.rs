@@ -1,4 +1,4 @@
-//! Giving work up: one says so, and who works looks often.
+//! Cancellation of long work: another thread requests it, and the work checks often.
 
 use std::sync::{
     Arc,
@@ -7,27 +7,27 @@ use std::sync::{
 
 use thiserror::Error;
 
-/// Tells work to stop. Clones belong to the same work.
+/// A request that work should stop. All clones belong to the same work.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
-/// The work was told to stop, and did.
+/// The error of work that was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("it was cancelled")]
 pub struct Cancelled;
 
 impl Cancel {
-    /// Nobody has cancelled yet.
+    /// Creates a request that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells the work to stop, for good. Returns at once: the work ends when it looks.
+    /// Cancels the work, permanently. Returns at once; the work ends at its next check.
     pub fn cancel(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Returns whether the work is to stop.
+    /// Returns whether the work was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -35,7 +35,7 @@ impl Cancel {
     /// Checks for cancellation. Work calls it between its units.
     ///
     /// # Errors
-    /// [`Cancelled`] if it is to stop.
+    /// [`Cancelled`] if the work was cancelled.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }

@@ -1,8 +1,8 @@
-//! Tables on disk: laying slots out, snapshot files.
+//! Tables on disk: tiled databases and snapshot files.
 //!
-//! * [`tiles`]: slots into a tiled database, from many threads; [`ntt_tiles`]: polynomials into one of ring elements.
-//! * [`snapshot`]: the files of a table; `README.md` of this crate has every field.
-//! * [`cancel`]: giving a build up.
+//! * [`tiles`]: writes slots into a tiled database, from many threads. [`ntt_tiles`]: does so for polynomials.
+//! * [`snapshot`]: reads and writes the files of a table. `README.md` of this crate describes every field.
+//! * [`cancel`]: cancels a build.
 
 pub mod cancel;
 pub mod ntt_tiles;

@@ -1,4 +1,4 @@
-//! Writing polynomials into a tiled database of ring elements from many threads.
+//! Writes polynomials into a tiled database of ring elements, from many threads.
 
 use std::{
     ops::Range,
@@ -9,19 +9,18 @@ use hush_ops::ntt_tiling::{GROUP_SLOTS, MAX_TILE_WIDTH, NttTiling};
 
 /// A tiled database of ring elements being filled. Polynomials go in by tiles of columns, from any thread.
 ///
-/// The residues are shared as relaxed atomic words, which compile to plain stores: writers of different tiles or rows
-/// never touch the same word, and if a caller got that wrong the result would be wrong residues, not undefined
-/// behaviour.
+/// The residues are shared as relaxed atomic words, which compile to plain stores. Writers of different tiles or rows never touch
+/// the same word. If a caller got that wrong, the result would be wrong residues, not undefined behaviour.
 pub struct NttTileWriter<'a> {
     tiling: NttTiling,
     words: RowWords<'a>,
 }
 
-/// The database in the largest words that belong to one row each.
+/// The database as the largest words that lie within one row.
 enum RowWords<'a> {
-    /// Tiles of one column.
+    /// Words of one residue, for tiles of one column.
     Single(&'a [AtomicU32]),
-    /// Two columns a word.
+    /// Words of two residues: of two neighbouring columns.
     Pairs(&'a [AtomicU64]),
 }
 
@@ -32,9 +31,9 @@ impl<'a> NttTileWriter<'a> {
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
     pub fn new(tiling: NttTiling, bytes: &'a mut [u8]) -> Self {
         assert_eq!(bytes.len(), tiling.bytes());
-        // SAFETY of both: an atomic word has the size and validity of its bytes; the exclusive borrow lasts as long as
-        // the shared one of the result, all of it in words of one size; `align_to_mut` splits where alignment
-        // requires, which is checked to be nowhere.
+        // SAFETY of both: an atomic word has the size and validity of its bytes. The exclusive borrow of the bytes lasts as long
+        // as the shared one of the result, and all words have one size. `align_to_mut` splits the bytes where alignment requires
+        // it; the assertion below checks that it does not.
         let (head, words, tail) = if tiling.tile_width() == 1 {
             // SAFETY: see above.
             let (head, words, tail) = unsafe { bytes.align_to_mut() };
@@ -48,15 +47,15 @@ impl<'a> NttTileWriter<'a> {
         Self { tiling, words }
     }
 
-    /// Returns the shape.
+    /// Returns the shape of the database.
     pub fn tiling(&self) -> NttTiling {
         self.tiling
     }
 
-    /// Writes the polynomials of `rows` of column tile `tile`, canonical residues in the order
-    /// `[row of rows][real column of the tile][limb][slot]`; padding columns become zeros.
+    /// Writes the polynomials of `rows` in the columns of tile `tile`. `polys` are canonical residues in the order
+    /// `[row of rows][real column of the tile][limb][slot]`. Padding columns become zeros.
     ///
-    /// Fastest for many rows at a time: the database is written in runs of 4 bytes a row and column of a tile.
+    /// Writing many rows at a time is fastest: the database is written in runs of 4 bytes for each row and column of a tile.
     ///
     /// # Panics
     /// If the tile or rows are outside the database, or the number of polynomials differs.
@@ -78,7 +77,7 @@ impl<'a> NttTileWriter<'a> {
         }
     }
 
-    /// Writes a group of slots of a row of a tile, whose first slot is at residue `at`.
+    /// Writes a group of slots of a row of a tile. `at` is the index of the first slot's residue in the database.
     fn write_block(&self, at: usize, block: &[[u32; GROUP_SLOTS]; MAX_TILE_WIDTH]) {
         let rows = self.tiling.rows();
         let width = self.tiling.tile_width();

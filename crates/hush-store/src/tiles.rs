@@ -1,4 +1,4 @@
-//! Writing slots into a tiled database from many threads.
+//! Writes slots into a tiled byte database, from many threads.
 
 use std::{
     ops::Range,
@@ -9,8 +9,8 @@ use hush_ops::tiling::{TILE_COLS, Tiling};
 
 /// A tiled database being filled. Slots go in by columns of tiles, from any thread.
 ///
-/// The bytes are shared as relaxed atomic words, which compile to plain stores: writers of different tiles never
-/// touch the same word, and if a caller got that wrong the result would be wrong bytes, not undefined behaviour.
+/// The bytes are shared as relaxed atomic words, which compile to plain stores. Writers of different tiles never touch the same
+/// word. If a caller got that wrong, the result would be wrong bytes, not undefined behaviour.
 pub struct TileWriter<'a> {
     tiling: Tiling,
     words: &'a [AtomicU64],
@@ -23,23 +23,23 @@ impl<'a> TileWriter<'a> {
     /// If the length is not that of the tiling, or the bytes are not aligned to 8 (a memory map is).
     pub fn new(tiling: Tiling, bytes: &'a mut [u8]) -> Self {
         assert_eq!(bytes.len(), tiling.bytes());
-        // SAFETY: AtomicU64 has the size and validity of eight bytes; the exclusive borrow lasts as long as the shared
-        // one of the result, and is what that is derived from: through a shared one nothing may be written.
-        // `align_to_mut` splits where alignment requires, which is checked to be nowhere.
+        // SAFETY: AtomicU64 has the size and validity of eight bytes. The result's shared borrow is derived from the exclusive
+        // borrow of the bytes and lasts as long, so that nothing else reads or writes them. `align_to_mut` splits the bytes where
+        // alignment requires it; the assertion below checks that it does not.
         let (head, words, tail) = unsafe { bytes.align_to_mut::<AtomicU64>() };
         assert!(head.is_empty() && tail.is_empty(), "an aligned buffer");
         Self { tiling, words }
     }
 
-    /// Returns the shape.
+    /// Returns the shape of the database.
     pub fn tiling(&self) -> Tiling {
         self.tiling
     }
 
-    /// Writes whole rows, one after another, from `first_row` on. The database has whole tiles of columns.
+    /// Writes whole rows, one after another, starting at `first_row`. The database must have whole tiles of columns.
     ///
     /// # Panics
-    /// If it has not, or the rows are outside the database.
+    /// If the last tile is not whole, or the rows are outside the database.
     pub fn write_rows(&self, first_row: usize, rows: &[u8]) {
         let cols = self.tiling.cols();
         assert!(cols.is_multiple_of(TILE_COLS) && rows.len().is_multiple_of(cols));
@@ -54,10 +54,10 @@ impl<'a> TileWriter<'a> {
         }
     }
 
-    /// Whole rows as they are now, one after another. The database has whole tiles of columns.
+    /// Returns the present content of whole rows, one after another. The database must have whole tiles of columns.
     ///
     /// # Panics
-    /// If it has not, or the rows are outside the database.
+    /// If the last tile is not whole, or the rows are outside the database.
     pub fn read_rows(&self, rows: Range<usize>) -> Vec<u8> {
         assert!(self.tiling.cols().is_multiple_of(TILE_COLS) && rows.end <= self.tiling.rows());
         let mut bytes = Vec::with_capacity(rows.len() * self.tiling.cols());
@@ -72,8 +72,8 @@ impl<'a> TileWriter<'a> {
         bytes
     }
 
-    /// Writes the slots of tile column `tile`: `slots` holds up to 64 slots of `size` bytes, slot after slot, whose
-    /// bytes go to the rows from `first_row` on.
+    /// Writes slots in the columns of tile `tile`. `slots` holds up to 64 slots of `size` bytes, one after another. Byte `i` of a
+    /// slot goes to row `first_row + i`.
     ///
     /// # Panics
     /// If the rows or columns are outside the database.
@@ -109,7 +109,7 @@ impl<'a> TileWriter<'a> {
     }
 }
 
-/// Transposes an 8 x 8 matrix of bytes, a row a word.
+/// Transposes an 8 x 8 matrix of bytes, with one row in each word.
 fn transpose(m: &mut [u64; 8]) {
     for (distance, mask) in
         [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)]

@@ -130,7 +130,7 @@ pub enum Tiers {
 pub enum Compress {
     /// Values are not compressed.
     None,
-    /// Values are compressed if that saves a quarter of the table's files, and if the values are many times as long as the dictionary.
+    /// Values are compressed if that saves a quarter of the files, and the values are many times as long as the dictionary.
     Auto,
     /// Values are compressed with zstd.
     Zstd,

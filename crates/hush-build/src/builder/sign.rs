@@ -30,7 +30,7 @@ impl Signing {
     /// Chooses the name for the table in `folder`, which may not exist yet. A folder that is a link gives the link's name.
     ///
     /// # Errors
-    /// [`BuildError::SignedName`] if the folder's name is invalid as a name; [`BuildError::Serial`] if clients would refuse the serial.
+    /// [`BuildError::SignedName`] if the folder has no valid name; [`BuildError::Serial`] if clients would refuse the serial.
     pub(crate) fn settled(self, folder: &Path) -> Result<Self, BuildError> {
         let name = match self.name.or_else(|| published(folder).map(|signature| signature.name)) {
             Some(name) => name,

@@ -1,4 +1,4 @@
-//! The calibration of this machine: each kind of step of every protocol, at some sizes and batches.
+//! The calibration of this machine: measures each kind of step of every protocol, at some sizes and batches.
 
 use std::{collections::BTreeMap, error::Error, time::Instant};
 
@@ -16,33 +16,33 @@ use hush_protocol::{
 
 use super::{Machine, Times, Timing, machine::nominal_seconds, offers::secure_presets, operands::Random};
 
-/// Bytes of all files of the tables whose steps are measured: two that fit into caches, of which many servers have 32 MiB, and one
-/// that does not.
+/// The maximum resident bytes of the tables whose steps are measured. Two fit into caches, of which many servers have 32 MiB, and
+/// one does not.
 const TABLES: [u64; 3] = [8 << 20, 24 << 20, 96 << 20];
-/// Shapes tell little that are not so many times as large.
+/// The least ratio of two measured sizes of a step: closer sizes tell little.
 const APART: f64 = 2.5;
-/// Bytes of their slots: the first that the protocol takes.
+/// The candidates for the bytes of a table's slots, in order: the first that the protocol takes is used.
 const SLOTS: [[usize; 3]; 3] = [[256, 64, 1], [1024, 256, 1], [4096, 256, 1]];
-/// Batches that are measured of a step that scans, and of one that does not.
+/// The batches that are measured for a step that scans, and for one that does not.
 const OF_SCANS: &[usize] = &[1, 2, 4, 16, 64];
 const OF_OTHERS: &[usize] = &[1, 8];
-/// The rounds in which short steps are measured: others who slow a machine for a while do not meet a step twice.
+/// The rounds in which short steps are measured. Another program that slows the machine for a while does not affect both.
 const ROUNDS: usize = 2;
-/// Seconds of what is short.
+/// The maximum seconds of a short step.
 const SHORT: f64 = 0.02;
-/// Runs of a round of which the fastest counts, unless they take too long.
+/// The runs of a step in a round, unless they take too long. The fastest counts.
 const RUNS: usize = 3;
-/// Seconds of all runs of a step, about: of one that scans, and of another.
+/// The approximate seconds of all runs of a step that scans, and of one that does not.
 const SPAN_OF_SCANS: f64 = 0.04;
 const SPAN_OF_OTHERS: f64 = 0.015;
-/// The limits of a measurement: steps that would take more seconds, or more bytes of memory, are not measured.
+/// The maximum seconds of a measured run. A batch that is expected to take longer is not measured.
 const LONGEST: f64 = 0.15;
-/// The limit in nominal seconds, by which tables are chosen.
+/// The maximum nominal seconds of a step in the tables that are chosen, and the maximum bytes of memory of a measured batch.
 const NOMINAL_LONGEST: f64 = 0.3;
 const MOST_BYTES: usize = 256 << 20;
 
 impl Machine {
-    /// Measures this machine with the threads of `cpu`: some 16 seconds.
+    /// Measures this machine with the threads of `cpu`. It takes some 16 seconds.
     ///
     /// # Errors
     /// If a step fails, or is cancelled.
@@ -58,7 +58,7 @@ impl Machine {
                 for &batch in batches.iter().filter(|&&batch| is_told_by(step, batch)) {
                     let (expected, most) = match shortest.get(&(place, batch)) {
                         Some(&known) => (known, SHORT),
-                        // It takes as long for each query as the batch before, about.
+                        // Each query takes about as long as in the previous batch.
                         None => (batch as f64 * a_query, LONGEST),
                     };
                     if expected > most {
@@ -91,21 +91,21 @@ impl Machine {
     }
 }
 
-/// Returns the batches that are measured of a step, as what all queries of a batch share makes a difference; and seconds of all
-/// runs.
+/// Returns the batches that are measured for a step, and the seconds of all runs. A step that scans has more batches, because all
+/// queries of a batch share the scan.
 fn effort(shape: &StepShape) -> (&'static [usize], f64) {
     if shape.scans() { (OF_SCANS, SPAN_OF_SCANS) } else { (OF_OTHERS, SPAN_OF_OTHERS) }
 }
 
-/// Returns whether a batch tells more than smaller ones do, and there is room for it.
+/// Returns whether a batch tells more than smaller ones, and fits the memory.
 fn is_told_by(step: &Step, batch: usize) -> bool {
     let largest = if step.one_by_one { 1 } else { <Cpu as Footprint>::largest_batch(&step.shape) };
     batch == 1 || (batch <= largest && <Cpu as Footprint>::footprint(&step.shape, batch) <= MOST_BYTES)
 }
 
-/// Seconds of the fastest of some runs.
+/// Returns the seconds of the fastest of some runs.
 fn fastest<E>(mut run: impl FnMut() -> Result<(), E>, span: f64) -> Result<f64, E> {
-    // The first run finds cold memory.
+    // The first run warms the memory and is not timed.
     run()?;
     let begin = Instant::now();
     let mut least = f64::INFINITY;
@@ -120,14 +120,14 @@ fn fastest<E>(mut run: impl FnMut() -> Result<(), E>, span: f64) -> Result<f64, 
     Ok(least)
 }
 
-/// Returns the steps that are measured: of each kind and set those of some sizes.
+/// Returns the steps that are measured: some sizes of each kind and set.
 fn steps() -> Vec<Step> {
     let mut found: BTreeMap<(&str, &str), Vec<Step>> = BTreeMap::new();
     for &protocol in Protocol::ALL {
         for preset in secure_presets(protocol) {
             let is_default = SLOTS.iter().flatten().any(|&slot| protocol.page().default_set(slot) == preset);
             for form in [DbForm::Evaluation, DbForm::Symbols] {
-                // Of a set that nothing takes if it is not asked for, a small table will do.
+                // A set that is no default of any size is measured with a small table alone.
                 let tables = if is_default { TABLES.len() } else { 1 };
                 for (bytes, slots) in TABLES.into_iter().zip(SLOTS).take(tables) {
                     let Some(table) = table(protocol, preset, form, bytes, &slots) else { continue };
@@ -142,7 +142,7 @@ fn steps() -> Vec<Step> {
     found.into_values().flat_map(apart).collect()
 }
 
-/// Returns the largest of some steps of a kind, and all smaller ones that are far apart.
+/// Returns the largest of some steps of a kind, and smaller ones that differ by [`APART`] at least.
 fn apart(mut steps: Vec<Step>) -> Vec<Step> {
     let size = |step: &Step| nominal_seconds(&step.shape, 1);
     steps.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -155,7 +155,7 @@ fn apart(mut steps: Vec<Step>) -> Vec<Step> {
     found
 }
 
-/// Returns a table by index whose files take at most so many bytes.
+/// Returns a table by index with at most `bytes` resident bytes; `None` if every candidate is invalid or has too long a step.
 fn table(protocol: Protocol, preset: &str, form: DbForm, bytes: u64, slots: &[usize]) -> Option<TableParams> {
     let page = protocol.page();
     slots.iter().find_map(|&slot_bytes| {
@@ -180,7 +180,7 @@ mod tests {
         let sizes = |name: &str| steps.iter().filter(|step| step.shape.name() == name).count();
         for &protocol in Protocol::ALL {
             for preset in secure_presets(protocol) {
-                // Of sets for comparison, steps may take too long at any size.
+                // A set that exists for comparison may have a step that takes too long at any size.
                 let Some(table) = table(protocol, preset, DbForm::Evaluation, TABLES[2], &SLOTS[2]) else {
                     continue;
                 };

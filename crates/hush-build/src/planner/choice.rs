@@ -1,4 +1,4 @@
-//! From lengths to offers, and to the one that is built.
+//! The choice of a table: makes offers from lengths, and chooses the one that is built.
 
 use hush_engine::{Bytes, Progress};
 use hush_store::snapshot::Choice;
@@ -6,11 +6,11 @@ use hush_store::snapshot::Choice;
 use super::{Linkable, Machine, Offer, Records, Wishes, offers::plans};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan};
 
-/// Returns every table that the records could have, the best first, as far as `options` leave a choice: those within the budgets of
-/// `wishes`.
+/// Returns every table that the records could have, within the choice that `options` leave and the budgets of `wishes`. The best
+/// is first.
 ///
 /// # Errors
-/// [`BuildError::OutOfBudget`] says which budget binds; others, why there is no table at all.
+/// [`BuildError::OutOfBudget`] if no table is within the budgets; other errors if there is no table at all.
 pub fn offers(
     records: &Records,
     options: &BuildOptions,
@@ -22,8 +22,8 @@ pub fn offers(
     Ok(ranked.into_iter().map(|(offer, _)| offer).collect())
 }
 
-/// Returns the plan of the best table for a build, with the reasons; that of the protocol that is asked for, if nothing is wished
-/// of it.
+/// Returns the plan of the best table for a build, with the reasons. If `options` name a protocol and have no wishes, returns the
+/// plan of that protocol.
 ///
 /// # Errors
 /// [`BuildError`] if there is no such table.
@@ -40,7 +40,7 @@ pub(crate) fn choose(
     let machine = options.machine.as_deref().unwrap_or(Machine::reference());
     let mut ranked = ranked(lengths, by_key, options, wishes, machine, progress)?.into_iter();
     let (best, mut plan) = ranked.next().expect("some are within the budgets");
-    // One of another protocol says more than the same with other columns.
+    // A table of another protocol is more informative than the same protocol with other columns.
     let next = ranked.map(|(offer, _)| offer).find(|offer| offer.protocol != best.protocol);
     plan.choice = Some(Choice {
         goal: wishes.goal.to_string(),
@@ -51,7 +51,7 @@ pub(crate) fn choose(
     Ok(plan)
 }
 
-/// Returns the tables within the budgets, the best first; at least one.
+/// Returns the tables within the budgets, the best first. There is at least one.
 fn ranked(
     lengths: &Lengths,
     by_key: bool,
@@ -73,7 +73,7 @@ fn ranked(
     Ok(met)
 }
 
-/// Returns the facts of a table that count for the choice, in a line.
+/// Returns a line with the facts of a table that count for the choice.
 fn described(offer: &Offer, wishes: &Wishes) -> String {
     let bytes = |bytes: u64| Bytes(bytes as usize);
     let mut text = format!(
@@ -158,7 +158,7 @@ mod tests {
             error.contains("'max-upload' allows 1000 B") && error.contains("the nearest is 'protocol: "),
             "{error}"
         );
-        // With keys there is one.
+        // A protocol with keys is within this budget.
         let linkable = Budgets { upload: Some(1000), linkable: true, ..Budgets::default() };
         let plan = chosen(1 << 20, 1024, within(linkable)).unwrap();
         assert!(plan.params.facts().keys.is_some() && plan.params.facts().query.total() <= 1000);

@@ -1,4 +1,4 @@
-//! How offers meet wishes: latency, cost, score, budgets.
+//! The judgement of offers by wishes: latency, cost, score, and budgets.
 
 use std::cmp::Ordering;
 
@@ -7,16 +7,16 @@ use hush_protocol::wording::Slot;
 
 use super::{Budgets, Goal, MemoryBudget, Offer, OutOfBudget, Wishes};
 
-/// Bytes that a server takes without any table: tables that are much shorter are not told apart by their memory.
+/// The bytes of a server without any table. Tables that are much shorter differ little in their score.
 const SERVER_BYTES: u64 = 64 << 20;
 
-/// A budget, and what a table needs of it.
+/// A budget, with the amount of it that a table needs.
 struct BudgetNeed {
     name: &'static str,
     option: &'static str,
     needed: f64,
     limit: f64,
-    /// For people.
+    /// Formats an amount for people.
     text: fn(f64) -> String,
 }
 
@@ -31,7 +31,7 @@ impl BudgetNeed {
 }
 
 impl Wishes {
-    /// Seconds of a look-up: the server's, and of sending, with its share of what is sent once.
+    /// Returns the seconds of a look-up: the server's, and those of sending, with the look-up's share of what is sent once.
     pub fn latency(&self, offer: &Offer) -> f64 {
         let seconds = |bytes: f64, megabits: f64| bytes * 8.0 / (megabits * 1e6);
         let (setup_up, setup_down) = offer.setup_shares(self.clients.lookups);
@@ -51,7 +51,7 @@ impl Wishes {
     pub fn score(&self, offer: &Offer, threads: usize) -> f64 {
         match self.goal {
             Goal::Balance => {
-                // Without the last one, a hint of gigabytes would win wherever it spares a server as many.
+                // Without `setup_bytes`, a hint of gigabytes would win wherever it saves a server as many bytes.
                 let kept = [SERVER_BYTES, offer.server_bytes, offer.setup_bytes()];
                 self.latency(offer) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
             }
@@ -62,7 +62,7 @@ impl Wishes {
         }
     }
 
-    /// Returns the budgets, and what a table of values of so many bytes needs of them.
+    /// Returns the budgets that are set, with the amount that a table with `payload` bytes of values needs of each.
     fn needs(&self, offer: &Offer, payload: u64) -> Vec<BudgetNeed> {
         let Budgets { upload, download, setup, memory, latency, .. } = self.budgets;
         let memory = memory.map(|memory| match memory {
@@ -90,18 +90,19 @@ impl Wishes {
         bytes.chain(time).collect()
     }
 
-    /// Returns whether a table of values of so many bytes is within all budgets.
+    /// Returns whether a table with `payload` bytes of values is within all budgets.
     pub fn are_met(&self, offer: &Offer, payload: u64) -> bool {
         self.needs(offer, payload).iter().all(BudgetNeed::is_met)
     }
 
-    /// Returns how two tables compare: by the goal, then by the latency.
+    /// Compares two tables by the goal, then by the latency. The better table is less.
     pub fn order(&self, a: &Offer, b: &Offer, threads: usize) -> Ordering {
         let by_goal = self.score(a, threads).total_cmp(&self.score(b, threads));
         by_goal.then(self.latency(a).total_cmp(&self.latency(b)))
     }
 
-    /// Why none of `offers`, of which there are some, is within all budgets.
+    /// Returns the error if none of `offers`, which must not be empty, is within all budgets. It names the budgets that no offer
+    /// meets, and the nearest offer.
     pub fn refusal(&self, offers: &[Offer], payload: u64, threads: usize) -> OutOfBudget {
         let excess =
             |offer: &Offer| self.needs(offer, payload).iter().map(BudgetNeed::excess).fold(1.0, f64::max);

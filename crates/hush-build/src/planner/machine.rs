@@ -11,20 +11,20 @@ use hush_ops::{
 use hush_protocol::any_page::{SegmentParams, TableParams};
 use serde::{Deserialize, Serialize};
 
-/// Seconds that a request takes at least, whatever it asks for.
+/// The least seconds of a request, whatever it asks for.
 const REQUEST_SECONDS: f64 = 1e-6;
 
-/// A machine that serves, as far as its times are known.
+/// A machine that serves, with the times of its steps.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The version of this program's sizes ([`Machine::VERSION`]) by which it was measured.
+    /// The version of the nominal sizes ([`Machine::VERSION`]) with which the machine was measured.
     pub version: u32,
-    /// The model of its CPU, or of a device.
+    /// The model of the CPU or of the device.
     pub name: String,
-    /// The level of its instructions; empty of a device.
+    /// The level of the CPU's instructions; empty for a device.
     pub level: String,
-    /// Threads that scan; of a device 1.
+    /// The number of threads that scan; 1 for a device.
     pub threads: usize,
     /// The times of steps.
     pub times: Times,
@@ -36,31 +36,31 @@ pub struct Machine {
 pub enum Times {
     /// The measured times, for some shapes of each step.
     Measured(Vec<Timing>),
-    /// At least: nothing was measured.
+    /// Lower bounds by peak rates: nothing was measured.
     Floors(Rates),
 }
 
-/// A step as it was measured.
+/// The measurement of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// The name of the step ([`StepShape::name`]).
     pub step: String,
-    /// The name of its RLWE set; empty without one.
+    /// The name of the step's RLWE set; empty if it has none.
     pub set: String,
-    /// How large its shape was: the nominal seconds for one query.
+    /// The size of the shape: the nominal seconds for one query.
     pub size: f64,
-    /// Queries at once.
+    /// The number of queries in the batch.
     pub batch: usize,
-    /// Seconds over the nominal seconds of this batch.
+    /// The measured seconds of the batch, divided by its nominal seconds.
     pub ratio: f64,
 }
 
 /// The peak rates of a device, per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Bytes that are read.
+    /// Bytes read.
     pub bytes: f64,
-    /// Multiply-adds of an s8 and a word.
+    /// Multiply-adds of an s8 with a word.
     pub multiply_adds: f64,
     /// Products of words modulo a prime.
     pub products: f64,
@@ -68,27 +68,27 @@ pub struct Rates {
     pub butterflies: f64,
 }
 
-/// Rates by which sizes of different steps are made comparable. They cancel out where a step is predicted from
-/// one of its own size.
+/// The nominal rates, which make sizes of different steps comparable. They cancel out if a step is predicted from a measurement of
+/// the same size.
 const NOMINAL: Rates = Rates { bytes: 2e10, multiply_adds: 4e11, products: 8e9, butterflies: 1e10 };
-/// Bytes of operands a second, of the same kind: they are written too, and laid out anew.
+/// The nominal bytes of operands a second. It is lower than the rate of reading, because operands are also written and reordered.
 const NOMINAL_OPERANDS: f64 = 2e9;
-/// Seconds of a step beside its work.
+/// The nominal seconds of a step beside its work.
 const NOMINAL_START: f64 = 1e-5;
-/// Seconds of a hint by transforms beside them: primes and roots.
+/// The nominal seconds that a hint by transforms takes beside the transforms, for primes and roots.
 const NOMINAL_RING_HINT_START: f64 = 5e-5;
-/// Rows that it does together.
+/// The rows that a hint by transforms computes together.
 const RING_HINT_ROWS: usize = 16;
 
-/// A GPU by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one of a word takes four; 132
-/// multiprocessors with 64 products of words a clock, of which one modulo a prime, or a butterfly, takes three.
+/// The rates of a GPU by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one with a word takes four; 132
+/// multiprocessors with 64 products of words a clock. A product modulo a prime, or a butterfly, takes three of these.
 const H100: Rates = Rates { bytes: 3.35e12, multiply_adds: 2.47e14, products: 4.8e12, butterflies: 4.8e12 };
 
 impl Machine {
-    /// The sizes of steps, by which times are told: raised when the nominal seconds of a step change.
+    /// The version of the nominal sizes. It is raised when the nominal seconds of a step change.
     pub const VERSION: u32 = 1;
 
-    /// Returns the machine that is planned for where no other is named: two cores of a server of 2022, measured once
+    /// Returns the default machine of the planner: two cores of a server of 2022, measured once
     /// (`docs/explanation/planner.md`).
     pub fn reference() -> &'static Self {
         static REFERENCE: LazyLock<Machine> = LazyLock::new(|| {
@@ -98,7 +98,7 @@ impl Machine {
         &REFERENCE
     }
 
-    /// Returns the machine that a profile says.
+    /// Parses a machine's profile. Returns an error text if it is malformed, has another version, or has a number not above 0.
     pub fn from_profile(text: &str) -> Result<Self, String> {
         let machine: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if machine.version != Self::VERSION {
@@ -123,20 +123,20 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Returns a GPU of which nothing was measured.
+    /// Returns a GPU with lower bounds by its data sheet: nothing was measured.
     pub fn gpu_floors() -> Self {
         let name = "NVIDIA H100, floors by its data sheet".into();
         let times = Times::Floors(H100);
         Self { version: Self::VERSION, name, level: String::new(), threads: 1, times }
     }
 
-    /// Returns whether times are what it takes at least, and not what was measured.
+    /// Returns whether the times are lower bounds, not measurements.
     pub fn is_floor(&self) -> bool {
         matches!(self.times, Times::Floors(_))
     }
 
-    /// Seconds for a batch of look-ups of a table: all segments, one after another, of which queries are opened once; and no less
-    /// than a request takes.
+    /// Returns the seconds for a batch of look-ups in a table. The segments are scanned one after another, and the queries are
+    /// opened once. The result is at least the time of a request.
     pub fn answer_seconds(&self, table: &TableParams, batch: usize) -> f64 {
         table
             .segments()
@@ -151,7 +151,7 @@ impl Machine {
             .max(REQUEST_SECONDS)
     }
 
-    /// Seconds of a step for a batch.
+    /// Returns the seconds of a step for a batch.
     pub fn step_seconds(&self, step: &Step, batch: usize) -> f64 {
         match step.one_by_one {
             true => batch as f64 * self.shape_seconds(&step.shape, 1),
@@ -173,14 +173,14 @@ impl Machine {
 }
 
 impl fmt::Debug for Machine {
-    /// Short: it is a part of the identity of builds.
+    /// Prints a short form with a hash of the times, because it is a part of the identity of builds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = blake3::hash(format!("{:?}", self.times).as_bytes()).to_hex();
         write!(f, "{} {} {} {}", self.name, self.level, self.threads, &times[..16])
     }
 }
 
-/// Seconds of a step at [`NOMINAL`] rates.
+/// Returns the seconds of a step at [`NOMINAL`] rates.
 pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
     if let StepShape::LweHint(LweHint { db, matrix, .. }) = shape
         && let MatrixStructure::Ring { degree } = matrix.structure()
@@ -196,8 +196,8 @@ pub(super) fn nominal_seconds(shape: &StepShape, batch: usize) -> f64 {
         + transforms * butterflies(shape) / NOMINAL.butterflies
 }
 
-/// Returns the nominal seconds of a hint by a matrix of rings of `degree`: by transforms of the columns and of A, of
-/// two primes, and back of all n.
+/// Returns the nominal seconds of a hint by a matrix of rings of `degree`: transforms of the columns and of A modulo two primes,
+/// the products, and the transforms of all n back.
 fn nominal_ring_hint(db: Tiling, n: usize, degree: usize) -> f64 {
     let rows = db.rows().next_multiple_of(RING_HINT_ROWS);
     let blocks = db.cols().div_ceil(degree);
@@ -208,7 +208,7 @@ fn nominal_ring_hint(db: Tiling, n: usize, degree: usize) -> f64 {
     NOMINAL_RING_HINT_START + seconds + transforms as f64 * butterflies_of(degree) / NOMINAL.butterflies
 }
 
-/// Butterflies of a transform.
+/// Returns the butterflies of a transform; 0 if the step has no ring.
 fn butterflies(shape: &StepShape) -> f64 {
     shape.ring().map_or(0.0, |ring| butterflies_of(ring.degree()))
 }
@@ -217,8 +217,8 @@ fn butterflies_of(degree: usize) -> f64 {
     (degree / 2) as f64 * f64::from(degree.ilog2())
 }
 
-/// By how much more than nominally a step takes: between the measured shapes and batches that are nearest. Of a set that was not
-/// measured, as of all that were.
+/// Returns the ratio of a step's seconds to its nominal seconds, interpolated between the nearest measured shapes and batches.
+/// For a set that was not measured, returns the mean ratio of all sets; 1 if the step was not measured at all.
 fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
     let set = shape.ring().map_or("", |ring| ring.name());
     let of_step = |timing: &&Timing| timing.step == shape.name();
@@ -234,7 +234,7 @@ fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
         let of_size = own.iter().filter(|timing| timing.size == size);
         of_size.map(|timing| (timing.batch as f64, timing.ratio)).collect()
     };
-    // Large batches of large shapes are not measured: these go on as those of a shape of which more were.
+    // Large batches of large shapes are not measured. Their ratio changes with the batch like that of the shape with most batches.
     let most = sizes.iter().map(|&size| points(size)).max_by_key(Vec::len).expect("a shape");
     between(
         sizes
@@ -252,7 +252,7 @@ fn ratio(timings: &[Timing], shape: &StepShape, batch: usize) -> f64 {
     )
 }
 
-/// Returns the value at `x` between points, straight over log x; beyond them, that of the last.
+/// Interpolates between points, linearly in log x. Outside the points, returns the value of the nearest one; 1 without points.
 fn between(mut points: Vec<(f64, f64)>, x: f64) -> f64 {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = points.partition_point(|&(known, _)| known < x);

@@ -1,7 +1,7 @@
-//! The planner: every table that some records could have, what each costs, and which suits best.
+//! The planner: lists every table that the records could have, with its costs, and chooses the one that suits best.
 //!
-//! VIPIR's unified model (section 3) as code: a protocol is a path over steps, a step has a size, and a machine takes so long for a
-//! step of a size. Sizes come from `Page::path` and `Facts`, times from a [`Machine`]: `docs/explanation/planner.md`.
+//! It implements VIPIR's unified model (section 3): a protocol is a path over steps, a step has a size, and a machine takes a time
+//! for a step of a size. Sizes come from `Page::path` and `Facts`, times from a [`Machine`]: `docs/explanation/planner.md`.
 
 mod calibrate;
 mod choice;

@@ -1,4 +1,4 @@
-//! Random operands of the CPU, on which the steps of a path are timed.
+//! Random operands of the CPU, with which the steps of a path are timed.
 
 use std::{cell::RefCell, error::Error, sync::Arc};
 
@@ -14,7 +14,7 @@ use hush_ops::{
     tiling::{TiledDb, Tiling},
 };
 
-/// Random operands that are made on the host. It keeps the last database of each kind, of which several batches are timed.
+/// Random operands, made on the host. The last database of each kind is kept, because several batches are timed with it.
 #[derive(Default)]
 pub struct Random {
     bytes: RefCell<Option<TiledDb>>,
@@ -22,7 +22,7 @@ pub struct Random {
     symbols: RefCell<Option<SymbolDb>>,
 }
 
-/// Returns what is kept if it `fits`, or else makes it, and keeps it.
+/// Returns the kept value if it `fits`; otherwise makes a value and keeps it.
 fn kept<T: Clone>(
     kept: &RefCell<Option<T>>,
     fits: impl Fn(&T) -> bool,
@@ -65,24 +65,24 @@ impl Operands<Cpu> for Random {
     }
 }
 
-/// Bytes that are random; all others repeat them, which no step notices.
+/// The bytes that are random. All others repeat them, which does not change the time of any step.
 const STRETCH: usize = 4 << 20;
 
-/// Fills `out` with bytes that are the same each time.
+/// Fills `out` with pseudo-random bytes, which are the same in each call.
 fn fill(out: &mut [u8]) {
     let (first, rest) = out.split_at_mut(STRETCH.min(out.len()));
     Csprng::insecure_from_seed(1).fill_bytes(first);
     rest.chunks_mut(STRETCH).for_each(|chunk| chunk.copy_from_slice(&first[..chunk.len()]));
 }
 
-/// Returns a random database.
+/// Returns a byte database with random content.
 pub fn random_db(tiling: Tiling) -> Result<TiledDb, OpsError> {
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     fill(&mut bytes);
     TiledDb::new(tiling, Arc::new(bytes))
 }
 
-/// Returns a random database of symbols.
+/// Returns a database of symbols with random content.
 pub fn random_symbols(tiling: SymbolTiling) -> Result<SymbolDb, OpsError> {
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     fill(&mut bytes);

@@ -6,17 +6,17 @@ use hush_protocol::descriptor::{Descriptor, Lookup};
 
 use crate::builder::{BuildError, Lengths};
 
-/// The facts of the records of a table that is planned.
+/// The facts of records that the planner needs.
 pub struct Records {
     lengths: Lengths,
     by_key: bool,
 }
 
 impl Records {
-    /// Values of these lengths, as often; at least one.
+    /// Creates records from pairs of a value length in bytes and the number of such values.
     ///
     /// # Errors
-    /// [`BuildError::NoRecords`].
+    /// [`BuildError::NoRecords`] if there are no values.
     pub fn new(lengths: impl IntoIterator<Item = (usize, usize)>, by_key: bool) -> Result<Self, BuildError> {
         let lengths = Lengths::counted(lengths);
         if lengths.records() == 0 {
@@ -25,11 +25,11 @@ impl Records {
         Ok(Self { lengths, by_key })
     }
 
-    /// Returns the records as far as the public description of a table tells: every value is as long as the tier that
-    /// it ends in, and as it is stored.
+    /// Returns the records as far as a table's public description tells. Every value is taken to be as long as the end of its last
+    /// tier. Lengths are those of stored, perhaps compressed, values.
     ///
     /// # Errors
-    /// [`BuildError::NoRecords`].
+    /// [`BuildError::NoRecords`] if the table has no records.
     pub fn of(table: &Descriptor) -> Result<Self, BuildError> {
         let tiers = table.segments[..table.tiers()].iter().map(|tier| tier.records);
         let in_tiers: Vec<u64> = iter::once(table.records).chain(tiers).chain([0]).collect();
@@ -38,7 +38,7 @@ impl Records {
         Self::new(table.tier_ends().into_iter().zip(ending), by_key)
     }
 
-    /// Returns how many there are.
+    /// Returns the number of records.
     pub fn count(&self) -> usize {
         self.lengths.records()
     }

@@ -1,21 +1,21 @@
-//! The wishes of users for a table: a goal, budgets, and how they are connected.
+//! The wishes of users for a table: a goal, budgets, clients, their network, and prices.
 
 use std::{fmt, str::FromStr};
 
 use hush_protocol::wording::Slot;
 use thiserror::Error;
 
-/// The default number of a client's look-ups in an epoch: few, as many clients make few and should not wait for a hint.
+/// The default number of look-ups of a client in an epoch. It is small, so that clients do not wait for the download of a hint.
 const LOOKUPS: f64 = 10.0;
 
 /// The quantity to minimise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Goal {
-    /// The time of a look-up, and what is kept of a table, equally: half of one is worth twice the other. The server keeps its
-    /// memory, and each client what it sends and receives once.
+    /// The product of a look-up's time and the bytes that are kept: half of one is worth twice the other. The kept bytes are the
+    /// server's memory, and what each client sends and receives once.
     #[default]
     Balance,
-    /// The time of a look-up: the server's, and that of sending.
+    /// The time of a look-up: the server's time, and the time of sending.
     Latency,
     /// The bytes that a look-up sends and receives.
     Bytes,
@@ -54,38 +54,38 @@ impl fmt::Display for Goal {
     }
 }
 
-/// Memory that a server may take.
+/// A limit of a server's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MemoryBudget {
-    /// So many times the values.
+    /// This many times the bytes of the values.
     Times(f64),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
 }
 
-/// Limits; `None` is none.
+/// The limits of a table; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budgets {
-    /// Bytes of a query.
+    /// The maximum bytes of a query.
     pub upload: Option<u64>,
-    /// Bytes of an answer.
+    /// The maximum bytes of an answer.
     pub download: Option<u64>,
-    /// Bytes that a client sends and receives once.
+    /// The maximum bytes that a client sends and receives once.
     pub setup: Option<u64>,
-    /// A server's memory.
+    /// The maximum memory of a server.
     pub memory: Option<MemoryBudget>,
-    /// Seconds of a look-up, as of [`Goal::Latency`].
+    /// The maximum seconds of a look-up, counted as in [`Goal::Latency`].
     pub latency: Option<f64>,
-    /// Whether a server may link the look-ups of a client. What names a protocol, a parameter set or a form allows it.
+    /// Whether a server may link the look-ups of a client. A build that names a protocol, a parameter set or a form allows it.
     pub linkable: bool,
 }
 
-/// For whom tables are offered.
+/// The clients for which tables are offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clients {
-    /// How many have keys in a server's memory at once.
+    /// The number of clients that have keys in a server's memory at once.
     pub count: usize,
-    /// How often each looks up before the table changes.
+    /// The number of look-ups of each client before the table changes.
     pub lookups: f64,
 }
 
@@ -95,17 +95,17 @@ impl Default for Clients {
     }
 }
 
-/// How clients are connected: 10^6 bits a second.
+/// The network of the clients, in 10^6 bits a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
-    /// From a client.
+    /// The rate from a client to the server.
     pub up: f64,
-    /// To a client.
+    /// The rate from the server to a client.
     pub down: f64,
 }
 
 impl Default for Network {
-    /// 32 Mbit/s both ways.
+    /// Returns 32 Mbit/s both ways.
     fn default() -> Self {
         Self { up: 32.0, down: 32.0 }
     }
@@ -114,9 +114,9 @@ impl Default for Network {
 /// The prices, in one currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// An hour of a core.
+    /// The price of an hour of a core.
     pub core_hour: f64,
-    /// 10^9 bytes sent, either way.
+    /// The price of 10^9 bytes sent, either way.
     pub gigabyte: f64,
 }
 
@@ -134,15 +134,15 @@ pub struct Wishes {
     pub goal: Goal,
     /// The limits that nothing may exceed.
     pub budgets: Budgets,
-    /// For whom it is.
+    /// The clients of the table.
     pub clients: Clients,
-    /// How these are connected.
+    /// The network of the clients.
     pub network: Network,
     /// The prices.
     pub prices: Prices,
 }
 
-/// No table is within the budgets.
+/// The error if no table is within the budgets.
 #[derive(Clone, Debug, Error)]
 #[error("{binding}: the nearest is {} with {exceeded}", told_options(nearest))]
 pub struct OutOfBudget {
@@ -152,7 +152,7 @@ pub struct OutOfBudget {
     pub(super) exceeded: String,
 }
 
-/// Returns options of `build` as a message has them.
+/// Returns options of `build` in the form in which messages show them.
 pub(super) fn told_options(options: &[(&'static str, String)]) -> String {
     let options = options.iter().map(|(name, value)| Slot::Setting(name, value).to_string());
     options.collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The changes of a table since its base was made, by key.
+//! The changes of a table since its base was made, by key, and the file that holds them.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileEntry, Snapshot, SnapshotError, SnapshotWriter};
 
-/// The file of the changes. It has, of every change, in the order of keys: the length of its key in 2 bytes, that of
-/// its value in 4, or all ones if the record is deleted; the key, the value.
+/// The file of the changes. For every change, in the order of keys, it has the key's length in 2 bytes, the value's length in 4
+/// bytes (all ones if the record is deleted), the key, and the value. Lengths are little-endian.
 pub const CHANGES_FILE: &str = "changes.bin";
 
-/// Bytes in front of a key.
+/// The bytes of the two lengths in front of a key.
 const LENGTHS_BYTES: usize = 6;
-/// In place of the length of a value: there is none any more.
+/// The length of a value that marks a deleted record.
 const DELETED: u32 = u32::MAX;
 
-/// Changes by key: the new value, or `None` of a record that is deleted.
+/// The changes by key: the new value, or `None` if the record is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes(pub BTreeMap<Vec<u8>, Option<Vec<u8>>>);
 
-/// How much of the room for changes is taken, for the header.
+/// The number of changes and the room for them, for the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeCount {
-    /// Changes, those included by which records are deleted.
+    /// The number of changes, including those that delete records.
     pub changes: u64,
-    /// Records that are deleted.
+    /// The number of deleted records.
     pub deleted: u64,
-    /// How many changes there is room for.
+    /// The number of changes that there is room for.
     pub room: u64,
 }
 
 impl Changes {
-    /// Returns how many there are, of so many that there is room for.
+    /// Returns the count of the changes; `room` is the number that there is room for.
     pub fn count(&self, room: u64) -> ChangeCount {
         let deleted = self.0.values().filter(|value| value.is_none()).count() as u64;
         ChangeCount { changes: self.0.len() as u64, deleted, room }
     }
 
-    /// Takes them out of a snapshot, their checksums checked.
+    /// Takes the changes out of a snapshot, and checks their checksums.
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let path = snapshot.path(CHANGES_FILE);
         let file = snapshot.take_checked(CHANGES_FILE)?;
@@ -77,7 +77,7 @@ impl SnapshotWriter {
     /// Writes the changes.
     ///
     /// # Errors
-    /// What the system says, with the path; [`SnapshotError::Cancelled`].
+    /// The system's error, with the path; [`SnapshotError::Cancelled`].
     pub fn keep_changes(&self, changes: &Changes) -> Result<FileEntry, SnapshotError> {
         let bytes = changes.to_bytes();
         let mut file = self.create_mapped(CHANGES_FILE, bytes.len())?;
@@ -85,15 +85,15 @@ impl SnapshotWriter {
         file.finish()
     }
 
-    /// Takes a file of another snapshot, in the folder `from`, over as it is: as a link where that goes, so that it takes neither
-    /// time nor space.
+    /// Takes an unchanged file of another snapshot over from the folder `from`: as a hard link where possible, which takes neither
+    /// time nor space, else as a copy.
     pub fn take_file(&self, from: &Path, entry: &FileEntry) -> Result<(), SnapshotError> {
         let from = from.join(&entry.name);
         let to = self.partial_dir().join(&entry.name);
         if std::fs::hard_link(&from, &to).is_ok() {
             return Ok(());
         }
-        // Another file system, or one without links; or a file of somebody else.
+        // A link is impossible to another file system, on one without links, and to some files of other users.
         std::fs::copy(&from, &to).map_err(SnapshotError::io(&from, "copy"))?;
         let copy = std::fs::File::open(&to).map_err(SnapshotError::io(&to, "open"))?;
         copy.sync_all().map_err(SnapshotError::io(&to, "sync"))

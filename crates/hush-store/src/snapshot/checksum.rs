@@ -8,25 +8,25 @@ use rayon::prelude::*;
 use super::SnapshotError;
 use crate::cancel::{Cancel, Cancelled};
 
-/// Bytes covered by one checksum.
+/// The bytes that one checksum covers.
 pub const CHUNK_BYTES: usize = 4 << 20;
 
-/// Threads that read a file at least, however few cores there are: a disk does more at a time than a core.
+/// The least number of threads that read a file, even with fewer cores: a disk serves several reads at a time.
 const READERS: usize = 8;
 
-/// Room for the bytes of a chunk, which a thread uses again and again.
+/// A buffer for the bytes of a chunk, which a thread reuses.
 #[derive(Default)]
 pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
-    /// Room for `length` bytes, with whatever was left in it.
+    /// Returns `length` bytes of the buffer, with whatever content was left in it.
     pub(super) fn of(&mut self, length: usize) -> &mut [u8] {
         self.0.resize(self.0.len().max(length), 0);
         &mut self.0[..length]
     }
 }
 
-/// Hands the items to several threads, in order, until one of them fails.
+/// Passes the items to `work` on several threads, in order, until a call fails. Returns the error of the first failed item.
 pub(super) fn in_parallel<I: Send>(
     items: Vec<I>,
     work: impl Fn(I, &mut Buffer) -> Result<(), SnapshotError> + Sync,
@@ -54,19 +54,19 @@ pub(super) fn in_parallel<I: Send>(
     failed.into_inner().map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// BLAKE3 of every chunk of `bytes`.
+/// Returns the BLAKE3 hash of every chunk of `bytes`.
 pub(super) fn chunk_hashes(bytes: &[u8], cancel: &Cancel) -> Result<Vec<blake3::Hash>, Cancelled> {
     bytes.par_chunks(CHUNK_BYTES).map(|chunk| cancel.check().map(|()| blake3::hash(chunk))).collect()
 }
 
-/// Returns the chunks that have a byte of some ranges, in order.
+/// Returns the numbers of the chunks that contain a byte of `ranges`, ascending.
 pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
     let of_range = |range: &Range<usize>| range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES);
     let named = ranges.iter().filter(|range| !range.is_empty()).flat_map(of_range);
     named.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns those of `chunks` of `bytes`, the content of a file, that are not as expected, or not there.
+/// Returns those of `chunks` that differ from their expected hash, or are missing. `bytes` is the content of the file.
 pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -> Vec<usize> {
     chunks
         .par_iter()
@@ -80,7 +80,7 @@ pub(super) fn differing(bytes: &[u8], expected: &[[u8; 32]], chunks: &[usize]) -
         .collect()
 }
 
-/// Checks every chunk of `bytes`, the content of `path`.
+/// Checks every chunk of `bytes`, the content of the file at `path`. Fails with [`SnapshotError::Corrupt`] at the first bad one.
 pub(super) fn verify_chunks(path: &Path, bytes: &[u8], expected: &[[u8; 32]]) -> Result<(), SnapshotError> {
     let damaged = bytes
         .par_chunks(CHUNK_BYTES)

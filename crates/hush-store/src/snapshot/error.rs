@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::HEADER_FILE;
 use crate::cancel::Cancelled;
 
-/// Why a snapshot could not be written or opened.
+/// A reason why a snapshot could not be written or opened.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum SnapshotError {
@@ -56,12 +56,12 @@ pub enum SnapshotError {
     Changed { path: PathBuf },
     #[error("{path} is damaged: it is no list of changes: build the snapshot again, or restore it from a copy", path = path.display())]
     NoChanges { path: PathBuf },
-    /// Nobody wants the snapshot any more.
+    /// The work on the snapshot was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Says that no snapshot is at a path, which may be the URL of one.
+/// Returns the message that no snapshot is at `path`, which may be the URL of one.
 fn missing(path: &Path) -> String {
     match path.to_str().filter(|text| text.contains("://")) {
         Some(url) => format!("{} is a URL, and the folder of a table is needed", shown_url(url)),

@@ -12,27 +12,27 @@ use serde::{Deserialize, Serialize};
 use crate::cancel::{Cancel, Cancelled};
 use crate::snapshot::{CHUNK_BYTES, ChangeCount, SnapshotError, envelope, reading::regular};
 
-/// Name of the header file.
+/// The name of the header file.
 pub const HEADER_FILE: &str = "header.json";
 /// The version of the snapshot format.
 pub const FORMAT_VERSION: u32 = 2;
-/// Longest header that is read.
+/// The maximum bytes of a header that is read.
 pub const MAX_HEADER_BYTES: u64 = 256 << 20;
 
 /// The header of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// [`FORMAT_VERSION`].
+    /// The version of the format, [`FORMAT_VERSION`].
     pub version: u32,
-    /// The program that wrote it.
+    /// The program that wrote the snapshot.
     pub written_by: String,
     /// The descriptor, for clients.
     pub descriptor: Descriptor,
-    /// Bytes of all values before encoding.
+    /// The bytes of all values before encoding.
     pub payload_bytes: u64,
-    /// Name of the input, without its folder.
+    /// The name of the input, without its folder.
     pub source: String,
-    /// Why it is this table, if there was a choice.
+    /// The reasons for this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
     /// The count of changes, in a table that has room for changes.
@@ -42,30 +42,30 @@ pub struct Header {
     pub files: Vec<FileEntry>,
 }
 
-/// Why a table is what it is, for people: what was planned for, what was chosen, and what would have been next.
+/// The reasons for the choice of a table, for people: what it was planned for, what was chosen, and the next best.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// The goal of the choice.
     pub goal: String,
-    /// The machine that times are of.
+    /// The machine by whose times tables were judged.
     pub machine: String,
     /// The size of the table and of its look-ups.
     pub chosen: String,
-    /// The next best table of another protocol, if there is one, and what it would take.
+    /// The next best table of another protocol, with its size and its look-ups, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// A file of a snapshot and its checksums.
+/// A file of a snapshot, with its checksums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Name within the folder.
+    /// The name within the folder.
     pub name: Name,
-    /// Length in bytes.
+    /// The length in bytes.
     pub bytes: u64,
-    /// Bytes covered by each checksum.
+    /// The bytes that each checksum covers.
     pub chunk_bytes: u64,
-    /// BLAKE3 of each chunk, 32 bytes each, in hex, joined.
+    /// The BLAKE3 hashes of all chunks, 32 bytes each, one after another. In JSON they are hex.
     #[serde(with = "hex")]
     pub chunks: Vec<u8>,
 }
@@ -78,12 +78,12 @@ impl FileEntry {
         Ok(Self { name: name.clone(), bytes: content.len() as u64, chunk_bytes: CHUNK_BYTES as u64, chunks })
     }
 
-    /// Returns one hash of all of the content: BLAKE3 of the checksums.
+    /// Returns one hash for the whole content: the BLAKE3 hash of the checksums.
     pub fn digest(&self) -> [u8; 32] {
         *blake3::hash(&self.chunks).as_bytes()
     }
 
-    /// Checks that there is a checksum for every chunk.
+    /// Checks that there is one checksum for every chunk.
     fn check(&self) -> Result<(), String> {
         let chunks = self.bytes.div_ceil(CHUNK_BYTES as u64);
         if self.chunk_bytes != CHUNK_BYTES as u64 || chunks * 32 != self.chunks.len() as u64 {
@@ -92,13 +92,13 @@ impl FileEntry {
         Ok(())
     }
 
-    /// Returns the bytes that chunk number `chunk` has.
+    /// Returns the range of bytes in chunk number `chunk`.
     pub(super) fn chunk(&self, chunk: usize) -> std::ops::Range<usize> {
         let end = self.bytes as usize;
         (chunk * CHUNK_BYTES).min(end)..((chunk + 1) * CHUNK_BYTES).min(end)
     }
 
-    /// Returns the checksums.
+    /// Returns the checksums of the chunks, in order.
     pub(super) fn hashes(&self) -> &[[u8; 32]] {
         self.chunks.as_chunks().0
     }
@@ -131,10 +131,10 @@ impl Header {
         Self::parse(&bytes, &path)
     }
 
-    /// Reads the content of `header.json`; `path` is for messages.
+    /// Parses the content of `header.json`. `path` is used in messages only.
     ///
     /// # Errors
-    /// [`SnapshotError::Header`] if it is damaged, [`SnapshotError::Version`] if another program wrote it.
+    /// [`SnapshotError::Header`] if the content is damaged; [`SnapshotError::Version`] if it has another format version.
     pub fn parse(content: &[u8], path: &Path) -> Result<Self, SnapshotError> {
         let damaged = |reason: String| SnapshotError::Header { path: path.to_owned(), reason };
         let text = str::from_utf8(content).map_err(|e| damaged(e.to_string()))?;
@@ -153,7 +153,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Checks that every listed file has a name of its own, and all its checksums.
+    /// Checks that the names of the listed files are distinct and not the header's, and that every file has all its checksums.
     fn check(&self) -> Result<(), String> {
         let mut names = HashSet::from([HEADER_FILE]);
         for file in &self.files {

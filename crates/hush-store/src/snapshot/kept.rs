@@ -1,23 +1,23 @@
-//! The records of a table, as they were read, for the day on which its changes are folded into a new base.
+//! The records of a table, kept as they were read, from which a compaction makes a new base.
 //!
-//! Keys and lengths are in one file, values in another, so that who looks for a key does not read values.
+//! Keys and lengths are in one file and values in another, so that a search for a key does not read values.
 
 use super::{FileEntry, MappedFile, Snapshot, SnapshotError, SnapshotWriter};
 
-/// The file of kept keys. It has, of every record, in order: the length of its key in 2 bytes, that of its value in
-/// 4, the key.
+/// The file of kept keys. For every record, in order, it has the key's length in 2 bytes, the value's length in 4 bytes, and the
+/// key. Lengths are little-endian.
 pub const KEYS_FILE: &str = "keys.bin";
-/// The values, one after another.
+/// The file of kept values, one after another.
 pub const VALUES_FILE: &str = "values.bin";
 
-/// Bytes in front of a key.
+/// The bytes of the two lengths in front of a key.
 const LENGTHS_BYTES: usize = 6;
 
 impl SnapshotWriter {
-    /// Writes the records. Keys have at most 65,535 bytes.
+    /// Writes the records and returns the entries of both files. A key has at most 65,535 bytes.
     ///
     /// # Errors
-    /// What the system says, with the path; [`SnapshotError::Cancelled`].
+    /// The system's error, with the path; [`SnapshotError::Cancelled`].
     pub fn keep_records<'r>(
         &self,
         records: impl Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
@@ -41,35 +41,35 @@ impl SnapshotWriter {
     }
 }
 
-/// Writes `part` to the beginning of `to`, which is then what is behind it.
+/// Copies `part` to the beginning of `to`, and advances `to` behind it.
 fn put(to: &mut &mut [u8], part: &[u8]) {
     let (head, rest) = std::mem::take(to).split_at_mut(part.len());
     head.copy_from_slice(part);
     *to = rest;
 }
 
-/// The records of a table.
+/// The kept records of a table.
 pub struct KeptRecords {
     keys: MappedFile,
     values: MappedFile,
 }
 
 impl KeptRecords {
-    /// Takes them out of a snapshot, their checksums checked.
+    /// Takes the files of the records out of a snapshot, and checks their checksums.
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let [keys, values] = [KEYS_FILE, VALUES_FILE].map(|name| snapshot.take_checked(name));
         Ok(Self { keys: keys?, values: values? })
     }
 
-    /// Looks whether the files are what they were when they were opened. Who has read records asks before they are used.
+    /// Checks whether the files are unchanged since they were opened. Call it after reading records and before using them.
     ///
     /// # Errors
-    /// [`SnapshotError::Changed`].
+    /// [`SnapshotError::Changed`] if a file changed.
     pub fn check(&self) -> Result<(), SnapshotError> {
         self.keys.check().and_then(|()| self.values.check())
     }
 
-    /// Key and value of every record, in order.
+    /// Returns the key and the value of every record, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
         let mut values = self.values.as_ref();
         keys(self.keys.as_ref()).map_while(move |(key, value_bytes)| {

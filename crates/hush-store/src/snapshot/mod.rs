@@ -1,4 +1,4 @@
-//! Snapshots: a table on disk, immutable, checked, content-addressed.
+//! Snapshots: tables on disk. A snapshot is immutable, checksummed, and content-addressed.
 //!
 //! See `crates/hush-store/README.md` for every file and field.
 

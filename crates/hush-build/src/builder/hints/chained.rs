@@ -1,4 +1,4 @@
-//! The pack columns of a table of column packing: the hint of each plaintext, switched to one ciphertext.
+//! The pack columns of column packing: the hint of each plaintext, key-switched to one ciphertext.
 
 use std::{ops::Range, sync::Arc};
 
@@ -18,16 +18,16 @@ use rayon::prelude::*;
 use super::{hint::HintSource, pack_noise, pieces::Worker, plaintext_files::content};
 use crate::builder::BuildError;
 
-/// Computes plaintexts of one database.
+/// A worker that computes the pack columns of a database's plaintexts.
 ///
-/// Memory: some 150 MiB for each plaintext that the backend takes at once; on the CPU that is one for each thread.
+/// Memory: some 150 MiB for each plaintext that the backend computes at once. The CPU computes one on each thread.
 pub(in crate::builder) struct ChainedWorker<'a, B: ColumnOps> {
     params: ColumnParams,
     shape: PackShape,
     source: HintSource<'a, B>,
     ring: B::Ring,
     plan: B::ChainPlan,
-    /// For what is done on the host.
+    /// The threads for work on the host.
     cpu: &'a Cpu,
 }
 
@@ -46,7 +46,7 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
         Ok(Self { params: *params, shape: *shape, source, ring, plan, cpu })
     }
 
-    /// Returns the hint of each of some plaintexts. Their rows are neighbours, and computed together.
+    /// Returns the hint of each of `plaintexts`. The hints are computed together, because the rows are neighbours.
     fn hints(&self, plaintexts: Range<usize>, progress: &dyn Progress) -> Result<Vec<B::Words>, BuildError> {
         let shape = &self.shape;
         let n = self.params.lwe().n();

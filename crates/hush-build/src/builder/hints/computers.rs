@@ -1,16 +1,16 @@
-//! The backends of this process and the crew elsewhere that compute a build.
+//! The computers of a build: the backends of this process, and a crew elsewhere.
 
 use hush_engine::{Backends, DoesNotFit, Gpu, Progress};
 use hush_protocol::{any_page::SegmentParams, facts::HintPlan};
 
 use crate::builder::{BuildError, Crew, HintStage};
 
-/// The backends of this process, and who computes elsewhere.
+/// The backends of this process, and the crew elsewhere, if there is one.
 #[derive(Clone, Copy)]
 pub struct Computers<'a> {
     /// The backends.
     pub backends: &'a Backends,
-    /// Whoever has tasks done elsewhere, if there is anyone.
+    /// The crew that does tasks elsewhere; `None` if this process computes everything.
     pub crew: Option<&'a dyn Crew>,
 }
 
@@ -20,11 +20,11 @@ impl<'a> From<&'a Backends> for Computers<'a> {
     }
 }
 
-/// Returns the GPUs that have room to compute what comes of the hint of a segment: each has its whole database, and they share the
-/// work. None for the CPU; `progress` is told why, if there is a GPU.
+/// Returns the GPUs with enough memory to compute the products of a segment's hint. Each holds the segment's whole database, and
+/// they share the work. Returns none if the CPU has to compute; if there is a GPU, the reason is printed to `progress`.
 ///
 /// # Errors
-/// [`DoesNotFit`] if the GPU was asked for.
+/// [`DoesNotFit`] if a GPU was requested and its memory is too small.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(in crate::builder) fn gpus_to_build<'a>(
     segment: &SegmentParams,
@@ -36,13 +36,13 @@ pub(in crate::builder) fn gpus_to_build<'a>(
     backends.gpus_to_share(segment.facts(), |gpu| gpu.in_blocks(memory.clone()), progress)
 }
 
-/// Computes what comes of a hint, on all of some GPUs.
+/// Computes the products of a hint on all of `gpus`.
 #[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(in crate::builder) fn compute_on(gpus: &[&Gpu], stage: HintStage<'_>) -> Result<(), BuildError> {
     stage.run(&gpus.iter().map(|gpu| gpu.cuda()).collect::<Vec<_>>())
 }
 
-/// Returns no GPU: this program has no support of GPUs.
+/// Returns no GPU: this program is built without support for GPUs.
 #[cfg(not(any(feature = "cuda", feature = "emulator")))]
 pub(in crate::builder) fn gpus_to_build<'a>(
     _: &SegmentParams,

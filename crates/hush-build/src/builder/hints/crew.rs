@@ -1,9 +1,9 @@
-//! Others that compute what takes a build longest: processes that see the folder of the unfinished table.
+//! A crew computes the longest stages of a build: processes elsewhere that see the folder of the unfinished table.
 //!
-//! A build cuts its work into [tasks](super::task), bytes that say all there is to do. A [`Crew`] has
-//! [`work`](crate::builder::work) do them, wherever it is, and brings what comes of them. The build writes it, and notes it in its
-//! journal like its own work. So a build that is killed goes on behind what its crew has done, and the table is the same whoever
-//! computed it.
+//! A build cuts its work into [tasks](super::task): bytes that describe the work completely. A [`Crew`] has
+//! [`work`](crate::builder::work) do the tasks in other processes, and returns the results. The build writes the results, and
+//! records them in its journal like its own work. So a killed build resumes after the pieces that its crew has done, and the
+//! table is the same whoever computed it.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +13,32 @@ use prost::bytes::Bytes;
 use super::task::Task;
 use crate::builder::BuildError;
 
-/// Tasks that are under way for each place: one that is done, and one that waits.
+/// The tasks in flight for each place: one that is being done, and one that waits.
 const UNDER_WAY: usize = 2;
 
-/// Whoever has tasks done elsewhere.
+/// A crew: passes tasks to other processes and collects the results.
 pub trait Crew: Send + Sync {
-    /// Tasks that are done at once.
+    /// Returns the number of tasks that the crew does at the same time.
     fn places(&self) -> usize;
 
-    /// Has [`crate::builder::work`] do a task, without waiting for it.
+    /// Sends a task to be done by [`crate::builder::work`], without waiting for the result.
     ///
     /// # Errors
-    /// [`BuildError::Crew`].
+    /// [`BuildError::Crew`] if the task cannot be sent.
     fn ask(&self, number: usize, task: Bytes) -> Result<(), BuildError>;
 
-    /// Waits for one of the tasks that were asked for: its number, and what came of it. `None` after some moments without one, so
-    /// that whoever waits can give up.
+    /// Waits for the result of any task that was sent. Returns the task's number and its result, or `None` if no task has ended
+    /// within a moment, so that the caller can cancel.
     ///
     /// # Errors
-    /// [`BuildError::Crew`] if a task is not done.
+    /// [`BuildError::Crew`] if a task failed.
     fn next(&self) -> Result<Option<(usize, Vec<Bytes>)>, BuildError>;
 }
 
-/// Has all of `tasks` done, and gives what comes of each, with what it came with, to `take`.
+/// Has the crew do all of `tasks`, and passes the result of each to `take`, with the value that is paired with the task.
 ///
 /// # Errors
-/// Those of `tasks`, of the crew and of `take`; [`BuildError::Cancelled`].
+/// The errors of `tasks`, of the crew and of `take`; [`BuildError::Cancelled`].
 pub(in crate::builder) fn have_done<T>(
     crew: &dyn Crew,
     progress: &dyn Progress,
@@ -49,7 +49,7 @@ pub(in crate::builder) fn have_done<T>(
     let mut tasks = tasks.into_iter().enumerate();
     let mut under_way = BTreeMap::new();
     loop {
-        // No more than are soon done: what comes back is written before more is asked for.
+        // The number in flight is limited, so that results are written before more are requested.
         while under_way.len() < most
             && let Some((number, task)) = tasks.next()
         {

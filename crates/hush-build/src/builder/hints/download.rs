@@ -1,4 +1,4 @@
-//! A hint as bytes, a word at as many bits as it travels with: the one that clients download.
+//! The hint that clients download: words packed at the number of bits with which they travel.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::builder::BuildError;
 
-/// The file of a hint of `rows` rows of `row_bytes`: the rows of a step after those of another.
+/// The file of a hint of `rows` rows of `row_bytes` bytes, written in steps of consecutive rows.
 pub(in crate::builder) struct HintFile<'a> {
     pub(in crate::builder) file: &'a MappedOutput,
     pub(in crate::builder) rows: usize,
@@ -50,7 +50,7 @@ impl Pieces for HintFile<'_> {
     }
 }
 
-/// Computes steps of rows. At 32 bits a word is as it is, little-endian.
+/// A worker that computes steps of rows. At 32 bits a word is not rounded, and written little-endian.
 pub(in crate::builder) struct DownloadWorker<'a, B: LweOps> {
     pub(in crate::builder) source: HintSource<'a, B>,
     /// The bits of a word.

@@ -1,4 +1,4 @@
-//! The hint of a database, some rows at a time so that memory stays small.
+//! The hint of a database, computed some rows at a time to bound the memory.
 
 use std::{ops::Range, path::Path, sync::Arc};
 
@@ -12,10 +12,10 @@ use hush_store::snapshot::MappedFile;
 
 use crate::builder::BuildError;
 
-/// Rows of the hint computed in one step.
+/// The rows of the hint that are computed in one step.
 pub(crate) const STEP_ROWS: usize = 4 * GROUP_ROWS;
 
-/// Where hints come from: a database on a backend.
+/// A database on a backend, with the public matrix by which its hint is computed.
 pub(in crate::builder) struct HintSource<'a, B: LweOps> {
     pub(in crate::builder) backend: &'a B,
     pub(in crate::builder) db: B::Db,
@@ -24,7 +24,7 @@ pub(in crate::builder) struct HintSource<'a, B: LweOps> {
 }
 
 impl<'a, B: LweOps> HintSource<'a, B> {
-    /// Creates the database of `rows` rows in the file at `path`.
+    /// Opens the database of `rows` rows in the file at `path` on `backend`.
     pub(in crate::builder) fn open(
         backend: &'a B,
         matrix: PublicMatrix,
@@ -36,12 +36,12 @@ impl<'a, B: LweOps> HintSource<'a, B> {
         Ok(Self { backend, db: backend.open_db(db)?, matrix, rows })
     }
 
-    /// Returns the hint of whole groups of rows, computed at once.
+    /// Returns the hint of `rows`, which have to be whole groups, computed in one call.
     pub(in crate::builder) fn words(&self, rows: Range<usize>) -> Result<B::Words, BuildError> {
         Ok(self.backend.lwe_hint(&self.db, &self.matrix, rows)?)
     }
 
-    /// Returns the hint of some rows, with zeros beyond the last one.
+    /// Returns the hint of `rows`, with zeros for rows beyond the last one of the database. Reports the rows to `progress`.
     pub(in crate::builder) fn hint(
         &self,
         rows: Range<usize>,
@@ -51,11 +51,11 @@ impl<'a, B: LweOps> HintSource<'a, B> {
         let n = self.matrix.n();
         let end = rows.end.min(self.rows);
         let mut steps = Vec::new();
-        // A tile may lie beyond the last row as a whole.
+        // All rows of a tile may lie beyond the last row of the database.
         let first = (rows.start / GROUP_ROWS * GROUP_ROWS).min(end);
         for start in (first..end).step_by(STEP_ROWS) {
             progress.check()?;
-            // Whole groups, of which only the rows asked for are kept.
+            // Whole groups are computed, and only the requested rows are kept.
             let step = start..(start + STEP_ROWS).min(self.rows);
             let hint = self.words(step.clone())?;
             let kept = step.start.max(rows.start)..step.end.min(end);
@@ -69,7 +69,7 @@ impl<'a, B: LweOps> HintSource<'a, B> {
     }
 }
 
-/// Steps in which the hint of so many rows is computed.
+/// Returns the number of steps in which the hint of `rows` rows is computed.
 pub(in crate::builder) fn steps(rows: usize) -> usize {
     rows.div_ceil(STEP_ROWS)
 }

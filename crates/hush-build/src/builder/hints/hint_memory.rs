@@ -1,4 +1,4 @@
-//! The memory of tables whose hint is computed on a GPU.
+//! The GPU memory that the computation of a hint takes.
 
 use hush_cuda::{Cuda, CudaDb, lift_tile_bytes, matrix_bytes};
 use hush_engine::{MemoryPlan, Part};
@@ -11,10 +11,10 @@ use hush_protocol::facts::{HintPlan, HintProduct};
 
 use super::hint::STEP_ROWS;
 
-/// Bytes of a word.
+/// The bytes of a word.
 const WORD: usize = size_of::<u32>();
 
-/// Returns the memory that computing a hint takes, with its product.
+/// Returns the memory that the computation of a hint and of its product takes.
 pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
     let db = Tiling::new(hint.rows, hint.matrix.cols());
     let mut parts = vec![
@@ -32,7 +32,7 @@ pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
             lift_tile_bytes(&ring, hint.matrix.n(), &shape) + rows(STEP_ROWS)
         }
         HintProduct::Chained { params, .. } => {
-            // As many at once as there is room for, but at least one: its hint, two matrices of residues, its columns.
+            // The GPU takes as many plaintexts at once as fit, at least one: its hint, two matrices of residues, its pack columns.
             let ring = params.ring();
             let chain = (2 + 2 * ring.kept_limbs()) * WORD * ring.degree() * ring.degree();
             chain + 2 * rows(ring.degree())
@@ -43,7 +43,7 @@ pub(in crate::builder) fn plan(hint: &HintPlan) -> MemoryPlan {
     MemoryPlan::of_work(parts, staging, upload, working)
 }
 
-/// Returns the bytes of some rows of the hint of `db`: those that a step makes, and those of them that are kept.
+/// Returns the bytes of `rows` rows of the hint of `db`: the rows that a step computes, and the rows that are kept.
 fn hint_rows(matrix: &MatrixShape, db: Tiling, rows: usize) -> usize {
     let whole = rows.next_multiple_of(GROUP_ROWS) + 2 * GROUP_ROWS;
     WORD * matrix.n() * (whole + rows + STEP_ROWS).min(3 * db.rows().max(rows))

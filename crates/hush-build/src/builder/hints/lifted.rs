@@ -1,4 +1,4 @@
-//! The hint of a table whose answers are packed: computed and lifted to evaluation form, tile by tile.
+//! The hint of a table with packed answers: computed and lifted to evaluation form, tile by tile.
 
 use std::{ops::Range, sync::Arc};
 
@@ -30,7 +30,7 @@ pub(in crate::builder) struct LiftedFile<'a> {
 }
 
 impl LiftedFile<'_> {
-    /// Returns the tiling of the lifted hint of words of `n` coefficients.
+    /// Returns the tiling of a lifted hint with `n` words in each row.
     pub(in crate::builder) fn tiling(
         ring: &RingParams,
         shape: &PackShape,
@@ -39,13 +39,13 @@ impl LiftedFile<'_> {
         Ok(NttTiling::new(ring.degree(), ring.kept_limbs(), n, shape.plaintexts())?)
     }
 
-    /// Returns a tile by itself.
+    /// Returns the tiling of one tile.
     fn tile(&self, tile: usize) -> NttTiling {
         tile_alone(self.tiling, tile)
     }
 }
 
-/// Returns a tile as a database of its own, as it is lifted: the last one may be narrower.
+/// Returns the tiling of one tile as a separate database, which is how it is lifted. The last tile may be narrower.
 fn tile_alone(all: NttTiling, tile: usize) -> NttTiling {
     let columns = all.tile_columns(tile).len();
     NttTiling::new(all.degree(), all.limbs(), all.rows(), columns).expect("a part of what is")
@@ -74,9 +74,9 @@ impl Pieces for LiftedFile<'_> {
     }
 }
 
-/// Computes tiles.
+/// A worker that computes tiles.
 ///
-/// Memory: the hint of one tile of columns in both forms, for 16 columns of N = 4096 and n = 1280 0.9 GiB with two limbs and
+/// Memory: the hint of one tile in both forms. For 16 columns of N = 4096 and n = 1280 that is 0.9 GiB with two limbs and
 /// 1.25 GiB with three.
 pub(in crate::builder) struct LiftedWorker<'a, B: PackOps> {
     source: HintSource<'a, B>,
@@ -119,7 +119,7 @@ impl<B: PackOps> Worker for LiftedWorker<'_, B> {
     }
 }
 
-/// A lifted tile, whose bytes are not copied.
+/// A lifted tile as bytes, without a copy.
 struct Tile(NttTiledDb);
 
 impl AsRef<[u8]> for Tile {

@@ -1,4 +1,4 @@
-//! The files that are made of a hint. They are computed in pieces, by devices here or by a crew elsewhere.
+//! The files that derive from a hint. They are computed in pieces, by devices of this process or by a crew elsewhere.
 
 pub(super) mod chained;
 pub(super) mod computers;

@@ -1,15 +1,16 @@
-//! The noise of pack columns, checked as they are made.
+//! The noise of pack columns, checked as soon as they are computed.
 
 use hush_he::params::RingParams;
 use hush_ops::contract::{BALANCED_HALVES, PACK_BYTES};
 
-/// Squares of a row above what is expected that are refused: twice the noise. Rows of most tables are within some per cent. Where
-/// all other rows of a plaintext are zeros, both chains have the same digits, and the row has twice what is expected.
+/// A row is refused if the sum of its squares exceeds the expected sum by this factor: twice the noise. Rows of most tables are
+/// within some per cent of it. If all other rows of a plaintext are zeros, both chains have the same digits, and the sum is twice
+/// the expected one.
 const MARGIN: f64 = 4.0;
 
-/// Returns whether every row of pack columns (4 N bytes each) has the squares that [`hush_he::params::ColumnNoise`] reckons
-/// with, or fewer: the errors of a rotation key grow by their root. Digits are as good as random for any table that does not
-/// know the masks to its advantage; this does not have to be believed.
+/// Returns whether in every row of pack columns (4 N bytes each) the sum of squares is at most `MARGIN` times the sum that
+/// [`hush_he::params::ColumnNoise`] expects. A rotation key's error grows with the square root of this sum. The digits are as
+/// good as random unless a table was made with knowledge of the masks; the check makes that assumption unnecessary.
 pub(in crate::builder) fn is_bounded(ring: &RingParams, columns: &[u8]) -> bool {
     let degree = ring.degree();
     let digit = 4f64.powi(ring.fold_gadget().width as i32) / 12.0;
@@ -23,7 +24,7 @@ fn squares(row: &[u8]) -> f64 {
         let digits = u32::from_le_bytes(*bytes) ^ BALANCED_HALVES;
         f64::from(digits) - f64::from(BALANCED_HALVES)
     };
-    // Several sums at once, which the compiler makes vectors of.
+    // Several independent sums, so that the compiler can use vector instructions.
     let mut sums = [0.0; 8];
     for entries in row.as_chunks::<PACK_BYTES>().0.chunks(sums.len()) {
         for (sum, bytes) in sums.iter_mut().zip(entries) {
@@ -56,7 +57,7 @@ mod tests {
         let row = |entry: i64| {
             (((entry + i64::from(BALANCED_HALVES)) as u32) ^ BALANCED_HALVES).to_le_bytes().repeat(256)
         };
-        // sqrt(N) times a digit's deviation, 1.9 times and 2.1 times that.
+        // The expected entry is sqrt(N) times the deviation of a digit. The entries are 1.9 times and 2.1 times that.
         let expected = (16.0 * 2f64.powi(24) / 12f64.sqrt()) as i64;
         assert!(is_bounded(ring, &[row(0), row(expected * 19 / 10), row(-expected)].concat()));
         assert!(!is_bounded(ring, &[row(0), row(expected * 21 / 10), row(0)].concat()));

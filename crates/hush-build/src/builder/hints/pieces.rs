@@ -1,5 +1,5 @@
-//! A stage of a build that is done piece by piece: by one device, by several, or by a crew. Whoever computes a piece, it is written
-//! here, and noted in the journal, so that a killed build goes on behind it.
+//! A stage of a build that is computed piece by piece: by one device, by several, or by a crew. Each piece is written by this
+//! process and recorded in the journal, so that a killed build resumes after it.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -18,42 +18,42 @@ use rayon::prelude::*;
 use super::{crew::have_done, task::Task};
 use crate::builder::{BuildError, Crew};
 
-/// Pieces of a task, so that the last places end together.
+/// The least number of tasks for each place of a crew, if there are enough pieces, so that all places end at about the same time.
 const TASKS: usize = 4;
-/// Bytes that a task brings at most, unless one piece is longer.
+/// The maximum bytes of a task's result, unless one piece is longer.
 const TASK_BYTES: usize = 64 << 20;
 
-/// The product of a stage, with its destination. Used from any thread.
+/// The pieces of a stage's product, and the files that they are written to. Used from any thread.
 pub(in crate::builder) trait Pieces: Sync {
-    /// Returns how many there are.
+    /// Returns the number of pieces.
     fn count(&self) -> usize;
-    /// Units of progress in a piece.
+    /// Returns the units of progress in a piece.
     fn units(&self, piece: usize) -> u64;
     /// Returns the bytes of the content of a piece.
     fn bytes(&self, piece: usize) -> usize;
     /// Writes the content of a piece.
     fn write(&self, piece: usize, content: &[u8]) -> Result<(), BuildError>;
-    /// Gives the content of a piece, as it was written, to `take`: some bytes after another.
+    /// Reads the content of a piece back, and passes it to `take` in order, in one or several chunks.
     fn read(&self, piece: usize, take: &mut dyn FnMut(&[u8]));
 }
 
 /// A worker that computes pieces.
 pub(in crate::builder) trait Worker: Sync {
-    /// Pieces that are computed at once.
+    /// Returns the number of pieces that are computed at once.
     fn at_once(&self) -> usize {
         1
     }
 
-    /// Returns whether it tells of the units of a piece while it computes it: where a piece takes long.
+    /// Returns whether the worker reports progress itself while it computes a piece, because a piece takes long.
     fn tells(&self) -> bool {
         false
     }
 
-    /// Returns the contents of neighbours, computed at once.
+    /// Returns the contents of neighbouring pieces, computed together.
     fn contents(&self, pieces: Range<usize>, progress: &dyn Progress) -> Result<Vec<Bytes>, BuildError>;
 }
 
-/// The context of a stage: where it writes, the threads for what is done on the host, and who else computes.
+/// The context of a stage: the segment's files, the threads for work on the host, the crew, and the progress.
 #[derive(Clone, Copy)]
 pub(in crate::builder) struct StageContext<'a> {
     pub(in crate::builder) writer: &'a SegmentWriter<'a>,
@@ -62,21 +62,21 @@ pub(in crate::builder) struct StageContext<'a> {
     pub(in crate::builder) progress: &'a dyn Progress,
 }
 
-/// All pieces of what is made of a hint.
+/// A stage of a build: all pieces of a product that derives from a hint.
 pub(in crate::builder) struct Stage<'a> {
     /// The name of the stage, and the units of its progress.
     pub(in crate::builder) name: (&'static str, &'static str),
     pub(in crate::builder) context: StageContext<'a>,
     pub(in crate::builder) pieces: &'a dyn Pieces,
-    /// The journal; `None` if a build that is killed does all of the stage again.
+    /// The journal; `None` if a killed build repeats the whole stage.
     pub(in crate::builder) journal: Option<Journal>,
-    /// Whether it is the hint of which a second database is made.
+    /// Whether the product is the hint from which a second database is made.
     pub(in crate::builder) is_first: bool,
 }
 
 impl Stage<'_> {
-    /// Has all pieces computed that an earlier build has not done: by the crew if there is one, or by `workers`, of which no more
-    /// are made than pieces are left.
+    /// Computes all pieces that an earlier build has not done: on the crew if there is one, else on `workers`, which gets the
+    /// number of missing pieces as the maximum number of workers.
     pub(in crate::builder) fn run<'w>(
         &self,
         workers: impl FnOnce(usize) -> Result<Vec<Box<dyn Worker + 'w>>, BuildError>,
@@ -90,7 +90,7 @@ impl Stage<'_> {
             progress.resume(done.iter().map(|&piece| self.pieces.units(piece)).sum());
         }
         let left: Vec<usize> = all.filter(|piece| done.binary_search(piece).is_err()).collect();
-        // Neighbours go together: what they are made of is computed together.
+        // Neighbouring pieces are computed together, because they derive from neighbouring rows.
         let neighbours = left.chunk_by(|one, next| one + 1 == *next);
         let ranges: Vec<_> = neighbours.map(|group| group[0]..group[0] + group.len()).collect();
         match self.context.crew {
@@ -100,7 +100,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Returns the pieces that an earlier build has done, as it left them.
+    /// Returns the pieces that an earlier build has done and that are still intact, in ascending order.
     fn intact(&self) -> Result<Vec<usize>, BuildError> {
         let Some(journal) = &self.journal else { return Ok(Vec::new()) };
         let progress = self.context.progress;
@@ -114,7 +114,7 @@ impl Stage<'_> {
         Ok(self.context.cpu.install(|| journal.intact(read))?)
     }
 
-    /// By the workers, each of which takes the next pieces when it has done its own.
+    /// Computes pieces on the workers of this process. Each takes the next pieces when it has done its own.
     fn here(&self, workers: &[Box<dyn Worker + '_>], ranges: Vec<Range<usize>>) -> Result<(), BuildError> {
         let left = Mutex::new(VecDeque::from(ranges));
         let next = |most: usize| {
@@ -139,7 +139,7 @@ impl Stage<'_> {
         };
         let work = |worker: &dyn Worker| {
             while let Some(pieces) = next(worker.at_once().max(1)) {
-                // After an error the others end, too.
+                // After an error no worker takes another piece.
                 let end = |_: &BuildError| left.lock().expect("as above").clear();
                 compute(worker, pieces).inspect_err(end)?;
             }
@@ -155,7 +155,7 @@ impl Stage<'_> {
         })
     }
 
-    /// By others, of whom each piece has to come once, as long as it is.
+    /// Computes pieces on the crew. Refuses a piece that is missing, arrives twice, or has the wrong length.
     fn elsewhere(
         &self,
         crew: &dyn Crew,
@@ -192,7 +192,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Writes the content of a piece, notes it, and tells of it unless that `is_told`.
+    /// Writes the content of a piece, records it in the journal, and reports its progress unless `is_told`.
     fn write(&self, piece: usize, content: &[u8], is_told: bool) -> Result<(), BuildError> {
         self.pieces.write(piece, content)?;
         if let Some(journal) = &self.journal {

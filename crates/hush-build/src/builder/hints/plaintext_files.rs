@@ -1,4 +1,4 @@
-//! The files of column packing, a plaintext at a time.
+//! The files of column packing, written one plaintext at a time.
 
 use std::ops::Range;
 
@@ -16,17 +16,17 @@ use hush_store::{
 use super::pieces::Pieces;
 use crate::builder::BuildError;
 
-/// The pack columns and the polynomials of the chain: digits of all plaintexts, then masks.
+/// The files of the pack columns and of the chain's polynomials. The second holds the digits of all plaintexts, then the masks.
 pub(in crate::builder) struct PlaintextFiles<'a> {
     shape: &'a PackShape,
-    /// Bytes of a polynomial.
+    /// The bytes of a polynomial.
     poly: usize,
     columns: TileWriter<'a>,
     chain: &'a MappedOutput,
 }
 
 impl<'a> PlaintextFiles<'a> {
-    /// Returns the names and bytes of the files.
+    /// Returns the names of the files, with their sizes in bytes.
     pub(in crate::builder) fn sizes(ring: &RingParams, shape: &PackShape) -> [(&'static str, usize); 2] {
         let chain = Content::Chain { ring: *ring, shape: *shape, folds: true };
         let columns = pack_columns_tiling(ring, shape.rows());
@@ -48,7 +48,7 @@ impl<'a> PlaintextFiles<'a> {
         self.shape.plaintext_rows(plaintext)
     }
 
-    /// Returns where digit and mask of a plaintext are in the file.
+    /// Returns the byte ranges of a plaintext's digit and mask in the file of the chain.
     fn polys(&self, plaintext: usize) -> [Range<usize>; 2] {
         let bytes = self.poly;
         let half = self.poly * self.shape.plaintexts();
@@ -84,7 +84,7 @@ impl Pieces for PlaintextFiles<'_> {
     }
 }
 
-/// Returns the content of the files for a plaintext: its rows of pack columns, digit and mask.
+/// Returns the content of a plaintext's piece: its rows of pack columns, its digit, and its mask.
 pub(in crate::builder) fn content(chained: ChainedHint) -> Vec<u8> {
     let ChainedHint { columns: mut content, digit, mask } = chained;
     content.extend(digit.iter().chain(&mask).flat_map(|word| word.to_le_bytes()));

@@ -1,5 +1,5 @@
-//! The products of a segment's hint, once its database is written: files that the server keeps beside it, or clients
-//! download.
+//! The products of a segment's hint: files that the server keeps beside the database, or that clients download. They are
+//! computed after the database is written.
 
 use hush_cpu::Cpu;
 use hush_he::{
@@ -42,21 +42,21 @@ pub(in crate::builder) fn worker<'a, B: Steps>(
     })
 }
 
-/// A product that is to be made.
+/// A product of a hint that is about to be computed.
 pub(crate) struct HintStage<'a> {
     pub(in crate::builder) plan: &'a HintPlan,
     /// The seed of the table's public values.
     pub(in crate::builder) seed: PublicSeed,
     /// The hash of the segment's database.
     pub(in crate::builder) database: [u8; 32],
-    /// The file that clients download.
+    /// The reference to the file that clients download, set when that file is written.
     pub(in crate::builder) hint: &'a mut Option<BlobRef>,
     pub(in crate::builder) context: StageContext<'a>,
     pub(in crate::builder) files: &'a mut Vec<FileEntry>,
 }
 
 impl<'a> HintStage<'a> {
-    /// Computes it on some backends, which share the work, and writes it.
+    /// Computes the product on `backends`, which share the work, and writes it.
     pub(crate) fn run<'b, B: Steps>(mut self, backends: &[&'b B]) -> Result<(), BuildError>
     where
         'a: 'b,
@@ -108,7 +108,7 @@ impl<'a> HintStage<'a> {
         }
     }
 
-    /// Writes the database that is made of the whole hint of the first one. A build that is killed does it again.
+    /// Writes the second database, which is made from the whole hint of the first one. A killed build repeats this.
     fn write_second<'b, B: LweOps>(
         &mut self,
         second: &SecondDb,
@@ -138,8 +138,8 @@ impl<'a> HintStage<'a> {
         Ok(())
     }
 
-    /// Returns some files, by name and length, and the journal of their pieces. Pieces that are in the journal of a killed
-    /// build, as they were written, are not done again.
+    /// Opens files, by name and length in bytes, with the journal of their pieces. Pieces that a killed build has recorded, and
+    /// that are intact, are not computed again.
     fn opened<const FILES: usize>(
         &self,
         files: [(&'static str, usize); FILES],
@@ -164,7 +164,7 @@ impl<'a> HintStage<'a> {
         Stage { name, context: self.context, pieces, journal: Some(journal), is_first: false }
     }
 
-    /// Makes the files durable.
+    /// Makes the files durable and adds them to the table's files.
     fn finish<const FILES: usize>(self, files: [MappedOutput; FILES]) -> Result<(), BuildError> {
         let bytes = files.iter().map(|file| file.as_bytes().len() as u64).sum();
         self.context.progress.start("sync", bytes, "bytes");

@@ -1,4 +1,4 @@
-//! Tasks that a build has others do: all that there is to know, as bytes.
+//! Tasks of a build for a crew, as self-contained bytes.
 
 use std::{ops::Range, os::unix::ffi::OsStrExt, path::Path};
 
@@ -7,7 +7,7 @@ use prost::{Message, Oneof, bytes::Bytes};
 
 use crate::builder::layout::filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol};
 
-/// A task.
+/// A task of a build for a crew.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::builder) struct Task {
     #[prost(oneof = "HintTaskKind", tags = "1, 2")]
@@ -22,15 +22,15 @@ pub(super) enum HintTaskKind {
     Filters(FilterTask),
 }
 
-/// Pieces of what is made of a hint, from the databases of an unfinished table.
+/// A task to compute pieces of a hint's product from the databases of an unfinished table.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct HintTask {
-    /// Where the table is, as the system has it.
+    /// The folder of the unfinished table, as the bytes of a path.
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) folder: Bytes,
     #[prost(uint64, tag = "2")]
     pub(super) segment: u64,
-    /// Words of the hint of which a second database is made, not what comes of the hint in the end.
+    /// Whether the pieces are words of the hint from which a second database is made, not pieces of the final product.
     #[prost(bool, tag = "3")]
     pub(super) is_first: bool,
     #[prost(uint64, tag = "4")]
@@ -39,17 +39,17 @@ pub(super) struct HintTask {
     pub(super) end: u64,
 }
 
-/// Filters of blocks of one size.
+/// A task to solve the filters of blocks of one size.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct FilterTask {
     #[prost(string, tag = "1")]
     pub(super) kind: String,
     #[prost(uint64, tag = "2")]
     pub(super) slots: u64,
-    /// Columns of the base, of a segment beside one.
+    /// The columns of the base, if the blocks are of a segment beside it; `None` for blocks of the base.
     #[prost(uint64, optional, tag = "3")]
     pub(super) base_columns: Option<u64>,
-    /// Bytes of a symbol: 1 or 4.
+    /// The bytes of a symbol: 1 or 4.
     #[prost(uint64, tag = "4")]
     pub(super) symbol_bytes: u64,
     #[prost(message, repeated, tag = "5")]
@@ -61,19 +61,19 @@ pub(super) struct FilterTask {
 pub(super) struct BlockTask {
     #[prost(bytes = "bytes", tag = "1")]
     pub(super) digests: Bytes,
-    /// The seeds: one for each key, or one for the block, or none if whoever does the task finds it.
+    /// The seeds: one for each key, or one for the block, or none if the worker has to find the block's seed.
     #[prost(bytes = "bytes", tag = "2")]
     pub(super) seeds: Bytes,
-    /// The number of symbols of a slot.
+    /// The number of symbols in a slot.
     #[prost(uint64, tag = "3")]
     pub(super) size: u64,
-    /// Symbols of all keys, little-endian.
+    /// The symbols of all keys, little-endian.
     #[prost(bytes = "bytes", tag = "4")]
     pub(super) values: Bytes,
 }
 
 impl Task {
-    /// Pieces of what is made of the hint of a segment of the unfinished table in `folder`.
+    /// Creates a task to compute pieces of a hint's product, for a segment of the unfinished table in `folder`.
     pub(in crate::builder) fn hint(
         folder: &Path,
         segment: usize,
@@ -87,7 +87,7 @@ impl Task {
         Self { what: Some(HintTaskKind::Hint(task)) }
     }
 
-    /// Filters of blocks of `size`, of each of which the seed comes, and the slots.
+    /// Creates a task to solve the filters of `blocks`, all of `size`. Its result is, for each block, the seed and the slots.
     pub(in crate::builder) fn filters<S: SlotSymbol>(size: FilterSize, blocks: &[FilterBlock<S>]) -> Self {
         let block = |block: &FilterBlock<S>| BlockTask {
             digests: block.digests.iter().flat_map(KeyDigest::to_bytes).collect(),

@@ -1,4 +1,4 @@
-//! The hint of which a second database is made, as words.
+//! The words of a hint from which a second database is made.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::builder::BuildError;
 
-/// Bits of a word as it is.
+/// The bits of a word that is not rounded.
 pub(in crate::builder) const WHOLE: u32 = u32::BITS;
 
 /// All words of a hint of `rows` rows, in memory.

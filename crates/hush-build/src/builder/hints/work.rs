@@ -1,4 +1,4 @@
-//! Whoever is of a crew does tasks.
+//! The work of a crew's member: doing tasks.
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf, sync::Arc};
 
@@ -24,10 +24,11 @@ use crate::builder::{
     layout::filter_block::{FilterBlock, FilterSize, Seeds, SlotSymbol},
 };
 
-/// Does a task, for a [`Crew`](crate::builder::Crew). It is of a build that is trusted, and says how much memory it takes.
+/// Does a task for a [`Crew`](crate::builder::Crew). The task has to come from a trusted build: it determines how much memory is
+/// allocated.
 ///
 /// # Errors
-/// [`BuildError::Crew`] if it is none, or its table is not to be seen here; those of what is computed.
+/// [`BuildError::Crew`] if the task is malformed, or this machine does not see the table's folder; the errors of the computation.
 pub fn work(task: Bytes, cpu: &Cpu) -> Result<Vec<Bytes>, BuildError> {
     match Task::decode(task).ok().and_then(|task| task.what) {
         Some(HintTaskKind::Hint(task)) => task.done(cpu),
@@ -104,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks that blocks give the same here and as a task.
+    /// Checks that blocks solved by [`work`] equal blocks solved directly.
     fn check<S: SlotSymbol + PartialEq>(
         size: FilterSize,
         cpu: &Cpu,

@@ -1,4 +1,4 @@
-//! Layout of segments beside a base, with whose queries they are asked.
+//! The layout of segments beside a base, which answer the queries that are made for the base.
 
 use hush_cpu::Cpu;
 use hush_engine::Progress;
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::builder::{BuildError, Crew, Written};
 
-/// Seeds under which the keys of an entry are spread over its lanes, before its segment gets another shape.
+/// The number of seeds that are tried to spread the keys of an entry over its lanes, before the segment gets another shape.
 const LANE_SEEDS: u8 = 24;
 
-/// Keys as those of a base.
+/// The base, and the inputs of the layout of segments beside it.
 pub(in crate::builder) struct Beside<'a> {
     /// The digest of each key that may be in a segment.
     pub(in crate::builder) digest: &'a Digest<'a>,
@@ -29,14 +29,14 @@ pub(in crate::builder) struct Beside<'a> {
     pub(in crate::builder) block_map: &'a BlockMap,
     /// The filter of the base.
     pub(in crate::builder) filter: FilterKind,
-    /// The base.
+    /// The facts of the base.
     pub(in crate::builder) base: &'a Facts,
     pub(in crate::builder) cpu: &'a Cpu,
     pub(in crate::builder) crew: Option<&'a dyn Crew>,
     pub(in crate::builder) progress: &'a dyn Progress,
 }
 
-/// Keys that have found their blocks in a segment.
+/// The keys of a segment, assigned to blocks that can be solved.
 pub(in crate::builder) struct PlacedKeys {
     pub(in crate::builder) shape: SegmentShape,
     /// The keys of every entry.
@@ -45,12 +45,12 @@ pub(in crate::builder) struct PlacedKeys {
 }
 
 impl PlacedKeys {
-    /// Returns how many keys they are.
+    /// Returns the number of keys.
     pub(in crate::builder) fn keys(&self) -> usize {
         self.by_entry.iter().map(Vec::len).sum()
     }
 
-    /// Returns the descriptor's entry for the segment; its database and what follows from it are to come.
+    /// Returns the descriptor's entry for the segment. Its hint, whitening and database are set later.
     pub(in crate::builder) fn segment(self, role: Role, records: u64) -> Segment {
         let SegmentShape { shape: TableShape { columns, blocks, slot_bytes }, entries } = self.shape;
         Segment {
@@ -69,12 +69,12 @@ impl PlacedKeys {
 }
 
 impl Beside<'_> {
-    /// Returns how many of `keys` are in the fullest of `entries` entries.
+    /// Returns the number of `keys` in the fullest of `entries` entries.
     pub(in crate::builder) fn fullest(&self, keys: &[u32], entries: usize) -> usize {
         self.by_entry(keys, entries).iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Returns the keys of each of `entries` entries: their entry in the base, modulo these.
+    /// Returns the keys of each of `entries` entries. The entry of a key is its entry in the base modulo `entries`.
     fn by_entry(&self, keys: &[u32], entries: usize) -> Vec<Vec<u32>> {
         let mut by_entry = vec![Vec::new(); entries];
         for &key in keys {
@@ -84,7 +84,7 @@ impl Beside<'_> {
         by_entry
     }
 
-    /// Returns a key with the seed of its block in the base.
+    /// Returns the digest of a key, with the seed of its block in the base.
     fn seeded(&self, key: u32) -> (KeyDigest, u8) {
         let digest = (self.digest)(key);
         let seed = self.block_map.seed_of(&digest);
@@ -96,7 +96,7 @@ impl Beside<'_> {
         WrappedFilter { kind: self.filter, base_columns, columns: shape.shape.columns }
     }
 
-    /// Finds lanes in which every block can be solved; `None` if there are none in a segment of this shape.
+    /// Assigns keys to lanes such that every block can be solved. Returns `None` if no seed does so in this shape.
     pub(in crate::builder) fn place(
         &self,
         keys: &[u32],
@@ -134,7 +134,7 @@ impl Beside<'_> {
         }))
     }
 
-    /// Writes the database of a segment, the slot of a key as `encode` does.
+    /// Writes the database of a segment. `encode` writes the slot of a key.
     pub(in crate::builder) fn write(
         &self,
         segment: &SegmentParams,

@@ -1,4 +1,4 @@
-//! The filters of all blocks of a segment, written as its database.
+//! Solves the filters of all blocks of a segment and writes them as its database.
 
 use std::{ops::Range, sync::Arc};
 
@@ -31,28 +31,28 @@ use crate::builder::{
     hints::{crew::have_done, task::Task},
 };
 
-/// Bytes of slots that one solve works on: a large block is solved in stripes of its slots' bytes.
+/// The bytes of slots that are solved at once. A larger block is solved in stripes: ranges of the bytes of each slot.
 const STRIPE_BYTES: usize = 128 << 20;
-/// Narrowest stripe, in bytes of a slot: every stripe repeats the elimination.
+/// The least width of a stripe, in bytes of a slot: every stripe repeats the elimination.
 const MIN_STRIPE: usize = 256;
-/// Bytes of slots that a task of a crew has, unless a stripe has more.
+/// The maximum bytes of slots in a task of a crew, unless one stripe has more.
 const TASK_BYTES: usize = 8 << 20;
-/// Blocks are solved elsewhere if that is by so many times the threads that are here: what goes there is as long as what comes
-/// back, and a link carries in the time what some threads solve.
+/// The crew solves blocks if it has at least this many times the threads of this process. The inputs of a task are as long as its
+/// results, and in the time that a link takes for them, some threads solve the blocks.
 const MORE_ELSEWHERE: usize = 2;
-/// Bytes of slots that are in the memory of this process before they are left to the system.
+/// The bytes of slots that may be in this process's memory before their pages are released to the system.
 const RESIDENT_BYTES: usize = 1 << 30;
 
-/// The digest of a key.
+/// Returns the digest of a key.
 pub(in crate::builder) type Digest<'a> = dyn Fn(u32) -> KeyDigest + Sync + 'a;
-/// Writes the slot of a key, whose digest it gets.
+/// Writes the slot of a key with this digest.
 pub(in crate::builder) type Encode<'a> = dyn Fn(u32, &KeyDigest, &mut [u8]) + Sync + 'a;
 
-/// The solver of a block's filter.
+/// The way in which a block's filter is solved.
 pub(in crate::builder) enum Solver<'a> {
-    /// In the base: a seed is found for each block, unless they are given.
+    /// The solver of the base: a seed is found for each block, unless `seeds` are given.
     Base { filter: FilterParams, seeds: Option<&'a [u8]> },
-    /// Beside it: keys come with the seeds of the base.
+    /// The solver of a segment beside the base: each key has the seed of its block in the base.
     Beside { filter: WrappedFilter, block_map: &'a BlockMap },
 }
 
@@ -88,28 +88,28 @@ pub(in crate::builder) struct BlockFilters<'a> {
     /// Writes the slot of a key.
     pub(in crate::builder) encode: &'a Encode<'a>,
     pub(in crate::builder) solver: Solver<'a>,
-    /// Takes what was read for the blocks that are done out of memory.
+    /// Releases the pages that were read for the finished blocks.
     pub(in crate::builder) release: &'a (dyn Fn() + Sync),
     pub(in crate::builder) cpu: &'a Cpu,
-    /// Others who solve blocks.
+    /// The crew that may solve blocks elsewhere.
     pub(in crate::builder) crew: Option<&'a dyn Crew>,
     pub(in crate::builder) progress: &'a dyn Progress,
 }
 
-/// Where solved blocks go, and in which symbols. From any thread.
+/// The destination of solved blocks, and its symbols. Used from any thread.
 trait BlockSlots: Sync {
     type Symbol: SlotSymbol;
 
-    /// Symbols of a slot.
+    /// Returns the number of symbols of a slot.
     fn size(&self) -> usize;
 
-    /// Symbols of a slot that are solved at once.
+    /// Returns the number of symbols of a slot that are solved at once.
     fn stripe(&self) -> usize;
 
-    /// Some symbols of the slot of these bytes.
+    /// Reads the symbols `symbols` of the slot whose bytes are `slot`.
     fn read(&self, slot: &[u8], symbols: Range<usize>, out: &mut [Self::Symbol]);
 
-    /// Writes some symbols of all slots of a block.
+    /// Writes the symbols `symbols` of all slots of a block.
     fn write(&self, block: usize, symbols: Range<usize>, slots: &[Self::Symbol]);
 }
 
@@ -118,7 +118,7 @@ fn byte_stripe(shape: TableShape) -> usize {
     (STRIPE_BYTES / shape.columns).max(MIN_STRIPE).min(shape.slot_bytes)
 }
 
-/// Bytes in tiles.
+/// The slots of a byte database, in tiles.
 struct ByteSlots<'a> {
     tiles: TileWriter<'a>,
     shape: TableShape,
@@ -169,7 +169,7 @@ impl BlockSlots for PlainSlots<'_> {
     }
 }
 
-/// Symbols of a table over rings.
+/// The slots of a table over rings, as words in a scratch file.
 struct RingSlots<'a> {
     table: &'a RingTable,
     solved: &'a WordSlots<'a>,
@@ -196,7 +196,7 @@ impl BlockSlots for RingSlots<'_> {
 }
 
 impl BlockFilters<'_> {
-    /// Builds every block and writes the database; returns the seeds under which the blocks could be built.
+    /// Solves every block and writes the database. Returns the seed of each block (0 beside a base).
     pub(in crate::builder) fn write(
         &self,
         params: &SegmentParams,
@@ -218,9 +218,9 @@ impl BlockFilters<'_> {
                 Ok((Written { db, whitening: None }, seeds))
             }
             Database::Plaintexts(table) => {
-                // Its space first: a disk that is too small is found before the work.
+                // The space is reserved first, so that a disk that is too small is found before the work.
                 let db = writer.create_mapped(DB_FILE, table.content().bytes() as usize)?;
-                // The filters before the plaintexts, since a plaintext holds slots of many blocks.
+                // The filters are solved before the plaintexts are written, because a plaintext holds slots of many blocks.
                 let size = table.slot_symbols();
                 let TableShape { columns, blocks, .. } = self.shape;
                 let mut scratch = writer.create_scratch(blocks * columns * size * size_of::<u32>())?;
@@ -237,7 +237,7 @@ impl BlockFilters<'_> {
         }
     }
 
-    /// Solves all blocks: here, or elsewhere if that is worth the way.
+    /// Solves all blocks: in this process, or on the crew if that is large enough.
     fn solve<S: BlockSlots>(&self, slots: &S, release: Release<'_>) -> Result<Vec<u8>, BuildError> {
         match self.crew {
             Some(crew) if crew.places() >= MORE_ELSEWHERE * self.cpu.threads() => {
@@ -264,7 +264,7 @@ impl BlockFilters<'_> {
         };
         let shape = self.shape;
         let resident = RESIDENT_BYTES / (shape.columns * shape.slot_bytes).max(1);
-        // The threads end together.
+        // The number of blocks is a multiple of the threads, so that all threads end at about the same time.
         let some = resident.next_multiple_of(self.cpu.threads()).max(self.cpu.threads());
         let mut seeds = Vec::with_capacity(self.members.blocks());
         for first in (0..self.members.blocks()).step_by(some) {
@@ -278,7 +278,7 @@ impl BlockFilters<'_> {
         Ok(seeds)
     }
 
-    /// By a crew, which gets the keys and the values of some blocks, or of a stripe of one, at a time.
+    /// Solves all blocks on the crew. A task has the keys and values of some blocks, or of a stripe of one.
     fn elsewhere<S: BlockSlots>(
         &self,
         crew: &dyn Crew,
@@ -332,7 +332,7 @@ impl BlockFilters<'_> {
         Ok(seeds)
     }
 
-    /// Returns some symbols of the slots of a block, to be solved.
+    /// Returns a block with the symbols `symbols` of its slots, to be solved.
     fn block<S: BlockSlots>(
         &self,
         slots: &S,
@@ -358,7 +358,7 @@ impl BlockFilters<'_> {
     }
 }
 
-/// Returns the symbols of a slot that are solved at once, one stripe after another.
+/// Returns the stripes: the ranges of a slot's symbols that are solved at once.
 fn stripes<S: BlockSlots>(slots: &S) -> impl Iterator<Item = Range<usize>> {
     let size = slots.size();
     let stripe = slots.stripe();

@@ -1,7 +1,8 @@
-//! The segments of changes: what has changed since the base was made, asked with its queries and rebuilt as a whole.
+//! The segments that hold changes: everything that changed since the base was made. They answer the base's queries, and are
+//! rebuilt as a whole.
 //!
-//! Their shapes are reserved when the base is made, so that nothing tells how much has changed. They are tiers as those of the base
-//! are, which end where some of these do.
+//! The shapes of these segments are reserved when the base is made, so that they do not reveal how much has changed. The segments
+//! are tiers like the base's, and end where some of the base's tiers end.
 
 use hush_cpu::Cpu;
 use hush_engine::Progress;
@@ -20,11 +21,11 @@ use crate::builder::{
     shape::segment_shapes::{Candidate, SegmentShapes, fullest},
 };
 
-/// Long values that there is room for beyond what is to be expected.
+/// The number of long values for which there is room beyond the expected number.
 const SPARE: usize = 16;
 
-/// Returns the cheapest shapes of segments for `room` changes beside the base of `table`, of values like these, whose tiers end
-/// at `ends`.
+/// Returns the cheapest shapes of segments for `room` changes beside the base of `table`. The changes are expected to have values
+/// like `lengths`; the base's tiers end at `ends`.
 pub(in crate::builder) fn shapes(
     table: &TableParams,
     filter: FilterKind,
@@ -34,7 +35,7 @@ pub(in crate::builder) fn shapes(
 ) -> Result<Vec<SegmentShape>, BuildError> {
     let longest = ends[ends.len() - 1];
     let beside = SegmentShapes::beside(table, filter);
-    // The changes that go on beyond a length, with four standard deviations, as far as they are like the records.
+    // The expected number of changes longer than `length`, plus four standard deviations, if changes are like the records.
     let beyond = |length: usize| {
         let mean = room as f64 * lengths.longer_than(length) as f64 / lengths.records() as f64;
         room.min((mean + 4.0 * mean.sqrt()).ceil() as usize + SPARE)
@@ -46,7 +47,7 @@ pub(in crate::builder) fn shapes(
         };
         beside.of_slots(slot_bytes, |entries| fullest(changes, entries)).into_iter().next()
     };
-    // Up to each end: what it costs, and the shapes.
+    // For each end: the cost of the segments up to it, and their shapes.
     let mut up_to: Vec<Option<(f64, Vec<SegmentShape>)>> = Vec::new();
     for (at, &to) in ends.iter().enumerate() {
         let mut best: Option<(f64, Vec<SegmentShape>)> =
@@ -63,9 +64,9 @@ pub(in crate::builder) fn shapes(
     cheapest.map(|(_, shapes)| shapes).ok_or(BuildError::NoChangeRoom { changes: room })
 }
 
-/// Changes beside a base, of which `seed`, `block_map` and `filter` are.
+/// The changes beside a base, with the base's `seed`, `block_map` and `filter`.
 pub(in crate::builder) struct ChangeLayout<'a> {
-    /// The values of the changes as they are in slots.
+    /// The changes, with values as slots hold them.
     pub(in crate::builder) changes: &'a Changes,
     pub(in crate::builder) room: usize,
     pub(in crate::builder) seed: &'a [u8; 32],
@@ -77,10 +78,10 @@ pub(in crate::builder) struct ChangeLayout<'a> {
 }
 
 impl ChangeLayout<'_> {
-    /// Writes segment `first` of `table` and those behind it, which are those of changes.
+    /// Writes segment `first` of `table` and all later ones, which are the segments of changes.
     ///
     /// # Errors
-    /// [`BuildError::ChangesFull`] if a change has no place.
+    /// [`BuildError::ChangesFull`] if not all changes fit.
     pub(in crate::builder) fn lay_out(
         &self,
         table: &TableParams,

@@ -1,4 +1,4 @@
-//! The filter of one block, or of a stripe of its slots: all that it depends on.
+//! The filter of one block, or of a stripe of its slots, with everything that it depends on.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use hush_protocol::keyword::{FilterKind, FilterParams, KeyDigest, WrappedFilter}
 
 use crate::builder::BuildError;
 
-/// A filter of one size: the same for all blocks of a segment.
+/// The size of a filter: the same for all blocks of a segment.
 #[derive(Clone, Copy)]
 pub(in crate::builder) struct FilterSize {
     pub(in crate::builder) kind: FilterKind,
-    /// Slots of a block, its columns.
+    /// The slots of a block: its columns.
     pub(in crate::builder) slots: usize,
-    /// Columns of the base, of a segment beside one.
+    /// The columns of the base, if the segment is beside one; `None` in the base.
     pub(in crate::builder) base_columns: Option<usize>,
 }
 
@@ -24,30 +24,30 @@ pub(in crate::builder) enum Seeds {
     Any,
     /// The seed of the block is given.
     OfBlock(u8),
-    /// Beside a base: each key has that of its block there.
+    /// The segment is beside a base, and each key has the seed of its block in the base.
     OfKeys(Vec<u8>),
 }
 
-/// A block.
+/// A block to be solved, or a stripe of its slots.
 pub(in crate::builder) struct FilterBlock<S> {
     /// The digests of the block's keys; stripes of one block share them.
     pub(in crate::builder) digests: Arc<Vec<KeyDigest>>,
     pub(in crate::builder) seeds: Seeds,
-    /// `size` symbols of every key.
+    /// The symbols of all keys, `size` for each.
     pub(in crate::builder) values: Vec<S>,
-    /// Symbols of a slot.
+    /// The number of symbols of a slot.
     pub(in crate::builder) size: usize,
 }
 
 impl<S: Symbol> FilterBlock<S> {
-    /// Returns the seed of the block (0 beside a base), and its slots, one after another. The seed depends on the keys alone,
-    /// so that every stripe has the same one.
+    /// Returns the seed of the block (0 beside a base), and the symbols of its slots, one slot after another. The seed depends only
+    /// on the keys, so that all stripes of a block have the same one.
     ///
     /// # Errors
-    /// [`BuildError::Filter`], [`BuildError::Ops`].
+    /// [`BuildError::Filter`] if no seed solves the block; [`BuildError::Ops`] if a computation fails.
     ///
     /// # Panics
-    /// If seeds are given that do not solve it.
+    /// If seeds are given, and they do not solve the block.
     pub(in crate::builder) fn solve(
         &self,
         filter: FilterSize,
@@ -77,7 +77,7 @@ impl<S: Symbol> FilterBlock<S> {
     }
 }
 
-/// A symbol of slots, as it goes to others.
+/// A symbol of slots, with its encoding as little-endian bytes in tasks.
 pub(in crate::builder) trait SlotSymbol: Symbol {
     fn to_bytes(symbols: &[Self]) -> Vec<u8>;
     fn from_bytes(bytes: &[u8]) -> Vec<Self>;

@@ -1,4 +1,4 @@
-//! Layout of a table that is looked up by index.
+//! The layout of a table that is looked up by index.
 
 use hush_cpu::Cpu;
 use hush_engine::Progress;
@@ -50,7 +50,7 @@ pub(in crate::builder) fn lay_out(
     Ok(LaidTable { params, slot, lookup: Lookup::Index, base: Written { db, whitening }, beside: Vec::new() })
 }
 
-/// Writes slot after slot.
+/// Writes the slots one after another.
 fn write_slots(
     records: &SpooledRecords,
     slot: SlotFormat,

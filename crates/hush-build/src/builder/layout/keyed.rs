@@ -1,4 +1,4 @@
-//! Layout of a table whose records are found by a filter: keys to blocks, a filter in every block, segment by segment.
+//! The layout of a table with filters: assigns keys to blocks and solves a filter for every block, segment by segment.
 
 use std::ops::Range;
 
@@ -29,11 +29,12 @@ use crate::builder::{
 /// in a block of up to a thousand, which is enough for blocks of 20 to 500 keys.
 const BALANCE_SLACK: [f64; 8] = [1.001, 1.003, 1.005, 1.01, 1.03, 1.1, 1.5, 2.0];
 
-/// Keys that are hashed before what was read of them is left to the system.
+/// The number of keys that are hashed before the pages of their records are released.
 const KEYS_AT_A_TIME: usize = 1 << 23;
 
-/// Chooses the shape, builds every block's filter and writes its slots; the base first, whose filters say what the others are asked
-/// with. `changes` are those that the table begins with. `None` if the plan keeps a geometry that the keys do not fit.
+/// Chooses the shape, builds every block's filter and writes its slots. The base comes first, because its filters determine the
+/// queries for the other segments. `changes` are the changes with which the table begins. Returns `None` if the plan keeps a
+/// geometry that the keys do not fit.
 pub(in crate::builder) fn lay_out(
     records: &SpooledRecords,
     lengths: &Lengths,
@@ -107,14 +108,14 @@ pub(in crate::builder) fn lay_out(
     Ok(Some(LaidTable { params, slot: plan.slot, lookup, base, beside }))
 }
 
-/// Returns the digest of a key: of that of a record, or of its position.
+/// Returns the digest of a key: of the record's key, or of its position.
 fn digest(records: &SpooledRecords, by_key: bool, seed: &[u8; 32], key: u32) -> KeyDigest {
     let position = position_key(u64::from(key));
     let key = if by_key { records.record(key as usize).0 } else { &position };
     KeyDigest::new(seed, key).expect("its length was checked when it was read")
 }
 
-/// The keys of a table, and what is to become of them.
+/// The keys of a table, with the inputs of their layout.
 struct KeyLayout<'a> {
     records: &'a SpooledRecords,
     plan: &'a Plan,
@@ -125,7 +126,7 @@ struct KeyLayout<'a> {
 }
 
 impl KeyLayout<'_> {
-    /// Returns the base alone, and the blocks of its keys, whose seeds are to come unless the geometry is kept.
+    /// Returns the parameters of the base alone, and its block map. The map has seeds only if the geometry is kept.
     fn base(&self) -> Result<(TableParams, BlockMap), BuildError> {
         let plan = self.plan;
         if let Some(kept) = &plan.kept {
@@ -136,7 +137,7 @@ impl KeyLayout<'_> {
         let columns = match (plan.filter.slots_for(capacity), planned.shape.columns) {
             (columns, _) if !plan.has_segments() => columns,
             (columns, planned) if columns <= planned => planned,
-            // Segments have those of the base.
+            // Segments have the columns of the base.
             (columns, all) if planned.segments.column_unit == all => columns,
             (columns, _) => divisible(columns, planned.segments.column_unit),
         };
@@ -145,9 +146,9 @@ impl KeyLayout<'_> {
         Ok((plan.scheme.params(TableShape { columns, blocks, slot_bytes })?, block_map))
     }
 
-    /// Returns a block map, and the most keys that a block then has to hold.
+    /// Returns a block map for at most `blocks` blocks, and the number of keys in the fullest block.
     fn balanced(&self, blocks: usize) -> Result<(BlockMap, usize), BuildError> {
-        // No more than a descriptor lists.
+        // A descriptor lists at most this many.
         let blocks = blocks.clamp(1, MAX_BLOCKS);
         let keys = self.each("hash keys", |digest| BlockKey::new(&digest, blocks))?;
         let keys = self.cpu.install(|| BlockKeys::new(keys, blocks));
@@ -160,7 +161,7 @@ impl KeyLayout<'_> {
                 return Ok((map, capacity));
             }
         }
-        // So few keys a block that loads cannot be evened out: room for the fullest one.
+        // The blocks have too few keys to even out the loads, so every block has room for the keys of the fullest one.
         Ok((BlockMap::unbalanced(blocks), keys.fullest()))
     }
 
@@ -171,7 +172,7 @@ impl KeyLayout<'_> {
         Ok(Members::new(block_map.blocks(), pairs))
     }
 
-    /// Something of each key, some at a time, so that not all records are in memory.
+    /// Computes a value of each key's digest, some keys at a time, so that not all records are in memory.
     fn each<T: Send>(&self, stage: &str, of: impl Fn(KeyDigest) -> T + Sync) -> Result<Vec<T>, BuildError> {
         let count = self.records.len();
         self.progress.start(stage, count as u64, "keys");
@@ -188,7 +189,7 @@ impl KeyLayout<'_> {
         Ok(all)
     }
 
-    /// Returns whether every block of the base has a solution under its seed.
+    /// Returns whether every block of the base can be solved under its present seed.
     fn solves(
         &self,
         filter: FilterParams,
@@ -221,13 +222,13 @@ impl KeyLayout<'_> {
         Beside { digest, block_map, filter, base, cpu, crew, progress }
     }
 
-    /// Returns the keys whose values go on beyond `start`.
+    /// Returns the keys whose values are longer than `start` bytes.
     fn longer_than(&self, start: usize) -> Vec<u32> {
         let lengths = (0u32..).zip(self.records.value_lens());
         lengths.filter_map(|(key, length)| (length as usize > start).then_some(key)).collect()
     }
 
-    /// Returns the keys of the tier of the bytes `part`, in the cheapest shape in which they all have a place.
+    /// Assigns the keys of the tier with the bytes `part` to blocks, in the cheapest shape in which they all fit.
     fn placed(
         &self,
         params: &TableParams,
@@ -245,7 +246,7 @@ impl KeyLayout<'_> {
         Err(BuildError::NoTier { records: keys.len(), from: part.start })
     }
 
-    /// Returns the keys of all tiers in the shapes that are kept; `None` if they do not fit.
+    /// Assigns the keys of all tiers to blocks, in the kept shapes. Returns `None` if they do not fit.
     fn placed_as_before(
         &self,
         params: &TableParams,

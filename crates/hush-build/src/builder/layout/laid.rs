@@ -1,4 +1,4 @@
-//! A table laid out: what is known before anything is computed from its database.
+//! A laid-out table: its state before anything is computed from its databases.
 
 use hush_engine::Progress;
 use hush_ingest::SpooledRecords;
@@ -11,25 +11,25 @@ use hush_store::snapshot::{FileEntry, Identity, MappedOutput, State};
 
 use crate::builder::BuildError;
 
-/// A table laid out, before the hint.
+/// A laid-out table, before its hint is computed.
 pub(in crate::builder) struct LaidTable {
     pub(in crate::builder) params: TableParams,
     pub(in crate::builder) slot: SlotFormat,
     pub(in crate::builder) lookup: Lookup,
     pub(in crate::builder) base: Written,
-    /// The segments beside the base, with their databases to come.
+    /// The segments beside the base. The hash of each database is set when the database is finished.
     pub(in crate::builder) beside: Vec<(Segment, Written)>,
 }
 
-/// The database of a segment.
+/// The written database of a segment.
 pub(in crate::builder) struct Written {
     pub(in crate::builder) db: MappedOutput,
-    /// Over rings.
+    /// The whitening seed of a database over rings; `None` for other databases.
     pub(in crate::builder) whitening: Option<WhiteningSeed>,
 }
 
 impl Written {
-    /// Makes the database of a segment beside the base durable.
+    /// Makes the database of a segment beside the base durable. Returns the segment with the hash of the database, and the file.
     pub(in crate::builder) fn finish(self, segment: Segment) -> Result<(Segment, FileEntry), BuildError> {
         let database = self.db.finish()?;
         let segment = Segment { whitening: self.whitening, database: database.digest(), ..segment };
@@ -38,7 +38,7 @@ impl Written {
 }
 
 impl LaidTable {
-    /// Makes the databases durable, and a state of it all.
+    /// Makes the databases durable, and returns the state that a killed build resumes from.
     pub(in crate::builder) fn finish(
         self,
         identity: Identity,

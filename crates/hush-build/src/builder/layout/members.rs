@@ -1,8 +1,8 @@
-//! Which keys are in which block.
+//! The assignment of keys to blocks.
 
-/// The keys of every block, 4 bytes each.
+/// The keys of every block. A key is the number of a record, 4 bytes.
 pub(in crate::builder) struct Members {
-    /// Where the keys of each block start, and where the last ones end.
+    /// The index in `keys` at which the keys of each block start. The last entry is the end of the last block.
     starts: Vec<usize>,
     keys: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! Records laid out as databases: by index, or found by filters; segment by segment.
+//! Lays records out as databases, segment by segment: by index, or by filters that find them.
 
 pub(super) mod beside;
 pub(super) mod blocks;

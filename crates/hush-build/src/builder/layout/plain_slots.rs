@@ -1,4 +1,4 @@
-//! Slots as they are, written from many threads; and the compressed file of them that clients download.
+//! Slots as plain bytes, written by many threads, and the compressed file of them that clients download.
 
 use std::{
     ops::Range,
@@ -19,19 +19,19 @@ pub(in crate::builder) struct PlainSlots<'a> {
 }
 
 impl<'a> PlainSlots<'a> {
-    /// Slots of a table of `shape`, which are `bytes`.
+    /// Creates the slots of a table of `shape` over `bytes`.
     pub(in crate::builder) fn new(bytes: &'a mut [u8], shape: TableShape) -> Self {
         // SAFETY: AtomicU8 has the size, alignment and validity of u8; the borrow is exclusive.
         let bytes = unsafe { &*(std::ptr::from_mut(bytes) as *const [AtomicU8]) };
         Self { bytes, shape }
     }
 
-    /// Returns the shape.
+    /// Returns the shape of the table.
     pub(in crate::builder) fn shape(&self) -> TableShape {
         self.shape
     }
 
-    /// Writes some bytes of all slots of a block.
+    /// Writes the bytes `part` of all slots of a block.
     pub(in crate::builder) fn write(&self, block: usize, part: &Range<usize>, slots: &[u8]) {
         let TableShape { columns, slot_bytes, .. } = self.shape;
         let block = &self.bytes[block * columns * slot_bytes..][..columns * slot_bytes];
@@ -41,8 +41,8 @@ impl<'a> PlainSlots<'a> {
     }
 }
 
-/// Writes what clients download of a segment in place of its slots: a Zstandard frame of them, or the slots as they are where a
-/// frame is no shorter.
+/// Writes the file that clients download, and removes the slots of the segment. The file is a Zstandard frame of the slots, or
+/// the slots themselves if a frame is no shorter.
 pub(in crate::builder) fn write_download(
     writer: &SegmentWriter<'_>,
     progress: &dyn Progress,

@@ -1,4 +1,4 @@
-//! The database of a table over rings: plaintexts, whitened, in evaluation form or as symbols.
+//! The database of a table over rings: whitened plaintexts, in evaluation form or as symbols.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use rayon::prelude::*;
 use super::tile::write_tile;
 use crate::builder::BuildError;
 
-/// Rows that one task writes, so that it stays in the cache.
+/// The rows that one task writes: few enough to stay in the cache.
 const TASK_ROWS: usize = 4;
 
-/// A part of a slot that lies in one plaintext.
+/// The position of the part of a slot that lies in one plaintext.
 #[derive(Clone, Copy)]
 pub(in crate::builder) struct SymbolPlace {
     pub(in crate::builder) block: usize,
@@ -25,7 +25,8 @@ pub(in crate::builder) struct SymbolPlace {
     pub(in crate::builder) plane: usize,
 }
 
-/// Writes the database into `db`. `fill` gets zeroed symbols and puts the slot's there, as many as the plaintext has of it.
+/// Writes the database into `db` and returns its whitening seed. `fill` gets zeroed symbols, and writes the symbols of the slot's
+/// part into them.
 pub(in crate::builder) fn write_db(
     table: &RingTable,
     db: &MappedOutput,
@@ -43,8 +44,8 @@ pub(in crate::builder) fn write_db(
     Ok(WhiteningSeed(seed))
 }
 
-/// Writes plaintexts in evaluation form tile by tile: a tile is gathered in memory, since its chunks lie all over the file, whose
-/// pages are dear to touch one by one. Memory: two tiles, `32 D0 limbs N` words.
+/// Writes plaintexts in evaluation form, tile by tile. A tile is gathered in memory, because its chunks lie all over the file, and
+/// touching the file's pages one by one is slow. Memory: two tiles, `32 D0 limbs N` words.
 fn write_tiles(
     plaintexts: Plaintexts<'_>,
     db: &MappedOutput,
@@ -60,7 +61,7 @@ fn write_tiles(
     cpu.install(|| {
         tiles.gather(0, &mut buffers[0])?;
         for tile in 0..tiling.tiles() {
-            // Writing keeps one core busy in the kernel: the next tile is gathered meanwhile.
+            // Writing keeps one core busy in the kernel. The next tile is gathered at the same time.
             let [first, second] = &mut buffers;
             let (full, free) = if tile % 2 == 0 { (first, second) } else { (second, first) };
             let next = || if tile + 1 < tiling.tiles() { tiles.gather(tile + 1, free) } else { Ok(()) };
@@ -72,7 +73,7 @@ fn write_tiles(
     })
 }
 
-/// Writes plaintexts as symbols, column after column.
+/// Writes plaintexts as symbols, column by column.
 fn write_symbols(
     plaintexts: &Plaintexts<'_>,
     db: &MappedOutput,
@@ -99,7 +100,7 @@ fn write_symbols(
     })
 }
 
-/// Gathers tiles of the database.
+/// The tiles of a database, gathered in memory.
 struct Tiles<'a> {
     tiling: NttTiling,
     plaintexts: Plaintexts<'a>,

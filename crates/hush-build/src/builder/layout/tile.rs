@@ -1,4 +1,4 @@
-//! A tile of a database in evaluation form, in its places in the file.
+//! Tiles of a database in evaluation form, written to and read from their offsets in the file.
 
 use hush_ops::ntt_tiling::{GROUP_SLOTS, NttTiling};
 use hush_store::snapshot::MappedOutput;
@@ -10,7 +10,7 @@ fn chunk_bytes(tiling: NttTiling) -> usize {
     size_of::<u32>() * tiling.chunk_words()
 }
 
-/// Returns where the chunks of a tile are in the file, in bytes, in order.
+/// Returns the byte offsets of a tile's chunks in the file, in order.
 fn places(tiling: NttTiling, tile: usize) -> impl Iterator<Item = usize> {
     let column = tiling.tile_columns(tile).start;
     (0..tiling.limbs() * tiling.groups()).map(move |index| {
@@ -20,13 +20,13 @@ fn places(tiling: NttTiling, tile: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the bytes of a line of two tilings: as many words as a tile is wide.
+/// Returns the bytes of a line in each of two tilings. A line has as many words as a tile is wide.
 fn widths(tilings: [NttTiling; 2]) -> [usize; 2] {
     tilings.map(|tiling| size_of::<u32>() * tiling.tile_width())
 }
 
-/// Writes tile `tile` of the database in `file`, of `tiling`. `bytes` are the tile as a database of its own, of `part`: its
-/// chunks one after another. As such it may be narrower than in `tiling`, if it is the last of several and has few columns.
+/// Writes tile `tile` of the database with `tiling` into `file`. `bytes` is the tile as a separate database with tiling `part`:
+/// its chunks, one after another. The last tile, with few columns, may be narrower there than in `tiling`.
 pub(in crate::builder) fn write_tile(
     file: &MappedOutput,
     tiling: NttTiling,
@@ -49,7 +49,7 @@ pub(in crate::builder) fn write_tile(
     Ok(())
 }
 
-/// Gives what [`write_tile`] has written to `take`: the same bytes, some after another.
+/// Passes the bytes that [`write_tile`] has written to `take`, in order, chunk by chunk or line by line.
 pub(in crate::builder) fn each_chunk(
     file: &[u8],
     tiling: NttTiling,

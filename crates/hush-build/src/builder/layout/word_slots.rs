@@ -1,4 +1,4 @@
-//! Solved filters in a scratch file, written and read from many threads.
+//! Solved filters in a scratch file, written and read by many threads.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -9,7 +9,7 @@ pub(in crate::builder) struct WordSlots<'a> {
 }
 
 impl<'a> WordSlots<'a> {
-    /// Blocks of `block_words` words.
+    /// Creates the slots of blocks of `block_words` words over `words`.
     pub(in crate::builder) fn new(words: &'a mut [u32], block_words: usize) -> Self {
         // SAFETY: AtomicU32 has the size, alignment and validity of u32; the borrow is exclusive.
         let words = unsafe { &*(std::ptr::from_mut(words) as *const [AtomicU32]) };
@@ -23,7 +23,7 @@ impl<'a> WordSlots<'a> {
         to.iter().zip(words).for_each(|(to, &word)| to.store(word, Relaxed));
     }
 
-    /// Reads the words of `block` from `first` on.
+    /// Reads words of `block` into `words`, starting at word `first` of the block.
     pub(in crate::builder) fn read(&self, block: usize, first: usize, words: &mut [u32]) {
         let from = &self.words[block * self.block_words + first..][..words.len()];
         words.iter_mut().zip(from).for_each(|(word, from)| *word = from.load(Relaxed));

@@ -1,28 +1,28 @@
-//! How long the values of a table are.
+//! The lengths of a table's values.
 
 use std::collections::BTreeMap;
 
 use hush_ingest::SpooledRecords;
 
-/// Lengths that are counted in an array: nearly all.
+/// The lengths below this are counted in an array: nearly all lengths.
 const SHORT: usize = 1 << 16;
 
-/// How many values there are of each length.
+/// The number of values of each length.
 #[derive(Clone)]
 pub(crate) struct Lengths {
-    /// Ascending: a length, and how many values have it.
+    /// Pairs of a length in bytes and the number of values of that length, with ascending lengths.
     counts: Vec<(usize, usize)>,
-    /// How many are as long or longer.
+    /// For each entry of `counts`, the number of values that are at least as long.
     at_least: Vec<usize>,
 }
 
 impl Lengths {
-    /// Returns the lengths of some records, at least one.
+    /// Returns the lengths of the values of `records`, of which there has to be one.
     pub(in crate::builder) fn of(records: &SpooledRecords) -> Self {
         Self::count(records.value_lens().map(|length| length as usize))
     }
 
-    /// So many values of each length.
+    /// Creates the lengths from pairs of a length and a number of values.
     pub(crate) fn counted(lengths: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let mut counts = BTreeMap::new();
         for (length, count) in lengths {
@@ -56,7 +56,7 @@ impl Lengths {
         Self { counts, at_least }
     }
 
-    /// Returns how many values there are.
+    /// Returns the number of values.
     pub(crate) fn records(&self) -> usize {
         self.at_least.first().copied().unwrap_or(0)
     }
@@ -66,25 +66,25 @@ impl Lengths {
         self.counts.iter().map(|(length, count)| length * count).sum()
     }
 
-    /// Returns the shortest and the longest.
+    /// Returns the shortest and the longest length; 0 for both if there are no values.
     pub(crate) fn ends(&self) -> (usize, usize) {
         let length = |entry: Option<&(usize, usize)>| entry.map_or(0, |&(length, _)| length);
         (length(self.counts.first()), length(self.counts.last()))
     }
 
-    /// Returns how many values are longer than `length`.
+    /// Returns the number of values that are longer than `length`.
     pub(in crate::builder) fn longer_than(&self, length: usize) -> usize {
         let at = self.counts.partition_point(|&(own, _)| own <= length);
         self.at_least.get(at).copied().unwrap_or(0)
     }
 
-    /// Returns the smallest length than which at most `records` values are longer.
+    /// Returns the smallest length that at most `records` values exceed.
     pub(in crate::builder) fn beyond(&self, records: usize) -> usize {
         let at = self.at_least.partition_point(|&longer| longer > records);
         at.checked_sub(1).map_or(0, |at| self.counts[at].0)
     }
 
-    /// With one more value of this length, unless one is as long or longer.
+    /// Returns the lengths with one more value of `length` bytes, unless a value is as long or longer.
     pub(in crate::builder) fn up_to(mut self, length: usize) -> Self {
         if self.ends().1 < length {
             self.counts.push((length, 1));
@@ -93,7 +93,7 @@ impl Lengths {
         self
     }
 
-    /// Without the longest values, `records` of them, or fewer if some are as long as those that stay.
+    /// Returns the lengths without the longest `records` values. Values of equal length stay or go together, so fewer may go.
     pub(in crate::builder) fn without_longest(&self, records: usize) -> Self {
         let kept = self.at_least.partition_point(|&longer| longer > records);
         Self::new(self.counts[..kept].to_vec())

@@ -7,8 +7,8 @@
 //!   value 2     ███████████████████████████████████████
 //! ```
 //!
-//! The base has a slot for every record, with the first bytes of its value; a tier has one for each that goes on. What a tier saves
-//! is padding; what it costs is an answer.
+//! The base has a slot for every record, with the first bytes of its value. A tier has a slot for each record whose value is
+//! longer. A tier saves padding, and costs another answer.
 
 use std::ops::Range;
 
@@ -33,23 +33,23 @@ pub(crate) struct Plan {
     pub(in crate::builder) filter: FilterKind,
     /// The format of a slot of the base.
     pub(in crate::builder) slot: SlotFormat,
-    /// Protocol and parameter set.
+    /// The protocol and its parameter set.
     pub(in crate::builder) scheme: Scheme,
-    /// Where tiers end; the last is the longest value.
+    /// The lengths in bytes at which tiers end; the last is the longest value.
     pub(crate) ends: Vec<usize>,
-    /// How many changes there is to be room for, if any.
+    /// The number of changes that the table has room for; `None` if it takes no changes.
     pub(in crate::builder) room: Option<usize>,
-    /// The geometry that is to stay, if one is.
+    /// The geometry of an earlier table that the build keeps; `None` if it chooses one.
     pub(in crate::builder) kept: Option<KeptGeometry>,
-    /// The table, as far as it is known before keys are hashed.
+    /// The table's parameters, as far as they are known before keys are hashed.
     pub(crate) params: TableParams,
-    /// Why it is this one, if there was a choice.
+    /// The reasons for this plan, if there was a choice.
     pub(crate) choice: Option<Choice>,
 }
 
-/// The geometry of a table that has to stay, so that queries of it can be answered.
+/// The geometry of an earlier table, kept so that queries that were made for it can be answered.
 pub(in crate::builder) struct KeptGeometry {
-    /// The base alone.
+    /// The parameters of the base, without segments.
     pub(in crate::builder) base: TableParams,
     pub(in crate::builder) keys: KeyLookup,
     pub(in crate::builder) tiers: Vec<SegmentShape>,
@@ -57,7 +57,7 @@ pub(in crate::builder) struct KeptGeometry {
 }
 
 impl Plan {
-    /// Returns a table of the geometry of `previous`, if its slots hold values of these lengths.
+    /// Returns a plan with the geometry of `previous`. Returns `None` if its slots cannot hold values of these lengths.
     pub(in crate::builder) fn keeping(
         previous: &Descriptor,
         lengths: &Lengths,
@@ -87,7 +87,7 @@ impl Plan {
         })
     }
 
-    /// Returns the options of a build with this plan in place of wishes.
+    /// Returns the options of a build that repeats this plan, with the wishes replaced by its protocol, columns and form.
     pub(in crate::builder) fn settle(&self, options: &BuildOptions) -> BuildOptions {
         if options.is_settled() {
             return options.clone();
@@ -121,7 +121,7 @@ impl Plan {
         plans.reduce(cheaper).expect("a base, or an error")
     }
 
-    /// Returns the base alone, in the shapes that may be the cheapest, if it has segments beside it.
+    /// Returns plans of the base alone. If the table has segments, there is one for each shape that may be the cheapest.
     pub(in crate::builder) fn bases(
         lengths: &Lengths,
         by_key: bool,
@@ -167,7 +167,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// Returns the table with room for changes, if there is to be some.
+    /// Returns the table with segments for changes, if the plan has room for changes.
     fn with_changes(mut self, lengths: &Lengths) -> Result<Self, BuildError> {
         if self.room.is_some() {
             let shapes = self.change_shapes(&self.params, lengths)?;
@@ -177,7 +177,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// Returns the shapes of the segments of changes beside the base of `table`.
+    /// Returns the shapes of the segments that hold changes, beside the base of `table`.
     pub(in crate::builder) fn change_shapes(
         &self,
         table: &TableParams,
@@ -190,7 +190,7 @@ impl Plan {
         }
     }
 
-    /// Returns the bytes of values that are in each tier beside the base.
+    /// Returns the range of value bytes in each tier beside the base.
     pub(in crate::builder) fn tiers(&self) -> impl Iterator<Item = Range<usize>> {
         self.ends.windows(2).map(|pair| pair[0]..pair[1])
     }
@@ -200,17 +200,17 @@ impl Plan {
         self.slot.max_value_bytes as usize
     }
 
-    /// Returns whether there are segments beside the base.
+    /// Returns whether there are segments beside the base: tiers, or segments for changes.
     pub(in crate::builder) fn has_segments(&self) -> bool {
         self.ends.len() > 1 || self.room.is_some()
     }
 
-    /// Returns whether records are found by a filter: by key, or in several segments.
+    /// Returns whether a filter finds the records: in a table by key, or with several segments.
     pub(in crate::builder) fn is_keyed(&self) -> bool {
         self.by_key || self.has_segments()
     }
 
-    /// Returns the cost of a look-up of all segments.
+    /// Returns the cost of a look-up: the sum over all segments.
     pub(in crate::builder) fn cost(&self) -> f64 {
         self.params.segments().iter().map(cost).sum()
     }
@@ -220,7 +220,7 @@ impl Plan {
         self.params.segments().iter().map(SegmentParams::file_bytes).sum()
     }
 
-    /// Tells of every tier how many records are in it, and what it takes; and of the changes.
+    /// Prints the records and the size of every tier, and the size of the segments for changes, with `note`.
     pub(in crate::builder) fn tell_segments(&self, lengths: &Lengths, note: impl Fn(&str)) {
         if let Some(room) = self.room {
             let segments = &self.params.segments()[self.ends.len()..];
@@ -249,7 +249,7 @@ impl Plan {
     }
 }
 
-/// Returns the cheaper of two tables, if there are any.
+/// Returns the cheaper of two plans, or the one that exists, or the second error.
 fn cheaper(one: Result<Plan, BuildError>, other: Result<Plan, BuildError>) -> Result<Plan, BuildError> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok(if other.cost() < one.cost() { other } else { one }),

@@ -1,4 +1,4 @@
-//! Which shapes the segments of a table can have, and what they cost.
+//! The possible shapes of a table's segments, and their costs.
 
 use hush_protocol::{
     any_page::{SegmentParams, TableParams},
@@ -10,21 +10,21 @@ use hush_protocol::{
 
 use crate::builder::{BuildError, options::Scheme};
 
-/// The share of columns that rounding up may add, so that segments can divide them: at most one in 16.
+/// Rounding the number of columns up, so that segments can divide it, adds at most one column in this many.
 const ROUNDING: usize = 16;
-/// Numbers of columns that are all tried, and what the others are a multiple of where there are more.
+/// If at most `MANY` numbers of columns are possible, all are tried. If there are more, only multiples of `ROUND` are.
 const MANY: usize = 1 << 14;
 const ROUND: usize = 720;
-/// Numbers of columns of segments that are all tried, and how far apart they are where there are more.
+/// If a segment has at most `FEW` possible numbers of columns, all are tried. If there are more, they differ by this factor.
 const FEW: usize = 48;
 const APART: f64 = 1.1;
-/// The base may have so many times as many columns, or as few, as would suit it alone.
+/// The base has at most this many times the columns that suit it alone, and at least that fraction of them.
 const SPREAD: usize = 2;
-/// So many numbers of columns are tried.
+/// The number of column counts that are tried for a base.
 const BASES: usize = 16;
 
-/// Returns the cost of a segment: the bytes that a server scans, and those that are sent, in bytes that are scanned
-/// in that time.
+/// Returns the cost of a segment in bytes: the bytes that a server scans, plus the bytes that are sent, converted to the bytes
+/// that can be scanned in the same time.
 pub(in crate::builder) fn cost(segment: &SegmentParams) -> f64 {
     let facts = segment.facts();
     let hint = facts.hint_bytes as f64 / LOOKUPS_PER_EPOCH;
@@ -32,8 +32,8 @@ pub(in crate::builder) fn cost(segment: &SegmentParams) -> f64 {
     segment.file_bytes() as f64 + sent * STREAM_PER_TRAFFIC
 }
 
-/// Tables of so many keys that segments can be beside, the cheapest first: all entries have as many blocks, so that the keys of a
-/// tier are evenly spread over them. `like` is one that has the columns which suit it alone.
+/// Returns tables for `records` keys that can have segments beside their base, the cheapest first. All entries have the same
+/// number of blocks, so that the keys of a tier are spread evenly over them. `like` has the columns that suit it alone.
 pub(in crate::builder) fn wide_bases(
     scheme: &Scheme,
     like: &TableParams,
@@ -57,7 +57,7 @@ pub(in crate::builder) fn wide_bases(
         }
     };
     let table = |columns: usize| {
-        // A block takes a few keys more than the mean.
+        // A block takes a few more keys than the mean.
         let keys = filter.capacity(columns) as f64 / 1.004;
         let blocks = (records as f64 / keys.max(1.0)).ceil().max(1.0) as usize;
         let blocks = if chooses { blocks.next_multiple_of(like.facts().lanes) } else { blocks };
@@ -74,17 +74,17 @@ pub(in crate::builder) fn wide_bases(
     Ok(tables)
 }
 
-/// Returns a number of columns that has divisors for segments, a few more than so many.
+/// Returns a number of columns that has many divisors, so that segments can divide it: at least `columns`, and little more.
 pub(in crate::builder) fn divisible(columns: usize, unit: usize) -> usize {
     let least = columns.div_ceil(unit);
     let most = least + least / ROUNDING;
-    // Of very many only some are tried, which have many divisors themselves.
+    // If there are very many candidates, only multiples of a highly composite number are tried.
     let step = if most - least > MANY { ROUND } else { 1 };
     let all = (least.next_multiple_of(step)..most + 1).step_by(step);
     all.rev().max_by_key(|&units| divisors(units)).unwrap_or(least) * unit
 }
 
-/// Removes from many numbers, the largest first, those that are little less than the one before.
+/// Shortens a long list of descending numbers: removes each that is little less than the last one that stays.
 fn thin(numbers: &mut Vec<usize>) {
     if numbers.len() > FEW {
         let mut last = usize::MAX;
@@ -102,7 +102,7 @@ fn divisors(units: usize) -> usize {
     (1..=units.min(1024)).filter(|&divisor| units.is_multiple_of(divisor)).count()
 }
 
-/// Returns the number of keys that the fullest of `entries` entries is to hold, four standard deviations over the mean.
+/// Returns an upper estimate of the keys in the fullest of `entries` entries: four standard deviations above the mean.
 pub(in crate::builder) fn fullest(records: usize, entries: usize) -> usize {
     let mean = records as f64 / entries as f64;
     if entries == 1 { records } else { (mean + 4.0 * mean.sqrt()).ceil() as usize }
@@ -111,14 +111,14 @@ pub(in crate::builder) fn fullest(records: usize, entries: usize) -> usize {
 /// A shape of a segment.
 pub(in crate::builder) struct Candidate {
     pub(in crate::builder) shape: SegmentShape,
-    /// The cost of the shape, as [`cost`] has it.
+    /// The cost of the shape, in the bytes of [`cost`].
     pub(in crate::builder) cost: f64,
 }
 
 /// The shapes that segments beside the base of a table can have.
 pub(in crate::builder) struct SegmentShapes<'a> {
     table: &'a TableParams,
-    /// Columns, the most first, and the keys that a block of so many holds.
+    /// The possible numbers of columns, descending, each with the number of keys that a block of so many columns holds.
     columns: Vec<(usize, usize)>,
 }
 
@@ -144,13 +144,13 @@ impl<'a> SegmentShapes<'a> {
         }
     }
 
-    /// Keys that blocks can hold, by their columns.
+    /// Returns the number of keys that a block can hold, for each possible number of columns.
     pub(in crate::builder) fn capacities(&self) -> impl Iterator<Item = usize> {
         self.columns.iter().map(|&(_, capacity)| capacity)
     }
 
-    /// Returns the shapes for slots of `slot_bytes` bytes, the cheapest first. `fullest` says how many keys the
-    /// fullest entry holds, for a number of entries.
+    /// Returns the shapes for slots of `slot_bytes` bytes, the cheapest first. `fullest` returns the number of keys in the fullest
+    /// entry, given the number of entries.
     pub(in crate::builder) fn of_slots(
         &self,
         slot_bytes: usize,
@@ -160,7 +160,7 @@ impl<'a> SegmentShapes<'a> {
         for &entries in &self.table.base().facts().segments.entries {
             let keys = fullest(entries);
             for &(columns, capacity) in &self.columns {
-                // Several lanes fill to half a per cent over the mean, and two keys.
+                // Several lanes fill to half a per cent and two keys above the mean.
                 let lanes = if keys <= capacity {
                     1
                 } else {

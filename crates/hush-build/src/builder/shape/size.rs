@@ -1,4 +1,4 @@
-//! The size of a table, known when its input has been read and before anything of it is written.
+//! The size of a table, known after its input has been read and before any file of it is written.
 
 use std::{fmt, path::Path};
 
@@ -14,49 +14,49 @@ use hush_protocol::{
 
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers, error::NoRoom};
 
-/// A table that takes more than so many times the records, and more than so many bytes, is remarked on.
+/// A table gets a remark if it is larger than this multiple of the records, and larger than this number of bytes.
 const SURPRISE: (u64, usize) = (4, 1 << 30);
-/// A smaller table is remarked on if it takes more than so many times the values, and more than so many bytes.
+/// A smaller table gets a remark if it is larger than this multiple of the values, and larger than this number of bytes.
 const SMALL_SURPRISE: (u64, usize) = (20, 64 << 20);
-/// Shares of the records whose lack is told: one in so many.
+/// A remark tells the size without the longest records: without one in this many, for each entry.
 const LONGEST: [usize; 2] = [1000, 100];
 
-/// The size of a table of some records, within a few per cent.
+/// The size of a table, exact within a few per cent.
 pub(in crate::builder) struct TableSize {
     protocol: Protocol,
     records: usize,
-    /// Bytes of all keys and values, as they were read.
+    /// The bytes of all keys and values, as they were read.
     input: u64,
-    /// Bytes of all values, as they are stored.
+    /// The bytes of all values, as they are stored.
     payload: usize,
-    /// Bytes of the longest value.
+    /// The bytes of the longest value.
     longest: usize,
     tiers: usize,
     by_key: bool,
-    /// Bytes of all slots.
+    /// The bytes of all slots.
     slots: usize,
-    /// Bytes of all files.
+    /// The bytes of all files.
     files: usize,
-    /// The bytes that a server has in memory: all files but those that clients download.
+    /// The bytes that a server has in memory: all files except those that clients download.
     resident: usize,
     /// The resident bytes, and the evaluation keys of one client.
     served: u64,
-    /// Bytes on disk of the values that are kept for a new base.
+    /// The bytes on disk of the values that are kept for a new base.
     kept: usize,
-    /// Bytes on disk beside the files while the table is built.
+    /// The bytes on disk beside the files while the table is built.
     scratch: usize,
-    /// Bytes in memory beside the files while the table is built.
+    /// The bytes in memory beside the files while the table is built.
     working: usize,
     facts: Facts,
 }
 
 impl TableSize {
-    /// Creates the size of a table of values of these lengths, from records of so many bytes.
+    /// Computes the size of the table of `plan`, for values of these lengths. `input` is the bytes of the records.
     pub(in crate::builder) fn new(plan: &Plan, lengths: &Lengths, input: u64) -> Self {
         let facts = plan.params.facts().clone();
         let files = plan.params.files();
         let bytes = |content: &Content| content.bytes() as usize;
-        // The filters of a table over rings are solved beside it, segment by segment; slots are removed once they are compressed.
+        // A filter over rings is solved in a scratch file, one segment at a time. Slots are removed after their compression.
         let scratch = |segment: &SegmentParams| match segment.database() {
             Database::Plaintexts(table) if plan.is_keyed() => {
                 let shape = segment.facts().shape;
@@ -70,10 +70,10 @@ impl TableSize {
             shape.columns * shape.blocks * shape.slot_bytes
         };
         let segments = plan.params.segments();
-        // Slots are compressed in memory, segment by segment.
+        // Slots are compressed in memory, one segment at a time.
         let compressed = segments.iter().filter(|segment| segment.database() == Database::Slots);
         let compressed = compressed.map(|segment| segment.facts().encoded_bytes as usize).max().unwrap_or(0);
-        // Where it is in the spool, and its blocks.
+        // For each key, its offset in the spool and its block key are in memory.
         let key_bytes = size_of::<u64>() + size_of::<BlockKey>();
         Self {
             protocol: facts.protocol,
@@ -94,12 +94,12 @@ impl TableSize {
         }
     }
 
-    /// Returns how many times the records so many bytes are.
+    /// Returns the ratio of `bytes` to the bytes of the records.
     fn times(&self, bytes: u64) -> f64 {
         bytes as f64 / self.input.max(1) as f64
     }
 
-    /// Returns whether it is more than anybody expects.
+    /// Returns whether the table is so large that it gets a remark.
     fn is_surprising(&self) -> bool {
         let exceeds = |(times, bytes): (u64, usize), of: u64| {
             self.files > bytes && self.files as u128 > u128::from(times) * u128::from(of)
@@ -107,7 +107,7 @@ impl TableSize {
         exceeds(SURPRISE, self.input) || exceeds(SMALL_SURPRISE, self.payload as u64)
     }
 
-    /// Why it is so large, and what changes it.
+    /// Returns the reason for the size, with advice that reduces it.
     fn why(&self, lengths: &Lengths, options: &BuildOptions) -> String {
         let padding = self.slots as f64 / self.payload.max(1) as f64;
         let keeping = self.files as f64 / self.slots.max(1) as f64;
@@ -151,10 +151,11 @@ impl TableSize {
         format!("{text}. {advice}")
     }
 
-    /// Refuses a table that there is no room for; says why one that there is room for takes far more than its records.
+    /// Refuses a table that does not fit the disk or memory. Prints the reason with `note` if a table that fits is far larger than
+    /// its records.
     ///
     /// # Errors
-    /// [`BuildError::NoRoom`], unless the options force it.
+    /// [`BuildError::NoRoom`], unless the options force the build.
     pub(in crate::builder) fn admit(
         &self,
         lengths: &Lengths,
@@ -184,7 +185,7 @@ impl TableSize {
     }
 }
 
-/// Returns the sizes without the longest values, where that makes much of a difference.
+/// Returns the sizes of the table without the longest values, for each share of `LONGEST` for which there is such a table.
 fn without_longest(lengths: &Lengths, by_key: bool, input: u64, options: &BuildOptions) -> Vec<TableSize> {
     LONGEST
         .into_iter()
@@ -226,14 +227,14 @@ impl fmt::Display for TableSize {
     }
 }
 
-/// The room that a build may take; none is known where the system does not report it.
+/// The free disk and memory for a build, in bytes; `None` if the system does not report it.
 pub(in crate::builder) struct DiskRoom {
     disk: Option<usize>,
     memory: Option<usize>,
 }
 
 impl DiskRoom {
-    /// On the disk of `folder`, and in memory.
+    /// Measures the free disk of `folder`, and the free memory.
     pub(in crate::builder) fn here(folder: &Path) -> Self {
         Self {
             disk: hush_engine::free_disk(folder).map(|free| free as usize),
@@ -243,7 +244,7 @@ impl DiskRoom {
 }
 
 impl BuildOptions {
-    /// Returns the format of a slot of the base, for values whose lengths have these ends, and tiers that end at
+    /// Returns the format of a slot of the base, for values between the shortest and the longest length, and for tiers that end at
     /// `tiers`.
     pub(in crate::builder) fn slot_format(
         &self,
@@ -280,7 +281,7 @@ mod tests {
 
     const GIB: usize = 1 << 30;
 
-    /// Records with values of these lengths, by key.
+    /// Creates records with values of these lengths, with or without keys.
     fn spooled(lengths: &[usize], by_key: bool) -> SpooledRecords {
         let mut spool = Spool::create(tempdir().unwrap().path()).unwrap();
         for (index, &length) in lengths.iter().enumerate() {
@@ -321,9 +322,9 @@ mod tests {
                 let facts = header.descriptor.params().unwrap().facts().clone();
                 let built: u64 = header.files.iter().map(|file| file.bytes).sum();
                 let ratio = size.files as f64 / built as f64;
-                // So few keys are balanced with some slack.
+                // Few keys are balanced with some slack.
                 let tolerance = if by_key { 0.12 } else { 0.0 };
-                // What compression takes off is not known before.
+                // The saving by compression is not known before.
                 let most = if facts.is_hint_compressed { f64::INFINITY } else { 1.0 + tolerance };
                 assert!((1.0 - tolerance..=most).contains(&ratio), "{protocol}, by key {by_key}: {ratio}");
                 assert_eq!(size.facts.answer_bytes, facts.answer_bytes, "{protocol}, by key {by_key}");
@@ -359,7 +360,7 @@ mod tests {
             told.starts_with("100000 records of 11.53 MiB: ") && told.contains("; each client downloads "),
             "{told}"
         );
-        // Each number has its own ratio: clients download most of this table.
+        // Each number has its own ratio, because clients download most of this table.
         let input = records.bytes() as f64;
         let disk = size.files as f64 / input;
         let memory = size.resident as f64 / input;
@@ -389,7 +390,7 @@ mod tests {
         };
         let (files, told) = remarks(2000, 64 << 10);
         assert!((64 << 20..GIB).contains(&files) && told == 1, "{files}");
-        // As many times the values, and small.
+        // This table takes as many times its values, but it is small.
         let (files, told) = remarks(20, 10_000);
         assert!(files < 64 << 20 && told == 0, "{files}");
     }

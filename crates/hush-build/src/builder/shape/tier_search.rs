@@ -1,4 +1,4 @@
-//! At which lengths tiers should end: dynamic programming over some of them.
+//! The search for the lengths at which tiers should end: dynamic programming over some candidates.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -7,18 +7,18 @@ use hush_protocol::{descriptor::MAX_TIERS, keyword::WrappedFilter};
 use super::segment_shapes::{SegmentShapes, fullest};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
 
-/// Shares of the records that may be longer than a cut: one in the square root of two to these powers.
+/// The powers that give the cuts: a share of `sqrt(2)^-power` of the records is longer than a cut.
 const CUTS: Range<i32> = 1..40;
-/// So many of the best ends of the base are looked at with all shapes of it, and with ends of tiers that fill their blocks.
+/// The number of best ends of the base that are examined further: with all shapes of the base, and with tiers that fill blocks.
 const FINE: usize = 4;
-/// Lanes of such blocks, at most.
+/// The maximum number of lanes of a block that a tier may fill.
 const LANES: usize = 4;
-/// Slack of blocks that are filled evenly.
+/// The slack of blocks over which keys are spread evenly.
 const EVEN: f64 = 1.02;
-/// Coefficients of a plaintext, of which slots that fill it leave none: a multiple of every ring's degree or a fraction of it.
+/// The coefficients of a plaintext that a slot should fill without waste: a multiple or a divisor of every ring's degree.
 const PLANE: usize = 2048;
 
-/// The largest share of the cost of one tier that several may have, to be worth another filter and more files.
+/// Several tiers are used if they cost at most this share of one tier, because they take another filter and more files.
 const WORTH: f64 = 0.9;
 
 /// The search for the cheapest tiers.
@@ -26,18 +26,18 @@ struct TierSearch<'a> {
     lengths: &'a Lengths,
     by_key: bool,
     options: &'a BuildOptions,
-    /// Where tiers may end, the longest value last.
+    /// The lengths at which tiers may end, ascending. The longest value is the last.
     cuts: Vec<usize>,
 }
 
-/// The cheapest tiers up to a cut: what they cost, and where they end.
+/// The cost of the cheapest tiers up to a cut, and the lengths at which they end. `None` if there are none.
 type CheapestTiers = Option<(f64, Vec<usize>)>;
 
 impl Plan {
-    /// Returns the plan of the protocol that is asked for, with the tiers that are asked for, or those that are cheapest.
+    /// Returns the plan of the protocol in `options`, with the requested tiers, or with the cheapest ones.
     ///
     /// # Errors
-    /// [`BuildError`] if there is no such table.
+    /// [`BuildError`] if there is no such table; [`BuildError::TierOrder`], [`BuildError::TiersTooShort`] if the ends are invalid.
     pub(crate) fn of_protocol(
         lengths: &Lengths,
         by_key: bool,
@@ -83,7 +83,7 @@ impl<'a> TierSearch<'a> {
         Self { lengths, by_key, options, cuts }
     }
 
-    /// Returns where the cheapest tiers end, if they are two or more and cost less than `limit`.
+    /// Returns the ends of the cheapest tiers, if there are at least two tiers that cost less than `limit`.
     fn run(&self, most: usize, limit: f64) -> Option<Vec<usize>> {
         let firsts = &self.cuts[..self.cuts.len().saturating_sub(1)];
         let bases = |first: usize| {
@@ -105,7 +105,7 @@ impl<'a> TierSearch<'a> {
         (cost < limit).then_some(ends)
     }
 
-    /// Returns the lengths at which exactly as many values go on as some blocks of a segment hold.
+    /// Returns the lengths at which the number of longer values exactly fills some blocks of a segment.
     fn filling(&self, base: &Plan, beside: &SegmentShapes<'_>) -> Vec<usize> {
         let entries = &base.params.base().facts().segments.entries;
         let mut cuts = Vec::new();
@@ -120,7 +120,8 @@ impl<'a> TierSearch<'a> {
         cuts
     }
 
-    /// Returns the cheapest tiers beside a base that ends at `first`; `fine` if their ends may be what fills their blocks.
+    /// Returns the cheapest tiers beside a base that ends at `first`. If `fine`, tiers may also end where the longer values fill
+    /// blocks.
     fn behind(&self, first: usize, base: &Plan, most: usize, fine: bool) -> CheapestTiers {
         let mut cuts = self.cuts.clone();
         let beside = SegmentShapes::beside(&base.params, base.filter);
@@ -155,14 +156,14 @@ impl<'a> TierSearch<'a> {
         best
     }
 
-    /// Returns the cost of a tier.
+    /// Returns the cost of a tier that holds the bytes from `from` to `to` of longer values; `None` if no shape fits.
     fn tier(&self, beside: &SegmentShapes<'_>, from: usize, to: usize) -> Option<f64> {
         let records = self.lengths.longer_than(from);
         let fullest = |entries| fullest(records, entries);
         Some(beside.of_slots(to - from, fullest).first()?.cost)
     }
 
-    /// Moves the ends so that plaintexts are full, as long as that makes the table cheaper.
+    /// Moves the ends to lengths that fill plaintexts, as long as that makes the table cheaper. Returns the cost and the ends.
     fn refined(&self, mut cost: f64, mut ends: Vec<usize>) -> (f64, Vec<usize>) {
         for at in 0..ends.len() - 1 {
             let head = self.options.slot_format(self.by_key, self.lengths.ends(), &[1, 2]).slot_bytes() - 1;

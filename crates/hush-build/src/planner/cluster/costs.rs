@@ -1,4 +1,4 @@
-//! The costs of a part of a table on a machine, and of the head: memory, and seconds of a batch.
+//! The costs of a part of a table on a machine, and of the head: memory, and the seconds of a batch.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use hush_protocol::{any_page::TableParams, facts::FileSpec, share::shares};
 
 use super::{super::Machine, node::Node};
 
-/// Bytes of a process beside its table: Python, Ray's own, and what a client's connections take.
+/// The bytes of a process beside its table: Python, Ray, and the connections of clients.
 const PROCESS_BYTES: u64 = 512 << 20;
-/// How often the head has a partial at once: as it came, as words, and joined to those of other parts.
+/// The copies of a partial that the head holds at once: as received, as words, and joined to the other parts' partials.
 const COPIES: u64 = 3;
-/// Bytes of a word.
+/// The bytes of a word.
 const WORD: u64 = size_of::<u32>() as u64;
 
-/// Returns the bytes of a machine's memory that each part of a table takes, by its weight, with the keys of `clients` clients
-/// and batches of so many queries.
+/// Returns the bytes of memory that each part of a table takes on its machine, for parts of these weights. They include the keys
+/// of `clients` clients, and batches of `batch` queries.
 ///
 /// # Panics
 /// If all weights are 0.
@@ -26,20 +26,20 @@ pub fn part_bytes(table: &TableParams, weights: &[u32], clients: usize, batch: u
     costs.shares(weights).iter().map(|units| costs.part_bytes(&costs.part(units), batch)).collect()
 }
 
-/// The costs of a table in parts, whatever its parts.
+/// The costs of a table that do not depend on its parts.
 pub(super) struct TableCosts<'a> {
     table: &'a TableParams,
     profile: &'a Machine,
     opening: Vec<Step>,
-    /// Bytes of the keys of all clients.
+    /// The bytes of the keys of all clients.
     keys: u64,
 }
 
-/// Shares of a table in all of its segments: of a part, or of the largest of several.
+/// The costs of a part, which has units of the table's segments, or of the largest of several parts.
 pub(super) struct PartCosts {
     held: u64,
     paths: Vec<Vec<Step>>,
-    /// Bytes that it contributes to each query's answer.
+    /// The bytes that the part contributes to each query's answer.
     pub(super) partial_bytes: u64,
 }
 
@@ -47,33 +47,33 @@ pub(super) struct PartCosts {
 pub(super) struct HeadCosts {
     held: u64,
     paths: Vec<Vec<Step>>,
-    /// Bytes that all parts contribute to each query's answer.
+    /// The bytes that all parts contribute to each query's answer.
     pub(super) partial_bytes: u64,
 }
 
 impl<'a> TableCosts<'a> {
-    /// Returns the costs of a table whose steps take as long as `profile` says.
+    /// Returns the costs of a table, with the times of steps in `profile`.
     pub(super) fn new(table: &'a TableParams, profile: &'a Machine, clients: usize) -> Self {
         let keys = table.facts().keys.map_or(0, |ring| clients * <Cpu as Footprint>::keys(&ring));
         Self { table, profile, opening: table.base().opening(), keys: keys as u64 }
     }
 
-    /// Returns the bytes of a query as it goes to parts.
+    /// Returns the bytes of a query, as it is sent to parts.
     pub(super) fn query_bytes(&self) -> u64 {
         self.table.facts().query.total() as u64
     }
 
-    /// Returns the most parts that all have something of the base.
+    /// Returns the maximum number of parts: each has at least one unit of the base.
     pub(super) fn most_parts(&self) -> usize {
         self.table.base().facts().units
     }
 
-    /// Returns the bytes of the whole table.
+    /// Returns the resident bytes of the whole table.
     pub(super) fn whole_bytes(&self) -> u64 {
         self.shares(&[1]).first().map_or(0, |units| self.part(units).held)
     }
 
-    /// Returns the units of every segment that parts of these weights have.
+    /// Returns the units of every segment, for each of the parts with these weights.
     pub(super) fn shares(&self, weights: &[u32]) -> Vec<Vec<Range<usize>>> {
         shares(weights, &self.table.scanned())
     }
@@ -105,42 +105,42 @@ impl<'a> TableCosts<'a> {
         head
     }
 
-    /// Returns the largest batch of a server.
+    /// Returns the largest batch that a server answers.
     pub(super) fn most_queries(&self) -> usize {
         let segments = self.table.segments().iter();
         segments.map(|segment| largest_batch::<Cpu>(&segment.path(), usize::MAX)).min().unwrap_or(1)
     }
 
-    /// Returns the bytes of a machine's memory that a part takes with batches of so many queries, as many as are under way at once.
+    /// Returns the bytes of memory that a part takes on its machine, with the maximum of batches of `batch` queries in flight.
     pub(super) fn part_bytes(&self, part: &PartCosts, batch: usize) -> u64 {
         let messages = batch as u64 * (2 * self.query_bytes() + 2 * part.partial_bytes);
         self.bytes(part.held, &part.paths, messages, batch)
     }
 
-    /// Returns the memory of a head for a batch.
+    /// Returns the bytes of memory that the head takes, with as many batches in flight.
     pub(super) fn head_bytes(&self, head: &HeadCosts, batch: usize) -> u64 {
         let messages = batch as u64 * (3 * self.query_bytes() + COPIES * head.partial_bytes);
         self.bytes(head.held, &head.paths, messages, batch)
     }
 
     fn bytes(&self, held: u64, paths: &[Vec<Step>], messages: u64, batch: usize) -> u64 {
-        // Segments are answered one after another; what opens the queries of a batch is there for all.
+        // Segments are answered one after another. The opened queries of a batch stay in memory for all of them.
         let steps = paths.iter().map(|path| batch_bytes::<Cpu>(path, batch)).max().unwrap_or(0);
         let working = (batch_bytes::<Cpu>(&self.opening, batch) + steps) as u64 + messages;
         PROCESS_BYTES + held + self.keys + BATCHES_IN_FLIGHT as u64 * working
     }
 
-    /// Seconds in which a machine opens a batch.
+    /// Returns the seconds in which a machine opens a batch.
     pub(super) fn opening_seconds(&self, node: &Node, batch: usize) -> f64 {
         self.seconds(node, &[self.opening.as_slice()], batch)
     }
 
-    /// Seconds in which a machine opens a batch and passes over the part.
+    /// Returns the seconds in which a machine opens a batch and scans its part.
     pub(super) fn scan_seconds(&self, node: &Node, part: &PartCosts, batch: usize) -> f64 {
         self.opening_seconds(node, batch) + self.seconds(node, &part.paths, batch)
     }
 
-    /// Seconds in which a machine finishes a batch.
+    /// Returns the seconds in which a machine finishes a batch.
     pub(super) fn finish_seconds(&self, node: &Node, head: &HeadCosts, batch: usize) -> f64 {
         self.seconds(node, &head.paths, batch)
     }

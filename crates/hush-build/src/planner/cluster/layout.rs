@@ -1,4 +1,4 @@
-//! A table in parts on machines that are given: what a batch of look-ups takes.
+//! The layout of a table in parts on given machines, with the costs of a batch of look-ups.
 
 use std::ops::Range;
 
@@ -12,86 +12,86 @@ use super::{
     wishes::ClusterWishes,
 };
 
-/// A table in parts on some machines, and what it costs.
+/// A table in parts on some machines, with its costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layout {
-    /// The table, and what it would cost on one machine.
+    /// The table, with its costs on one machine.
     pub table: Offer,
     /// The parts, in order.
     pub parts: Vec<Placed>,
-    /// Machines that have the same part.
+    /// The number of machines that have the same part.
     pub replicas: usize,
-    /// Processes that hand batches to parts and finish answers, each beside a part.
+    /// The number of processes that pass batches to parts and finish answers. Each is on the machine of a part.
     pub heads: usize,
-    /// Bytes of memory of a head.
+    /// The bytes of memory of a head.
     pub head_bytes: u64,
-    /// All machines.
+    /// The number of machines.
     pub machines: usize,
-    /// Bytes of a query that go to every part.
+    /// The bytes of a query that are sent to every part.
     pub query_bytes: u64,
-    /// Bytes that all parts send for a query.
+    /// The bytes that all parts together send for a query.
     pub partial_bytes: u64,
-    /// Seconds of a single look-up.
+    /// The seconds of a single look-up.
     pub single: Stages,
-    /// Queries of the batches that are answered at once.
+    /// The number of queries in a batch.
     pub batch: usize,
-    /// Seconds of such a batch.
+    /// The seconds of such a batch.
     pub batched: Stages,
-    /// Look-ups a second in such batches.
+    /// The look-ups a second in such batches.
     pub queries_per_second: f64,
-    /// Seconds of a look-up with sending, as [`Wishes::latency`]: single, or in such a batch where a rate is wished.
+    /// The seconds of a look-up with sending, as in [`Wishes::latency`]: in a batch if a rate is wished, else single.
     pub latency: f64,
-    /// Seconds of that without sending.
+    /// The seconds of that look-up without sending.
     pub seconds: f64,
 }
 
-/// A part, and the machines of its replicas.
+/// A part, with the kind of machine that its replicas are on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Placed {
     /// The kind of machine.
     pub kind: String,
     /// The weight of the part among all weights.
     pub weight: u32,
-    /// Cores of the machine.
+    /// The cores of the machine.
     pub cores: usize,
-    /// Bytes of its memory that the part takes with batches of [`Layout::batch`].
+    /// The bytes of memory that the part takes on the machine, with batches of [`Layout::batch`] queries.
     pub bytes: u64,
 }
 
-/// Seconds of a batch, one stage after another.
+/// The seconds of a batch, stage by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Stages {
-    /// The batch goes to all parts.
+    /// The seconds in which the batch is sent to all parts.
     pub broadcast: f64,
-    /// The slowest part opens the queries and scans.
+    /// The seconds in which the slowest part opens the queries and scans.
     pub scan: f64,
     /// The seconds in which the parts' contributions reach the head.
     pub gather: f64,
-    /// The head finishes.
+    /// The seconds in which the head finishes the answers.
     pub finish: f64,
-    /// All of it.
+    /// The seconds of all stages.
     pub total: f64,
 }
 
-/// A table in parts, each of which has a machine.
+/// A table in parts, each on its machine.
 pub(super) struct Parts<'a> {
     costs: &'a TableCosts<'a>,
     nodes: Vec<Node>,
     weights: Vec<u32>,
-    /// The kinds of machines that there are, each with the largest of its parts.
+    /// The distinct machines, each with an upper bound of the parts on it.
     largest: Vec<(Node, PartCosts)>,
     head: HeadCosts,
 }
 
 impl<'a> Parts<'a> {
-    /// Creates a part on each of `nodes`, of the shares `own`, or of shares as their cores. There is a node at least, and no more
-    /// than the table has units.
+    /// Places a part on each of `nodes`. The shares have the weights `own`, or weights in proportion to the cores. There has to
+    /// be at least one node, and at most as many as the table has units.
     pub(super) fn new(costs: &'a TableCosts<'a>, nodes: Vec<Node>, own: Option<&[u32]>) -> Self {
         let weights = own.map_or_else(|| weights(&nodes), <[u32]>::to_vec);
         let mut largest: Vec<(Node, Vec<Range<usize>>)> = Vec::new();
         for (units, node) in costs.shares(&weights).into_iter().zip(&nodes) {
             match largest.iter_mut().find(|(kind, _)| kind == node) {
-                // Of each segment what any part of the kind has: an upper bound of each of them.
+                // Takes the longest range of each segment: an upper bound for every part on such a machine.
                 Some((_, most)) => most.iter_mut().zip(units).for_each(|(most, units)| {
                     if units.len() > most.len() {
                         *most = units;
@@ -105,12 +105,13 @@ impl<'a> Parts<'a> {
         Self { costs, nodes, weights, largest, head }
     }
 
-    /// Returns the machine of a head: the fastest of the parts.
+    /// Returns the machine of a head: the one with the most cores.
     fn head_node(&self) -> &Node {
         self.nodes.iter().max_by_key(|node| node.cores).expect("there is a part")
     }
 
-    /// Returns the bytes by which a machine is short of memory with batches of `batch`, and a head beside its part; 0 if none is.
+    /// Returns the bytes of memory that a machine lacks for its part, and for a head if it may have one, with batches of `batch`
+    /// queries. Returns the largest lack; 0 if all machines have enough.
     pub(super) fn lacking(&self, batch: usize) -> u64 {
         let of_head = self.costs.head_bytes(&self.head, batch);
         self.largest
@@ -123,8 +124,8 @@ impl<'a> Parts<'a> {
             .unwrap_or(0)
     }
 
-    /// Returns the layouts with batches of every power of two for which there is memory, up to the largest batch of a server. Each
-    /// has the replicas and heads that the wished rate takes.
+    /// Returns a layout for every batch size that fits the memory: the powers of two, and the largest batch of a server. Each has
+    /// the replicas and heads that the wished rate takes.
     pub(super) fn layouts(&self, table: &Offer, wishes: &Wishes, wanted: &ClusterWishes) -> Vec<Layout> {
         let most = self.costs.most_queries();
         let powers = (0..).map(|power| 1 << power).take_while(|&batch| batch < most).chain([most]);
@@ -145,19 +146,19 @@ impl<'a> Parts<'a> {
         let slowest = largest().map(sent).fold(0.0, f64::max);
         let gather = f64::max(to_head / network, slowest) + to_head / COPY;
         let finish = costs.finish_seconds(self.head_node(), &self.head, batch);
-        // The head opens the batch while parts do.
+        // The head opens the batch at the same time as the parts.
         let apart = f64::max(broadcast + scan + gather, costs.opening_seconds(self.head_node(), batch));
         Stages { broadcast, scan, gather, finish, total: apart + finish }
     }
 
-    /// Returns the look-ups a second of a head, and those of all parts, once each.
+    /// Returns the look-ups a second of one head, and those of one replica of all parts.
     fn rates(&self, batch: usize, stages: &Stages) -> [f64; 2] {
         let costs = self.costs;
         let node = self.head_node();
         let queries = batch as f64;
         let to_parts = queries * costs.query_bytes() as f64;
         let to_head = queries * self.head.partial_bytes as f64;
-        // A head computes and copies one batch while another is at the parts; it sends and receives at once.
+        // A head computes and copies one batch while another is at the parts. It sends and receives at the same time.
         let computing = costs.opening_seconds(node, batch) + stages.finish + (to_parts + to_head) / COPY;
         let sending = self.nodes.len() as f64 * to_parts / node.network;
         let in_flight = BATCHES_IN_FLIGHT as f64;
@@ -165,14 +166,14 @@ impl<'a> Parts<'a> {
         [queries / busy.into_iter().fold(0.0, f64::max), queries / stages.scan]
     }
 
-    /// Returns the layout of batches of a size.
+    /// Returns the layout for batches of `batch` queries.
     fn layout(&self, table: &Offer, wishes: &Wishes, wanted: &ClusterWishes, batch: usize) -> Layout {
         let single = self.stages(1);
         let batched = self.stages(batch);
         let [of_head, of_parts] = self.rates(batch, &batched);
         let needed = |one: f64| wanted.rate.map_or(1, |rate| (rate / one).ceil().max(1.0) as usize);
         let heads = needed(of_head);
-        // A head is beside a part: there are at most as many as machines.
+        // A head is on the machine of a part, so there are at most as many heads as machines.
         let replicas = wanted.replicas.max(needed(of_parts)).max(heads.div_ceil(self.nodes.len()));
         let seconds = if wanted.rate.is_some() { batched.total } else { single.total };
         Layout {
@@ -216,14 +217,15 @@ impl Layout {
         (self.replicas as u64).saturating_mul(parts).saturating_add(heads)
     }
 
-    /// Returns the table as an offer of the whole cluster, which goals and budgets judge.
+    /// Returns the table as an offer with the costs of the whole cluster, for goals and budgets.
     pub(super) fn as_offer(&self) -> Offer {
         let server_bytes = self.bytes();
         let seconds = self.seconds;
         Offer { server_bytes, seconds, queries_per_second: self.queries_per_second, ..self.table.clone() }
     }
 
-    /// Returns the command that puts the table in the folder `table` on a cluster so. Nodes of a kind offer a resource of its name.
+    /// Returns the command that serves the table in the folder `table` on a cluster with this layout. Each node has to offer a Ray
+    /// resource with the name of its kind.
     pub fn serve(&self, table: &str) -> String {
         let of_parts = |value: &dyn Fn(&Placed) -> String| joined(self.parts.iter().map(value));
         let weights = of_parts(&|part| part.weight.to_string());
@@ -241,7 +243,7 @@ impl Layout {
     }
 }
 
-/// Joins what all parts have: once if it is the same, else one after another.
+/// Joins the values of all parts: one value if they are equal, else a list with commas.
 fn joined(all: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = all.collect();
     if all.windows(2).all(|pair| pair[0] == pair[1]) { all[0].clone() } else { all.join(",") }

@@ -1,15 +1,15 @@
-//! A table in parts on several machines: what parts and a look-up take, and how many equal machines wishes take.
+//! A table in parts on several machines: the costs of parts and of a look-up, and the number of equal machines that wishes take.
 //!
 //! | file | what |
 //! |------|------|
-//! | `node.rs` | a machine, and what carries messages between machines |
+//! | `node.rs` | a machine, and the cost of messages between machines |
 //! | `costs.rs` | the memory and the seconds of a part, and of the head |
-//! | `wishes.rs` | wishes for a table in parts, and why none meets them |
-//! | `layout.rs` | parts on machines that are given, and the times of a batch |
-//! | `search.rs` | for every table the fewest machines that meet the wishes |
+//! | `wishes.rs` | wishes for a table in parts, and the error if none meets them |
+//! | `layout.rs` | parts on given machines, and the times of a batch |
+//! | `search.rs` | the fewest machines that meet the wishes, for every table |
 //!
-//! Sizes are those that the page says of its halves ([`hush_protocol::halves`]). Source: PPIR, whose map server hands shares of
-//! 2:2:1:2:1 to database servers of two speeds; VIPIR, section 4.5.
+//! Sizes come from the page's halves ([`hush_protocol::halves`]). Sources: PPIR, whose map server hands shares of 2:2:1:2:1 to
+//! database servers of two speeds; VIPIR, section 4.5.
 
 mod costs;
 mod layout;

@@ -1,37 +1,37 @@
-//! Machines that parts of a table are on, and what carries messages between them.
+//! Machines that serve parts of a table, and the cost of messages between them.
 
 use super::super::Machine;
 
-/// Seconds of a call of all parts by Ray, there and back, beside the time for its bytes. Measured: calls of 150 KB in 4 ms and of
-/// 5 MB in 15 ms on a busy machine of two cores; a straight line through both gives this and [`COPY`].
+/// The seconds of a Ray call of all parts, there and back, beside the time for its bytes. Measured on a busy machine of two cores:
+/// calls of 150 KB in 4 ms and of 5 MB in 15 ms. A straight line through both gives this and [`COPY`].
 pub(super) const CALL: f64 = 4e-3 - 150e3 / COPY;
-/// Bytes a second at which a process passes messages on: they are copied and laid out anew.
+/// The bytes a second at which a process passes messages on: they are copied and reordered.
 pub(super) const COPY: f64 = (5e6 - 150e3) / (15e-3 - 4e-3);
 
-/// A machine for one part. Its cores are those of the profile, and share work evenly.
+/// A machine for one part. Its cores are as fast as the profile's, and share work evenly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
     /// The number of cores, 1 or more.
     pub cores: usize,
-    /// Bytes of memory.
+    /// The bytes of memory.
     pub memory: u64,
-    /// Bytes a second that it sends, and as many that it receives.
+    /// The bytes a second that the machine can send, and can receive.
     pub network: f64,
 }
 
 impl Node {
-    /// Returns how many times as long a step takes here as `profile` says.
+    /// Returns the ratio of a step's time on this machine to its time in `profile`.
     pub(super) fn slowness(&self, profile: &Machine) -> f64 {
         profile.threads as f64 / self.cores as f64
     }
 
-    /// Returns the name of its kind, which parts are placed by where machines differ.
+    /// Returns the name of the machine's kind, by which parts are placed if machines differ.
     pub(super) fn kind(&self) -> String {
         format!("cores-{}", self.cores)
     }
 }
 
-/// Returns weights as the cores of machines: 2:2:1 for 16, 16 and 8.
+/// Returns weights in proportion to the cores of machines: 2:2:1 for 16, 16 and 8 cores.
 pub(super) fn weights(nodes: &[Node]) -> Vec<u32> {
     let divisor = nodes.iter().fold(0, |divisor, node| gcd(divisor, node.cores)).max(1);
     nodes.iter().map(|node| (node.cores / divisor) as u32).collect()

@@ -1,4 +1,4 @@
-//! A layout of every table that records could have, in few parts.
+//! The search for a layout with few parts, for every table that records could have.
 
 use hush_engine::{Bytes, Progress};
 use rayon::prelude::*;
@@ -12,24 +12,24 @@ use super::{
 use crate::builder::{BuildError, BuildOptions};
 use crate::planner::wishes::told_options;
 
-/// The most parts that are tried.
+/// The maximum number of parts that is tried.
 const MOST_PARTS: usize = 4096;
 
-/// Why a table has no layout.
+/// A reason why a table has no layout.
 enum Miss {
     /// The table has fewer units than parts.
     Units,
-    /// So many parts lack bytes on a machine.
+    /// In this many parts, a machine lacks this many bytes of memory.
     Memory { parts: usize, bytes: u64 },
     /// The best table that fits the machines exceeds a budget.
     Budget(Box<Offer>),
 }
 
-/// Returns a layout of every table that records could have, the best first. Each has as many parts as are asked for, or as few as
-/// meet the wishes, up to a sixteenth more.
+/// Returns a layout of every table that records could have, the best first. Each has the requested number of parts, or the fewest
+/// that meet the wishes, up to a sixteenth more.
 ///
 /// # Errors
-/// [`LayoutError`]: what is missing, and what would be nearest.
+/// [`LayoutError`]: what is missing, and the nearest table.
 pub fn layouts(
     records: &Records,
     options: &BuildOptions,
@@ -40,7 +40,7 @@ pub fn layouts(
 ) -> Result<Vec<Layout>, LayoutError> {
     let mut of_whole = *wishes;
     let mut wanted = wanted.clone();
-    // A number of bytes bounds the memory of each machine; all other budgets are those of the whole.
+    // A budget in bytes bounds the memory of each machine. All other budgets bound the whole cluster.
     if let Some(MemoryBudget::Bytes(most)) = wishes.budgets.memory {
         of_whole.budgets.memory = None;
         wanted.nodes.iter_mut().for_each(|node| node.memory = node.memory.min(most));
@@ -89,8 +89,8 @@ pub fn layouts(
     Ok(layouts)
 }
 
-/// Returns the layout of a table in `count` parts, or in as few as meet the wishes. Of the sizes of batches that takes the one for
-/// which the fewest machines do, and among these the soonest where a rate is wished, else the one with the most look-ups a second.
+/// Returns the layout of a table in `count` parts, or in the fewest parts that meet the wishes. Chooses the batch size with the
+/// fewest machines; then the one with the least latency if a rate is wished, else the one with the most look-ups a second.
 fn smallest(
     offer: &Offer,
     costs: &TableCosts<'_>,
@@ -155,7 +155,7 @@ mod tests {
             .map(|mut all| all.remove(0))
     }
 
-    /// PPIR's machines: two of four speeds of one.
+    /// Uses the machines of PPIR: some have twice the speed of the others.
     #[test]
     fn five_unequal_machines_share_as_they_have_cores() {
         let five = [16, 16, 8, 16, 8].map(|cores| node(cores, 64)).to_vec();

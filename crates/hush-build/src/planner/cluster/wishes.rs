@@ -1,4 +1,4 @@
-//! Wishes for a table in parts, and why none meets them.
+//! The wishes for a table in parts, and the error if no layout meets them.
 
 use thiserror::Error;
 
@@ -8,23 +8,23 @@ use crate::builder::BuildError;
 /// The wishes for a table in parts, beside [`Wishes`](crate::planner::Wishes).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterWishes {
-    /// A machine like all of them, or the machine of each part.
+    /// The machine of each part, or a single machine if the parts are all on equal ones.
     pub nodes: Vec<Node>,
-    /// The shares of the parts; as their cores if not given.
+    /// The weights of the parts' shares; `None` is weights in proportion to the cores.
     pub weights: Option<Vec<u32>>,
-    /// The number of parts; if neither this nor the above say it, as few as will do.
+    /// The number of parts. If neither `nodes` nor `weights` determine it either, it is the smallest that meets the wishes.
     pub parts: Option<usize>,
-    /// Machines that have the same part, at least.
+    /// The least number of machines that have the same part.
     pub replicas: usize,
-    /// Look-ups a second.
+    /// The look-ups a second that the cluster has to answer; `None` if any rate will do.
     pub rate: Option<f64>,
 }
 
-/// Why no table has a layout.
+/// A reason why no table has a layout.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum LayoutError {
-    /// There is no table, or none meets the wishes.
+    /// There is no table, or no table meets the wishes.
     #[error(transparent)]
     Build(#[from] BuildError),
     #[error(
@@ -41,6 +41,9 @@ pub enum LayoutError {
 
 impl ClusterWishes {
     /// Returns the number of parts, if it is given.
+    ///
+    /// # Errors
+    /// [`LayoutError::Counts`] if machines, weights and parts differ in number, or the number is 0.
     pub(super) fn count(&self) -> Result<Option<usize>, LayoutError> {
         let nodes = (self.nodes.len() != 1).then_some(self.nodes.len());
         let given = [nodes, self.weights.as_ref().map(Vec::len), self.parts];
@@ -53,7 +56,7 @@ impl ClusterWishes {
         }
     }
 
-    /// Returns the machines of so many parts.
+    /// Returns the machines of `count` parts.
     pub(super) fn of_parts(&self, count: usize) -> Vec<Node> {
         if let [node] = self.nodes[..] { vec![node; count] } else { self.nodes.clone() }
     }

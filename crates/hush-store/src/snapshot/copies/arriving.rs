@@ -1,5 +1,5 @@
-//! A table that comes from elsewhere in chunks, and takes the place of the folder that is there once all of it is here. Whatever
-//! has come stays when the process ends early, and is not asked for again.
+//! A copy of a table that is fetched in chunks, and replaces the target folder when it is complete. Chunks that have arrived stay
+//! when the process ends early, and are not fetched again.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -18,12 +18,12 @@ use crate::snapshot::{
     },
 };
 
-/// The part of a copy that is trusted to be whole.
+/// The part of an existing copy that is trusted to be intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Files of the copy that is there, if their lengths are right.
+    /// Files of the existing copy, if their lengths are right.
     Copy,
-    /// Nothing: every byte is read.
+    /// Nothing: every byte is checked.
     Nothing,
 }
 
@@ -37,12 +37,12 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Returns the bytes of the file that the chunk has.
+    /// Returns the range of the file's bytes in the chunk.
     pub fn range(self, entry: &FileEntry) -> Range<u64> {
         let start = (self.chunk * CHUNK_BYTES) as u64;
         start..entry.bytes.min(start + CHUNK_BYTES as u64)
     }
-    /// Returns whether `bytes` are those that the header promises.
+    /// Returns whether `bytes` match the checksum of the chunk in the header.
     pub fn is_intact(self, entry: &FileEntry, bytes: &[u8]) -> bool {
         entry
             .hashes()
@@ -51,30 +51,30 @@ impl Piece {
     }
 }
 
-/// Returns the number of bytes of some pieces.
+/// Returns the total number of bytes in `pieces`.
 pub(in crate::snapshot) fn bytes_of(header: &Header, pieces: &[Piece]) -> u64 {
     let ranges = pieces.iter().map(|piece| piece.range(&header.files[piece.file]));
     ranges.map(|range| range.end - range.start).sum()
 }
 
-/// A copy that is being made, beside the one that is there. What has come is in the hidden folder `.NAME.hush-fetched`.
+/// A copy in progress, beside the target. Chunks that have arrived are in the hidden folder `.NAME.hush-fetched`.
 pub struct ArrivingSnapshot {
     target: PathBuf,
     folder: PathBuf,
     writer: SnapshotWriter,
     header: Header,
-    /// For every file of the header: the file itself, if anything of it has to come.
+    /// For every file of the header: the opened file, if any of its chunks is missing.
     files: Vec<Option<File>>,
     missing: Vec<Piece>,
 }
 
-/// Returns the folder that keeps what has come of a table until all of it has.
+/// Returns the folder that holds the chunks of an incomplete copy.
 fn fetched_folder(target: &Path) -> PathBuf {
     sibling(target, ".hush-fetched")
 }
 
 impl ArrivingSnapshot {
-    /// Returns whether what is in the folder `target` is what `header` says.
+    /// Returns whether the folder `target` holds the table of `header`, with files of the right lengths.
     pub fn is_current(header: &Header, target: &Path) -> bool {
         let own = Header::read(target);
         own.is_ok_and(|own| {
@@ -84,13 +84,13 @@ impl ArrivingSnapshot {
         })
     }
 
-    /// Removes what has come of a copy that nobody wants any more.
+    /// Removes the chunks of an incomplete copy that is not needed any more.
     pub fn forget(target: &Path) -> Result<(), SnapshotError> {
         let target = target::resolved(target)?;
         remove_if_there(&fetched_folder(&target))
     }
 
-    /// Begins to copy the table of `header` to the folder `target`: finds what is here already.
+    /// Begins to copy the table of `header` to the folder `target`, and finds the chunks that are missing.
     pub fn begin(
         header: Header,
         target: &Path,
@@ -121,12 +121,12 @@ impl ArrivingSnapshot {
         Ok(Self { target, folder, writer, header, files, missing })
     }
 
-    /// Returns what has to come.
+    /// Returns the missing chunks.
     pub fn missing(&self) -> &[Piece] {
         &self.missing
     }
 
-    /// Returns the number of bytes that have to come.
+    /// Returns the number of missing bytes.
     pub fn missing_bytes(&self) -> u64 {
         bytes_of(&self.header, &self.missing)
     }
@@ -136,12 +136,12 @@ impl ArrivingSnapshot {
         &self.header
     }
 
-    /// Returns the folder that keeps what has come.
+    /// Returns the folder that holds the chunks that have arrived.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
+    /// Writes a chunk. The caller has to check its bytes before ([`Piece::is_intact`]).
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let entry = &self.header.files[piece.file];
         let Some(file) = &self.files[piece.file] else { return Ok(()) };
@@ -149,7 +149,7 @@ impl ArrivingSnapshot {
         file.write_all_at(bytes, piece.range(entry).start).map_err(SnapshotError::io(path, "write"))
     }
 
-    /// Puts the copy in place, once all is here. After an error, the target is as it was.
+    /// Puts the copy in place. All chunks have to be written. After an error, the target is unchanged.
     pub fn finish(self) -> Result<(), SnapshotError> {
         for (entry, file) in self.header.files.iter().zip(&self.files) {
             if let Some(file) = file {
@@ -163,9 +163,9 @@ impl ArrivingSnapshot {
     }
 }
 
-/// Returns whether a file is there, as long as it should be.
+/// Returns whether the file exists with the right length.
 fn has_length(dir: &Path, entry: &FileEntry) -> bool {
-    // Without following a link: that would be refused later.
+    // A link is not followed, because it would be refused later.
     let found = fs::symlink_metadata(dir.join(&entry.name));
     found.is_ok_and(|found| found.is_file() && found.len() == entry.bytes)
 }
@@ -178,14 +178,14 @@ fn is_whole(dir: &Path, entry: &FileEntry, trust: Trust) -> bool {
     has_length(dir, entry) && (trust == Trust::Copy || is_intact())
 }
 
-/// Opens a file to be filled, and makes it if it is not there.
+/// Opens a file to be filled, and creates it if it does not exist.
 pub(in crate::snapshot) fn opened(path: &Path) -> Result<File, SnapshotError> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true).custom_flags(libc::O_NOFOLLOW);
     options.open(path).map_err(SnapshotError::io(path, "create"))
 }
 
-/// Opens a file of which some may have come, and says which chunks have not.
+/// Opens a file that may be incomplete. Returns it with the numbers of its missing chunks.
 fn begun(path: &Path, entry: &FileEntry) -> Result<(File, Vec<usize>), SnapshotError> {
     let file = opened(path)?;
     let length = file.metadata().map_err(SnapshotError::io(path, "read"))?.len();

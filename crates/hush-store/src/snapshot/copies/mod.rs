@@ -1,4 +1,4 @@
-//! A snapshot that comes from elsewhere in chunks: all of it, or some ranges.
+//! Copies of a snapshot that are fetched in chunks: of the whole snapshot, or of some ranges.
 
 pub(super) mod arriving;
 pub(super) mod sparse;

@@ -1,4 +1,4 @@
-//! The files of a table that is elsewhere, as long as they are there, with holes where nothing has come yet.
+//! Sparse copies of a remote table's files: each has its full length, with holes where no chunk was fetched.
 
 use std::{
     fs::{self, File},
@@ -20,17 +20,17 @@ use crate::snapshot::{
     },
 };
 
-/// Epochs of a table that stay: the one that is served, and the one before.
+/// The number of a table's epochs that are kept: the current one, and the previous one.
 const KEPT_EPOCHS: usize = 2;
 
-/// A folder with the files of a table of which some chunks are here. It opens as any snapshot does, but for
-/// [`Verify::Full`](crate::snapshot::Verify::Full): what has not been fetched is not what its header says.
+/// A folder with a table's files, of which some chunks were fetched. It opens like any snapshot, but not with
+/// [`Verify::Full`](crate::snapshot::Verify::Full): holes do not match the header's checksums.
 pub struct SparseFolder {
     header: Header,
     folder: PathBuf,
 }
 
-/// Chunks of a file that have to come; while they do, nobody else fetches of the same table.
+/// The missing chunks of a file. While this value lives, no other process fetches chunks of the same table.
 pub struct Missing {
     entry: FileEntry,
     path: PathBuf,
@@ -41,12 +41,12 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Returns the number of bytes that have to come.
+    /// Returns the number of missing bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the chunks that have to come.
+    /// Returns the missing chunks.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -56,23 +56,23 @@ impl Missing {
         &self.entry
     }
 
-    /// Writes a chunk, whose bytes the caller has checked ([`Piece::is_intact`]).
+    /// Writes a chunk. The caller has to check its bytes before ([`Piece::is_intact`]).
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let at = piece.range(&self.entry).start;
         self.file.write_all_at(bytes, at).map_err(SnapshotError::io(&self.path, "write"))
     }
 
-    /// Has what came on the disk.
+    /// Makes the written chunks durable.
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))
     }
 }
 
 impl SparseFolder {
-    /// Opens the folder of the table of `header`, among those in `copies`, or creates it. Nothing has come then.
+    /// Opens the folder of the table of `header` in the folder `copies`. Creates it with files of holes if it does not exist.
     ///
     /// # Errors
-    /// If no folder can be made; [`SnapshotError::Busy`] while another program fetches of the table.
+    /// The system's error if no folder can be made; [`SnapshotError::Busy`] while another process fetches chunks of the table.
     pub fn begin(header: Header, copies: &Path) -> Result<Self, SnapshotError> {
         let epoch = blake3::Hash::from_bytes(header.descriptor.epoch).to_hex();
         let folder = copies.join(&epoch[..32]);
@@ -81,7 +81,7 @@ impl SparseFolder {
         Ok(copy)
     }
 
-    /// Returns the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
@@ -93,7 +93,7 @@ impl SparseFolder {
         if Header::read(&self.folder).is_ok_and(|own| own.files == self.header.files) {
             return Ok(());
         }
-        // Without its header it is nothing yet.
+        // A folder without the header is incomplete.
         remove_if_there(&self.folder)?;
         partial::create(&self.folder)?;
         for entry in &self.header.files {
@@ -115,10 +115,10 @@ impl SparseFolder {
         BuildLock::acquire(sibling(&self.folder, ".lock"), &self.folder)
     }
 
-    /// Finds what has to come of a file, so that some ranges of it are here. Every chunk that is here is checked.
+    /// Finds the chunks that are missing in `ranges` of the file `name`. Every chunk in the ranges is checked.
     ///
     /// # Errors
-    /// [`SnapshotError::Busy`] while another program fetches of it.
+    /// [`SnapshotError::Busy`] while another process fetches chunks of the table; [`SnapshotError::Header`] if it has no such file.
     pub fn missing(&self, name: &str, ranges: &[Range<usize>]) -> Result<Missing, SnapshotError> {
         let lock = self.lock()?;
         let file = self.header.files.iter().position(|entry| entry.name == name).ok_or_else(|| {
@@ -142,7 +142,7 @@ impl SparseFolder {
         })
     }
 
-    /// Removes the folders of epochs beside this one, but for the one that was begun last. Who has opened one keeps it.
+    /// Removes the folders of other epochs, except the newest of them. A process that has opened a removed one keeps its files.
     pub fn forget_others(&self) {
         let Some(Ok(folders)) = self.folder.parent().map(fs::read_dir) else { return };
         let begun = |folder: &Path| folder.join(HEADER_FILE).metadata().and_then(|file| file.modified());
@@ -153,7 +153,7 @@ impl SparseFolder {
         others.sort();
         let old = others.len().saturating_sub(KEPT_EPOCHS - 1);
         for (_, folder) in &others[..old] {
-            // It takes room, and does no harm.
+            // A folder that cannot be removed takes space, but does no harm.
             let _ = remove_if_there(folder);
         }
     }

@@ -1,4 +1,4 @@
-//! A file that is read where it is on disk.
+//! A file that is mapped read-only.
 
 use std::{fs::File, ops::Range, path::Path};
 
@@ -7,13 +7,13 @@ use memmap2::{Advice, Mmap};
 use super::{guard::Guard, stored::StoredFile};
 use crate::snapshot::SnapshotError;
 
-/// A file mapped read-only. Where the file loses its bytes under it, it reads as zeros, and [`MappedFile::check`] says so.
+/// A file mapped read-only. If the file is truncated, the lost bytes read as zeros, and [`MappedFile::check`] fails.
 pub struct MappedFile {
-    /// Dropped before the map.
+    /// The guard against lost pages. Dropped before the map.
     guard: Guard,
     map: Mmap,
     file: StoredFile,
-    /// Whether others may write what is not here yet.
+    /// Whether other processes may write the missing bytes of the file.
     is_filled_by_others: bool,
 }
 
@@ -21,59 +21,59 @@ impl MappedFile {
     /// Maps the file at `path`.
     ///
     /// # Errors
-    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; what the system says, with the path.
+    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; the system's error, with the path.
     pub fn open(path: &Path) -> Result<Self, SnapshotError> {
         StoredFile::open(path)?.map()
     }
 
     pub(in crate::snapshot) fn new(file: StoredFile) -> Result<Self, SnapshotError> {
-        // SAFETY: snapshots are immutable by design (replaced by rename, never written in place). Someone who writes into one under
-        // a running server changes bytes that are only ever read as bytes, and someone who truncates one meets the guard.
+        // SAFETY: snapshots are immutable by design (replaced by rename, never written in place). A process that writes into one
+        // under a running server changes bytes that are only ever read as bytes. If a process truncates one, the guard handles it.
         let map = unsafe { Mmap::map(file.file()) }.map_err(SnapshotError::io(file.path(), "map"))?;
         // SAFETY: fields are dropped in order: the guard before the map.
         let guard = unsafe { Guard::new(&map) }.map_err(SnapshotError::io(file.path(), "guard"))?;
         Ok(Self { guard, map, file, is_filled_by_others: false })
     }
 
-    /// Returns a file of which others write what is not here yet: it changes, and what was read of it does not.
+    /// Returns a file whose missing bytes other processes write. It changes, but the bytes that were read from it do not.
     pub fn filled_by_others(self) -> Self {
         Self { is_filled_by_others: true, ..self }
     }
 
-    /// Looks whether the file is what it was when it was opened. Who has read of the map asks before the result is used.
+    /// Checks whether the file is unchanged since it was opened. Call it after reading the map and before using the result.
     ///
     /// # Errors
-    /// [`SnapshotError::Changed`] if it was cut, written to, or cannot be read.
+    /// [`SnapshotError::Changed`] if the file was truncated, was written to, or cannot be read.
     pub fn check(&self) -> Result<(), SnapshotError> {
         let is_same = || self.is_filled_by_others || self.file.is_unchanged();
         if !self.guard.is_torn() && is_same() { Ok(()) } else { Err(self.file.changed()) }
     }
 
-    /// Reads all of it into the system's cache, so that the first query is as fast as the next.
+    /// Reads the whole file into the system's cache, so that the first query is as fast as later ones.
     ///
     /// # Errors
-    /// What the system says, with the path; [`SnapshotError::Changed`].
+    /// The system's error, with the path; [`SnapshotError::Changed`] if pages are missing.
     pub fn make_resident(&self) -> Result<(), SnapshotError> {
         self.make_part_resident(0..self.map.len())
     }
 
-    /// Reads a range of it into the system's cache.
+    /// Reads a range of the file into the system's cache.
     ///
     /// # Errors
-    /// As [`MappedFile::make_resident`].
+    /// The errors of [`MappedFile::make_resident`].
     ///
     /// # Panics
     /// If the file ends before the range does.
     pub fn make_part_resident(&self, range: Range<usize>) -> Result<(), SnapshotError> {
         let advised = self.map.advise_range(Advice::PopulateRead, range.start, range.len());
         advised.or_else(|error| match error.raw_os_error() {
-            // Kernels before 5.14: touching every page does the same.
+            // Kernels before 5.14 do not know the advice. Touching every page does the same.
             Some(libc::EINVAL) => {
                 let bytes = self.map[range].iter().step_by(4096);
                 std::hint::black_box(bytes.fold(0, |sum: u8, byte| sum ^ byte));
                 Ok(())
             }
-            // A page that is not there.
+            // A page of the file is missing.
             Some(libc::EFAULT) => Err(self.file.changed()),
             _ => Err(SnapshotError::io(self.file.path(), "read")(error)),
         })

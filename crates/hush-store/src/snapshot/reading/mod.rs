@@ -1,4 +1,4 @@
-//! A snapshot that is open: its files in memory, or mapped.
+//! Reading a snapshot: opens its files, and maps them or reads them into memory.
 
 pub(super) mod guard;
 pub(super) mod mapped;

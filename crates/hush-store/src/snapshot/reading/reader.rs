@@ -10,7 +10,7 @@ use crate::snapshot::{
     checksum::verify_chunks,
 };
 
-/// How much of a snapshot is checked when it is opened.
+/// The extent of the checks when a snapshot is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
     /// The header's checksum and the length of every file: instant.
@@ -19,20 +19,20 @@ pub enum Verify {
     Full,
 }
 
-/// A checked snapshot. It holds its files open: a snapshot that is replaced on disk stays whole for who opened it.
+/// A checked snapshot. Its files stay open: a snapshot that is replaced on disk stays whole for the process that opened it.
 pub struct Snapshot {
     dir: PathBuf,
     header: Header,
     files: Vec<StoredFile>,
 }
 
-/// Files whose every byte was checked when an earlier epoch of a table was opened: those that the next one has too are not read
-/// again.
+/// The files whose bytes were all checked when an earlier epoch of the table was opened. Files that the next epoch shares are not
+/// read again.
 #[derive(Clone, Debug, Default)]
 pub struct Verified(HashMap<Stamp, [u8; 32]>);
 
 impl Verified {
-    /// Returns the checks that are left of the checksums of a file, where `verify` asks for so much.
+    /// Returns how to treat the checksums of a file: they are compared if `verify` asks for it and they are not known already.
     pub fn checksums(&self, verify: Verify, file: &StoredFile, entry: &FileEntry) -> Checksums {
         match verify {
             _ if self.0.get(&file.stamp()) == Some(&entry.digest()) => Checksums::Known,
@@ -42,11 +42,11 @@ impl Verified {
     }
 }
 
-/// A table may take another's place so many times while it is opened.
+/// The maximum number of attempts to open a table that is replaced meanwhile.
 const REPLACED: usize = 100;
 
 impl Snapshot {
-    /// Opens the snapshot in `dir`.
+    /// Opens the snapshot in `dir`, and checks it as far as `verify` says.
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
         let snapshot = Self::opened(dir)?;
         if verify == Verify::Full {
@@ -55,12 +55,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Opens the files of one table: a new one may take its place meanwhile.
+    /// Opens the files of one table. Repeats this if a new table replaces it meanwhile.
     fn opened(dir: &Path) -> Result<Self, SnapshotError> {
         for _ in 1..REPLACED {
             let before = Stamp::of(dir);
             let snapshot = Self::with_files(dir);
-            // Files of two tables are none.
+            // If the header changed meanwhile, the files may be of two tables.
             if before == Stamp::of(dir) {
                 return snapshot;
             }
@@ -68,7 +68,7 @@ impl Snapshot {
         Self::with_files(dir)
     }
 
-    /// Opens all files.
+    /// Reads the header and opens all files, once.
     fn with_files(dir: &Path) -> Result<Self, SnapshotError> {
         let mut snapshot = Self { dir: dir.to_owned(), header: Header::read(dir)?, files: Vec::new() };
         for entry in &snapshot.header.files {
@@ -78,7 +78,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Checks every byte of the files that are `wanted`, but for those that have been `verified`.
+    /// Checks every byte of the files that are `wanted`, except those that are `verified`.
     pub fn verify(
         &self,
         verified: &Verified,
@@ -92,7 +92,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns all files, as those whose every byte was checked.
+    /// Returns the set of all files, which the caller has checked completely.
     pub fn as_verified(&self) -> Verified {
         Verified(self.entries().map(|(entry, file)| (file.stamp(), entry.digest())).collect())
     }
@@ -114,15 +114,15 @@ impl Snapshot {
         })
     }
 
-    /// Returns the file called `name`, unless there is none or it has been taken out.
+    /// Returns the file called `name`; `None` if it is not listed or has been taken out.
     pub fn file(&self, name: &str) -> Option<(&FileEntry, &StoredFile)> {
         self.entries().find(|(entry, _)| entry.name == *name)
     }
 
-    /// Takes the file called `name` out.
+    /// Takes the file called `name` out of the snapshot.
     ///
     /// # Errors
-    /// [`SnapshotError::Header`] if the header does not list it.
+    /// [`SnapshotError::Header`] if the header does not list it, or it has been taken out.
     pub fn take_file(&mut self, name: &str) -> Result<StoredFile, SnapshotError> {
         match self.files.iter().position(|file| file.path().file_name().is_some_and(|own| own == name)) {
             Some(index) => Ok(self.files.swap_remove(index)),
@@ -130,15 +130,15 @@ impl Snapshot {
         }
     }
 
-    /// Maps the file and takes it out of the list.
+    /// Takes the file called `name` out of the snapshot and maps it.
     pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
         self.take_file(name)?.map()
     }
 
-    /// Takes a mapped file once its checksums have been checked.
+    /// Takes the file called `name` out of the snapshot, maps it and checks its checksums.
     ///
     /// # Errors
-    /// Also [`SnapshotError::Corrupt`].
+    /// The errors of [`Snapshot::take`]; [`SnapshotError::Corrupt`].
     pub fn take_checked(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
         let file = self.take(name)?;
         if let Some(entry) = self.header.files.iter().find(|entry| entry.name == name) {
@@ -147,7 +147,7 @@ impl Snapshot {
         Ok(file)
     }
 
-    /// Returns where the file called `name` is.
+    /// Returns the path of the file called `name`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

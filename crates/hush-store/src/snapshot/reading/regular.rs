@@ -1,4 +1,4 @@
-//! Opening the files of a table, which are regular files and never links.
+//! Opens the files of a table, which have to be regular files, never links.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,15 +8,15 @@ use std::{
 
 use crate::snapshot::SnapshotError;
 
-/// Opens the file at `path` to read, unless it is a link or anything else than a regular file: whoever copies a table, or is let
-/// into its folder, has no say over which other files of the machine are read. The folder may be a link: versions are switched so.
+/// Opens the file at `path` for reading. Refuses a link and anything but a regular file: otherwise whoever can write to a table's
+/// folder could have other files of the machine read. The folder itself may be a link, by which versions are switched.
 pub(in crate::snapshot) fn open(path: &Path) -> Result<File, SnapshotError> {
     let refused = || SnapshotError::NotRegular { path: path.to_owned() };
     // Without O_NONBLOCK, opening a pipe waits for a writer.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) if path.is_symlink() => refused(),
-        // A socket.
+        // The system says this of a socket.
         Some(libc::ENXIO) => refused(),
         _ => SnapshotError::io(path, "open")(error),
     })?;

@@ -1,8 +1,8 @@
-//! Files in memory of this process's own: read once, checked on the way, and shared by all who read the same content.
+//! Files in this process's own memory: read once, checked while reading, and shared by all readers of the same content.
 //!
-//! A scan reads all of a database for every batch. Anonymous memory on huge pages is faster to scan than the system's cache of a
-//! file, and whoever cuts the file or writes into it does no harm. The cache is told that it need not keep what was read, so that
-//! the content is not in memory twice.
+//! A scan reads a whole database for every batch. Anonymous memory on huge pages is faster to scan than the system's cache of a
+//! file, and is not affected if the file is truncated or written to. The cache is advised to drop what was read, so that the
+//! content is not in memory twice.
 
 use std::{
     fs::File,
@@ -21,17 +21,17 @@ use crate::snapshot::{
     checksum::{self, Buffer},
 };
 
-/// A huge page of x86-64.
+/// The bytes of a huge page of x86-64.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// The treatment of checksums while a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksums {
-    /// Nothing: the content may be anything.
+    /// The checksums are not compared: the content may be anything.
     Skip,
     /// The checksums are compared.
     Compare,
-    /// Nothing: they have been compared before, and the file has not changed since.
+    /// The checksums are not compared: they have been compared before, and the file has not changed since.
     Known,
 }
 
@@ -40,15 +40,15 @@ pub struct ResidentFile {
     map: Mmap,
     digest: [u8; 32],
     ranges: Vec<Range<usize>>,
-    /// The file that was read, where its content may be another than the digest says.
+    /// The stamp of the file that was read, if its content was not compared with the digest; `None` if it was.
     unchecked: Option<Stamp>,
 }
 
-/// The files in memory. Memory is freed with its last user.
+/// All files in memory. The memory of a file is freed with its last user.
 static RESIDENT: Mutex<Vec<Weak<ResidentFile>>> = Mutex::new(Vec::new());
 
 impl ResidentFile {
-    /// Shares the memory that has this content, or reads it.
+    /// Returns memory with this content: shares existing memory, or reads the file.
     pub(in crate::snapshot) fn shared(
         file: &StoredFile,
         entry: &FileEntry,
@@ -67,8 +67,8 @@ impl ResidentFile {
         Ok(read)
     }
 
-    /// Returns the memory that has this content, if there is any. Content that was not checked is that of the same file alone,
-    /// for who does not want it checked.
+    /// Returns existing memory with this content, if there is any. Unchecked content is shared only if it was read from the same
+    /// file, and if the caller does not want it checked.
     pub(in crate::snapshot) fn find(
         file: &StoredFile,
         entry: &FileEntry,
@@ -96,7 +96,7 @@ impl AsRef<[u8]> for ResidentFile {
     }
 }
 
-/// Reads some ranges of a file from several threads, a chunk at a time.
+/// Reads ranges of a file on several threads, one chunk at a time.
 fn read(
     file: &StoredFile,
     entry: &FileEntry,
@@ -108,7 +108,7 @@ fn read(
     let mut options = MmapOptions::new();
     options.len(length);
     if *ranges != [0..length] {
-        // Holes take no memory.
+        // The bytes outside the ranges take no memory.
         options.no_reserve_swap();
     }
     let mut map = options.map_anon().map_err(refused)?;
@@ -124,14 +124,14 @@ fn read(
     checksum::in_parallel(chunks, |(chunk, to, parts), buffer| {
         read_chunk(file, entry, chunk, to, &parts, checksums, buffer)
     })?;
-    // Bytes without a checksum may have been written to meanwhile.
+    // Without a comparison of checksums, a write to the file during the read is noticed only by its stamp.
     if checksums == Checksums::Skip && !file.is_unchanged() {
         return Err(file.changed());
     }
     map.make_read_only().map_err(refused)
 }
 
-/// Reads some parts of one chunk, which `to` is to have.
+/// Reads `parts` of one chunk into `to`, which has the length of the chunk. Parts are relative to the chunk's start.
 fn read_chunk(
     file: &StoredFile,
     entry: &FileEntry,
@@ -172,13 +172,14 @@ fn within(ranges: &[Range<usize>], chunk: &Range<usize>) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Tells the system's cache what will be read, or need not be kept.
+/// Advises the system's cache about a range of a file: that it will be read, or need not be kept.
 fn advise(file: &File, range: Range<usize>, advice: libc::c_int) {
     // SAFETY: the descriptor is open. It is advice: its failure changes nothing but speed.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), range.start as i64, range.len() as i64, advice) };
 }
 
-/// Asks for huge pages where they lie within a range as a whole: what is not read takes no memory.
+/// Advises huge pages for a range of the map. Unless the range is the whole map, only pages that lie completely within it get the
+/// advice, so that unread bytes take no memory.
 fn advise_huge(map: &MmapMut, range: &Range<usize>) {
     let base = map.as_ptr().addr();
     let is_all = *range == (0..map.len());

@@ -1,4 +1,4 @@
-//! A file of a snapshot that is open, and of which nothing has been read.
+//! An open file of a snapshot that has not been read yet.
 
 use std::{
     fs::{self, File},
@@ -18,7 +18,7 @@ use crate::snapshot::{
     checksum::{self, Buffer, chunks_of},
 };
 
-/// Tells a file from another one that takes its place, without reading it.
+/// The identity of a file on disk, by which its replacement is noticed without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     device: u64,
@@ -43,7 +43,7 @@ impl Stamp {
     }
 }
 
-/// An open file. A file that takes its place on disk does not change it.
+/// An open file. Replacing the file on disk does not change it.
 pub struct StoredFile {
     path: PathBuf,
     file: File,
@@ -55,14 +55,14 @@ impl StoredFile {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; what the system says, with the path.
+    /// [`SnapshotError::NotRegular`] if it is a link, or no regular file; the system's error, with the path.
     pub(in crate::snapshot) fn open(path: &Path) -> Result<Self, SnapshotError> {
         let file = regular::open(path)?;
         let metadata = file.metadata().map_err(SnapshotError::io(path, "read"))?;
         Ok(Self { path: path.to_owned(), file, stamp: Stamp::new(&metadata) })
     }
 
-    /// Returns where it was when it was opened.
+    /// Returns the path at which the file was opened.
     pub(in crate::snapshot) fn path(&self) -> &Path {
         &self.path
     }
@@ -81,7 +81,7 @@ impl StoredFile {
         self.stamp.bytes
     }
 
-    /// Returns whether length and time are what they were. A file that cannot be asked has changed.
+    /// Returns whether the length and the time of the file are unchanged. A file without readable metadata counts as changed.
     pub(in crate::snapshot) fn is_unchanged(&self) -> bool {
         self.file.metadata().is_ok_and(|now| Stamp::new(&now) == self.stamp)
     }
@@ -90,23 +90,23 @@ impl StoredFile {
         SnapshotError::Changed { path: self.path.clone() }
     }
 
-    /// Opens the same file once more.
+    /// Returns another handle of the same open file.
     pub fn again(&self) -> Result<Self, SnapshotError> {
         let file = self.file.try_clone().map_err(SnapshotError::io(&self.path, "open"))?;
         Ok(Self { path: self.path.clone(), file, stamp: self.stamp })
     }
 
-    /// Maps it.
+    /// Maps the file read-only.
     pub fn map(self) -> Result<MappedFile, SnapshotError> {
         MappedFile::new(self)
     }
 
-    /// Reads some ranges of it into memory of this process's own; all other bytes are zeros, and take none. `entry` is its own.
-    /// Memory that already has them is shared.
+    /// Reads `ranges` of the file into memory of this process. All other bytes are zeros, and take no memory. `entry` is the
+    /// header's entry of the file. If the same content is in memory already, that memory is shared.
     ///
     /// # Errors
-    /// [`SnapshotError::Corrupt`], [`SnapshotError::Length`] or [`SnapshotError::Changed`] if it is not what its header says; what
-    /// the system says, with the path.
+    /// [`SnapshotError::Corrupt`], [`SnapshotError::Length`] or [`SnapshotError::Changed`] if the file does not match its entry;
+    /// the system's error, with the path.
     pub fn read(
         &self,
         entry: &FileEntry,
@@ -116,12 +116,12 @@ impl StoredFile {
         ResidentFile::shared(self, entry, ranges, checksums)
     }
 
-    /// Returns whether [`StoredFile::read`] of all of it would share memory that is there.
+    /// Returns whether [`StoredFile::read`] of the whole file would share memory that exists already.
     pub fn is_resident(&self, entry: &FileEntry, checksums: Checksums) -> bool {
         ResidentFile::find(self, entry, &[0..entry.bytes as usize], checksums).is_some()
     }
 
-    /// Checks the checksums of those chunks that have a byte of some ranges; `entry` is its own.
+    /// Checks the checksums of the chunks that contain a byte of `ranges`. `entry` is the header's entry of the file.
     pub fn verify(&self, entry: &FileEntry, ranges: &[Range<usize>]) -> Result<(), SnapshotError> {
         checksum::in_parallel(chunks_of(ranges), |chunk, buffer: &mut Buffer| {
             let range = entry.chunk(chunk);
@@ -131,7 +131,7 @@ impl StoredFile {
         })
     }
 
-    /// Fills `to` with the bytes from `start` on.
+    /// Fills `to` with the bytes of the file from `start` on.
     pub(in crate::snapshot) fn read_at(&self, to: &mut [u8], start: usize) -> Result<(), SnapshotError> {
         self.file.read_exact_at(to, start as u64).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => SnapshotError::Length {
@@ -158,7 +158,7 @@ impl StoredFile {
         Err(SnapshotError::Corrupt { path: self.path.clone(), start, end: start + content.len() as u64 })
     }
 
-    /// Returns the file itself.
+    /// Returns the system's handle of the file.
     pub fn into_file(self) -> File {
         self.file
     }

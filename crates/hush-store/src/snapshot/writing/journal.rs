@@ -1,4 +1,4 @@
-//! The units of a long stage that are done, so that a killed build goes on behind them.
+//! The journal of a long stage: the units that are done, after which a killed build resumes.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,28 +12,28 @@ use super::resume::{JOURNAL_FILE, remove_file};
 use crate::cancel::{Cancel, Cancelled};
 use crate::snapshot::{Phase, SharedPhase, SnapshotError, SnapshotWriter, segment_file};
 
-/// Bytes of an entry: the unit's number and its checksum.
+/// The bytes of an entry: the unit's number and its checksum.
 const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<Checksum>();
 
-/// Bytes from which on all threads hash them.
+/// The number of bytes from which on all threads hash them.
 const ON_ALL_THREADS: usize = 1 << 20;
 
 type Checksum = [u8; blake3::OUT_LEN];
 
-/// An append-only file of the units that are done, each with the checksum of its content. It is not synced: whatever a power
-/// loss took, of it or of the content, does not match and is done again.
+/// An append-only file of the units that are done, each with the checksum of its content. It is not synced: units whose entry or
+/// content a power loss took do not match, and are done again.
 pub struct Journal {
     path: PathBuf,
     file: File,
     key: [u8; blake3::KEY_LEN],
-    /// The checksum of every unit that an earlier build recorded.
+    /// The checksum of every unit that an earlier build recorded; `None` for other units.
     recorded: Vec<Option<Checksum>>,
     phase: SharedPhase,
     cancel: Cancel,
 }
 
 impl SnapshotWriter {
-    /// Opens the journal of segment `segment`, as [`crate::snapshot::SegmentWriter::open_journal`] does.
+    /// Opens the journal of segment `segment`, like [`crate::snapshot::SegmentWriter::open_journal`].
     pub(in crate::snapshot) fn open_journal(
         &self,
         segment: usize,
@@ -58,7 +58,7 @@ impl SnapshotWriter {
     }
 }
 
-/// Returns the last checksum of each unit. Half an entry at the end is cut off, so that the next one starts where one should.
+/// Returns the last checksum of each unit. Cuts an incomplete entry at the end off, so that the next one is aligned.
 fn read_entries(file: &File, path: &Path, units: usize) -> io::Result<Vec<Option<Checksum>>> {
     let bytes = fs::read(path)?;
     let (entries, torn) = bytes.as_chunks::<ENTRY_BYTES>();
@@ -79,11 +79,11 @@ impl Journal {
         self.recorded.iter().flatten().count()
     }
 
-    /// Returns the units that an earlier build recorded and whose content still is what it was, in order. On all threads.
-    /// `content` gives it to a function, some bytes after another.
+    /// Returns the units that an earlier build recorded and whose content is unchanged, ascending. Runs on all threads.
+    /// `content` passes the content of a unit to a function, in order, in one or several chunks.
     ///
     /// # Errors
-    /// [`Cancelled`] if nobody wants to know any more.
+    /// [`Cancelled`] if the build was cancelled.
     pub fn intact(
         &self,
         content: impl Fn(usize, &mut dyn FnMut(&[u8])) + Sync,
@@ -102,7 +102,7 @@ impl Journal {
         Ok(intact)
     }
 
-    /// Records that a unit is written: it has this content. From any thread.
+    /// Records that a unit with this content is written. Used from any thread.
     pub fn record(&self, unit: usize, content: &[u8]) -> Result<(), SnapshotError> {
         let mut entry = (unit as u64).to_le_bytes().to_vec();
         entry.extend(self.checksum(unit, |take| take(content)));

@@ -1,4 +1,4 @@
-//! The lock of a build: a file beside the table, which is gone when the build is.
+//! The lock of a build: a file beside the table, which is removed when the build ends.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,7 +12,7 @@ use std::{
 
 use crate::snapshot::SnapshotError;
 
-/// An exclusive lock on the file at `path`. Dropping it removes the file, and so does the next build after a kill.
+/// An exclusive lock on the file at `path`. Dropping it removes the file. After a kill, the next build removes it.
 pub(in crate::snapshot) struct BuildLock {
     path: PathBuf,
     file: File,
@@ -20,6 +20,9 @@ pub(in crate::snapshot) struct BuildLock {
 
 impl BuildLock {
     /// Locks the file at `path`, which guards `target`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Busy`] if another build holds the lock; the system's error, with the path.
     pub(in crate::snapshot) fn acquire(mut path: PathBuf, target: &Path) -> Result<Self, SnapshotError> {
         loop {
             let mut options = OpenOptions::new();
@@ -37,12 +40,12 @@ impl BuildLock {
             if lock.is_at_its_path().map_err(SnapshotError::io(&lock.path, "read"))? {
                 return Ok(lock);
             }
-            // A build that ended in between has removed the file that was opened: a lock on it keeps nobody out.
+            // A build that ended meanwhile has removed the opened file. A lock on a removed file keeps no other build out.
             path = lock.path.clone();
         }
     }
 
-    /// Returns whether the locked file is the one that others find, too.
+    /// Returns whether the locked file is still the one that other builds find at the path.
     fn is_at_its_path(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match fs::symlink_metadata(&self.path) {
@@ -55,8 +58,8 @@ impl BuildLock {
 
 impl Drop for BuildLock {
     fn drop(&mut self) {
-        // Still locked: who opens the file before it is gone finds that out once it has the lock. If it cannot be removed, it is
-        // of no harm.
+        // The file is removed while it is locked. A build that opened it before finds out after locking it. If it cannot be
+        // removed, it does no harm.
         if self.is_at_its_path().is_ok_and(|is_ours| is_ours) {
             let _ = fs::remove_file(&self.path);
         }
@@ -76,7 +79,7 @@ mod tests {
     fn a_lock_keeps_others_out_and_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        // As a killed build leaves it.
+        // A killed build leaves the file.
         fs::write(&path, b"").unwrap();
         let lock = BuildLock::acquire(path.clone(), dir.path()).unwrap();
         assert!(matches!(BuildLock::acquire(path.clone(), dir.path()), Err(SnapshotError::Busy(_))));

@@ -1,4 +1,4 @@
-//! A snapshot that is made beside its place, and goes on after a kill.
+//! Writing a snapshot: in a folder beside the target, from which a killed build can be resumed.
 
 pub(super) mod journal;
 pub(super) mod lock;

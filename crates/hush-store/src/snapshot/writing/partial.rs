@@ -1,4 +1,4 @@
-//! The partial folder of a build: whose it has to be, and who may look into it.
+//! The partial folder of a build: its owner, and its permissions.
 
 use std::{
     fs::{self, DirBuilder},
@@ -9,19 +9,19 @@ use std::{
 
 use crate::snapshot::SnapshotError;
 
-/// Nobody but the owner sees an unfinished table.
+/// The mode of an unfinished table's folder: only the owner can read it.
 const OWNER_ONLY: u32 = 0o700;
-/// The bits of a mode that let others than the owner write.
+/// The bits of a mode that let users other than the owner write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Creates the folder, for its owner alone.
+/// Creates the folder, accessible to its owner only.
 pub(in crate::snapshot) fn create(path: &Path) -> Result<(), SnapshotError> {
     let made = DirBuilder::new().mode(OWNER_ONLY).create(path);
     made.map_err(SnapshotError::io(path, "create the folder"))
 }
 
-/// Refuses what is at `path` unless it is a folder that this user made and nobody else can write to: what is in another one may
-/// be anybody's, and would become a table. Nothing at all is fine.
+/// Refuses anything at `path` except a folder that this user owns and no other user can write to. Files in another folder might
+/// come from any user, and would become a table. A path at which there is nothing is accepted.
 pub(in crate::snapshot) fn check(path: &Path) -> Result<(), SnapshotError> {
     // SAFETY: a system call without arguments that cannot fail.
     check_for(path, unsafe { libc::geteuid() })
@@ -46,7 +46,7 @@ fn check_for(path: &Path, user: u32) -> Result<(), SnapshotError> {
     Err(SnapshotError::NotOurs { path: path.to_owned(), reason })
 }
 
-/// Gives the folder the mode that any new folder has here: readers of the finished table may be other users.
+/// Gives the folder the default mode of new folders, because readers of the finished table may be other users.
 pub(in crate::snapshot) fn open_to_readers(path: &Path) -> Result<(), SnapshotError> {
     let failed = |action| SnapshotError::io(path, action);
     let sample = path.join(".mode");

@@ -1,4 +1,4 @@
-//! The files that a killed build leaves to the next one: the table as it was laid out, and the identity of its input.
+//! The files that a killed build leaves to the next one: the laid-out table, and the identity of its input.
 
 use std::{
     fs::{self, File},
@@ -17,9 +17,9 @@ use crate::snapshot::{
     envelope, reading::regular,
 };
 
-/// The state, an [`envelope`].
+/// The file of the state, in an [`envelope`].
 const STATE_FILE: &str = "build.json";
-/// The units that are done ([`crate::snapshot::Journal`]).
+/// The file of the units that are done ([`crate::snapshot::Journal`]).
 pub(in crate::snapshot) const JOURNAL_FILE: &str = "build.journal";
 /// The files from which a build can resume.
 const KEPT: [&str; 11] = [
@@ -36,26 +36,26 @@ const KEPT: [&str; 11] = [
     CHANGES_FILE,
 ];
 
-/// All that a table depends on but random seeds. A build goes on from one of the same identity only.
+/// Everything that a table depends on, except random seeds. A build resumes only a build of the same identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The program and the versions of what it writes.
+    /// The program, with the versions of its formats.
     pub program: String,
-    /// Every choice.
+    /// All options of the build.
     pub options: String,
-    /// Digest of the records.
+    /// The digest of the records.
     #[serde(with = "hex")]
     pub records: [u8; 32],
 }
 
-/// A table laid out, before what is computed from its database. It holds the random seeds that were drawn.
+/// A laid-out table, before anything is computed from its database. It holds the random seeds that were drawn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     /// The identity of the input.
     pub identity: Identity,
-    /// The descriptor, without hint, not sealed yet.
+    /// The descriptor, without hint, and not sealed yet.
     pub descriptor: Descriptor,
-    /// Why it is this table, if there was a choice.
+    /// The reasons for this table, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
     /// The count of changes, in a table that has room for changes.
@@ -66,7 +66,7 @@ pub struct State {
 }
 
 impl State {
-    /// Returns the state in `dir`, if there is a whole one.
+    /// Returns the state that is saved in `dir`; `None` if there is none, or it is damaged.
     pub fn read(dir: &Path) -> Option<Self> {
         let text = io::read_to_string(regular::open(&dir.join(STATE_FILE)).ok()?).ok()?;
         serde_json::from_str(envelope::open(&text).ok()?).ok()
@@ -77,10 +77,10 @@ impl State {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Returns whether every byte of the files is there.
+    /// Returns whether all files of the state are in `dir`, with the right content.
     fn has_files(&self, dir: &Path, cancel: &Cancel) -> Result<bool, Cancelled> {
         for entry in &self.files {
-            // What is kept has such a name, and is in the folder itself.
+            // A file with any other name cannot be kept, and could lie outside the folder.
             if !KEPT.contains(&segment_of(&entry.name).1) {
                 return Ok(false);
             }
@@ -94,7 +94,7 @@ impl State {
 }
 
 impl SnapshotWriter {
-    /// Saves the state, once the database is durable: from now on a killed build leaves something to go on from.
+    /// Saves the state. The database has to be durable. From now on, a killed build can be resumed.
     pub fn save(&self, state: &State) -> Result<(), SnapshotError> {
         let path = self.partial_dir().join(STATE_FILE);
         let unfinished = path.with_extension("tmp");
@@ -109,11 +109,11 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Takes over what an earlier build of the same `identity` left, if its database is whole: `checking` is told the length
-    /// before it is read. Whatever is not taken over is removed.
+    /// Takes over the files of an earlier build of the same `identity`, if its database is intact. `checking` gets the number of
+    /// bytes before they are read. All other files are removed.
     ///
     /// # Errors
-    /// What the system says, with the path. [`SnapshotError::Cancelled`] while the database is read: all is left as it is.
+    /// The system's error, with the path. [`SnapshotError::Cancelled`] while the database is read: nothing is removed then.
     pub fn take_over(
         &self,
         identity: &Identity,
@@ -135,7 +135,7 @@ impl SnapshotWriter {
         Ok(None)
     }
 
-    /// Removes what an earlier build left.
+    /// Removes the files of an earlier build.
     pub fn discard(&self) -> Result<(), SnapshotError> {
         *self.phase.lock() = Phase::Fresh;
         sweep(self.partial_dir(), |_| false)
@@ -147,7 +147,7 @@ pub(in crate::snapshot) fn is_left_in(dir: &Path) -> bool {
     dir.join(STATE_FILE).is_file()
 }
 
-/// Removes what is of no use once all files are written.
+/// Removes the files that have no use after all files of the table are written.
 pub(in crate::snapshot) fn forget(dir: &Path) -> Result<(), SnapshotError> {
     sweep(dir, |name| ![STATE_FILE, JOURNAL_FILE].contains(&segment_of(name).1))
 }
@@ -160,7 +160,7 @@ pub(in crate::snapshot) fn remove_file(path: &Path) -> Result<(), SnapshotError>
     }
 }
 
-/// Removes all files of `dir` but those whose name `is_kept`.
+/// Removes all files of `dir`, except those for whose name `is_kept` returns true.
 pub(in crate::snapshot) fn sweep(dir: &Path, is_kept: impl Fn(&str) -> bool) -> Result<(), SnapshotError> {
     for entry in fs::read_dir(dir).map_err(SnapshotError::io(dir, "list"))? {
         let entry = entry.map_err(SnapshotError::io(dir, "list"))?;

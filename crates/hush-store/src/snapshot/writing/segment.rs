@@ -1,4 +1,4 @@
-//! The files of one segment of a snapshot: as those of any other, with the segment's number before the name.
+//! The files of one segment of a snapshot. A file's name has the segment's number in front, except in the base.
 
 use crate::snapshot::{Journal, MappedOutput, Scratch, SnapshotError, SnapshotWriter};
 use std::{
@@ -6,12 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the name of the file that segment `segment` calls `name`: the base, 0, has it as it is.
+/// Returns the name of the file `name` of segment `segment`. The base, segment 0, has no number in front of it.
 pub fn segment_file(segment: usize, name: &str) -> String {
     if segment == 0 { name.into() } else { format!("{segment}.{name}") }
 }
 
-/// Returns the segment that the file `name` is of, and what it calls it. Files of a whole table are as those of the base.
+/// Returns the segment to which the file `name` belongs, and the file's name there. Files of the whole table count as the base's.
 pub fn segment_of(name: &str) -> (usize, &str) {
     match name.split_once('.') {
         Some((number, own)) => number.parse().map_or((0, name), |segment| (segment, own)),
@@ -19,7 +19,7 @@ pub fn segment_of(name: &str) -> (usize, &str) {
     }
 }
 
-/// Writes the files of one segment.
+/// A writer of the files of one segment.
 #[derive(Clone, Copy)]
 pub struct SegmentWriter<'a> {
     writer: &'a SnapshotWriter,
@@ -27,53 +27,54 @@ pub struct SegmentWriter<'a> {
 }
 
 impl SnapshotWriter {
-    /// Returns the files of segment `segment`; 0 is the base.
+    /// Returns the writer of segment `segment`; 0 is the base.
     pub fn segment(&self, segment: usize) -> SegmentWriter<'_> {
         SegmentWriter { writer: self, segment }
     }
 }
 
 impl SegmentWriter<'_> {
-    /// Returns the folder of all segments while the snapshot is made.
+    /// Returns the folder of all segments' files while the snapshot is made.
     pub fn folder(&self) -> &Path {
         self.writer.partial_dir()
     }
 
-    /// Returns which segment.
+    /// Returns the number of the segment.
     pub fn segment(&self) -> usize {
         self.segment
     }
 
-    /// Returns where the file `name` is while the snapshot is made.
+    /// Returns the path of the file `name` while the snapshot is made.
     pub fn path(&self, name: &str) -> PathBuf {
         self.writer.partial_dir().join(segment_file(self.segment, name))
     }
 
-    /// Removes the file `name`, of which another one was made.
+    /// Removes the file `name`, which another file has replaced.
     pub fn remove(&self, name: &str) -> Result<(), SnapshotError> {
         let path = self.path(name);
         fs::remove_file(&path).map_err(SnapshotError::io(&path, "remove"))
     }
 
-    /// Creates a mapped file of the segment, as [`SnapshotWriter::create_mapped`] does.
+    /// Creates a mapped file of the segment, like [`SnapshotWriter::create_mapped`].
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.create_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// Opens a mapped file of the segment, as [`SnapshotWriter::open_mapped`] does.
+    /// Opens a mapped file of the segment, like [`SnapshotWriter::open_mapped`].
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.open_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// Creates scratch memory, as [`SnapshotWriter::create_scratch`] does.
+    /// Creates scratch memory, like [`SnapshotWriter::create_scratch`].
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         self.writer.create_scratch(bytes)
     }
 
-    /// Opens the journal of a stage that writes `units` units to `files`, names and lengths. Unless an earlier build left all of
-    /// them, whatever it left of them is removed. Then [`SegmentWriter::open_mapped`] opens them. Every segment has its own.
+    /// Opens the journal of a stage that writes `units` units to `files`, given by name and length. If an earlier build did not
+    /// leave all of the files, the ones that it left are removed, and its journal. Open the files with
+    /// [`SegmentWriter::open_mapped`] afterwards. Every segment has its own journal.
     ///
-    /// `key` stands for all that the content of a unit depends on: entries under another one do not match.
+    /// `key` identifies everything that the content of a unit depends on: entries under another key do not match.
     pub fn open_journal(
         &self,
         files: &[(&str, usize)],

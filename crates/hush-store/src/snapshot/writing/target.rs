@@ -1,4 +1,4 @@
-//! The folder that a snapshot takes the place of: where it is, and whether it can be replaced. Looked at before any work.
+//! Checks of the folder that a snapshot replaces, before any work: its path, and whether it can be replaced.
 
 use std::{
     ffi::CString,
@@ -10,13 +10,13 @@ use std::{
 
 use crate::snapshot::{HEADER_FILE, SnapshotError};
 
-/// The bit of a folder in which only owners rename their files.
+/// The mode bit of a folder in which only owners can rename their files.
 const STICKY: u32 = 0o1000;
 
-/// Returns the absolute path of the folder at `target`. A link is followed, so that it stays and its folder is replaced.
+/// Returns the absolute path of the folder at `target`. A link is followed, so that the link stays and its folder is replaced.
 ///
 /// # Errors
-/// [`SnapshotError::DanglingLink`]; what the system says, with the path.
+/// [`SnapshotError::DanglingLink`] if a link leads nowhere; the system's error, with the path.
 pub(in crate::snapshot) fn resolved(target: &Path) -> Result<PathBuf, SnapshotError> {
     match target.canonicalize() {
         Ok(folder) => return Ok(folder),
@@ -24,7 +24,7 @@ pub(in crate::snapshot) fn resolved(target: &Path) -> Result<PathBuf, SnapshotEr
         Err(error) => return Err(SnapshotError::io(target, "resolve")(error)),
     }
     let absolute = std::path::absolute(target).map_err(SnapshotError::io(target, "resolve"))?;
-    // Without a slash at the end, which would follow a link.
+    // The path has no slash at the end, because a slash would follow a link.
     let absolute: PathBuf = absolute.components().collect();
     match fs::read_link(&absolute) {
         Ok(to) => Err(SnapshotError::DanglingLink { path: target.to_owned(), to }),
@@ -32,7 +32,7 @@ pub(in crate::snapshot) fn resolved(target: &Path) -> Result<PathBuf, SnapshotEr
     }
 }
 
-/// Refuses a resolved target that holds something that must not be replaced, or that cannot be replaced. `shown` is for messages.
+/// Refuses a resolved target that cannot be replaced, or whose content must not be. `shown` is the path for messages.
 pub(in crate::snapshot) fn check(target: &Path, shown: &Path, force: bool) -> Result<(), SnapshotError> {
     let unreadable = |source| SnapshotError::io(shown, "read")(source);
     if target.exists() {
@@ -58,7 +58,7 @@ pub(in crate::snapshot) fn check(target: &Path, shown: &Path, force: bool) -> Re
     Ok(())
 }
 
-/// Refuses what is at `target` unless it is a snapshot that may be replaced, or an empty folder.
+/// Refuses anything at `target` except a snapshot that may be replaced, or an empty folder.
 fn check_content(target: &Path, shown: &Path, force: bool) -> Result<(), SnapshotError> {
     let is_snapshot = target.join(HEADER_FILE).is_file();
     let is_empty_dir =
@@ -77,18 +77,18 @@ fn is_mount_point(path: &Path) -> io::Result<bool> {
     let mut found = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: the name is a terminated string, and the structure has room for what the call writes.
     let code = unsafe { libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, 0, found.as_mut_ptr()) };
-    // SAFETY: all bits zero are a valid structure, and the call wrote nothing else than a valid one.
+    // SAFETY: all zeros are a valid structure, and the call writes only valid values.
     let found = unsafe { found.assume_init() };
     if code == 0 && found.stx_attributes_mask & MOUNT_ROOT != 0 {
         return Ok(found.stx_attributes & MOUNT_ROOT != 0);
     }
-    // Kernels before 5.8 do not say it: another file system than its folder's is mounted there.
+    // Kernels before 5.8 do not report it. A folder on another file system than its parent is a mount point.
     let outside = path.parent().map(Path::metadata).transpose()?;
     let device = path.metadata()?.dev();
     Ok(outside.is_none_or(|outside| outside.dev() != device))
 }
 
-/// Refuses a folder in which this user cannot make files.
+/// Refuses a folder in which this user cannot create files.
 fn check_writable(folder: &Path) -> io::Result<()> {
     let name = CString::new(folder.as_os_str().as_bytes()).map_err(io::Error::other)?;
     let wanted = libc::W_OK | libc::X_OK;

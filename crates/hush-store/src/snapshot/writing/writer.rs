@@ -1,4 +1,4 @@
-//! Writing a snapshot: everything into a partial folder beside the target, then one rename.
+//! Writes a snapshot: all files go into a partial folder beside the target, then one rename puts it in place.
 
 use std::{
     ffi::{CString, OsString},
@@ -19,22 +19,22 @@ use super::{lock::BuildLock, partial, resume, target};
 use crate::cancel::{Cancel, Cancelled};
 use crate::snapshot::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError};
 
-/// Suffix of a snapshot that is being replaced.
+/// The suffix of a snapshot that is being replaced.
 const OLD: &str = ".hush-old";
-/// Bytes that are hashed, or written to disk, between two looks at whether somebody has cancelled.
+/// The bytes that are hashed, or written to disk, between two checks for cancellation.
 const PIECE_BYTES: usize = 64 << 20;
 
-/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves nothing of its own behind; if it was
-/// cancelled or is to be kept ([`SnapshotWriter::keep`]), what the next build can go on from.
+/// A snapshot being written. Dropped without [`SnapshotWriter::commit`], it leaves no files of its own behind, with one exception:
+/// if it was cancelled or is to be kept ([`SnapshotWriter::keep`]), it leaves the files from which the next build can resume.
 ///
-/// The files go to the hidden folder `.NAME.hush-partial` beside the target, under an exclusive lock on
-/// `.NAME.hush-lock`, which goes with the writer; what a killed build left there the next one takes over or removes
+/// The files go to the hidden folder `.NAME.hush-partial` beside the target. An exclusive lock on `.NAME.hush-lock` is held as
+/// long as the writer lives. The next build takes over or removes the files that a killed build left there
 /// ([`SnapshotWriter::take_over`]).
 pub struct SnapshotWriter {
     target: PathBuf,
     partial: PathBuf,
     force: bool,
-    /// Holds the lock as long as it lives.
+    /// The lock on `.NAME.hush-lock`, held as long as the writer lives.
     _lock: BuildLock,
     pub(in crate::snapshot) phase: SharedPhase,
     pub(in crate::snapshot) cancel: Cancel,
@@ -42,18 +42,18 @@ pub struct SnapshotWriter {
 }
 
 impl SnapshotWriter {
-    /// Looks whether a snapshot can be put at `target`, and changes nothing.
+    /// Checks whether a snapshot can be put at `target`. Changes nothing.
     pub fn check(target: &Path, force: bool) -> Result<(), SnapshotError> {
         target::check(&target::resolved(target)?, target, force)
     }
 
-    /// Starts a snapshot at `target`. A link to a folder is followed: the snapshot takes the place of the folder.
+    /// Starts a snapshot at `target`. A link to a folder is followed: the snapshot replaces the folder.
     ///
     /// # Errors
     /// [`SnapshotError::Exists`] unless `force`; [`SnapshotError::NotASnapshot`] if something else is there;
     /// [`SnapshotError::DanglingLink`], [`SnapshotError::MountPoint`] or [`SnapshotError::Unwritable`] if nothing can be put
-    /// there; [`SnapshotError::Busy`] if another build writes it; [`SnapshotError::NotOurs`] if the partial folder that is there is
-    /// another user's, or others can write to it.
+    /// there; [`SnapshotError::Busy`] if another build writes it; [`SnapshotError::NotOurs`] if the existing partial folder
+    /// belongs to another user, or others can write to it.
     pub fn create(target: &Path, force: bool) -> Result<Self, SnapshotError> {
         let absolute = target::resolved(target)?;
         target::check(&absolute, target, force)?;
@@ -82,42 +82,42 @@ impl SnapshotWriter {
         })
     }
 
-    /// Returns the writer, which stops when `cancel` says so: its long work, and that of the files that it creates
-    /// from now on, then ends with [`SnapshotError::Cancelled`].
+    /// Makes the writer stop when `cancel` is cancelled: its long work, and that of the files that it creates from now on, then
+    /// ends with [`SnapshotError::Cancelled`].
     pub fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// Leaves the laid-out files to the next build, although this one fails: for errors that do not come from what
-    /// was written.
+    /// Leaves the laid-out files to the next build, although this one fails. Call it after errors that are not due to the content
+    /// of the files.
     pub fn keep(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Returns how far the build is, for who watches it.
+    /// Returns the phase of the build, which another thread can watch.
     pub fn phase(&self) -> SharedPhase {
         self.phase.clone()
     }
 
-    /// Returns the folder that the snapshot takes the place of: absolute, with links followed.
+    /// Returns the folder that the snapshot replaces: absolute, with links followed.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Returns the folder that the files go to, on the target's disk: also good for scratch files.
+    /// Returns the folder in which the files are made, on the target's disk. Scratch files can go there, too.
     pub fn partial_dir(&self) -> &Path {
         &self.partial
     }
 
-    /// Creates the file `name` of `bytes` bytes, mapped for writing. The space is reserved first, so that a full
-    /// disk is an error here and not a bus error later.
+    /// Creates the file `name` of `bytes` bytes, mapped for writing. The space is reserved first, so that a full disk is an error
+    /// here and not a bus error later.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create_new(true))
     }
 
-    /// Opens a mapped file with its content if there is a file of this name, and creates it as
-    /// [`SnapshotWriter::create_mapped`] does otherwise.
+    /// Opens the file `name` with its content, mapped for writing. If there is none, creates it like
+    /// [`SnapshotWriter::create_mapped`].
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
     }
@@ -137,14 +137,14 @@ impl SnapshotWriter {
             return Err(SnapshotError::io(path, "reserve space for")(io::Error::from_raw_os_error(code)));
         }
         file.set_len(bytes as u64).map_err(SnapshotError::io(&path, "size"))?;
-        // SAFETY: the file is ours alone: it is in a folder under our lock.
+        // SAFETY: no other process writes the file: it is in a folder under the writer's lock.
         let map = unsafe { MmapOptions::new().len(bytes).map_mut(&file) };
         let map = map.map_err(SnapshotError::io(&path, "map"))?;
         Ok(MappedOutput { path, name: name.into(), file, map, cancel: self.cancel.clone() })
     }
 
-    /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. It has no name any more, so that
-    /// nothing is left of it, whatever happens.
+    /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. Its name is removed at once, so that the
+    /// system frees it even if the process is killed.
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         let output = self.create_mapped(".scratch", bytes)?;
         fs::remove_file(&output.path).map_err(SnapshotError::io(&output.path, "clear"))?;
@@ -154,7 +154,7 @@ impl SnapshotWriter {
     /// Writes the header, makes everything durable and puts the snapshot in place in one rename.
     ///
     /// # Errors
-    /// What the system says, with the path; [`SnapshotError::Cancelled`]. The target is then as it was.
+    /// The system's error, with the path; [`SnapshotError::Cancelled`]. The target is then unchanged.
     pub fn commit(self, header: &Header) -> Result<(), SnapshotError> {
         let path = self.partial.join(HEADER_FILE);
         let mut file = File::create_new(&path).map_err(SnapshotError::io(&path, "create"))?;
@@ -173,8 +173,8 @@ impl SnapshotWriter {
     }
 }
 
-/// Makes `partial` the snapshot at `target`, in one step where the file system can exchange two names. Returns where
-/// the snapshot is that was there before.
+/// Makes `partial` the snapshot at `target`, in one step if the file system can exchange two names. Returns the path of the
+/// replaced snapshot, if there was one.
 fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, SnapshotError> {
     let failed = SnapshotError::io(target, "put in place");
     if !target.exists() {
@@ -183,12 +183,12 @@ fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, Snapsh
     if exchange(partial, target).is_ok() {
         return Ok(Some(partial.to_owned()));
     }
-    // Without an exchange there is a moment without a target: `recover` knows what to do if it is the last.
+    // Without an exchange there is a moment without a target. After a crash in that moment, `recover` restores the target.
     let old = sibling(target, OLD);
     remove_if_there(&old)?;
     fs::rename(target, &old).map_err(SnapshotError::io(target, "move aside"))?;
     if let Err(error) = fs::rename(partial, target) {
-        // The first error is the one to tell.
+        // If moving back fails as well, the first error is returned.
         let _ = fs::rename(&old, target);
         return Err(failed(error));
     }
@@ -207,7 +207,7 @@ fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Puts a snapshot back that a crash left moved aside.
+/// Puts a snapshot back that a crash left under the name of a replaced one.
 fn recover(target: &Path) -> Result<(), SnapshotError> {
     let old = sibling(target, OLD);
     if target.exists() || !old.join(HEADER_FILE).is_file() {
@@ -221,29 +221,29 @@ impl Drop for SnapshotWriter {
         let is_removed = match *self.phase.lock() {
             Phase::Fresh => true,
             Phase::LaidOut { .. } => !self.cancel.is_cancelled() && !self.is_kept.load(Ordering::Relaxed),
-            // What an earlier build left is not this one's to remove, unless it was taken over.
+            // The files of an earlier build are not this one's to remove, unless they were taken over.
             Phase::LeftOver | Phase::Committed => false,
         };
         if is_removed {
-            // Nothing more can be done about a failure here; the next build clears the folder.
+            // A failure is ignored here, because the next build clears the folder.
             let _ = fs::remove_dir_all(&self.partial);
         }
     }
 }
 
-/// A file without a name, mapped.
+/// A mapped file without a name.
 pub struct Scratch(MappedOutput);
 
 impl Scratch {
-    /// Returns the content, zero at first.
+    /// Returns the content, which is zero at first.
     pub fn words(&mut self) -> &mut [u32] {
         self.shared().0
     }
 
-    /// Returns the words, and what takes them out of the memory of this process once they are written.
+    /// Returns the words, and a handle that removes their pages from this process's memory after they are written.
     pub fn shared(&mut self) -> (&mut [u32], Release<'_>) {
         let (bytes, release) = self.0.shared();
-        // SAFETY: all bit patterns are words; a map is aligned to pages.
+        // SAFETY: all bit patterns are valid words, and a map is aligned to pages.
         let (head, words, tail) = unsafe { bytes.align_to_mut() };
         assert!(head.is_empty() && tail.is_empty(), "a map of whole words");
         (words, release)
@@ -265,23 +265,23 @@ impl MappedOutput {
         &mut self.map
     }
 
-    /// Returns the content, and what takes it out of the memory of this process once it is written.
+    /// Returns the content, and a handle that removes its pages from this process's memory after they are written.
     pub fn shared(&mut self) -> (&mut [u8], Release<'_>) {
         let release = Release { start: self.map.as_ptr() as usize, bytes: self.map.len(), of: PhantomData };
         (&mut self.map, release)
     }
 
-    /// Writes `bytes` at `offset`, which is faster than through the map where whole pages are new. From any thread.
+    /// Writes `bytes` at `offset`. If whole pages are new, this is faster than writing through the map. Used from any thread.
     pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), SnapshotError> {
         self.file.write_all_at(bytes, offset as u64).map_err(SnapshotError::io(&self.path, "write"))
     }
 
-    /// Returns the content, to read.
+    /// Returns the content for reading.
     pub fn as_bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// BLAKE3 of the whole content, the name of a blob.
+    /// Returns the BLAKE3 hash of the whole content, which is the name of a blob.
     pub fn blob_hash(&self) -> Result<[u8; 32], Cancelled> {
         let mut hasher = blake3::Hasher::new();
         for piece in self.map.chunks(PIECE_BYTES) {
@@ -291,10 +291,10 @@ impl MappedOutput {
         Ok(*hasher.finalize().as_bytes())
     }
 
-    /// Makes the file durable and computes its entry.
+    /// Makes the file durable and returns its entry with its checksums.
     ///
     /// # Errors
-    /// What the system says, with the path; [`SnapshotError::Cancelled`].
+    /// The system's error, with the path; [`SnapshotError::Cancelled`].
     pub fn finish(self) -> Result<FileEntry, SnapshotError> {
         let name =
             self.name.parse().map_err(io::Error::other).map_err(SnapshotError::io(&self.path, "list"))?;
@@ -305,7 +305,7 @@ impl MappedOutput {
         Ok(entry)
     }
 
-    /// Has the content written to disk piece by piece. A sync of all of it takes as long, and nothing ends one.
+    /// Writes the content to disk piece by piece. One sync of all of it takes as long, and cannot be cancelled.
     fn write_out(&self) -> Result<(), SnapshotError> {
         const ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
             | libc::SYNC_FILE_RANGE_WRITE
@@ -317,7 +317,7 @@ impl MappedOutput {
             // SAFETY: plain system call on an open descriptor.
             if unsafe { libc::sync_file_range(self.file.as_raw_fd(), first, length, ALL) } != 0 {
                 let error = io::Error::last_os_error();
-                // Where there is no such call, the sync that follows does it all. What went wrong with the disk is told once.
+                // If the system lacks the call, the later sync writes everything. Other errors of the disk are reported only once.
                 if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) {
                     return Err(SnapshotError::io(&self.path, "write")(error));
                 }
@@ -327,7 +327,7 @@ impl MappedOutput {
     }
 }
 
-/// Takes the content of a file that is mapped out of the memory of this process.
+/// A handle that removes the pages of a mapped file from this process's memory.
 #[derive(Clone, Copy)]
 pub struct Release<'a> {
     start: usize,
@@ -336,15 +336,15 @@ pub struct Release<'a> {
 }
 
 impl Release<'_> {
-    /// Lets the system write out the pages, which come back when they are touched again.
+    /// Lets the system write the pages out. They are loaded again when they are touched.
     pub fn release(&self) {
-        // SAFETY: the range is that of a shared map of a file, which lives as long as this; its pages stay in the system's cache.
-        // It is advice; nothing is lost if it is not taken.
+        // SAFETY: the range is a shared map of a file that lives as long as this handle, and its pages stay in the system's cache.
+        // It is advice: nothing is lost if the system ignores it.
         unsafe { libc::madvise(self.start as *mut libc::c_void, self.bytes, libc::MADV_DONTNEED) };
     }
 }
 
-/// `.NAME<suffix>` beside `path`.
+/// Returns the path `.NAME<suffix>` beside `path`.
 pub(in crate::snapshot) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
