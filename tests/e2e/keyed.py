@@ -83,7 +83,7 @@ class KeyedTest(HushTest):
             with self.subTest(sent.name):
                 partial.unlink(missing_ok=True)
                 # Slowly, so that the signal comes in the middle.
-                env = {**self.env, "HUSH_CPU": "scalar"}
+                env = {**self.env, "HUSH_CPU": "portable"}
                 build = subprocess.Popen([BINARY, *args, "--threads", "1"], stderr=subprocess.PIPE, env=env)
                 deadline = time.time() + 20
                 while not partial.exists() and build.poll() is None and time.time() < deadline:
@@ -162,7 +162,7 @@ class KeyedTest(HushTest):
     def every_level(self, choices):
         """Serves at every level of the CPU what was built at the best."""
         records = values(100, 50)
-        for level in ("scalar", "avx2", "avx512", "avx512ifma"):
+        for level in ("portable", "avx2", "avx512", "avx512ifma"):
             with self.subTest(level):
                 env = {**self.env, "HUSH_CPU": level}
                 probe = self.hushdb("build", self.jsonl({"a": "b"}), "--key", "k", "--out", self.dir / level, env=env)

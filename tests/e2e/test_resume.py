@@ -36,7 +36,7 @@ class ResumedBuilds(KeyedTest):
     def killed(self, sent, plaintexts):
         """Sends a signal to a build once it has done so many plaintexts; returns what it said."""
         # Slowly, so that the signal comes in the middle.
-        env = {**self.env, "HUSH_CPU": "scalar"}
+        env = {**self.env, "HUSH_CPU": "portable"}
         build = subprocess.Popen([BINARY, *self.command(self.source), "--threads", "1"], stderr=subprocess.PIPE,
                                  text=True, env=env)
         deadline = time.time() + 100

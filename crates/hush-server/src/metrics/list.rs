@@ -2,7 +2,7 @@
 
 use prometheus_client::registry::{Metric as Measured, Registry};
 
-/// What a metric is, in the words of OpenMetrics.
+/// A kind of metric, in the words of OpenMetrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// A number that only grows while the server runs. Its name ends with `_total` in `/metrics`.
@@ -20,11 +20,11 @@ pub enum MetricKind {
 pub struct Metric {
     /// The name without the suffix of its kind.
     pub name: &'static str,
-    /// What it is.
+    /// The kind.
     pub kind: MetricKind,
     /// The names of its labels, in the order of `/metrics`.
     pub labels: &'static [&'static str],
-    /// What it measures, without a full stop.
+    /// The meaning of a value, without a full stop.
     pub help: &'static str,
 }
 
