@@ -1,4 +1,4 @@
-//! Which tables a client accepts.
+//! The conditions under which a client accepts a table.
 
 use std::str::FromStr;
 
@@ -6,27 +6,26 @@ use hush_protocol::{Name, descriptor::Descriptor, facts::Facts, signature::Publi
 
 use crate::ClientError;
 
-/// The conditions for a table. By default its parameter set must have 128 bits of security, and nothing else is
-/// required.
+/// The conditions for a table. By default its parameter set must have 128 bits of security, and nothing else is required.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
-    /// Name of the one parameter set that is accepted although it has less. Sets without any security never are, but in builds
-    /// for tests (feature `insecure-presets`).
+    /// The name of the parameter set that is accepted although it has less than 128 bits. Sets without any security are
+    /// accepted only in builds for tests (feature `insecure-presets`).
     pub weak_preset: Option<String>,
-    /// The one epoch that is accepted: a server cannot show a client a table of its own.
+    /// The only epoch that is accepted. With it, a server cannot show one client a table made for that client alone.
     pub epoch: Option<[u8; 32]>,
-    /// The publisher who must have signed the table, and the signed name. Another server cannot make up such a table.
+    /// The publisher who must have signed the table, and the signed name. No other server can make up such a table.
     pub trust: Option<Trust>,
 }
 
-/// A publisher, and the name under which it publishes a table. As text: the public key in 64 hex digits, then `=` and the name if
-/// that is not the name by which the server is asked.
+/// A publisher, and the name under which it publishes a table. The text form is the public key in 64 hex digits. If the
+/// name differs from that by which the server is asked, `=` and the name follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// The public key of the publisher.
     pub publisher: PublicKey,
-    /// The signed name. If there is none, a session expects the name of the table that it is asked to open, and a
-    /// [`crate::Table`] that is made without a session accepts any name.
+    /// The signed name. With `None`, a session expects the name of the table that it opens, and a [`crate::Table`] that is
+    /// created without a session accepts any name.
     pub name: Option<Name>,
 }
 
@@ -47,7 +46,7 @@ impl FromStr for Trust {
     }
 }
 
-/// Returns an epoch as text: 64 hex digits.
+/// Parses an epoch of 64 hex digits.
 pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
     let mut epoch = [0; 32];
     let parsed = hex::decode_to_slice(text.trim(), &mut epoch);
@@ -55,12 +54,12 @@ pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
 }
 
 impl Acceptance {
-    /// Returns the default, and the set of this name although it has less than 128 bits.
+    /// Returns the default conditions, except that the parameter set `preset` is accepted even if it has less than 128 bits.
     pub fn of_weak(preset: &str) -> Self {
         Self { weak_preset: Some(preset.to_owned()), ..Self::default() }
     }
 
-    /// Refuses a table that is not accepted. `descriptor` was checked, and `facts` are its own.
+    /// Refuses a table that does not meet the conditions. `descriptor` must be checked, and `facts` must be those of its table.
     ///
     /// # Errors
     /// [`ClientError::Insecure`], [`ClientError::Weak`], [`ClientError::OtherEpoch`], [`ClientError::NotSigned`],

@@ -1,4 +1,4 @@
-//! The choices of every client, under the same names: each language has them in its own case.
+//! The choices of a client's user. They have the same names in every language, each in the language's own case.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use crate::{
     session::{RelayOptions, RetryPolicy, SessionOptions},
 };
 
-/// The choices of a client. What is absent has its default. In JSON the names are those of JavaScript.
+/// The choices of a client's user. `None` stands for the default. In JSON the names are those of JavaScript.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choices {
-    /// The token with which the server knows this client. Its memory is wiped.
+    /// The token by which the server recognises this client. Its memory is wiped when dropped.
     pub token: Option<Zeroizing<String>>,
-    /// The longest time that a call takes, with all its requests, retries and waits. In JSON a number of milliseconds.
+    /// The longest time of a call, including all of its requests, retries and waits. In JSON it is a number of milliseconds.
     #[serde(rename = "timeoutMs", deserialize_with = "of_milliseconds")]
     pub timeout: Option<Duration>,
-    /// Attempts of a request in all, where a failure may pass.
+    /// The most attempts of a request, if its failure may be temporary.
     pub attempts: Option<u32>,
-    /// The URL of a relay of Oblivious HTTP to ask through.
+    /// The URL of an Oblivious HTTP relay through which all requests go.
     pub relay: Option<String>,
-    /// The server's keys for requests through it; the relay's word for them if none.
+    /// The server's keys for requests through the relay. `None` trusts the relay to send them.
     pub ohttp_keys: Option<Vec<u8>>,
-    /// The publisher who must have signed the table: a public key, or a public key, `=` and a name.
+    /// The publisher who must have signed the table. Either a public key, or a public key, `=` and a name.
     pub trust: Option<String>,
     /// The only epoch that is accepted: 64 hex digits.
     pub epoch: Option<String>,
-    /// The one parameter set that is accepted although it has less than 128 bits of security.
+    /// The parameter set that is accepted although it has less than 128 bits of security.
     pub allow_weak: Option<String>,
     /// The longest hint that is accepted, in bytes.
     pub max_hint: Option<u64>,
-    /// Most look-ups in one request.
+    /// The most look-ups in one request.
     pub max_queries: Option<usize>,
-    /// The most look-ups under the same evaluation keys.
+    /// The most look-ups with the same evaluation keys.
     pub lookups_per_key: Option<u32>,
 }
 
@@ -43,7 +43,7 @@ impl Choices {
     /// Returns the options of a session.
     ///
     /// # Errors
-    /// Which choice is invalid.
+    /// A text that says which choice is invalid.
     pub fn session(&self) -> Result<SessionOptions, &'static str> {
         let defaults = SessionOptions::default();
         if self.timeout.is_some_and(|time| time.is_zero()) {
@@ -88,13 +88,13 @@ mod tests {
     const MOBILE: &str = include_str!("../../hush-mobile/src/options.rs");
     const PYTHON: &str = include_str!("../../hush-py/python/hushdb/__init__.py");
 
-    /// Returns the names, as the refusal of another one lists them.
+    /// Returns the names of all choices, from the error for an unknown name.
     fn names() -> BTreeSet<String> {
         let refused = serde_json::from_str::<Choices>(r#"{"none": 1}"#).err().unwrap().to_string();
         refused.split('`').skip(3).step_by(2).map(str::to_owned).collect()
     }
 
-    /// Returns the names that begin the lines of a declaration, in camel case.
+    /// Returns the names at the beginnings of a declaration's lines, in camel case. The declaration is between `from` and `to`.
     fn declared(source: &str, from: &str, to: &str) -> BTreeSet<String> {
         let (_, source) = source.split_once(from).unwrap();
         let lines = source.split_once(to).unwrap().0.lines().map(str::trim);
@@ -110,7 +110,7 @@ mod tests {
         let beside = ["fetch", "onProgress", "signal", "storage"];
         assert_eq!(javascript.difference(&names()).collect::<Vec<_>>(), beside);
 
-        // A time has a type of its own there. A call bounds its look-ups, or none does.
+        // The other languages have a type for times. There, `maxQueries` is an option of a single call, or absent.
         let others: BTreeSet<String> = names().into_iter().filter(|name| name != "maxQueries").collect();
         let others =
             others.iter().map(|name| name.trim_end_matches("Ms").to_owned()).collect::<BTreeSet<_>>();

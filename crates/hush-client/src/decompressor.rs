@@ -1,4 +1,5 @@
-//! The decompression of values (`docs/reference/file-formats.md`, Compression). Dictionary and values come from the network.
+//! The decompression of values (`docs/reference/file-formats.md`, Compression). Both dictionary and values come from the
+//! network, so neither is trusted.
 
 use hush_protocol::descriptor::{Codec, Compression};
 use ruzstd::{
@@ -9,26 +10,26 @@ use zeroize::Zeroizing;
 
 use crate::ClientError;
 
-/// The beginning of a frame, which values are stored without.
+/// The magic number of a frame, which stored values leave out.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The head of a frame: a single segment, without a checksum, reserved bits or the number of a dictionary.
+/// The bits of a frame's first byte that must have the value [`SINGLE_SEGMENT`]: no checksum, reserved bits or dictionary number.
 const HEAD_MASK: u8 = 0b0011_1111;
 const SINGLE_SEGMENT: u8 = 0b0010_0000;
 
-/// Most bytes of the filler.
+/// The most bytes of the filler's text.
 const FILLER_BYTES: usize = 16 << 10;
-/// The window that any frame may have, however short its text is.
+/// The window that is allowed for every frame, however short its text is.
 const SMALL_WINDOW: u64 = 1 << 20;
 
-/// Reads compressed values.
+/// A decompressor of a table's values.
 #[derive(Clone)]
 pub struct Decompressor {
     dictionary: Vec<u8>,
-    /// Length of the longest value.
+    /// The length of the longest value, in bytes.
     longest: usize,
-    /// A frame of text like that of values, which is decoded for what a value lacks of the longest.
+    /// A frame of text that resembles values. It is decoded to fill the time up to that of the longest value.
     filler: Vec<u8>,
-    /// Length of that text.
+    /// The length of the filler's text, in bytes.
     filler_bytes: usize,
 }
 
@@ -43,7 +44,7 @@ impl Decompressor {
         let longest = compression.max_value_bytes as usize;
         let content = &parsed.dict_content;
         let filler_bytes = longest.clamp(1, FILLER_BYTES);
-        // The end of a dictionary has the text that is the most frequent in values.
+        // The end of a dictionary has the most frequent text of values.
         let end = &content[content.len().saturating_sub(filler_bytes)..];
         let mut text: Vec<u8> = end.iter().copied().cycle().take(filler_bytes).collect();
         text.resize(filler_bytes, b' ');
@@ -51,16 +52,16 @@ impl Decompressor {
         Ok(Self { dictionary: dictionary.to_vec(), longest, filler, filler_bytes })
     }
 
-    /// Returns the value, of which no more is made than the length that it states, and that is at most the longest.
+    /// Decompresses a value. Never produces more bytes than the frame declares, and refuses a declared length above the longest.
     ///
     /// # Errors
-    /// [`ClientError::Compression`] if it is none.
+    /// [`ClientError::Compression`] if the value is malformed or too long.
     pub fn value(&self, compressed: &[u8]) -> Result<Zeroizing<Vec<u8>>, ClientError> {
         self.value_in(&mut self.decoder()?, compressed)
     }
 
-    /// Decompresses what was found, if anything was, and text like it up to the length of the longest value: how long that takes
-    /// tells little of what was found.
+    /// Decompresses a value, if one was found, then filler text up to the length of the longest value. So the time reveals
+    /// little about the value.
     pub fn value_in_even_time(
         &self,
         compressed: Option<&[u8]>,
@@ -70,7 +71,7 @@ impl Decompressor {
         let mut made = value.as_ref().ok().and_then(|value| Some(value.as_ref()?.len())).unwrap_or(0);
         let (decoder, number) = (&mut decoder.0, decoder.1);
         if compressed.is_none() {
-            // The filler needs no dictionary, but a value is decoded after it was put in place.
+            // The filler needs no dictionary, but decoding a value includes setting the dictionary.
             let _ = decoder.reset(&self.filler[..]).and_then(|()| decoder.force_dict(number));
         }
         while made + self.filler_bytes / 2 < self.longest {
@@ -103,10 +104,10 @@ impl Decompressor {
     }
 }
 
-/// Decompresses a hint of `length` bytes, which was downloaded as a frame. Takes memory for some three times as many bytes.
+/// Decompresses a hint of `length` bytes that was downloaded as a frame. Allocates about three times as many bytes.
 ///
 /// # Errors
-/// [`ClientError::Compression`] if it is malformed, or of another length.
+/// [`ClientError::Compression`] if the frame is malformed, or its text has another length.
 pub(crate) fn hint_of_frame(frame: &[u8], length: usize) -> Result<Vec<u8>, ClientError> {
     let window = SMALL_WINDOW.max(length as u64);
     let hint = decode(&mut FrameDecoder::new(), None, frame, length, window);
@@ -114,8 +115,8 @@ pub(crate) fn hint_of_frame(frame: &[u8], length: usize) -> Result<Vec<u8>, Clie
     Ok(std::mem::take(&mut *hint))
 }
 
-/// Decodes a frame, with the dictionary of that number if one is given; `None` if it is malformed, needs a longer window, or its
-/// text is longer than `length`.
+/// Decodes a frame, with the dictionary of number `dictionary` if there is one. Returns `None` if the frame is malformed or
+/// needs a window above `window`, or if its text is longer than `length`.
 fn decode(
     decoder: &mut FrameDecoder,
     dictionary: Option<u32>,
@@ -129,14 +130,14 @@ fn decode(
     if let Some(number) = dictionary {
         decoder.force_dict(number).ok()?;
     }
-    // A block more than was stated at most.
+    // Stop after at most one block beyond `length`.
     while !decoder.is_finished() && decoder.can_collect() <= length {
         decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1)).ok()?;
     }
     if !decoder.is_finished() || !source.is_empty() { None } else { decoder.collect().map(Zeroizing::new) }
 }
 
-/// Returns the length that the head of a frame states.
+/// Returns the length of the text that the head of a frame declares.
 fn stated_length(compressed: &[u8]) -> Option<usize> {
     let (&head, rest) = compressed.split_first()?;
     if head & HEAD_MASK != SINGLE_SEGMENT {

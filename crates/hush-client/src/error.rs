@@ -1,13 +1,13 @@
-//! The error of the client.
+//! The errors of a client.
 
 use hush_protocol::{Code, Name, ProtocolError, signature::PublicKey};
 use thiserror::Error;
 
-/// Why a look-up could not be made or read.
+/// The reason why a look-up could not be sent, or its answer could not be read.
 #[derive(Clone, Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum ClientError {
-    /// The table or the look-up was refused.
+    /// The protocol layer refused the table or the look-up.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     #[error(
@@ -62,7 +62,7 @@ pub enum ClientError {
          was asked; ask again later, or ask its operator for the newest"
     )]
     OlderSerial { name: Name, serial: u64, newest: u64 },
-    /// A look-up over rings before [`crate::Table::use_keys`].
+    /// A look-up in a table with evaluation keys, before [`crate::Table::use_keys`].
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]
     NoKeys,
     #[error(
@@ -74,7 +74,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Returns the code, which every door shows.
+    /// Returns the code of the error.
     pub fn code(&self) -> Code {
         match self {
             Self::Protocol(error) => error.code(),

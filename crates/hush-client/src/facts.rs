@@ -1,37 +1,37 @@
-//! The facts of a table that every door tells. The doors pass these types on, under the same names, in the case of
-//! their language.
+//! The facts of a table that every door shows. A door (the command line or another language) passes these types on with the
+//! same names, in the case of its language.
 
 use hush_protocol::descriptor::Lookup;
 use serde::Serialize;
 
 use crate::Table;
 
-/// Facts of an open table.
+/// The facts of an open table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TableFacts {
-    /// The name of its protocol.
+    /// The name of the table's protocol.
     pub protocol: String,
-    /// The name of its parameter set.
+    /// The name of the table's parameter set.
     pub preset: String,
-    /// Bits of security.
+    /// The security in bits.
     pub security_bits: f64,
     /// The number of records.
     pub records: u64,
-    /// The hash of what is in it: 64 hex digits.
+    /// The hash of the table's content: 64 hex digits.
     pub epoch: String,
-    /// Whether records have keys, or else positions.
+    /// Whether records are looked up by key. If not, they are looked up by position.
     pub by_key: bool,
-    /// The columns of its values, if these have several.
+    /// The columns of the table's values. `None` if values are not made of several columns.
     pub fields: Option<Vec<String>>,
-    /// Whether queries name the client's evaluation keys: then the server can tell that look-ups come from the same client.
+    /// Whether queries name the client's evaluation keys. If so, the server can link look-ups of the same client.
     pub linkable: bool,
-    /// Bytes that a look-up sends.
+    /// The bytes that a look-up sends.
     pub query_bytes: u64,
-    /// Bytes that a look-up gets.
+    /// The bytes that a look-up receives.
     pub answer_bytes: u64,
-    /// Bytes of its hint as clients download it; 0 if there is none.
+    /// The bytes of the hint as clients download it. 0 without a hint.
     pub hint_bytes: u64,
-    /// Bytes of evaluation keys as clients upload them; 0 if there are none.
+    /// The bytes of the evaluation keys as clients upload them. 0 without keys.
     pub key_bytes: u64,
 }
 
@@ -80,7 +80,7 @@ mod tests {
         value.as_object().unwrap().keys().cloned().collect()
     }
 
-    /// Returns the names of the members that a declaration has in braces, where each is followed by a colon.
+    /// Returns the names of the members in the braces of a declaration. Each is followed by a colon.
     fn declared(source: &str, head: &str) -> BTreeSet<String> {
         let (_, body) = source.split_once(head).unwrap_or_else(|| panic!("there is no {head}"));
         let body = body.split_once('}').unwrap().0;
@@ -124,7 +124,7 @@ mod tests {
         for event in events() {
             let kind = event["kind"].as_str().unwrap();
             let told = in_camel_case(names(&event));
-            // No other process has the hint of a page.
+            // In a browser, no other process downloads the hint.
             if kind != "hint_locked" {
                 assert_eq!(with(declared(JAVASCRIPT, &format!("{{ kind: \"{kind}\"")), "kind"), told);
             }
@@ -141,7 +141,7 @@ mod tests {
         for event in events() {
             let variant = camel_case(&format!("-{}", event["kind"].as_str().unwrap()));
             let told: BTreeSet<_> = names(&event).into_iter().filter(|name| name != "kind").collect();
-            // A time has a type of its own there.
+            // Other languages have a type for times.
             let told = told.iter().map(|name| name.trim_end_matches("_ms").to_owned()).collect();
             let declared = match observer.contains(&format!("    {variant},")) {
                 true => BTreeSet::new(),

@@ -1,7 +1,8 @@
-//! The client: bytes in, bytes out. [`session`] says what to ask a server for; [`http`] (feature `http`) asks.
+//! The client as a state machine, bytes in and bytes out: [`session`] returns the requests that a caller sends to a server.
+//! [`http`] (feature `http`) sends them itself.
 //!
-//! * `acceptance.rs`: which tables a client takes. `table.rs`, `lookup.rs`, `decompressor.rs`: queries and values.
-//! * `session/`: the state machine; `requests/`: its requests; `relay/`: Oblivious HTTP; `keys/`: evaluation keys.
+//! * `acceptance.rs`: the tables that a client accepts. `table.rs`, `lookup.rs`, `decompressor.rs`: queries and values.
+//! * `session/`: the state machine. `requests/`: its requests. `relay/`: Oblivious HTTP. `keys/`: evaluation keys.
 
 mod acceptance;
 mod choices;

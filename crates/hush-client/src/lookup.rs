@@ -11,20 +11,20 @@ use hush_protocol::{
 };
 use zeroize::{Zeroize, Zeroizing};
 
-/// A record to look up. Wiped when dropped; its `Debug` does not tell which record it is.
+/// A record to look up. It is wiped when dropped, and its `Debug` does not reveal the record.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// The record with this key. A key of several columns is these, joined by [`KEY_SEPARATOR`].
+    /// The record with this key. A key of several columns is the columns joined by [`KEY_SEPARATOR`].
     Key(Vec<u8>),
-    /// The record with a key of these columns.
+    /// The record whose key has these columns.
     Columns(Vec<Vec<u8>>),
     /// The record at this position, from 0.
     Index(u64),
 }
 
-/// A column of a key as programs have it.
+/// A column of a key in the form in which programs give it.
 pub enum KeyColumn {
-    /// Text or bytes. Text is read as a value of the column's type.
+    /// Text or bytes. Text is parsed as a value of the column's type.
     Bytes(Zeroizing<Vec<u8>>),
     /// A whole number.
     Number(i128),
@@ -39,7 +39,7 @@ impl KeyColumn {
     }
 }
 
-/// Returns whether a whole number is a value of the type.
+/// Returns whether an integer can be a value of the type.
 fn takes_numbers(own: &ColumnType) -> bool {
     use PlainType::{Any, Decimal, Float, Int, Uint};
     matches!(own.plain(), Some(Any | Int(_) | Uint(_) | Float(_) | Decimal { .. }))
@@ -56,11 +56,11 @@ impl fmt::Debug for Wanted {
 }
 
 impl Wanted {
-    /// Returns the record that a program names by these columns of a key, or by a single whole number as a position.
+    /// Returns the record with a key of these columns. For a table by position, a single integer is the position.
     ///
     /// # Errors
-    /// [`ProtocolError::Position`] if a position is out of range; [`ProtocolError::KeyForm`] if a whole number is given for a
-    /// column of another type; [`ProtocolError::WrongLookup`].
+    /// [`ProtocolError::Position`] if the position is out of range. [`ProtocolError::KeyForm`] if an integer is given for a
+    /// column that is not numeric.
     pub fn of_columns(columns: Vec<KeyColumn>, descriptor: &Descriptor) -> Result<Self, ProtocolError> {
         let is_by_key = matches!(descriptor.lookup, Lookup::Key(_));
         if let (false, [KeyColumn::Number(number)]) = (is_by_key, &columns[..]) {
@@ -76,11 +76,12 @@ impl Wanted {
         Ok(Self::Columns(columns.into_iter().map(KeyColumn::into_bytes).collect()))
     }
 
-    /// Refuses what no table that is looked up like this can be asked for. Nothing but the kind may come from the server here: a
-    /// look-up that is refused must not tell which of several it was.
+    /// Refuses a look-up that is impossible in every table of this kind. Of the server's data, only the kind of look-up may
+    /// be used here: in a batch, an error must not reveal to the server which look-up was refused.
     ///
     /// # Errors
-    /// [`ProtocolError::KeyTooLong`], [`ProtocolError::WrongLookup`].
+    /// [`ProtocolError::KeyTooLong`] if the key is too long. [`ProtocolError::WrongLookup`] if a key is given for a table
+    /// by position, or the reverse.
     pub(crate) fn check(&self, lookup: &Lookup) -> Result<(), ProtocolError> {
         let length = match self {
             Self::Key(key) => key.len(),
@@ -101,7 +102,8 @@ impl Wanted {
         }
     }
 
-    /// Returns the key as the table has it, if it is a key, or an error if it is none of the table's.
+    /// Returns the key in the form that the table has. Returns `None` for a position, and an error for a key that the
+    /// table's schema does not allow.
     pub(crate) fn key(&self, schema: Option<&Schema>) -> Option<Result<Zeroizing<Vec<u8>>, ProtocolError>> {
         let parts = match self {
             Self::Index(_) => return None,

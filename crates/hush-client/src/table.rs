@@ -1,4 +1,4 @@
-//! A table as a client sees it: makes queries, reads answers.
+//! A table as a client sees it: it encrypts queries and decodes answers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::{Acceptance, ClientError, Decompressor, Found, Wanted, decompressor::hint_of_frame};
 
-/// Names evaluation keys: the BLAKE3 hash of what is uploaded.
+/// The name of evaluation keys: the BLAKE3 hash of the upload.
 pub type KeyId = [u8; wire::KEY_ID_BYTES];
 
 /// A table's descriptor, with its hints or with the client's keys, ready for look-ups.
@@ -29,41 +29,41 @@ pub struct Table {
     /// The hash that queries name.
     asked: [u8; 32],
     params: TableParams,
-    /// The format of a slot of the changes, if there is room for changes.
+    /// The format of a slot of changes. `None` if the table has no room for changes.
     changes: Option<ChangeFormat>,
-    /// Block map of a table whose records are found by a filter.
+    /// The block map. `None` if records are found without a filter.
     block_map: Option<BlockMap>,
-    /// The decompressor of compressed values.
+    /// The decompressor. `None` if values are not compressed.
     decompressor: Option<Decompressor>,
-    /// Whether callers get values as they are stored.
+    /// Whether callers get values in the stored form.
     is_stored_form: bool,
-    /// The values that the client has of every segment, as far as they are here.
+    /// The inputs of the client's half of each segment. Evaluation keys may still be missing.
     given: Vec<Given>,
-    /// The client's half of every segment, the base first; none as long as the client's keys are missing.
+    /// The client's half of every segment, the base first. Empty while the client's keys are missing.
     halves: Vec<Arc<dyn ClientHalf>>,
 }
 
-/// The state that is kept between a query and its answer: the secrets, which decrypt and are wiped when dropped.
+/// The state between a query and its answer: the secrets that decrypt, which are wiped when dropped.
 pub struct PendingLookup {
     pending: Pending,
     /// The targets in the segments beside the base.
     beside: Vec<Target>,
-    /// Fingerprint of the key, as much of it as any slot must have; empty in a table by index.
+    /// The fingerprint of the key, at the greatest length of any slot format. Empty in a table by index.
     fingerprint: Zeroizing<Vec<u8>>,
-    /// Why the table cannot have what was asked for.
+    /// The reason why the table cannot have the record, if there is one.
     refused: Option<ProtocolError>,
 }
 
-/// The content of an answer.
+/// The result of decoding an answer.
 pub struct Decoded {
-    /// The record, or why it cannot be read.
+    /// The record, or the reason why it cannot be read.
     pub found: Result<Found, ClientError>,
-    /// Whether an honest server can have answered so: what is in the slots decodes. A server that forges answers learns of its
-    /// client's secrets by whether they decode.
+    /// Whether an honest server can have sent the answer, because the contents of its slots decode. A server that forges
+    /// answers could learn of its client's secrets if it saw whether they decode.
     pub is_sound: bool,
 }
 
-/// Where a record is, and what its slot must hold.
+/// The target of a look-up, and the fingerprint that its slots must have.
 struct Sought {
     target: Target,
     beside: Vec<Target>,
@@ -72,14 +72,13 @@ struct Sought {
 }
 
 impl Table {
-    /// Creates a table from its descriptor and what clients download, in the order of [`Descriptor::blobs`]: the dictionary and
-    /// the hints, if there are any. They are in memory, or maps of the cached files whose BLAKE3 were checked against the
-    /// descriptor's by the caller. For a table with evaluation keys [`Table::use_keys`] is to be called before the first
-    /// look-up.
+    /// Creates a table from its descriptor and the files that clients download, in the order of [`Descriptor::blobs`]: the
+    /// dictionary and the hints, if there are any. They are in memory or mapped, and the caller has checked their hashes.
+    /// For a table with evaluation keys, call [`Table::use_keys`] before the first look-up.
     ///
     /// # Errors
-    /// Those of [`Acceptance::check`]; [`ClientError::Protocol`] if the descriptor contradicts itself or a hint's length is
-    /// wrong.
+    /// The errors of [`Acceptance::check`]. [`ClientError::Protocol`] if the descriptor is inconsistent, or a hint has a
+    /// wrong length. [`ClientError::Compression`] if the dictionary or a compressed hint is invalid.
     pub fn new(
         descriptor: Descriptor,
         blobs: impl IntoIterator<Item = Hint>,
@@ -145,13 +144,13 @@ impl Table {
         segments.map(|(segment, given)| Ok(segment.client(given)?.into())).collect()
     }
 
-    /// Returns the hash that queries name: [`Descriptor::asked`].
+    /// Returns the hash that queries name ([`Descriptor::asked`]).
     pub fn asked(&self) -> &[u8; 32] {
         &self.asked
     }
 
-    /// Chooses the form of values. In the stored form callers read them with the [schema](hush_protocol::schema::Schema::read), and
-    /// lose nothing: null differs from the empty text, and bytes are not base64.
+    /// Chooses the form of values. Callers read the stored form with the [schema](hush_protocol::schema::Schema::read). It
+    /// preserves everything: null differs from the empty text, and bytes are not base64.
     pub fn use_stored_form(&mut self, is_stored_form: bool) {
         self.is_stored_form = is_stored_form;
     }
@@ -161,22 +160,21 @@ impl Table {
         &self.descriptor
     }
 
-    /// Returns the facts of the table.
+    /// Returns the facts of a look-up in the table.
     pub fn facts(&self) -> &Facts {
         self.params.facts()
     }
 
-    /// Returns the parameter set that the client's evaluation keys must be of; `None` for protocols without.
+    /// Returns the parameter set of the client's evaluation keys, or `None` for a protocol without keys.
     pub fn key_preset(&self) -> Option<&str> {
         self.facts().keys.map(|set| set.name())
     }
 
-    /// Uses the secrets and evaluation keys that follow from `seed`, 32 bytes of the operating system's randomness that
-    /// the client keeps like a key. The same seed gives the same keys, so that they are uploaded once. Nothing happens
-    /// for protocols without keys.
+    /// Uses the secrets and evaluation keys that follow from `seed`: 32 random bytes from the operating system, which the client
+    /// keeps as a secret. The same seed gives the same keys, so they are uploaded once. Does nothing for protocols without keys.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if the table has something else that is missing.
+    /// [`ClientError::Protocol`] if the table lacks another input.
     pub fn use_keys(&mut self, seed: &[u8; 32]) -> Result<(), ClientError> {
         let Some(set) = self.facts().keys else { return Ok(()) };
         let keys = Arc::new(RingKeys::from_seed(&set, seed));
@@ -185,20 +183,20 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the hash that queries name the evaluation keys by, and the body to upload; `None` for protocols without, and
-    /// before [`Table::use_keys`].
+    /// Returns the hash by which queries name the evaluation keys, and the body to upload. Returns `None` for protocols
+    /// without keys, and before [`Table::use_keys`].
     pub fn key_upload(&self) -> Option<(KeyId, Vec<u8>)> {
         self.given[0].keys.as_ref().map(|keys| (keys.id(), keys.upload().to_vec()))
     }
 
-    /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call. One query asks all segments,
-    /// whatever is asked for.
+    /// Encrypts a look-up under fresh secrets from the operating system. A retry is a new call. One query asks all
+    /// segments, whatever the target is.
     ///
-    /// An index that the table does not have, and a key that is not of the table's columns, make an ordinary query, so that the
-    /// server, which chose the number of records and the columns, does not learn of it; [`Table::decode`] then says what is wrong.
+    /// An index that the table does not have, or a key that does not fit the table's columns, yields an ordinary query. So the
+    /// server, which chose the number of records and the columns, does not learn of it. [`Table::decode`] then returns the error.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if the table is looked up the other way or the key is too long;
+    /// [`ClientError::Protocol`] if the key is too long, or if a key is given for a table by position or the reverse.
     /// [`ClientError::NoKeys`] for a table with evaluation keys before [`Table::use_keys`].
     pub fn query(&self, wanted: &Wanted) -> Result<(wire::Query, PendingLookup), ClientError> {
         let Sought { target, beside, fingerprint, refused } = self.sought(wanted)?;
@@ -207,24 +205,24 @@ impl Table {
         Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
     }
 
-    /// Returns a look-up of another epoch of the same geometry, which this one has answered, as one of this: its query is the same.
+    /// Converts a look-up that was encrypted for another epoch of the same geometry, whose query is the same, to one of this epoch.
     pub fn adopt(&self, pending: PendingLookup, wanted: &Wanted) -> Result<PendingLookup, ClientError> {
         let Sought { beside, fingerprint, .. } = self.sought(wanted)?;
         Ok(PendingLookup { beside, fingerprint, ..pending })
     }
 
-    /// Reads an answer as [`Table::decoded`] does.
+    /// Decodes an answer as [`Table::decoded`] does, and returns the record.
     ///
     /// # Errors
-    /// [`ClientError::Protocol`] if its length is wrong, what is found is not the fields that the descriptor names, the index
-    /// that was asked for is not in the table, the key that was asked for is not of its columns,
-    /// the keys are not those of the query, or the query was made with a table of another protocol.
+    /// [`ClientError::Protocol`] if the answer has a wrong length, if the value does not consist of the fields that the
+    /// descriptor names, if the table does not have the index, if the key does not fit the columns, if the keys are not
+    /// those of the query, or if the query was made with a table of another protocol. [`ClientError::Compression`] if the
+    /// value is not compressed as the table states.
     pub fn decode(&self, pending: &PendingLookup, answer: &[u8]) -> Result<Found, ClientError> {
         self.decoded(pending, answer).found
     }
 
-    /// Reads an answer, and says whether what it holds decodes. Values of several columns are a JSON object of them, unless the
-    /// [stored form](Table::use_stored_form) is chosen.
+    /// Decodes an answer. Values of several columns become a JSON object, unless the [stored form](Table::use_stored_form) is set.
     pub fn decoded(&self, pending: &PendingLookup, answer: &[u8]) -> Decoded {
         let mut is_sound = true;
         let found = self.value(pending, answer, &mut is_sound).and_then(|value| self.readable(value));
@@ -236,7 +234,7 @@ impl Table {
         Decoded { found, is_sound }
     }
 
-    /// Returns a value as callers get it.
+    /// Converts a value to the form that callers get.
     fn readable(&self, value: Option<Zeroizing<Vec<u8>>>) -> Result<Found, ClientError> {
         let value = match &self.decompressor {
             Some(decompressor) => decompressor.value_in_even_time(value.as_ref().map(|value| &value[..]))?,
@@ -252,8 +250,8 @@ impl Table {
         Ok(Some(schema.readable(value)?))
     }
 
-    /// Returns the value in the slots of all segments, which are decrypted whatever the base says of its length. A change
-    /// counts before what is in the base and its tiers. `is_sound` becomes false if a slot cannot be what an honest server has.
+    /// Returns the value in the slots of all segments. All slots are decrypted, whatever length the base has. A change takes
+    /// precedence over the base and its tiers. `is_sound` becomes false if an honest server cannot have a slot with this content.
     fn value(
         &self,
         pending: &PendingLookup,
@@ -343,7 +341,7 @@ impl Table {
     }
 }
 
-/// Returns a value of `length` bytes, of which `head` are the first and the slots of tiers the next.
+/// Returns a value of `length` bytes. It begins with `head` and continues in the slots of `tiers`.
 fn joined(length: usize, head: &[u8], tiers: &[Zeroizing<Vec<u8>>]) -> Zeroizing<Vec<u8>> {
     let tiers = tiers.iter().map(|slot| &slot[..]);
     let mut value = Zeroizing::new(std::iter::once(head).chain(tiers).collect::<Vec<_>>().concat());

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// An error in parameters or in bytes that were to be decoded. Carries no secret.
+/// An error in parameters or in bytes to be decoded. Carries no secret.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum HeError {

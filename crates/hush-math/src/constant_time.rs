@@ -1,4 +1,4 @@
-//! Comparison without a branch, so that neither time nor address depends on a secret.
+//! Comparisons without a branch, so that neither time nor memory addresses depend on a secret.
 
 /// Returns all ones if `x == y`, else zero.
 #[inline]
@@ -7,10 +7,10 @@ pub fn equal_mask(x: u32, y: u32) -> u32 {
     (((difference | difference.wrapping_neg()) >> 31) ^ 1).wrapping_neg()
 }
 
-/// Returns whether two strings of bytes are equal, in a time that depends on their lengths alone.
+/// Returns whether two byte strings are equal, in a time that depends only on their lengths.
 pub fn equal_bytes(x: &[u8], y: &[u8]) -> bool {
     let difference = x.iter().zip(y).fold(0, |difference, (x, y)| difference | (x ^ y));
-    // Else the compiler may stop at the first difference.
+    // Without `black_box` the compiler may stop at the first difference.
     x.len() == y.len() && std::hint::black_box(difference) == 0
 }
 

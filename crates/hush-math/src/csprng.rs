@@ -6,14 +6,14 @@ use chacha20::{
 };
 
 /// A ChaCha20 generator. One type serves secrets (keyed by the OS) and public expansion (keyed by a domain). Its state
-/// is wiped when it is dropped. Sources: Bernstein, "ChaCha, a variant of Salsa20"; BLAKE3, in its mode that derives keys.
+/// is wiped when it is dropped. Sources: Bernstein, "ChaCha, a variant of Salsa20"; BLAKE3, in its key derivation mode.
 pub struct Csprng(ChaCha20Rng);
 
 impl Csprng {
     /// Returns a generator keyed with 32 bytes from the operating system (`crypto.getRandomValues` in a browser).
     ///
     /// # Panics
-    /// If the operating system has no randomness to give: nothing safe can be done then.
+    /// If the operating system cannot provide randomness, since nothing safe can be done then.
     pub fn from_os() -> Self {
         let mut key = zeroize::Zeroizing::new([0u8; 32]);
         getrandom::fill(key.as_mut()).expect("the operating system gives randomness");

@@ -2,23 +2,23 @@
 
 /// A gadget of `digits` balanced digits of `width` bits; the low `dropped` bits of a value are rounded away.
 ///
-/// `g_k = 2^(dropped + width k)`, and for a centred x: `x = sum_k digit_k g_k + rest`, `|rest| <= 2^(dropped - 1)`,
+/// With `g_k = 2^(dropped + width k)`, a centred x is `sum_k digit_k g_k + rest`, where `|rest| <= 2^(dropped - 1)` and
 /// `-2^(width-1) <= digit_k < 2^(width-1)`.
 ///
-/// Digits are those of the *centred* value and are *balanced*, the top one too: digits with a mean other than zero
+/// The digits represent the *centred* value and are *balanced*, including the top one. Digits with a mean other than zero
 /// would add up coherently over structured data (three to five bits of noise).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gadget {
-    /// Bits of a digit.
+    /// The bits of a digit.
     pub width: u32,
-    /// Number of digits l.
+    /// The number of digits l.
     pub digits: usize,
-    /// Low bits that are rounded away.
+    /// The number of low bits that are rounded away.
     pub dropped: u32,
 }
 
 impl Gadget {
-    /// No digits: where a set has no such gadget.
+    /// A gadget without digits, for parameter sets that do not use this gadget.
     pub const NONE: Gadget = Gadget::new(0, 0, 0);
 
     /// Creates a gadget.
@@ -26,12 +26,13 @@ impl Gadget {
         Self { width, digits, dropped }
     }
 
-    /// log2 of `g_k`.
+    /// Returns log2 of `g_k`.
     pub fn log2_factor(&self, k: usize) -> u32 {
         self.dropped + self.width * k as u32
     }
 
-    /// Returns whether all centred values modulo `product` have digits, which takes about one bit more than the product has.
+    /// Returns whether the digits can represent every centred value modulo `product`. They need about one bit more than `product`
+    /// has.
     pub fn covers(&self, product: u128) -> bool {
         let top = self.log2_factor(self.digits);
         self.width >= 2
@@ -44,14 +45,14 @@ impl Gadget {
     /// Returns the offset that makes all digits of a value non-negative: half a unit for the rounding, and half a
     /// base for every digit.
     ///
-    /// Bits `log2_factor(k) .. + width` of `x + offset` are `digit_k + 2^(width - 1)`.
+    /// The `width` bits of `x + offset` from bit `log2_factor(k)` on are `digit_k + 2^(width - 1)`.
     pub fn offset(&self) -> u128 {
         let halves = (0..self.digits).map(|k| 1u128 << (self.log2_factor(k) + self.width - 1));
         let rounding = if self.dropped == 0 { 0 } else { 1u128 << (self.dropped - 1) };
         rounding + halves.sum::<u128>()
     }
 
-    /// Digit `k` of the centred value `x`.
+    /// Returns digit `k` of the centred value `x`.
     #[inline]
     pub fn digit(&self, x: i128, k: usize) -> i32 {
         let shifted = (x.wrapping_add(self.offset() as i128) as u128) >> self.log2_factor(k);

@@ -1,4 +1,4 @@
-//! Arithmetic that the schemes rest on: the CSPRNG, samplers, modular arithmetic, the negacyclic NTT, and the rings
+//! The arithmetic that the schemes use: the CSPRNG, samplers, modular arithmetic, the negacyclic NTT, and the rings
 //! Z_Q\[X\]/(X^N + 1) over several primes with their gadgets.
 //!
 //! Everything here is scalar, portable and free of I/O, so that it also runs in a browser (WebAssembly).

@@ -1,17 +1,17 @@
 //! Arithmetic modulo a prime of at most 32 bits.
 
-/// Every modulus is below this: 2^32 less a little, so that a vector kernel whose result exceeds p by p / 2^14 still
-/// has it in a 32-bit lane.
+/// The exclusive upper bound of a modulus: 2^32 - 2^20. A result of a vector kernel that exceeds p by p / 2^14 still fits a
+/// 32-bit lane.
 pub const MODULUS_LIMIT: u32 = u32::MAX - (1 << 20) + 1;
 
-/// A prime `p <` [`MODULUS_LIMIT`] with what is needed to reduce by it without a division.
+/// A prime `p <` [`MODULUS_LIMIT`] with the constant that reduces modulo it without a division.
 ///
 /// All operands and results are canonical, that is in `0..p`, unless a method says otherwise. No method branches on an
-/// operand, but [`Modulus::pow`] on its exponent.
+/// operand, except [`Modulus::pow`] on its exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulus {
     value: u32,
-    /// floor((2^64 - 1) / p), for Barrett's reduction.
+    /// floor((2^64 - 1) / p), for Barrett reduction.
     barrett: u64,
 }
 
@@ -31,56 +31,56 @@ impl Modulus {
         self.value
     }
 
-    /// Bits of a canonical residue.
+    /// Returns the bits of a canonical residue.
     pub fn bits(&self) -> u32 {
         u32::BITS - self.value.leading_zeros()
     }
 
-    /// `x mod p` for any `x`.
+    /// Returns `x mod p` for any `x`.
     #[inline]
     pub fn reduce(&self, x: u64) -> u32 {
-        // Barrett: the quotient estimate is at most 1 too small.
+        // Barrett reduction: the estimate of the quotient is at most 1 too small.
         let quotient = ((u128::from(x) * u128::from(self.barrett)) >> 64) as u64;
         let rest = x.wrapping_sub(quotient.wrapping_mul(u64::from(self.value)));
         rest.min(rest.wrapping_sub(u64::from(self.value))) as u32
     }
 
-    /// `x mod p` for a signed `x`.
+    /// Returns `x mod p` for a signed `x`.
     #[inline]
     pub fn reduce_signed(&self, x: i64) -> u32 {
         let negative = (x >> 63) as u32;
         let magnitude = self.reduce(x.unsigned_abs());
-        // -m = p - m, and 0 for m = 0.
+        // The negative of m is p - m, and 0 for m = 0.
         (magnitude & !negative) | (self.neg(magnitude) & negative)
     }
 
-    /// `a + b mod p`.
+    /// Returns `a + b mod p`.
     #[inline]
     pub fn add(&self, a: u32, b: u32) -> u32 {
         let sum = u64::from(a) + u64::from(b);
         sum.min(sum.wrapping_sub(u64::from(self.value))) as u32
     }
 
-    /// `a - b mod p`.
+    /// Returns `a - b mod p`.
     #[inline]
     pub fn sub(&self, a: u32, b: u32) -> u32 {
         let difference = u64::from(a).wrapping_sub(u64::from(b));
         difference.min(difference.wrapping_add(u64::from(self.value))) as u32
     }
 
-    /// `-a mod p`.
+    /// Returns `-a mod p`.
     #[inline]
     pub fn neg(&self, a: u32) -> u32 {
         self.sub(0, a)
     }
 
-    /// `a * b mod p`.
+    /// Returns `a * b mod p`.
     #[inline]
     pub fn mul(&self, a: u32, b: u32) -> u32 {
         self.reduce(u64::from(a) * u64::from(b))
     }
 
-    /// `base^exponent mod p`.
+    /// Returns `base^exponent mod p`.
     pub fn pow(&self, base: u32, mut exponent: u64) -> u32 {
         let mut square = base;
         let mut result = 1;
@@ -94,17 +94,17 @@ impl Modulus {
         result
     }
 
-    /// `1 / a mod p`; 0 for `a = 0`.
+    /// Returns `1 / a mod p`, and 0 for `a = 0`.
     pub fn inverse(&self, a: u32) -> u32 {
         self.pow(a, u64::from(self.value) - 2)
     }
 
-    /// `floor(w * 2^32 / p)`, the companion of `w` in [`Modulus::mul_shoup`].
+    /// Returns `floor(w * 2^32 / p)`, the companion of `w` in [`Modulus::mul_shoup`].
     pub fn shoup(&self, w: u32) -> u32 {
         ((u64::from(w) << 32) / u64::from(self.value)) as u32
     }
 
-    /// `a * w mod p` for any `a` and a canonical `w` with its companion from [`Modulus::shoup`].
+    /// Returns `a * w mod p` for any `a` and a canonical `w` with its companion from [`Modulus::shoup`].
     ///
     /// Source: Harvey, "Faster arithmetic for number-theoretic transforms", section 3 (Shoup's trick).
     #[inline]
@@ -116,7 +116,7 @@ impl Modulus {
         lazy.min(lazy.wrapping_sub(p)) as u32
     }
 
-    /// Returns the primitive `order`-th root of unity that belongs to the smallest base, for a power of two `order`.
+    /// Returns the primitive `order`-th root of unity that the smallest possible base gives, for a power of two `order`.
     ///
     /// # Panics
     /// If `order` is not a power of two of at least 2 that divides `p - 1`.
@@ -135,7 +135,7 @@ impl Modulus {
 }
 
 /// Returns the `count` largest primes below `2^bits` (and [`MODULUS_LIMIT`]) that are 1 modulo `2 * degree`, in descending
-/// order: the moduli of negacyclic NTTs of that degree. Shorter if there are not as many.
+/// order: the moduli of negacyclic NTTs of that degree. Returns fewer if fewer exist.
 ///
 /// # Panics
 /// If `bits > 32` or `degree` is not a power of two.
@@ -152,7 +152,7 @@ pub fn find_primes(degree: usize, bits: u32, count: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Miller-Rabin with the bases 2, 7 and 61, which is deterministic below 4,759,123,141 (Jaeschke 1993).
+/// Returns whether `n` is prime, by Miller-Rabin with the bases 2, 7 and 61: exact below 4,759,123,141 (Jaeschke 1993).
 pub fn is_prime(n: u32) -> bool {
     const SMALL: [u32; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 61];
     if n < 2 || SMALL.contains(&n) {

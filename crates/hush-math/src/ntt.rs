@@ -2,17 +2,17 @@
 
 use crate::modulus::Modulus;
 
-/// Multipliers of a transform with their Shoup companions, in the order in which the stages use them.
+/// The multipliers of a transform with their Shoup companions, in the order in which the stages use them.
 #[derive(Clone, Debug)]
 pub struct Twiddles {
-    /// Entry `m + i` is the multiplier of block `i` in the stage of `m` blocks; entry 0 is unused.
+    /// The multipliers: entry `m + i` belongs to block `i` in the stage of `m` blocks; entry 0 is unused.
     pub factors: Vec<u32>,
-    /// `floor(factor * 2^32 / p)` of each.
+    /// The Shoup companion `floor(factor * 2^32 / p)` of each factor.
     pub shoup: Vec<u32>,
 }
 
 impl Twiddles {
-    /// Creates the powers of `root` in bit-reversed order.
+    /// Computes the powers of `root` in bit-reversed order.
     fn new(modulus: Modulus, root: u32, degree: usize) -> Self {
         let mut factors = vec![0; degree];
         let mut power = 1;
@@ -25,7 +25,7 @@ impl Twiddles {
     }
 }
 
-/// Tables for one modulus and one degree.
+/// The tables of a transform for one modulus p and one degree d.
 ///
 /// [`NttPlan::forward`] evaluates at the odd powers of a primitive 2d-th root psi: slot `i` holds the value at
 /// `psi^(2 reverse(i) + 1)`, where `reverse` reverses the `log2 d` bits of `i`.
@@ -38,7 +38,7 @@ pub struct NttPlan {
     degree: usize,
     forward: Twiddles,
     inverse: Twiddles,
-    /// 1/d and its Shoup companion.
+    /// 1/d modulo p and its Shoup companion.
     scale: (u32, u32),
 }
 
@@ -47,7 +47,7 @@ impl NttPlan {
     ///
     /// # Panics
     /// If `modulus` is not a prime below [`crate::modulus::MODULUS_LIMIT`] that is 1 modulo `2 * degree`, or `degree` is not a
-    /// power of two. [`crate::modulus::find_primes`] gives such primes.
+    /// power of two. [`crate::modulus::find_primes`] returns such primes.
     pub fn new(modulus: u32, degree: usize) -> Self {
         let modulus = Modulus::new(modulus);
         let psi = modulus.primitive_root(2 * degree);
@@ -81,13 +81,13 @@ impl NttPlan {
         &self.inverse
     }
 
-    /// 1/d modulo p, and its Shoup companion.
+    /// Returns 1/d modulo p, and its Shoup companion.
     pub fn inverse_scale(&self) -> (u32, u32) {
         self.scale
     }
 
-    /// Coefficients in natural order to values in bit-reversed order, in place. Input and output canonical. Source: Longa and
-    /// Naehrig, algorithm 1.
+    /// Transforms coefficients in natural order to values in bit-reversed order, in place. Input and output are canonical.
+    /// Source: Longa and Naehrig, algorithm 1.
     ///
     /// # Panics
     /// If `values` is not `degree` long.
@@ -111,8 +111,8 @@ impl NttPlan {
         }
     }
 
-    /// Values in bit-reversed order to coefficients in natural order, in place; the inverse of
-    /// [`NttPlan::forward`]. Input and output canonical. Source: Longa and Naehrig, algorithm 2.
+    /// Transforms values in bit-reversed order to coefficients in natural order, in place; the inverse of
+    /// [`NttPlan::forward`]. Input and output are canonical. Source: Longa and Naehrig, algorithm 2.
     ///
     /// # Panics
     /// If `values` is not `degree` long.
@@ -139,7 +139,7 @@ impl NttPlan {
         }
     }
 
-    /// `sum[i] += a[i] * b[i] mod p`: a product of polynomials in transformed form, added up.
+    /// Computes `sum[i] += a[i] * b[i] mod p`: adds the product of two polynomials in evaluation form to `sum`.
     ///
     /// # Panics
     /// If a slice is not `degree` long.
@@ -152,7 +152,7 @@ impl NttPlan {
     }
 }
 
-/// `index` with its `log2 size` bits reversed.
+/// Returns `index` with its `log2 size` bits reversed.
 fn reverse_bits(index: usize, size: usize) -> usize {
     index.reverse_bits().checked_shr(usize::BITS - size.trailing_zeros()).unwrap_or(0)
 }

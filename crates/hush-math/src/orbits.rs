@@ -1,10 +1,10 @@
 //! The order of the slots in which automorphisms are rotations.
 
-/// Every odd number modulo 2N is `(-1)^h g^a`, with g a generator such as 5, h < 2 and a < N/2. Where slots are ordered by
-/// (h, a) of their exponents, `X -> X^(g^k)` rotates both halves by k, and `X -> X^-1` swaps them.
+/// The permutation from slots to places, in which automorphisms rotate, and its inverse.
 ///
-/// These are both ways between the slots (slot `i` holds the value at psi^(2 reverse(i) + 1)) and their places: that of
-/// `(-1)^h g^a` is `h N + a`. A half has room for two rounds, so that a rotation of it is a part.
+/// Every odd number modulo 2N is `(-1)^h g^a` for a generator g such as 5, h < 2 and a < N/2. Slot `i` holds the value at psi^e,
+/// e = 2 reverse(i) + 1; for `e = (-1)^h g^a` its place is `h N + a`. Then `X -> X^(g^k)` rotates both halves by k, and `X -> X^-1`
+/// swaps them. Each half lists its N/2 slots twice, so that a rotation of it is a contiguous part.
 #[derive(Clone, Debug)]
 pub struct Orbits {
     slots: Vec<u32>,
@@ -37,29 +37,29 @@ impl Orbits {
         Self { slots, places }
     }
 
-    /// Returns the slot of each of the 2N places.
+    /// Returns the slot at each of the 2N places.
     pub fn slots(&self) -> &[u32] {
         &self.slots
     }
 
-    /// Returns the place of each of the N slots, in the first round: in `0..N/2` or `N..N + N/2`.
+    /// Returns the place of each of the N slots. Of its two places it is the first: in `0..N/2` or `N..N + N/2`.
     pub fn places(&self) -> &[u32] {
         &self.places
     }
 
-    /// Returns the slot of `(-1)^half g^a`.
+    /// Returns the slot of the exponent `(-1)^half g^a`.
     ///
     /// # Panics
-    /// If half is above 1 or a is not below N.
+    /// If `half` is above 1 or `a` is not below N.
     pub fn slot(&self, half: usize, a: usize) -> usize {
         assert!(a < self.places.len(), "place {a} of {}", self.places.len());
         self.slots[half * self.places.len() + a] as usize
     }
 
-    /// (h, a) of the exponent of `slot`, a below N/2.
+    /// Returns (h, a) of the exponent of `slot`, with a below N/2.
     ///
     /// # Panics
-    /// If there is no such slot.
+    /// If `slot` is not below N.
     pub fn place(&self, slot: usize) -> (usize, usize) {
         let place = self.places[slot] as usize;
         let degree = self.places.len();

@@ -1,13 +1,13 @@
-//! Polynomials of Z_Q\[X\]/(X^N + 1) as residues, in one of two representations that the type tells apart.
+//! Polynomials of Z_Q\[X\]/(X^N + 1) as residues, in one of two representations that the type distinguishes.
 
 use std::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-/// Coefficients, in natural order.
+/// The representation by coefficients, in natural order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coeff {}
-/// Values at the roots of X^N + 1, in the slot order of [`crate::ntt::NttPlan`].
+/// The representation by values at the roots of X^N + 1, in the slot order of [`crate::ntt::NttPlan`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eval {}
 
@@ -34,7 +34,7 @@ impl<R> Poly<R> {
         Self { degree, words, representation: PhantomData }
     }
 
-    /// N.
+    /// Returns the degree N.
     pub fn degree(&self) -> usize {
         self.degree
     }
@@ -54,7 +54,7 @@ impl<R> Poly<R> {
         &self.words[limb * self.degree..][..self.degree]
     }
 
-    /// Returns the residues modulo prime `limb`, to be changed; they must stay canonical.
+    /// Returns the residues modulo prime `limb` for writing; the caller keeps them canonical.
     pub fn limb_mut(&mut self, limb: usize) -> &mut [u32] {
         &mut self.words[limb * self.degree..][..self.degree]
     }

@@ -1,4 +1,4 @@
-//! The ring R_Q = Z_Q\[X\]/(X^N + 1) over an RNS base: scalar arithmetic, the reference of every backend.
+//! The ring R_Q = Z_Q\[X\]/(X^N + 1) over an RNS base: scalar arithmetic, the reference for every backend.
 
 use crate::{
     csprng::Csprng,
@@ -8,7 +8,7 @@ use crate::{
     rns::Rns,
 };
 
-/// N, the primes, and their transforms.
+/// The ring: its degree N, its primes, and the transform of each prime.
 #[derive(Clone, Debug)]
 pub struct Ring {
     degree: usize,
@@ -20,13 +20,13 @@ impl Ring {
     /// Creates the ring of `degree` N modulo the product of `primes`.
     ///
     /// # Panics
-    /// If N is not a power of two, or the primes are no base ([`Rns::new`]) of primes that are 1 modulo 2N.
+    /// If N is not a power of two, if a prime is not 1 modulo 2N, or if [`Rns::new`] panics for `primes`.
     pub fn new(degree: usize, primes: &[u32]) -> Self {
         let plans = primes.iter().map(|&p| NttPlan::new(p, degree)).collect();
         Self { degree, rns: Rns::new(primes), plans }
     }
 
-    /// N.
+    /// Returns the degree N.
     pub fn degree(&self) -> usize {
         self.degree
     }
@@ -36,7 +36,7 @@ impl Ring {
         self.plans.len()
     }
 
-    /// Returns the base.
+    /// Returns the RNS base.
     pub fn rns(&self) -> &Rns {
         &self.rns
     }
@@ -56,7 +56,7 @@ impl Ring {
         Poly::zero(self.limbs(), self.degree)
     }
 
-    /// Coefficients to values.
+    /// Transforms coefficients to values.
     pub fn forward(&self, poly: Poly<Coeff>) -> Poly<Eval> {
         let mut words = poly.into_words();
         self.plans
@@ -66,7 +66,7 @@ impl Ring {
         Poly::from_words(words, self.degree)
     }
 
-    /// Values to coefficients.
+    /// Transforms values to coefficients.
     pub fn inverse(&self, poly: Poly<Eval>) -> Poly<Coeff> {
         let mut words = poly.into_words();
         self.plans
@@ -76,29 +76,29 @@ impl Ring {
         Poly::from_words(words, self.degree)
     }
 
-    /// `x += y`.
+    /// Computes `x += y`.
     pub fn add<R>(&self, x: &mut Poly<R>, y: &Poly<R>) {
         self.zip(x, y, |p, x, y| p.add(x, y));
     }
 
-    /// `x -= y`.
+    /// Computes `x -= y`.
     pub fn sub<R>(&self, x: &mut Poly<R>, y: &Poly<R>) {
         self.zip(x, y, |p, x, y| p.sub(x, y));
     }
 
-    /// `x *= y`, slot by slot: the product of the polynomials.
+    /// Computes `x *= y` slot by slot, which is the product of the polynomials.
     pub fn mul(&self, x: &mut Poly<Eval>, y: &Poly<Eval>) {
         self.zip(x, y, |p, x, y| p.mul(x, y));
     }
 
-    /// `sum += x * y`.
+    /// Computes `sum += x * y`.
     pub fn mul_add(&self, sum: &mut Poly<Eval>, x: &Poly<Eval>, y: &Poly<Eval>) {
         for (limb, plan) in self.plans.iter().enumerate() {
             plan.mul_add(sum.limb_mut(limb), x.limb(limb), y.limb(limb));
         }
     }
 
-    /// `x *= 2^exponent`.
+    /// Computes `x *= 2^exponent`.
     pub fn mul_power_of_two<R>(&self, x: &mut Poly<R>, exponent: u32) {
         for (limb, p) in self.moduli().iter().enumerate() {
             let factor = p.pow(2, u64::from(exponent));
@@ -106,13 +106,13 @@ impl Ring {
         }
     }
 
-    /// Returns the polynomial with the given signed coefficients (words modulo 2^32, as samplers give them).
+    /// Returns the polynomial with the given signed coefficients (words modulo 2^32, as samplers write them).
     ///
     /// # Panics
-    /// If there are not N.
+    /// If there are not exactly N coefficients.
     pub fn from_signed(&self, coefficients: &[u32]) -> Poly<Coeff> {
         assert_eq!(coefficients.len(), self.degree);
-        // Of the final size at once: a vector that grows leaves copies of a secret behind.
+        // Allocate the final size at once: a vector that grows would leave copies of a secret behind.
         let mut words = Vec::with_capacity(self.limbs() * self.degree);
         for p in self.moduli() {
             words.extend(coefficients.iter().map(|&c| p.reduce_signed(i64::from(c as i32))));
@@ -120,17 +120,17 @@ impl Ring {
         Poly::from_words(words, self.degree)
     }
 
-    /// Returns `X^-power`, which is `-X^(N - power)`, for a power from 1 to N.
+    /// Returns `X^-power = -X^(N - power)`, for a power from 1 to N.
     pub fn inverse_monomial(&self, power: usize) -> Poly<Eval> {
         let mut coefficients = vec![0; self.degree];
         coefficients[self.degree - power] = u32::MAX;
         self.forward(self.from_signed(&coefficients))
     }
 
-    /// X -> X^`exponent` of a polynomial in evaluation form (`exponent` odd): a permutation of the slots.
+    /// Applies X -> X^`exponent` (`exponent` odd) to a polynomial in evaluation form: a permutation of the slots.
     pub fn automorphism(&self, x: &Poly<Eval>, exponent: usize) -> Poly<Eval> {
         let from = slot_permutation(self.degree, exponent);
-        // Of the final size at once: a vector that grows leaves copies of a secret behind.
+        // Allocate the final size at once: a vector that grows would leave copies of a secret behind.
         let mut words = Vec::with_capacity(self.limbs() * self.degree);
         for limb in 0..self.limbs() {
             words.extend(from.iter().map(|&slot| x.limb(limb)[slot as usize]));
@@ -138,8 +138,8 @@ impl Ring {
         Poly::from_words(words, self.degree)
     }
 
-    /// Returns a uniform polynomial from a *public* generator: words masked to the prime's bits, those not below it rejected.
-    /// As both representations of a uniform polynomial are uniform, it may be taken for either.
+    /// Returns a uniform polynomial from a *public* generator: words are masked to the prime's bits, and those not below the
+    /// prime are rejected. Both representations of a uniform polynomial are uniform, so the caller may choose either.
     pub fn expand_uniform<R>(&self, rng: &mut Csprng) -> Poly<R> {
         let mut words = Vec::with_capacity(self.limbs() * self.degree);
         let mut buffer = [0u32; 256];
@@ -163,9 +163,9 @@ impl Ring {
     }
 }
 
-/// Returns where the slots of `a(X^exponent)` come from: slot `i` of it is slot `result[i]` of `a`.
+/// Returns the permutation of slots from `a` to `a(X^exponent)`: slot `i` of `a(X^exponent)` is slot `result[i]` of `a`.
 ///
-/// Slot `i` holds the value at psi^e, e = 2 reverse(i) + 1, and a(X^k) there is a at psi^(k e).
+/// Slot `i` holds the value at psi^e with e = 2 reverse(i) + 1, and a(X^k) at psi^e equals a at psi^(k e).
 pub fn slot_permutation(degree: usize, exponent: usize) -> Vec<u32> {
     let bits = degree.trailing_zeros();
     let reverse = |i: usize| if bits == 0 { 0 } else { i.reverse_bits() >> (usize::BITS - bits) };
@@ -191,7 +191,7 @@ mod tests {
     fn products_are_negacyclic() {
         let ring = ring(64);
         let x: Poly<Coeff> = ring.expand_uniform(&mut Csprng::insecure_from_seed(1));
-        // X^63 * x shifts and negates.
+        // Multiplying by X^63 shifts and negates.
         let mut monomial = vec![0; 64];
         monomial[63] = 1;
         let mut product = ring.forward(ring.from_signed(&monomial));

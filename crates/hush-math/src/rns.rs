@@ -2,21 +2,21 @@
 
 use crate::modulus::Modulus;
 
-/// Most primes of a base.
+/// The largest number of primes in a base.
 pub const MAX_LIMBS: usize = 8;
 
-/// A base of distinct primes with Q < 2^126. Nothing here branches on a value or indexes memory by one.
+/// A base of distinct primes with Q < 2^126. Its methods neither branch on a value nor index memory by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rns {
     moduli: Vec<Modulus>,
     product: u128,
-    /// `radix[j]` = p_0 ... p_(j-1), the weight of digit j in mixed radix.
+    /// The weights of the mixed-radix digits: `radix[j]` = p_0 ... p_(j-1).
     radix: Vec<u128>,
-    /// `radix_mod[j][i]` = `radix[i]` mod p_j, for i < j.
+    /// The weights modulo the primes: `radix_mod[j][i]` = `radix[i]` mod p_j, for i < j.
     radix_mod: Vec<Vec<u32>>,
-    /// `radix[j]^-1` mod p_j.
+    /// The inverse of `radix[j]` modulo p_j, for every j.
     radix_inverse: Vec<u32>,
-    /// 2^64 mod p_j.
+    /// 2^64 mod p_j, for every j.
     word: Vec<u32>,
 }
 
@@ -24,8 +24,8 @@ impl Rns {
     /// Creates the base of `primes`.
     ///
     /// # Panics
-    /// If a prime is none below [`crate::modulus::MODULUS_LIMIT`], comes twice, the product reaches 2^126, or there are more than
-    /// [`MAX_LIMBS`].
+    /// If a prime is not an odd prime below [`crate::modulus::MODULUS_LIMIT`] or occurs twice, if the product reaches 2^126, or
+    /// if there are more than [`MAX_LIMBS`] primes.
     pub fn new(primes: &[u32]) -> Self {
         assert!(primes.len() <= MAX_LIMBS, "{} primes, at most {MAX_LIMBS}", primes.len());
         let moduli: Vec<Modulus> = primes.iter().map(|&p| Modulus::new(p)).collect();
@@ -58,17 +58,17 @@ impl Rns {
         self.moduli.len()
     }
 
-    /// Q.
+    /// Returns Q.
     pub fn product(&self) -> u128 {
         self.product
     }
 
-    /// Bits of Q.
+    /// Returns the bits of Q.
     pub fn bits(&self) -> u32 {
         u128::BITS - self.product.leading_zeros()
     }
 
-    /// Returns the integer in `0..Q` whose residue modulo prime `j` is `residue(j)`, canonical.
+    /// Returns the integer in `0..Q` whose residue modulo prime `j` is `residue(j)`, which must be canonical.
     ///
     /// Source: Garner's algorithm (HAC 14.71).
     #[inline]
@@ -98,7 +98,7 @@ impl Rns {
         value.wrapping_sub(self.product & above.wrapping_neg()) as i128
     }
 
-    /// `value mod p_limb`.
+    /// Returns `value mod p_limb`.
     #[inline]
     pub fn reduce(&self, value: u128, limb: usize) -> u32 {
         let p = &self.moduli[limb];
@@ -106,7 +106,7 @@ impl Rns {
         p.add(high, p.reduce(value as u64))
     }
 
-    /// `value mod p_limb` for a signed value.
+    /// Returns `value mod p_limb` for a signed value.
     #[inline]
     pub fn reduce_signed(&self, value: i128, limb: usize) -> u32 {
         let negative = (value >> 127) as u32;

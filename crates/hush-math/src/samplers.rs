@@ -4,8 +4,8 @@ use crate::csprng::Csprng;
 
 /// Fills `out` with uniform ternary values {-1, 0, 1} as words modulo 2^32.
 ///
-/// Each takes the top of `3 * r` for a 64-bit uniform `r`: bias below 2^-62, no branch, no rejection.
-/// Source: Lemire, "Fast random integer generation in an interval", without its rejection.
+/// Each value is the high word of `3 * r` for a uniform 64-bit `r`, minus 1: bias below 2^-62, no branch, no rejection.
+/// Source: Lemire, "Fast random integer generation in an interval", without the rejection step.
 pub fn sample_ternary(rng: &mut Csprng, out: &mut [u32]) {
     for word in out {
         let digit = ((u128::from(rng.next_u64()) * 3) >> 64) as u32;
@@ -22,12 +22,12 @@ pub fn sample_binary(rng: &mut Csprng, out: &mut [u32]) {
 
 /// A centred discrete Gaussian over the integers, sampled by comparing with its whole cumulative table.
 pub struct GaussianTable {
-    /// `cumulative[k]` = floor(2^63 * P(|x| <= k)).
+    /// The cumulative table: `cumulative[k]` = floor(2^63 * P(|x| <= k)).
     cumulative: Vec<u64>,
 }
 
 impl GaussianTable {
-    /// Creates the table for standard deviation `std` (0 < std <= 1000), cut at 9 std: the tail left out is below 2^-60.
+    /// Creates the table for standard deviation `std` (0 < std <= 1000), cut at 9 std: the omitted tail is below 2^-60.
     ///
     /// Source: inversion sampling from a table, Peikert, "An efficient and parallel Gaussian sampler for lattices".
     pub fn new(std: f64) -> Self {
@@ -51,7 +51,7 @@ impl GaussianTable {
             let bits = rng.next_u64();
             let sign = (bits >> 63) as u32;
             let uniform = bits & (u64::MAX >> 1);
-            // Every entry is compared, whatever the sample is.
+            // Every entry is compared, so that the time does not depend on the sample.
             let magnitude =
                 self.cumulative.iter().map(|&c| (c.wrapping_sub(uniform + 1) >> 63) as u32).sum::<u32>();
             *word = word.wrapping_add((magnitude ^ sign.wrapping_neg()).wrapping_add(sign));

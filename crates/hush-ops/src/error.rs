@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a step refused its input. Carries shapes only, never data.
+/// The reason why a step failed. Carries shapes only, never data.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum OpsError {
@@ -19,7 +19,7 @@ pub enum OpsError {
 }
 
 impl OpsError {
-    /// `Ok` if `actual == expected`, a [`OpsError::Shape`] otherwise.
+    /// Returns `Ok` if `actual == expected`, an [`OpsError::Shape`] otherwise.
     pub fn check_shape(
         step: &'static str,
         what: &'static str,

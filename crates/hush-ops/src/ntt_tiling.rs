@@ -1,27 +1,27 @@
 //! The layout of a database of ring elements in evaluation (NTT) form, ordered for one streaming pass.
 //!
 //! A database of `rows x columns` polynomials of degree N modulo some limbs is stored as little-endian canonical
-//! residues of 32 bits,
+//! residues of 32 bits, in the order
 //! `[limb][group of 16 slots][tile of columns][slot of the group][row][column of the tile]`,
 //! where a slot is a coefficient of the NTT. A tile has 16 columns; a database of at most 8 columns is one tile as
 //! wide as the next power of two. Columns are padded to whole tiles with zeros; nothing else is padded. The fold of
-//! the rows is, for every slot by itself, a product of matrices modulo the limb. A chunk (one limb, group and tile) is
-//! contiguous, its slots read one after another, and 16 rows of a slot in a tile of 16 columns are 1 KiB that is an AMX
-//! B operand as it is: row k holds 4 bytes of each column. Sixteen slots a group make the results of a chunk whole
-//! cache lines of the folded polynomials.
+//! the rows is a product of matrices modulo the limb, separate for every slot. A chunk (one limb, group and tile) is
+//! contiguous, and its slots are read one after another. 16 rows of a slot in a tile of 16 columns are 1 KiB that serves
+//! unchanged as an AMX B operand: row k holds 4 bytes of each column. With sixteen slots a group, the results of a chunk
+//! are whole cache lines of the folded polynomials.
 
 use std::{ops::Range, sync::Arc};
 
 use crate::{OpsError, tiling::DbBytes};
 
-/// Slots in a group, of which N is a multiple.
+/// The slots in a group. N is a multiple of it.
 pub const GROUP_SLOTS: usize = 16;
-/// Most columns in a tile, and as many as there are in every tile of more than 8 columns.
+/// The largest number of columns in a tile. All tiles of a database with more than 8 columns have this width.
 pub const MAX_TILE_WIDTH: usize = 16;
-/// Most rows of a database: a sum of the low 52 bits of that many products is below 2^63, which leaves the kernels a
-/// bit for adding the high ones.
+/// The largest number of rows. A sum of the low 52 bits of this many products is below 2^63, which leaves the kernels one
+/// bit to add the high parts.
 pub const MAX_ROWS: usize = 2048;
-/// Alignment of a database in memory, in bytes.
+/// The alignment of a database in memory, in bytes.
 pub const ALIGNMENT: usize = 64;
 
 /// The shape of a tiled database of ring elements and the position of every residue in it.
@@ -47,16 +47,16 @@ impl NttTiling {
         Ok(Self { degree, limbs, rows, columns, tile_width })
     }
 
-    /// Returns the tiling of tile `tile` by itself, which is as wide as it is here: its chunks one after another.
+    /// Returns the tiling of tile `tile` alone, with the same tile width: its chunks one after another.
     ///
     /// # Panics
-    /// If there is no such tile.
+    /// If `tile` is not below [`NttTiling::tiles`].
     pub fn single_tile(&self, tile: usize) -> Self {
         assert!(tile < self.tiles());
         Self { columns: self.tile_columns(tile).len(), ..*self }
     }
 
-    /// Slots of a polynomial (N).
+    /// Returns the slots of a polynomial (N).
     pub fn degree(&self) -> usize {
         self.degree
     }
@@ -66,42 +66,42 @@ impl NttTiling {
         self.limbs
     }
 
-    /// Rows (D0): the dimension that is folded.
+    /// Returns the number of rows (D0): the dimension that is folded.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns, without padding.
+    /// Returns the number of columns, without padding.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Residues of one polynomial, over all limbs.
+    /// Returns the residues of one polynomial, over all limbs.
     pub fn poly_words(&self) -> usize {
         self.limbs * self.degree
     }
 
-    /// Groups of slots in a polynomial modulo one limb.
+    /// Returns the groups of slots in a polynomial modulo one limb.
     pub fn groups(&self) -> usize {
         self.degree / GROUP_SLOTS
     }
 
-    /// Columns of a tile, padding included: 1, 2, 4, 8 or 16.
+    /// Returns the columns of a tile, padding included: 1, 2, 4, 8 or 16.
     pub fn tile_width(&self) -> usize {
         self.tile_width
     }
 
-    /// Tiles of columns.
+    /// Returns the number of tiles.
     pub fn tiles(&self) -> usize {
         self.columns.div_ceil(self.tile_width)
     }
 
-    /// Real columns of tile `tile`.
+    /// Returns the columns of tile `tile`, without padding.
     pub fn tile_columns(&self, tile: usize) -> Range<usize> {
         tile * self.tile_width..self.columns.min((tile + 1) * self.tile_width)
     }
 
-    /// Words (of 4 bytes) of one chunk: a group of slots of a tile of columns, modulo one limb.
+    /// Returns the words (of 4 bytes) of one chunk: a group of slots of a tile of columns, modulo one limb.
     pub fn chunk_words(&self) -> usize {
         GROUP_SLOTS * self.rows * self.tile_width
     }
@@ -111,7 +111,8 @@ impl NttTiling {
         self.tiles() * self.chunk_words()
     }
 
-    /// Returns the stored bytes of which some ranges of columns are a part: whole tiles, of every group of slots a range for each.
+    /// Returns the stored byte ranges that contain some ranges of columns: whole tiles, for each range once in every group of
+    /// slots.
     pub fn bytes_of_columns(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         let tile_bytes = size_of::<u32>() * self.chunk_words();
         let group_bytes = size_of::<u32>() * self.group_words();
@@ -133,20 +134,20 @@ impl NttTiling {
         size_of::<u32>() * self.limbs * self.groups() * self.group_words()
     }
 
-    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
+    /// Returns the bytes of the stored database as a `u64`, for a table on another machine that may exceed this one's memory.
     pub fn stored_bytes(&self) -> u64 {
         let columns = self.tiles() as u64 * self.tile_width as u64;
         size_of::<u32>() as u64 * self.poly_words() as u64 * self.rows as u64 * columns
     }
 
-    /// Returns the bytes that a query takes in a fold of the rows: a ciphertext of two polynomials for every row (a selector)
+    /// Returns the bytes that a query needs for a fold of the rows: a ciphertext of two polynomials for every row (a selector)
     /// and for every column (a result).
     pub fn fold_bytes(&self) -> usize {
         (self.rows + self.columns) * 2 * size_of::<u32>() * self.poly_words()
     }
 
-    /// Position, in words, of the residue of (`row`, `column`) at `slot` modulo limb number `limb`; the columns of a
-    /// tile are contiguous, and so are their rows.
+    /// Returns the position, in words, of the residue of (`row`, `column`) at `slot` modulo limb number `limb`. The columns
+    /// of a tile are contiguous, and so are the rows of a slot.
     pub fn offset(&self, limb: usize, slot: usize, row: usize, column: usize) -> usize {
         (limb * self.groups() + slot / GROUP_SLOTS) * self.group_words()
             + column / self.tile_width * self.chunk_words()
@@ -158,7 +159,7 @@ impl NttTiling {
     /// tile by tile).
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of words is not that of `rows x columns` polynomials.
     pub fn tile(&self, polys: &[u32]) -> Vec<u8> {
         assert_eq!(polys.len(), self.rows * self.columns * self.poly_words());
         let mut out = vec![0; self.bytes()];
@@ -182,7 +183,7 @@ pub struct NttTiledDb {
 }
 
 impl NttTiledDb {
-    /// `bytes` as a database of shape `tiling`. The residues must be canonical: others give wrong results.
+    /// Creates a database of shape `tiling` from stored bytes. Residues must be canonical: others give wrong results.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the length differs from [`NttTiling::bytes`], or a database that is not empty does not
@@ -196,10 +197,10 @@ impl NttTiledDb {
         Ok(Self { tiling, bytes })
     }
 
-    /// Returns a database from polynomials in the order `[row][column][limb][slot]` (tests and small databases).
+    /// Creates a database from polynomials in the order `[row][column][limb][slot]` (tests and small databases).
     ///
     /// # Panics
-    /// If there are not as many as `tiling` has.
+    /// If the number of words is not that of the polynomials of `tiling`.
     pub fn from_polys(tiling: NttTiling, polys: &[u32]) -> Self {
         let bytes = AlignedBytes::new(&tiling.tile(polys));
         Self::new(tiling, Arc::new(bytes)).expect("aligned bytes of the tiling's length")
@@ -210,15 +211,15 @@ impl NttTiledDb {
         self.tiling
     }
 
-    /// Returns all stored bytes, which begin at a multiple of [`ALIGNMENT`] bytes unless there are none.
+    /// Returns all stored bytes, which begin at a multiple of [`ALIGNMENT`] bytes unless they are empty.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_ref().as_ref()
     }
 
-    /// Returns a part of the database as one of its own: the columns of some ranges, one after another; copied unless they are all.
+    /// Returns a database of the columns of some ranges, one after another. The bytes are copied unless the range is all columns.
     ///
     /// # Panics
-    /// If a range is not one of the database's columns.
+    /// If a range is not within the database's columns.
     pub fn columns(&self, ranges: &[Range<usize>]) -> Self {
         let from = self.tiling;
         if *ranges == [0..from.columns] {
@@ -253,7 +254,7 @@ impl AsRef<[u8]> for NttTiledDb {
     }
 }
 
-/// Bytes that begin at a multiple of [`ALIGNMENT`].
+/// A byte string that begins at a multiple of [`ALIGNMENT`].
 struct AlignedBytes {
     padded: Vec<u8>,
     start: usize,

@@ -1,12 +1,12 @@
-//! Which database rows are packed into which RLWE plaintext.
+//! The division of database rows into RLWE plaintexts.
 
 use std::ops::Range;
 
 use crate::OpsError;
 
-/// Rows that belong together (an *entry*: what the folds choose among) are cut into *planes* of at most N rows, and each plane is
-/// a *plaintext*, packed into one ciphertext. Plaintext `entry * planes + plane` is that plane: the rows of neighbouring plaintexts
-/// are neighbours.
+/// The division of rows into plaintexts. An *entry* is the run of rows that the folds choose among. It is cut into *planes* of
+/// at most N rows, and each plane is a *plaintext*, packed into one ciphertext. Plaintext `entry * planes + plane` is that plane,
+/// so neighbouring plaintexts have neighbouring rows.
 ///
 /// ```text
 ///  rows of the database      0 .. entry_rows          entry_rows .. 2 entry_rows      ..
@@ -20,7 +20,7 @@ pub struct PackShape {
 }
 
 impl PackShape {
-    /// `rows` rows in entries of `entry_rows` rows (the last entry may have fewer), packed in degree `degree`.
+    /// Creates the shape of `rows` rows in entries of `entry_rows` rows (the last may be shorter), packed in degree `degree`.
     pub fn new(degree: usize, rows: usize, entry_rows: usize) -> Result<Self, OpsError> {
         for (what, number) in [("degree", degree), ("rows", rows), ("rows of an entry", entry_rows)] {
             OpsError::check_shape("pack", what, number.max(1), number)?;
@@ -28,46 +28,47 @@ impl PackShape {
         Ok(Self { degree, rows, entry_rows })
     }
 
-    /// Returns the shape of `rows` rows, which begin an entry, by themselves.
+    /// Returns the shape of `rows` rows alone, of which the first begins an entry.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `rows` is 0.
     pub fn part(&self, rows: usize) -> Self {
         assert!(rows > 0, "a part has rows");
         Self { rows, ..*self }
     }
 
-    /// Coefficients of a plaintext (N).
+    /// Returns the coefficients of a plaintext (N).
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// Rows of the database.
+    /// Returns the rows of the database.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Rows of an entry; the last one may have fewer.
+    /// Returns the rows of an entry; the last entry may have fewer.
     pub fn entry_rows(&self) -> usize {
         self.entry_rows
     }
 
-    /// Plaintexts of an entry.
+    /// Returns the plaintexts of an entry.
     pub fn planes(&self) -> usize {
         self.entry_rows.div_ceil(self.degree)
     }
 
-    /// Entries.
+    /// Returns the number of entries.
     pub fn entries(&self) -> usize {
         self.rows.div_ceil(self.entry_rows)
     }
 
-    /// Plaintexts of all entries.
+    /// Returns the plaintexts of all entries.
     pub fn plaintexts(&self) -> usize {
         self.entries() * self.planes()
     }
 
-    /// Returns the rows of a plaintext: row `start + j` is coefficient j. At most N; none if the last entry is short of them.
+    /// Returns the rows of a plaintext: row `start + j` is coefficient j. At most N rows; empty where the last entry has no rows
+    /// left.
     pub fn plaintext_rows(&self, plaintext: usize) -> Range<usize> {
         let entry = plaintext / self.planes();
         let plane = plaintext % self.planes();
@@ -76,12 +77,12 @@ impl PackShape {
         start..end.min(start + self.degree)
     }
 
-    /// Returns the rows of neighbouring entries.
+    /// Returns the rows of a range of entries.
     pub fn entries_rows(&self, entries: &Range<usize>) -> Range<usize> {
         entries.start * self.entry_rows..(entries.end * self.entry_rows).min(self.rows)
     }
 
-    /// Returns the rows of neighbouring plaintexts.
+    /// Returns the rows of a range of plaintexts.
     pub fn rows_of(&self, plaintexts: Range<usize>) -> Range<usize> {
         match plaintexts.is_empty() {
             true => 0..0,

@@ -1,7 +1,7 @@
 //! The path of a protocol as data: its steps with their shapes, and the files that they read.
 //!
-//! What a step costs, its file works out from its shape ([`crate::steps`]); what memory it takes, each backend ([`Footprint`]). The
-//! largest batch, the memory plan, `inspect`, the benchmarks and the planner add up one list.
+//! The file of each step computes the step's cost from its shape ([`crate::steps`]); each backend computes the memory
+//! ([`Footprint`]). The largest batch, the memory plan, `inspect`, the benchmarks and the planner add up one list.
 
 use hush_he::params::RingParams;
 
@@ -19,23 +19,23 @@ use crate::{
 pub struct Step {
     /// The shape of the step.
     pub shape: StepShape,
-    /// Whether it is done for one query after another, and not for a batch at once.
+    /// Whether the step runs for one query after another, instead of for a batch at once.
     pub one_by_one: bool,
 }
 
 impl Step {
-    /// Returns a step that is done for a batch at once.
+    /// Creates a step that runs for a batch at once.
     pub fn of_batch(shape: impl Into<StepShape>) -> Self {
         Self { shape: shape.into(), one_by_one: false }
     }
 
-    /// Returns a step that is done for one query after another.
+    /// Creates a step that runs for one query after another.
     pub fn of_query(shape: impl Into<StepShape>) -> Self {
         Self { shape: shape.into(), one_by_one: true }
     }
 }
 
-/// The content of a snapshot's file, by which a backend reads it.
+/// The content of a snapshot's file, which tells a backend how to read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
     /// A byte database.
@@ -46,7 +46,7 @@ pub enum Content {
     Symbols {
         /// The RLWE set.
         ring: RingParams,
-        /// D0 rows, a column a plane and entry.
+        /// The shape: D0 rows, and a column for each plane of each entry.
         db: SymbolTiling,
     },
     /// The polynomials of a chain (`chain_hint`): a digit and a mask for every plaintext.
@@ -55,12 +55,12 @@ pub enum Content {
         ring: RingParams,
         /// The plaintexts.
         shape: PackShape,
-        /// Whether entries are folded, for which a backend keeps the masks.
+        /// Whether entries are folded, in which case a backend keeps the masks.
         folds: bool,
     },
-    /// A file that clients download, and no backend reads.
+    /// A file that clients download and no backend reads.
     Download {
-        /// The most bytes that the file has: it may be compressed.
+        /// The largest size of the file, which may be compressed.
         bytes: u64,
     },
 }
@@ -77,56 +77,57 @@ impl Content {
         }
     }
 
-    /// Returns whether a server holds it: all but what clients download.
+    /// Returns whether a server holds the file in memory: true unless it is for download only.
     pub fn is_held(&self) -> bool {
         !matches!(self, Self::Download { .. })
     }
 
-    /// Returns whether every answer reads it: a database, in whatever form.
+    /// Returns whether every answer reads the file: true of a database in any form.
     pub fn is_scanned(&self) -> bool {
         matches!(self, Self::Bytes(_) | Self::Eval(_) | Self::Symbols { .. })
     }
 }
 
-/// Returns the pack columns of a database of `rows` rows: 4N bytes beside each of them.
+/// Returns the tiling of the pack columns of a database of `rows` rows: 4N bytes for each row.
 pub fn pack_columns_tiling(ring: &RingParams, rows: usize) -> Tiling {
     Tiling::new(rows, PACK_BYTES * ring.degree())
 }
 
-/// The memory that a backend takes: bounds, known before anything is loaded.
+/// The memory that a backend needs: upper bounds, known before anything is loaded.
 pub trait Footprint {
-    /// The backend that states what its steps take.
+    /// The backend's bounds for each step.
     type Steps: StepFootprints;
-    /// Queries that one pass of any step takes at most.
+    /// The largest number of queries in one pass of any step.
     const LARGEST_BATCH: usize;
 
-    /// [`StepFootprint::LARGEST_BATCH`](crate::steps::StepFootprint::LARGEST_BATCH).
+    /// Returns the largest batch of a step: the smaller of
+    /// [`StepFootprint::LARGEST_BATCH`](crate::steps::StepFootprint::LARGEST_BATCH) and [`Footprint::LARGEST_BATCH`].
     fn largest_batch(step: &StepShape) -> usize {
         step.largest_batch::<Self::Steps>().min(Self::LARGEST_BATCH)
     }
 
-    /// [`StepFootprint::footprint`](crate::steps::StepFootprint::footprint).
+    /// Returns [`StepFootprint::footprint`](crate::steps::StepFootprint::footprint) of a step.
     fn footprint(step: &StepShape, batch: usize) -> usize {
         step.footprint::<Self::Steps>(batch)
     }
 
-    /// Returns the bytes that a file takes for good, once it is loaded.
+    /// Returns the bytes that a file occupies as long as it is loaded.
     fn resident(content: &Content) -> usize;
 
-    /// Returns the bytes that are on their way at once while a file is loaded.
+    /// Returns the bytes in flight at once while a file is loaded.
     fn staging(content: &Content) -> usize;
 
-    /// Returns the bytes of a client's evaluation keys.
+    /// Returns the bytes that a client's evaluation keys occupy.
     fn keys(ring: &RingParams) -> usize;
 }
 
-/// Returns the largest batch of a path, at least one query, whose steps fit `room` bytes.
+/// Returns the largest batch of a path whose steps fit into `room` bytes; at least one query.
 pub fn largest_batch<F: Footprint>(path: &[Step], room: usize) -> usize {
     let most = path.iter().map(|step| F::largest_batch(&step.shape)).min().unwrap_or(1);
     (1..=most).rev().find(|&batch| batch_bytes::<F>(path, batch) <= room).unwrap_or(1)
 }
 
-/// Returns the bytes that a path takes for `batch` queries.
+/// Returns the bytes that all steps of a path need for `batch` queries.
 pub fn batch_bytes<F: Footprint>(path: &[Step], batch: usize) -> usize {
     path.iter()
         .map(|step: &Step| F::footprint(&step.shape, if step.one_by_one { batch.min(1) } else { batch }))

@@ -26,13 +26,13 @@ pub trait Symbol: sealed::Sealed + Copy + Debug + Default + Eq + From<u8> + Send
     /// Returns the product, modulo 2^8 or 2^32.
     fn wrapping_mul(self, other: Self) -> Self;
 
-    /// Returns whether it has an inverse.
+    /// Returns whether the symbol is odd, and so has an inverse.
     fn is_odd(self) -> bool;
 
-    /// Returns the inverse of an odd symbol (of an even one: some number).
+    /// Returns the inverse of an odd symbol. For an even symbol the result has no meaning.
     fn inverse(self) -> Self;
 
-    /// [`FilterOps::band_solve`] or [`FilterOps::band_solve_words`].
+    /// Calls [`FilterOps::band_solve`] or [`FilterOps::band_solve_words`].
     fn band_solve(
         ops: &dyn FilterOps,
         system: &BandSystem,
@@ -42,7 +42,7 @@ pub trait Symbol: sealed::Sealed + Copy + Debug + Default + Eq + From<u8> + Send
     ) -> Result<(), OpsError>;
 }
 
-/// Newton's iteration for the inverse of `odd`: `odd * odd = 1` modulo 8, and each step `x * (2 - odd * x)` doubles
+/// Computes the inverse of `odd` by Newton's iteration: `odd * odd = 1` modulo 8, and each step `x * (2 - odd * x)` doubles
 /// the number of correct bits.
 #[inline(always)]
 fn newton<S: Symbol>(odd: S, steps: usize) -> S {

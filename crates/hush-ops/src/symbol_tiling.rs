@@ -1,14 +1,14 @@
-//! The layout of a database of ring elements as symbols: no longer than the records, transformed when it is folded.
+//! The layout of a database of ring elements as symbols: as long as the records, and transformed at the time of a fold.
 //!
-//! A database of `rows x columns` plaintexts of N symbols of k bits is stored column after column, and of a column row after row.
-//! A plaintext is `W = N k / 32` little-endian words, and word w holds the symbols `w, w + W, w + 2 W, ..`, the lowest bits first:
-//! so that a vector of words is a vector of symbols after one shift.
+//! A database of `rows x columns` plaintexts of N symbols of k bits is stored column after column, and each column row after row.
+//! A plaintext is `W = N k / 32` little-endian words. Word w holds the symbols `w, w + W, w + 2 W, ..`, lowest bits first, so
+//! that one shift turns a vector of words into a vector of symbols.
 
 use std::{ops::Range, sync::Arc};
 
 use crate::{OpsError, ntt_tiling::NttTiling, tiling::DbBytes};
 
-/// Bits of a word, of which those of a symbol are a divisor.
+/// The bits of a word: a multiple of the bits of a symbol.
 const WORD_BITS: u32 = u32::BITS;
 
 /// The shape of a database of symbols.
@@ -21,10 +21,10 @@ pub struct SymbolTiling {
 }
 
 impl SymbolTiling {
-    /// `rows x columns` plaintexts of `degree` symbols of `bits` bits.
+    /// Creates the shape of `rows x columns` plaintexts of `degree` symbols of `bits` bits.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if words do not hold whole symbols, or plaintexts not whole words.
+    /// [`OpsError::Shape`] if a word is not a whole number of symbols, or a plaintext not a whole number of words.
     pub fn new(degree: usize, bits: u32, rows: usize, columns: usize) -> Result<Self, OpsError> {
         let step = "symbol database";
         let whole = if bits > 0 && WORD_BITS.is_multiple_of(bits) { bits } else { 1 };
@@ -34,22 +34,22 @@ impl SymbolTiling {
         Ok(Self { degree, bits, rows, columns })
     }
 
-    /// Symbols of a plaintext (N).
+    /// Returns the symbols of a plaintext (N).
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// Bits of a symbol.
+    /// Returns the bits of a symbol.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Rows (D0): the dimension that is folded.
+    /// Returns the number of rows (D0): the dimension that is folded.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -69,12 +69,12 @@ impl SymbolTiling {
         self.plaintext_bytes() * self.rows * self.columns
     }
 
-    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
+    /// Returns the bytes of the stored database as a `u64`, for a table on another machine that may exceed this one's memory.
     pub fn stored_bytes(&self) -> u64 {
         self.plaintext_bytes() as u64 * self.rows as u64 * self.columns as u64
     }
 
-    /// Returns the largest of so many parts of the columns.
+    /// Returns the tiling of the largest part when the columns are divided into `parts` parts.
     pub fn part(&self, parts: usize) -> Self {
         self.of_columns(self.columns.div_ceil(parts))
     }
@@ -84,22 +84,22 @@ impl SymbolTiling {
         Self { columns, ..*self }
     }
 
-    /// Returns the shape of the database in evaluation form, modulo so many primes.
+    /// Returns the tiling of the same database in evaluation form, modulo `limbs` primes.
     pub fn evaluated(&self, limbs: usize) -> Result<NttTiling, OpsError> {
         NttTiling::new(self.degree, limbs, self.rows, self.columns)
     }
 
-    /// Returns where a plaintext begins, in bytes.
+    /// Returns the position of a plaintext, in bytes.
     pub fn offset(&self, row: usize, column: usize) -> usize {
         (column * self.rows + row) * self.plaintext_bytes()
     }
 
-    /// Returns the stored bytes of some ranges of columns.
+    /// Returns the stored byte range of each range of columns.
     pub fn bytes_of_columns(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         ranges.iter().map(|range| self.offset(0, range.start)..self.offset(0, range.end)).collect()
     }
 
-    /// Writes the symbols of a plaintext, whose higher bits are ignored.
+    /// Packs the symbols of a plaintext into `out`, ignoring bits above the width of a symbol.
     ///
     /// # Panics
     /// If there are not N symbols, or `out` is not as long as a plaintext.
@@ -129,28 +129,28 @@ impl SymbolTiling {
     }
 }
 
-/// A database of symbols, or some columns of one: cheap to clone.
+/// A database of symbols, or some of its columns. Cheap to clone.
 #[derive(Clone)]
 pub struct SymbolDb {
-    /// The shape of what is here.
+    /// The shape of the columns in this value.
     tiling: SymbolTiling,
-    /// The columns of the stored bytes that are here, in order.
+    /// The columns of the stored bytes that are in this value, in order.
     columns: Vec<Range<usize>>,
     bytes: DbBytes,
 }
 
 impl SymbolDb {
-    /// `bytes` as a database of shape `tiling`.
+    /// Creates a database of shape `tiling` from stored bytes.
     pub fn new(tiling: SymbolTiling, bytes: DbBytes) -> Result<Self, OpsError> {
         OpsError::check_shape("symbol database", "byte length", tiling.bytes(), (*bytes).as_ref().len())?;
         let all = 0..tiling.columns;
         Ok(Self { tiling, columns: vec![all], bytes })
     }
 
-    /// Returns a database from symbols in the order `[row][column][symbol]` (tests and small databases).
+    /// Creates a database from symbols in the order `[row][column][symbol]` (tests and small databases).
     ///
     /// # Panics
-    /// If there are not as many as `tiling` has.
+    /// If the number of symbols is not that of `tiling`.
     pub fn from_symbols(tiling: SymbolTiling, symbols: &[u32]) -> Self {
         assert_eq!(symbols.len(), tiling.rows * tiling.columns * tiling.degree);
         let mut bytes = vec![0; tiling.bytes()];
@@ -166,7 +166,7 @@ impl SymbolDb {
         self.tiling
     }
 
-    /// Returns all bytes of a whole database, as they are stored.
+    /// Returns all bytes as they are stored, even if this value has only some of the columns.
     pub fn bytes(&self) -> &[u8] {
         (*self.bytes).as_ref()
     }
@@ -174,7 +174,7 @@ impl SymbolDb {
     /// Returns the bytes of a plaintext.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// If the row or the column is not below its number.
     pub fn plaintext(&self, row: usize, column: usize) -> &[u8] {
         &self.bytes()[self.tiling.offset(row, self.stored(column))..][..self.tiling.plaintext_bytes()]
     }
@@ -182,13 +182,13 @@ impl SymbolDb {
     /// Returns the bytes of a column, row after row.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column is not below the number of columns.
     pub fn column(&self, column: usize) -> &[u8] {
         let stored = self.stored(column);
         &self.bytes()[self.tiling.offset(0, stored)..self.tiling.offset(0, stored + 1)]
     }
 
-    /// Returns where a column is stored.
+    /// Returns the stored column number of a column of this value.
     fn stored(&self, column: usize) -> usize {
         let mut rest = column;
         for range in &self.columns {
@@ -200,10 +200,10 @@ impl SymbolDb {
         panic!("column {column} of {}", self.tiling.columns)
     }
 
-    /// Returns a part of the database as one of its own, which shares the bytes: the columns of some ranges, one after another.
+    /// Returns a database of the columns of some ranges, one after another, which shares the bytes.
     ///
     /// # Panics
-    /// If a range is not one of the database's columns.
+    /// If a range is not within the database's columns, or if this value does not have all columns.
     pub fn columns(&self, ranges: &[Range<usize>]) -> Self {
         assert_eq!(self.columns[..], [0..self.tiling.columns], "a part of a whole");
         assert!(ranges.iter().all(|range| range.end <= self.tiling.columns));

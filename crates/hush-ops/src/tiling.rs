@@ -4,25 +4,25 @@
 //! `[group of 16 panels][chunk of 8 tiles][panel of 32 rows][tile of 64 columns][32 rows][64 bytes]`.
 //! Rows are padded to 32 and columns to 64 with zero bytes; the last group and the last chunk are short, so
 //! nothing else is padded. One layout serves every batch size and every CPU level (an AMX A-operand is a
-//! `16 x 64`-byte half of a tile; VNNI and AVX2 read 64 bytes of one row), so a snapshot built on one machine
-//! is served as it is on another. The order keeps a 16-KiB block of 32 rows x 512 columns contiguous and, within a
-//! group, walks all rows of a chunk before the next chunk, so that the query chunk stays in cache.
+//! `16 x 64`-byte half of a tile; VNNI and AVX2 read 64 bytes of one row), so another machine can serve a snapshot
+//! without converting it. The order keeps a 16-KiB block of 32 rows x 512 columns contiguous. Within a group, all rows
+//! of a chunk come before the next chunk, so that the query's chunk stays in cache.
 
 use std::{ops::Range, sync::Arc};
 
 use crate::OpsError;
 
-/// Rows in a panel, the unit to which rows are padded.
+/// The number of rows in a panel. Rows are padded to a multiple of it.
 pub const PANEL_ROWS: usize = 32;
-/// Columns in a tile, the unit to which columns are padded.
+/// The number of columns in a tile. Columns are padded to a multiple of it.
 pub const TILE_COLS: usize = 64;
-/// Bytes in a tile.
+/// The bytes in a tile.
 pub const TILE_BYTES: usize = PANEL_ROWS * TILE_COLS;
-/// Tiles in a chunk (the last chunk of a database may have fewer).
+/// The tiles in a chunk (the last chunk of a database may have fewer).
 pub const CHUNK_TILES: usize = 8;
-/// Panels in a group (the last group of a database may have fewer).
+/// The panels in a group (the last group of a database may have fewer).
 pub const GROUP_PANELS: usize = 16;
-/// Rows in a full group.
+/// The rows in a full group.
 pub const GROUP_ROWS: usize = GROUP_PANELS * PANEL_ROWS;
 
 /// The shape of a tiled database and the position of every byte in it.
@@ -38,27 +38,27 @@ impl Tiling {
         Self { rows, cols }
     }
 
-    /// Returns the tiling of a database with these rows for each of `queries` queries.
+    /// Returns the tiling of a database that has these rows once for each of `queries` queries.
     pub fn times(self, queries: usize) -> Self {
         Self::new(queries * self.rows, self.cols)
     }
 
-    /// Rows of the database, without padding.
+    /// Returns the rows of the database, without padding.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns (D0) of the database, without padding.
+    /// Returns the columns (D0) of the database, without padding.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Rows with padding, a multiple of [`PANEL_ROWS`].
+    /// Returns the rows with padding, a multiple of [`PANEL_ROWS`].
     pub fn padded_rows(&self) -> usize {
         self.rows.next_multiple_of(PANEL_ROWS)
     }
 
-    /// Columns with padding, a multiple of [`TILE_COLS`].
+    /// Returns the columns with padding, a multiple of [`TILE_COLS`].
     pub fn padded_cols(&self) -> usize {
         self.cols.next_multiple_of(TILE_COLS)
     }
@@ -68,7 +68,7 @@ impl Tiling {
         self.padded_rows() * self.padded_cols()
     }
 
-    /// Returns the bytes of a table that may be larger than memory: one that another machine holds.
+    /// Returns the bytes of the stored database as a `u64`, for a table on another machine that may exceed this one's memory.
     pub fn stored_bytes(&self) -> u64 {
         self.padded_rows() as u64 * self.padded_cols() as u64
     }
@@ -78,18 +78,18 @@ impl Tiling {
         self.padded_rows().div_ceil(GROUP_ROWS)
     }
 
-    /// Panels of group `group`: [`GROUP_PANELS`], or fewer for the last one.
+    /// Returns the panels of group `group`: [`GROUP_PANELS`], or fewer for the last one.
     pub fn group_panels(&self, group: usize) -> usize {
         GROUP_PANELS.min(self.padded_rows() / PANEL_ROWS - group * GROUP_PANELS)
     }
 
-    /// Returns the bytes of group `group` within the stored database.
+    /// Returns the byte range of group `group` within the stored database.
     pub fn group_bytes(&self, group: usize) -> Range<usize> {
         let start = group * GROUP_ROWS * self.padded_cols();
         start..start + self.group_panels(group) * PANEL_ROWS * self.padded_cols()
     }
 
-    /// Tiles across a row.
+    /// Returns the tiles across a row.
     pub fn tiles(&self) -> usize {
         self.padded_cols() / TILE_COLS
     }
@@ -99,12 +99,12 @@ impl Tiling {
         self.tiles().div_ceil(CHUNK_TILES)
     }
 
-    /// Tiles of chunk `chunk`: [`CHUNK_TILES`], or fewer for the last one.
+    /// Returns the tiles of chunk `chunk`: [`CHUNK_TILES`], or fewer for the last one.
     pub fn chunk_tiles(&self, chunk: usize) -> usize {
         CHUNK_TILES.min(self.tiles() - chunk * CHUNK_TILES)
     }
 
-    /// Offset of the byte at (`row`, `col`); the 64 bytes of a row within a tile are contiguous.
+    /// Returns the offset of the byte at (`row`, `col`); the 64 bytes of a row within a tile are contiguous.
     pub fn offset(&self, row: usize, col: usize) -> usize {
         let panel = row / PANEL_ROWS;
         let group = panel / GROUP_PANELS;
@@ -122,7 +122,7 @@ impl Tiling {
             + col % TILE_COLS
     }
 
-    /// Returns the stored bytes of which some rows are a part: whole groups of rows.
+    /// Returns the stored byte range that contains `rows`: whole groups of rows.
     pub fn bytes_of_rows(&self, rows: &Range<usize>) -> Range<usize> {
         if rows.is_empty() {
             return 0..0;
@@ -131,7 +131,7 @@ impl Tiling {
         self.group_bytes(rows.start / GROUP_ROWS).start..self.group_bytes(last).end
     }
 
-    /// Returns the stored bytes of which some columns are a part: whole chunks, of every group of rows a range.
+    /// Returns the stored byte ranges that contain `columns`: whole chunks, one range for every group of rows.
     pub fn bytes_of_columns(&self, columns: &Range<usize>) -> Vec<Range<usize>> {
         if columns.is_empty() {
             return Vec::new();
@@ -163,7 +163,7 @@ impl Tiling {
     }
 }
 
-/// Bytes that a database is read from: a memory map, or memory.
+/// The bytes of a database: a memory map, or memory.
 pub type DbBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A byte database in tiled layout, cheap to clone.
@@ -174,7 +174,7 @@ pub struct TiledDb {
 }
 
 impl TiledDb {
-    /// `bytes` as a database of shape `tiling`.
+    /// Creates a database of shape `tiling` from stored bytes.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if the length differs from [`Tiling::bytes`].
@@ -188,7 +188,7 @@ impl TiledDb {
         Ok(Self { tiling, bytes })
     }
 
-    /// Returns a database from a row-major matrix (tests and small databases).
+    /// Creates a database from a row-major matrix (tests and small databases).
     pub fn from_matrix(rows: usize, cols: usize, matrix: &[u8]) -> Self {
         let tiling = Tiling::new(rows, cols);
         Self { tiling, bytes: Arc::new(tiling.tile(matrix)) }
@@ -204,8 +204,8 @@ impl TiledDb {
         self.bytes.as_ref().as_ref()
     }
 
-    /// Returns a part of the database as one of its own: some rows of all columns, in place where they are whole groups (or the
-    /// last ones), and copied where they are not.
+    /// Returns a database of some rows with all columns. The bytes are shared if the rows are whole groups (or end with the last
+    /// row), and copied otherwise.
     ///
     /// # Panics
     /// If the rows are not in the database.
@@ -222,11 +222,10 @@ impl TiledDb {
         Self { tiling, bytes: if rows.is_empty() { Arc::new([]) } else { bytes } }
     }
 
-    /// Returns a part of the database as one of its own: some columns of all rows, copied unless they are all. The first one
-    /// begins a tile.
+    /// Returns a database of some columns with all rows. The bytes are copied unless `columns` are all columns.
     ///
     /// # Panics
-    /// If the columns are not in the database, or do not begin a tile.
+    /// If the columns are not in the database, or the first is not the first of a tile.
     pub fn columns(&self, columns: Range<usize>) -> Self {
         let Tiling { rows, cols } = self.tiling;
         assert!(columns.start <= columns.end && columns.end <= cols, "columns of the database");

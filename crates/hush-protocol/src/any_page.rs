@@ -1,4 +1,4 @@
-//! Pages and tables without their types: what is known by name alone.
+//! Pages and tables with their types erased, for code that knows a protocol only by name.
 
 use std::{fmt, marker::PhantomData, ops::Range, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     wire::QuerySizes,
 };
 
-/// A page without its types: everything that a page says without a backend.
+/// A page with its type erased: the functions of [`Page`] that need no backend.
 pub trait AnyPage: Send + Sync {
     /// [`Page::NAME`].
     fn name(&self) -> &'static str;
@@ -24,28 +24,28 @@ pub trait AnyPage: Send + Sync {
     /// [`Page::HAS_COLUMNS`].
     fn has_columns(&self) -> bool;
 
-    /// Returns whether there is a parameter set of this name.
+    /// Returns whether there is a parameter set with this name.
     fn has_set(&self, preset: &str) -> bool;
 
-    /// Returns the name of the set that suits slots of so many bytes.
+    /// Returns the name of the parameter set that suits slots of `slot_bytes` bytes.
     fn default_set(&self, slot_bytes: usize) -> &'static str;
 
-    /// Returns the shape of a table of `slots` slots, by key or by index, with about `columns` columns, or as many as suit it.
+    /// Returns the shape of a table for `slots`, with about `columns` columns. `None` lets the page choose their number.
     ///
     /// # Errors
-    /// [`ProtocolError::He`] if there is no such set.
+    /// [`ProtocolError::He`] if there is no parameter set `preset`.
     fn shape(&self, preset: &str, slots: Slots, columns: Option<usize>) -> Result<TableShape, ProtocolError>;
 
-    /// Returns a table of one segment of `shape`, with the widths of words that suit it.
+    /// Returns a table of one segment of `shape`, with word widths that suit it.
     ///
     /// # Errors
-    /// As [`Page::table`]; [`ProtocolError::He`] if there is no such set.
+    /// The errors of [`Page::table`]. [`ProtocolError::He`] if there is no parameter set `preset`.
     fn table(&self, preset: &str, shape: TableShape) -> Result<TableParams, ProtocolError>;
 
-    /// Returns the table with the widths that a descriptor gives.
+    /// Returns a table of `shape` with the word widths of a descriptor.
     ///
     /// # Errors
-    /// As [`Page::described`]; [`ProtocolError::He`] if there is no such set.
+    /// The errors of [`Page::described`]. [`ProtocolError::He`] if there is no parameter set `preset`.
     fn described(
         &self,
         preset: &str,
@@ -54,14 +54,14 @@ pub trait AnyPage: Send + Sync {
     ) -> Result<TableParams, ProtocolError>;
 }
 
-/// Slots that are to get a shape.
+/// The slots of a table whose shape is not chosen yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// How many.
+    /// The number of slots.
     pub count: usize,
-    /// Bytes of each.
+    /// The number of bytes of a slot.
     pub slot_bytes: usize,
-    /// Whether they are found by key.
+    /// Whether a look-up is by key.
     pub by_key: bool,
 }
 
@@ -107,7 +107,7 @@ impl<P: Page> AnyPage for Erased<P> {
     }
 }
 
-/// Returns the shape of a table, with about `columns` columns or as many as suit it.
+/// Returns the shape of a table, with about `columns` columns. `None` lets the page choose their number.
 pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> TableShape {
     let Slots { count, slot_bytes, by_key } = slots;
     let least = if by_key { P::KEY_COLUMNS } else { 1 };
@@ -115,16 +115,16 @@ pub fn shape<P: Page>(set: &P::Set, slots: Slots, columns: Option<usize>) -> Tab
         count,
         columns.unwrap_or_else(|| P::columns(set, count, slot_bytes).max(least).clamp(1, count.max(1))),
     );
-    // The same number of blocks with as few columns as they need.
+    // The columns are reduced to the fewest that hold all slots in this number of blocks.
     TableShape { columns: count.div_ceil(blocks), blocks, slot_bytes }
 }
 
-/// A table of any page: its segments, of which a look-up asks all with one query, made for the first, the *base*.
+/// A table of any page, as a list of segments. One query, made for the first segment (the *base*), asks all of them.
 #[derive(Clone)]
 pub struct TableParams {
-    /// The facts of a whole look-up.
+    /// The facts of a look-up in all segments.
     facts: Arc<Facts>,
-    /// The base first.
+    /// The segments, the base first.
     segments: Vec<SegmentParams>,
 }
 
@@ -153,7 +153,7 @@ impl TableParams {
     /// Returns the table with one more segment.
     ///
     /// # Errors
-    /// As [`Page::segment`], and [`ProtocolError::TooNoisy`] if the answers of all segments together fail too often.
+    /// The errors of [`Page::segment`]. [`ProtocolError::TooNoisy`] if the answers of all segments together fail too often.
     pub fn with_segment(mut self, shape: SegmentShape) -> Result<Self, ProtocolError> {
         let segment = self.segment(shape)?;
         self.segments.push(segment);
@@ -162,23 +162,23 @@ impl TableParams {
         Ok(table)
     }
 
-    /// Returns a segment that is asked with the queries of the table, without the table.
+    /// Returns a segment that is asked with the queries of the table. The table itself is not changed.
     pub fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         self.base().table.segment(shape)
     }
 
-    /// Returns the table, of one segment yet, with its database in `form`. Its later segments have that form too.
+    /// Returns the table, which has only its base so far, with its database in `form`. Later segments have that form too.
     pub fn in_form(self, form: DbForm) -> Result<Self, ProtocolError> {
         Ok(Self::of(vec![self.base().table.in_form(form)?]))
     }
 
-    /// Returns the facts of a look-up: the shape of the query is that of the base, answers and files are those of all
-    /// segments.
+    /// Returns the facts of a look-up. The query and the shape are those of the base. The sizes of answers, hints and
+    /// databases, and the failure probability, are those of all segments.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Returns the segment that queries are made for.
+    /// Returns the base, for which queries are made.
     pub fn base(&self) -> &SegmentParams {
         &self.segments[0]
     }
@@ -188,7 +188,7 @@ impl TableParams {
         &self.segments
     }
 
-    /// Returns the part of every segment that a scan reads, as shares are cut of it.
+    /// Returns the sizes of all segments in a scan, from which shares are computed.
     pub fn scanned(&self) -> Vec<SegmentSize> {
         self.segments.iter().map(|segment| SegmentSize::new(segment.facts().units, segment.files())).collect()
     }
@@ -203,35 +203,35 @@ impl TableParams {
         self.base().hint()
     }
 
-    /// Returns the files of all segments, which have the same names in each.
+    /// Returns the files of all segments. Each segment has files of the same names.
     pub fn files(&self) -> Vec<FileSpec> {
         self.segments.iter().flat_map(SegmentParams::files).collect()
     }
 
-    /// Returns the bytes that a server holds of it: all files but what clients download.
+    /// Returns the bytes that a server holds: all files except those that only clients download.
     pub fn held_bytes(&self) -> u64 {
         let files = self.files().into_iter().map(|file| file.content);
         files.filter(Content::is_held).map(|content| content.bytes()).sum()
     }
 
-    /// [`Page::path`] of the base. Segments are answered one after another: each has a path.
+    /// [`Page::path`] of the base. Segments are answered one after another, each along its own path.
     pub fn path(&self) -> Vec<Step> {
         self.base().path()
     }
 
-    /// Returns a client's half of the base, with what is `given`.
+    /// Returns a client's half of the base.
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.base().client(given)
     }
 }
 
-/// log2 of the sum of two numbers that are given by their log2.
+/// Returns log2 of the sum of two numbers, which are given by their log2.
 fn log2_sum(a: f64, b: f64) -> f64 {
     let worst = a.max(b);
     if worst == f64::NEG_INFINITY { worst } else { worst + ((a - worst).exp2() + (b - worst).exp2()).log2() }
 }
 
-/// A segment of a table of any page: its facts, and what else can be said of it without a backend.
+/// A segment of a table of any page, with its type erased.
 #[derive(Clone)]
 pub struct SegmentParams {
     facts: Arc<Facts>,
@@ -244,17 +244,17 @@ impl SegmentParams {
         Self { facts: Arc::new(P::facts(&table)), table: Arc::new(TableOf::<P>(table)) }
     }
 
-    /// Returns the facts of the segment. Beside the base a segment has no query.
+    /// Returns the facts of the segment. A segment beside the base has a query of 0 bytes.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Returns the bytes of its files.
+    /// Returns the total size of the segment's files in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.files().iter().map(|file| file.content.bytes()).sum()
     }
 
-    /// Returns whether its database could be kept in `form` ([`Page::in_form`]).
+    /// Returns whether the segment's database could be kept in `form` ([`Page::in_form`]).
     pub fn has_form(&self, form: DbForm) -> bool {
         self.table.in_form(form).is_ok()
     }
@@ -279,7 +279,7 @@ impl SegmentParams {
         self.table.path()
     }
 
-    /// [`Page::opening`]; of a segment beside the base nothing is opened.
+    /// [`Page::opening`]. Only the base is opened: a segment beside it reuses the base's opened batch.
     pub fn opening(&self) -> Vec<Step> {
         self.table.opening()
     }
@@ -294,7 +294,7 @@ impl SegmentParams {
         self.table.head(parts)
     }
 
-    /// Returns a client's half, with what is `given`.
+    /// Returns a client's half of the segment.
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.table.client(given)
     }
@@ -334,7 +334,7 @@ impl<P: Page> AnyTable for TableOf<P> {
 
     fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         let table = P::segment(&self.0, shape)?;
-        // It is asked with the query of the base.
+        // The segment is asked with the query of the base.
         let facts = Facts { query: QuerySizes::default(), ..P::facts(&table) };
         Ok(SegmentParams { facts: Arc::new(facts), table: Arc::new(TableOf::<P>(table)) })
     }

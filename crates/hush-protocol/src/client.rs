@@ -1,4 +1,4 @@
-//! A client's half of a table, without the page's type.
+//! A client's half of a table, independent of the type of the page.
 
 use std::{any::Any, sync::Arc};
 
@@ -11,21 +11,21 @@ use crate::{ProtocolError, page::Page, ring_keys::RingKeys, target::Target, wire
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// The values that a client has beside a table's parameters, as the table's facts ask for.
+/// The inputs of a client's half beside the table's parameters. The table's facts say which of them it needs.
 #[derive(Clone)]
 pub struct Given {
     /// The seed of the table's public values.
     pub seed: PublicSeed,
-    /// The hint.
+    /// The hint, if the table has one to download.
     pub hint: Option<Hint>,
-    /// The seed of the whitening.
+    /// The seed of the whitening, if the table is whitened.
     pub whitening: Option<[u8; 32]>,
-    /// The client's evaluation keys.
+    /// The client's evaluation keys, if the table has any.
     pub keys: Option<Arc<RingKeys>>,
 }
 
 impl Given {
-    /// Creates the seed alone.
+    /// Creates the inputs with a seed and nothing else.
     pub fn new(seed: PublicSeed) -> Self {
         Self { seed, hint: None, whitening: None, keys: None }
     }
@@ -42,16 +42,16 @@ pub trait ClientHalf: Send + Sync {
     /// Encrypts `target` under fresh secrets. A retry is a new call.
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending);
 
-    /// Returns the slot that was asked for.
+    /// Returns the slot that the query of `pending` asked for.
     ///
     /// # Errors
-    /// [`ProtocolError`] if the answer is not as long as the shape says, or the query was made with other keys;
-    /// [`ProtocolError::OtherTable`] if it was made for a table of another kind.
+    /// [`ProtocolError`] if the answer has a wrong length, or if the query was made with other keys.
+    /// [`ProtocolError::OtherTable`] if the query was made for a table of another page.
     fn recover(&self, pending: &Pending, answer: &[u8]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         self.recover_at(pending, &pending.target, answer)
     }
 
-    /// Returns the slot of `target` in a segment beside the base that was asked.
+    /// Returns the slot of `target` in a segment beside the base. The query of `pending` asked all segments.
     fn recover_at(
         &self,
         pending: &Pending,
@@ -60,7 +60,7 @@ pub trait ClientHalf: Send + Sync {
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
 }
 
-/// A table of the page `P` as a client asks it.
+/// A table of the page `P`, with the client's half.
 pub(crate) struct AskedTable<P: Page> {
     table: P::Table,
     client: P::Client,
@@ -73,7 +73,7 @@ impl<P: Page> AskedTable<P> {
     }
 }
 
-/// A page's pending query. Pages that share a type are still told apart.
+/// The pending query of a page. A type of its own for each page, even where pages share `P::Pending`.
 struct PendingOf<P: Page>(P::Pending);
 
 impl<P: Page> ClientHalf for AskedTable<P> {

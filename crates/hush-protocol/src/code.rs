@@ -1,8 +1,8 @@
-//! Errors as facts: every error of a server and of a client has a [`Code`]. Doors (a command line, HTTP, the
-//! languages) word it.
+//! Errors as data: every error of a server and of a client has a [`Code`]. Each door (the command line, HTTP, the other
+//! languages) has its own wording for it.
 
-/// A kind of errors that programs tell apart: a class of exceptions in languages, with the name of the variant.
-/// docs/reference/clients.md says what each is.
+/// A kind of errors that programs distinguish. In other languages, each is a class of exceptions with the name of the
+/// variant. `docs/reference/clients.md` explains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the page for programmers in other languages has it")]
 pub enum ErrorKind {
@@ -22,25 +22,25 @@ pub enum ErrorKind {
 pub enum Remedy {
     /// Correct the call, or the request.
     Caller,
-    /// Tell who runs the server.
+    /// Inform the operator of the server.
     Operator,
-    /// Give this option, or another value of it. Its name is that of the command line, without dashes.
+    /// Set this option, or change its value. The name is that of the command line, without dashes.
     Option(&'static str),
-    /// Wait as long as `Retry-After` says, then ask again with new queries. Clients do so by themselves.
+    /// Wait for the time in `Retry-After`, then ask again with new queries. Clients do this by themselves.
     Wait,
     /// Ask again.
     Again,
-    /// Fetch the table's descriptor again: the table may be another one by now.
+    /// Fetch the table's descriptor again, because the table may have changed.
     FetchDescriptor,
     /// Upload the evaluation keys, and make new queries.
     UploadKeys,
-    /// Fetch the gateway's key again, and seal the request for it.
+    /// Fetch the gateway's key again, and seal the request with it.
     FetchGatewayKey,
-    /// Seal the request anew, with the date of the response if it has one.
+    /// Seal the request again, with the date of the response if it has one.
     SealAnew,
 }
 
-/// Defines [`Code`] from a line for each: variant, word, status if a server sends it, kind, remedy, title.
+/// Defines [`Code`]. Each line is a variant, its word, the status if servers send the code, its kind, remedy and title.
 macro_rules! codes {
     ($($code:ident = $word:literal $($status:literal)?, $kind:ident, $remedy:expr, $title:literal;)*) => {
         /// The code of an error, for programs. Words, titles and statuses are part of the API.
@@ -50,25 +50,25 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code, those that servers send first.
+            /// All codes, those that servers send first.
             pub const ALL: &[Self] = &[$(Self::$code),*];
 
             /// Returns the word that stands for the code on the wire and in programs.
             pub fn word(self) -> &'static str { match self { $(Self::$code => $word),* } }
 
-            /// Returns the HTTP status; `None` for errors that only clients have.
+            /// Returns the HTTP status, or `None` for an error that only clients have.
             pub fn status(self) -> Option<u16> { match self { $(Self::$code => None$(.or(Some($status)))?),* } }
 
-            /// Returns the kind.
+            /// Returns the kind of the error.
             pub fn kind(self) -> ErrorKind { match self { $(Self::$code => ErrorKind::$kind),* } }
 
-            /// Returns what is to be done about it.
+            /// Returns the action that resolves the error.
             pub fn remedy(self) -> Remedy {
                 use Remedy::*;
                 match self { $(Self::$code => $remedy),* }
             }
 
-            /// Returns the title, which is the same for every occurrence.
+            /// Returns the title, which is the same for every occurrence of the error.
             pub fn title(self) -> &'static str { match self { $(Self::$code => $title),* } }
         }
     };
@@ -141,8 +141,8 @@ codes! {
 }
 
 impl Code {
-    /// Returns the code of a refusal with `status`, whose problem document, if there is one, has the code `word`. If the word is
-    /// unknown or has another status, the status says what it can.
+    /// Returns the code of an HTTP error with `status`. `word` is the code in the problem document, if there is one. A word
+    /// that is unknown, or belongs to another status, is ignored, and the status alone determines the code.
     pub fn of_refusal(status: u16, word: Option<&str>) -> Self {
         Self::ALL
             .iter()

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::{Code, registry::Protocol};
 
-/// Why a table, a message or a look-up was refused. Carries shapes and names, never data.
+/// The reason why a table, a message or a look-up was refused. It contains shapes and names, never data.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum ProtocolError {
@@ -21,7 +21,7 @@ pub enum ProtocolError {
         most = MAX_LOG2_FAILURE
     )]
     TooNoisy {
-        /// log2 of the failure probability of one answer, of all segments together.
+        /// log2 of the failure probability of one answer of all segments together.
         log2_failure: f64,
         columns: usize,
         blocks: usize,
@@ -60,16 +60,16 @@ pub enum ProtocolError {
     Keys(String),
     #[error("query {index} is malformed for this table: {source}")]
     Query { index: usize, source: hush_he::HeError },
-    /// From the scheme layer.
+    /// An error of the scheme layer.
     #[error(transparent)]
     He(#[from] hush_he::HeError),
-    /// From a step.
+    /// An error of a backend's step.
     #[error(transparent)]
     Ops(#[from] hush_ops::OpsError),
 }
 
 impl ProtocolError {
-    /// Returns the code of a look-up that is refused so.
+    /// Returns the code under which a client reports a look-up that failed with this error.
     pub fn code(&self) -> Code {
         match self {
             Self::KeyTooLong { .. } => Code::KeyTooLong,

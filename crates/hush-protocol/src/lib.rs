@@ -1,17 +1,18 @@
-//! The protocols, a page each: layout, client half, server half. Server halves are generic over the backend's steps.
+//! The protocols: the layout, the client half and the server half of each. A *page* is the module that declares one
+//! protocol. Server halves are generic over the steps of a backend, such as the CPU or a GPU.
 //!
-//! * [`registry`]: every protocol, a line each. [`page`]: what a page says. [`any_page`]: pages and tables without their types.
-//!   [`client`]: a client's half of any table.
-//! * `pages/`: a protocol a file. `families/`: what pages share.
-//! * `tables/`: what is known of a table: [`descriptor`], [`facts`], [`layout`], [`schema`], [`presets`] and others.
-//! * `hosting/`: a table on a backend: [`hosted`], by [`share`]s.
-//! * `slots/`: what a look-up asks for, and the bytes that it finds: [`slot`], [`fields`], [`symbols`] and others.
+//! * [`registry`]: the list of all protocols. [`page`]: the traits that a page implements. [`any_page`]: the same with
+//!   types erased. [`client`]: the client half of any table.
+//! * `pages/`: a file for each protocol. `families/`: code that several pages share.
+//! * `tables/`: the description of a table: [`descriptor`], [`facts`], [`layout`], [`schema`], [`presets`] and others.
+//! * `hosting/`: tables on a backend ([`hosted`]), split into [`share`]s.
+//! * `slots/`: the target of a look-up and the bytes that it finds: [`slot`], [`fields`], [`symbols`] and others.
 //! * [`keyword`]: look-ups by key, over every protocol.
 //! * [`wire`]: messages and their checks.
-//! * `trust/`: who published a table ([`signature`]), and how messages go through a relay ([`ohttp`]).
-//! * [`Code`]: what can go wrong, with its [`Remedy`]. [`wording`]: texts that name options, as each door words them.
+//! * `trust/`: the signature of a table's publisher ([`signature`]), and messages through a relay ([`ohttp`]).
+//! * [`Code`]: the kinds of errors, each with its [`Remedy`]. [`wording`]: the names of options in error messages.
 //!
-//! The folders are private. Their modules are public here, each under one path.
+//! The folders are private. Each of their modules is public here, under one path.
 
 pub mod any_page;
 pub mod client;

@@ -1,8 +1,8 @@
-//! The trait of a page: everything that a protocol is.
+//! The trait [`Page`]: everything that defines a protocol.
 //!
-//! A page is static inside: its server's half is generic over the backend, and no step is `dyn`. What can be said without a backend
-//! is plain data ([`Facts`], [`FileSpec`], [`Step`]), for those who serve, ask, build, plan and print tables, and who match on
-//! nothing. [`crate::any_page::TableParams`] is a table of any page.
+//! The server's half of a page is generic over the backend, without `dyn`. Facts that need no backend are plain data
+//! ([`Facts`], [`FileSpec`], [`Step`]), so that the code that serves, asks, builds, plans and prints tables does not
+//! distinguish protocols. [`crate::any_page::TableParams`] is a table of any page.
 
 use std::{fmt, ops::Range, slice};
 
@@ -25,73 +25,74 @@ use crate::{
 
 /// A protocol.
 ///
-/// The functions are in the order in which a table lives: its shape, its files, a client's half, the server's half.
+/// The functions are in the order in which they are used: the shape, the files, the client's half, the server's half.
 pub trait Page: Send + Sync + 'static {
-    /// Which one it is.
+    /// The protocol that the page implements.
     const PROTOCOL: Protocol;
     /// The name used on the command line, in descriptors and on the wire.
     const NAME: &'static str;
-    /// Whether the number of columns is a choice: if not, there is one block.
+    /// Whether the number of columns can be chosen. If not, a table has one block.
     const HAS_COLUMNS: bool = true;
-    /// Fewest columns that a table by key should have: filters are poor below some tens of slots.
+    /// The fewest columns that a table by key should have. Filters waste space below some tens of slots.
     const KEY_COLUMNS: usize = 64;
-    /// How the words of a part's partial are those of the queries.
+    /// Whether a partial holds one array for the whole batch or one for each query.
     const PARTIALS: Partials;
 
     /// A parameter set.
     type Set: ParameterSet;
-    /// Checked parameters and shape of a table, from which every size follows.
+    /// The checked parameters and the shape of a table, which determine every size.
     type Table: Clone + fmt::Debug + PartialEq + Send + Sync;
-    /// A client's half of a table.
+    /// The client's half of a table.
     type Client: Send + Sync;
     /// The state that a client keeps between query and answer: secrets, wiped when dropped.
     type Pending: Send + Sync + 'static;
-    /// The parameter set on a backend.
+    /// The data of the parameter set on a backend.
     type Scheme<B: Steps>: Send + Sync;
-    /// A part of a table on a backend: what a scan reads.
+    /// A part of a table on a backend: the data that a scan reads.
     type Part<B: Steps>: Send + Sync;
-    /// The end of an answer on a backend, beside the parts.
+    /// The data on a backend, beside the parts, that finishing an answer needs.
     type Head<B: Steps>: Send + Sync;
-    /// A batch of queries as a backend reads it.
+    /// A batch of queries in the form in which a backend reads it.
     type Opened<B: Steps>: Send;
 
-    /// Returns the set that suits slots of so many bytes.
+    /// Returns the parameter set that suits slots of `slot_bytes` bytes.
     fn default_set(slot_bytes: usize) -> Self::Set;
 
-    /// Columns (D0) that a table of `slots` slots should have.
+    /// Returns the number of columns (D0) that a table of `slots` slots should have.
     fn columns(set: &Self::Set, slots: usize, slot_bytes: usize) -> usize;
 
-    /// Blocks of a table of `slots` slots with about so many columns.
+    /// Returns the number of blocks of a table of `slots` slots with about `columns` columns.
     fn blocks(slots: usize, columns: usize) -> usize {
         if Self::HAS_COLUMNS { slots.div_ceil(columns.clamp(1, slots.max(1))) } else { 1 }
     }
 
-    /// Returns a table of `shape`, with the widths of words that suit it.
+    /// Returns a table of `shape`, with word widths that suit it.
     ///
     /// # Errors
     /// [`ProtocolError`] if a limit is exceeded, or an answer would fail with probability above 2^-64.
     fn table(set: Self::Set, shape: TableShape) -> Result<Self::Table, ProtocolError>;
 
-    /// Returns the table with the widths that a descriptor gives.
+    /// Returns a table of `shape` with the word widths of a descriptor.
     ///
     /// # Errors
-    /// As [`Page::table`], and if the widths are none of this protocol.
+    /// The errors of [`Page::table`], and one for widths that this protocol does not have.
     fn described(
         set: Self::Set,
         shape: TableShape,
         word_bits: Option<WordBits>,
     ) -> Result<Self::Table, ProtocolError>;
 
-    /// Returns a segment of `shape` that is asked with the queries of `base`, the base of its table. Its words are as wide.
+    /// Returns a segment of `shape` that is asked with the queries of `base`, the base of its table. Its words have the
+    /// widths of the base.
     ///
     /// # Errors
-    /// As [`Page::table`], and [`ProtocolError::Limit`] for what [`Facts::segments`] of the base does not allow.
+    /// The errors of [`Page::table`], and [`ProtocolError::Limit`] for a shape that [`Facts::segments`] of the base does not allow.
     fn segment(base: &Self::Table, shape: SegmentShape) -> Result<Self::Table, ProtocolError>;
 
     /// Returns the table with its database in `form`.
     ///
     /// # Errors
-    /// [`ProtocolError::Descriptor`] if its protocol has no other form than that of evaluation.
+    /// [`ProtocolError::Descriptor`] if the protocol has no other form than the default.
     fn in_form(table: Self::Table, form: DbForm) -> Result<Self::Table, ProtocolError> {
         if form.is_default() {
             return Ok(table);
@@ -102,13 +103,13 @@ pub trait Page: Send + Sync + 'static {
     /// Returns the facts of the table.
     fn facts(table: &Self::Table) -> Facts;
 
-    /// Returns the units of the table in the parts in which a server scans it one after another, so that what a pass makes is
-    /// no longer than it has memory for.
+    /// Returns the ranges of units that a server scans one after another. Each is small enough that the intermediate data
+    /// of its scan fits in memory.
     fn parts(table: &Self::Table) -> Vec<Range<usize>> {
         vec![0..Self::facts(table).units]
     }
 
-    /// Returns the pieces of a share of the table.
+    /// Returns the parts of [`Page::parts`], restricted to the units of a share.
     fn pieces(table: &Self::Table, units: &Range<usize>) -> Vec<Range<usize>> {
         Self::parts(table)
             .into_iter()
@@ -117,23 +118,23 @@ pub trait Page: Send + Sync + 'static {
             .collect()
     }
 
-    /// Returns the database of the slots.
+    /// Returns the arrangement of slots in the database.
     fn database(table: &Self::Table) -> Database;
 
-    /// Returns the plan for the database's hint; `None` if there is no hint.
+    /// Returns the plan for the database's hint, or `None` if there is no hint.
     fn hint(table: &Self::Table) -> Option<HintPlan>;
 
     /// Returns the files of a snapshot, the database first if a server reads one.
     fn files(table: &Self::Table) -> Vec<FileSpec>;
 
-    /// Returns the steps of [`Page::open`], which every part does, and the head.
+    /// Returns the steps of [`Page::open`], which every part and the head execute.
     fn opening(table: &Self::Table) -> Vec<Step>;
 
-    /// Returns the facts of the part that has `units`, at least one: what it holds, does and contributes.
+    /// Returns the facts of a part that has `units`, which is not empty: its files, steps and contribution.
     fn part(table: &Self::Table, units: &Range<usize>) -> PartFacts;
 
-    /// Returns the facts of the head, which finishes the answers that all `parts` of the table contribute to: what it
-    /// holds if it is apart from them, and does.
+    /// Returns the facts of the head, which finishes the answers to which all `parts` of the table contribute. Its files
+    /// are listed as if it runs apart from the parts.
     fn head(table: &Self::Table, parts: &[Range<usize>]) -> HeadFacts;
 
     /// Returns the steps of an answer of the whole table.
@@ -144,10 +145,10 @@ pub trait Page: Send + Sync + 'static {
         [Self::opening(table), part.steps, head.steps].concat()
     }
 
-    /// Client: what it has of a table.
+    /// Client: creates the client's half of a table.
     ///
     /// # Errors
-    /// [`ProtocolError`] if something that the table needs is not `given`.
+    /// [`ProtocolError`] if `given` lacks something that the table needs.
     fn client(table: &Self::Table, given: &Given) -> Result<Self::Client, ProtocolError>;
 
     /// Client: encrypts `target` under fresh secrets. A retry is a new call.
@@ -158,11 +159,11 @@ pub trait Page: Send + Sync + 'static {
         rng: &mut Csprng,
     ) -> (wire::Query, Self::Pending);
 
-    /// Client: the slot of `target`, which is what was asked for; of a segment beside the base it is its place in that segment.
+    /// Client: returns the slot of `target` from an answer. `target` is the target of the query, or its image in a segment
+    /// beside the base.
     ///
     /// # Errors
-    /// [`ProtocolError::Length`] if the answer is not as long as the shape says, [`ProtocolError::Keys`] if the query was made with
-    /// other keys.
+    /// [`ProtocolError::Length`] if the answer has a wrong length. [`ProtocolError::Keys`] if the query was made with other keys.
     fn recover(
         table: &Self::Table,
         client: &Self::Client,
@@ -171,20 +172,21 @@ pub trait Page: Send + Sync + 'static {
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
 
-    /// Server: the backend's tables of the parameter set, with what it derives from the seed of the table's public values.
+    /// Server: returns the backend's data of the parameter set, with everything derived from `seed`, the seed of the
+    /// table's public values.
     ///
     /// # Errors
-    /// [`ProtocolError::Ops`] if the backend cannot hold them.
+    /// [`ProtocolError::Ops`] if the backend has not enough memory or does not support them.
     fn scheme<B: Steps>(
         backend: &B,
         table: &Self::Table,
         seed: PublicSeed,
     ) -> Result<Self::Scheme<B>, ProtocolError>;
 
-    /// Server: the part of the table that has the units in `units` (0 to [`Facts::units`]).
+    /// Server: opens the part of the table that has `units`, a subrange of 0 to [`Facts::units`].
     ///
     /// # Errors
-    /// `F::Error` if a file is not to be had or is damaged, or the backend cannot hold it.
+    /// `F::Error` if a file is missing or damaged, or if the backend cannot hold it.
     fn open_part<B: Steps, F: Files>(
         host: &Host<'_, Self, B>,
         units: Range<usize>,
@@ -193,7 +195,7 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Server: what finishes the answers to which `parts`, all of the table, contribute. Parts may share what they have.
+    /// Server: opens the head, which finishes answers. `parts` cover the whole table, and the head may share their data.
     fn open_head<B: Steps, F: Files>(
         host: &Host<'_, Self, B>,
         parts: &[Self::Part<B>],
@@ -205,7 +207,7 @@ pub trait Page: Send + Sync + 'static {
     /// Server: reads uploaded evaluation keys.
     ///
     /// # Errors
-    /// [`ProtocolError::Keys`] if they are none of the table's, or it has none.
+    /// [`ProtocolError::Keys`] if the keys do not fit the table, or its protocol has none.
     fn open_keys<B: Steps>(host: &Host<'_, Self, B>, body: &[u8]) -> Result<B::Keys, ProtocolError>
     where
         Self: Sized,
@@ -214,12 +216,12 @@ pub trait Page: Send + Sync + 'static {
         Err(ProtocolError::Keys(format!("tables of protocol {:?} have none", Self::NAME)))
     }
 
-    /// Server: reads a batch. All that can be refused is refused here, before anything is scanned.
+    /// Server: parses and checks a batch. Every invalid query is refused here, before a scan begins.
     ///
     /// # Errors
-    /// [`ProtocolError::Query`] with the position of a query that is malformed for this table, [`ProtocolError::Length`] if a part
-    /// has
-    /// another length (which the wire format refuses), [`ProtocolError::Keys`] if there are not as many keys as queries.
+    /// [`ProtocolError::Query`] with the position of a query that is malformed for this table. [`ProtocolError::Length`] if
+    /// a part of a query has a wrong length (the wire format refuses that before). [`ProtocolError::Keys`] if the number of
+    /// keys is not the number of queries.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
@@ -227,11 +229,11 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Server: the batch as the segment `host.table` reads it, from what [`Page::open`] made of it for the base: columns and entry
-    /// are wrapped to those of the segment.
+    /// Server: converts a batch that [`Page::open`] opened for the base to one for the segment `host.table`. Column and
+    /// entry are reduced to those of the segment.
     ///
     /// # Errors
-    /// [`ProtocolError::Ops`] if the base has other columns than the segment is asked with.
+    /// [`ProtocolError::Ops`] if the segment does not fit the columns of the base.
     fn wrap<B: Steps>(
         host: &Host<'_, Self, B>,
         opened: &Self::Opened<B>,
@@ -239,12 +241,12 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Server: restricts an opened batch to some queries, for a server that finishes no others.
+    /// Server: restricts an opened batch to `queries`, for a server that finishes only these.
     fn narrow<B: Steps>(opened: &Self::Opened<B>, queries: &Range<usize>) -> Self::Opened<B>
     where
         Self: Sized;
 
-    /// Server: the pass over a part.
+    /// Server: scans a part, and returns its contribution to the answers.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -256,7 +258,7 @@ pub trait Page: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Server: the answers, from the partials of all parts in order.
+    /// Server: computes the answers from the partials of all parts, in their order.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -271,28 +273,28 @@ pub trait Page: Send + Sync + 'static {
         Self: Sized;
 }
 
-/// Where a server finds the files of a snapshot.
+/// The source of a snapshot's files on a server.
 pub trait Files {
-    /// Why a file is not to be had.
+    /// The reason why a file cannot be read.
     type Error: From<ProtocolError>;
 
-    /// Returns the content of the file `name`; the same at every call.
+    /// Returns the content of the file `name`. Every call returns the same bytes.
     ///
     /// # Errors
-    /// If there is no such file.
+    /// `Self::Error` if there is no such file.
     fn bytes(&self, name: &'static str) -> Result<DbBytes, Self::Error>;
 
-    /// Returns a file of which only some ranges are read: the other bytes may be anything.
+    /// Returns a file of which only `ranges` are read. Its other bytes are unspecified.
     ///
     /// # Errors
-    /// If there is no such file, or it does not have them.
+    /// `Self::Error` if there is no such file, or it is too short for `ranges`.
     fn part(&self, name: &'static str, ranges: &[Range<usize>]) -> Result<DbBytes, Self::Error> {
         let _ = ranges;
         self.bytes(name)
     }
 }
 
-/// Files that are there, by name.
+/// Files in memory, by name.
 impl Files for Vec<(&'static str, DbBytes)> {
     type Error = ProtocolError;
 
@@ -302,7 +304,7 @@ impl Files for Vec<(&'static str, DbBytes)> {
     }
 }
 
-/// A table whose parameter set a backend has.
+/// A table together with the backend that serves it and the backend's data of its parameter set.
 pub struct Host<'a, P: Page + ?Sized, B: Steps> {
     /// The backend.
     pub backend: &'a B,
@@ -310,20 +312,20 @@ pub struct Host<'a, P: Page + ?Sized, B: Steps> {
     pub table: &'a P::Table,
     /// The seed of the table's public values.
     pub seed: PublicSeed,
-    /// The backend's tables.
+    /// The backend's data of the parameter set.
     pub scheme: &'a P::Scheme<B>,
 }
 
-/// A batch of queries, and the evaluation keys of the client of each where the protocol has any.
+/// A batch of queries. If the protocol has evaluation keys, it includes those of each query's client.
 pub struct Batch<'a, B: Steps> {
     /// The queries.
     pub queries: &'a [wire::Query],
-    /// The clients' keys: as many keys as queries, or none.
+    /// The evaluation keys: one for each query, or an empty slice.
     pub keys: &'a [&'a B::Keys],
 }
 
 impl<B: Steps> Batch<'_, B> {
-    /// `Ok` if there are as many keys as queries.
+    /// Refuses a batch that has not as many keys as queries.
     pub(crate) fn check_keys(&self) -> Result<(), ProtocolError> {
         let queries = self.queries.len();
         let keys = self.keys.len();
@@ -334,16 +336,16 @@ impl<B: Steps> Batch<'_, B> {
         }
     }
 
-    /// Returns some of the queries.
+    /// Restricts the batch to the range `queries`.
     pub(crate) fn narrow(&self, queries: &Range<usize>) -> Self {
         let keys = if self.keys.is_empty() { self.keys } else { &self.keys[queries.clone()] };
         Self { queries: &self.queries[queries.clone()], keys }
     }
 
-    /// Reads every query with `read`, on all cores: on one, that takes longer than a GPU takes for the batch.
+    /// Reads every query with `read`, on all cores. On one core this would take longer than a GPU takes for the batch.
     ///
     /// # Errors
-    /// [`ProtocolError::Query`] for the first that it refuses.
+    /// [`ProtocolError::Query`] for the first query that `read` refuses.
     pub(crate) fn read<T: Send>(
         &self,
         read: impl Fn(&wire::Query) -> Result<T, HeError> + Sync,
@@ -355,17 +357,17 @@ impl<B: Steps> Batch<'_, B> {
     }
 }
 
-/// Returns the error of a table that has no form of symbols.
+/// Returns the error for a table that cannot be kept as symbols.
 pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
     invalid_descriptor(&format!("a table of {protocol} is not kept as symbols"))
 }
 
-/// How the words of a [`Partial`] are those of the queries of a batch.
+/// The assignment of the words of a [`Partial`] to the queries of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partials {
-    /// All together: as many of each query, query after query.
+    /// One array for the batch: query after query, with equally many words for each.
     Together,
-    /// The words of each query by themselves.
+    /// One array for each query.
     Apart,
 }
 
@@ -373,12 +375,12 @@ pub enum Partials {
 pub struct Partial<W> {
     /// The units of the part.
     pub units: Range<usize>,
-    /// Words of the batch, or of each query by itself ([`Page::PARTIALS`]).
+    /// The words, in one array for the batch or one for each query ([`Page::PARTIALS`]).
     pub words: Vec<W>,
 }
 
 impl<W> Partial<W> {
-    /// Returns the partial with its words in another memory, as `carry` copies them.
+    /// Returns the partial with its words moved to another memory by `carry`.
     pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
         let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
         Ok(Partial { units: self.units, words })

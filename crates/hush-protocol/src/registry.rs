@@ -1,4 +1,4 @@
-//! Every protocol, a line each: the one place that knows them all.
+//! The list of all protocols, one line each. This is the only file that names every page.
 
 use std::{fmt, str::FromStr};
 
@@ -26,16 +26,16 @@ use crate::{
     tfhe_privks::TfhePrivks,
 };
 
-/// Does something with the page of a protocol, whose type is known there.
+/// An operation on the page of a protocol, generic over the type of the page.
 pub trait Visitor {
     /// The result of a visit.
     type Output;
 
-    /// Does it.
+    /// Executes the operation for the page `P`.
     fn visit<P: Page>(self) -> Self::Output;
 }
 
-/// `Name => page`, and `where test` for a page that is for tests alone.
+/// Declares protocols, one line each: `Name => page`. `where test` marks a page that only tests have.
 macro_rules! pages {
     ($($name:ident => $page:ty $(where $cfg:meta)?,)*) => {
         /// A protocol.
@@ -48,7 +48,7 @@ macro_rules! pages {
             /// All protocols.
             pub const ALL: &[Protocol] = &[$($(#[cfg($cfg)])? Protocol::$name,)*];
 
-            /// Hands the page of this protocol to `visitor`.
+            /// Calls `visitor` with the page of this protocol.
             pub fn visit<V: Visitor>(self, visitor: V) -> V::Output {
                 match self {
                     $($(#[cfg($cfg)])? Protocol::$name => visitor.visit::<$page>(),)*
@@ -76,7 +76,7 @@ pages! {
 }
 
 impl Protocol {
-    /// Returns the protocol's page without a backend.
+    /// Returns the protocol's page with its type erased, for uses that need no backend.
     pub fn page(self) -> &'static dyn AnyPage {
         struct Erase;
         impl Visitor for Erase {

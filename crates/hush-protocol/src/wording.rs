@@ -1,5 +1,6 @@
-//! Texts that name options. What is wrong and what to do about it is the same at every door, a command line or a language; how an
-//! option is called there is not. A text has slots for options, and a door says once how it words them ([`speak`]).
+//! Texts that name options. An error and its remedy are the same at every *door* (command line, Python, HTTP), but the
+//! names of options differ. A text therefore has slots for options, and each process sets once how its door spells them
+//! ([`speak`]).
 
 use std::{
     cell::Cell,
@@ -7,23 +8,23 @@ use std::{
     sync::RwLock,
 };
 
-/// A function that words a slot as a door does.
+/// A function that spells a slot as a door does.
 pub type Naming = fn(&Slot<'_>) -> String;
 
-/// The function of the process's door.
+/// The spelling of the process.
 static NAMING: RwLock<Naming> = RwLock::new(neutral);
 
 thread_local! {
-    /// Whether this thread works for somebody who came in by another door.
+    /// Whether this thread works for a caller who came in by another door than the process's own.
     static IS_NEUTRAL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A thing that a text names and each door words. Names are those of the command line, without dashes.
+/// An item that every door spells in its own way. Names are those of the command line, without dashes.
 #[derive(Clone, Copy)]
 pub enum Slot<'a> {
     /// An option.
     Option(&'a str),
-    /// An option without a value, given.
+    /// An option without a value, switched on.
     Switch(&'a str),
     /// An option with a value.
     Setting(&'a str, &'a dyn Display),
@@ -35,15 +36,15 @@ pub enum Slot<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wording(pub &'static str);
 
-/// Sets the words of the process, for all of its texts. Until this is called, texts are as [`neutrally`] has them.
+/// Sets the spelling of slots for the whole process. Before the first call, texts are spelled as in [`neutrally`].
 pub fn speak(naming: Naming) {
     *NAMING.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = naming;
 }
 
-/// Does `work`. Meanwhile, texts of this thread name options as JSON has them, in quotes: for a caller who came in by another door
-/// than the process's own.
+/// Calls `work`. During the call, this thread spells options as in JSON, in quotes. It is for a caller who came in by
+/// another door than the process's own.
 pub fn neutrally<T>(work: impl FnOnce() -> T) -> T {
-    /// Sets the words of the thread back, also after a panic.
+    /// A guard that restores the spelling of the thread, also after a panic.
     struct Before(bool);
 
     impl Drop for Before {
@@ -67,7 +68,7 @@ fn neutral(slot: &Slot<'_>) -> String {
     }
 }
 
-/// Returns a name as languages with camel case have it: `ca-cert` and `ca_cert` are `caCert`.
+/// Converts a name to camel case: `ca-cert` and `ca_cert` become `caCert`.
 pub fn camel_case(name: &str) -> String {
     let mut words = name.split(['-', '_']);
     let first = words.next().unwrap_or_default().to_owned();
@@ -135,7 +136,7 @@ mod tests {
                 neutral.into()
             )
         );
-        // A panic leaves no other words behind.
+        // After a panic, the former spelling is restored.
         let ended = std::panic::catch_unwind(|| neutrally(|| panic!("ended")));
         assert!(ended.is_err() && said().starts_with("'SIGN'"));
         speak(super::neutral);

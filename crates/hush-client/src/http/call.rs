@@ -1,4 +1,4 @@
-//! A call of this driver: its deadline, its cancellation, and connections that notice both.
+//! A call of this driver: its deadline, its cancellation, and connections that observe both.
 
 use std::{
     cell::RefCell,
@@ -16,47 +16,47 @@ use ureq::{
     unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport},
 };
 
-/// How soon a call notes that it is given up.
+/// The longest time in which a call notices that it is cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A handle by which another thread gives calls up. Clones share its state.
+/// A handle with which another thread cancels calls. Clones share its state.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Gives up the calls that have this handle: they make no request more, leave the connection that they wait at, and fail.
+    /// Cancels the calls that have this handle. They send no further request, stop waiting for a connection, and fail.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether it was called.
+    /// Returns whether [`Cancel::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The choices of one call of look-ups.
+/// The options of one call of look-ups.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
-    /// The handle by which the call is given up.
+    /// The handle that cancels the call.
     pub cancel: Cancel,
-    /// Most look-ups in one request, and so under way at a time; those of the client if not given.
+    /// The most look-ups in one request, and thus in flight at a time. `None` takes the client's limit.
     pub max_queries: Option<usize>,
 }
 
-/// The call that a thread makes.
+/// The state of the call that a thread executes.
 struct Call {
     cancel: Cancel,
-    /// When its time is over.
+    /// The time at which the call fails. `None` if it has no limit.
     deadline: Option<Instant>,
 }
 
 thread_local! {
-    /// The call of this thread: all of its requests are made here.
+    /// The call of this thread, which sends all of the call's requests.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
-/// The time in which this thread makes a call.
+/// A guard for the time in which this thread executes a call.
 pub(super) struct Calling;
 
 impl Calling {
@@ -73,25 +73,25 @@ impl Drop for Calling {
     }
 }
 
-/// Returns whether this thread's call is given up.
+/// Returns whether this thread's call is cancelled.
 fn is_cancelled() -> bool {
     CALL.with_borrow(|call| call.as_ref().is_some_and(|call| call.cancel.is_cancelled()))
 }
 
-/// Notes what is left of the time of this thread's call.
+/// Sets the remaining time of this thread's call.
 pub(super) fn set_time_left(left: Option<Duration>) {
     let deadline = left.and_then(|left| Instant::now().checked_add(left));
     CALL.with_borrow_mut(|call| call.iter_mut().for_each(|call| call.deadline = deadline));
 }
 
-/// Returns a request that ends with the time of this thread's call.
+/// Limits a request to the remaining time of this thread's call.
 pub(super) fn in_time<Body>(request: RequestBuilder<Body>) -> RequestBuilder<Body> {
     let Some(deadline) = CALL.with_borrow(|call| call.as_ref()?.deadline) else { return request };
     let left = deadline.saturating_duration_since(Instant::now());
     request.config().timeout_global(Some(left)).build()
 }
 
-/// Waits, unless the call is given up.
+/// Waits for `time`, or until the call is cancelled.
 pub(super) fn wait(time: Duration, cancel: &Cancel) {
     let begun = Instant::now();
     while !cancel.is_cancelled() {
@@ -103,11 +103,11 @@ pub(super) fn wait(time: Duration, cancel: &Cancel) {
     }
 }
 
-/// Makes connections that a call leaves when it is given up.
+/// A connector whose connections end when the call is cancelled.
 #[derive(Debug)]
 pub(super) struct Leaving;
 
-/// A connection that a call leaves when it is given up.
+/// A connection that ends when the call is cancelled.
 #[derive(Debug)]
 pub(super) struct Left<T>(T);
 

@@ -1,4 +1,4 @@
-//! A server, and a table of it, over HTTP.
+//! A server and its tables, over HTTP.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// Asks the server at `url` (`http://host:port` or `https://host`, a path is kept) for its tables.
+    /// Asks the server at `url` for its tables. The URL is `http://host:port` or `https://host`, and may have a path.
     ///
     /// # Errors
-    /// [`HttpError`] if the URL is none, the server is not reached, or it is no server of this API.
+    /// [`HttpError`] if the URL is invalid, if the server cannot be reached, or if it does not have this API.
     pub fn connect(url: &str, options: HttpOptions) -> Result<Self, HttpError> {
         Self::connect_unless(&Cancel::default(), url, options)
     }
@@ -32,18 +32,17 @@ impl HttpClient {
         Ok(Self { transport, server })
     }
 
-    /// Returns the tables, as they were when the server was asked.
+    /// Returns the tables that the server had when it was asked.
     pub fn tables(&self) -> &[TableInfo] {
         self.server.tables()
     }
 
-    /// Opens a table: by name, or the only one. Fetches its descriptor, and its hint unless that is in the cache.
+    /// Opens a table by its name, or the only table. Fetches its descriptor, and its hint unless that is in the cache.
     pub fn open(&self, name: Option<&str>) -> Result<HttpTable, HttpError> {
         self.open_unless(&Cancel::default(), name)
     }
 
-    /// Opens a table as [`HttpClient::open`] does, unless the call is cancelled. The downloaded part of a hint is
-    /// kept for the next call.
+    /// Opens a table as [`HttpClient::open`] does, unless cancelled. A partly loaded hint is kept.
     pub fn open_unless(&self, cancel: &Cancel, name: Option<&str>) -> Result<HttpTable, HttpError> {
         let session = self.transport.drive(self.server.open(name), cancel)?;
         Ok(HttpTable { transport: self.transport.clone(), session })
@@ -62,24 +61,24 @@ impl HttpTable {
         self.session.name()
     }
 
-    /// Returns the table as it is known now: a look-up that meets a newer epoch replaces it.
+    /// Returns the table as last known. A look-up that meets a newer epoch replaces it.
     pub fn table(&self) -> &Table {
         self.session.table()
     }
 
-    /// Returns the cost of the table since it was opened.
+    /// Returns the traffic and time spent on the table since it was opened.
     pub fn stats(&self) -> Stats {
         self.session.stats()
     }
 
-    /// Looks records up: one result for each of `wanted`, in order, all from the same epoch. What the server learns is
-    /// said at [`Session::look_up`].
+    /// Looks records up. Returns one result for each of `wanted`, in order, all from the same epoch. [`Session::look_up`]
+    /// explains what the server learns.
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
         self.lookup_with(wanted, &CallOptions::default())
     }
 
-    /// Looks up as [`HttpTable::lookup`] does, with choices of this call. If the call is cancelled, the next one
-    /// begins anew.
+    /// Looks records up as [`HttpTable::lookup`] does, with options for this call. After a cancelled call, the next one
+    /// starts from the beginning.
     pub fn lookup_with(&mut self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
         let task = match options.max_queries {
             Some(max_queries) => self.session.look_up_by(wanted, max_queries),
@@ -88,11 +87,11 @@ impl HttpTable {
         self.transport.drive(task, &options.cancel)
     }
 
-    /// Looks records up as [`HttpTable::lookup_with`] does, and gives the answers of each request to `give` as they come, in
-    /// order. The next request waits for `give`, which must not decode: see [`Session::look_up_each`].
+    /// Looks records up as [`HttpTable::lookup_with`] does, and passes the answers of each request to `give` as they
+    /// arrive, in order. The next request waits for `give`, which must not decode: see [`Session::look_up_each`].
     ///
     /// # Errors
-    /// The errors of [`Session::look_up_each`], and [`HttpError::Cancelled`]. What was given before an error counts.
+    /// The errors of [`Session::look_up_each`], and [`HttpError::Cancelled`]. Answers that were given before an error are valid.
     pub fn lookup_each(
         &mut self,
         wanted: &[Wanted],

@@ -1,4 +1,4 @@
-//! The failures of the files of the cache.
+//! The errors of the cache's files.
 
 use std::{
     io,
@@ -8,7 +8,7 @@ use std::{
 use hush_protocol::wording::Wording;
 use thiserror::Error;
 
-/// Why the files of the cache cannot be used.
+/// The reason why the files of the cache cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each text says what its variant is")]

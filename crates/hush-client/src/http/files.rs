@@ -1,4 +1,4 @@
-//! The host of sessions that keep hints, keys and serials in files.
+//! A host of sessions that stores hints, keys and serials in files.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use hush_protocol::descriptor::BlobRef;
 use super::{HintCache, Observer, hint::HintStore, secrets::SecretStore, serials::SerialStore};
 use crate::session::{CacheError, CachedHint, Event, Host, KeptKeys, KeyNote, KeyRequest};
 
-/// The host of a session whose hints, keys and serials are files ([`HintCache`]), for this driver and others.
+/// A host of sessions that stores hints, keys and serials in files ([`HintCache`]), for this driver and others.
 pub struct FileHost {
     start: Instant,
     hints: HintStore,
@@ -17,7 +17,7 @@ pub struct FileHost {
 }
 
 impl FileHost {
-    /// Creates a host with its files where `cache` says, unless no place for them is known. `observer` receives what happens.
+    /// Creates a host whose files are where `cache` says. Fails if no folder for them is known. `observer` receives events.
     pub fn new(cache: &HintCache, observer: Observer) -> Result<Self, CacheError> {
         let hints = HintStore::new(cache)?;
         let secrets = SecretStore::new(cache)?;

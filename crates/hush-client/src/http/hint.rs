@@ -1,9 +1,9 @@
-//! The files of hints: one that is named by its hash, or the part of one that is being downloaded.
+//! The files of hints: whole hints, named by their hashes, and parts of hints that are being downloaded.
 //!
-//! A cached hint is a file named by its hash. It is downloaded into `<hash>.part`, which is locked meanwhile, and
-//! renamed once its hash is right: a file of the final name was whole when it got it. Nothing is flushed to disk
-//! on the way, because every use checks the hash again; a damaged file is deleted and downloaded once more. Hints
-//! that have not been used for long, by the time of their last change, which every use renews, are deleted.
+//! A hint is downloaded into `<hash>.part`, which is locked meanwhile, and renamed to its hash once the hash is right. A
+//! file of the final name was therefore whole when it was renamed. Nothing is flushed to disk, because every use checks the
+//! hash again; a damaged file is deleted and downloaded once more. Every use renews the time of the file's last change.
+//! Hints that were not used for [`KEPT_UNUSED`] are deleted.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -21,12 +21,12 @@ use memmap2::Mmap;
 use super::{HintCache, file_cache_error::FileCacheError, lock};
 use crate::session::{CacheError, CachedHint, CheckedHint, Hint, PartialHint};
 
-/// How long a cached hint stays without being used.
+/// The time for which a cached hint is kept without being used.
 const KEPT_UNUSED: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// Where hints are kept.
+/// The store of hints.
 pub(super) struct HintStore {
-    /// `None`: in temporary files.
+    /// The folder of the hints. `None` uses temporary files.
     directory: Option<PathBuf>,
 }
 
@@ -43,8 +43,8 @@ impl HintStore {
         Ok(Self { directory })
     }
 
-    /// Returns the hint `blob`, or the file to download it into, which is locked: while another process downloads it, this one
-    /// waits, after a call of `waiting`.
+    /// Returns the hint `blob`, or the locked file into which it is to be downloaded. If another process is downloading the
+    /// hint, calls `waiting` and waits for the lock.
     pub(super) fn find(&self, blob: &BlobRef, waiting: impl Fn()) -> Result<CachedHint, FileCacheError> {
         let Some(directory) = &self.directory else {
             let path = std::env::temp_dir();
@@ -55,7 +55,7 @@ impl HintStore {
         if let Some(hint) = cached(&path, blob)? {
             return Ok(CachedHint::Whole(hint));
         }
-        // Which hints are kept tells which tables were looked up: nobody else's business.
+        // The names of cached hints reveal which tables were looked up, so only this user may list them.
         let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(|source| FileCacheError::at(directory, source))?;
         let part = path.with_extension("part");
@@ -73,7 +73,7 @@ impl HintStore {
     }
 }
 
-/// Returns the cached file at `path`. A damaged one is deleted.
+/// Returns the cached file at `path`, or `None` if there is none. Deletes a damaged file.
 fn cached(path: &Path, blob: &BlobRef) -> Result<Option<CheckedHint>, FileCacheError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -82,14 +82,14 @@ fn cached(path: &Path, blob: &BlobRef) -> Result<Option<CheckedHint>, FileCacheE
     let hint = map(&file).map_err(|source| FileCacheError::at(path, source))?;
     let hint = CheckedHint::new(hint, blob);
     match hint {
-        // A use that cannot be noted costs a download some day, no more.
+        // If the time cannot be set, the hint may be deleted early and downloaded again, no more.
         Some(_) => drop(file.set_modified(SystemTime::now())),
         None => remove(path)?,
     }
     Ok(hint)
 }
 
-/// Deletes hints, whole or in part, that have not been used for [`KEPT_UNUSED`], as far as that is possible.
+/// Deletes hints and parts of hints that were not used for [`KEPT_UNUSED`]. Ignores errors.
 fn remove_unused(directory: &Path) {
     let is_hint = |path: &Path| {
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("");
@@ -108,13 +108,13 @@ fn remove_unused(directory: &Path) {
 }
 
 fn map(file: &File) -> io::Result<Hint> {
-    // SAFETY: the file belongs to this user, and this program does not write to a file while it is mapped: it never writes
-    // to one that it has found to be whole, which it only renames or unlinks, and has dropped the map of any other before.
-    // Another program of the same user that cuts it ends this process.
+    // SAFETY: the file belongs to this user, and this program does not write to a file while it is mapped. It never writes
+    // to a file that it has found to be whole, which it only renames or unlinks. It drops the map of a part before it
+    // writes to that. Another program of the same user that truncates the file ends this process.
     Ok(Arc::new(unsafe { Mmap::map(file)? }))
 }
 
-/// Opens or creates the part at `path` and waits until no other process downloads into it.
+/// Opens or creates the part at `path`, and locks it. Calls `waiting` before it waits for another process.
 fn lock(path: &Path, waiting: impl FnOnce()) -> Result<File, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
@@ -144,13 +144,13 @@ fn remove(path: &Path) -> Result<(), FileCacheError> {
     }
 }
 
-/// The file that a hint is downloaded into; nobody else writes to it.
+/// The file into which a hint is downloaded. No other process writes to it.
 struct PartFile {
-    /// Locked, if it has a name.
+    /// The file, which is locked if it has a name.
     file: File,
-    /// The name of the file; its directory if it has none and goes with the process.
+    /// The name of the file, or its directory if it is a temporary file without a name.
     path: PathBuf,
-    /// The name that it gets once it is whole.
+    /// The name that the file gets once it is whole. `None` for a temporary file.
     whole: Option<PathBuf>,
 }
 

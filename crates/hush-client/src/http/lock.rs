@@ -1,4 +1,4 @@
-//! Locks of files, between processes.
+//! Locks on files, between processes.
 
 use std::{fs::File, io};
 
@@ -7,12 +7,13 @@ use rustix::{
     io::{Errno, retry_on_intr},
 };
 
-/// Waits until no other process holds `file`. Closing it lets go. Not [`File::lock`], which Android does not have.
+/// Locks `file`, and waits as long as another process holds it. Closing the file releases the lock. [`File::lock`] is not
+/// used, because it does not exist on Android.
 pub(super) fn lock(file: &File) -> io::Result<()> {
     Ok(retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?)
 }
 
-/// Takes `file` if no other process holds it, and says whether it did.
+/// Locks `file` unless another process holds it. Returns whether the file is locked now.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
         Ok(()) => Ok(true),

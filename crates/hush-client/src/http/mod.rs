@@ -1,4 +1,4 @@
-//! A driver of [`session`](crate::session) that blocks, over HTTP/1.1, with hints and keys in files.
+//! A blocking driver of [`session`](crate::session) over HTTP/1.1, with hints and keys in files.
 //!
 //! ```no_run
 //! use hush_client::{Wanted, http::{HttpClient, HttpError, HttpOptions}};
@@ -11,16 +11,16 @@
 //! # }
 //! ```
 //!
-//! | file | what |
+//! | file | content |
 //! |------|------|
-//! | `options.rs` | what can be chosen |
-//! | `client.rs` | a server, and a table of it |
+//! | `options.rs` | the options of a client |
+//! | `client.rs` | a server and its tables |
 //! | `transport.rs` | requests and waits |
-//! | `call.rs` | what gives a call up, and ends its requests |
-//! | `files.rs` | what a session needs of the program: a clock, an observer, files |
+//! | `call.rs` | the cancellation and the deadline of a call |
+//! | `files.rs` | the host of a session: a clock, an observer, files |
 //! | `hint.rs` | the files of hints |
 //! | `secrets.rs` | records of evaluation keys, kept for the next process |
-//! | `lock.rs` | locks of these files |
+//! | `lock.rs` | locks on these files |
 
 mod call;
 mod client;

@@ -1,4 +1,4 @@
-//! Oblivious HTTP (RFC 9458) beside look-ups: a relay or a gateway, asked by a relay.
+//! Requests of Oblivious HTTP (RFC 9458) that are not look-ups: to a relay or a gateway, sent by a relay.
 
 use hush_protocol::ohttp::{KEYS_TYPE, MAX_KEYS_BYTES, REQUEST_TYPE, RESPONSE_TYPE};
 use ureq::{Agent, Body, http::Response};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::session::{ServerUrl, TransportFailure};
 
-/// Where sealed requests go, to a relay or straight to a gateway.
+/// The receiver of sealed requests: a relay, or a gateway itself.
 #[derive(Clone)]
 pub struct SealedPeer {
     agent: Agent,
@@ -21,30 +21,30 @@ pub struct SealedPeer {
 pub struct Said {
     /// The HTTP status.
     pub status: u16,
-    /// The content type, if there was one.
+    /// The content type, if the response has one.
     pub content_type: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl SealedPeer {
-    /// Creates a relay, or a gateway at its well-known path; no connection is made yet.
+    /// Creates a relay, or a gateway at its well-known path. It does not connect yet.
     ///
     /// # Errors
-    /// [`HttpError`] if the URL or the certificates of the options are of no use.
+    /// [`HttpError`] if the URL or the certificates of the options are invalid.
     pub fn new(url: &str, options: &HttpOptions) -> Result<Self, HttpError> {
         let url = ServerUrl::parse(url)?;
         Ok(Self { agent: agent_for(&url, options)?, url })
     }
 
-    /// Returns the key configurations that the peer has.
+    /// Returns the peer's key configurations.
     pub fn keys(&self) -> Result<Said, TransportFailure> {
         let failure = |error| failure(&self.url, error);
         let request = in_time(self.agent.get(self.url.as_str())).header("Accept", KEYS_TYPE);
         said(request.call().map_err(failure)?, KEYS_TYPE, MAX_KEYS_BYTES as u64).map_err(failure)
     }
 
-    /// Returns the response to a sealed request, of at most so many bytes. The connection ends with it if it `closes`.
+    /// Returns the response to a sealed request, of at most `most` bytes. If `closes`, the connection is closed after it.
     pub fn post(&self, sealed: &[u8], most: u64, closes: bool) -> Result<Said, TransportFailure> {
         let mut request = in_time(self.agent.post(self.url.as_str())).header("Content-Type", REQUEST_TYPE);
         if closes {
@@ -55,8 +55,8 @@ impl SealedPeer {
     }
 }
 
-/// Reads a response. The body of a successful response of another type than `wanted`, such as the page of a web
-/// server, does not come from a relay and is not read.
+/// Reads a response. A successful response of another type than `wanted`, such as the page of a web server, does not come
+/// from a relay, and its body is not read.
 fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, ureq::Error> {
     let status = response.status().as_u16();
     let field = |name| response.headers().get(name).and_then(|value| value.to_str().ok());

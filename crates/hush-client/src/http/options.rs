@@ -9,54 +9,55 @@ use crate::{
     session::{Event, RelayOptions, RetryPolicy, SessionOptions},
 };
 
-/// Receives events; called on the thread that made the call.
+/// A function that receives events, on the thread that made the call.
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
-/// Where hints are kept, and the records of evaluation keys.
+/// The location of cached hints and of the records of evaluation keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HintCache {
     /// `hushdb/hints` and `hushdb/secrets` in the user's cache directory (`$XDG_CACHE_HOME`, or `~/.cache`).
     #[default]
     User,
-    /// This directory; keys in `secrets` inside it.
+    /// This directory. Keys are in its folder `secrets`.
     Directory(PathBuf),
-    /// In a nameless temporary file that goes with the process. Every open table has new evaluation keys.
+    /// A temporary file without a name, which ends with the process. Every open table has new evaluation keys.
     Off,
 }
 
-/// The choices of a client.
+/// The options of a client.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// Where hints and keys are kept.
+    /// The location of hints and keys.
     pub cache: HintCache,
-    /// Which tables are accepted.
+    /// The conditions for a table.
     pub acceptance: Acceptance,
     /// The longest hint that is accepted, in bytes.
     pub max_hint_bytes: u64,
-    /// Most look-ups in one request, at least 1.
+    /// The most look-ups in one request, at least 1.
     pub max_queries: usize,
-    /// The most look-ups under the same evaluation keys ([`SessionOptions::lookups_per_key`]).
+    /// The most look-ups with the same evaluation keys ([`SessionOptions::lookups_per_key`]).
     pub lookups_per_key: u32,
-    /// Whether values are given in the [stored form](crate::Table::use_stored_form).
+    /// Whether values are returned in the [stored form](crate::Table::use_stored_form).
     pub stored_form: bool,
-    /// Retries.
+    /// The policy of retries.
     pub retry: RetryPolicy,
-    /// The longest time that a call takes, with all its requests, retries and waits. It takes the place of the limits below.
+    /// The longest time of a call, including all requests, retries and waits. If set, it replaces the two limits below.
     pub timeout: Option<Duration>,
-    /// Longest time to connect.
+    /// The longest time to connect.
     pub connect_timeout: Duration,
-    /// Longest silence of the server, the time it takes to answer included.
+    /// The longest silence of the server, including the time until it answers.
     pub silence_timeout: Duration,
-    /// The token with which the server knows this client, if it asks for one.
+    /// The token by which the server recognises this client. `None` if the server asks for none.
     pub token: Option<BearerToken>,
-    /// How servers and this client prove who they are.
+    /// The certificates by which servers and this client authenticate.
     pub tls: TlsOptions,
-    /// The relay that requests go through; straight to the server without it.
+    /// The relay through which requests go. `None` sends them directly to the server.
     pub relay: Option<RelayOptions>,
-    /// Close the connection with the last response of each call of look-ups, for programs that make one call and end: how long they
-    /// work after it does not show. Others keep it, for the next call.
+    /// Whether the connection is closed with the last response of each call of look-ups. This is for programs that make one
+    /// call and exit, so that the end of the connection does not show how long they work afterwards. Other programs keep it
+    /// for the next call.
     pub closes: bool,
-    /// Receives progress.
+    /// The function that receives progress.
     pub observer: Observer,
 }
 
@@ -67,9 +68,9 @@ pub struct BearerToken(Zeroizing<String>);
 impl FromStr for BearerToken {
     type Err = &'static str;
 
-    /// Returns a token as `hushdb token create` prints it, or any other that is visible ASCII.
+    /// Parses a token as `hushdb token create` prints it. Any other text of visible ASCII is accepted too.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // A file that is read into a variable often ends its line.
+        // A variable that was read from a file often ends with a line end.
         let text = text.trim_end_matches(['\r', '\n']);
         if text.is_empty() {
             return Err("that is no token: it is empty");
@@ -88,21 +89,21 @@ impl BearerToken {
     }
 }
 
-/// How servers with TLS and clients prove who they are. PEM texts, of at least one certificate or of one key.
+/// The certificates by which servers and clients authenticate over TLS. A PEM text has at least one certificate, or one key.
 #[derive(Clone, Default)]
 pub struct TlsOptions {
-    /// Certificates of who may sign those of servers; the system's own if none, on Android those that Mozilla trusts.
+    /// The certificates that may sign those of servers. `None` takes the system's, or on Android those that Mozilla trusts.
     pub ca_cert: Option<Vec<u8>>,
     /// The identity of this client, for servers that ask for one.
     pub identity: Option<TlsIdentity>,
-    /// Take any certificate, on this machine's loopback alone.
+    /// Whether any certificate is accepted. Allowed only for the loopback of this machine.
     pub is_insecure: bool,
 }
 
 /// A client's own certificate.
 #[derive(Clone)]
 pub struct TlsIdentity {
-    /// The certificate, and those that lead to one that the server trusts.
+    /// The client's certificate, followed by those that lead to a certificate that the server trusts.
     pub cert: Vec<u8>,
     /// The private key.
     pub key: Zeroizing<Vec<u8>>,
@@ -139,16 +140,16 @@ impl From<SessionOptions> for HttpOptions {
 }
 
 impl HttpOptions {
-    /// Returns the options of a client with these choices.
+    /// Returns options with these choices.
     ///
     /// # Errors
-    /// Which choice is invalid.
+    /// A text that says which choice is invalid.
     pub fn of(choices: &Choices) -> Result<Self, &'static str> {
         let token = choices.token.as_ref().map(|token| token.parse()).transpose()?;
         Ok(Self { token, ..choices.session()?.into() })
     }
 
-    /// Returns the options that are not the transport's.
+    /// Returns the options of the session, without those of the transport.
     pub(super) fn session(&self) -> SessionOptions {
         let Self { max_hint_bytes, max_queries, lookups_per_key, stored_form, retry, timeout, .. } = *self;
         SessionOptions {

@@ -1,9 +1,9 @@
-//! Records of evaluation keys: one for each server, way to it and parameter set.
+//! Records of evaluation keys: one for each combination of server, route to it and parameter set.
 //!
-//! The seed in a record yields the secret key and the evaluation keys that were uploaded, so that the next process need not
-//! upload them again. A record is a file that only its owner can read, in a folder that only its owner can enter. Look-ups are
-//! counted in the record before they are sent. A file is replaced whole, but not flushed to the disk: a record that a crash of the
-//! machine damages, and one under another name, of another user, or readable by others, is made anew, which costs an upload.
+//! The seed in a record yields the secret key and the evaluation keys that were uploaded, so the next process does not upload them
+//! again. A record is a file that only its owner can read, in a folder that only its owner can enter. Look-ups are counted in the
+//! record before they are sent. A file is replaced whole, but not flushed to the disk. A record is replaced by a new one, at the
+//! cost of an upload, if it is damaged by a crash of the machine, has another name or owner, or is readable by others.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -22,9 +22,9 @@ use crate::session::{
     kept_keys::{LIFETIME, RECORD_BYTES},
 };
 
-/// Where records of keys are kept.
+/// The store of the records of keys.
 pub(super) struct SecretStore {
-    /// `None`: they go with the process.
+    /// The folder of the records. `None` keeps no records.
     directory: Option<PathBuf>,
 }
 
@@ -33,7 +33,7 @@ impl SecretStore {
         Ok(Self { directory: folder(cache, "secrets")? })
     }
 
-    /// Draws keys, and counts their look-ups.
+    /// Returns keys for the look-ups of `request`, and counts these in the record.
     pub(super) fn draw(&self, request: &KeyRequest) -> Result<KeptKeys, FileCacheError> {
         let now = SystemTime::now();
         let Some(directory) = &self.directory else { return Ok(KeptKeys::draw(None, request, seconds(now))) };
@@ -48,7 +48,7 @@ impl SecretStore {
         })
     }
 
-    /// Notes an event of `keys`, if the record still has them.
+    /// Records an event of `keys`, if the record still has these keys.
     pub(super) fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), FileCacheError> {
         let Some(directory) = &self.directory else { return Ok(()) };
         self.locked(directory, name, |kept, file| {
@@ -57,8 +57,8 @@ impl SecretStore {
         })
     }
 
-    /// Hands the record `name` to `change`. Until that returns, no other process reads or writes a record, so that all use the same
-    /// keys and every look-up counts.
+    /// Calls `change` with the record `name`. Until it returns, no other process reads or writes a record, so that all
+    /// processes use the same keys and every look-up is counted.
     fn locked<T>(
         &self,
         directory: &Path,
@@ -73,7 +73,7 @@ impl SecretStore {
     }
 }
 
-/// Returns the folder `name` of the cache; `None` if nothing is kept.
+/// Returns the folder `name` of the cache, or `None` if the cache is off.
 pub(super) fn folder(cache: &HintCache, name: &str) -> Result<Option<PathBuf>, FileCacheError> {
     Ok(match cache {
         HintCache::Off => None,
@@ -85,7 +85,7 @@ pub(super) fn folder(cache: &HintCache, name: &str) -> Result<Option<PathBuf>, F
     })
 }
 
-/// Locks a file of a folder of the cache until what is returned is dropped.
+/// Locks a file in the cache until the returned file is dropped.
 pub(super) fn lock(path: &Path) -> Result<File, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
     let mut options = OpenOptions::new();
@@ -94,16 +94,16 @@ pub(super) fn lock(path: &Path) -> Result<File, FileCacheError> {
     Ok(file)
 }
 
-/// Makes a directory for this user alone, or makes sure that it is one. Returns the user.
+/// Creates a directory for this user alone, or checks that it is one. Returns the number of the user.
 pub(super) fn private_directory(directory: &Path) -> io::Result<u32> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    // Whose a new file is says who this is.
+    // The owner of a new file is the user of this process.
     let user = tempfile::tempfile_in(directory)?.metadata()?.uid();
     close_to_others(directory, user)?;
     Ok(user)
 }
 
-/// Nobody but `user` shall list, read or add files.
+/// Makes sure that only `user` can list, read or add files.
 fn close_to_others(directory: &Path, user: u32) -> io::Result<()> {
     let metadata = fs::symlink_metadata(directory)?;
     if !metadata.is_dir() || metadata.uid() != user {
@@ -120,7 +120,7 @@ fn is_open_to_others(metadata: &fs::Metadata) -> bool {
     metadata.mode() & 0o077 != 0
 }
 
-/// The file of a record.
+/// The file that holds a record.
 struct RecordFile<'a> {
     directory: &'a Path,
     name: &'a str,
@@ -131,7 +131,7 @@ impl RecordFile<'_> {
         self.directory.join(self.name)
     }
 
-    /// Returns the record, if it is there and good, and only `user` could read or write it.
+    /// Returns the record, if it exists and is valid, and only `user` could read or write it.
     fn read(&self, user: u32) -> io::Result<Option<KeptKeys>> {
         let mut file = match File::open(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -146,7 +146,7 @@ impl RecordFile<'_> {
         Ok(KeptKeys::decode(&bytes, self.name))
     }
 
-    /// Writes the whole file under another name first. The file's time is that of the keys, by which old ones are deleted.
+    /// Writes a temporary file and renames it. The file's time is set to the creation of the keys, by which old files are deleted.
     fn write(&self, keys: &KeptKeys) -> io::Result<()> {
         let private = fs::Permissions::from_mode(0o600);
         let mut file = tempfile::Builder::new().permissions(private).tempfile_in(self.directory)?;
@@ -163,7 +163,7 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Deletes records of keys that are too old, as far as that is possible.
+/// Deletes records whose keys are too old. Ignores errors.
 fn remove_old(directory: &Path, now: SystemTime) {
     let is_old = |path: &Path| {
         let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
@@ -196,7 +196,7 @@ mod tests {
     }
 
     impl SecretStore {
-        /// Returns the seed for one look-up more.
+        /// Returns the seed for one more look-up.
         fn obtain(&self, preset: &str) -> [u8; 32] {
             **self.draw(&request(preset)).unwrap().seed()
         }

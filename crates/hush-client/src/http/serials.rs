@@ -1,4 +1,4 @@
-//! The greatest serial that was seen of what each publisher publishes under each name: a file each, whose number only grows.
+//! The greatest serials seen so far, one file for each publisher and name. The number in a file only grows.
 
 use std::{
     collections::HashMap,
@@ -14,9 +14,9 @@ use super::{
     secrets::{folder, lock, private_directory},
 };
 
-/// Where serials are kept.
+/// The store of the greatest serials.
 pub(super) struct SerialStore {
-    /// `None`: they go with the process.
+    /// The folder of the files. `None` keeps the serials in memory.
     directory: Option<PathBuf>,
     /// The serials of this process, if there is no directory.
     seen: Mutex<HashMap<String, u64>>,
@@ -27,7 +27,7 @@ impl SerialStore {
         Ok(Self { directory: folder(cache, "serials")?, seen: Mutex::default() })
     }
 
-    /// Returns the greatest serial of `publication` until now, `serial` included, which is kept.
+    /// Records `serial`, and returns the greatest serial of `publication` so far, including this one.
     pub(super) fn newest(&self, publication: &str, serial: u64) -> Result<u64, FileCacheError> {
         let Some(directory) = &self.directory else {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,14 +36,14 @@ impl SerialStore {
             return Ok(*newest);
         };
         private_directory(directory).map_err(|source| FileCacheError::at(directory, source))?;
-        // Two processes that look at one time both count.
+        // With the lock, the serials of two processes at the same time both count.
         let _lock = lock(&directory.join("lock"))?;
         let path = directory.join(format!("{publication}.serial"));
         newest_of(&path, directory, serial).map_err(|source| FileCacheError::at(&path, source))
     }
 }
 
-/// Returns the number in a file, or `serial` if that is greater or there is no file; the file then has it.
+/// Returns the greater of the number in a file and `serial`, and writes it to the file. A missing file counts as 0.
 fn newest_of(path: &Path, directory: &Path, serial: u64) -> io::Result<u64> {
     let kept: Option<u64> = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -57,7 +57,7 @@ fn newest_of(path: &Path, directory: &Path, serial: u64) -> io::Result<u64> {
     if let Some(kept) = kept.filter(|kept| *kept >= serial) {
         return Ok(kept);
     }
-    // The whole file under another name first.
+    // The file is written in full under another name, then renamed.
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     writeln!(file, "{serial}")?;
     file.as_file().sync_all()?;
@@ -82,7 +82,7 @@ mod tests {
         let folder = tempdir().unwrap();
         let off = SerialStore::new(&HintCache::Off).unwrap();
         for (serial, newest) in [(5, 5), (4, 5), (5, 5), (u64::MAX, u64::MAX), (6, u64::MAX)] {
-            // Another process each time.
+            // Each iteration stands for another process.
             assert_eq!(store(folder.path()).newest("one", serial).unwrap(), newest);
             assert_eq!(off.newest("one", serial).unwrap(), newest);
         }

@@ -1,4 +1,4 @@
-//! Requests over HTTP/1.1, made one after the other on the thread of the call.
+//! Requests over HTTP/1.1, sent one after another on the thread of the call.
 
 use std::io::{self, Read};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::session::{self, Action, Head, Method, Request, ServerUrl, Task, TransportFailure};
 
-/// Words of the TLS library, and what they mean.
+/// Error names of the TLS library, and what they mean.
 const TLS_FAILURES: [(&str, Wording); 4] = [
     (
         "InvalidContentType",
@@ -36,28 +36,28 @@ const TLS_FAILURES: [(&str, Wording); 4] = [
     ("UnknownIssuer", Wording("nobody that is trusted has signed the server's certificate")),
 ];
 
-/// The header that ends a connection with its response.
+/// The header that closes a connection after its response.
 pub(super) const CLOSE: (&str, &str) = ("Connection", "close");
-/// Bytes read from the network at once.
+/// The number of bytes read from the network at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// A connection to one server.
+/// The connection of a client to its server or relay.
 #[derive(Clone)]
 pub(super) struct Transport {
     agent: Agent,
-    /// The server's, or that of the relay before it.
+    /// The URL of the server, or of the relay before it.
     url: ServerUrl,
-    /// Not for a relay: sealed requests have it.
+    /// The token for the server. `None` with a relay, because sealed requests contain it.
     token: Option<BearerToken>,
-    /// Whether the last request of a call ends the connection.
+    /// Whether the last request of a call closes the connection.
     closes: bool,
 }
 
 impl Transport {
-    /// Creates a connection that is not made yet.
+    /// Creates the transport. It does not connect yet.
     ///
     /// # Errors
-    /// [`HttpError`] if the options are of no use.
+    /// [`HttpError`] if an option is invalid.
     pub(super) fn new(url: &ServerUrl, options: &HttpOptions) -> Result<Self, HttpError> {
         let (peer, token) = match &options.relay {
             Some(relay) => (ServerUrl::parse(&relay.url)?, None),
@@ -70,7 +70,7 @@ impl Transport {
         Ok(Self { agent, url: peer, token, closes: options.closes })
     }
 
-    /// Does what `task` asks for until it is done, or given up.
+    /// Executes the actions of `task` until it is done or cancelled.
     pub(super) fn drive<T>(
         &self,
         mut task: Task<'_, Result<T, HttpError>>,
@@ -126,33 +126,33 @@ impl Transport {
     }
 }
 
-/// Returns an agent that makes connections to `url`, for requests beside look-ups.
+/// Returns an agent that connects to `url`, for requests that are not look-ups.
 ///
 /// # Errors
-/// [`HttpError`] if the URL or the options are of no use.
+/// [`HttpError`] if the URL or an option is invalid.
 pub fn agent(url: &str, options: &HttpOptions) -> Result<Agent, HttpError> {
     let url = ServerUrl::parse(url)?;
     check_token(&url, options)?;
     agent_for(&url, options)
 }
 
-/// Returns why a request to `url` failed, for who has an [`agent`].
+/// Returns the reason why a request to `url` failed, for a user of [`agent`].
 pub fn why_failed(url: &str, error: ureq::Error) -> String {
     ServerUrl::parse(url).map_or_else(|url| url.to_string(), |url| failure(&url, error).to_string())
 }
 
-/// Returns the error of a response that is not the server's own, if there is one: of a proxy, or a redirect.
+/// Returns the error of a response that a proxy sent, or that is a redirect. Returns `None` for a response of the server.
 pub fn on_the_way(url: &str, path: &str, sent: usize, response: &Response<Body>) -> Option<HttpError> {
     session::on_the_way(&ServerUrl::parse(url).ok()?, path, sent, &head(response))
 }
 
-/// A token goes to `https` and to this machine, not elsewhere.
+/// Refuses a token over `http`, except to this machine.
 fn check_token(url: &ServerUrl, options: &HttpOptions) -> Result<(), HttpError> {
     let is_open = options.token.is_some() && !url.is_https() && !url.is_loopback();
     if is_open { Err(HttpError::TokenInTheOpen) } else { Ok(()) }
 }
 
-/// Returns an agent that makes connections to `url`.
+/// Returns an agent that connects to `url`.
 pub(super) fn agent_for(url: &ServerUrl, options: &HttpOptions) -> Result<Agent, HttpError> {
     let silence = options.timeout.unwrap_or(options.silence_timeout);
     let mut config = Agent::config_builder()
@@ -175,13 +175,13 @@ pub(super) fn agent_for(url: &ServerUrl, options: &HttpOptions) -> Result<Agent,
 
 /// Returns the proxy of the environment through which connections to `url` go.
 fn proxy(url: &ServerUrl) -> Option<Proxy> {
-    // It is another machine: it cannot reach this one's loopback.
+    // The proxy is another machine, so it cannot reach the loopback of this one.
     let proxy = Proxy::try_from_env().filter(|_| !url.is_loopback())?;
     let is_left_out = url.as_str().parse::<Uri>().is_ok_and(|url| proxy.is_no_proxy(&url));
     (!is_left_out).then_some(proxy)
 }
 
-/// Returns how the server, and this client, prove who they are.
+/// Returns the certificates by which the server and this client authenticate.
 fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
     let refused = |reason: String| HttpError::Certificates { reason };
     if options.is_insecure && !url.is_loopback() {
@@ -192,7 +192,8 @@ fn tls(url: &ServerUrl, options: &TlsOptions) -> Result<TlsConfig, HttpError> {
         return Err(refused(reason.to_string()));
     }
     let roots = match &options.ca_cert {
-        // Android's own are behind its JVM, and a verifier that was not given that panics: Mozilla's, as of the build.
+        // Android's own roots are behind its JVM, and the platform verifier panics without access to that. So this uses
+        // Mozilla's roots, as of the build.
         None if cfg!(target_os = "android") => RootCerts::WebPki,
         None => RootCerts::PlatformVerifier,
         Some(pem) => RootCerts::new_with_certs(&certificates(pem).map_err(refused)?),
@@ -231,9 +232,9 @@ fn head(response: &Response<Body>) -> Head {
     }
 }
 
-/// Returns why a request to `url` failed.
+/// Returns the reason why a request to `url` failed.
 pub(super) fn failure(url: &ServerUrl, error: ureq::Error) -> TransportFailure {
-    // Without the name and the password that the variable may have.
+    // The variable may contain a user's name and password, which this text leaves out.
     let proxy = proxy(url).map(|proxy| {
         format!(
             "the proxy {}:{}, which HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names",
@@ -254,7 +255,7 @@ pub(super) fn failure(url: &ServerUrl, error: ureq::Error) -> TransportFailure {
         ureq::Error::Timeout(_) => timeout("nothing came or went for too long"),
         ureq::Error::Rustls(error) => no_tls(&error.to_string()),
         ureq::Error::Tls(reason) => TransportFailure::Tls { reason: reason.into() },
-        // How a failed handshake, or a record that does not decrypt, comes through a stream.
+        // A stream reports a failed handshake, or a record that does not decrypt, like this.
         ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => no_tls(&error.to_string()),
         ureq::Error::Io(error) => unreachable(error.to_string(), true),
         ureq::Error::HostNotFound => unreachable("no such host".into(), false),
@@ -266,7 +267,7 @@ pub(super) fn failure(url: &ServerUrl, error: ureq::Error) -> TransportFailure {
     }
 }
 
-/// Says what to do about a proxy that makes no connection.
+/// Returns the remedy for a proxy that does not connect.
 fn proxy_advice(said: &str) -> &'static str {
     if said.contains("407") {
         "it wants a user and a password, as in http://USER:PASSWORD@HOST:PORT"
@@ -275,7 +276,7 @@ fn proxy_advice(said: &str) -> &'static str {
     }
 }
 
-/// Returns the error of the TLS library, or what to do about it.
+/// Returns the error of the TLS library, or its explanation if there is one.
 fn no_tls(said: &str) -> TransportFailure {
     let explained = TLS_FAILURES.iter().find(|(name, _)| said.contains(name));
     TransportFailure::Tls { reason: explained.map_or_else(|| said.into(), |(_, reason)| reason.to_string()) }

@@ -1,4 +1,4 @@
-//! The answers of one request: sealed until somebody decodes them.
+//! The answers of one request, which stay encrypted until a caller decodes them.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{KeptKeys, SessionError};
 use crate::{Decoded, Found, PendingLookup, Table};
 
-/// The answers of one request, what decrypts them, the table of the epoch that has answered, and the evaluation keys.
+/// The answers of one request, with the state that decrypts them, the table of the epoch that answered, and the keys.
 pub(super) struct Answered {
     pub(super) table: Arc<Table>,
     pub(super) keys: Option<KeptKeys>,
@@ -24,13 +24,13 @@ impl Answered {
     }
 }
 
-/// The answers of one request, as [`Session::look_up_each`](super::Session::look_up_each) gives them: not decoded yet. How long
-/// decoding takes depends on what is found. Clones share what was decoded.
+/// The answers of one request, not decoded yet, as [`Session::look_up_each`](super::Session::look_up_each) gives them. The
+/// time of decoding depends on the results. Clones share the decoded results.
 #[derive(Clone)]
 pub struct Answers(Arc<SharedAnswers>);
 
 struct SharedAnswers {
-    /// `None` of records that needed no request.
+    /// The encrypted answers. `None` for records that needed no request.
     sealed: Option<Answered>,
     decoded: OnceLock<Vec<Decoded>>,
 }
@@ -40,24 +40,24 @@ impl Answers {
         Self(Arc::new(SharedAnswers { sealed: Some(answered), decoded: OnceLock::new() }))
     }
 
-    /// Makes answers of what is found.
+    /// Creates answers from records that were found without a request.
     pub(super) fn of(found: Vec<Found>) -> Self {
         let decoded: Vec<_> =
             found.into_iter().map(|found| Decoded { found: Ok(found), is_sound: true }).collect();
         Self(Arc::new(SharedAnswers { sealed: None, decoded: OnceLock::from(decoded) }))
     }
 
-    /// Returns how many there are.
+    /// Returns the number of answers.
     pub fn len(&self) -> usize {
         self.sealed().map_or_else(|| self.decoded().len(), |answered| answered.answers.len())
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no answers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Decodes the answers, once: one result for each look-up, in order.
+    /// Decodes the answers at the first call. Returns one result for each look-up, in order.
     pub fn found(&self) -> impl Iterator<Item = Result<&Found, SessionError>> {
         self.decoded().iter().map(|one| one.found.as_ref().map_err(|error| error.clone().into()))
     }

@@ -1,4 +1,4 @@
-//! The errors of a session. Every message says what to do.
+//! The errors of a session. Every message names a remedy.
 
 use std::{
     error::Error,
@@ -16,25 +16,25 @@ use thiserror::Error;
 
 use crate::ClientError;
 
-/// Why a [`Host`](super::Host) could not use its cache; the message says what to do.
+/// The reason why a [`Host`](super::Host) could not use its cache. The message names a remedy.
 pub type CacheError = Box<dyn Error + Send + Sync>;
 
-/// Why a request brought no response, or a part of one: what a driver reports.
+/// The reason why a request brought no response, or only a part of one. Drivers report it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum TransportFailure {
-    /// No connection, or it broke off.
+    /// The connection failed or was lost.
     #[error("{reason}")]
     Unreachable { reason: String, transient: bool },
     #[error("timeout: {phase}")]
     Timeout { phase: String },
-    /// The secure connection could not be made.
+    /// TLS could not be established.
     #[error("{reason}")]
     Tls { reason: String },
-    /// The proxy that the environment names makes no connection.
+    /// The proxy that the environment names does not connect.
     #[error("{reason}")]
     Proxy { reason: String },
-    /// The relay, or what came through it, is of no use.
+    /// The relay, or a response through it, cannot be used.
     #[error("{reason}")]
     Relay { reason: String },
     /// The response is not HTTP.
@@ -42,22 +42,22 @@ pub enum TransportFailure {
     Odd { reason: String },
 }
 
-/// A refusal of the server.
+/// An error that the server returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerRefusal {
     /// The code of the error.
     pub code: Code,
-    /// The server's word for it, which a newer server may have beyond those of [`Code`].
+    /// The server's code as text. A newer server may have codes that [`Code`] lacks.
     pub word: String,
     /// The HTTP status.
     pub status: u16,
-    /// The error for people.
+    /// The message for people.
     pub detail: String,
-    /// How long the server asks to wait.
+    /// The time for which the server asks to wait.
     pub retry_after: Option<Duration>,
 }
 
-/// Why a server could not be asked, or its answer not be used.
+/// The reason why a server could not be asked, or its answer could not be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each text says what its variant is")]
@@ -77,10 +77,10 @@ pub enum SessionError {
         )
     )]
     Tls { url: String, reason: String },
-    /// Certificates, or a key, that the client was told to use.
+    /// A certificate or a key in the client's options is invalid.
     #[error("{reason}")]
     Certificates { reason: String },
-    /// A token would go to another machine without TLS.
+    /// The token would be sent to another machine without TLS.
     #[error("a token over http could be read by anyone on the way: use https")]
     TokenInTheOpen,
     #[error(
@@ -91,12 +91,12 @@ pub enum SessionError {
         )
     )]
     TokenToRelay,
-    /// The way through a relay is of no use.
+    /// The relay, or a response through it, cannot be used.
     #[error("{reason}")]
     Relay { reason: String },
     #[error("the server says that it has moved to {location}: if that is right, use that URL")]
     Moved { location: String },
-    /// Something between client and server, such as a reverse proxy, answered in place of the server.
+    /// An intermediary, such as a reverse proxy, answered in place of the server.
     #[error("{}", intermediary_text(url, name.as_deref(), *status, *sent))]
     Intermediary { url: String, name: Option<String>, status: u16, sent: usize },
     #[error("{url} does not answer like a hushdb server ({reason}): check the URL, https or http too")]
@@ -139,7 +139,7 @@ pub enum SessionError {
     Cache(CacheError),
     #[error("the call was given up")]
     Cancelled,
-    /// The table or a look-up was refused by the client itself.
+    /// The client itself refused the table or a look-up.
     #[error(transparent)]
     Client(#[from] ClientError),
 }
@@ -151,7 +151,7 @@ impl From<ProtocolError> for SessionError {
 }
 
 impl SessionError {
-    /// Returns the code, which every door shows.
+    /// Returns the code of the error.
     pub fn code(&self) -> Code {
         match self {
             Self::Url { .. } => Code::Url,
@@ -180,7 +180,7 @@ impl SessionError {
         }
     }
 
-    /// Returns whether the same request may succeed a little later.
+    /// Returns whether the same request may soon succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { transient, .. } => *transient,
@@ -190,7 +190,7 @@ impl SessionError {
         }
     }
 
-    /// Returns how long the server asks to wait.
+    /// Returns the time for which the server asks to wait, or zero.
     pub(super) fn retry_after(&self) -> Duration {
         match self {
             Self::Refused(refusal) => refusal.retry_after.unwrap_or_default(),
@@ -212,7 +212,7 @@ impl Display for ServerRefusal {
     }
 }
 
-/// Says which part of the way refused a request, and what its operator can do about it.
+/// Returns the text for a request that an intermediary refused, with a remedy for its operator.
 fn intermediary_text(url: &str, name: Option<&str>, status: u16, sent: usize) -> String {
     let name = name.map_or(String::new(), |name| format!(" ({name})"));
     let said = match status {

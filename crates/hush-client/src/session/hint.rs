@@ -1,4 +1,4 @@
-//! The hint: downloaded, resumed, verified.
+//! The hint: download, resumption, check.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::{
 };
 
 const PARTIAL_CONTENT: u16 = 206;
-/// How long a download that breaks off goes on, beside the time that its bytes take at [`LEAST_RATE`].
+/// The time for which an interrupted download is continued, in addition to the time of its bytes at [`LEAST_RATE`].
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Bytes a second.
+/// A rate in bytes per second.
 const LEAST_RATE: u64 = 4 << 10;
 
-/// Returns the hint `blob`, from the cache or from the server; what comes over the network is added to `received`.
+/// Returns the hint `blob`, from the cache or from the server. Adds the bytes from the network to `received`.
 pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> Result<Hint, SessionError> {
     link.ready(Need::Hint(blob)).await;
     let mut part = match link.host().hint(blob).map_err(SessionError::Cache)? {
@@ -35,17 +35,17 @@ pub(super) async fn obtain(link: &Link, blob: &BlobRef, received: &mut u64) -> R
     }
 }
 
-/// A download under way.
+/// A download in progress.
 struct HintDownload<'a> {
     link: &'a Link,
     blob: &'a BlobRef,
-    /// The part of the hint that is there.
+    /// The part of the hint that is present.
     part: &'a mut dyn PartialHint,
     received: &'a mut u64,
 }
 
 impl HintDownload<'_> {
-    /// Completes the hint and checks it. What an earlier download left behind is used if it is good.
+    /// Completes the hint and checks it. If the bytes of an earlier download turn out to be wrong, downloads the whole hint.
     async fn verified(&mut self) -> Result<CheckedHint, SessionError> {
         let resumed = self.present()? > 0;
         self.complete().await?;
@@ -70,8 +70,9 @@ impl HintDownload<'_> {
         Ok(hint)
     }
 
-    /// Downloads what is missing. Attempts are counted anew when there are more bytes than ever before, so that a server that sends
-    /// the same bytes again and again is not asked for ever; nor is one that sends a few bytes each time, see [`PATIENCE`].
+    /// Downloads the missing bytes. The attempts are counted from 0 again whenever there are more bytes than ever before.
+    /// So a server that sends the same bytes again and again is not asked forever. [`PATIENCE`] limits a server that sends
+    /// a few bytes each time.
     async fn complete(&mut self) -> Result<(), SessionError> {
         if self.present()? > self.blob.bytes {
             self.clear()?;
@@ -97,7 +98,7 @@ impl HintDownload<'_> {
         }
     }
 
-    /// Downloads what is missing, in one request.
+    /// Downloads the missing bytes, in one request.
     async fn attempt(&mut self) -> Result<(), SessionError> {
         let present = self.present()?;
         if present == self.blob.bytes {
@@ -120,13 +121,13 @@ impl HintDownload<'_> {
         self.receive(&head).await
     }
 
-    /// Returns whether the response is the rest of the hint from `present` on.
+    /// Returns whether the response has the bytes of the hint from `present` to its end.
     fn is_rest(&self, head: &Head, present: u64) -> bool {
         let expected = format!("bytes {present}-{}/{}", self.blob.bytes - 1, self.blob.bytes);
         head.status == PARTIAL_CONTENT && head.header("content-range") == Some(&expected)
     }
 
-    /// Adds a body that must end where the hint ends.
+    /// Appends a body, which must end where the hint ends.
     async fn receive(&mut self, head: &Head) -> Result<(), SessionError> {
         let mut present = self.present()?;
         if head.body_bytes.is_some_and(|bytes| bytes != self.blob.bytes - present) {

@@ -1,4 +1,4 @@
-//! The program around a session: a clock, and places for hints and for keys.
+//! The program around a session: a clock, and the storage of hints, keys and serials.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,72 +9,72 @@ use super::{CacheError, Event, KeptKeys, KeyNote, KeyRequest};
 /// A hint in memory or in a mapped file.
 pub type Hint = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A need that a session is about to ask its [`Host`] for.
+/// A request that a session is about to make to its [`Host`].
 pub enum Need<'a> {
-    /// [`Host::hint`] of this.
+    /// [`Host::hint`] of this file.
     Hint(&'a BlobRef),
-    /// [`Host::keys`] for this.
+    /// [`Host::keys`] for this request.
     Keys(&'a KeyRequest),
-    /// [`Host::newest_serial`] of these.
+    /// [`Host::newest_serial`] of this publication and serial.
     Serial {
         /// The publication.
         publication: &'a str,
-        /// A serial of it.
+        /// A serial of the publication.
         serial: u64,
     },
 }
 
-/// The program around a session. Its functions return soon, but for a wait until another process has fetched a hint.
+/// The program around a session. Its functions return soon, except to wait until another process has downloaded a hint.
 pub trait Host: Send + Sync {
-    /// Returns the time since some fixed moment, by a clock that does not go back.
+    /// Returns the time since some fixed moment, by a monotonic clock.
     fn now(&self) -> Duration;
 
-    /// Returns the time since 1970, by the clock of this machine.
+    /// Returns the time since 1970, by this machine's clock.
     fn date(&self) -> Duration;
 
-    /// Takes note of what happens.
+    /// Receives an event.
     fn report(&self, event: &Event<'_>);
 
-    /// Returns whether the host can say at once what it has of `need`. A host whose places answer later, in turns of an event
-    /// loop, notes what is needed, and says no: the task then asks its driver for a wait of zero, and asks here again after it.
+    /// Returns whether the host can answer `need` at once. A host whose storage is asynchronous starts to fetch it, and
+    /// returns `false`. The task then asks its driver for a wait of zero, and calls this again after it.
     fn is_ready(&self, _need: &Need<'_>) -> bool {
         true
     }
 
-    /// Returns the hint `blob`, if it is here; otherwise the place to download it into.
+    /// Returns the hint `blob` if it is cached, or else the storage into which it is to be downloaded.
     fn hint(&self, blob: &BlobRef) -> Result<CachedHint, CacheError>;
 
-    /// Draws keys ([`KeptKeys::draw`]) from the record that `request` names, and keeps the record before it returns: a program
-    /// that ends midway has counted its look-ups.
+    /// Returns keys from the record that `request` names ([`KeptKeys::draw`]). Stores the record before it returns, so the
+    /// look-ups are counted even if the program ends during the call.
     ///
     /// # Errors
-    /// An error if the host cannot read or keep the record.
+    /// [`CacheError`] if the host cannot read or store the record.
     fn keys(&self, request: &KeyRequest) -> Result<KeptKeys, CacheError>;
 
-    /// Notes an event of `keys` in the record `name` ([`KeptKeys::note`]).
+    /// Records an event of `keys` in the record `name` ([`KeptKeys::note`]).
     ///
     /// # Errors
-    /// An error if the host cannot read or keep the record.
+    /// [`CacheError`] if the host cannot read or store the record.
     fn note(&self, name: &str, keys: &KeptKeys, note: KeyNote) -> Result<(), CacheError>;
 
-    /// Returns the greatest serial that was ever given for `publication`, this one included, and keeps it. Serials of two calls at
-    /// a time are both counted.
+    /// Stores `serial`, and returns the greatest serial ever given for `publication`, including this one. Two calls at the
+    /// same time both count.
     fn newest_serial(&self, publication: &str, serial: u64) -> Result<u64, CacheError>;
 }
 
-/// The cached part of a hint.
+/// A hint in the cache, whole or in part.
 pub enum CachedHint {
-    /// All of it.
+    /// The whole hint.
     Whole(CheckedHint),
-    /// Some of it, or nothing.
+    /// The first bytes of the hint, or none.
     Part(Box<dyn PartialHint>),
 }
 
-/// A hint that has its length and its hash. The files of others are none of a session's concern, so it makes no other.
+/// A hint whose length and hash were checked. A session uses no other hint, so it need not trust the files of its host.
 pub struct CheckedHint(Hint);
 
 impl CheckedHint {
-    /// Checks that `hint` is `blob`.
+    /// Checks that `hint` has the length and the hash of `blob`. Returns `None` if it has not.
     pub fn new(hint: Hint, blob: &BlobRef) -> Option<Self> {
         let bytes = (*hint).as_ref();
         let is_right = bytes.len() as u64 == blob.bytes
@@ -87,25 +87,25 @@ impl CheckedHint {
     }
 }
 
-/// The first bytes of a hint; nobody else writes to them. Dropped midway, it is there for the next download if its host
-/// keeps things.
+/// The first bytes of a hint that is being downloaded. No one else writes to them. If the value is dropped, a host with
+/// persistent storage keeps them for the next download.
 pub trait PartialHint: Send {
-    /// Returns how many bytes are there.
+    /// Returns the number of bytes that are present.
     fn present(&self) -> Result<u64, CacheError>;
 
-    /// Adds the bytes that follow.
+    /// Appends the bytes that follow.
     fn append(&mut self, bytes: &[u8]) -> Result<(), CacheError>;
 
-    /// Throws all bytes away.
+    /// Deletes all bytes.
     fn clear(&mut self) -> Result<(), CacheError>;
 
-    /// Reads what is cached. Until the result is dropped, or for good if it is the whole hint, nothing is added or
-    /// removed.
+    /// Returns the bytes that are present. No bytes are added or removed until the result is dropped. If it is the whole
+    /// hint, none are ever added or removed.
     fn read(&self) -> Result<Hint, CacheError>;
 
-    /// Keeps what is there: it is the whole hint.
+    /// Keeps the bytes, which are the whole hint.
     fn keep(self: Box<Self>) -> Result<(), CacheError>;
 
-    /// Keeps nothing.
+    /// Deletes the storage.
     fn discard(self: Box<Self>) -> Result<(), CacheError>;
 }

@@ -20,10 +20,11 @@ use super::{
 };
 use crate::{ClientError, Decoded, Found, PendingLookup, Table, Wanted};
 
-/// Most bytes of queries in one request, and of answers in its response, unless a single one is longer.
+/// The most bytes of the queries in one request, and of the answers in its response, unless a single one is longer.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// How often one request is made again since the table changed while it was answered, and changed again before it was known.
+/// The most attempts of a request. An attempt fails if the table changed while it was answered, and changed again before
+/// the new state was known.
 const CHANGES_PASSED: usize = 8;
 
 /// The look-ups of one request.
@@ -55,30 +56,34 @@ impl Session {
         &self.name
     }
 
-    /// Returns the table as it is known now: a look-up that a newer epoch answers replaces it.
+    /// Returns the table as last known. A look-up that a newer epoch answers replaces it.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Returns the cost of the table since it was opened.
+    /// Returns the traffic and time of the table since it was opened.
     pub fn stats(&self) -> Stats {
         self.stats.shared()
     }
 
-    /// Looks records up: one result for each of `wanted`, in order. Each is that of an epoch which the table had meanwhile.
+    /// Looks records up. Returns one result for each of `wanted`, in order. Each result is from an epoch that the table had
+    /// during the call.
     ///
-    /// The server learns how many are wanted, and nothing else: duplicates are not merged, and what is found does
-    /// not change what is sent, nor when: all answers are in memory until the last one has come. If records have changed on the
-    /// server, its new descriptor is fetched, and what it has answered counts. If there is another table in its place, its new
-    /// hint is fetched and all of `wanted` are looked up anew, once. Evaluation keys that are new are uploaded before the first
-    /// look-up under them; if the server has lost them they are uploaded again, once for each request. When keys become too old, or
-    /// have served as many look-ups as the options allow, fresh ones take their place. An answer that does not decode changes
-    /// nothing in this session; the next session does not use its keys. Where the hint is the table, the server is asked for the
-    /// table's descriptor once a call, and learns nothing more, not even how many are wanted.
+    /// The server learns the number of look-ups and nothing else. Duplicates are not merged. The results change neither the
+    /// requests nor their times, because all answers stay in memory until the last one has arrived.
+    ///
+    /// * If records changed on the server, its new descriptor is fetched, and the answers stay valid. If the table was
+    ///   replaced, the hint of the new one is fetched and all of `wanted` are looked up again, once.
+    /// * New evaluation keys are uploaded before the first look-up with them. If the server lost them, they are uploaded again,
+    ///   once for each request. Keys are replaced when they are too old, or have served as many look-ups as the options allow.
+    /// * An answer that does not decode changes nothing in this session, but the next session does not use its keys.
+    /// * If the hint is the table, each call only fetches the table's descriptor, and the server does not even learn the
+    ///   number of look-ups.
     ///
     /// # Errors
-    /// The task's: [`SessionError::Client`] before anything is sent if a key is too long or the table is looked up the
-    /// other way, and after everything was sent if an index is not in the table; else what can go wrong on the way.
+    /// The task returns [`SessionError::Client`] before anything is sent if a key is too long, or if a key is given for a
+    /// table by position or the reverse. If an index is not in the table, it returns this error after everything was sent.
+    /// The errors of requests are possible at any time.
     pub fn look_up<'a>(&'a mut self, wanted: &'a [Wanted]) -> Task<'a, Result<Vec<Found>, SessionError>> {
         let max_queries = self.context.options.max_queries;
         self.look_up_by(wanted, max_queries)
@@ -93,14 +98,14 @@ impl Session {
         Task::new(move |port| async move { self.found(port, wanted, max_queries).await })
     }
 
-    /// Looks records up as [`Session::look_up_by`] does, and gives the answers of each request to `give` as they come, in order.
+    /// Looks records up as [`Session::look_up_by`] does, and passes the answers of each request to `give` as they arrive, in order.
     ///
-    /// The next request waits for `give`: what it does, and how long, must not depend on what is found, so it passes the answers
-    /// on to another thread, which decodes them. All requests are made, whatever the answers are. If there is another table in the
-    /// place of this one meanwhile, what is not answered yet is looked up there.
+    /// The next request waits for `give`. The actions and the time of `give` must not depend on the results, so it passes
+    /// the answers to another thread, which decodes them. All requests are sent, whatever the answers are. If the table is
+    /// replaced during the call, the look-ups that are not answered yet are sent to the new one.
     ///
     /// # Errors
-    /// See [`Session::look_up`]. What was given before an error counts.
+    /// The errors of [`Session::look_up`]. Answers that were given before an error are valid.
     pub fn look_up_each<'a>(
         &'a mut self,
         wanted: &'a [Wanted],
@@ -111,7 +116,7 @@ impl Session {
         Task::new(move |port| async move { self.given(port, wanted, max_queries, &mut give).await })
     }
 
-    /// Starts a look-up for drivers that cannot borrow: the task has the session and gives it back.
+    /// Starts a look-up for drivers that cannot borrow. The task owns the session and returns it.
     pub fn into_look_up(
         mut self,
         wanted: Vec<Wanted>,
@@ -138,8 +143,8 @@ impl Session {
             asked = self.ask(&link, wanted, max_queries, &mut |answers| answered.push(answers)).await;
         }
         let mut found = asked?;
-        // Only now: how long it takes depends on what is found, so that requests in between would tell by when they come, and those
-        // that stop early would tell something about the record that could not be read.
+        // Decoding starts only now, because its time depends on the results: the times of later requests would reveal it.
+        // If an error stopped later requests, that would reveal something about the record that could not be read.
         let decoded: Vec<Vec<Decoded>> = link
             .timed(&mut self.stats.seconds.decode, || answered.par_iter().map(Answered::decode).collect());
         for (answered, decoded) in answered.iter().zip(&decoded) {
@@ -168,7 +173,7 @@ impl Session {
         let mut asked =
             self.ask(&link, wanted, max_queries, &mut |answered| keep_and_give(&mut given, answered)).await;
         if let Err(SessionError::EpochGone { descriptor }) = asked {
-            // What was given is true of an epoch that the table had.
+            // The answers that were given are valid for an epoch that the table had.
             let count: usize = given.iter().map(Answers::len).sum();
             asked = match self.take_epoch(&link, *descriptor).await {
                 Ok(()) => {
@@ -191,13 +196,13 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the table that the server has in place of this one.
+    /// Replaces the table with the one that the server has now.
     async fn take_epoch(&mut self, link: &Link, descriptor: Descriptor) -> Result<(), SessionError> {
         let table = load(link, descriptor, &mut self.stats).await?;
         self.replace_table(link, table)
     }
 
-    /// Notes that keys met an answer which no honest server can have given.
+    /// Marks keys as suspect after an answer that no honest server sends.
     fn note_suspect(
         &mut self,
         link: &Link,
@@ -212,8 +217,8 @@ impl Session {
         }
     }
 
-    /// Asks for all of `wanted`, and gives the answers of each request as they come. Returns the records that need no
-    /// request.
+    /// Sends requests for all of `wanted`, and passes the answers of each request to `give` as they arrive. Returns the
+    /// records that need no request.
     async fn ask(
         &mut self,
         link: &Link,
@@ -221,7 +226,7 @@ impl Session {
         max_queries: usize,
         give: &mut (dyn FnMut(Answered) + Send),
     ) -> Result<Vec<Found>, SessionError> {
-        // Before anything is sent: a request that fails midway would tell which of the wanted records is odd.
+        // Checked before anything is sent: a failure between requests would reveal which of the records is invalid.
         wanted.iter().try_for_each(|wanted| wanted.check(&self.table.descriptor().lookup))?;
         if self.table.facts().is_local() {
             if let Some(table) = newer(link, &self.name, &self.table, &mut self.stats).await? {
@@ -244,7 +249,7 @@ impl Session {
         Ok(Vec::new())
     }
 
-    /// Looks records up in the hint.
+    /// Looks records up in the hint, without a request.
     fn found_here(&mut self, link: &Link, wanted: &[Wanted]) -> Result<Vec<Found>, SessionError> {
         let table = &self.table;
         let stats = &mut self.stats;
@@ -261,15 +266,14 @@ impl Session {
         })
     }
 
-    /// Takes a newer state of the table, which keeps the keys of this session.
+    /// Replaces the table with a newer state of it, and gives that the keys of this session.
     fn replace_table(&mut self, link: &Link, mut table: Table) -> Result<(), SessionError> {
         let given = link.timed(&mut self.stats.seconds.keys, || self.keys.give(link, &mut table));
         self.table = Arc::new(table);
         given
     }
 
-    /// Answers the look-ups of one request. If the server lacks their keys, these are uploaded and the request is
-    /// made once more.
+    /// Sends the look-ups of one request. If the server lacks their keys, uploads the keys and sends the request once more.
     async fn answered(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         match self.exchange(link, batch).await {
             Err(error) if error.code().remedy() == Remedy::UploadKeys => {}
@@ -281,7 +285,7 @@ impl Session {
         outcome.map_err(|error| if is_lost(&error) { SessionError::KeysNotKept } else { error })
     }
 
-    /// Makes the keys ready for so many look-ups more, on both sides.
+    /// Prepares keys for `lookups` more look-ups, on both sides.
     async fn prepare_keys(&mut self, link: &Link, lookups: usize) -> Result<(), SessionError> {
         if self.table.facts().keys.is_none() {
             return Ok(());
@@ -293,7 +297,7 @@ impl Session {
             return Ok(());
         }
         match self.upload_keys(link).await {
-            // No table of the server needs such keys. If it has another table by now, it refuses the look-up, and says which.
+            // The server has no table that uses such keys. If the table was replaced, the server says so at the look-up.
             Err(error) if error.code().remedy() == Remedy::FetchDescriptor => Ok(()),
             outcome => outcome,
         }
@@ -327,15 +331,15 @@ impl Session {
         }
     }
 
-    /// Sends one request, in as many attempts as are allowed, and returns its response. A failure here does not
-    /// depend on what is looked up.
+    /// Sends one request, in as many attempts as are allowed, and returns its response. A failure does not depend on the
+    /// targets of the look-ups.
     async fn exchange(&mut self, link: &Link, batch: LookupBatch<'_>) -> Result<Answered, SessionError> {
         for _ in 0..CHANGES_PASSED {
             let (epoch, answers) = self.answers(link, batch).await?;
             if epoch == self.table.descriptor().epoch {
                 return Ok(self.answered_by_table(link, answers));
             }
-            // Records have changed, which the server took up meanwhile.
+            // Records changed, and the server applied the changes in the meantime.
             let asked = *self.table.asked();
             let table = current(link, &self.name, &mut self.stats).await?;
             self.replace_table(link, table)?;
@@ -360,13 +364,13 @@ impl Session {
         Answered { table: self.table.clone(), keys: self.keys.held(link, &self.table), answers }
     }
 
-    /// Returns the answers of one request, and the epoch that has answered.
+    /// Returns the answers of one request, and the epoch that answered.
     async fn answers(
         &mut self,
         link: &Link,
         batch: LookupBatch<'_>,
     ) -> Result<([u8; 32], Vec<(PendingLookup, Bytes)>), SessionError> {
-        // A query that names a geometry is answered by any epoch of it.
+        // A query that names a geometry may be answered by any epoch with that geometry.
         let epoch = self.table.descriptor().epoch;
         let epoch = (*self.table.asked() == epoch).then_some(&epoch);
         let answer_bytes = self.table.facts().answer_bytes;
@@ -383,7 +387,7 @@ impl Session {
         Ok((epoch, pending.into_iter().zip(answers).collect()))
     }
 
-    /// Returns a response, and what decrypts it. Every attempt has its own ciphertexts.
+    /// Returns a response, and the state that decrypts it. Every attempt encrypts anew.
     async fn response(
         &mut self,
         link: &Link,
@@ -406,12 +410,12 @@ impl Session {
     }
 }
 
-/// Look-ups in one request, so that neither it nor its response gets too long.
+/// Returns the number of look-ups in one request for which neither it nor its response is too long.
 fn fitting(query_bytes: usize, answer_bytes: usize, max_queries: usize) -> usize {
     (MAX_MESSAGE_BYTES / query_bytes.max(answer_bytes).max(1)).clamp(1, max_queries.max(1))
 }
 
-/// Encrypts a request, and keeps what decrypts its answers.
+/// Encrypts a request. Returns its bytes, and the state that decrypts its answers.
 fn encrypt_request(table: &Table, wanted: &[Wanted]) -> Result<(Vec<u8>, Vec<PendingLookup>), ClientError> {
     let encrypted: Result<Vec<_>, _> = wanted.par_iter().map(|wanted| table.query(wanted)).collect();
     let (queries, pending) = encrypted?.into_iter().unzip();

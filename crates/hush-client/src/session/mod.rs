@@ -1,6 +1,6 @@
-//! The session of a client without I/O: it gives requests and takes responses.
+//! The session of a client without I/O. It returns requests and takes responses.
 //!
-//! A driver makes the requests, sleeps, and has a clock and places for hints and keys ([`Host`]). The rest is here.
+//! A driver sends the requests and waits. A [`Host`] has a clock, and stores hints and keys. The session does the rest.
 //!
 //! ```no_run
 //! use hush_client::session::{Action, Head, Request, Task, TransportFailure};
@@ -23,24 +23,24 @@
 //! }
 //! ```
 //!
-//! | file | what |
+//! | file | content |
 //! |------|------|
-//! | `server.rs` | a server: which tables it has, opening one |
+//! | `server.rs` | a server: its tables, and opening one |
 //! | `lookups.rs` | look-ups in an open table: chunks, keys that the server lacks, new epochs |
 //! | `answers.rs` | the answers of one request, until they are decoded |
-//! | `hint.rs` | the hint: downloaded, resumed, verified |
-//! | `keys/` | the evaluation keys of a session, and the records of keys, as hosts keep them |
-//! | `requests/` | requests and responses, retries, bounded bodies, the server's URL, what refusals mean |
+//! | `hint.rs` | the hint: download, resumption, check |
+//! | `keys/` | the evaluation keys of a session, and the records of keys that hosts store |
+//! | `requests/` | requests and responses, retries, bounded bodies, the server's URL, problem documents |
 //! | `relay/` | Oblivious HTTP: requests through a relay, their seal, a file in pieces |
-//! | `task.rs` | the machine: what to do next, and what came of it |
-//! | `host.rs` | what a session needs of the program around it |
+//! | `task.rs` | the state machine: the next action, and the response to it |
+//! | `host.rs` | the interface to the program around a session |
 //! | `error.rs` | errors, each with a code |
-//! | `options.rs` | what can be chosen, and what is reported |
+//! | `options.rs` | options and events |
 //! | `stats.rs` | bytes and seconds |
 //!
-//! What is sent depends on the table and on the number of look-ups alone. Look-ups that are sent again, after a
-//! failure or a new epoch, are encrypted again under fresh secrets. New evaluation keys are uploaded before the first look-up under
-//! them, and count look-ups, not what came of these.
+//! The requests depend only on the table and on the number of look-ups. Look-ups that are sent again, after a failure or a
+//! new epoch, are encrypted again under fresh secrets. New evaluation keys are uploaded before the first look-up with them.
+//! Their use is counted in look-ups, whatever the results.
 
 mod answers;
 mod error;

@@ -1,4 +1,4 @@
-//! A server: which tables it has, opening one.
+//! A server: its tables, and opening one.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{Acceptance, ClientError, Table, Trust};
 
-/// How many epochs in a row may go while their hints are fetched, but for one.
+/// The most epochs that are tried, if the files of each are gone before they were fetched.
 const EPOCHS_PASSED: usize = 4;
-/// Most bytes of all hints of a table together, if they are decompressed in memory.
+/// The most bytes of all hints of a table together, if they are decompressed in memory.
 const MAX_DECOMPRESSED_BYTES: u64 = 1 << 30;
-/// Longest list of tables that is read.
+/// The longest list of tables that is read, in bytes.
 const MAX_LIST_BYTES: usize = 16 << 20;
 
 /// A server and its tables.
@@ -28,20 +28,20 @@ const MAX_LIST_BYTES: usize = 16 << 20;
 pub struct Server {
     context: Arc<Context>,
     tables: Vec<TableInfo>,
-    /// The cost of learning of the tables.
+    /// The bytes and seconds of fetching the list of tables.
     stats: Stats,
 }
 
 /// A table in a server's list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableInfo {
-    /// The table's name, a [`Name`]: URLs and terminals show the text unchanged.
+    /// The table's name. It is a valid [`Name`], so URLs and terminals show the text unchanged.
     pub name: String,
-    /// `resident`, or `loading` for a table whose look-ups have to wait.
+    /// `resident`, or `loading` while look-ups in the table must wait.
     pub state: String,
-    /// Name of its protocol, maybe one that this client does not know; absent while it is loading.
+    /// The name of the table's protocol, which this client may not know. Absent while the table is loading.
     pub protocol: Option<String>,
-    /// The number of records; absent while the table is loading.
+    /// The number of records. Absent while the table is loading.
     pub records: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Server {
     /// Asks the server at `url` for its tables.
     ///
     /// # Errors
-    /// The task's: [`SessionError`] if the server is not reached, or it is no server of this API.
+    /// The task returns [`SessionError`] if the server cannot be reached, or does not have this API.
     pub fn connect(
         url: ServerUrl,
         options: SessionOptions,
@@ -81,16 +81,16 @@ impl Server {
         Ok(Self { context: link.context().clone(), tables, stats })
     }
 
-    /// Returns the tables, as they were when the server was asked.
+    /// Returns the tables that the server had when it was asked.
     pub fn tables(&self) -> &[TableInfo] {
         &self.tables
     }
 
-    /// Opens a table: by name, or the only one. Fetches its descriptor, and its hint unless the host has it.
+    /// Opens a table by its name, or the only table. Fetches its descriptor, and its hint unless the host has it.
     ///
     /// # Errors
-    /// The task's: [`SessionError::UnknownTable`], [`SessionError::ChooseTable`] and [`SessionError::NoTables`] if there
-    /// is no such table; else what can go wrong on the way, and what [`Table::new`] refuses.
+    /// The task returns [`SessionError::UnknownTable`], [`SessionError::ChooseTable`] or [`SessionError::NoTables`] if
+    /// there is no such table. It also returns the errors of requests and of [`Table::new`].
     pub fn open(&self, name: Option<&str>) -> Task<'static, Result<Session, SessionError>> {
         let context = self.trusting(name);
         let chosen = self.choose(name).map(str::to_owned);
@@ -101,14 +101,14 @@ impl Server {
         })
     }
 
-    /// Returns the context of a table that is asked for by `name`. If a publisher is trusted and not which of its tables, the
-    /// table must be signed under `name`: where the server chose, it could choose among all that the publisher ever signed.
+    /// Returns the context of a table that is opened by `name`. If a publisher is trusted without a name, the table must be
+    /// signed under `name`. Otherwise the server could choose among all tables that the publisher ever signed.
     fn trusting(&self, name: Option<&str>) -> Result<Arc<Context>, ClientError> {
         let Context { url, options, host, relay } = &*self.context;
         let Some(Trust { publisher, name: None }) = options.acceptance.trust else {
             return Ok(self.context.clone());
         };
-        // No server has a table whose name is none.
+        // No server has a table with an invalid name.
         let name = name.and_then(|name| name.parse().ok()).ok_or(ClientError::NameNotGiven)?;
         let acceptance =
             Acceptance { trust: Some(Trust { publisher, name: Some(name) }), ..options.acceptance.clone() };
@@ -133,13 +133,13 @@ async fn opened(link: Link, name: String, mut stats: Stats) -> Result<Session, S
     Ok(Session::new(&link, name, table, stats))
 }
 
-/// Returns the table `name` as it is now.
+/// Returns the current state of the table `name`.
 pub(super) async fn current(link: &Link, name: &str, stats: &mut Stats) -> Result<Table, SessionError> {
     let descriptor = self::descriptor(link, name, stats).await?;
     load_newest(link, name, descriptor, stats).await
 }
 
-/// Makes the table of `descriptor`, or of a newer one of the table `name` if its files are gone by then.
+/// Loads the table of `descriptor`. If its files are gone, loads the current state of the table `name` instead.
 async fn load_newest(
     link: &Link,
     name: &str,
@@ -150,7 +150,7 @@ async fn load_newest(
         let epoch = descriptor.epoch;
         match load(link, descriptor, stats).await {
             Err(error) if error.code().remedy() == Remedy::FetchDescriptor => {
-                // The table may have changed between descriptor and hint, and its old hint be gone.
+                // The table may have changed between descriptor and hint, and its old hint may be gone.
                 descriptor = self::descriptor(link, name, stats).await?;
                 if descriptor.epoch == epoch {
                     return Err(error);
@@ -162,7 +162,7 @@ async fn load_newest(
     load(link, descriptor, stats).await
 }
 
-/// Returns the table `name` as it is now, if that is another one than `known`.
+/// Returns the current state of the table `name`, or `None` if it has the epoch of `known`.
 pub(super) async fn newer(
     link: &Link,
     name: &str,
@@ -185,7 +185,7 @@ async fn descriptor(link: &Link, name: &str, stats: &mut Stats) -> Result<Descri
     Ok(Descriptor::from_json(&json)?)
 }
 
-/// Makes a table of `descriptor` with the hint that it names, which is fetched unless the table is refused without it.
+/// Loads the table of `descriptor`. Fetches its hint only if the table is not refused before.
 pub(super) async fn load(
     link: &Link,
     descriptor: Descriptor,
@@ -209,15 +209,15 @@ pub(super) async fn load(
     Ok(table)
 }
 
-/// Refuses hints that are longer than `limit`, as they are downloaded or decompressed. Few bytes could become many in memory, so
-/// that those which are compressed have a limit of their own, too.
+/// Refuses hints that are longer than `limit` when downloaded or decompressed. A few bytes could become many in memory, so
+/// compressed hints also have a limit of their own.
 fn check_length(facts: &Facts, downloaded: u64, limit: u64) -> Result<(), SessionError> {
     let limit = if facts.is_hint_compressed { limit.min(MAX_DECOMPRESSED_BYTES) } else { limit };
     let bytes = facts.hint_bytes.max(downloaded);
     if bytes > limit { Err(SessionError::HintTooLong { bytes, limit }) } else { Ok(()) }
 }
 
-/// Refuses a table of a trusted publisher if a newer one was seen under its name, and keeps its serial otherwise.
+/// Refuses a table of a trusted publisher if a newer one was seen under its name. Otherwise stores its serial.
 async fn check_serial(link: &Link, descriptor: &Descriptor) -> Result<(), SessionError> {
     let (Some(_), Some(signature)) = (&link.options().acceptance.trust, &descriptor.signature) else {
         return Ok(());

@@ -1,34 +1,34 @@
-//! Bytes and seconds.
+//! The bytes and seconds that a table has cost.
 
 use serde::Serialize;
 
-/// The cost of a table since it was opened. Bytes are those of message bodies, without HTTP headers.
+/// The traffic and time of a table since it was opened. Bytes are of message bodies, without HTTP headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
-    /// Look-ups sent, those sent again included: what the server could count.
+    /// The number of look-ups sent, including those sent again. A server can count these.
     pub queries: u64,
     /// Bytes sent for look-ups.
     pub bytes_up: u64,
     /// Bytes received for look-ups.
     pub bytes_down: u64,
-    /// Look-ups answered.
+    /// The number of look-ups answered.
     pub answers: u64,
-    /// Bytes sent for one look-up, its share of the request included.
+    /// Bytes sent for one look-up, including its share of the request.
     pub query_bytes: u64,
-    /// Bytes received for one look-up, its share of the response included.
+    /// Bytes received for one look-up, including its share of the response.
     pub answer_bytes: u64,
     /// Bytes sent to upload evaluation keys.
     pub key_bytes_up: u64,
     /// Bytes sent for descriptor and hint.
     pub setup_bytes_up: u64,
-    /// Bytes received for descriptor and hint; without the hint where it came from the cache.
+    /// Bytes received for descriptor and hint, except a hint that came from the cache.
     pub setup_bytes_down: u64,
-    /// Time by phase.
+    /// The time by phase.
     pub seconds: Seconds,
 }
 
 impl Stats {
-    /// Returns these, with the bytes of one look-up.
+    /// Fills in the bytes of one look-up.
     pub(super) fn shared(self) -> Self {
         let query_bytes = self.bytes_up.checked_div(self.queries).unwrap_or(0);
         let answer_bytes = self.bytes_down.checked_div(self.answers).unwrap_or(0);
@@ -47,7 +47,7 @@ pub struct Seconds {
     pub keys: f64,
     /// Encrypting.
     pub encrypt: f64,
-    /// From sending a request to the last byte of its response, waits before retries included.
+    /// From sending a request to the last byte of its response, including waits before retries.
     pub network: f64,
     /// Decrypting.
     pub decode: f64,

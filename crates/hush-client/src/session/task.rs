@@ -1,8 +1,8 @@
-//! The work of a session, as a machine that a driver turns.
+//! The work of a session as a state machine, which a driver advances.
 //!
-//! The work is an `async` function, which the compiler makes a state machine of: it stops where it needs a response or a
-//! wait, leaves what it needs in the [`Port`], and goes on once the driver has left the answer there. There is no executor:
-//! only the functions of [`Task`] make it go on.
+//! The work is an `async` function, which the compiler turns into a state machine. Where it needs a response or a wait, it
+//! leaves a request in the [`Port`] and stops. It continues after the driver has left the answer there. There is no
+//! executor: only the functions of [`Task`] let it continue.
 
 use std::{
     future::{Future, poll_fn},
@@ -15,10 +15,10 @@ use std::{
 
 use super::{Head, Request, TransportFailure};
 
-/// Work of a session that is under way. It makes no request itself: [`Task::advance`] says what to do.
+/// Work of a session in progress. It does no I/O itself: [`Task::advance`] returns the next action of the driver.
 ///
-/// Between two calls it may be moved, kept, or dropped, which gives the work up. The calls themselves may compute for
-/// seconds (encryption, decryption, hashing): a driver with an event loop makes them beside it.
+/// Between two calls, a task may be moved, stored or dropped; dropping it cancels the work. The calls may compute for
+/// seconds (encryption, decryption, hashing), so a driver with an event loop makes them on another thread.
 pub struct Task<'a, T> {
     work: Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
     port: Port,
@@ -28,11 +28,11 @@ pub struct Task<'a, T> {
 /// The next action of a driver.
 #[derive(Debug)]
 pub enum Action<T> {
-    /// Make this request. Then [`Task::begin`], if there is a response; otherwise [`Task::fail`].
+    /// Send this request. Then call [`Task::begin`] if there is a response, or else [`Task::fail`].
     Send(Request),
-    /// Wait, then [`Task::advance`].
+    /// Wait, then call [`Task::advance`].
     Wait(Duration),
-    /// Nothing more: this is the result.
+    /// The work is done, with this result.
     Done(T),
 }
 
@@ -42,10 +42,10 @@ impl<'a, T> Task<'a, T> {
         Self { work: Some(Box::pin(work(port.clone()))), port, result: None }
     }
 
-    /// Goes on until something has to be done outside, and says what.
+    /// Continues the work until it needs the driver. Returns the driver's next action.
     ///
     /// # Panics
-    /// If the last request has not been answered, or the result was taken before.
+    /// If the last request has no response yet, or the result was returned before.
     pub fn advance(&mut self) -> Action<T> {
         self.poll();
         if let Some(result) = self.result.take() {
@@ -65,8 +65,8 @@ impl<'a, T> Task<'a, T> {
         }
     }
 
-    /// Takes the head of the response. Returns whether its body is to be read: then [`Task::body`] with every part of it and
-    /// [`Task::end`], or [`Task::fail`] if it breaks off; otherwise [`Task::advance`].
+    /// Takes the head of the response. If this returns `true`, call [`Task::body`] with every part of the body, then
+    /// [`Task::end`], or [`Task::fail`] if the body breaks off. If it returns `false`, call [`Task::advance`].
     ///
     /// # Panics
     /// If no request waits for a response.
@@ -74,32 +74,32 @@ impl<'a, T> Task<'a, T> {
         self.tell(TaskEvent::Head(head), |slot| matches!(slot, TaskSlot::Sent))
     }
 
-    /// Takes the next bytes of the body. Returns whether there is more to read.
+    /// Takes the next bytes of the body. Returns whether more must be read.
     ///
     /// # Panics
-    /// If no body is to be read.
+    /// If the work does not wait for a body.
     pub fn body(&mut self, bytes: &[u8]) -> bool {
         self.tell(TaskEvent::Body(bytes.to_vec()), TaskSlot::asks_for_body)
     }
 
-    /// Notes that the body is complete. The work goes on with the next [`Task::advance`]: the driver can give the connection back,
-    /// or close it, before answers are decrypted, so that its end does not tell how long that takes.
+    /// Marks the body as complete. The work continues only at the next [`Task::advance`]. The driver can release or close
+    /// the connection before answers are decrypted, so that the end of the connection does not reveal how long that takes.
     ///
     /// # Panics
-    /// If no body is to be read.
+    /// If the work does not wait for a body.
     pub fn end(&mut self) {
         self.leave(TaskEvent::End, TaskSlot::asks_for_body);
     }
 
-    /// Notes that there is no response, or that its body broke off.
+    /// Reports that there is no response, or that its body broke off.
     ///
     /// # Panics
-    /// If nothing waits for a response.
+    /// If the work does not wait for a response or a body.
     pub fn fail(&mut self, failure: TransportFailure) {
         self.tell(TaskEvent::Failed(failure), |slot| matches!(slot, TaskSlot::Sent) || slot.asks_for_body());
     }
 
-    /// Takes a response whose body, of at most [`Request::max_response_bytes`], has been read already.
+    /// Takes a response whose body was read already, up to [`Request::max_response_bytes`] bytes.
     ///
     /// # Panics
     /// If no request waits for a response.
@@ -121,7 +121,7 @@ impl<'a, T> Task<'a, T> {
         *slot = TaskSlot::Told(told);
     }
 
-    /// Lets the work go on, unless it waits for the driver.
+    /// Continues the work, unless it waits for the driver.
     fn poll(&mut self) {
         if matches!(*self.port.slot(), TaskSlot::Asks(_)) {
             return;
@@ -133,17 +133,17 @@ impl<'a, T> Task<'a, T> {
     }
 }
 
-/// Where the work and its driver leave things for each other.
+/// The slot in which the work and its driver leave requests and answers for each other.
 #[derive(Clone, Default)]
 pub(super) struct Port(Arc<Mutex<TaskSlot>>);
 
 #[derive(Default)]
 enum TaskSlot {
-    /// Neither left anything.
+    /// Neither has left anything.
     #[default]
     Empty,
     Asks(Ask),
-    /// A request was taken from here.
+    /// The driver took a request.
     Sent,
     Told(TaskEvent),
 }
@@ -170,7 +170,7 @@ impl TaskSlot {
 }
 
 impl Port {
-    /// Makes a request and returns the head of its response.
+    /// Sends a request, and returns the head of its response.
     pub(super) async fn send(&self, request: Request) -> Result<Head, TransportFailure> {
         match self.ask(Ask::Send(request)).await {
             TaskEvent::Head(head) => Ok(head),
@@ -179,7 +179,7 @@ impl Port {
         }
     }
 
-    /// Returns the next part of the body of the last response; `None` after the last one.
+    /// Returns the next part of the last response's body, or `None` after its end.
     pub(super) async fn body(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         match self.ask(Ask::Body).await {
             TaskEvent::Body(bytes) => Ok(Some(bytes)),

@@ -1,4 +1,4 @@
-//! Queries of column packing: a vector over LWE, and the keys that pack its answer, under one secret.
+//! Queries of column packing: a vector over LWE and the keys that pack its answer, both under one secret.
 
 use hush_math::{
     constant_time::equal_mask,
@@ -23,11 +23,11 @@ use crate::{
     params::{ColumnParams, RingContext},
 };
 
-/// The automorphism X -> X^5 that the rotation key is for.
+/// The exponent of the automorphism X -> X^5, to which the rotation key belongs.
 pub const ROTATION: usize = 5;
 
-/// Encrypts `vector` over LWE under `secret`, and makes the keys that pack the answer: words modulo 2^32, and
-/// [`ColumnParams::key_bytes`] bytes.
+/// Encrypts `vector` over LWE under `secret`, and makes the keys that pack the answer. Returns words modulo 2^32, the keys in
+/// [`ColumnParams::key_bytes`] bytes, and the key that decrypts the answer.
 ///
 /// | part | what | bits a coefficient |
 /// |---|---|---|
@@ -39,7 +39,7 @@ pub const ROTATION: usize = 5;
 /// RGSW ciphertext of a power of X).
 ///
 /// # Panics
-/// As [`super::encrypt_lwe()`], or if the exponent is not below 2N.
+/// If [`super::encrypt_lwe()`] panics, or if the exponent is not below 2N.
 pub fn encrypt_column_query(
     params: &ColumnParams,
     context: &RingContext,
@@ -77,7 +77,7 @@ pub fn encrypt_column_query(
     (words, keys, RingDecryptionKey { secret })
 }
 
-/// Reads the keys of a query; `folds` says whether an RGSW ciphertext is among them.
+/// Reads the keys of a query; `folds`: whether an RGSW ciphertext is among them.
 ///
 /// # Errors
 /// [`HeError::PackedLength`] if their length is not [`ColumnParams::key_bytes`], [`HeError::Coefficient`] if a coefficient is
@@ -116,14 +116,14 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// `-s mask + e + 2^factor message`.
+    /// Returns `-s mask + e + 2^factor message`.
     fn encrypt(&mut self, mask: &Poly<Eval>, mut message: Zeroizing<Poly<Eval>>, factor: u32) -> Poly<Coeff> {
         self.ring.mul_power_of_two(&mut message, factor);
         encrypt_rlwe(self.ring, self.s, mask, &message, self.errors.as_ref(), self.rng)
     }
 }
 
-/// X^`exponent`, every coefficient visited.
+/// Returns X^`exponent`. Constant time in `exponent`: every coefficient is visited.
 fn monomial(ring: &Ring, exponent: usize) -> Zeroizing<Poly<Eval>> {
     let degree = ring.degree();
     assert!(exponent < 2 * degree, "an exponent below {}", 2 * degree);
@@ -147,7 +147,7 @@ mod tests {
         params::{COLPACK_N2048_Q52, INSECURE_COLPACK_N256},
     };
 
-    /// The phase of every key is its message and a small error.
+    /// Checks that the phase of every key is its message plus a small error.
     #[test]
     fn keys_encrypt_images_of_the_secret() {
         for params in [INSECURE_COLPACK_N256, COLPACK_N2048_Q52] {

@@ -8,8 +8,8 @@ use hush_math::{
 
 /// Returns the balanced digits of the centred coefficients of `poly`, each digit a polynomial in evaluation form.
 ///
-/// Cost: an inverse transform, and a forward one for every digit (of all limbs).
-/// Source: OnionPIRv2 section 2.1 (the gadget); `Gadget` says how the digits are balanced.
+/// Cost: one inverse transform, and one forward transform for every digit (each of all limbs).
+/// Source: OnionPIRv2 section 2.1 (the gadget); `Gadget` describes how digits are balanced.
 pub fn decompose(ring: &Ring, poly: &Poly<Eval>, gadget: Gadget) -> Vec<Poly<Eval>> {
     let coefficients = ring.inverse(poly.clone());
     let centred: Vec<i128> =

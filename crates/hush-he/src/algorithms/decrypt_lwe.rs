@@ -10,7 +10,7 @@ pub fn phase(b: u32, a: &[u32], key: &LweDecryptionKey) -> u32 {
     b.wrapping_add(inner_product(a, key.words()))
 }
 
-/// Returns the message byte nearest to a phase: `round(phase / 2^24) mod 256`. Source: as for [`phase`].
+/// Returns the message byte nearest to a phase: `round(phase / 2^24) mod 256`. Source: the same as of [`phase`].
 pub fn decrypt_byte(phase: u32) -> u8 {
     (phase.wrapping_add(1 << 23) >> 24) as u8
 }

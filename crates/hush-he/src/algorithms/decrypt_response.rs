@@ -11,11 +11,11 @@ use crate::{
     params::{ResponseBits, RingContext},
 };
 
-/// Symbols of `symbol_bits` bits of an answer's ciphertext `(a, b)` modulo `2^bits.a` and `2^bits.b` (`params::ResponseBits`):
-/// `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. `b` has the coefficients that are multiples of `stride`, or the first ones.
+/// Decrypts symbols of `symbol_bits` bits from an answer `(a, b)` modulo `2^bits.a` and `2^bits.b` (`params::ResponseBits`):
+/// `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. `b` holds the coefficients at multiples of `stride`, or the first of them.
 ///
-/// Symbols are those of the plaintext modulus, or shorter: packed LWE ciphertexts are decoded to bytes at once, as the low
-/// bits of their plaintexts are noise (`docs/explanation/protocols/exppack-s.md`).
+/// Symbols have the bits of the plaintext modulus, or fewer: packed LWE ciphertexts are decoded straight to bytes, because the
+/// low bits of their plaintexts are noise (`docs/explanation/protocols/exppack-s.md`).
 ///
 /// Constant time in the secret and the symbols. Source: VIPIR appendix A.2, with halves of two widths.
 pub fn decrypt_response(
@@ -41,7 +41,7 @@ pub fn decrypt_response(
     )
 }
 
-/// Returns the symbol of a phase whose parts are `a s` modulo 2^64, and b.
+/// Returns the symbol of the phase `product + 2^(bits.a - bits.b) b`, where `product` is `a s` modulo 2^64.
 pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bits: u32) -> u32 {
     let mask = (1u64 << bits.a) - 1;
     let phase = product.wrapping_add(b << (bits.a - bits.b)) & mask;
@@ -49,7 +49,7 @@ pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bit
     (((phase + half) & mask) >> (bits.a - symbol_bits)) as u32
 }
 
-/// `a s` over the integers, a centred modulo `2^bits`: half the ring's modulus is more.
+/// Computes `a s` over the integers, a centred modulo `2^bits`. The ring's modulus must exceed twice the size of the result.
 pub(super) fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u32) -> Zeroizing<Poly<Coeff>> {
     let centred = |word: u64| ((word << (64 - bits)) as i64) >> (64 - bits);
     let residues =

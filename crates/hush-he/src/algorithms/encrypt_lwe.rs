@@ -1,4 +1,4 @@
-//! Encryption of a vector under a fresh secret.
+//! LWE encryption of a vector under a fresh secret.
 
 use hush_math::{
     constant_time::equal_mask,
@@ -15,17 +15,17 @@ use crate::{
 
 /// Bits by which a message is scaled: Delta = 2^24.
 const DELTA_BITS: u32 = 24;
-/// Columns that get their message while they sit in the L1 cache; at least the widest window of a key filter.
+/// The columns that are processed while they are in the L1 cache; at least the widest window of a key filter.
 const BLOCK: usize = 1024;
 
-/// Encrypts the vector that is `coeff` at each `(column, coeff)` of `message` and 0 elsewhere:
-/// `b = -A s + e + Delta * message mod 2^32`, `a.cols()` words.
+/// Encrypts the vector that is `coeff` at each `(column, coeff)` of `message` and 0 elsewhere. Returns
+/// `b = -A s + e + Delta * message mod 2^32`, `a.cols()` words, and the key that decrypts the answer.
 ///
 /// Constant time in secret, error and message values: every column is visited for every entry of the message.
 /// Source: SimplePIR (Henzinger et al.) section 4; FrodoPIR; sign convention `phase = b + <a, s>`.
 ///
 /// # Panics
-/// If a column of `message` is not below `a.cols()`, or A is not of `params`.
+/// If a column of `message` is not below `a.cols()`, or the dimension of A is not that of `params`.
 pub fn encrypt_lwe(
     params: &LweParams,
     a: &PublicMatrix,
@@ -37,11 +37,11 @@ pub fn encrypt_lwe(
     (b, secret.into_decryption_key())
 }
 
-/// Encrypts vectors under one secret, as [`encrypt_lwe`] does, each with a matrix of its own domain: together they
+/// Encrypts vectors under one secret, as [`encrypt_lwe`] does, each with a matrix of its own domain. Together they
 /// are the one use of the secret. Source: SimplePIR section 5 (DoublePIR); VIPIR section 3.4 (double-packing).
 ///
 /// # Panics
-/// As [`encrypt_lwe`], or if two matrices are of one domain: the difference of their vectors would be in the clear.
+/// If [`encrypt_lwe`] panics, or if two matrices have one domain: the difference of their vectors would leak.
 pub(super) fn encrypt_lwe_vectors<const COUNT: usize>(
     params: &LweParams,
     secret: &OneTimeLweSecret,
@@ -82,7 +82,7 @@ fn encrypt_vector(
 
 /// Adds `Delta * message` to `b`.
 fn add_message(b: &mut [u32], message: &[(u32, u8)]) {
-    // Whether a message is a window of consecutive columns, and how long it is, depends on the table alone.
+    // The branch leaks nothing: the table alone determines whether a message is a window, and how long it is.
     let is_window = message.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
     if is_window && (2..=BLOCK).contains(&message.len()) {
         add_window(b, message);
@@ -98,8 +98,8 @@ fn add_message(b: &mut [u32], message: &[(u32, u8)]) {
     }
 }
 
-/// Adds a window of consecutive columns. It lies in two consecutive blocks: their words are made first, and every block
-/// of `b` then takes them under a mask, so that a long window costs no more passes than a short one.
+/// Adds a window of consecutive columns. It lies in at most two consecutive blocks, whose words are computed first. Every
+/// block of `b` then adds them under a mask, so that a long window costs no more passes over `b` than a short one.
 fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
     let start = window[0].0;
     let mut words = Zeroizing::new([0u32; 2 * BLOCK]);
@@ -119,12 +119,12 @@ fn add_window(b: &mut [u32], window: &[(u32, u8)]) {
     }
 }
 
-/// `Delta * coeff`.
+/// Returns `Delta * coeff`.
 fn scaled(coeff: u8) -> u32 {
     u32::from(coeff) << DELTA_BITS
 }
 
-/// `-A s`.
+/// Computes `-A s`.
 fn mask(a: &PublicMatrix, secret: &OneTimeLweSecret) -> Vec<u32> {
     let mut out = vec![0u32; a.cols()];
     match a.structure() {
@@ -140,7 +140,7 @@ fn mask(a: &PublicMatrix, secret: &OneTimeLweSecret) -> Vec<u32> {
     out
 }
 
-/// `<x, y> mod 2^32`.
+/// Returns `<x, y> mod 2^32`.
 pub(super) fn inner_product(x: &[u32], y: &[u32]) -> u32 {
     x.iter().zip(y).fold(0u32, |sum, (x, y)| sum.wrapping_add(x.wrapping_mul(*y)))
 }

@@ -12,7 +12,7 @@ use crate::params::RingParams;
 
 /// Returns the second half of an RLWE ciphertext of `message` with mask `a` under `secret`: `b = -a s + e + message`.
 ///
-/// Without `errors` it is no encryption: for tests only. `a` must be uniform and used once under a secret. Constant time in
+/// Without `errors` it does not encrypt: for tests only. `a` must be uniform and used once under a secret. Constant time in
 /// secret, error and message.
 pub(super) fn encrypt_rlwe(
     ring: &Ring,
@@ -22,7 +22,7 @@ pub(super) fn encrypt_rlwe(
     errors: Option<&GaussianTable>,
     rng: &mut Csprng,
 ) -> Poly<Coeff> {
-    // Without the error it gives the secret away.
+    // The product `a s` without an error reveals the secret, so it is wiped.
     let mut product = Zeroizing::new(a.clone());
     ring.mul(&mut product, secret);
     let mut b = message.clone();
@@ -36,7 +36,7 @@ pub(super) fn encrypt_rlwe(
     b
 }
 
-/// Returns the errors of a parameter set.
+/// Returns the error table of a parameter set; `None` without encryption.
 pub(super) fn error_table(params: &RingParams) -> Option<GaussianTable> {
     (!params.is_plain()).then(|| GaussianTable::new(params.error_std()))
 }

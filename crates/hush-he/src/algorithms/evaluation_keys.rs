@@ -19,16 +19,16 @@ use crate::{
     params::{RING_SEED_BYTES, RingContext, Tlwe},
 };
 
-/// Evaluation keys as they travel: the seed of all masks, and the halves that carry the messages.
+/// The evaluation keys as they travel: the seed of all masks, and the halves that carry the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeededKeys {
-    /// Seed of the masks.
+    /// The seed of the masks.
     pub seed: [u8; RING_SEED_BYTES],
-    /// Every b, packed without its low bits, of [`crate::params::RingParams::key_words_bytes`] bytes.
+    /// The halves b of all rows, packed without their low bits: [`crate::params::RingParams::key_words_bytes`] bytes.
     pub words: Vec<u8>,
 }
 
-/// Makes the evaluation keys that follow from a client's seed: the same each time.
+/// Derives the evaluation keys from a client's seed. The same seed always gives the same keys.
 ///
 /// Source: OnionPIRv2 sections 3.3 (keys of the expansion) and 3.5 (masks from a seed); a key for s^2 in place of RGSW(s).
 pub fn generate_keys(context: &RingContext, secrets: &RingSecrets, seed: &[u8; 32]) -> SeededKeys {
@@ -134,14 +134,14 @@ fn public_seed(seed: &[u8; 32], key_context: &str) -> [u8; RING_SEED_BYTES] {
     public
 }
 
-/// `g_k x`.
+/// Returns `g_k x`.
 fn scaled(ring: &Ring, x: &Poly<Eval>, gadget: Gadget, k: usize) -> Zeroizing<Poly<Eval>> {
     let mut message = Zeroizing::new(x.clone());
     ring.mul_power_of_two(&mut message, gadget.log2_factor(k));
     message
 }
 
-/// `x factor entry` for a small signed entry, in constant time in it.
+/// Returns `x factor entry` for a small signed entry, in constant time in `entry`.
 fn times_constant(ring: &Ring, x: &Poly<Eval>, factor: u128, entry: u32) -> Zeroizing<Poly<Eval>> {
     let mut message = Zeroizing::new(x.clone());
     for (limb, p) in ring.moduli().iter().enumerate() {
@@ -151,7 +151,7 @@ fn times_constant(ring: &Ring, x: &Poly<Eval>, factor: u128, entry: u32) -> Zero
     message
 }
 
-/// The masks of all rows, each from a stream of its own.
+/// The masks of all rows, each row from its own stream.
 struct Masks {
     seed: [u8; RING_SEED_BYTES],
     row: u64,
@@ -173,7 +173,7 @@ struct KeyWriter {
 }
 
 impl KeyWriter {
-    /// Row k: `(r, -r s + e + g_k old)`.
+    /// Writes the rows of a key from `old` to `s`. Row k is `(r, -r s + e + g_k old)`.
     fn key_switch_key(&mut self, ring: &Ring, s: &Poly<Eval>, old: &Poly<Eval>, gadget: Gadget) {
         for k in 0..gadget.digits {
             let mask = self.masks.next(ring);
@@ -188,7 +188,7 @@ impl KeyWriter {
         }
     }
 
-    /// Row k: `(r_0, .., -sum_z r_z t_z + e + g_k old)` in the small ring, all bits of it.
+    /// Writes the rows of a key to the small ring, without dropping bits. Row k is `(r_0, .., -sum_z r_z t_z + e + g_k old)`.
     fn switch_rows(&mut self, ring: &Ring, new: &[Zeroizing<Poly<Eval>>], old: &Poly<Eval>, gadget: Gadget) {
         for k in 0..gadget.digits {
             let mut message = scaled(ring, old, gadget, k);

@@ -7,7 +7,7 @@ use crate::entities::{RgswCiphertext, RlweCiphertext};
 
 /// Returns a ciphertext of `m x` from one of x and an RGSW ciphertext of the bit m.
 ///
-/// Error: that of x times m, plus `sqrt(l N) B / sqrt(12)` times the errors of the rows (`params::RingNoise`).
+/// Error: m times that of x, plus `sqrt(l N) B / sqrt(12)` times the errors of the rows (`params::RingNoise`).
 /// Source: VIPIR section 3.4, OnionPIRv2 section 2.2.
 pub fn external_product(
     ring: &Ring,

@@ -11,7 +11,7 @@ use crate::entities::{KeySwitchKey, RlweCiphertext};
 
 /// Returns a ciphertext of `a * old` under the new secret: `sum_k digit_k(a) key_k`.
 ///
-/// Error: `sqrt(l N) B / sqrt(12) * sigma`, and the rounded low bits times the old secret (`params::RingNoise`).
+/// Error: `sqrt(l N) B / sqrt(12) * sigma`, plus the rounded low bits times the old secret (`params::RingNoise`).
 /// Source: Brakerski, Gentry and Vaikuntanathan, "(Leveled) fully homomorphic encryption without bootstrapping", section 3.
 pub fn key_switch(ring: &Ring, a: &Poly<Eval>, key: &KeySwitchKey, gadget: Gadget) -> RlweCiphertext {
     let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
@@ -22,7 +22,7 @@ pub fn key_switch(ring: &Ring, a: &Poly<Eval>, key: &KeySwitchKey, gadget: Gadge
     sum
 }
 
-/// Subs: a ciphertext of `m(X^exponent)` from one of `m`, `key` being from `s(X^exponent)` to `s`.
+/// Returns a ciphertext of `m(X^exponent)` from one of `m` (Subs). `key` switches from `s(X^exponent)` to `s`.
 ///
 /// Source: OnionPIRv2 section 3.3 and algorithm 2.
 pub fn substitute(

@@ -1,4 +1,4 @@
-//! Queries of the protocols that pack: vectors over LWE under a secret of their own, and that secret under RLWE.
+//! Queries of the packing protocols: vectors over LWE under a fresh secret, and that secret under RLWE.
 
 use hush_math::csprng::Csprng;
 
@@ -8,18 +8,18 @@ use crate::{
     params::{PackParams, RingContext},
 };
 
-/// A small vector over the rows of a public matrix: `(row, coefficient)` where it is not 0.
+/// A public matrix with a small vector over its rows: `(row, coefficient)` wherever the coefficient is not 0.
 pub type SparseVector<'a> = (&'a PublicMatrix, &'a [(u32, u8)]);
 
-/// Encrypts `vectors` over LWE under a fresh secret s, and s together with `bits` (of the folds) into a packed query
-/// (ExpPack). `context` is that of `params`' RLWE set.
+/// Encrypts `vectors` over LWE under a fresh secret s. Encrypts s and `bits` (one for each fold) into a packed query (ExpPack).
+/// `context` belongs to the RLWE set of `params`. Returns the LWE words of each vector, the packed query and a decryption key.
 ///
-/// s must be fresh for every query, as the matrices are fixed, and so must be the packed query, which is why neither is made
-/// alone. What is left of s decrypts; most protocols have no use for it, as the server takes s out of its answer. Source:
+/// The matrices are fixed, so s and its packed query must be fresh for every query; one call makes both. Most protocols have no
+/// use for the decryption key, as the server removes s from its answer. Source:
 /// VIPIR section 3.5 and appendix C.2.
 ///
 /// # Panics
-/// As [`super::encrypt_lwe()`]; if two matrices are of one domain; if the leaves do not fit the tree.
+/// If [`super::encrypt_lwe()`] panics; if two matrices have one domain; if there are more leaves than the tree can have.
 pub fn encrypt_pack_query<const COUNT: usize>(
     params: &PackParams,
     context: &RingContext,

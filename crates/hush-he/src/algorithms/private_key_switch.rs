@@ -1,4 +1,4 @@
-//! TLWE words to RLWE ciphertexts.
+//! Private key switching: from TLWE words to RLWE ciphertexts.
 
 use hush_math::{
     poly::{Eval, Poly},
@@ -11,13 +11,13 @@ use crate::{
     params::RingContext,
 };
 
-/// Switches word `leaf` of a query to a ciphertext modulo Q_1 of phase m, or, as a bottom row, of phase m s, by the keys of its
-/// client for bottom rows and for top rows.
+/// Switches word `leaf` of a query to a ciphertext modulo Q_1. Its phase is m s if `is_bottom`, and m otherwise. The keys are
+/// the client's keys for bottom rows and for top rows.
 ///
-/// Source: PPIR algorithm 2; then the dropped prime goes.
+/// Source: PPIR algorithm 2, followed by the drop of P.
 ///
 /// # Panics
-/// If the set has no TLWE words.
+/// If the set does not have TLWE words.
 pub fn private_key_switch(
     context: &RingContext,
     [bottom, top]: &[Vec<RlweCiphertext>; 2],
@@ -44,7 +44,7 @@ pub fn private_key_switch(
     RlweCiphertext { a: drop(sum.a), b: drop(sum.b) }
 }
 
-/// `sum += factor x`.
+/// Adds `factor x` to `sum`.
 fn add_times(ring: &Ring, sum: &mut Poly<Eval>, factor: i64, x: &Poly<Eval>) {
     for (limb, p) in ring.moduli().iter().enumerate() {
         let factor = p.reduce_signed(factor);

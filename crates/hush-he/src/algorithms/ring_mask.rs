@@ -1,4 +1,4 @@
-//! `-A s` for a ring-structured A: one product in Z\[X\]/(X^d + 1) for every ring element of A.
+//! The product `-A s` for a ring-structured A: one product in Z\[X\]/(X^d + 1) for every ring element of A.
 
 use hush_math::{
     modulus::{Modulus, find_primes},
@@ -8,11 +8,11 @@ use zeroize::Zeroizing;
 
 use crate::entities::{MatrixStructure, PublicMatrix};
 
-/// Bits of the two primes: their product exceeds twice `2^31 * n * max|s|` for every preset.
+/// The bits of the two primes, whose product exceeds twice `2^31 * n * max|s|` for every preset.
 const PRIME_BITS: u32 = 31;
 
-/// Writes `-A s mod 2^32` to `out` (`a.cols()` words), exactly: with A's words centred, every coefficient is below
-/// `2^31 * n * max|s| < p0 p1 / 2` in size, so it is recovered from its residues modulo two primes.
+/// Writes `-A s mod 2^32` to `out` (`a.cols()` words). The result is exact: with A's words centred, every coefficient is
+/// below `2^31 * n * max|s| < p0 p1 / 2` in size, so its residues modulo two primes determine it.
 ///
 /// # Panics
 /// If A is not ring-structured.
@@ -31,7 +31,7 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
     for (block, out) in out.chunks_mut(degree).enumerate() {
         a.ring_block_into(block, &mut alpha);
         let [r0, r1] = [0, 1].map(|i| {
-            // Without its error the product gives the secret away: wiped like it.
+            // The product without its error reveals the secret, so it is wiped.
             let mut sum = Zeroizing::new(vec![0; degree]);
             let mut values = centred_residues(plans[i].modulus(), &alpha);
             for (alpha, secret) in values.chunks_exact_mut(degree).zip(secret_values[i].chunks_exact(degree))
@@ -48,14 +48,14 @@ pub(super) fn ring_mask_into(a: &PublicMatrix, secret: &[u32], out: &mut [u32]) 
     }
 }
 
-/// Returns the words modulo 2^32, read as i32, modulo p. Branch-free, since secrets pass through.
+/// Reduces words modulo 2^32, read as i32, modulo p. Free of branches, since secrets pass through it.
 fn centred_residues(p: Modulus, words: &[u32]) -> Vec<u32> {
     // 2^31 <= 2p for a 31-bit p, so w + 2p is positive and below 2^33.
     let offset = 2 * i64::from(p.value());
     words.iter().map(|&w| p.reduce((i64::from(w as i32) + offset) as u64)).collect()
 }
 
-/// From residues modulo two primes to a centred integer, modulo 2^32.
+/// The conversion from residues modulo two primes to a centred integer, modulo 2^32.
 struct Lift {
     p0: Modulus,
     p1: Modulus,

@@ -1,10 +1,9 @@
 //! Queries of the ring protocols: one RLWE ciphertext whose coefficients become selectors and RGSW rows.
 //!
-//! It travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
-//! The expansion tree separates the coefficients left out from the others exactly
-//! (`docs/explanation/protocols/onion.md`). The server divides the query by what the tree multiplies it with, so that the
-//! errors of what travels are no larger in the end. Sets that
-//! reproduce a paper's traffic have *whole* queries: both halves, a word a residue.
+//! A query travels *truncated*: the seed of a, and only the coefficients of b that carry messages, without their low bits.
+//! The expansion tree separates the omitted coefficients from the others exactly (`docs/explanation/protocols/onion.md`). The
+//! server divides the query by the factor that the tree multiplies it by, so that the tree does not amplify its errors. Sets
+//! that reproduce a paper's traffic have *whole* queries: both halves, one word for each residue.
 
 use std::ops::Range;
 
@@ -25,16 +24,16 @@ use crate::{
     params::{QUERY_SEED_BYTES, RingContext},
 };
 
-/// Encrypts `selectors` (a small coefficient for every row, modulo 2^32: `t/2` times their sum must be far below Delta) and
-/// `bits` (0 or 1 for every fold) under a fresh mask.
+/// Encrypts `selectors` and `bits` under a fresh mask. `selectors` has a small coefficient modulo 2^32 for every row; `t/2` times
+/// their sum must be far below Delta. `bits` has 0 or 1 for every fold.
 ///
-/// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k; both
-/// times P (the server drops it).
+/// Leaf v of the expansion gets `Delta selectors[v]` for the rows, then `g_k bits[f]` for each fold f and digit k. Both are
+/// multiplied by P, which the server drops.
 ///
-/// Constant time in secrets and messages. Source: OnionPIRv2 section 3.3, algorithm 1; scaling and truncation are ours.
+/// Constant time in secrets and messages. Source: OnionPIRv2 section 3.3, algorithm 1; this project added scaling and truncation.
 ///
 /// # Panics
-/// If the leaves do not fit the tree.
+/// If there are more leaves than the tree can have.
 pub fn encrypt_ring_query(
     context: &RingContext,
     secrets: &RingSecrets,
@@ -66,7 +65,7 @@ pub fn encrypt_ring_query(
     out
 }
 
-/// Reads a query over `rows` rows and `folds` folds, and divides it by `2^h`, which the tree of h levels multiplies it with.
+/// Reads a query over `rows` rows and `folds` folds, and divides it by `2^h`, by which a tree of h levels multiplies it.
 ///
 /// # Errors
 /// [`HeError::PackedLength`] if its length is not [`crate::params::RingParams::query_bytes`], [`HeError::Coefficient`] if a
@@ -142,7 +141,7 @@ fn mask<R>(ring: &Ring, seed: &[u8; QUERY_SEED_BYTES]) -> Poly<R> {
     ring.expand_uniform(&mut Csprng::public("hushdb v1 2026 ring query mask", seed, 0))
 }
 
-/// Returns the messages at the coefficients from which the tree takes them.
+/// Returns the polynomial whose coefficients are the messages, at the positions from which the tree reads them.
 fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coeff> {
     let params = context.params();
     let ring = context.full();
@@ -156,7 +155,7 @@ fn messages(context: &RingContext, selectors: &[u32], bits: &[u32]) -> Poly<Coef
         let selected =
             selectors.iter().map(|&coefficient| p.mul(delta, p.reduce_signed(i64::from(coefficient as i32))));
         let folds = bits.iter().flat_map(|&bit| factors.iter().map(move |&factor| p.mul(factor, bit)));
-        // The first of the coefficients of a leaf carries its message.
+        // The first coefficient of a leaf carries its message.
         let leaves = selectors.len() + bits.len() * gadget.digits;
         let positions = params.query_positions(0..leaves).step_by(params.query_words(1));
         for (position, word) in positions.zip(selected.chain(folds)) {

@@ -1,4 +1,4 @@
-//! From a large ring to a small one.
+//! Ring switching: from a large ring to a small one.
 
 use hush_math::{
     poly::{Coeff, Eval, Poly},
@@ -16,18 +16,18 @@ use crate::{
     params::RingContext,
 };
 
-/// Returns the coefficients `j N / degree` of the message of a ciphertext (a, b) modulo Q_1 in evaluation form, over the small
-/// ring: the mask, as many polynomials as the rank; then the body. Each is switched to its width of
+/// Switches a ciphertext (a, b) modulo Q_1 in evaluation form to the small ring, which keeps the coefficients `j N / degree` of
+/// its message. Returns `rank` polynomials of the mask, then the body, each switched to its width of
 /// [`crate::params::RingSwitch::response_bits`].
 ///
-/// With Y = X^parts, `a = sum_i a_i(Y) X^i` and s likewise, the part of `b + a s` over Y alone is
+/// With Y = X^parts, `a = sum_i a_i(Y) X^i` and s likewise, the part of `b + a s` in Y alone is
 /// `b_0 + a_0 s_0 + Y sum_(i > 0) a_(parts - i) s_i`. Both halves are rescaled to Q_s first; products with s_i are key switches.
 ///
 /// Error: [`crate::params::RingNoise::ring_switched`]. Cost: `parts l + rank + 1` small transforms. Source: Gentry, Halevi,
 /// Peikert, Smart, Ring Switching (2012), section 3, to a module.
 ///
 /// # Panics
-/// If the set has no such ring.
+/// If the set does not have a small ring.
 pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, a: Vec<u32>, b: Vec<u32>) -> Vec<Vec<u64>> {
     let small = context.switched().expect("a set whose answers are switched");
     let switch = context.params().switch().expect("a set whose answers are switched");
@@ -53,13 +53,13 @@ pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, a: Vec<u32>, b: V
     sums.iter().enumerate().map(|(poly, sum)| switch_to_power_of_two(small, sum, width(poly))).collect()
 }
 
-/// Symbols of `symbol_bits` bits of what [`ring_switch`] made: those of the coefficients of `b`, which are multiples of `stride` of
-/// the small ring, or the first of these. `a` are the polynomials of the mask.
+/// Decrypts symbols of `symbol_bits` bits from an answer that [`ring_switch`] made. `a` holds the polynomials of the mask; `b`
+/// holds the coefficients at multiples of `stride` in the small ring, or the first of them.
 ///
 /// Constant time in the secrets and the symbols.
 ///
 /// # Panics
-/// As [`ring_switch`].
+/// If the set does not have a small ring.
 pub fn decrypt_switched(
     context: &RingContext,
     secrets: &RingSecrets,
@@ -72,7 +72,7 @@ pub fn decrypt_switched(
     let bits = context.params().switch().expect("a set whose answers are switched").response_bits();
     let mut sum = Zeroizing::new(ring.zero());
     for (a, secret) in a.iter().zip(&secrets.switched) {
-        // The sum over the integers is below Q_s / 2 in size, too.
+        // The sum over all secrets is below Q_s / 2 in size as an integer, too.
         ring.add(&mut sum, &times_secret(ring, secret, a, bits.a));
     }
     Zeroizing::new(
@@ -86,7 +86,7 @@ pub fn decrypt_switched(
     )
 }
 
-/// `round(x Q_s / Q_1) mod Q_s` of every coefficient, half up.
+/// Returns `round(x Q_s / Q_1) mod Q_s` of every coefficient, half up.
 fn rescaled(context: &RingContext, x: Poly<Eval>) -> Vec<u128> {
     let kept = context.kept();
     let x = context.kept().inverse(x);
@@ -97,7 +97,7 @@ fn rescaled(context: &RingContext, x: Poly<Eval>) -> Vec<u128> {
         .collect()
 }
 
-/// Returns the coefficients `i + j parts`, as a polynomial in Y.
+/// Returns the coefficients `i + j parts` of x as a polynomial in Y.
 fn part(small: &Ring, x: &[u128], i: usize, parts: usize) -> Poly<Coeff> {
     let mut part = small.zero();
     for (j, &value) in x.iter().skip(i).step_by(parts).enumerate() {
@@ -108,7 +108,7 @@ fn part(small: &Ring, x: &[u128], i: usize, parts: usize) -> Poly<Coeff> {
     part
 }
 
-/// `x Y`: the last coefficient comes first, with the other sign.
+/// Multiplies x by Y: the last coefficient moves to the front with its sign changed.
 fn times_y(small: &Ring, x: &mut Poly<Coeff>) {
     for (limb, p) in small.moduli().iter().enumerate() {
         let words = x.limb_mut(limb);

@@ -11,7 +11,7 @@ use crate::{
     codec::{pack_wide, packed_bytes, unpack_wide},
 };
 
-/// Bits of a coefficient modulo Q without its `dropped` low bits.
+/// Returns the bits of a coefficient modulo Q without its `dropped` low bits.
 pub(super) fn rounded_bits(rns: &Rns, dropped: u32) -> u32 {
     rns.bits() - dropped
 }
@@ -21,9 +21,9 @@ pub(super) fn rounded_bytes(rns: &Rns, count: usize, dropped: u32) -> usize {
     packed_bytes(count, rounded_bits(rns, dropped))
 }
 
-/// Appends the coefficients of `poly` at `positions`, each rounded to a multiple of `2^dropped`.
+/// Appends the coefficients of `poly` at `positions` to `out`, each rounded to a multiple of `2^dropped`.
 ///
-/// The error of rounding is at most `2^(dropped - 1)`. Shapes: `positions` below N.
+/// The rounding error is at most `2^(dropped - 1)`. Every position is below N.
 pub(super) fn round_coefficients(
     ring: &Ring,
     poly: &Poly<Coeff>,
@@ -41,10 +41,10 @@ pub(super) fn round_coefficients(
     );
 }
 
-/// Returns the polynomial with the `count` coefficients in `bytes` at `positions`, and 0 elsewhere.
+/// Reads `count` coefficients from `bytes` into a polynomial, at `positions`; the others are 0.
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if the length does not fit, [`HeError::Coefficient`] if a coefficient is none modulo Q.
+/// [`HeError::PackedLength`] if the length is wrong, [`HeError::Coefficient`] if a coefficient is not below Q.
 pub(super) fn unround_coefficients(
     ring: &Ring,
     bytes: &[u8],
@@ -59,7 +59,7 @@ pub(super) fn unround_coefficients(
         return Err(HeError::Coefficient { index });
     }
     let mut poly = ring.zero();
-    // Most moduli leave one word to be reduced.
+    // For most moduli, a rounded coefficient fits into one 64-bit word, which is faster to reduce.
     let is_word = highest.leading_zeros() >= u64::BITS + dropped;
     let positions: Vec<usize> = positions.collect();
     for (limb, p) in rns.moduli().iter().enumerate() {

@@ -6,10 +6,10 @@ use hush_math::{
     rns::Rns,
 };
 
-/// `round(x / P)` modulo Q_1, from x modulo Q_1 P: `to` has the first limbs of `from`, and P is the product of the others,
-/// which go one after the other by the centred residue modulo each.
+/// Returns `round(x / P)` modulo Q_1, for x modulo Q_1 P. `to` has the first limbs of `from`, and P is the product of the others.
+/// The primes are dropped one after another, each by the centred residue modulo it.
 ///
-/// Error: `sqrt(N / 18)` over a ciphertext for each prime. Source: OnionPIRv2 section 3.4 (modulus switching).
+/// Error: `sqrt(N / 18)` in a ciphertext for each prime. Source: OnionPIRv2 section 3.4 (modulus switching).
 pub fn drop_primes(from: &Ring, to: &Ring, mut x: Poly<Eval>) -> Poly<Eval> {
     for last in (to.limbs()..from.limbs()).rev() {
         x = drop_last(from, last, &x);
@@ -17,7 +17,7 @@ pub fn drop_primes(from: &Ring, to: &Ring, mut x: Poly<Eval>) -> Poly<Eval> {
     x
 }
 
-/// `round(x / p)` modulo the limbs before `last`, whose prime is p; x has no limbs behind it.
+/// Returns `round(x / p)` modulo the limbs before `last`, where p is the prime of `last` and x has no limbs after it.
 fn drop_last(ring: &Ring, last: usize, x: &Poly<Eval>) -> Poly<Eval> {
     let dropped = ring.moduli()[last];
     let mut rest = x.limb(last).to_vec();
@@ -39,7 +39,7 @@ fn drop_last(ring: &Ring, last: usize, x: &Poly<Eval>) -> Poly<Eval> {
     out
 }
 
-/// `round(c 2^bits / Q) mod 2^bits` of every coefficient, half up; `bits <= 48`.
+/// Returns `round(c 2^bits / Q) mod 2^bits` for every coefficient c, half up; `bits <= 48`.
 ///
 /// Source: OnionPIRv2 section 3.4 (modulus switching), VIPIR appendix D.5; a power of two in place of a prime.
 pub fn switch_to_power_of_two(ring: &Ring, poly: &Poly<Coeff>, bits: u32) -> Vec<u64> {
@@ -49,7 +49,7 @@ pub fn switch_to_power_of_two(ring: &Ring, poly: &Poly<Coeff>, bits: u32) -> Vec
         .collect()
 }
 
-/// `floor((value 2^bits + Q / 2) / Q) mod 2^bits`, bit by bit, as one would on paper.
+/// Computes `floor((value 2^bits + Q / 2) / Q) mod 2^bits` by binary long division.
 fn switch_integer(rns: &Rns, value: u128, bits: u32) -> u64 {
     let mut rest = value;
     let mut quotient = 0;
@@ -86,7 +86,7 @@ mod tests {
                 let value = three.rns().lift_centred(|limb| x.limb(limb)[i]);
                 let got = to.rns().lift_centred(|limb| out.limb(limb)[i]);
                 let rest = (value - got * factor).rem_euclid(q);
-                // Half a step, and a little for the prime that was rounded before.
+                // The error is half a step, and a little for the prime that was rounded first.
                 assert!(100 * rest.min(q - rest) <= 51 * factor, "{value} {got}");
             }
         }

@@ -1,4 +1,4 @@
-//! Queries of TLWE words.
+//! TLWE queries: encryption by the client, reading by the server.
 
 use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
@@ -11,13 +11,14 @@ use crate::{
     params::{QUERY_SEED_BYTES, RingContext, Tlwe},
 };
 
-/// Encrypts `selectors` and `bits` as [`super::encrypt_ring_query`] does, a TLWE word each selector, and each fold and digit.
+/// Encrypts `selectors` and `bits` as [`super::encrypt_ring_query`] does, but as TLWE words: one for each selector, then one for
+/// each fold and digit.
 ///
-/// Word v has the message `round(m 2^w / Q_1)`, m being `Delta selectors[v]`, or `g_k bits[f]`. Constant time in secrets and
-/// messages. Source: PPIR algorithm 1; a modulus of the length of the digits.
+/// Word v has the message `round(m 2^w / Q_1)`, where m is `Delta selectors[v]` or `g_k bits[f]`. Constant time in secrets and
+/// messages. Source: PPIR algorithm 1, with a modulus as long as the digits together.
 ///
 /// # Panics
-/// If the set has no TLWE words.
+/// If the set does not have TLWE words.
 pub fn encrypt_tlwe_query(
     context: &RingContext,
     secrets: &RingSecrets,
@@ -31,7 +32,7 @@ pub fn encrypt_tlwe_query(
     let mut seed = [0; QUERY_SEED_BYTES];
     rng.fill_bytes(&mut seed);
     let gadget = params.fold_gadget();
-    // Of a unit of a selector, and of a bit for every digit.
+    // Scaled are the unit of a selector, and the unit of a bit for every digit.
     let scaled = |message: u128| ((message << tlwe.bits()) + q / 2) / q;
     let delta = scaled(context.delta()) as u32;
     let factors: Vec<u32> = (0..gadget.digits).map(|k| scaled(1 << gadget.log2_factor(k)) as u32).collect();
@@ -58,7 +59,7 @@ pub fn encrypt_tlwe_query(
 /// [`HeError::PackedLength`] if its length is not [`crate::params::RingParams::query_bytes`].
 ///
 /// # Panics
-/// As [`encrypt_tlwe_query`].
+/// If the set does not have TLWE words.
 pub fn open_tlwe_query(
     context: &RingContext,
     rows: usize,
@@ -78,7 +79,7 @@ pub fn open_tlwe_query(
     Ok(TlweWords { masks, bodies })
 }
 
-/// Returns the n words of the mask of a leaf, below `2^bits`.
+/// Returns the mask of a leaf: n words below `2^bits`.
 fn mask(tlwe: &Tlwe, seed: &[u8; QUERY_SEED_BYTES], leaf: usize) -> Vec<u32> {
     let mut rng = Csprng::public("hushdb v1 2026 TLWE query mask", seed, leaf as u64);
     (0..tlwe.n()).map(|_| rng.next_u32() >> (u32::BITS - tlwe.bits())).collect()

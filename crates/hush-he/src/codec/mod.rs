@@ -6,7 +6,7 @@ pub use wide::{MAX_WIDE_BITS, pack_wide, unpack_wide};
 
 use crate::HeError;
 
-/// Returns the bytes of `count` packed words of `bits` bits; [`usize::MAX`] if there are more.
+/// Returns the number of bytes that `count` packed words of `bits` bits take, or [`usize::MAX`] on overflow.
 pub fn packed_bytes(count: usize, bits: u32) -> usize {
     let bits = bits as usize;
     (count / 8).saturating_mul(bits).saturating_add((count % 8 * bits).div_ceil(8))
@@ -14,19 +14,20 @@ pub fn packed_bytes(count: usize, bits: u32) -> usize {
 
 /// Rounds a word modulo 2^32 to its top `bits` bits (1..=32), half to even, modulo `2^bits`.
 ///
-/// Half up would add 1/2 to every word on average: over the columns of a row that sums to a bias of `D0 / 2` times the
-/// row's mean, which passes the limit of decoding at some 10^5 columns. Half to even has mean error 0.
+/// Rounding half up would add 1/2 to every word on average. Over the columns of a row, that sums to a bias of
+/// `D0 / 2` times the row's mean, which exceeds the limit of decoding at some 10^5 columns. Rounding half to even
+/// has mean error 0.
 pub fn round_word(word: u32, bits: u32) -> u32 {
     if bits == 32 {
         return word;
     }
     let dropped = 32 - bits;
     let below_half = (1 << (dropped - 1)) - 1 + (word >> dropped & 1);
-    // At least the top bit is kept, so the carry out of it is the reduction modulo 2^bits.
+    // At least the top bit is kept, so dropping the carry out of it is the reduction modulo 2^bits.
     word.wrapping_add(below_half) >> dropped
 }
 
-/// Packs `words`, each rounded to its top `bits` bits: word `i` takes the bits `i * bits ..` of the output.
+/// Rounds each of `words` to its top `bits` bits and packs them: word `i` takes the bits `i * bits ..` of the output.
 pub fn pack_rounded(words: &[u32], bits: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(packed_bytes(words.len(), bits) + 4);
     let mut buffer = 0u64;
@@ -48,8 +49,8 @@ pub fn pack_rounded(words: &[u32], bits: u32) -> Vec<u8> {
 /// Unpacks `count` words of `bits` bits and scales them back to modulo 2^32 (shifted up by `32 - bits`).
 ///
 /// # Errors
-/// [`HeError::PackedLength`] if `bytes` has not exactly [`packed_bytes`] bytes; [`HeError::PackedPadding`] if a bit behind the last
-/// word is set. Nothing is allocated then.
+/// [`HeError::PackedLength`] if `bytes` does not have exactly [`packed_bytes`] bytes; [`HeError::PackedPadding`] if a bit
+/// after the last word is set. Nothing is allocated in either case.
 pub fn unpack_scaled(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u32>, HeError> {
     check(bytes, count, bits)?;
     let mut out = vec![0; count];
@@ -57,18 +58,18 @@ pub fn unpack_scaled(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u32>, 
     Ok(out)
 }
 
-/// Unpacks as [`unpack_scaled`] does, into `out`, whose length is the number of words.
+/// Unpacks `out.len()` words into `out`, in the way of [`unpack_scaled`].
 ///
 /// # Errors
 /// The errors of [`unpack_scaled`].
 pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<(), HeError> {
     check(bytes, out.len(), bits)?;
     let scaled = |eight: [u8; 8], bit: usize| {
-        // What lies above the word is shifted out at the top.
+        // The bits above the word are shifted out at the top.
         (u64::from_le_bytes(eight) >> (bit % 8) << (32 - bits)) as u32
     };
     let step = bits as usize;
-    // Words whose eight bytes all lie in the slice, then the rest with zeros behind the end.
+    // `whole` counts the words whose eight bytes all lie in the slice. The loop after it pads the others with zeros.
     let whole = if bytes.len() < 8 { 0 } else { out.len().min(((bytes.len() - 8) * 8 + 7) / step + 1) };
     for (index, word) in out[..whole].iter_mut().enumerate() {
         let bit = index * step;
@@ -85,14 +86,14 @@ pub fn unpack_scaled_into(bytes: &[u8], bits: u32, out: &mut [u32]) -> Result<()
     Ok(())
 }
 
-/// Refuses bytes of another length than `count` words take, and bits behind the last word that are not zero.
+/// Returns an error if `bytes` is not as long as `count` packed words, or if a bit after the last word is set.
 fn check(bytes: &[u8], count: usize, bits: u32) -> Result<(), HeError> {
     let expected = packed_bytes(count, bits);
     let actual = bytes.len();
     if expected != actual {
         return Err(HeError::PackedLength { expected, actual });
     }
-    // The bits that the last word takes of the last byte; 0 if it takes all of them.
+    // The number of bits of the last byte that the last word uses; 0 if it uses all of them.
     let taken = (count % 8) as u32 * bits % 8;
     match bytes.last() {
         Some(last) if taken != 0 && last >> taken != 0 => Err(HeError::PackedPadding),

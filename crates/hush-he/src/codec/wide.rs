@@ -2,16 +2,16 @@
 
 use crate::HeError;
 
-/// Widest word.
+/// The width of the widest word, in bits.
 pub const MAX_WIDE_BITS: u32 = 120;
 
-/// Appends `words`, each of `bits` bits (the bits above must be zero), to `out`; ends at a whole byte.
+/// Appends `words`, each of `bits` bits (the bits above must be zero), to `out`, and pads the last byte with zeros.
 ///
 /// # Panics
 /// If `bits` is above [`MAX_WIDE_BITS`].
 pub fn pack_wide(words: impl IntoIterator<Item = u128>, bits: u32, out: &mut Vec<u8>) {
     assert!(bits <= MAX_WIDE_BITS);
-    // What is taken from the buffer at once: with less left, there is room for another word.
+    // The number of bits written at once. With fewer bits than that left in the buffer, another word fits.
     let flushed = if bits <= u64::BITS { u64::BITS } else { u8::BITS };
     let mut buffer = 0u128;
     let mut filled = 0;

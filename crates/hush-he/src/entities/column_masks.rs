@@ -1,4 +1,4 @@
-//! The public masks of column packing, expanded from a table's seed by whoever needs them.
+//! The public masks of column packing, expanded from a table's seed.
 
 use hush_math::{
     csprng::Csprng,
@@ -9,11 +9,11 @@ use hush_math::{
 use super::PublicSeed;
 use crate::params::RingContext;
 
-/// Masks of the keys that travel with a query of column packing: uniform polynomials modulo Q, the same for all queries of a
-/// table, as the secret is a new one each time.
+/// The masks of the keys that travel with a query of column packing: uniform polynomials modulo Q. All queries of a table share
+/// them, because every query has a new secret.
 ///
-/// Client and server derive the masks from the table's seed and never take them from the network. A server that chose the mask 0
-/// would be sent the secret in the clear; one that chose two alike, differences of messages.
+/// Client and server derive the masks from the table's seed and never take them from the network. If a server could choose the mask
+/// 0, it would receive the secret in the clear; if it could choose two equal masks, it would receive differences of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMasks {
     rotation: Poly<Eval>,
@@ -22,37 +22,37 @@ pub struct ColumnMasks {
 }
 
 impl ColumnMasks {
-    /// Creates the masks of the ring modulo Q_1 of `context` that belong to `seed`.
+    /// Expands the masks that belong to `seed`, in the ring modulo Q_1 of `context`.
     pub fn new(context: &RingContext, seed: &PublicSeed) -> Self {
         let ring = context.kept();
         let [rotation, conjugation, bottom, top] = [0, 1, 2, 3].map(|index| mask(ring, seed, index));
         Self { rotation, conjugation, power: [bottom, top] }
     }
 
-    /// Masks of zeros, under which nothing is encrypted: tests of chains only.
+    /// Returns masks of zeros, under which nothing is encrypted: tests of chains only.
     pub fn insecure_zeros(context: &RingContext) -> Self {
         let zero = || context.kept().zero();
         Self { rotation: zero(), conjugation: zero(), power: [zero(), zero()] }
     }
 
-    /// w, of the rotation key.
+    /// Returns w, the mask of the rotation key.
     pub fn rotation(&self) -> &Poly<Eval> {
         &self.rotation
     }
 
-    /// v, of the conjugation key.
+    /// Returns v, the mask of the conjugation key.
     pub fn conjugation(&self) -> &Poly<Eval> {
         &self.conjugation
     }
 
-    /// Returns the masks of the rows of the RGSW ciphertext: of the row that meets the digit of a, and of the row
-    /// that meets the digit of b.
+    /// Returns the masks of the RGSW ciphertext: of the row that is multiplied by the digit of a, then of the row that is
+    /// multiplied by the digit of b.
     pub fn power(&self) -> &[Poly<Eval>; 2] {
         &self.power
     }
 }
 
-/// Mask `index`, from a stream of its own.
+/// Expands mask `index` from its own stream.
 fn mask(ring: &Ring, seed: &PublicSeed, index: u64) -> Poly<Eval> {
     let mut context = seed.0.to_vec();
     context.extend((ring.degree() as u64).to_le_bytes());

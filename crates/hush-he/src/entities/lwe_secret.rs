@@ -7,8 +7,8 @@ use crate::params::LweParams;
 
 /// A fresh LWE secret: `n` small words modulo 2^32.
 ///
-/// A is public and fixed, so two queries under one secret would leak their difference. Hence it is not `Clone`,
-/// [`crate::algorithms::encrypt_lwe`] consumes it, and what is left can only decrypt. It is wiped when dropped.
+/// A is public and fixed, so two queries under one secret would leak their difference. Hence the secret is not `Clone`,
+/// [`crate::algorithms::encrypt_lwe`] consumes it, and returns a key that can only decrypt. It is wiped when dropped.
 pub struct OneTimeLweSecret {
     words: Zeroizing<Vec<u32>>,
 }
@@ -30,7 +30,7 @@ impl OneTimeLweSecret {
     }
 }
 
-/// The remainder of a [`OneTimeLweSecret`] after encryption: it decrypts answers and encrypts nothing.
+/// The remainder of an [`OneTimeLweSecret`] after encryption: it decrypts answers and encrypts nothing.
 pub struct LweDecryptionKey {
     words: Zeroizing<Vec<u32>>,
 }

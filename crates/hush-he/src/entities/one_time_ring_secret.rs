@@ -5,11 +5,11 @@ use hush_math::csprng::Csprng;
 use super::{OneTimeLweSecret, RlweSecret};
 use crate::params::ColumnParams;
 
-/// A fresh ternary ring secret s, whose coefficients are the LWE secret as well.
+/// A fresh ternary ring secret s, whose coefficients are the LWE secret too.
 ///
-/// All queries of a table have its public matrix and masks, so two under one secret would leak their difference, and so would two
-/// parts of one that share a mask. Hence it is not `Clone`, one call makes all parts of a query
-/// ([`crate::algorithms::encrypt_column_query`]) and consumes it, and what is left can only decrypt. It is wiped when dropped.
+/// All queries of a table share its public matrix and masks. Two queries under one secret would leak their difference, and so would
+/// two parts of a query with one mask. Hence the secret is not `Clone`, and one call ([`crate::algorithms::encrypt_column_query`])
+/// makes all parts of a query, consumes the secret, and returns a key that can only decrypt. The secret is wiped when dropped.
 ///
 /// ```compile_fail
 /// use hush_he::{algorithms::encrypt_column_query, entities::*, params::*};
@@ -59,7 +59,7 @@ impl OneTimeRingSecret {
     }
 }
 
-/// The remainder of a [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside this crate
+/// The remainder of an [`OneTimeRingSecret`] after encryption: it decrypts the answer. Nothing outside this crate
 /// encrypts under it.
 pub struct RingDecryptionKey {
     pub(crate) secret: RlweSecret,

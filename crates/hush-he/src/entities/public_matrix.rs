@@ -1,11 +1,11 @@
-//! The public LWE matrix A, expanded from a table's seed by whoever needs it.
+//! The public LWE matrix A, expanded from a table's seed.
 
 use hush_math::csprng::Csprng;
 
 use super::PublicSeed;
 
-/// The purpose of a matrix A. Matrices of different domains are independent, as DoublePIR's two folds need (A1 and A2
-/// from one seed would leak the difference of two queries).
+/// The purpose of a matrix A. Matrices of different domains are independent, which DoublePIR's two folds need: with A1 and A2
+/// from one stream, the difference of two queries would leak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixDomain {
     /// The first dimension of a look-up.
@@ -14,7 +14,7 @@ pub enum MatrixDomain {
     Second,
 }
 
-/// How the entries of A depend on each other.
+/// The dependence between the entries of A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixStructure {
     /// Every entry is independent (LWE).
@@ -27,22 +27,22 @@ pub enum MatrixStructure {
     },
 }
 
-/// The shape of a public matrix: all that its size depends on.
+/// The shape of a public matrix: everything that determines A beside the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixShape {
     domain: MatrixDomain,
     structure: MatrixStructure,
     cols: usize,
     n: usize,
-    /// Rows of the matrix that is wrapped, over rows of this one; 1 if it is not wrapped.
+    /// The rows of the unwrapped matrix that add up to one row of this matrix; 1 if it is not wrapped.
     wraps: usize,
 }
 
 impl MatrixShape {
-    /// Creates a matrix for `cols` database columns and LWE dimension `n`.
+    /// Creates the shape of a matrix for `cols` database columns and LWE dimension `n`.
     ///
     /// # Panics
-    /// If the ring degree is not a power of two that divides `n`: parameters are checked before they get here.
+    /// If the ring degree is not a power of two that divides `n`. Callers check parameters first.
     pub fn new(domain: MatrixDomain, structure: MatrixStructure, cols: usize, n: usize) -> Self {
         if let MatrixStructure::Ring { degree } = structure {
             assert!(degree.is_power_of_two() && n.is_multiple_of(degree), "ring degree {degree} for n = {n}");
@@ -50,12 +50,12 @@ impl MatrixShape {
         Self { domain, structure, cols, n, wraps: 1 }
     }
 
-    /// Returns the matrix of queries that are wrapped to `cols` words: row `c` is the sum of the rows `c + j * cols` of this
-    /// one. It has the structure of this one.
+    /// Returns the shape of the matrix of queries that are wrapped to `cols` words: its row `c` is the sum of the rows
+    /// `c + j * cols` of this matrix. The structure is the same.
     ///
     /// # Panics
-    /// If `cols` is not a divisor of the rows, or no multiple of [`MatrixShape::column_unit`]: parameters are checked before they
-    /// get here.
+    /// If `cols` does not divide the number of rows, or is not a multiple of [`MatrixShape::column_unit`]. Callers check parameters
+    /// first.
     pub fn wrapped(self, cols: usize) -> Self {
         if cols == self.cols {
             return self;
@@ -65,7 +65,7 @@ impl MatrixShape {
         Self { cols, wraps: self.cols / cols, ..self }
     }
 
-    /// Rows that belong together: a matrix is wrapped to a multiple of these.
+    /// Returns the number of rows in a unit of the structure: a matrix is wrapped to a multiple of it.
     pub fn column_unit(&self) -> usize {
         match self.structure {
             MatrixStructure::Plain => 1,
@@ -73,12 +73,12 @@ impl MatrixShape {
         }
     }
 
-    /// Returns the number of rows of A, that is database columns D0.
+    /// Returns the number of rows of A: the database columns D0.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// LWE dimension n.
+    /// Returns the LWE dimension n.
     pub fn n(&self) -> usize {
         self.n
     }
@@ -96,10 +96,10 @@ impl MatrixShape {
 
 /// The public matrix A: `cols x n` words modulo 2^32, a pure function of its seed and shape.
 ///
-/// Wrapped, A is the matrix of queries whose words are added up modulo `cols`: row `c` is the sum of the rows `c + j * cols`.
+/// A wrapped A belongs to queries whose words are added up modulo `cols`: row `c` is the sum of the rows `c + j * cols`.
 ///
-/// The seed is the table's own, so that work on one table's A is of no use against another's. A server cannot choose A: the stream
-/// is a hash of the seed and of a domain string, and whoever tries seeds draws uniform matrices.
+/// The seed belongs to the table, so that work on one table's A is of no use against another's. A server cannot choose A: its words
+/// are a hash of the seed and a domain string, so trying seeds only draws uniform matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicMatrix {
     seed: PublicSeed,
@@ -112,28 +112,28 @@ impl PublicMatrix {
         Self { seed, shape }
     }
 
-    /// Returns the shape.
+    /// Returns the shape of A.
     pub fn shape(&self) -> &MatrixShape {
         &self.shape
     }
 
-    /// [`MatrixShape::cols`].
+    /// Returns [`MatrixShape::cols`].
     pub fn cols(&self) -> usize {
         self.shape.cols
     }
 
-    /// [`MatrixShape::n`].
+    /// Returns [`MatrixShape::n`].
     pub fn n(&self) -> usize {
         self.shape.n
     }
 
-    /// [`MatrixShape::structure`].
+    /// Returns [`MatrixShape::structure`].
     pub fn structure(&self) -> MatrixStructure {
         self.shape.structure
     }
 
-    /// The ring elements `alpha[k]`, `k < n / degree`, of block `block` (database columns
-    /// `block * degree ..`), as `n` words: `out[k * degree + m]` is coefficient `m` of `alpha[k]`.
+    /// Writes the ring elements `alpha[k]`, `k < n / degree`, of block `block` (database columns `block * degree ..`) to `out`
+    /// as `n` words: `out[k * degree + m]` is coefficient `m` of `alpha[k]`.
     ///
     /// # Panics
     /// If A is [`MatrixStructure::Plain`] or `out` is not `n` long.
@@ -142,8 +142,8 @@ impl PublicMatrix {
         self.sum_of_streams(block, self.cols() / self.shape.column_unit(), out);
     }
 
-    /// Row `col` of A (the `n` words that belong to database column `col`), computed directly from the
-    /// definition: the slow, obvious form that faster ones are tested against.
+    /// Writes row `col` of A (the `n` words of database column `col`) to `out`. It follows the definition and is slow; faster
+    /// implementations are tested against it.
     ///
     /// For a ring block with elements `alpha[k]`, entry `k * d + i` of the row of column `c` (within the block)
     /// is `alpha[k][c - i]`, or `-alpha[k][d + c - i]` where `c < i`.
@@ -167,7 +167,7 @@ impl PublicMatrix {
         }
     }
 
-    /// Adds up the entries at `index` of the wrapped matrix and at every `step` after it.
+    /// Writes to `out` the sum of the unwrapped entries at `index` and at every `step` after it, one for each wrap.
     fn sum_of_streams(&self, index: usize, step: usize, out: &mut [u32]) {
         self.stream(index).fill_u32(out);
         let wraps = self.shape.wraps;

@@ -1,4 +1,4 @@
-//! All that a client of a ring protocol keeps to itself.
+//! The secrets of a client of a ring protocol.
 
 use hush_math::csprng::Csprng;
 use zeroize::Zeroizing;
@@ -8,18 +8,18 @@ use crate::params::{RingParams, Tlwe};
 
 /// The secrets of one client for one parameter set, from one 32-byte seed.
 pub struct RingSecrets {
-    /// s: queries are encrypted under it. Also the first secret of a pair.
+    /// s, under which queries are encrypted. Also the first secret of a pair.
     pub query: RlweSecret,
-    /// s': the second secret of a pair.
+    /// s', the second secret of a pair.
     pub second: RlweSecret,
-    /// The secrets of the small ring that answers are switched to: as many as its rank, or none.
+    /// The secrets of the small ring to which answers are switched, one for each unit of its rank; empty without such a ring.
     pub switched: Vec<RlweSecret>,
-    /// t: of TLWE words, n entries modulo 2^32; empty where queries have none.
+    /// t, the secret of TLWE words: n entries modulo 2^32; empty if queries are not TLWE words.
     pub tlwe: Zeroizing<Vec<u32>>,
 }
 
 impl RingSecrets {
-    /// Returns the secrets that follow from `seed`, which must have come from the operating system and be kept like a key.
+    /// Derives the secrets from `seed`, which must have come from the operating system and be kept like a key.
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let mut rng = Csprng::from_secret_seed("hushdb v1 2026 ring secrets", seed, &params.key_context());
         let mut sample = |degree| RlweSecret::sample(degree, params.secret(), &mut rng);

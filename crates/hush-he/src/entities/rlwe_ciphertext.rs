@@ -11,7 +11,7 @@ pub struct RlweCiphertext {
     pub b: Poly<Eval>,
 }
 
-/// Two messages under one mask: `b[i] + a s_i`, for two secrets.
+/// Two messages under one mask and two secrets: `b[i] + a s_i` is the phase of message i.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RlwePair {
     /// The common mask.
@@ -29,11 +29,11 @@ pub struct KeySwitchKey {
 
 /// An RGSW ciphertext of a bit m, for external products.
 ///
-/// Source: VIPIR section 3.4 (hybrid); the rows of a are made with a key for s^2 in place of RGSW(s).
+/// Source: VIPIR section 3.4 (hybrid); the bottom rows are made with a key for s^2 in place of RGSW(s).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RgswCiphertext {
-    /// Row k has phase `m g_k s`: it meets the digits of a.
+    /// The rows that are multiplied by the digits of a. Row k has phase `m g_k s`.
     pub bottom: Vec<RlweCiphertext>,
-    /// Row k has phase `m g_k`: it meets the digits of b.
+    /// The rows that are multiplied by the digits of b. Row k has phase `m g_k`.
     pub top: Vec<RlweCiphertext>,
 }

@@ -9,15 +9,15 @@ use zeroize::Zeroizing;
 
 use crate::params::SecretDistribution;
 
-/// A polynomial s of small coefficients. It serves many queries, whose masks are fresh, or a single one, whose masks are fixed
+/// A polynomial s with small coefficients. It serves many queries with fresh masks, or a single query whose masks are fixed
 /// ([`super::OneTimeRingSecret`]). Wiped when dropped.
 pub struct RlweSecret {
-    /// Words modulo 2^32.
+    /// The coefficients as words modulo 2^32.
     coefficients: Zeroizing<Vec<u32>>,
 }
 
 impl RlweSecret {
-    /// Returns a secret of `degree` coefficients.
+    /// Samples a secret of `degree` coefficients.
     pub fn sample(degree: usize, distribution: SecretDistribution, rng: &mut Csprng) -> Self {
         let mut coefficients = Zeroizing::new(vec![0; degree]);
         distribution.sample(rng, &mut coefficients);
@@ -29,16 +29,16 @@ impl RlweSecret {
         Self { coefficients: Zeroizing::new(words.to_vec()) }
     }
 
-    /// Part `part` of `parts`: the coefficients `part + j parts`, a secret of the subring of these.
+    /// Returns part `part` of `parts`: the coefficients `part + j parts`, as a secret of the subring.
     pub(crate) fn part(&self, part: usize, parts: usize) -> Self {
         let coefficients = self.coefficients.iter().skip(part).step_by(parts).copied().collect();
         Self { coefficients: Zeroizing::new(coefficients) }
     }
 
-    /// s in evaluation form.
+    /// Returns s in evaluation form.
     pub fn eval(&self, ring: &Ring) -> Zeroizing<Poly<Eval>> {
         let coefficients = Zeroizing::new(ring.from_signed(&self.coefficients));
-        // The transform takes its argument over, so this copy is the one that is wiped by the result.
+        // `forward` consumes its argument and returns it transformed, so wiping the result wipes this copy too.
         Zeroizing::new(ring.forward((*coefficients).clone()))
     }
 }

@@ -12,10 +12,11 @@ use super::{
 };
 use crate::{codec::packed_bytes, entities::MatrixStructure};
 
-/// An LWE set for the table and an RLWE set under *one* secret: the LWE secret has the coefficients of the ring secret s, so
-/// n = N. The secret is drawn for one query, and the keys that pack the answer travel with it. Source: InsPIRe (InspiRING).
+/// An LWE set for the table and an RLWE set, both under *one* secret: the LWE secret is the coefficients of the ring secret s,
+/// so n = N. The secret is drawn for one query, and the keys that pack the answer travel with the query. Source: InsPIRe
+/// (InspiRING).
 ///
-/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]).
+/// The only way to obtain a set is to take a preset ([`super::ParameterSet::named`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnParams {
     lwe: LweParams,
@@ -29,8 +30,8 @@ pub const COLUMN_PRESETS: [ColumnParams; 3] =
     [COLPACK_N2048_Q52, INSECURE_COLPACK_N256, INSECURE_COLPACK_PLAIN];
 
 /// The default: N = n = 2048, Q of 52 bits, ternary secret, errors 3.2: 131.3 bits (lattice-estimator, commit 27a581bb, MATZOV,
-/// by the dual hybrid attack; primal ones take 131.5). The samples modulo 2^32 are samples of the same secret and count as well;
-/// alone they would have 219 bits.
+/// dual hybrid attack; primal attacks need 131.5). The LWE samples modulo 2^32 are under the same secret and are part of the
+/// estimate; alone they would have 219 bits.
 pub const COLPACK_N2048_Q52: ColumnParams = ColumnParams {
     lwe: LweParams {
         name: "LWE_N2048_STD3_2_RING2048",
@@ -101,7 +102,7 @@ pub const INSECURE_COLPACK_PLAIN: ColumnParams = ColumnParams {
     ..INSECURE_COLPACK_N256
 };
 
-/// A gadget of one digit of 24 bits: all that is left of a coefficient modulo Q when its low 28 bits are rounded
+/// A gadget of one digit of 24 bits: the part of a coefficient modulo Q that is left when its low 28 bits are rounded
 /// away.
 const ONE_DIGIT: Gadget = Gadget::new(24, 1, 28);
 
@@ -116,28 +117,28 @@ impl ColumnParams {
         &self.lwe
     }
 
-    /// Returns the RLWE set. [`RingParams::fold_gadget`] is the one-digit gadget of packing and of the folds;
-    /// [`RingParams::key_dropped_bits`] are those of the RGSW ciphertext.
+    /// Returns the RLWE set. Packing and folds share its one-digit gadget [`RingParams::fold_gadget`];
+    /// [`RingParams::key_dropped_bits`] applies to the RGSW ciphertext.
     pub fn ring(&self) -> &RingParams {
         &self.ring
     }
 
-    /// Security in bits.
+    /// Returns the security in bits: that of the weaker of the two sets.
     pub fn security_bits(&self) -> f64 {
         self.lwe.security_bits.min(self.ring.security_bits)
     }
 
-    /// Bits at which the rotation key travels: its coefficients as fractions of Q.
+    /// Returns the bits of a coefficient of the rotation key on the wire, where it is a fraction of Q.
     pub fn rotation_bits(&self) -> u32 {
         self.rotation_bits
     }
 
-    /// Low bits that the conjugation key is sent without.
+    /// Returns the number of low bits that the conjugation key is sent without.
     pub fn conjugation_dropped_bits(&self) -> u32 {
         self.conjugation_dropped_bits
     }
 
-    /// Exact bytes of the keys that travel with a query; `folds` says whether an RGSW ciphertext is among them.
+    /// Returns the exact bytes of the keys that travel with a query; `folds`: whether an RGSW ciphertext is among them.
     pub fn key_bytes(&self, folds: bool) -> usize {
         let poly = |bits| packed_bytes(self.ring.degree, bits);
         let bits = self.ring.kept_bits();
@@ -146,26 +147,27 @@ impl ColumnParams {
     }
 }
 
-/// Noise of bytes that went through a fold over LWE and column packing, each part a standard deviation in steps of a byte
+/// The noise of a byte after a fold over LWE and column packing. Each part is a standard deviation in steps of a byte
 /// (LSB). The formulas are those of `docs/explanation/protocols/colpack.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnNoise {
-    /// The noise of the fold over LWE. Hints are lifted without loss.
+    /// The noise of the fold over LWE. Lifting the hint adds none.
     pub lwe: LweNoise,
     /// The noise that packing adds.
     pub packing: f64,
     /// The noise that the external products add.
     pub folds: f64,
-    /// Rounding a in the response.
+    /// The noise of rounding a in the response.
     pub response: f64,
-    /// Largest error from rounding b in the response.
+    /// The largest error from rounding b in the response.
     pub response_bound: f64,
 }
 
 impl ColumnNoise {
-    /// Noise of a look-up over `cols` columns (D0) with query words of `query_bits` bits, after `folds` external products.
+    /// Computes the noise of a look-up over `cols` columns (D0) with query words of `query_bits` bits, after `folds` external
+    /// products.
     ///
-    /// Source: InsPIRe for the chain and the power fold; the formulas are those of one digit and of rounded keys.
+    /// Source: InsPIRe for the chain and the power fold, with the formulas for one digit and for rounded keys.
     pub fn new(params: &ColumnParams, cols: usize, query_bits: u32, folds: usize) -> Self {
         let ring = &params.ring;
         let gadget = params.ring.fold;
@@ -176,11 +178,11 @@ impl ColumnNoise {
         let key = |dropped: u32| RLWE_ERROR_STD.powi(2) + if dropped == 0 { 0.0 } else { rounding(dropped) };
         let q = ring.noise_inputs().kept_product;
         let lsb = |variance: f64| variance.sqrt() / q * 2f64.powi(MESSAGE_BITS as i32);
-        // N - 2 switches, say N, of one digit a coefficient: what a digit leaves over times the secret, and digits times the
-        // key's errors.
+        // N - 2 key switches, counted as N, of one digit a coefficient. Each adds the part that the digit rounds away times the
+        // secret, and the digits times the key's errors.
         let rotation_dropped = ring.kept_bits() - params.rotation_bits;
         let switches = n * (secret * rounding(gadget.dropped) + n * digit * key(rotation_dropped));
-        // The last one is by the conjugation key.
+        // The last key switch is by the conjugation key.
         let conjugation = n * digit * key(params.conjugation_dropped_bits);
         let fold = 2.0 * n * digit * key(ring.key_dropped_bits) + (1.0 + secret) * rounding(gadget.dropped);
         let step = |bits: u32| 2f64.powi(MESSAGE_BITS as i32 - bits as i32);
@@ -193,23 +195,23 @@ impl ColumnNoise {
         }
     }
 
-    /// Standard deviation of all but the rounding of b.
+    /// Returns the standard deviation of all parts except the rounding of b.
     pub fn std(&self) -> f64 {
         quadrature([self.lwe.std(), self.packing, self.folds, self.response])
     }
 
-    /// Standard deviations between the error and the limit of decoding.
+    /// Returns the number of standard deviations between the error and the limit of decoding.
     pub fn sigmas(&self) -> f64 {
         (0.5 - self.response_bound) / self.std()
     }
 
-    /// log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
+    /// Returns log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
     pub fn log2_failure(&self, values: usize) -> f64 {
         (log2_erfc(self.sigmas() / 2f64.sqrt()) + (values as f64).log2()).min(0.0)
     }
 }
 
-/// Variance of a coefficient of a ternary secret.
+/// The variance of a coefficient of a ternary secret.
 const SECRET_VARIANCE: f64 = 2.0 / 3.0;
 
 #[cfg(test)]

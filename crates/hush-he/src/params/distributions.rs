@@ -5,7 +5,7 @@ use hush_math::{
     samplers::{GaussianTable, sample_binary, sample_ternary},
 };
 
-/// Distribution of the entries of an LWE secret, or of the coefficients of an RLWE secret.
+/// The distribution of the entries of an LWE secret, or of the coefficients of an RLWE secret.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SecretDistribution {
     /// Zero: only for tests without encryption.
@@ -14,12 +14,12 @@ pub enum SecretDistribution {
     Binary,
     /// Uniform over {-1, 0, 1}.
     Ternary,
-    /// Discrete Gaussian of this standard deviation (the "normal form").
+    /// Discrete Gaussian of this standard deviation (the "normal form" of LWE).
     Gaussian(f64),
 }
 
 impl SecretDistribution {
-    /// Standard deviation.
+    /// Returns the standard deviation of an entry.
     pub fn std(self) -> f64 {
         match self {
             Self::Zero => 0.0,
@@ -29,7 +29,7 @@ impl SecretDistribution {
         }
     }
 
-    /// Returns the mean of the square of an entry: the variance, but for binary ones, whose mean is not zero.
+    /// Returns the mean of the square of an entry. It equals the variance except for binary entries, whose mean is not zero.
     pub fn mean_square(self) -> f64 {
         match self {
             Self::Zero => 0.0,
@@ -39,7 +39,7 @@ impl SecretDistribution {
         }
     }
 
-    /// Returns the field's name of the distribution.
+    /// Returns the name of the distribution as papers use it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zero => "zero",
@@ -49,7 +49,7 @@ impl SecretDistribution {
         }
     }
 
-    /// Fills `out`, which must be zero, with entries modulo 2^32. Constant time in them.
+    /// Fills `out`, which must be zero, with entries modulo 2^32. Constant time in the entries.
     pub(crate) fn sample(self, rng: &mut Csprng, out: &mut [u32]) {
         match self {
             Self::Zero => {}
@@ -60,7 +60,7 @@ impl SecretDistribution {
     }
 }
 
-/// Distribution of the LWE error.
+/// The distribution of the LWE error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorDistribution {
     /// No error at all: only for tests without encryption.
@@ -72,7 +72,7 @@ pub enum ErrorDistribution {
 }
 
 impl ErrorDistribution {
-    /// Standard deviation.
+    /// Returns the standard deviation of an entry.
     pub fn std(self) -> f64 {
         match self {
             Self::None => 0.0,

@@ -6,12 +6,12 @@ use super::{
 };
 use crate::entities::{MatrixDomain, MatrixShape, MatrixStructure};
 
-/// Bits of the message space: a database byte.
+/// The bits of the message space: a message is a database byte.
 pub const MESSAGE_BITS: u32 = 8;
 
 /// An LWE set modulo q = 2^32 with message space Z_256 (Delta = 2^24).
 ///
-/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is
+/// The only way to obtain a set is to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is
 /// always one that this program knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweParams {
@@ -30,41 +30,41 @@ impl LweParams {
         self.name
     }
 
-    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
+    /// Returns the security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     pub fn security_bits(&self) -> f64 {
         self.security_bits
     }
 
-    /// LWE dimension n.
+    /// Returns the LWE dimension n.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// Distribution of the secret.
+    /// Returns the distribution of the secret.
     pub fn secret(&self) -> SecretDistribution {
         self.secret
     }
 
-    /// Distribution of the error.
+    /// Returns the distribution of the error.
     pub fn error(&self) -> ErrorDistribution {
         self.error
     }
 
-    /// Structure of the public matrix.
+    /// Returns the structure of the public matrix.
     pub fn structure(&self) -> MatrixStructure {
         self.structure
     }
 
-    /// Most samples under one secret, and so most columns; `None` if their number does not matter.
+    /// Returns the largest number of samples (columns) under one secret; `None` if it does not affect security.
     ///
-    /// An error of three values is a root of `e^3 - e`: a cubic equation in the secret for every sample, and enough of them can be
-    /// solved (Arora and Ge). At n = 1774 that takes 187 bits with 2^23 samples, which is still more than lattice attacks take, but
-    /// 157 with 2^24 and 111 with 2^26 (`docs/explanation/notes/security-estimates.md`).
+    /// An error of three values is a root of `e^3 - e`, so every sample gives a cubic equation in the secret, and enough of
+    /// them can be solved (Arora and Ge). At n = 1774 that attack costs 2^187 with 2^23 samples, still more than lattice attacks,
+    /// but 2^157 with 2^24 and 2^111 with 2^26 (`docs/explanation/notes/security-estimates.md`).
     pub fn max_samples(&self) -> Option<usize> {
         matches!(self.error, ErrorDistribution::Ternary).then_some(1 << 23)
     }
 
-    /// Returns whether words always travel at 32 bits, as in the paper that the set is from.
+    /// Returns whether words always travel at 32 bits, as in the set's paper.
     pub fn full_words(&self) -> bool {
         self.full_words
     }
@@ -74,19 +74,19 @@ impl LweParams {
         MatrixShape::new(domain, self.structure, cols, self.n)
     }
 
-    /// Standard deviation of the error.
+    /// Returns the standard deviation of the error.
     pub fn error_std(&self) -> f64 {
         self.error.std()
     }
 
-    /// Standard deviation of a coefficient of the secret.
+    /// Returns the standard deviation of a coefficient of the secret.
     pub fn secret_std(&self) -> f64 {
         self.secret.std()
     }
 }
 
 impl LweParams {
-    /// Returns the problem of the words of a query; `None` without encryption.
+    /// Returns the lattice problem behind the words of a query; `None` without encryption.
     pub fn problem(&self) -> Option<LatticeProblem> {
         let problem = LatticeProblem {
             n: self.n,

@@ -1,4 +1,4 @@
-//! Parameter sets, with their security and their noise. `ring/` has what the sets over rings have in common.
+//! Parameter sets, with their security and their noise. `ring/` has what all sets over rings share.
 
 mod column;
 mod distributions;
@@ -12,7 +12,7 @@ mod set;
 mod tfhe;
 mod tlwe;
 
-/// Security that every default has, in bits.
+/// The security in bits that every default set has at least.
 pub const MIN_SECURITY_BITS: f64 = 128.0;
 
 pub use column::{

@@ -1,16 +1,16 @@
-//! Noise of an LWE look-up: standard deviations as formulas, the failure probability that follows, and the widths at which words
-//! travel, the narrowest that the noise allows.
+//! Noise of an LWE look-up: standard deviations as formulas, the failure probability that follows, and the narrowest
+//! widths of words on the wire that the noise allows.
 //!
 //! The unit is one step of the message space (Delta = 2^24), called LSB; decoding a byte fails when the error
-//! reaches 0.5 LSB. The database is taken as adversarial: every byte -128.
+//! reaches 0.5 LSB. The formulas assume the worst database: every byte is -128.
 
 use super::lwe::{LweParams, MESSAGE_BITS};
 
-/// The limit of the failure probability, as log2: an honest answer decodes wrongly at most this often. An answer is all that one
-/// look-up decodes. Tables that would fail more often are refused. After 2^20 look-ups one has failed with probability 2^-44.
+/// The largest failure probability, as log2: an honest answer decodes wrongly at most this often. An answer is all that one
+/// look-up decodes. Tables that would fail more often are refused. Over 2^20 look-ups, the probability of any failure is 2^-44.
 pub const MAX_LOG2_FAILURE: f64 = -64.0;
 
-/// Standard deviation of rounding a word modulo 2^32 to its top `bits` bits, in units of 1.
+/// Returns the standard deviation of rounding a word modulo 2^32 to its top `bits` bits, in units of 1.
 pub fn rounding_std(bits: u32) -> f64 {
     if bits >= 32 { 0.0 } else { 2f64.powi(32 - bits as i32) / 12f64.sqrt() }
 }
@@ -18,16 +18,16 @@ pub fn rounding_std(bits: u32) -> f64 {
 /// The error of one decoded byte, by source, each a standard deviation in LSB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweNoise {
-    /// `sqrt(sigma^2 + query rounding^2) * 128 * sqrt(D0)`: the query's error through the fold.
+    /// The query's error after the fold: `sqrt(sigma^2 + query rounding^2) * 128 * sqrt(D0)`.
     pub fold: f64,
-    /// `hint rounding * secret std * sqrt(n)`: the rounded hint times the secret.
+    /// The rounding of the hint times the secret: `hint rounding * secret std * sqrt(n)`.
     pub hint: f64,
     /// The rounding of the answer itself.
     pub answer: f64,
 }
 
 impl LweNoise {
-    /// Noise of a look-up over `cols` columns (D0) with words that travel at `widths`.
+    /// Computes the noise of a look-up over `cols` columns (D0) with words that travel at `widths`.
     ///
     /// Source: SimplePIR section 4, VIPIR appendix D.2 (rounded words); standard deviations in place of tail bounds.
     pub fn new(params: &LweParams, cols: usize, widths: Widths) -> Self {
@@ -38,17 +38,17 @@ impl LweNoise {
         Self { fold, hint, answer: rounding_std(widths.answer) / lsb }
     }
 
-    /// Standard deviation of the whole error, in LSB.
+    /// Returns the standard deviation of the whole error, in LSB.
     pub fn std(&self) -> f64 {
         quadrature([self.fold, self.hint, self.answer])
     }
 
-    /// Returns the limit of 0.5 LSB in standard deviations.
+    /// Returns the number of standard deviations in the limit of 0.5 LSB.
     pub fn sigmas(&self) -> f64 {
         0.5 / self.std()
     }
 
-    /// log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
+    /// Returns log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
     pub fn log2_failure(&self, values: usize) -> f64 {
         if self.std() == 0.0 {
             return f64::NEG_INFINITY;
@@ -57,19 +57,19 @@ impl LweNoise {
     }
 }
 
-/// Standard deviation of a sum of independent errors. Not by `hypot`: glibc has a new version of that name since 2.35, which alone
-/// would keep the program from machines with an older one. Squares are far from the ends of the range that it guards.
+/// Returns the standard deviation of a sum of independent errors. It does not call `hypot`, of which glibc 2.35 has a new symbol
+/// version: the program would not start with an older glibc. `hypot` guards against overflow, which squares here never reach.
 pub(super) fn quadrature<const N: usize>(stds: [f64; N]) -> f64 {
     stds.iter().map(|std| std * std).sum::<f64>().sqrt()
 }
 
-/// log2 erfc(x) for x >= 0, by the bound `exp(-x^2) / (x sqrt(pi))`, which is above it, and at most 0.
+/// Returns at least log2 erfc(x) for x >= 0, and at most 0: the logarithm of the upper bound `exp(-x^2) / (x sqrt(pi))`.
 pub(super) fn log2_erfc(x: f64) -> f64 {
     let ln = -x * x - (x * std::f64::consts::PI.sqrt()).ln();
     (ln / std::f64::consts::LN_2).min(0.0)
 }
 
-/// Bits of the words of a query, a hint and an answer on the wire (1..=32 each; hints 16 or more).
+/// The bits of the words of a query, a hint and an answer on the wire (1..=32 each; hints 16 or more).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
     /// Bits of a query word.
@@ -80,8 +80,8 @@ pub struct Widths {
     pub answer: u32,
 }
 
-/// The traffic that a choice of widths minimises: words of each kind that travel, the hint's spread over the look-ups
-/// of an epoch.
+/// The traffic that [`Widths::choose`] minimises: the number of words of each kind that a look-up takes. The words of the
+/// hint are spread over the look-ups of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
     /// Words of a query.
@@ -93,14 +93,14 @@ pub struct Traffic {
 }
 
 impl Widths {
-    /// Whole words.
+    /// The widths at which every word travels whole: 32 bits.
     pub const FULL: Widths = Widths { query: 32, hint: 32, answer: 32 };
-    /// Standard deviations of the error that every default keeps below the limit of decoding.
+    /// The distance from the error to the limit of decoding that every default keeps, in standard deviations.
     pub const MIN_SIGMAS: f64 = 12.0;
 
-    /// Returns the widths with the least traffic that keep [`Widths::MIN_SIGMAS`] over `cols` columns (D0); whole words
-    /// if none does, or if the set is one that travels whole. `hint_candidates` are the hint widths that the
-    /// protocol can take.
+    /// Returns the widths with the least traffic that keep [`Widths::MIN_SIGMAS`] over `cols` columns (D0). Returns
+    /// [`Widths::FULL`] if none does, or if the set always has full words. `hint_candidates` are the hint widths that the
+    /// protocol supports.
     pub fn choose(lwe: &LweParams, cols: usize, traffic: Traffic, hint_candidates: &[u32]) -> Widths {
         if lwe.full_words() {
             return Widths::FULL;

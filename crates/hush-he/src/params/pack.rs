@@ -1,4 +1,4 @@
-//! Parameter sets of the protocols that pack LWE ciphertexts into RLWE ones.
+//! Parameter sets of the protocols that pack LWE ciphertexts into RLWE ciphertexts.
 
 use hush_math::gadget::Gadget;
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::entities::MatrixStructure;
 
-/// An LWE set for the table, and an RLWE set into which its ciphertexts are packed.
+/// An LWE set for the table, and an RLWE set into which the LWE ciphertexts are packed.
 ///
-/// The plaintext modulus of the RLWE set is what LWE words are rounded to before they are packed: `2^18`. There is no
-/// way to make one but to take a preset ([`super::ParameterSet::named`]).
+/// Before packing, LWE words are rounded to the plaintext modulus of the RLWE set, `2^18`. The only way to obtain a set
+/// is to take a preset ([`super::ParameterSet::named`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackParams {
     lwe: LweParams,
@@ -29,8 +29,8 @@ pub struct PackParams {
 pub const PACK_PRESETS: [PackParams; 4] =
     [PACK_M31, VIPIR_N4096_3X29, INSECURE_PACK_N256, INSECURE_PACK_PLAIN];
 
-/// The default: 133.4 bits (LWE; the RLWE side, N = 4096 and Q_e of 93 bits, has 148.4). Three primes of 31 bits of which
-/// one is dropped after the expansion, so that two digits are enough for a Subs.
+/// The default: 133.4 bits (LWE; the RLWE side, N = 4096 and Q_e of 93 bits, has 148.4). One of the three primes of 31 bits
+/// is dropped after the expansion, so that two digits are enough for a Subs.
 pub const PACK_M31: PackParams = PackParams {
     lwe: DEFAULT_LWE,
     ring: RingParams {
@@ -49,8 +49,8 @@ pub const PACK_M31: PackParams = PackParams {
 };
 
 /// VIPIR's set (its section 6.1): three primes of 29 bits throughout, five digits of 18 bits, queries of two whole
-/// ciphertext halves and answers of whole words. 133.4 bits (LWE; RLWE 159.7). Its communication is the paper's but for
-/// the keys, which travel seeded and hold a key for s^2 in place of RGSW(s).
+/// ciphertext halves and answers of whole words. 133.4 bits (LWE; RLWE 159.7). Its communication equals the paper's except
+/// for the keys, which travel seeded and hold a key for s^2 in place of RGSW(s).
 pub const VIPIR_N4096_3X29: PackParams = PackParams {
     lwe: LweParams { name: "VIPIR_N1280", full_words: true, ..DEFAULT_LWE },
     ring: RingParams {
@@ -124,33 +124,34 @@ impl PackParams {
         &self.ring
     }
 
-    /// Security in bits: that of the weaker of the two sets.
+    /// Returns the security in bits: that of the weaker of the two sets.
     pub fn security_bits(&self) -> f64 {
         self.lwe.security_bits.min(self.ring.security_bits)
     }
 
-    /// Leaves of a query's expansion: the LWE secret, then the bits of `folds` folds. Source: VIPIR section 3.5.1.
+    /// Returns the leaves of a query's expansion: the LWE secret, then the bits of `folds` folds. Source: VIPIR section 3.5.1.
     pub fn leaves(&self, folds: usize) -> usize {
         self.ring.leaves(self.lwe.n, folds)
     }
 }
 
-/// Noise of bytes that went through a fold over LWE and a packing, in steps of a byte (LSB).
+/// The noise of a byte after a fold over LWE and a packing, in steps of a byte (LSB).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackNoise {
-    /// The noise of the fold, with hint and answer rounded to the plaintext modulus of the packing.
+    /// The noise of the fold over LWE, with hint and answer rounded to the plaintext modulus of the packing.
     pub lwe: LweNoise,
-    /// The noise of the packing, the folds after it and the rounding of the response, in steps of its own plaintext
-    /// modulus.
+    /// The noise of the packing, of the folds after it and of the rounding of the response, in steps of the RLWE set's
+    /// plaintext modulus.
     pub ring: RingNoise,
-    /// The size of those steps in LSB.
+    /// The size of a step of the RLWE set's plaintext modulus, in LSB.
     step: f64,
 }
 
 impl PackNoise {
-    /// Noise after a fold over `cols` columns (D0) with query words of `query_bits` bits, packing, and `folds` folds.
+    /// Computes the noise after a fold over `cols` columns (D0) with query words of `query_bits` bits, packing, and `folds`
+    /// folds.
     ///
-    /// Source: VIPIR appendix D, but for its D.3 (`docs/explanation/protocols/exppack-s.md` says why).
+    /// Source: VIPIR appendix D except D.3 (`docs/explanation/protocols/exppack-s.md` says why).
     pub fn new(params: &PackParams, cols: usize, query_bits: u32, folds: usize) -> Self {
         let bits = params.ring.plaintext_bits;
         let widths = Widths { query: query_bits, hint: bits, answer: bits };
@@ -161,22 +162,22 @@ impl PackNoise {
         }
     }
 
-    /// Standard deviation of all but the rounding of b.
+    /// Returns the standard deviation of all parts except the rounding of b, in LSB.
     pub fn std(&self) -> f64 {
         quadrature([self.lwe.std(), self.step * self.ring.response.sqrt()])
     }
 
-    /// Largest error from rounding b.
+    /// Returns the largest error from rounding b, in LSB.
     pub fn bound(&self) -> f64 {
         self.step * self.ring.response_bound
     }
 
-    /// Standard deviations between the error and the limit of decoding.
+    /// Returns the number of standard deviations between the error and the limit of decoding.
     pub fn sigmas(&self) -> f64 {
         (0.5 - self.bound()) / self.std()
     }
 
-    /// log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
+    /// Returns log2 of the probability (union bound) that any of `values` decoded bytes is wrong.
     pub fn log2_failure(&self, values: usize) -> f64 {
         if self.bound() >= 0.5 {
             return 0.0;
@@ -214,7 +215,7 @@ mod tests {
             assert!(ring.pack == Gadget::NONE || ring.pack.covers(kept.rns().product()), "{}", ring.name);
             assert!(ring.leaves(lwe.n, 16) <= ring.max_leaves(), "{}", ring.name);
             assert!(ring.levels.len() <= ring.degree.ilog2() as usize);
-            // Rounding up may not carry out of the words that travel.
+            // Rounding up must not carry out of the words that travel.
             for (rns, dropped) in [
                 (full.rns(), ring.query_dropped_bits.max(ring.key_dropped_bits)),
                 (full.rns(), ring.selector_dropped_bits),
@@ -232,7 +233,7 @@ mod tests {
             let noise = PackNoise::new(&params, 1 << 16, query_bits, 16);
             assert!(noise.sigmas() >= 12.0, "{}: {:.1} sigma", params.name(), noise.sigmas());
             assert!(noise.log2_failure(1 << 20) < MAX_LOG2_FAILURE - 16.0);
-            // Packing and folds are nothing beside the fold over LWE: what the wide gadgets rest on.
+            // The wide gadgets rely on this: the noise of packing and folds is negligible beside that of the fold over LWE.
             let packing = noise.ring.folded + noise.ring.pack;
             let delta =
                 params.ring.noise_inputs().kept_product / 2f64.powi(params.ring.plaintext_bits as i32);

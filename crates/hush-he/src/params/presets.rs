@@ -1,4 +1,4 @@
-//! The parameter sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
+//! The LWE sets by name. Security by the lattice-estimator (commit 27a581bb, MATZOV, GSA shape).
 
 use super::{
     distributions::{ErrorDistribution, SecretDistribution},
@@ -16,7 +16,7 @@ pub const PRESETS: [LweParams; 5] = [
 ];
 
 /// The default: n = 1280, ternary secret, Gaussian error 3.2, module-LWE with ring degree 256 and rank 5.
-/// 133.4 bits. Words travel at the widths of [`super::Widths::choose`], which keep 12 sigma.
+/// 133.4 bits. Words travel at the widths that [`super::Widths::choose`] returns, which keep 12 sigma.
 pub const DEFAULT_LWE: LweParams = LweParams {
     name: "LWE_N1280_STD3_2_RING256",
     security_bits: 133.4,
@@ -32,7 +32,7 @@ pub const DEFAULT_LWE: LweParams = LweParams {
 pub const LWE_N1280_STD3_2_PLAIN: LweParams =
     LweParams { name: "LWE_N1280_STD3_2_PLAIN", structure: MatrixStructure::Plain, ..DEFAULT_LWE };
 
-/// FrodoPIR's and ChalametPIR's LWE side: n = 1774, ternary secret and error, full words. 176.0 bits.
+/// FrodoPIR's and ChalametPIR's LWE set: n = 1774, ternary secret and error, full words. 176.0 bits.
 pub const FRODOPIR_N1774_TERNARY: LweParams = LweParams {
     name: "FRODOPIR_N1774_TERNARY",
     security_bits: 176.0,
@@ -43,8 +43,8 @@ pub const FRODOPIR_N1774_TERNARY: LweParams = LweParams {
     full_words: true,
 };
 
-/// SimplePIR's and DoublePIR's LWE side: n = 1024, error 6.4, secret from the error distribution, full words,
-/// over bytes instead of the paper's p. **121.5 bits, below the house minimum of 128**: for comparison only.
+/// SimplePIR's and DoublePIR's LWE set: n = 1024, error 6.4, secret from the error distribution, full words; messages
+/// are bytes instead of the paper's p. **121.5 bits, below this project's minimum of 128**: for comparison only.
 pub const SIMPLEPIR_N1024_STD6_4_SEC121: LweParams = LweParams {
     name: "SIMPLEPIR_N1024_STD6_4_SEC121",
     security_bits: 121.5,

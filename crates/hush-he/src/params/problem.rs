@@ -1,29 +1,29 @@
-//! The lattice problems that the security of a parameter set rests on.
+//! The lattice problems behind the security of a parameter set.
 
 use super::distributions::{ErrorDistribution, SecretDistribution};
 use crate::entities::MatrixStructure;
 
-/// Samples `(a, <a, s> + e)` modulo q under one secret s. Who tells them from random ones breaks the set.
+/// Samples `(a, <a, s> + e)` modulo q under one secret s. An attacker who tells them from random pairs breaks the set.
 ///
-/// What a set is estimated by (`scripts/security.py`): rounding, which only adds to the error, is left out.
+/// `scripts/security.py` estimates the security of a set from this problem. It leaves out rounding, which only adds to the error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatticeProblem {
-    /// Entries of s.
+    /// The number of entries of s.
     pub n: usize,
     /// The modulus q.
     pub modulus: u128,
-    /// Distribution of the entries of s.
+    /// The distribution of the entries of s.
     pub secret: SecretDistribution,
-    /// Distribution of e.
+    /// The distribution of e.
     pub error: ErrorDistribution,
     /// How the entries of the vectors a depend on each other.
     pub structure: MatrixStructure,
-    /// Most samples under one s; `None`: the security does not depend on how many there are.
+    /// The largest number of samples under one s; `None` if the security does not depend on it.
     pub max_samples: Option<usize>,
 }
 
 impl LatticeProblem {
-    /// Returns the field's name of the problem: `lwe`, `module-lwe`, or `rlwe` where the rank is 1.
+    /// Returns the usual name of the problem: `lwe`, `module-lwe`, or `rlwe` if the rank is 1.
     pub fn kind(&self) -> &'static str {
         match self.structure {
             MatrixStructure::Plain => "lwe",
@@ -32,7 +32,7 @@ impl LatticeProblem {
         }
     }
 
-    /// log2 of the modulus.
+    /// Returns log2 of the modulus.
     pub fn log2_modulus(&self) -> f64 {
         (self.modulus as f64).log2()
     }

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::HeError;
 
-/// A parameter set. There is no way to make one but to take a preset, so a set that a peer names is always one that this program
-/// knows.
+/// A parameter set. The only way to obtain one is to take a preset, so a set that a peer names is always one that this
+/// program knows.
 pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Returns every preset of this kind.
     fn presets() -> &'static [Self];
@@ -17,23 +17,23 @@ pub trait ParameterSet: Copy + Debug + PartialEq + Send + Sync + 'static {
     /// Returns the name of the preset.
     fn name(&self) -> &'static str;
 
-    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
+    /// Returns the security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     fn security_bits(&self) -> f64;
 
-    /// Returns the lattice problems that its security rests on: it has that of the weakest. None without encryption.
+    /// Returns the lattice problems behind the set's security, which is that of the weakest. Empty without encryption.
     fn problems(&self) -> Vec<LatticeProblem>;
 
     /// Returns the preset called `name`.
     ///
     /// # Errors
-    /// [`HeError::UnknownPreset`] with the names that exist.
+    /// [`HeError::UnknownPreset`], which lists the names that exist.
     fn named(name: &str) -> Result<Self, HeError> {
         let preset = Self::presets().iter().find(|preset| preset.name() == name);
         preset.copied().ok_or_else(|| unknown_preset(name))
     }
 }
 
-/// Implements [`ParameterSet`] for a set that states its name and its security itself or in its ring.
+/// Implements [`ParameterSet`] for a set whose name and security are its own or those of its ring set.
 macro_rules! parameter_set {
     ($kind:ty, $presets:ident, $set:ident => $named:expr, $problems:expr) => {
         impl ParameterSet for $kind {
@@ -66,12 +66,12 @@ parameter_set!(PrivksParams, PRIVKS_PRESETS, set => set.ring(), set.ring().probl
 parameter_set!(PackParams, PACK_PRESETS, set => set, of_both(set.lwe(), set.ring()));
 parameter_set!(ColumnParams, COLUMN_PRESETS, set => set, of_both(set.lwe(), set.ring()));
 
-/// Returns the problems of a set over LWE and a set over rings.
+/// Returns the lattice problems of an LWE set and an RLWE set together.
 fn of_both(lwe: &LweParams, ring: &RingParams) -> Vec<LatticeProblem> {
     lwe.problem().into_iter().chain(ring.problem()).collect()
 }
 
-/// Returns the error of a name that no preset has: with the names of all presets but the insecure ones.
+/// Creates the error for an unknown name. It lists the presets except the insecure ones.
 pub fn unknown_preset(name: &str) -> HeError {
     let names = PRESETS.iter().map(|p| p.name);
     let names = names.chain(RING_PRESETS.iter().map(RingParams::name));

@@ -1,7 +1,7 @@
 //! The RLWE sets of `tfhe`: few bits a symbol and one short prime, for queries of a hundred or two hundred bytes.
 //!
-//! Source: PPIR's setting, at 128 bits. Its own set (N = 1024, a torus of 32 bits, binary secrets) has 110 bits and does not decode
-//! beyond a few folds (`docs/explanation/protocols/tfhe.md`).
+//! Source: PPIR's setting, at 128 bits of security. PPIR's own set (N = 1024, a torus of 32 bits, binary secrets) has 110 bits and
+//! does not decode beyond a few folds (`docs/explanation/protocols/tfhe.md`).
 
 use hush_math::gadget::Gadget;
 
@@ -10,9 +10,9 @@ use super::{
     ring::{ResponseBits, RingParams, presets::levels},
 };
 
-/// An RLWE set for `tfhe`: all levels of the tree, so that a leaf is one word; no packing of pairs.
+/// An RLWE set for `tfhe`: the tree has all its levels, so that a leaf is one word; pairs are not packed.
 ///
-/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]).
+/// The only way to obtain a set is to take a preset ([`super::ParameterSet::named`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TfheParams(RingParams);
 
@@ -23,9 +23,9 @@ impl TfheParams {
     }
 }
 
-/// An RLWE set for `tfhe-privks`, with TLWE words for queries.
+/// An RLWE set for `tfhe-privks`, whose queries are TLWE words.
 ///
-/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]).
+/// The only way to obtain a set is to take a preset ([`super::ParameterSet::named`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivksParams(RingParams);
 
@@ -40,12 +40,12 @@ impl PrivksParams {
 pub const PRIVKS_PRESETS: [PrivksParams; 5] =
     [TFHE_PRIVKS, PPIR_N1024_SEC110, INSECURE_PRIVKS_N256, INSECURE_PPIR_N256, INSECURE_PRIVKS_PLAIN];
 
-/// Every preset. The first is the default.
+/// Every preset of `tfhe`. The first is the default.
 pub const TFHE_PRESETS: [TfheParams; 5] =
     [TFHE_COMPACT, TFHE_TINY, TFHE_FAST, INSECURE_TFHE_N256, INSECURE_TFHE_PLAIN];
 
-/// The default: plaintexts of 1 KiB. N = 2048, Q_e of 52 bits, folds modulo one prime of 29 bits: 131.3 bits, and as many for the
-/// ring of rank 2 and degree 512 that answers of up to 256 bytes are switched to (26 bits, n = 1024).
+/// The default: plaintexts of 1 KiB. N = 2048, Q_e of 52 bits, folds modulo one prime of 29 bits: 131.3 bits. Answers of up to
+/// 256 bytes are switched to a ring of rank 2 and degree 512 (26 bits, n = 1024), which has 131.3 bits too.
 pub const TFHE_COMPACT: TfheParams = TfheParams(RingParams {
     name: "TFHE_COMPACT",
     security_bits: 131.3,
@@ -89,8 +89,8 @@ pub const TFHE_TINY: TfheParams = TfheParams(RingParams {
     ..TFHE_COMPACT.0
 });
 
-/// Plaintexts of 8 KiB, for long records. N = 4096, Q_e of 87 bits, folds modulo two primes of 29 bits: 159.7 bits; 131.3 for the
-/// ring of rank 2 and degree 1024 that answers of up to 2 KiB are switched to (52 bits, n = 2048).
+/// Plaintexts of 8 KiB, for long records. N = 4096, Q_e of 87 bits, folds modulo two primes of 29 bits: 159.7 bits. Answers of up
+/// to 2 KiB are switched to a ring of rank 2 and degree 1024 (52 bits, n = 2048), which has 131.3 bits.
 pub const TFHE_FAST: TfheParams = TfheParams(RingParams {
     name: "TFHE_FAST",
     security_bits: 131.3,
@@ -134,7 +134,7 @@ pub const INSECURE_TFHE_PLAIN: TfheParams = TfheParams(RingParams {
     ..INSECURE_TFHE_N256.0
 });
 
-/// For comparison: the paper's query of TLWE words and its private key switching, at sound parameters. Words of 24 bits, n = 944
+/// The paper's TLWE query and private key switching, at sound parameters, for comparison. Words of 24 bits, n = 944
 /// (131.1 bits); keys of 24 MiB.
 pub const TFHE_PRIVKS: PrivksParams = PrivksParams(RingParams {
     name: "TFHE_PRIVKS",
@@ -152,9 +152,9 @@ pub const TFHE_PRIVKS: PrivksParams = PrivksParams(RingParams {
     ..TFHE_COMPACT.0
 });
 
-/// PPIR's own set: n = N = 1024, binary secrets, errors of 2^-28 of the modulus, ten digits of three bits (its section 5), modulo a
-/// prime of 30 bits in place of a torus of 32, of which it uses 30. Plaintexts of 256 bytes; keys of 75 MiB.
-/// **110.3 bits, below the house minimum of 128**, and it decodes only where nothing is folded: for comparison only.
+/// PPIR's own set: n = N = 1024, binary secrets, errors of 2^-28 of the modulus, ten digits of three bits (its section 5). The
+/// modulus is a prime of 30 bits instead of a torus of 32 bits, of which PPIR uses 30. Plaintexts of 256 bytes; keys of 75 MiB.
+/// **110.3 bits, below this project's minimum of 128**, and it decodes only where nothing is folded: for comparison only.
 pub const PPIR_N1024_SEC110: PrivksParams = PrivksParams(RingParams {
     name: "PPIR_N1024_SEC110",
     security_bits: 110.3,
@@ -237,16 +237,16 @@ mod tests {
             );
             assert!(p.fold.covers(kept.rns().product()), "{}", p.name);
             assert!(switch.gadget.covers(switch.modulus()), "{}", p.name);
-            // What a client multiplies by its secrets is known over the integers.
+            // The product that a client computes with its secrets must not wrap modulo Q_s.
             assert!((switch.rank * switch.degree) as u128 * (1 << switch.response.a) < switch.modulus());
             assert_eq!(p.levels.len(), p.degree.ilog2() as usize);
-            // Rounding up may not carry out of the words that travel.
+            // Rounding up must not carry out of the words that travel.
             let widest = p.query_dropped_bits.max(p.selector_dropped_bits);
             assert!(full.rns().product() - 1 + (1 << widest) / 2 < 1 << full.rns().bits(), "{}", p.name);
         }
     }
 
-    /// Rows, and 25 folds: at 2^25 records of 256 bytes.
+    /// Checks the noise of rows, and of 25 folds: 2^25 records of 256 bytes.
     #[test]
     fn private_key_switching_decodes_with_its_margin() {
         for (PrivksParams(params), sigmas) in [(TFHE_PRIVKS, 20.0), (INSECURE_PRIVKS_N256, 20.0)] {
@@ -267,14 +267,14 @@ mod tests {
             assert!(params.fold.covers(params.kept_ring().rns().product()));
         }
         for PrivksParams(set) in PRIVKS_PRESETS {
-            // What a client multiplies by its secrets is known over the integers.
+            // The product that a client computes with its secrets must not wrap modulo Q_e.
             assert!((set.degree as u128) << set.response.a < set.full_ring().rns().product(), "{}", set.name);
         }
         assert!(TFHE_PRIVKS.security_bits() >= MIN_SECURITY_BITS);
         assert_eq!(TFHE_PRIVKS.ring().query_bytes(1, 25), 16 + 51 * 3);
     }
 
-    /// The paper's set: rows as in the paper (2^-20.1 measured); a first dimension decodes, and no fold.
+    /// Checks the paper's set: rows as in the paper (2^-20.1 measured). A first dimension decodes, but no fold does.
     #[test]
     fn the_papers_set_decodes_where_nothing_is_folded() {
         let PrivksParams(params) = PPIR_N1024_SEC110;
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(params.key_words_bytes(), 75 << 20);
     }
 
-    /// At 2^25 records of 256 bytes: rows, folds and rotations; then a record that fills a polynomial.
+    /// Checks margins at 2^25 records of 256 bytes: after rows, folds and rotations, and for a record that fills a polynomial.
     #[test]
     fn every_set_decodes_with_its_margin() {
         for (TfheParams(params), rows, folds, folded, whole, switched) in [
@@ -322,7 +322,7 @@ mod tests {
         }
     }
 
-    /// At most 200 bytes, `tiny` 104, at 2^25 records of 256 bytes.
+    /// Checks the bytes at 2^25 records of 256 bytes: queries of at most 200, of `TFHE_TINY` at most 104.
     #[test]
     fn queries_and_keys_are_small() {
         assert_eq!(TFHE_COMPACT.ring().query_bytes(32, 20), 200);

@@ -1,41 +1,41 @@
-//! Queries of TLWE words, which private key switching turns into RLWE ciphertexts.
+//! TLWE queries: words that private key switching turns into RLWE ciphertexts.
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
 use super::{ErrorDistribution, LatticeProblem, SecretDistribution};
 use crate::entities::MatrixStructure;
 
-/// Words `(a, b)` modulo `2^bits` under a secret t of n entries: `b = m + e - <a, t>`. Secret and errors are distributed as the
-/// set's.
+/// The shape of TLWE words `(a, b)` modulo `2^bits` under a secret t of n entries: `b = m + e - <a, t>`. Secret and errors have
+/// the distributions of the ring set.
 ///
-/// A word becomes RLWE by a key of `n digits` ciphertexts of `x_k t_i`, `x_k = round(Q_e g_k / 2^bits)`: `sum a_ik key_ik + sum
-/// b_k x_k` over the digits of all of a word, so that nothing is rounded. Source: PPIR section 4, algorithms 1 and 2 (TFHE's
-/// PrivKS).
+/// A key of `n digits` ciphertexts of `x_k t_i`, `x_k = round(Q_e g_k / 2^bits)`, turns a word into an RLWE ciphertext:
+/// `sum a_ik key_ik + sum b_k x_k`. The digits hold all bits of a word, so nothing is rounded. Source: PPIR section 4,
+/// algorithms 1 and 2 (TFHE's PrivKS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tlwe {
     pub(super) n: usize,
     pub(super) bits: u32,
-    /// A divisor of `bits`.
+    /// The digits of a word: a divisor of `bits`.
     pub(super) digits: usize,
 }
 
 impl Tlwe {
-    /// Entries of the secret.
+    /// Returns the number of entries of the secret.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// log2 of the modulus.
+    /// Returns log2 of the modulus.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// Ciphertexts of a key: the digits of an entry side by side.
+    /// Returns the number of ciphertexts of a key: `n digits`, the digits of an entry side by side.
     pub fn key_rows(&self) -> usize {
         self.n * self.digits
     }
 
-    /// Returns how a word is taken to digits.
+    /// Returns the gadget by which a word is split into digits.
     pub fn gadget(&self) -> Gadget {
         Gadget::new(self.bits / self.digits as u32, self.digits, 0)
     }
@@ -48,12 +48,12 @@ impl Tlwe {
         (0..self.digits).map(move |k| i64::from(gadget.digit(centred, k)))
     }
 
-    /// Returns the value x_k of a unit of digit k modulo `product`.
+    /// Returns x_k modulo `product`: the value of one unit of digit k.
     pub fn unit(&self, product: u128, k: usize) -> u128 {
         ((product << self.gadget().log2_factor(k)) + (1 << self.bits >> 1)) >> self.bits
     }
 
-    /// Returns what a word is worth modulo a prime of `ring`: the sum of its digits times their units.
+    /// Returns the value of a word modulo a prime of `ring`: the sum of its digits times their units.
     pub fn constant(&self, ring: &Ring, word: u32, limb: usize) -> u32 {
         let p = ring.moduli()[limb];
         let rns = ring.rns();
@@ -63,7 +63,7 @@ impl Tlwe {
         })
     }
 
-    /// Returns the values that the key depends on.
+    /// Returns the part of [`super::RingParams::key_context`] that describes this key.
     pub(super) fn key_context(&self) -> String {
         format!(
             "private key switching from {} entries modulo 2^{} by {} digits",
@@ -71,7 +71,7 @@ impl Tlwe {
         )
     }
 
-    /// Returns the lattice problem of the words.
+    /// Returns the lattice problem of the words of a query.
     pub(super) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.n,

@@ -1,21 +1,21 @@
-//! Memory of the words of a batch.
+//! The memory of a batch's words.
 
 use std::{
     fmt,
     ops::{Deref, DerefMut},
 };
 
-/// Memory that a backend lends to a batch. Dropping it gives it back.
+/// Memory that a backend lends to a batch, and takes back when it is dropped.
 pub trait LentWords: AsRef<[u32]> + AsMut<[u32]> + Send + Sync {}
 
 impl<T: AsRef<[u32]> + AsMut<[u32]> + Send + Sync> LentWords for T {}
 
-/// The words of a batch: a vector of its own, or memory that a backend lends and takes back when they are dropped, since
-/// fresh memory for tens of MiB costs about as much time as what is written to it.
+/// The words of a batch: a vector, or memory that a backend lends and takes back on drop. Lending saves time, since
+/// allocating tens of MiB costs about as much as writing them.
 pub struct BatchWords(Box<dyn LentWords>);
 
 impl BatchWords {
-    /// Returns the words in memory of a backend.
+    /// Wraps words in memory of a backend.
     pub fn lent(words: impl LentWords + 'static) -> Self {
         Self(Box::new(words))
     }

@@ -11,21 +11,21 @@ use hush_math::{
 use super::{BatchWords, LweBatch, LweOps, LweQueries, RingOps, RlweBatch, WordStore};
 use crate::{OpsError, pack_shape::PackShape, reference::ByDefinition, steps, tiling::TiledDb};
 
-/// Bytes of an entry of a pack column: a word in balanced digits.
+/// The bytes of an entry of a pack column: a word in balanced digits.
 pub const PACK_BYTES: usize = size_of::<u32>();
 
-/// Half a base for every byte: `bytes of (x + this)`, each with its highest bit flipped, are the balanced digits of x, which is
-/// at least minus this and at most [`u32::MAX`] minus this.
+/// Half a base for every byte. The bytes of `x + BALANCED_HALVES`, each with its highest bit flipped, are the balanced digits of x,
+/// for x from `-BALANCED_HALVES` to `u32::MAX - BALANCED_HALVES`.
 pub const BALANCED_HALVES: u32 = 0x8080_8080;
 
-/// The product of [`ColumnOps::chain_hint`] for the hint of one plaintext: all that packing needs to know of its
-/// rows, before any query.
+/// The result of [`ColumnOps::chain_hint`] for the hint of one plaintext: everything that packing needs to know of the
+/// plaintext's rows, computed before any query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainedHint {
-    /// The pack columns: rows x 4N bytes read as s8, row-major. Bytes `4c ..` of a row are the balanced digits of the word that
-    /// meets coefficient c of the rotation key, the lowest first.
+    /// The pack columns: rows x 4N bytes read as s8, row-major. Bytes `4c ..` of a row are the balanced digits, lowest first, of
+    /// the word that is multiplied by coefficient c of the rotation key.
     pub columns: Vec<u8>,
-    /// The digit that meets the conjugation key: a polynomial in evaluation form.
+    /// The digit that is multiplied by the conjugation key: a polynomial in evaluation form.
     pub digit: Vec<u32>,
     /// The mask a of the packed ciphertext, in evaluation form.
     pub mask: Vec<u32>,
@@ -34,55 +34,54 @@ pub struct ChainedHint {
 /// The polynomials of [`ChainedHint`] for every plaintext of a [`PackShape`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPolys {
-    /// `[plaintext][limb][slot]`.
+    /// The digits: `[plaintext][limb][slot]`.
     pub digits: Vec<u32>,
-    /// `[plaintext][limb][slot]`; none where nothing is folded.
+    /// The masks: `[plaintext][limb][slot]`; empty where nothing is folded.
     pub masks: Vec<u32>,
 }
 
-/// The steps of column packing: what `colpack-s` and `colpack` are made of.
+/// The steps of column packing, for `colpack-s` and `colpack`.
 ///
-/// A ciphertext that is packed has one half that no query changes: the mask a, a function of the hint. So packing is linear in
-/// the keys that travel with a query, with coefficients that are known beforehand; they are columns beside those of the table,
-/// and [`ColumnOps::pack_columns`] is a second [`LweOps::lwe_fold`]. Source: InsPIRe (InspiRING) for the chain of key
+/// The mask a of a packed ciphertext is a function of the hint, and no query changes it. So packing is linear in the keys that
+/// travel with a query, and its coefficients are known beforehand. They are stored as further columns of the table, and
+/// [`ColumnOps::pack_columns`] is a second [`LweOps::lwe_fold`]. Source: InsPIRe (InspiRING) for the chain of key
 /// switches. ReinsPIRe (ePrint 2026/1934) has packing as one matrix product, too.
 pub trait ColumnOps: LweOps + RingOps {
     /// The public masks with this backend's tables for the chain.
     type ChainPlan: Send + Sync;
-    /// The polynomials of all plaintexts as this backend holds them.
+    /// The polynomials of all plaintexts in this backend's memory.
     type Chain: Send + Sync;
 
-    /// Makes the tables of the chain.
+    /// Makes the tables of the chain from the public masks.
     fn open_masks(&self, ring: &Self::Ring, masks: &ColumnMasks) -> Result<Self::ChainPlan, OpsError>;
 
-    /// Returns how many hints [`ColumnOps::chain_hint`] takes at once to keep the backend busy, at least one. More bring
-    /// nothing, and each takes memory.
+    /// Returns how many hints [`ColumnOps::chain_hint`] needs at once to keep the backend busy, at least one. More hints
+    /// save no time, and each needs memory.
     fn chain_batch(&self) -> usize;
 
-    /// Offline: switches the hint of each of some plaintexts from N LWE ciphertexts to one RLWE ciphertext, by a chain of N - 1
-    /// key switches of one digit, whose digits become the pack columns.
+    /// Switches the hints of some plaintexts offline, each from N LWE ciphertexts to one RLWE ciphertext, by a chain of N - 1
+    /// key switches of one digit. The digits become the pack columns.
     ///
     /// | name    | shape                          | unit                                                  |
     /// |---------|--------------------------------|-------------------------------------------------------|
     /// | `hints` | plaintexts x rows <= N, x N    | u32, mod 2^32, row-major; then zeros                  |
     /// | returns | plaintexts x [`ChainedHint`]   | as many rows of columns as the plaintext's hint has   |
     ///
-    /// Of one plaintext:
-    ///
-    /// With `a_i(X) = sum_j round(h_ij Q / 2^32) X^-j`, `A_e = (1/N) sum_i X^i a_i(X^e)`, `g_k = 5^k`, w and v the masks:
+    /// For each plaintext, with `a_i(X) = sum_j round(h_ij Q / 2^32) X^-j`, `A_e = (1/N) sum_i X^i a_i(X^e)`, `g_k = 5^k`, and the
+    /// masks w and v:
     ///
     /// 1. `x_c = A_(+-g_(N/2-1))`, the sign + for c = 0 and - for c = 1; for k = N/2-2 .. 0:
     ///    `t = digit(x_c)`, `x_c = A_(+-g_k) + t w(X^(+-g_k))`.
     /// 2. `digit = digit(x_1)`, `mask = x_0 + digit v`.
-    /// 3. Row r of the columns has, for coefficient c of a key y, what y_c contributes to coefficient r of
-    ///    `sum t y(X^(+-g_k))`, an integer.
+    /// 3. In row r of the columns, the word of coefficient c of a key y is the integer factor with which y_c contributes to
+    ///    coefficient r of `sum t y(X^(+-g_k))`.
     ///
     /// Error: `ColumnNoise::packing`. Cost: four passes of 2 N transforms (two limbs), and 8 transforms for each of the N/2
-    /// steps, one after another: plaintexts are done side by side. Source: InsPIRe (InspiRING, offline), with one digit.
+    /// steps. The steps are sequential, so plaintexts run side by side. Source: InsPIRe (InspiRING, offline), with one digit.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not 1 to N rows of N words; [`OpsError::PackColumns`] if an entry of any of them does not
-    /// fit into [`PACK_BYTES`] balanced digits (at 9.8 standard deviations).
+    /// [`OpsError::Shape`] if a hint does not have 1 to N rows of N words; [`OpsError::PackColumns`] if an entry of any plaintext
+    /// does not fit into [`PACK_BYTES`] balanced digits (at 9.8 standard deviations).
     fn chain_hint(
         &self,
         ring: &Self::Ring,
@@ -102,10 +101,10 @@ pub trait ColumnOps: LweOps + RingOps {
         hints: &[&Self::Words],
     ) -> Result<Vec<ChainedHint>, OpsError>;
 
-    /// Takes the polynomials of all plaintexts of `shape` over. Without masks, nothing can be folded.
+    /// Loads the polynomials of all plaintexts of `shape`. Without masks, nothing can be folded.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not as many, a word is not below its prime, or there are masks of more than 2N entries.
+    /// [`OpsError::Shape`] if their number is wrong, a word is not below its prime, or there are masks of more than 2N entries.
     fn open_chain(
         &self,
         ring: &Self::Ring,
@@ -124,13 +123,13 @@ pub trait ColumnOps: LweOps + RingOps {
         polys: ChainPolys,
     ) -> Result<Self::Chain, OpsError>;
 
-    /// Returns the shape of a packing.
+    /// Returns the shape with which the chain was opened.
     fn chain_shape(&self, chain: &Self::Chain) -> PackShape;
 
-    /// Returns whether entries can be folded.
+    /// Returns whether the chain has masks, so that entries can be folded.
     fn has_masks(&self, chain: &Self::Chain) -> bool;
 
-    /// (3c) Packs: `b[q] = folded[q] + columns * keys[q] + round(digit z[q] 2^32 / Q_1)` modulo 2^32.
+    /// Packs (step 3c): `b[q] = folded[q] + columns * keys[q] + round(digit z[q] 2^32 / Q_1)` modulo 2^32.
     ///
     /// | name           | shape      | unit                                                    |
     /// |----------------|------------|---------------------------------------------------------|
@@ -141,9 +140,9 @@ pub trait ColumnOps: LweOps + RingOps {
     /// | returns        | B x rows   | u32, mod 2^32: b of the packed ciphertexts, a coefficient a row |
     ///
     /// The product of a plaintext's digit and z is rounded half up; its coefficient j belongs to row j of the column.
-    /// Error: `ColumnNoise::packing`. Cost: the columns read once, 4 N multiply-adds of s8 x u32 a row and query; a transform of
-    /// each limb a query, and an inverse one a plaintext and query. Source: InsPIRe (InspiRING, online); as one matrix product
-    /// in ReinsPIRe, too.
+    /// Error: `ColumnNoise::packing`. Cost: one pass over the columns, 4 N multiply-adds of s8 x u32 a row and query; a transform
+    /// of each limb a query, and an inverse one a plaintext and query. Source: InsPIRe (InspiRING, online); ReinsPIRe has one
+    /// matrix product, too.
     fn pack_columns(
         &self,
         ring: &Self::Ring,
@@ -171,10 +170,10 @@ pub trait ColumnOps: LweOps + RingOps {
         conjugations: &[&Poly<Coeff>],
     ) -> Result<LweBatch<Self::Words>, OpsError>;
 
-    /// (7h) Folds the T' entries of each query to entry i with one RGSW ciphertext of `X^(2N i / T)`, T the power of two that is
-    /// not below T' (the entries beyond T' are zero): with `c_k = 1/T sum_j X^(-2N j k / T) entry_j`,
-    /// `x = c_(T-1)`, then `x = power [x] x + c_k` for k = T-2 .. 0 (Horner). A plane of all entries is folded like an entry of
-    /// one plane.
+    /// Folds the T' entries of each query to entry i (step 7h) with one RGSW ciphertext of `X^(2N i / T)`. T is the least power of
+    /// two not below T', and entries from T' on are zero. With `c_k = 1/T sum_j X^(-2N j k / T) entry_j`, starts from
+    /// `x = c_(T-1)` and sets `x = power [x] x + c_k` for k = T-2 .. 0 (Horner). Each plane of the entries is folded separately, in
+    /// the same way.
     ///
     /// | name      | shape            | unit                                                       |
     /// |-----------|------------------|------------------------------------------------------------|
@@ -183,7 +182,7 @@ pub trait ColumnOps: LweOps + RingOps {
     /// | returns   | B x planes       | RLWE modulo Q_1                                            |
     ///
     /// Error: `ColumnNoise::folds`. Cost: `T - 1` external products a plane, and two transforms of each limb a query. Source:
-    /// InsPIRe, which takes the spectrum of the table instead.
+    /// InsPIRe, which transforms the table to the spectrum instead.
     fn rgsw_power_fold(
         &self,
         ring: &Self::Ring,
@@ -269,19 +268,19 @@ impl<B: ByDefinition> ColumnOps for B {
     }
 }
 
-/// The RGSW ciphertexts of a batch. Their gadget has one digit, so there are two rows: the one that meets the digit of a, and the
-/// one that meets the digit of b.
+/// The RGSW ciphertexts of a batch. Their gadget has one digit, so each has two rows: the row multiplied by the digit of a, then
+/// the row multiplied by the digit of b.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerKeys<'a> {
-    /// The halves a of the rows, of all queries alike, in evaluation form.
+    /// The halves a of the rows in evaluation form, the same for all queries.
     pub masks: &'a [Poly<Eval>; 2],
-    /// The halves b of the rows of each query, in coefficient form; `None` where there is one entry.
+    /// The halves b of the rows of each query, in coefficient form; `None` if there is one entry.
     pub bodies: &'a [Option<&'a [Poly<Coeff>; 2]>],
 }
 
-/// Returns the words that meet the pack columns: word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32, half up,
-/// for its rotation key's N = `degree` coefficients t, fractions of Q modulo 2^64. Shifts alone, so that no backend has its
-/// own.
+/// Returns the words by which the pack columns are multiplied. Word `4c + i` of a query is `round(2^(8i) t_c / 2^32)` modulo 2^32,
+/// half up, for the N = `degree` coefficients t of its rotation key, fractions of Q modulo 2^64. This takes only shifts, so no
+/// backend overrides it.
 pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
     let cols = PACK_BYTES * degree;
     let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
@@ -292,7 +291,7 @@ pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
     LweQueries { cols, words }
 }
 
-/// Returns the polynomial of `round(word Q / 2^32)`, then zeros: what [`ColumnOps::rgsw_power_fold`] lifts packed words to.
+/// Returns the polynomial with the coefficients `round(word Q / 2^32)`, then zeros, as [`ColumnOps::rgsw_power_fold`] lifts words.
 pub fn lift_words(ring: &Ring, words: &[u32]) -> Poly<Coeff> {
     let mut poly = ring.zero();
     for limb in 0..ring.limbs() {
@@ -317,7 +316,7 @@ mod tests {
         for (index, &word) in words.words.iter().enumerate() {
             let c = index / 4 % fractions.len();
             let i = index % 4;
-            // 256^i f / 2^32 without a modulus, as one would on paper.
+            // The exact value 256^i f / 2^32, without a modulus.
             let exact = u128::from(fractions[c]) << (8 * i);
             assert_eq!(word, ((exact + (1 << 31)) >> 32) as u32, "{c}, {i}");
         }

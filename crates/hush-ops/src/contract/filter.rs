@@ -4,15 +4,15 @@ use crate::{OpsError, reference::Reference, steps};
 
 /// A banded 0/1 system over Z_2^8 or Z_2^32, the linear algebra of the `band` key filter.
 ///
-/// Row `i` has the coefficients `coeffs[i]` (bit `j` of the 256, little-endian words) at the slots
+/// Row `i` has the coefficients `coeffs[i]` (bit `j` of the 256, in little-endian words) at the slots
 /// `starts[i] + j`, `j < width`; bit 0 is set. Rows are sorted by start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BandSystem {
-    /// Number of unknown slots.
+    /// The number of unknown slots.
     pub slots: usize,
-    /// Band width w, 1 to 256.
+    /// The band width w, 1 to 256.
     pub width: usize,
-    /// First slot of each row, ascending, at most `slots - width`.
+    /// The first slot of each row, ascending, at most `slots - width`.
     pub starts: Vec<u32>,
     /// The 0/1 coefficients of each row.
     pub coeffs: Vec<[u64; 4]>,
@@ -20,11 +20,11 @@ pub struct BandSystem {
 
 /// The offline steps of the key filters.
 pub trait FilterOps: Send + Sync {
-    /// Solve for the slots: `sum_j coeff[i][j] * slots[starts[i] + j] = values[i]`, byte by byte modulo 256.
+    /// Solves for the slots: `sum_j coeff[i][j] * slots[starts[i] + j] = values[i]`, byte by byte modulo 256.
     ///
-    /// `values` is `rows x size` bytes in row order, `slots` receives `slots x size` bytes. Free slots are 0, so
-    /// the solution is unique and the same on every backend. Source: Dietzfelbinger and Walzer, "Efficient Gauss elimination for
-    /// near-quadratic matrices with one short random block per row, with applications"; over Z_2^8 here.
+    /// `values` is `rows x size` bytes in row order; the solution, `slots x size` bytes, is written to `slots`. Free slots are 0,
+    /// so the solution is unique and the same on every backend. Source: Dietzfelbinger and Walzer, "Efficient Gauss elimination
+    /// for near-quadratic matrices with one short random block per row, with applications"; here over Z_2^8.
     ///
     /// # Errors
     /// [`OpsError::Singular`] if the rows are dependent; [`OpsError::Shape`] if a length is wrong.
@@ -48,9 +48,9 @@ pub trait FilterOps: Send + Sync {
         slots: &mut [u8],
     ) -> Result<(), OpsError>;
 
-    /// Solves the system of [`FilterOps::band_solve`] word by word modulo 2^32: `values` is `rows x size` words,
-    /// `slots` receives `slots x size` words. The solution is one modulo 2^k for every k <= 32 as well. Source: as
-    /// there.
+    /// Solves the system of [`FilterOps::band_solve`] word by word modulo 2^32. `values` is `rows x size` words; the solution,
+    /// `slots x size` words, is written to `slots`. It is a solution modulo 2^k for every k <= 32 too. Source: that of
+    /// [`FilterOps::band_solve`].
     ///
     /// # Errors
     /// [`OpsError::Singular`] if the rows are dependent, which does not depend on the modulus; [`OpsError::Shape`] if

@@ -15,9 +15,9 @@ use crate::{
 /// A batch of LWE queries: `batch` vectors of `cols` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LweQueries {
-    /// Words of one query (D0).
+    /// The words of one query (D0).
     pub cols: usize,
-    /// `batch * cols` words; word `b * cols + c` is column `c` of query `b`.
+    /// The words of all queries: word `b * cols + c` is column `c` of query `b`.
     pub words: Vec<u32>,
 }
 
@@ -27,15 +27,18 @@ impl LweQueries {
         self.words.len().checked_div(self.cols).unwrap_or(0)
     }
 
-    /// Returns some of the queries.
+    /// Returns a copy of the queries in a range.
     pub fn range(&self, queries: &Range<usize>) -> Self {
         let words = &self.words[queries.start * self.cols..queries.end * self.cols];
         Self { cols: self.cols, words: words.to_vec() }
     }
 
-    /// Returns the queries of a segment of `cols` columns: word `c` is the sum of the words `c + j * cols`. They are queries
-    /// under the same secrets, of the wrapped vectors over the wrapped matrix. On the host, where queries come from: a word is
-    /// added once for each segment, and is folded thousands of times.
+    /// Wraps the queries for a segment of `cols` columns: word `c` becomes the sum of the words `c + j * cols`. The secrets stay
+    /// the same, and the wrapped matrix belongs to the result. The host does this, where queries arrive: a word is added once for
+    /// each segment and multiplied thousands of times in the fold.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if `cols` does not divide the columns of a query.
     pub fn wrapped(&self, cols: usize) -> Result<Self, OpsError> {
         let wraps = self.cols.checked_div(cols).unwrap_or(0);
         OpsError::check_shape("wrap", "columns of a query", wraps * cols, self.cols)?;
@@ -55,9 +58,9 @@ impl LweQueries {
 /// The result of a fold: `batch` vectors of `rows` words modulo 2^32, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LweBatch<W = BatchWords> {
-    /// Words of one result.
+    /// The words of one result.
     pub rows: usize,
-    /// `batch * rows` words; word `b * rows + r` is row `r` of query `b`.
+    /// The words of all results: word `b * rows + r` is row `r` of query `b`.
     pub words: W,
 }
 
@@ -67,24 +70,24 @@ impl<W: WordStore> LweBatch<W> {
         self.words.len().checked_div(self.rows).unwrap_or(0)
     }
 
-    /// Returns the words of one query, as a range of all.
+    /// Returns the range of the words of one query.
     pub fn range(&self, query: usize) -> Range<usize> {
         query * self.rows..(query + 1) * self.rows
     }
 }
 
-/// The steps over LWE: what `frodo`, `simple` and `double` are made of, and where the others begin.
+/// The steps over LWE: all steps of `frodo`, `simple` and `double`, and the first steps of the other protocols.
 pub trait LweOps: Memory {
-    /// A database as this backend holds it.
+    /// A database in this backend's memory.
     type Db: Send + Sync;
 
-    /// Takes a tiled database over.
+    /// Loads a tiled database.
     fn open_db(&self, db: TiledDb) -> Result<Self::Db, OpsError>;
 
     /// Returns the shape of a database.
     fn tiling(&self, db: &Self::Db) -> Tiling;
 
-    /// (1) Fold the first dimension: `out[b] = db * query[b] mod 2^32`.
+    /// Folds the first dimension (step 1): `out[b] = db * query[b] mod 2^32`.
     ///
     /// | name      | shape        | unit             |
     /// |-----------|--------------|------------------|
@@ -92,8 +95,8 @@ pub trait LweOps: Memory {
     /// | `queries` | B x D0       | u32, mod 2^32    |
     /// | returns   | B x rows     | u32, mod 2^32    |
     ///
-    /// Error: std grows from sigma to `sigma * |row|_2 <= sigma * 128 * sqrt(D0)` (`hush_he::params::noise`).
-    /// Cost: the database read once; `rows * D0 * B` multiply-adds of s8 x u32.
+    /// Error: the standard deviation grows from sigma to `sigma * |row|_2 <= sigma * 128 * sqrt(D0)` (`hush_he::params::noise`).
+    /// Cost: one pass over the database; `rows * D0 * B` multiply-adds of s8 x u32.
     /// Source: SimplePIR section 4; VIPIR section 3.2, step (1).
     fn lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError> {
         self.called(steps::lwe_fold::check(self.tiling(db), queries)?);
@@ -103,9 +106,9 @@ pub trait LweOps: Memory {
     /// Runs [`LweOps::lwe_fold`].
     fn run_lwe_fold(&self, db: &Self::Db, queries: &LweQueries) -> Result<LweBatch<Self::Words>, OpsError>;
 
-    /// Hint of the rows in `rows`: `db[rows] * A mod 2^32`, row-major `rows.len() x n` words.
+    /// Computes the hint of some rows: `db[rows] * A mod 2^32`, row-major `rows.len() x n` words.
     ///
-    /// `rows.start` is a multiple of [`crate::tiling::GROUP_ROWS`]; `rows.end` is one too, or the number of rows.
+    /// `rows.start` is a multiple of [`crate::tiling::GROUP_ROWS`]; `rows.end` is a multiple too, or the number of rows.
     /// Source: SimplePIR section 4, FrodoPIR section 4; VIPIR section 2.5.
     fn lwe_hint(&self, db: &Self::Db, a: &PublicMatrix, rows: Range<usize>) -> Result<Self::Words, OpsError> {
         self.called(steps::lwe_hint::check(self.tiling(db), a, &rows)?);
@@ -120,8 +123,8 @@ pub trait LweOps: Memory {
         rows: Range<usize>,
     ) -> Result<Self::Words, OpsError>;
 
-    /// (2) Make LWE words of a batch a new byte database. Word `c * items + i` of query b is rounded to its top `8 * digits` bits,
-    /// and its byte `k` (least significant first) goes to row `(b * items + i) * digits + k`, column `c`.
+    /// Turns the LWE words of a batch into a new byte database (step 2). Word `c * items + i` of query b is rounded to its top
+    /// `8 * digits` bits. Its byte `k` (least significant first) goes to row `(b * items + i) * digits + k`, column `c`.
     ///
     /// | name    | shape                      | unit          |
     /// |---------|----------------------------|---------------|
@@ -142,7 +145,7 @@ pub trait LweOps: Memory {
         self.run_reinterpret_lwe(words, queries, items, digits, step.db.cols())
     }
 
-    /// Runs [`LweOps::reinterpret_lwe`], which makes `cols` columns.
+    /// Runs [`LweOps::reinterpret_lwe`], whose result has `cols` columns.
     fn run_reinterpret_lwe(
         &self,
         words: &Self::Words,
@@ -152,7 +155,7 @@ pub trait LweOps: Memory {
         cols: usize,
     ) -> Result<Self::Db, OpsError>;
 
-    /// Rounds the words of an answer and packs them: what is sent of each query, one piece after another.
+    /// Rounds and packs the words of an answer: for each query, the bytes of its pieces, one piece after another.
     ///
     /// | name      | shape             | unit                                                |
     /// |-----------|-------------------|-----------------------------------------------------|
@@ -160,7 +163,7 @@ pub trait LweOps: Memory {
     /// | `sent`    | pieces            | some rows, and the width that they are rounded to   |
     /// | returns   | B x all pieces    | bytes as they travel, every piece of whole bytes    |
     ///
-    /// Error: half a unit of the width. Cost: the words read once. Only bytes leave the backend, and those of a batch at once.
+    /// Error: half a unit of the width. Cost: one pass over the words. Only bytes leave the backend, those of a batch at once.
     fn send_words(
         &self,
         words: &LweBatch<Self::Words>,

@@ -1,11 +1,11 @@
-//! Where the words of batches live.
+//! The memory in which a backend keeps the words of batches.
 
 use std::{borrow::Cow, ops::Range};
 
 use super::BatchWords;
 use crate::{OpsError, steps::StepShape};
 
-/// Words modulo 2^32 where a backend has them.
+/// Words modulo 2^32 in a backend's memory.
 pub trait WordStore: Send + Sync {
     /// Returns the number of words.
     fn len(&self) -> usize;
@@ -19,41 +19,41 @@ pub trait WordStore: Send + Sync {
 /// A range of words, as an operand of [`Memory::join`].
 pub type WordRange<'a, W> = (&'a W, Range<usize>);
 
-/// Words that go from one of several memories to another, or to a place of their own in the same.
+/// A copy of words to another memory, or to another allocation in the same memory.
 pub struct WordCopy<'a, W> {
-    /// The memory that has them.
+    /// The index of the memory that holds the words.
     pub from: usize,
-    /// The words there.
+    /// The words in that memory.
     pub words: &'a W,
-    /// Which of them.
+    /// The range of the words to copy.
     pub range: Range<usize>,
-    /// The memory where they go.
+    /// The index of the memory to copy to.
     pub to: usize,
 }
 
-/// The memory of a backend: what a step returns stays where the next step reads it.
+/// The memory of a backend. The result of a step stays where the next step reads it.
 pub trait Memory: Send + Sync {
-    /// Words as this backend holds them.
+    /// Words in this backend's memory.
     type Words: WordStore;
 
-    /// Takes words over.
+    /// Moves words from the host into this memory.
     fn keep(&self, words: Vec<u32>) -> Result<Self::Words, OpsError>;
 
-    /// So many words that are zero, where the backend computes.
+    /// Allocates `len` zero words where the backend computes.
     fn zeros(&self, len: usize) -> Result<Self::Words, OpsError> {
         self.keep(vec![0; len])
     }
 
-    /// Returns the words on the host: borrowed from a backend that computes there. Waits for the steps that make them.
+    /// Returns the words on the host, borrowed if the backend computes there. Waits for the steps that compute them.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
-    /// Copies of words of some instances of this backend, `memories`, for others, all at once: one for each of `copies`, in order,
-    /// in the memory where it goes. It is made after whatever makes the words where they are, which may be dropped at once. By way
-    /// of the host, unless a backend has a shorter one.
+    /// Copies words between several instances of this backend, `memories`, all at once. Returns one result for each of `copies`, in
+    /// order, in the memory `to`. The copy starts after the steps that compute the source words, which the caller may drop at once.
+    /// The default copies by way of the host; a backend may have a shorter way.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there is no such instance, or a range is none of its words; [`OpsError::Backend`] if a backend has no
-    /// room for its copies, or one has failed.
+    /// [`OpsError::Shape`] if an index is not one of `memories`, or a range is not within its words; [`OpsError::Backend`] if a
+    /// backend cannot allocate its copies, or has failed.
     fn exchange(
         memories: &[&Self],
         copies: &[WordCopy<'_, Self::Words>],
@@ -82,7 +82,7 @@ pub trait Memory: Send + Sync {
             .collect()
     }
 
-    /// Returns a copy of some ranges of words, one after another.
+    /// Copies some ranges of words, one after another, into one allocation.
     fn join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError> {
         parts.iter().try_for_each(|(words, range)| check_range("join", words.len(), range))?;
         self.run_join(parts)
@@ -91,19 +91,19 @@ pub trait Memory: Send + Sync {
     /// Runs [`Memory::join`].
     fn run_join(&self, parts: &[WordRange<'_, Self::Words>]) -> Result<Self::Words, OpsError>;
 
-    /// Is told every step that is called, with the shape of its operands.
+    /// Records a step that is called, with the shape of its operands. The default does nothing.
     fn called(&self, _step: impl Into<StepShape>) {}
 }
 
-/// Checks that a range is one of `words` words.
+/// Returns an error unless `range` is within `words` words.
 fn check_range(step: &'static str, words: usize, range: &Range<usize>) -> Result<(), OpsError> {
     OpsError::check_shape(step, "end of a range", range.end.min(words), range.end)?;
     OpsError::check_shape(step, "start of a range", range.start.min(range.end), range.start)
 }
 
-/// A backend that computes on the host: its words are [`BatchWords`], and all that [`Memory`] does is trivial.
+/// A backend that computes on the host: its words are [`BatchWords`], and every method of [`Memory`] is trivial.
 pub trait HostMemory: Send + Sync {
-    /// [`Memory::called`].
+    /// Records a step, as [`Memory::called`] does.
     fn called(&self, _step: impl Into<StepShape>) {}
 }
 

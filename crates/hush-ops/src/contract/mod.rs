@@ -1,16 +1,16 @@
-//! The steps that protocols are made of. A backend implements whole steps; a protocol calls nothing else.
+//! The steps of the protocols. A backend implements whole steps; a protocol calls nothing else.
 //!
-//! A step that can refuse its operands is two methods. The method with the step's name is provided: it checks the operands, once
-//! and alike for all backends, by the step's file ([`crate::steps`]), and calls the method that a backend implements, named
-//! `run_` and the step. That one may rely on the checks, and gets what they counted. Its errors are those that no shape shows: a
-//! limit of the backend ([`OpsError::Shape`](crate::OpsError::Shape) too), a device that fails, or what the data turns out to be.
-//! Only backends call `run_` methods. What a check has to know of an operand that is opaque here, a small method of the trait
-//! says, like [`LweOps::tiling`] and [`RingOps::context`].
+//! A step that can reject its operands is two methods. The one with the step's name is provided: it checks the operands, in the
+//! same way for all backends, by the step's file ([`crate::steps`]). Then it calls the method that a backend implements, named
+//! `run_` and the step, which may rely on the checks and receives the counts that they computed. Its errors are those that no shape
+//! shows: a limit of the backend (an [`OpsError::Shape`](crate::OpsError::Shape) too), a failing device, or unsuitable data.
+//! Only backends call `run_` methods. If a check needs to know something of an opaque operand, a small method of the trait returns
+//! it, like [`LweOps::tiling`] and [`RingOps::context`].
 //!
-//! Operands that have not the shapes of a step's table are refused with [`OpsError::Shape`](crate::OpsError::Shape). A backend that
-//! has no room for something, or whose device fails, returns [`OpsError::Backend`](crate::OpsError::Backend).
+//! Operands whose shapes differ from those of a step's table are rejected with [`OpsError::Shape`](crate::OpsError::Shape). A
+//! backend that cannot allocate memory, or whose device fails, returns [`OpsError::Backend`](crate::OpsError::Backend).
 //!
-//! Beneath each trait stands what its steps are by definition ([`ByDefinition`](crate::reference::ByDefinition)).
+//! The implementation below each trait defines its steps ([`ByDefinition`](crate::reference::ByDefinition)).
 
 mod batch_words;
 mod column;
@@ -34,7 +34,7 @@ pub use ring::{EntryOrder, Expanded, RLWE_POLYS, RingOps, RlweBatch, ciphertext_
 pub use sent::{Rounding, SentPoly, SentRows, pack_polys, round_word_up};
 pub use tfhe::TfheOps;
 
-/// All steps: what a backend of every protocol has.
+/// All steps: implemented by a backend that can run every protocol.
 pub trait Steps: PackOps + ColumnOps + TfheOps {}
 
 impl<B: PackOps + ColumnOps + TfheOps> Steps for B {}

@@ -9,20 +9,20 @@ use crate::{
     OpsError, ntt_tiling::NttTiledDb, pack_shape::PackShape, reference::ByDefinition, steps, tiling::TiledDb,
 };
 
-/// The steps that pack LWE ciphertexts: what `exppack-s`, `exppack-d`, `double-pack` and `hybrid` are made of.
+/// The steps that pack LWE ciphertexts, for `exppack-s`, `exppack-d`, `double-pack` and `hybrid`.
 ///
-/// The plaintext modulus `t = 2^b` of the ring is what LWE words modulo 2^32 are rounded to: `(w + 2^(31 - b)) >> (32 - b)`
+/// LWE words modulo 2^32 are rounded to the plaintext modulus `t = 2^b` of the ring: `(w + 2^(31 - b)) >> (32 - b)`
 /// modulo `2^b`, then centred.
 pub trait PackOps: LweOps + RingOps {
-    /// Returns the hint in the form that [`PackOps::pack`] multiplies: polynomial `H_i`, i < n, of a column has the rounded words
-    /// `hint[row][i]` of the column's rows as coefficients.
+    /// Lifts the hint to the form that [`PackOps::pack`] multiplies (step 3, offline). Polynomial `H_i`, i < n, of a column has the
+    /// rounded words `hint[row][i]` of the column's rows as coefficients.
     ///
     /// | name      | shape                          | unit                                  |
     /// |-----------|--------------------------------|---------------------------------------|
     /// | `hint`    | `shape.rows_of(columns)` x n   | u32, mod 2^32, row-major              |
     /// | returns   | n rows x columns               | evaluation form modulo the kept primes |
     ///
-    /// Cost: n transforms a column and limb. Source: VIPIR sections 3.5 and 3.6, step (3), offline.
+    /// Cost: n transforms a column and limb. Source: VIPIR sections 3.5 and 3.6, step (3), offline part.
     fn lift_hint(
         &self,
         ring: &Self::Ring,
@@ -45,7 +45,7 @@ pub trait PackOps: LweOps + RingOps {
         columns: Range<usize>,
     ) -> Result<Self::NttDb, OpsError>;
 
-    /// (3) Make N LWE ciphertexts one RLWE ciphertext (ExpPack):
+    /// Packs N LWE ciphertexts into one RLWE ciphertext (step 3, ExpPack):
     /// `out[q][column] = sum_i H_i[column] C_i[q] + (0, Delta G[q][column])`.
     ///
     /// | name        | shape       | unit                                                       |
@@ -55,10 +55,10 @@ pub trait PackOps: LweOps + RingOps {
     /// | `selectors` | B x n       | RLWE modulo Q_1, of the LWE secret's coefficients times Delta |
     /// | returns     | B x columns | RLWE modulo Q_1, phase `Delta` times that of the LWE words |
     ///
-    /// `columns` is the part of `shape` that `hint` holds.
+    /// `hint` holds the columns `columns` of `shape`.
     ///
-    /// Error: `sqrt(n N) t / sqrt(12)` times that of a selector (`PackNoise`), not the `n` times it of the paper's
-    /// appendix D.3. Cost: the hint read once; two products of words an entry and query. Source: VIPIR section 3.5 and
+    /// Error: `sqrt(n N) t / sqrt(12)` times that of a selector (`PackNoise`), instead of n times as in the paper's appendix
+    /// D.3. Cost: one pass over the hint; two products of words an entry and query. Source: VIPIR section 3.5 and
     /// appendix C, step (3).
     fn pack(
         &self,
@@ -86,7 +86,7 @@ pub trait PackOps: LweOps + RingOps {
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// Adds the ciphertexts of `part` to those of `sum`, from ciphertext `first` on.
+    /// Adds the ciphertexts of `part` to those of `sum`, from ciphertext `first` of `sum` on.
     fn add_rlwe(
         &self,
         ring: &Self::Ring,
@@ -107,8 +107,8 @@ pub trait PackOps: LweOps + RingOps {
         part: &RlweBatch<Self::Words>,
     ) -> Result<(), OpsError>;
 
-    /// (4) Make RLWE words a new byte database. Each ciphertext is switched to the widths of an answer; coefficient j becomes
-    /// the W bytes ([`switched_bytes`]) of `a + 2^(bits of a) b`, least significant first, byte k of which goes to row
+    /// Turns RLWE ciphertexts into a new byte database (step 4). Each ciphertext is switched to the widths of an answer, so that
+    /// coefficient j becomes the W bytes ([`switched_bytes`]) of `a + 2^(bits of a) b`, least significant first. Byte k goes to row
     /// `(plane N + j) W + k`.
     ///
     /// | name     | shape                     | unit            |
@@ -116,8 +116,8 @@ pub trait PackOps: LweOps + RingOps {
     /// | `packed` | entries x planes          | RLWE modulo Q_1 |
     /// | returns  | `W N planes` x entries    | s8              |
     ///
-    /// Source: VIPIR sections 3.2 and 3.4, step (4), whose 8 N rows (two halves modulo a 29-bit prime) are 4 N with halves of 20
-    /// and 12 bits.
+    /// Source: VIPIR sections 3.2 and 3.4, step (4). VIPIR has 8 N rows (two halves modulo a 29-bit prime); here halves of 20 and
+    /// 12 bits make 4 N.
     ///
     /// # Errors
     /// [`OpsError::Shape`] if `packed` is not whole entries, or the widths of an answer have no [`switched_bytes`].
@@ -132,7 +132,7 @@ pub trait PackOps: LweOps + RingOps {
         self.run_reinterpret_rlwe(ring, packed, step.db.rows() / size_of::<u32>())
     }
 
-    /// Runs [`PackOps::reinterpret_rlwe`], for entries of `items` words of 32 bits.
+    /// Runs [`PackOps::reinterpret_rlwe`] for entries of `items` words of 32 bits.
     fn run_reinterpret_rlwe(
         &self,
         ring: &Self::Ring,
@@ -188,8 +188,8 @@ impl<B: ByDefinition> PackOps for B {
     }
 }
 
-/// Returns the bytes of both halves of a switched coefficient, if they are whole words of 32 bits: what
-/// [`PackOps::reinterpret_rlwe`] takes apart.
+/// Returns the bytes of both halves of a switched coefficient, which [`PackOps::reinterpret_rlwe`] splits; `None` unless they
+/// are whole words of 32 bits.
 pub fn switched_bytes(bits: ResponseBits) -> Option<usize> {
     let total = bits.a + bits.b;
     total.is_multiple_of(u32::BITS).then_some(total as usize / 8)

@@ -16,7 +16,7 @@ use crate::{
     steps,
 };
 
-/// Polynomials of an RLWE ciphertext (a, b).
+/// The number of polynomials of an RLWE ciphertext (a, b).
 pub const RLWE_POLYS: usize = 2;
 
 /// Returns the words of a polynomial modulo Q_1.
@@ -29,12 +29,12 @@ pub fn ciphertext_words(ring: &RingContext) -> usize {
     RLWE_POLYS * poly_words(ring)
 }
 
-/// A batch of RLWE ciphertexts in evaluation form, canonical.
+/// A batch of RLWE ciphertexts in evaluation form, with canonical residues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RlweBatch<W = BatchWords> {
-    /// Words of one ciphertext: two halves of `limbs * N`.
+    /// The words of one ciphertext: two halves of `limbs * N`.
     pub ciphertext_words: usize,
-    /// `[ciphertext][a, b][limb][slot]`.
+    /// The words: `[ciphertext][a, b][limb][slot]`.
     pub words: W,
 }
 
@@ -46,33 +46,33 @@ impl<W: WordStore> RlweBatch<W> {
 }
 
 impl RlweBatch {
-    /// Ciphertext `index`: a, then b.
+    /// Returns ciphertext `index`: a, then b.
     pub fn ciphertext(&self, index: usize) -> &[u32] {
         &self.words[index * self.ciphertext_words..][..self.ciphertext_words]
     }
 }
 
-/// An expanded query: everything modulo Q_1.
+/// An expanded query, modulo Q_1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expanded<W = BatchWords> {
     /// A selector for every row: phase `Delta * coefficient`.
     pub selectors: RlweBatch<W>,
-    /// An RGSW ciphertext for every fold, of 2 l rows: those that meet the digits of a (phase `bit g_k s`), then those
-    /// that meet the digits of b (phase `bit g_k`).
+    /// An RGSW ciphertext of 2 l rows for every fold: first the rows multiplied by the digits of a (phase `bit g_k s`), then
+    /// those multiplied by the digits of b (phase `bit g_k`).
     pub bits: Vec<RlweBatch<W>>,
 }
 
 /// The order of the ciphertexts that [`RingOps::rgsw_fold`] folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryOrder {
-    /// `[entry][plane]`: as they are packed.
+    /// `[entry][plane]`: the order in which they are packed.
     EntryMajor,
-    /// `[plane][entry]`: as the columns of a database of ring elements.
+    /// `[plane][entry]`: the order of the columns of a database of ring elements.
     PlaneMajor,
 }
 
 impl EntryOrder {
-    /// Returns where plane `plane` of entry `entry` lies among the ciphertexts of `entries` entries of `planes` planes.
+    /// Returns the index of plane `plane` of entry `entry` among the ciphertexts of `entries` entries of `planes` planes.
     pub fn index(self, entry: usize, plane: usize, entries: usize, planes: usize) -> usize {
         match self {
             Self::EntryMajor => entry * planes + plane,
@@ -81,15 +81,15 @@ impl EntryOrder {
     }
 }
 
-/// The steps over rings: what `onion` is made of.
+/// The steps over rings, for `onion`.
 ///
-/// A backend's [`RingOps::Ring`] holds its tables for one parameter set; the other operands belong to it.
+/// A backend's [`RingOps::Ring`] holds its tables for one parameter set. The other operands must belong to that set.
 pub trait RingOps: Memory {
     /// A parameter set with this backend's tables.
     type Ring: Send + Sync;
-    /// A database in evaluation form as this backend holds it.
+    /// A database in evaluation form in this backend's memory.
     type NttDb: Send + Sync;
-    /// A client's evaluation keys as this backend holds them.
+    /// A client's evaluation keys in this backend's memory.
     type Keys: Send + Sync;
 
     /// Makes the tables of a parameter set.
@@ -101,10 +101,10 @@ pub trait RingOps: Memory {
     /// Returns the shape of a database.
     fn ntt_tiling(&self, db: &Self::NttDb) -> NttTiling;
 
-    /// Takes a tiled database over.
+    /// Loads a tiled database.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if degree or limbs are not those of R modulo Q_1.
+    /// [`OpsError::Shape`] if its degree or limbs are not those of R modulo Q_1.
     fn open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError> {
         steps::rlwe_fold::check_db(self.context(ring), db.tiling())?;
         self.run_open_ntt_db(ring, db)
@@ -113,10 +113,13 @@ pub trait RingOps: Memory {
     /// Runs [`RingOps::open_ntt_db`].
     fn run_open_ntt_db(&self, ring: &Self::Ring, db: NttTiledDb) -> Result<Self::NttDb, OpsError>;
 
-    /// Returns a database on the host, as it is written to a file: what [`RingOps::open_ntt_db`] takes over. Padding is zeros.
+    /// Copies a database to the host in the layout of a file, which [`RingOps::open_ntt_db`] loads. Padding is zeros.
     fn read_ntt_db(&self, ring: &Self::Ring, db: &Self::NttDb) -> Result<NttTiledDb, OpsError>;
 
-    /// Takes a client's keys over.
+    /// Loads a client's keys.
+    ///
+    /// # Errors
+    /// [`OpsError::Shape`] if the number of keys, rows or words is not that of the parameter set.
     fn open_evaluation_keys(&self, ring: &Self::Ring, keys: EvaluationKeys) -> Result<Self::Keys, OpsError> {
         check_keys(self.context(ring), &keys)?;
         self.run_open_evaluation_keys(ring, keys)
@@ -129,14 +132,14 @@ pub trait RingOps: Memory {
         keys: EvaluationKeys,
     ) -> Result<Self::Keys, OpsError>;
 
-    /// (5) Offline: plaintexts to evaluation form.
+    /// Transforms plaintexts to evaluation form (step 5, offline).
     ///
     /// | name      | shape          | unit                                              |
     /// |-----------|----------------|---------------------------------------------------|
     /// | `symbols` | plaintexts x N | below t = 2^k; lifted centred to `-t/2..t/2`      |
     /// | returns   | plaintexts x limbs x N | evaluation form modulo the kept primes    |
     ///
-    /// Cost: a transform a plaintext and limb. The centred lift keeps noise free of a common offset.
+    /// Cost: a transform a plaintext and limb. The centred lift keeps the noise free of a common offset.
     /// Source: VIPIR section 3.2, step (5).
     fn ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError> {
         steps::ntt_db::check(self.context(ring), symbols)?;
@@ -146,7 +149,7 @@ pub trait RingOps: Memory {
     /// Runs [`RingOps::ntt_db`].
     fn run_ntt_db(&self, ring: &Self::Ring, symbols: &[u32]) -> Result<Vec<u32>, OpsError>;
 
-    /// Expands queries into selectors and RGSW ciphertexts, each by the keys of its client.
+    /// Expands queries into selectors and RGSW ciphertexts, each with the keys of its client.
     ///
     /// | name      | shape                         | unit                                            |
     /// |-----------|-------------------------------|-------------------------------------------------|
@@ -156,12 +159,12 @@ pub trait RingOps: Memory {
     /// 1. A binary tree of h levels, one Subs a node: level j maps a node c to `c + c'` and `(c - c') X^(-2^j)`,
     ///    `c' = Subs(c, N / 2^j + 1)`. Leaf v is coefficient reverse(v) of the query times `2^h`; only nodes above a
     ///    wanted leaf are computed.
-    /// 2. Bottom rows of RGSW ciphertexts by the key for s^2: `(a', b') = KS(a)`, `a' += b`.
-    /// 3. The dropped prime goes.
+    /// 2. The key for s^2 makes the bottom rows of RGSW ciphertexts: `(a', b') = KS(a)`, `a' += b`.
+    /// 3. The dropped prime is divided out.
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
     /// `limbs (1 + l)` transforms each. Source: OnionPIRv2 section 3.3, algorithms 2 and 3
-    /// (`docs/explanation/protocols/onion.md` says where they are misprinted); dropping a prime after the expansion is ours.
+    /// (`docs/explanation/protocols/onion.md` lists their misprints); this project added dropping a prime after the expansion.
     fn expand(
         &self,
         ring: &Self::Ring,
@@ -184,7 +187,7 @@ pub trait RingOps: Memory {
         folds: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError>;
 
-    /// (6) Fold the first dimension: `out[q][column] = sum_row db[row][column] * selectors[q][row]`.
+    /// Folds the first dimension (step 6): `out[q][column] = sum_row db[row][column] * selectors[q][row]`.
     ///
     /// | name        | shape              | unit                          |
     /// |-------------|--------------------|-------------------------------|
@@ -192,7 +195,7 @@ pub trait RingOps: Memory {
     /// | `selectors` | B x rows           | RLWE modulo Q_1               |
     /// | returns     | B x columns        | RLWE modulo Q_1               |
     ///
-    /// Error: `sqrt(D0 N) t / sqrt(12)` times that of a selector (`RingNoise::first`). Cost: the database read once;
+    /// Error: `sqrt(D0 N) t / sqrt(12)` times that of a selector (`RingNoise::first`). Cost: one pass over the database;
     /// two products of words an entry and query. Source: VIPIR section 3.2, step (6) (RowSel).
     fn rlwe_fold(
         &self,
@@ -212,8 +215,8 @@ pub trait RingOps: Memory {
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// (7) Fold the entries of each query to one, plane by plane: `out[j] = x[2j] + bit (x[2j+1] - x[2j])`, the lowest bit of
-    /// the index first.
+    /// Folds the entries of each query to one, plane by plane (step 7): `out[j] = x[2j] + bit (x[2j+1] - x[2j])`, the lowest bit
+    /// of the index first.
     ///
     /// | name      | shape                | unit                                                            |
     /// |-----------|----------------------|-----------------------------------------------------------------|
@@ -221,11 +224,11 @@ pub trait RingOps: Memory {
     /// | `bits`    | B x folds x 2 l rows | RLWE modulo Q_1: an RGSW ciphertext a fold ([`Expanded::bits`]) |
     /// | returns   | B x planes           | RLWE modulo Q_1                                                 |
     ///
-    /// Any number of entries from 1 to `2^folds`: an odd one at the end of a round meets zero.
+    /// The number of entries is 1 to `2^folds`. If a round has an odd number, zero stands in for the missing entry.
     ///
     /// Error: each fold adds `RingNoise::fold`. Cost of a plane: `entries - 1` external products (and one for every odd end) of
-    /// `2 limbs (1 + l)` transforms each. Source: VIPIR section 3.2, step (7) (ColTor); OnionPIRv2 section 3.4 for a
-    /// bit a fold; PPIR algorithms 3 to 6 are this with other block sizes.
+    /// `2 limbs (1 + l)` transforms each. Source: VIPIR section 3.2, step (7) (ColTor); OnionPIRv2 section 3.4 for one
+    /// bit a fold; PPIR algorithms 3 to 6 are the same with other block sizes.
     fn rgsw_fold(
         &self,
         ring: &Self::Ring,
@@ -239,7 +242,7 @@ pub trait RingOps: Memory {
         self.run_rgsw_fold(ring, entries, step.entries, planes, order, bits)
     }
 
-    /// Runs [`RingOps::rgsw_fold`], for `count` entries a query.
+    /// Runs [`RingOps::rgsw_fold`] for `count` entries a query.
     fn run_rgsw_fold(
         &self,
         ring: &Self::Ring,
@@ -250,19 +253,19 @@ pub trait RingOps: Memory {
         bits: &[&[RlweBatch<Self::Words>]],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// Packs the ciphertexts 2i and 2i + 1 of each query into three polynomials `a, b_0, b_1` with phases `b_j + a s_j`, by the
-    /// keys of its client. An odd last one is left out.
+    /// Packs the ciphertexts 2i and 2i + 1 of each query into three polynomials `a, b_0, b_1` with phases `b_j + a s_j`, with the
+    /// keys of its client. If the number of ciphertexts is odd, the last one is left out.
     ///
     /// | name      | shape                                  | unit                              |
     /// |-----------|----------------------------------------|-----------------------------------|
     /// | `batches` | B x count                              | RLWE modulo Q_1                   |
     /// | returns   | B x count / 2 x 3 x limbs x N words    | evaluation form modulo Q_1        |
     ///
-    /// Error: `RingNoise::pack`. Cost of a pair: `2 limbs (1 + l)` transforms. Ours, after SpiralPack (Menon, Wu).
+    /// Error: `RingNoise::pack`. Cost of a pair: `2 limbs (1 + l)` transforms. Source: this project, after SpiralPack (Menon, Wu).
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not as many keys as batches, not as many whole ciphertexts in every batch, or the set does
-    /// not pack pairs ([`hush_he::params::RingParams::packs_pairs`]).
+    /// [`OpsError::Shape`] if there are not as many keys as batches, if batches differ in their number of whole ciphertexts, or
+    /// if the set does not pack pairs ([`hush_he::params::RingParams::packs_pairs`]).
     fn pack_pairs(
         &self,
         ring: &Self::Ring,
@@ -274,7 +277,7 @@ pub trait RingOps: Memory {
         self.run_pack_pairs(ring, keys, batches, step.plaintexts / 2)
     }
 
-    /// Runs [`RingOps::pack_pairs`], for `pairs` pairs a query.
+    /// Runs [`RingOps::pack_pairs`] for `pairs` pairs a query.
     fn run_pack_pairs(
         &self,
         ring: &Self::Ring,
@@ -283,8 +286,8 @@ pub trait RingOps: Memory {
         pairs: usize,
     ) -> Result<Vec<Self::Words>, OpsError>;
 
-    /// Switches polynomials modulo Q_1 to powers of two, `round(c 2^bits / Q_1) mod 2^bits`, half up, and packs them: what is sent
-    /// of each query, one polynomial after another.
+    /// Switches polynomials modulo Q_1 to powers of two, `round(c 2^bits / Q_1) mod 2^bits`, half up, and packs them: for each
+    /// query, the bytes of its polynomials, one polynomial after another.
     ///
     /// | name    | shape                        | unit                                                             |
     /// |---------|------------------------------|------------------------------------------------------------------|
@@ -294,7 +297,7 @@ pub trait RingOps: Memory {
     /// | returns | B x `sent`                   | bytes as they travel, every polynomial of whole bytes            |
     ///
     /// Error: `sqrt(N / 18)` of the new a, and half a unit of b (`RingNoise::response`). Source: OnionPIRv2 section 3.4, VIPIR
-    /// appendix D.5; a power of two in place of a prime. Only bytes leave the backend, and those of a batch at once.
+    /// appendix D.5; a power of two in place of a prime. Only bytes leave the backend, those of a batch at once.
     fn mod_switch(
         &self,
         ring: &Self::Ring,
@@ -316,7 +319,7 @@ pub trait RingOps: Memory {
     ) -> Result<Vec<Vec<u8>>, OpsError>;
 }
 
-/// Checks that keys have the rows and limbs of the parameter set.
+/// Returns an error unless the keys have the rows and limbs of the parameter set.
 fn check_keys(ring: &RingContext, keys: &EvaluationKeys) -> Result<(), OpsError> {
     let step = "open_evaluation_keys";
     let params = ring.params();

@@ -1,6 +1,6 @@
-//! The polynomials and words of an answer that travel: which of them, at which widths, and how they are rounded.
+//! The polynomials and words of an answer that travel: their selection, their widths and their rounding.
 //!
-//! Packed values are those of [`hush_he::codec`]: value i takes the bits `i * bits ..`, the least significant first, and zeros fill
+//! Values are packed as in [`hush_he::codec`]: value i takes the bits `i * bits ..`, the least significant first, and zeros fill
 //! the last byte.
 
 use std::ops::Range;
@@ -15,9 +15,9 @@ use hush_he::{
 pub struct SentPoly {
     /// The width of a coefficient, 1 to 48.
     pub bits: u32,
-    /// From one coefficient to the next.
+    /// The distance from one sent coefficient to the next.
     pub stride: usize,
-    /// How many.
+    /// The number of coefficients sent.
     pub count: usize,
 }
 
@@ -27,7 +27,7 @@ impl SentPoly {
         Self { bits, stride: 1, count: degree }
     }
 
-    /// Whole halves a and b of a ciphertext, at the widths of an answer.
+    /// Returns the whole halves a and b of a ciphertext, at the widths of an answer.
     pub fn halves(ring: &RingParams) -> [Self; 2] {
         let bits = ring.response_bits();
         [bits.a, bits.b].map(|bits| Self::whole(ring.degree(), bits))
@@ -43,21 +43,21 @@ impl SentPoly {
         packed_bytes(self.count, self.bits)
     }
 
-    /// Appends what travels of `poly`, whose coefficients are below `2^bits`.
+    /// Appends the sent coefficients of `poly`, whose coefficients are below `2^bits`.
     pub fn pack(&self, poly: &[u64], out: &mut Vec<u8>) {
         let sent = poly.iter().step_by(self.stride).take(self.count);
         pack_wide(sent.map(|&word| word.into()), self.bits, out);
     }
 }
 
-/// Returns the bytes of the polynomials of one query, one after another.
+/// Packs the polynomials of one query, one after another.
 pub fn pack_polys(polys: &[Vec<u64>], sent: &[SentPoly]) -> Vec<u8> {
     let mut out = Vec::with_capacity(sent.iter().map(SentPoly::bytes).sum());
     polys.iter().zip(sent).for_each(|(poly, sent)| sent.pack(poly, &mut out));
     out
 }
 
-/// The part of a query's words that travels: the words of some rows, rounded and packed by themselves.
+/// The part of a query's words that travels: the words of some rows, rounded, and packed separately from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentRows {
     /// The rows.
@@ -73,17 +73,17 @@ impl SentRows {
     }
 }
 
-/// How a word modulo 2^32 is rounded to its top bits, modulo a power of two.
+/// The rounding of a word modulo 2^32 to its top bits, modulo a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Half to even ([`round_word`]): of LWE ciphertexts, whose roundings add up over the columns of a row.
+    /// Half to even ([`round_word`]): for LWE ciphertexts, whose rounding errors add up over the columns of a row.
     HalfEven,
-    /// Half up ([`round_word_up`]): of coefficients of RLWE ciphertexts.
+    /// Half up ([`round_word_up`]): for coefficients of RLWE ciphertexts.
     HalfUp,
 }
 
 impl Rounding {
-    /// `word` rounded to its top `bits` bits, 1 to 32.
+    /// Returns `word` rounded to its top `bits` bits, 1 to 32.
     pub fn round(self, word: u32, bits: u32) -> u32 {
         match self {
             _ if bits == u32::BITS => word,
@@ -92,7 +92,7 @@ impl Rounding {
         }
     }
 
-    /// Returns the bytes of the words of one query, one piece after another.
+    /// Rounds and packs the words of one query, one piece after another.
     pub fn pack(self, words: &[u32], sent: &[SentRows]) -> Vec<u8> {
         let mut out = Vec::with_capacity(sent.iter().map(SentRows::bytes).sum());
         for SentRows { rows, bits } in sent {
@@ -103,7 +103,7 @@ impl Rounding {
     }
 }
 
-/// `word` rounded to its top `bits` bits, 1 to 31, half up, modulo `2^bits`.
+/// Returns `word` rounded to its top `bits` bits, 1 to 31, half up, modulo `2^bits`.
 pub fn round_word_up(word: u32, bits: u32) -> u32 {
     word.wrapping_add(1 << (31 - bits)) >> (32 - bits)
 }

@@ -1,4 +1,4 @@
-//! The steps of table look-ups in the manner of TFHE: what `tfhe` has beyond the steps over rings.
+//! The steps of table look-ups in the manner of TFHE: the steps of `tfhe` beyond those over rings.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::{
 
 /// The steps of `tfhe`.
 pub trait TfheOps: RingOps {
-    /// A database of symbols as this backend holds it.
+    /// A database of symbols in this backend's memory.
     type Symbols: Send + Sync;
 
     /// Returns the shape of a database.
     fn symbol_tiling(&self, db: &Self::Symbols) -> SymbolTiling;
 
-    /// Takes a database of symbols over.
+    /// Loads a database of symbols.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if degree or bits of a symbol are not those of the set, or a kept prime has more than 31 bits.
+    /// [`OpsError::Shape`] if its degree or bits of a symbol are not those of the set, or a kept prime has more than 31 bits.
     fn open_symbols(&self, ring: &Self::Ring, db: SymbolDb) -> Result<Self::Symbols, OpsError> {
         steps::symbol_fold::check_db("open_symbols", self.context(ring), db.tiling())?;
         self.run_open_symbols(ring, db)
@@ -37,8 +37,8 @@ pub trait TfheOps: RingOps {
     /// Runs [`TfheOps::open_symbols`].
     fn run_open_symbols(&self, ring: &Self::Ring, db: SymbolDb) -> Result<Self::Symbols, OpsError>;
 
-    /// (5)(6) on the fly: [`RingOps::rlwe_fold`] of the evaluation forms ([`RingOps::ntt_db`]) of a database of symbols, which are
-    /// made anew for every batch.
+    /// Folds a database of symbols (steps 5 and 6 at once): [`RingOps::rlwe_fold`] of the evaluation forms ([`RingOps::ntt_db`]),
+    /// which are recomputed for every batch.
     ///
     /// | name        | shape               | unit                          |
     /// |-------------|---------------------|-------------------------------|
@@ -46,8 +46,9 @@ pub trait TfheOps: RingOps {
     /// | `selectors` | B x rows            | RLWE modulo Q_1               |
     /// | returns     | B x columns         | RLWE modulo Q_1               |
     ///
-    /// Error: as there. Cost: the database read once, a transform a plaintext and limb, which a batch shares; two products of words
-    /// an entry and query. Source: PPIR folds trivial ciphertexts of the table, which have the table's symbols.
+    /// Error: that of [`RingOps::rlwe_fold`]. Cost: one pass over the database; a transform a plaintext and limb, shared by a
+    /// batch; two products of words an entry and query. Source: PPIR folds trivial ciphertexts of the table, which have the
+    /// table's symbols.
     fn symbol_fold(
         &self,
         ring: &Self::Ring,
@@ -66,8 +67,8 @@ pub trait TfheOps: RingOps {
         selectors: &[&RlweBatch<Self::Words>],
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// Rotates the ciphertexts of each query by `X^-r`, r the integer of encrypted bits, the lowest first: a fold of x and
-    /// `X^(-2^k) x` for bit k, so that coefficient r of the message comes first.
+    /// Rotates the ciphertexts of each query by `X^-r`, where r is the integer of the encrypted bits, the lowest first. Bit k
+    /// folds x with `X^(-2^k) x`, so that coefficient r of the message comes first in the end.
     ///
     /// | name          | shape                | unit                                                            |
     /// |---------------|----------------------|-----------------------------------------------------------------|
@@ -75,11 +76,11 @@ pub trait TfheOps: RingOps {
     /// | `bits`        | B x folds x 2 l rows | RLWE modulo Q_1: an RGSW ciphertext a bit ([`super::Expanded`]) |
     /// | returns       | B x count            | RLWE modulo Q_1                                                 |
     ///
-    /// Error and cost: those of a fold of [`RingOps::rgsw_fold`] for every bit. Source: TFHE (Chillotti et al.) section 4, blind
-    /// rotation, with powers of two for exponents.
+    /// Error and cost: those of one fold of [`RingOps::rgsw_fold`] for every bit. Source: TFHE (Chillotti et al.) section 4, blind
+    /// rotation, with powers of two as exponents.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not as many ciphertexts and bits of every query, or more bits than log2 N.
+    /// [`OpsError::Shape`] if queries differ in their number of ciphertexts or of bits, or if there are more bits than log2 N.
     fn rotate(
         &self,
         ring: &Self::Ring,
@@ -104,7 +105,7 @@ pub trait TfheOps: RingOps {
         Ok(rotated)
     }
 
-    /// Returns the ciphertexts of each query, then all of them times `X^-power`, for [`TfheOps::rotate`].
+    /// Returns, for each query, its ciphertexts, then the same ciphertexts times `X^-power`, for [`TfheOps::rotate`].
     fn run_turn(
         &self,
         ring: &Self::Ring,
@@ -112,18 +113,18 @@ pub trait TfheOps: RingOps {
         power: usize,
     ) -> Result<Vec<RlweBatch<Self::Words>>, OpsError>;
 
-    /// Private key switching: TLWE words become selectors and RGSW ciphertexts, each by the keys of its client.
+    /// Switches TLWE words to selectors and RGSW ciphertexts, each with the keys of its client (private key switching).
     ///
     /// | name      | shape                         | unit                                                    |
     /// |-----------|-------------------------------|---------------------------------------------------------|
     /// | `queries` | B                             | words modulo `2^bits`: rows, then digits of every fold  |
     /// | returns   | B x (`rows` and `folds` RGSW) | RLWE modulo Q_1                                         |
     ///
-    /// With the words of a mask and the body centred: a top row, or a selector, is `sum_i a_i key_i + b x` in the half b; a bottom
-    /// row is the same with the other key, `b x` in the half a. Then the dropped prime goes.
+    /// The words of the mask and the body are centred. A top row, or a selector, is `sum_i a_i key_i + b x` with `b x` in the
+    /// half b; a bottom row uses the other key and has `b x` in the half a. Then the dropped prime is divided out.
     ///
-    /// Error: [`hush_he::params::RingNoise`], fields `selector`, `top`, `bottom`. Cost of a query: n ciphertexts times a digit for
-    /// every row. Source: PPIR algorithm 2.
+    /// Error: [`hush_he::params::RingNoise`], fields `selector`, `top`, `bottom`. Cost of a query: for every row, n ciphertexts
+    /// times a digit each. Source: PPIR algorithm 2.
     fn private_key_switch(
         &self,
         ring: &Self::Ring,
@@ -146,8 +147,8 @@ pub trait TfheOps: RingOps {
         rows: usize,
     ) -> Result<Vec<Expanded<Self::Words>>, OpsError>;
 
-    /// Switches the first ciphertext of each query to the small ring of the set, by the keys of its client, and to the widths of an
-    /// answer: [`ring_switch`](hush_he::algorithms::ring_switch()), on the host on every backend.
+    /// Switches the first ciphertext of each query to the small ring of the set, with the keys of its client, and to the widths
+    /// of an answer, by [`ring_switch`](hush_he::algorithms::ring_switch()). All backends do this on the host.
     ///
     /// | name          | shape                      | unit                                                 |
     /// |---------------|----------------------------|------------------------------------------------------|
@@ -177,7 +178,7 @@ pub trait TfheOps: RingOps {
             .collect())
     }
 
-    /// Returns the key that [`TfheOps::ring_switch`] needs of a client's keys; `None` in sets without a small ring.
+    /// Returns the part of a client's keys that [`TfheOps::ring_switch`] needs; `None` in sets without a small ring.
     fn ring_switch_key<'a>(&self, keys: &'a Self::Keys) -> Option<&'a RingSwitchKey>;
 }
 

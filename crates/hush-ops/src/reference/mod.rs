@@ -1,5 +1,5 @@
-//! The reference backend: slow and obvious. It is the oracle that every fast backend equals bit for bit. What each step is by
-//! definition, its file says ([`crate::steps`]).
+//! The reference backend: slow and obvious. Every fast backend must equal it bit for bit. The file of each step defines the
+//! step ([`crate::steps`]).
 
 use hush_he::{
     entities::{EvaluationKeys, RlweCiphertext},
@@ -15,7 +15,7 @@ use crate::{
 
 pub(crate) mod ciphertexts;
 
-/// Every step by its definition, on one thread.
+/// The backend that runs every step by its definition, on one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 
@@ -23,14 +23,14 @@ impl HostMemory for Reference {}
 
 impl ByDefinition for Reference {}
 
-/// A backend on the host whose steps are their definitions, but for those that it defines itself.
+/// A backend on the host whose steps are their definitions, except for the steps that it overrides.
 pub trait ByDefinition: HostMemory {
     /// Defines [`LweOps::lwe_fold`](crate::contract::LweOps::lwe_fold).
     fn define_lwe_fold(&self, db: &TiledDb, queries: &LweQueries) -> LweBatch {
         steps::lwe_fold::reference(db, queries)
     }
 
-    /// Defines [`RingOps::expand`](crate::contract::RingOps::expand) of a query.
+    /// Defines [`RingOps::expand`](crate::contract::RingOps::expand) for a query.
     fn define_expand(
         &self,
         ring: &RingContext,
@@ -48,7 +48,8 @@ pub trait ByDefinition: HostMemory {
         RlweBatch { ciphertext_words: selectors.ciphertext_words, words: words.into() }
     }
 
-    /// Defines [`RingOps::rgsw_fold`](crate::contract::RingOps::rgsw_fold) for a query; `index` says where an entry's plane is.
+    /// Defines [`RingOps::rgsw_fold`](crate::contract::RingOps::rgsw_fold) for a query; `index(entry, plane)` is a position in
+    /// `entries`.
     fn define_rgsw_fold(
         &self,
         ring: &RingContext,

@@ -1,13 +1,13 @@
-//! Ciphertexts added to others.
+//! The step `add_rlwe`: ciphertexts are added to others.
 
 use super::*;
 
-/// `add_rlwe`.
+/// The shape of `add_rlwe`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AddRlwe {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Ciphertexts that are added.
+    /// The number of ciphertexts that are added.
     pub count: usize,
 }
 
@@ -25,7 +25,7 @@ impl StepKind for AddRlwe {
     }
 }
 
-/// Checks that there are ciphertexts to add to.
+/// Checks that `sum` has the ciphertexts to which those of `part` are added.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     sum: &RlweBatch<W>,
@@ -42,7 +42,7 @@ pub(crate) fn check<W: WordStore>(
     Ok(AddRlwe { ring: *ring.params(), count: part.count() })
 }
 
-/// Adds in place.
+/// Adds `part` to `sum` in place.
 pub(crate) fn reference(ring: &RingContext, sum: &mut RlweBatch, first: usize, part: &RlweBatch) {
     let kept = ring.kept();
     let limbs = sum.words[first * sum.ciphertext_words..].chunks_exact_mut(kept.degree());

@@ -1,4 +1,4 @@
-//! The band filter's linear system, solved column by column as one would on paper.
+//! The linear system of the band filter, solved column by column by elimination.
 
 use std::collections::VecDeque;
 
@@ -77,13 +77,12 @@ struct Pivot<S> {
     value: Vec<S>,
 }
 
-/// Brings the system to echelon form, column by column.
+/// Brings the system to echelon form, column by column. The pivot of a column is an active row whose entry is odd, that is, a unit.
 ///
-/// The pivot of a column is an active row whose entry is odd, that is, a unit. A column without one is
-/// free: its slot is 0, so its (even) entries are dropped. Which odd row is taken does not matter: modulo 2 this
-/// is Gaussian elimination, so the pivot columns are those of the echelon form of the system modulo 2, whatever
-/// the choices; and the square system of these columns has an odd determinant, hence exactly one solution
-/// modulo any power of 2. Rows left over are even everywhere: they are dependent modulo 2.
+/// A column without such a row is free: its slot is 0, so its (even) entries are dropped. Any odd row may be the pivot: modulo 2
+/// this is Gaussian elimination, so the pivot columns are always those of the echelon form of the system modulo 2. The square
+/// system of these columns has an odd determinant, hence exactly one solution modulo any power of 2. Rows that are left at the
+/// end have only even entries: they are dependent modulo 2.
 fn eliminate<S: Symbol>(system: &BandSystem, values: &[S], size: usize) -> Result<Vec<Pivot<S>>, OpsError> {
     let mut pivots = Vec::with_capacity(system.starts.len());
     let mut active: VecDeque<Row<S>> = VecDeque::new();

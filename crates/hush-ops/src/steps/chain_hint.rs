@@ -1,4 +1,4 @@
-//! A hint as pack columns: the chain of key switches, applied to masks alone.
+//! The step `chain_hint`: a hint becomes pack columns, by the chain of key switches applied to masks alone.
 
 use hush_he::{
     algorithms::{ROTATION, decompose},
@@ -16,7 +16,7 @@ use crate::{
     pack_shape::PackShape,
 };
 
-/// Checks that a hint of `words` words has 1 to N rows of N, and that there is one digit.
+/// Checks that a hint of `words` words has 1 to N rows of N words, and that the gadget has one digit.
 pub(crate) fn check(ring: &RingContext, words: usize) -> Result<(), OpsError> {
     let step = "chain_hint";
     let degree = ring.kept().degree();
@@ -25,7 +25,8 @@ pub(crate) fn check(ring: &RingContext, words: usize) -> Result<(), OpsError> {
     OpsError::check_shape(step, "words of the hint", rows * degree, words)
 }
 
-/// Checks that there are polynomials for every plaintext, of canonical words, and that powers of X tell the entries apart.
+/// Checks that every plaintext has its polynomials, that words are canonical, and that there are enough powers of X for the
+/// entries.
 pub(crate) fn check_polys(ring: &RingContext, shape: &PackShape, polys: &ChainPolys) -> Result<(), OpsError> {
     let step = "open_chain";
     OpsError::check_shape(step, "degree", ring.kept().degree(), shape.degree())?;
@@ -43,7 +44,7 @@ pub(crate) fn check_polys(ring: &RingContext, shape: &PackShape, polys: &ChainPo
 /// Checks that all words of polynomials are below their primes.
 ///
 /// # Errors
-/// [`OpsError::Shape`] for `what` with their number if some are not.
+/// [`OpsError::Shape`] for `what` if some words are not, with the number of those that are.
 pub fn residues(
     ring: &RingContext,
     step: &'static str,
@@ -55,10 +56,10 @@ pub fn residues(
     OpsError::check_shape(step, what, words.len(), canonical)
 }
 
-/// Switches one hint.
+/// Switches the hint of one plaintext.
 ///
 /// # Errors
-/// [`OpsError::PackColumns`] if an entry does not fit.
+/// [`OpsError::PackColumns`] if an entry does not fit into [`PACK_BYTES`] balanced digits.
 pub(crate) fn reference(
     context: &RingContext,
     masks: &ColumnMasks,
@@ -86,14 +87,14 @@ pub(crate) fn reference(
     Ok(ChainedHint { columns, digit: digit.into_words(), mask: mask.into_words() })
 }
 
-/// Returns the odd numbers modulo 2N as `[g_k, -g_k]`, g_k = 5^k, k < N/2.
+/// Returns the odd numbers modulo 2N as pairs `[g_k, -g_k]`, g_k = 5^k, k < N/2.
 fn exponents(degree: usize) -> Vec<[usize; 2]> {
     let powers = std::iter::successors(Some(1), |power| Some(power * ROTATION % (2 * degree)));
     powers.take(degree / 2).map(|power| [power, 2 * degree - power]).collect()
 }
 
-/// The hint's polynomials under all automorphisms: for each limb the matrix B, N x N, from which
-/// `A_e[v] = B[slot of e e_v][v]` where slot v holds values at psi^(e_v).
+/// The hint's polynomials under all automorphisms: for each limb an N x N matrix B with
+/// `A_e[v] = B[slot of e e_v][v]`, where slot v holds values at psi^(e_v).
 struct Images {
     values: Vec<Vec<u32>>,
 }
@@ -126,7 +127,7 @@ impl Images {
         Self { values: values.collect() }
     }
 
-    /// Returns a_e.
+    /// Returns A_e for e = `exponent`.
     fn image(&self, ring: &Ring, exponent: usize) -> Poly<Eval> {
         let from = slot_permutation(ring.degree(), exponent);
         let slot = |values: &[u32], v: usize| values[from[v] as usize * ring.degree() + v];
@@ -145,7 +146,7 @@ impl Switched {
         Self { factors: vec![vec![0; ring.degree() * ring.degree()]; ring.limbs()] }
     }
 
-    /// Adds `digit y(X^exponent)`. No two exponents meet in a place.
+    /// Adds `digit y(X^exponent)`. Two exponents never set the same entry, so it is stored, not added.
     fn record(&mut self, ring: &Ring, digit: &Poly<Eval>, exponent: usize) {
         let from = slot_permutation(ring.degree(), exponent);
         for (limb, factors) in self.factors.iter_mut().enumerate() {
@@ -155,8 +156,8 @@ impl Switched {
         }
     }
 
-    /// Returns the matrix over coefficients, as centred integers modulo Q: `[coefficient of the sum][coefficient of
-    /// y]`.
+    /// Returns the matrix over coefficients, as centred integers modulo Q:
+    /// `[coefficient of the sum][coefficient of y]`.
     fn matrix(self, ring: &Ring) -> Vec<i128> {
         let degree = ring.degree();
         let residues: Vec<Vec<u32>> = self
@@ -166,7 +167,8 @@ impl Switched {
             .map(|(mut factors, plan)| {
                 let p = plan.modulus();
                 for row in factors.chunks_exact_mut(degree) {
-                    // Evaluation transposed: sum_u row[u] psi^(e_u c) is N times coefficient -c of the inverse transform.
+                    // This is the transposed evaluation: sum_u row[u] psi^(e_u c) is N times coefficient -c of the inverse
+                    // transform.
                     plan.inverse(row);
                     let value = |c: usize| if c == 0 { row[0] } else { p.neg(row[degree - c]) };
                     let values: Vec<u32> =
@@ -183,6 +185,9 @@ impl Switched {
 }
 
 /// Returns the balanced digits of the first `count` entries, four bytes each.
+///
+/// # Errors
+/// [`OpsError::PackColumns`] if any of the entries does not fit.
 fn balanced_bytes(entries: &[i128], count: usize) -> Result<Vec<u8>, OpsError> {
     let lowest = -i128::from(BALANCED_HALVES);
     let highest = i128::from(u32::MAX) + lowest;

@@ -1,15 +1,15 @@
-//! Expansion of a query.
+//! The step `expand`: expansion of a query.
 
 use super::*;
 
-/// `expand`: a packed query becomes selectors and RGSW ciphertexts.
+/// The shape of `expand`: a packed query becomes selectors and RGSW ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expand {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Selectors.
+    /// The number of selectors.
     pub rows: usize,
-    /// RGSW ciphertexts.
+    /// The number of RGSW ciphertexts.
     pub folds: usize,
 }
 
@@ -23,7 +23,7 @@ impl StepKind for Expand {
         let queries = batch as f64;
         let limbs = ring.kept_limbs() + usize::from(ring.dropped_factor() > 1);
         let leaves = ring.leaves(*rows, *folds);
-        // Level j from the top has a node for every 2^j leaves, each of them a key switch.
+        // Counted from the leaves, level j has a node, and so a key switch, for every 2^(j + 1) leaves.
         let switch =
             |(level, digits)| leaves.div_ceil(1usize << (level + 1)) * switch_transforms(limbs, digits);
         let digits = ring.levels().iter().rev().map(|gadget| gadget.digits).enumerate();
@@ -50,7 +50,7 @@ impl StepKind for Expand {
     }
 }
 
-/// Checks that there are as many keys as queries, that queries are modulo Q_e, and that the tree has so many leaves.
+/// Checks that there is a key for each query, that queries are modulo Q_e, and that the tree has enough leaves.
 pub(crate) fn check(
     ring: &RingContext,
     keys: usize,
@@ -91,7 +91,7 @@ pub(crate) fn reference(
     Expanded { bits: bits.collect(), selectors: dropped(leaves[..rows].to_vec()) }
 }
 
-/// Returns the first `leaves` leaves, modulo Q_e.
+/// Returns the first `leaves` leaves of the tree, modulo Q_e.
 pub fn tree(
     context: &RingContext,
     keys: &EvaluationKeys,
@@ -102,7 +102,7 @@ pub fn tree(
     let ring = context.full();
     let mut nodes = vec![query.clone()];
     for (level, (gadget, key)) in params.levels().iter().zip(&keys.levels).enumerate() {
-        // Nodes of the next level that are above a wanted leaf.
+        // The number of nodes of the next level that are above a wanted leaf.
         let needed = leaves.div_ceil(params.max_leaves() >> (level + 1));
         let monomial = ring.inverse_monomial(1 << level);
         let mut children = Vec::with_capacity(needed + 1);
@@ -124,7 +124,7 @@ pub fn tree(
     nodes
 }
 
-/// Makes of a leaf of phase m a row of phase `m s`: `(a', b') = KS(a)` under the key for s^2, `a' += b`.
+/// Makes a row of phase `m s` from a leaf of phase m: `(a', b') = KS(a)` under the key for s^2, `a' += b`.
 fn bottom_row(context: &RingContext, keys: &EvaluationKeys, leaf: &RlweCiphertext) -> RlweCiphertext {
     let ring = context.full();
     let mut row = key_switch(ring, &leaf.a, &keys.square, context.params().square_gadget());

@@ -1,22 +1,22 @@
-//! A hint to evaluation form.
+//! The step `lift_hint`: a hint to evaluation form.
 
 use super::*;
 
-/// `lift_hint` of a hint that is the query's own.
+/// The shape of `lift_hint` of a hint that belongs to one query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LiftHint {
     /// The RLWE set.
     pub ring: RingParams,
     /// The LWE dimension.
     pub n: usize,
-    /// Plaintexts that are lifted at once.
+    /// The plaintexts that are lifted at once.
     pub columns: usize,
-    /// How often.
+    /// The number of lifts of that size, one after another.
     pub parts: usize,
 }
 
 impl StepKind for LiftHint {
-    /// Counts a row of the hint as n words, a coefficient of n polynomials.
+    /// Counts n words for a row of the hint, and n polynomials for a plaintext.
     fn work(&self, batch: usize) -> Work {
         let polys = (batch * self.n * self.columns * self.parts) as f64;
         let words = polys * (size_of::<u32>() * self.ring.degree()) as f64;
@@ -39,7 +39,7 @@ impl StepKind for LiftHint {
     }
 }
 
-/// Checks that the columns are in the shape, the shape in the ring, and that the hint of `hint` words has n for every row.
+/// Checks that the columns are in the shape, that the shape fits the ring, and that the hint has n words for every row.
 pub(crate) fn check(
     ring: &RingContext,
     hint: usize,
@@ -54,7 +54,7 @@ pub(crate) fn check(
     Ok(LiftHint { ring: *ring.params(), n, columns: columns.len(), parts: 1 })
 }
 
-/// Checks that the columns are in the shape, and the shape in the ring.
+/// Checks that the columns are in the shape, and that the shape has the ring's degree.
 pub(super) fn check_columns(
     step: &'static str,
     ring: &RingContext,
@@ -88,7 +88,7 @@ pub(crate) fn reference(
     Ok(NttTiledDb::from_polys(tiling, &polys))
 }
 
-/// Returns the polynomial of `words`, rounded to the plaintext modulus, in evaluation form.
+/// Returns the polynomial of `words`, rounded to the plaintext modulus, in evaluation form, with zeros after the words.
 pub(super) fn lift(ring: &RingContext, words: impl Iterator<Item = u32>) -> Vec<u32> {
     let bits = ring.params().plaintext_bits();
     let mut symbols: Vec<u32> = words.map(|word| round_word_up(word, bits)).collect();

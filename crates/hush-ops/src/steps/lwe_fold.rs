@@ -1,18 +1,18 @@
-//! (1) Fold the first dimension.
+//! The step `lwe_fold` (1): fold the first dimension.
 
 use super::*;
 
-/// (1) `lwe_fold` of a byte database.
+/// The shape of `lwe_fold` (1) of a byte database.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweFold {
-    /// Rows x D0.
+    /// The database: rows x D0.
     pub db: Tiling,
 }
 
-/// (1) `lwe_fold` of a database with rows of every query, of which each reads its own.
+/// The shape of `lwe_fold` (1) of a database that has separate rows for each query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoldOnline {
-    /// A query's rows x D0.
+    /// The rows of one query: rows x D0.
     pub db: Tiling,
 }
 
@@ -43,7 +43,7 @@ impl StepKind for FoldOnline {
     }
 }
 
-/// Checks that `queries` are whole queries of one word a database column.
+/// Checks that `queries` are whole queries of one word for each database column.
 pub(crate) fn check(db: Tiling, queries: &LweQueries) -> Result<LweFold, OpsError> {
     let step = "lwe_fold";
     OpsError::check_shape(step, "query length", db.cols(), queries.cols)?;

@@ -2,19 +2,19 @@
 
 use super::*;
 
-/// `lwe_hint` of a database that is the query's own.
+/// The shape of `lwe_hint` of a database that belongs to one query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweHint {
-    /// Rows x columns.
+    /// The database: rows x columns.
     pub db: Tiling,
-    /// Columns x n.
+    /// The public matrix: columns x n.
     pub matrix: MatrixShape,
-    /// Parts of the rows, done one after another.
+    /// The parts of the rows, processed one after another.
     pub parts: usize,
 }
 
 impl StepKind for LweHint {
-    /// Counts the expansion of the matrix from its seed: its columns are the vectors.
+    /// Counts a fold with the n columns of the matrix as vectors. The matrix is expanded from its seed, so it is not read.
     fn work(&self, batch: usize) -> Work {
         fold(self.db, (batch * self.matrix.n()) as f64)
     }
@@ -29,7 +29,7 @@ impl StepKind for LweHint {
     }
 }
 
-/// Checks that A has a row for every database column, and that `rows` starts at a group and ends at one or at the last row.
+/// Checks that A has a row for every database column, and that `rows` starts at a group and ends at a group or the last row.
 pub(crate) fn check(db: Tiling, a: &PublicMatrix, rows: &Range<usize>) -> Result<LweHint, OpsError> {
     let step = "lwe_hint";
     OpsError::check_shape(step, "rows of A", db.cols(), a.cols())?;

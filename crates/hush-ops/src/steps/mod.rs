@@ -1,8 +1,8 @@
-//! The steps, a file each: the shape of its operands, what it refuses, its work, its definition on the host, and operands to time
-//! it on. The methods that do the steps are in the [contract](crate::contract).
+//! The steps, one in each file: the shape of the operands, the inputs that it rejects, its work, its definition on the host, and
+//! operands for timing it. The methods that run the steps are in the [contract](crate::contract).
 //!
-//! The registry at the end is the only list of steps. Steps that no path has (those of builds) have a file alone. The folder is
-//! flat with more than fifteen files, because a step is found by its name. What they use alike is imported here, once.
+//! The registry at the end is the only list of steps. A step that is in no path (it belongs to builds) has a file but no entry. The
+//! folder is flat with more than fifteen files, because a step is found by its name. Imports that the files share are here.
 
 use std::ops::{Deref, Range};
 
@@ -70,39 +70,39 @@ use sample::{Made, Maker, random_queries, random_words, residues};
 pub use work::{Work, poly_bytes};
 use work::{ciphertext_bytes, external_products, fold, selected, switch_transforms, switches};
 
-/// The facts of a step that follow from its shape.
+/// The properties of a step that follow from its shape.
 pub trait StepKind {
-    /// Returns whether it is done when a query is opened: once, however many segments are asked with it.
+    /// Returns whether the step opens queries. It then runs once for a query, however many segments the query asks.
     fn opens_queries(&self) -> bool {
         false
     }
 
-    /// Returns whether a batch reads a database once, so that larger batches cost less a query.
+    /// Returns whether a batch reads a database once, so that a query costs less in a larger batch.
     fn scans(&self) -> bool {
         false
     }
 
-    /// Returns what the step does for `batch` queries.
+    /// Returns the work of the step for `batch` queries.
     fn work(&self, batch: usize) -> Work;
 
-    /// Makes the step with operands of its shape.
+    /// Creates the step with operands of its shape.
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b>
     where
         Self: Sized;
 }
 
-/// The memory that a backend takes for a step: bounds, stated beside the code that allocates.
+/// The memory that a backend needs for a step: upper bounds, stated beside the code that allocates.
 pub trait StepFootprint<S> {
-    /// Queries that one pass of the step takes at most, if they are fewer than those of all others.
+    /// The largest number of queries in one pass of the step, if the step limits it.
     const LARGEST_BATCH: usize = usize::MAX;
 
-    /// Returns the bytes that a step takes for `batch` queries, with its results: at least what the backend allocates. Of what
-    /// is there anyway (databases, keys) nothing is counted.
+    /// Returns the bytes that a step allocates for `batch` queries, results included: at least what the backend allocates.
+    /// Databases and keys, which are in memory anyway, are not counted.
     fn footprint(step: &S, batch: usize) -> usize;
 }
 
-/// States what a backend takes for a step: `footprint!(Cpu: SendWords, |step, batch| 2 * batch * step.bytes);`, and with
-/// `up to QUERIES,` before the closure how many queries one pass takes.
+/// States the memory that a backend needs for a step: `footprint!(Cpu: SendWords, |step, batch| 2 * batch * step.bytes);`.
+/// `up to QUERIES,` before the closure limits the queries in one pass.
 #[macro_export]
 macro_rules! footprint {
     ($Backend:ident: $Step:ident, $(up to $most:expr,)? |$step:pat_param, $batch:pat_param| $bytes:expr) => {
@@ -116,7 +116,7 @@ macro_rules! footprint {
     };
 }
 
-/// Declares the shape of every step, and hands what is asked of a shape to its step. A shape that has an RLWE set names its field.
+/// Declares the shapes of all steps, and forwards the methods of a shape to its step. A shape with an RLWE set names that field.
 macro_rules! registry {
     ($($module:ident: $($Step:ident $(($ring:ident))?),+;)+) => {
         $($(pub use $module::$Step;)+)+
@@ -151,17 +151,17 @@ macro_rules! registry {
                 match self { $($(Self::$Step(_step) => None$(.or(Some(&_step.$ring)))?,)+)+ }
             }
 
-            /// [`StepKind::sample`].
+            /// Calls [`StepKind::sample`] of the step.
             pub fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
                 match self { $($(Self::$Step(step) => step.sample(make),)+)+ }
             }
 
-            /// [`StepFootprint::footprint`].
+            /// Returns [`StepFootprint::footprint`] of the step.
             pub fn footprint<B: StepFootprints>(&self, batch: usize) -> usize {
                 match self { $($(Self::$Step(step) => B::footprint(step, batch),)+)+ }
             }
 
-            /// [`StepFootprint::LARGEST_BATCH`].
+            /// Returns [`StepFootprint::LARGEST_BATCH`] of the step.
             pub fn largest_batch<B: StepFootprints>(&self) -> usize {
                 match self { $($(Self::$Step(_) => <B as StepFootprint<$Step>>::LARGEST_BATCH,)+)+ }
             }

@@ -1,12 +1,12 @@
-//! Polynomials modulo Q_1 to powers of two.
+//! The step `mod_switch`: polynomials modulo Q_1 to powers of two.
 
 use super::*;
 
-/// Most bits to which a coefficient can be switched.
+/// The largest number of bits to which a coefficient can be switched.
 const MAX_SWITCH_BITS: u32 = 48;
 
-/// Checks that there are whole polynomials, and those that are sent among them, each with a width in range and coefficients that it
-/// has.
+/// Checks that `polys` are whole polynomials, that they include those that are sent, and that each of these has a width in range
+/// and the coefficients that are sent.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     polys: &[&W],
@@ -30,13 +30,13 @@ pub(crate) fn check<W: WordStore>(
     Ok(Respond { ring: *ring.params(), plaintexts: sent.len() / 2 })
 }
 
-/// Returns the bytes of one query.
+/// Returns the bytes of one query that are sent.
 pub(crate) fn reference(ring: &RingContext, polys: &[u32], first: usize, sent: &[SentPoly]) -> Vec<u8> {
     let bits: Vec<u32> = sent.iter().map(|sent| sent.bits).collect();
     pack_polys(&switched(ring, polys, first, &bits), sent)
 }
 
-/// Returns the polynomials from `first` on, one for each width.
+/// Switches the polynomials from `first` on, one for each width.
 pub(super) fn switched(ring: &RingContext, polys: &[u32], first: usize, bits: &[u32]) -> Vec<Vec<u64>> {
     let kept = ring.kept();
     polys

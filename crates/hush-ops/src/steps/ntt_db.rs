@@ -1,8 +1,8 @@
-//! (5) Plaintexts to evaluation form.
+//! The step `ntt_db` (5): plaintexts to evaluation form.
 
 use super::*;
 
-/// Checks that there are whole plaintexts.
+/// Checks that `symbols` are whole plaintexts.
 pub(crate) fn check(ring: &RingContext, symbols: &[u32]) -> Result<(), OpsError> {
     let degree = ring.params().degree();
     OpsError::check_shape("ntt_db", "symbols", symbols.len() / degree * degree, symbols.len())

@@ -1,28 +1,28 @@
-//! (3) Make N LWE ciphertexts one RLWE ciphertext: an `rlwe_fold` of the lifted hint, and the folded words on top of it.
+//! The step `pack` (3): N LWE ciphertexts become one RLWE ciphertext, as an `rlwe_fold` of the lifted hint plus the folded words.
 
 use super::*;
 
-/// (3) `pack` with a hint in evaluation form.
+/// The shape of `pack` (3) with a hint in evaluation form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pack {
     /// The RLWE set.
     pub ring: RingParams,
-    /// n rows, a column a plaintext.
+    /// The hint: n rows, and a column for each plaintext.
     pub hint: NttTiling,
-    /// Which rows are packed together.
+    /// The rows that are packed together.
     pub shape: PackShape,
 }
 
-/// (3) `pack` with a hint that is the query's own.
+/// The shape of `pack` (3) with a hint that belongs to one query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackOnline {
     /// The RLWE set.
     pub ring: RingParams,
-    /// n rows, a column for each plaintext that is packed at once.
+    /// The hint: n rows, and a column for each plaintext that is packed at once.
     pub hint: NttTiling,
-    /// Words that are packed.
+    /// The number of words that are packed.
     pub rows: usize,
-    /// How often.
+    /// The number of packings of that size, one after another.
     pub parts: usize,
 }
 
@@ -72,7 +72,7 @@ impl StepKind for PackOnline {
     }
 }
 
-/// Checks that hint, folded words and selectors are of one shape and as many queries.
+/// Checks that hint, folded words and selectors fit one shape and the same number of queries.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     hint: NttTiling,

@@ -1,15 +1,15 @@
-//! (3c) Packs LWE ciphertexts by keys of the query.
+//! The step `pack_columns` (3c): packs LWE ciphertexts by keys of the query.
 
 use super::*;
 
-/// (3c) `pack_columns`.
+/// The shape of `pack_columns` (3c).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackColumns {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Rows x 4N.
+    /// The pack columns: rows x 4N.
     pub columns: Tiling,
-    /// Which rows are packed together.
+    /// The rows that are packed together.
     pub shape: PackShape,
 }
 
@@ -18,7 +18,7 @@ impl StepKind for PackColumns {
         true
     }
 
-    /// Counts the digits once for a batch, and the words of each query.
+    /// Counts the digits once for a batch, and the words once for each query.
     fn work(&self, batch: usize) -> Work {
         let Self { ring, columns, shape } = self;
         let queries = batch as f64;
@@ -50,7 +50,7 @@ impl StepKind for PackColumns {
     }
 }
 
-/// Checks that columns, folded words and keys are of one shape and as many queries.
+/// Checks that columns, folded words and keys fit one shape and the same number of queries.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     shape: &PackShape,
@@ -82,7 +82,7 @@ pub(super) fn check_rows<W: WordStore>(
     OpsError::check_shape(step, "words of all queries", shape.rows() * queries, batch.words.len())
 }
 
-/// Packs, on top of the folded words.
+/// Packs, adding to the folded words.
 pub(crate) fn reference(
     ring: &RingContext,
     columns: &TiledDb,

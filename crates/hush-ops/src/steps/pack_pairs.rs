@@ -1,8 +1,9 @@
-//! Two ciphertexts to one mask and two bodies.
+//! The step `pack_pairs`: two ciphertexts become one mask and two bodies.
 
 use super::*;
 
-/// Checks that there are as many keys, and whole ciphertexts in each batch, of a set that packs pairs. An odd last one is left out.
+/// Checks that the set packs pairs, that there is a key for each batch, and that all batches have the same number of whole
+/// ciphertexts.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     keys: usize,
@@ -31,7 +32,7 @@ pub(crate) fn reference(
     (0..pairs).flat_map(|pair| pack_pair(ring, keys, batch, 2 * pair)).collect()
 }
 
-/// Returns three polynomials of the ciphertexts `first` and `first + 1`.
+/// Packs the ciphertexts `first` and `first + 1` into three polynomials.
 fn pack_pair(ring: &RingContext, keys: &EvaluationKeys, batch: &RlweBatch, first: usize) -> Vec<u32> {
     let kept = ring.kept();
     let gadget = ring.params().pack_gadget();

@@ -1,15 +1,15 @@
-//! TLWE words to RLWE ciphertexts.
+//! The step `private_key_switch`: from TLWE words to RLWE ciphertexts.
 
 use super::*;
 
-/// `private_key_switch`: TLWE words become selectors and RGSW ciphertexts.
+/// The shape of `private_key_switch`: TLWE words become selectors and RGSW ciphertexts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivateKeySwitch {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Selectors.
+    /// The number of selectors.
     pub rows: usize,
-    /// RGSW ciphertexts.
+    /// The number of RGSW ciphertexts.
     pub folds: usize,
 }
 
@@ -25,7 +25,7 @@ impl StepKind for PrivateKeySwitch {
         let switched = (self.rows + 2 * self.folds * ring.fold_gadget().digits) as f64;
         let sums = queries * switched * (2 * limbs * ring.degree()) as f64;
         let n = ring.tlwe().map_or(0, |tlwe| tlwe.key_rows()) as f64;
-        // A transform back of the dropped prime, and one to each kept one, of both halves.
+        // For both halves: one inverse transform of the dropped prime, and one forward transform modulo each kept prime.
         let transforms = 2.0 * queries * switched * limbs as f64;
         Work { products: sums * n, sums, transforms, ..Work::default() }
     }
@@ -45,7 +45,7 @@ impl StepKind for PrivateKeySwitch {
     }
 }
 
-/// Checks that there are as many keys as queries, words for all rows and digits, and that the set has TLWE words.
+/// Checks that the set has TLWE words, that there is a key for each query, and that queries have words for all rows and digits.
 pub(crate) fn check(
     ring: &RingContext,
     keys: usize,
@@ -66,8 +66,8 @@ pub(crate) fn check(
     Ok(PrivateKeySwitch { ring: *ring.params(), rows, folds })
 }
 
-/// Switches one query on the host, by the keys of its client for bottom rows and for top rows. It is the definition, and what a
-/// backend does that has no kernel of its own.
+/// Switches one query on the host, by its client's keys for bottom rows and for top rows. This defines the step, and backends
+/// without their own kernel call it.
 pub fn on_host(
     context: &RingContext,
     keys: &[Vec<RlweCiphertext>; 2],

@@ -1,13 +1,13 @@
-//! (2) Make LWE words a new byte database.
+//! The step `reinterpret_lwe` (2): LWE words become a new byte database.
 
 use super::*;
 
-/// (2) `reinterpret_lwe`: words become a database.
+/// The shape of `reinterpret_lwe` (2): words become a database.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReinterpretLwe {
-    /// Words that are taken apart.
+    /// The number of words.
     pub words: usize,
-    /// The database that they become.
+    /// The shape of the database that they become.
     pub db: Tiling,
 }
 
@@ -26,7 +26,7 @@ impl StepKind for ReinterpretLwe {
     }
 }
 
-/// Checks that `words` words are whole columns of `items` words of each of some queries, and `digits` is 1..=4.
+/// Checks that `words` is a whole number of columns of `items` words for each of the queries, and that `digits` is 1..=4.
 pub(crate) fn check(
     words: usize,
     queries: usize,
@@ -58,7 +58,7 @@ pub(crate) fn reference(words: &[u32], queries: usize, items: usize, digits: usi
     TiledDb::from_matrix(rows, cols, &matrix)
 }
 
-/// `word` rounded to its top `8 * digits` bits, modulo `2^(8 digits)`. With 4 digits nothing is rounded off.
+/// Returns `word` rounded to its top `8 * digits` bits, modulo `2^(8 digits)`. With 4 digits, nothing is rounded.
 fn round_to_digits(word: u32, digits: usize) -> u32 {
     let dropped = 32 - 8 * digits as u32;
     let half = (1u64 << dropped) >> 1;
@@ -87,7 +87,7 @@ mod tests {
         let column = |c: usize| (0..8).map(|r| db.at(r, c)).collect::<Vec<_>>();
         assert_eq!(column(0), [0x04, 0x03, 0x02, 0x01, 0x14, 0x13, 0x12, 0x11]);
         assert_eq!(column(1), [0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32, 0x31]);
-        // Of two queries: a word a column.
+        // The same words as those of two queries have one word a column.
         let db = reference(&words, 2, 1, 4, 2);
         let column = |c: usize| (0..8).map(|r| db.at(r, c)).collect::<Vec<_>>();
         assert_eq!(column(0), [0x04, 0x03, 0x02, 0x01, 0x24, 0x23, 0x22, 0x21]);

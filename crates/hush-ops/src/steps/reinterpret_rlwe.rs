@@ -1,15 +1,15 @@
-//! (4) Make RLWE words a new byte database.
+//! The step `reinterpret_rlwe` (4): RLWE words become a new byte database.
 
 use super::*;
 
-/// (4) `reinterpret_rlwe`: ciphertexts become a database.
+/// The shape of `reinterpret_rlwe` (4): ciphertexts become a database.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReinterpretRlwe {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Ciphertexts that are taken apart.
+    /// The number of ciphertexts.
     pub count: usize,
-    /// The database that they become.
+    /// The shape of the database that they become.
     pub db: Tiling,
 }
 
@@ -28,7 +28,7 @@ impl StepKind for ReinterpretRlwe {
     }
 }
 
-/// Checks that ciphertexts are whole entries, and that their switched halves fill words.
+/// Checks that `packed` is whole entries, and that the switched halves of a coefficient fill whole words.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     packed: &RlweBatch<W>,
@@ -47,7 +47,7 @@ pub(crate) fn check<W: WordStore>(
     Ok(ReinterpretRlwe { ring: *ring.params(), count: packed.count(), db })
 }
 
-/// Makes a database of entries of `items` words.
+/// Makes a database of entries of `items` words each.
 pub(crate) fn reference(ring: &RingContext, packed: &RlweBatch, items: usize) -> TiledDb {
     let bits = ring.params().response_bits();
     let mut words = Vec::new();

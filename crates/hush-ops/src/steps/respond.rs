@@ -1,13 +1,13 @@
-//! An answer of ciphertexts: `pack_pairs` where the ring packs pairs, then `mod_switch`.
+//! The steps that make an answer of ciphertexts: `pack_pairs` where the ring packs pairs, then `mod_switch`.
 
 use super::*;
 
-/// `pack_pairs` and `mod_switch`: what is left becomes an answer.
+/// The shape of `pack_pairs` and `mod_switch`, which turn the remaining ciphertexts into an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Respond {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Plaintexts of an answer.
+    /// The plaintexts of an answer.
     pub plaintexts: usize,
 }
 
@@ -19,8 +19,8 @@ impl Respond {
 }
 
 impl StepKind for Respond {
-    /// Counts for each pair a decomposition of the halves a of both, and three polynomials, each a sum of 2 l products a slot. Four
-    /// polynomials are read, and three written.
+    /// Counts, for each pair, a decomposition of both halves a, and three polynomials, each a sum of 2 l products in every slot.
+    /// Four polynomials are read, and three written.
     fn work(&self, batch: usize) -> Work {
         let ring = &self.ring;
         let queries = batch as f64;
@@ -44,7 +44,7 @@ impl StepKind for Respond {
         let ciphertexts = make.of_each(&on, self.plaintexts)?;
         let [a, b] = SentPoly::halves(&self.ring);
         let keys = if self.ring.packs_pairs() { Some(on.keys()?) } else { None };
-        // Pairs become three polynomials each; what is left is switched as it is.
+        // Each pair becomes three polynomials; the other ciphertexts are switched unpacked.
         let pairs = self.pairs();
         let of_pairs = [a, b, b].repeat(pairs);
         let of_others = [a, b].repeat(self.plaintexts - 2 * pairs);

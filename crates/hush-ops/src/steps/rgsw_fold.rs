@@ -1,17 +1,17 @@
-//! (7) Fold the entries to one.
+//! The step `rgsw_fold` (7): the entries are folded to one.
 
 use super::*;
 
-/// (7) `rgsw_fold` of entries to one.
+/// The shape of `rgsw_fold` (7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RgswFold {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Entries.
+    /// The number of entries.
     pub entries: usize,
-    /// Planes of each.
+    /// The planes of an entry.
     pub planes: usize,
-    /// Parts of the entries, done one after another.
+    /// The parts of the entries, processed one after another.
     pub parts: usize,
 }
 
@@ -33,7 +33,8 @@ impl StepKind for RgswFold {
     }
 }
 
-/// Checks that all queries have as many whole entries, and bits to tell them apart. There are 0 entries if there are no queries.
+/// Checks that all queries have the same number of whole entries, and enough bits to select one. Without queries, there are 0
+/// entries.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     batches: &[&RlweBatch<W>],
@@ -52,8 +53,8 @@ pub(crate) fn check<W: WordStore>(
     Ok(RgswFold { ring: *ring.params(), entries, planes, parts: 1 })
 }
 
-/// Checks that all queries have as many whole ciphertexts, and as many RGSW ciphertexts of bits. Returns both numbers, 0 if there
-/// are no queries.
+/// Checks that all queries have the same number of whole ciphertexts, and the same number of RGSW ciphertexts of bits. Returns
+/// both numbers, 0 without queries.
 pub(super) fn check_bits<W: WordStore>(
     step: &'static str,
     ring: &RingContext,
@@ -76,7 +77,7 @@ pub(super) fn check_bits<W: WordStore>(
     Ok((count, folds))
 }
 
-/// Folds the entries of one query; `index` says where an entry's plane is.
+/// Folds the entries of one query; `index(entry, plane)` is the position of a ciphertext in `entries`.
 pub(crate) fn reference(
     ring: &RingContext,
     entries: &RlweBatch,
@@ -94,7 +95,7 @@ pub(crate) fn reference(
     )
 }
 
-/// Plays all rounds for one plane.
+/// Folds all rounds for one plane.
 fn fold_plane(ring: &RingContext, mut entries: Vec<RlweCiphertext>, bits: &[RlweBatch]) -> RlweCiphertext {
     let kept = ring.kept();
     let gadget = ring.params().fold_gadget();

@@ -1,8 +1,8 @@
-//! (7h) Fold the entries to one, with a single RGSW ciphertext.
+//! The step `rgsw_power_fold` (7h): a single RGSW ciphertext folds the entries to one.
 
 use super::*;
 
-/// (7h) `rgsw_power_fold` of entries to one.
+/// The shape of `rgsw_power_fold` (7h).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RgswPowerFold {
     /// The RLWE set.
@@ -12,7 +12,7 @@ pub struct RgswPowerFold {
 }
 
 impl StepKind for RgswPowerFold {
-    /// Counts the terms, which are rotated words, and masks that all queries share.
+    /// Counts the terms, which are rotated words, and the masks, which all queries share.
     fn work(&self, batch: usize) -> Work {
         let Self { ring, shape } = self;
         let queries = batch as f64;
@@ -42,7 +42,7 @@ impl StepKind for RgswPowerFold {
     }
 }
 
-/// Checks that packed words and RGSW ciphertexts are of one shape and as many queries, and that the chain has masks.
+/// Checks that packed words and RGSW ciphertexts fit one shape and the same number of queries, and that the chain has masks.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     shape: &PackShape,
@@ -116,7 +116,7 @@ fn entries(
         .collect()
 }
 
-/// Returns `c_k = 1/T sum_j X^(-2N j k / T) entry_j`, k < T, for T the power of two that is not below the number of entries.
+/// Returns `c_k = 1/T sum_j X^(-2N j k / T) entry_j` for k < T, where T is the least power of two not below the number of entries.
 fn spectrum(ring: &Ring, entries: &[RlweCiphertext]) -> Vec<RlweCiphertext> {
     let count = entries.len().next_power_of_two();
     let step = 2 * ring.degree() / count;

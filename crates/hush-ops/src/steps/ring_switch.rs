@@ -1,8 +1,8 @@
-//! A ciphertext to a small ring.
+//! The step `ring_switch`: a ciphertext is switched to a small ring.
 
 use super::*;
 
-/// `ring_switch` of a ciphertext.
+/// The shape of `ring_switch`, of one ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingSwitch {
     /// The RLWE set.
@@ -10,7 +10,7 @@ pub struct RingSwitch {
 }
 
 impl StepKind for RingSwitch {
-    /// Transforms of the small ring cost less in proportion to its degree.
+    /// Counts transforms of the small ring in proportion to its degree.
     fn work(&self, batch: usize) -> Work {
         let ring = &self.ring;
         let queries = batch as f64;
@@ -34,7 +34,7 @@ impl StepKind for RingSwitch {
     }
 }
 
-/// Checks that there are as many keys, at least one ciphertext of every query, and a small ring.
+/// Checks that the set has a small ring, that there is a key for each query, and that every query has a ciphertext.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     keys: usize,

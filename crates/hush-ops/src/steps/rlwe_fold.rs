@@ -1,16 +1,16 @@
-//! (6) Fold the first dimension of ring elements.
+//! The step `rlwe_fold` (6): fold the first dimension of ring elements.
 
 use super::*;
 
-/// Fewest bits of a modulus: the kernels' quotient estimates ignore 12 bits of a sum.
+/// The fewest bits of a modulus: the kernels' quotient estimates ignore 12 bits of a sum.
 const MIN_MODULUS_BITS: u32 = 20;
 
-/// (6) `rlwe_fold` of a database in evaluation form.
+/// The shape of `rlwe_fold` (6) of a database in evaluation form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RlweFold {
     /// The RLWE set.
     pub ring: RingParams,
-    /// D0 rows, a column a plane and entry.
+    /// The database: D0 rows, and a column for each plane of each entry.
     pub db: NttTiling,
 }
 
@@ -35,14 +35,14 @@ impl StepKind for RlweFold {
     }
 }
 
-/// Checks that a database is one modulo Q_1.
+/// Checks that a database has the degree and limbs of R modulo Q_1.
 pub fn check_db(ring: &RingContext, tiling: NttTiling) -> Result<(), OpsError> {
     let step = "open_ntt_db";
     OpsError::check_shape(step, "degree", ring.kept().degree(), tiling.degree())?;
     OpsError::check_shape(step, "limbs", ring.kept().limbs(), tiling.limbs())
 }
 
-/// Checks that the database is one modulo Q_1, and that every query has one selector for each row of it.
+/// Checks that the database has the degree and limbs of R modulo Q_1, and that every query has one selector for each of its rows.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     db: NttTiling,
@@ -53,8 +53,8 @@ pub(crate) fn check<W: WordStore>(
     Ok(RlweFold { ring: *ring.params(), db })
 }
 
-/// Checks that there is one modulus a limb, of at least 20 bits, and that every query has one selector (two polynomials) a row:
-/// `selectors` are their numbers of words.
+/// Checks that there is one modulus a limb, of at least 20 bits, and that every query has one selector (two polynomials) a row.
+/// `selectors` yields the number of words of each query's selectors.
 pub fn check_words(
     tiling: NttTiling,
     moduli: &[Modulus],
@@ -75,7 +75,7 @@ pub fn check_words(
 /// `[row k][poly][limb][slot]`, where the polynomials are a, b of an RLWE ciphertext in NTT form.
 ///
 /// # Panics
-/// If there is not one modulus a limb, or a query has not a selector a row.
+/// If the number of moduli is not that of limbs, or a query has fewer selectors than there are rows.
 pub fn reference(moduli: &[Modulus], db: &NttTiledDb, selectors: &[&[u32]]) -> Vec<Vec<u32>> {
     selectors.iter().map(|query| fold_query(moduli, db, query)).collect()
 }

@@ -1,15 +1,15 @@
-//! Ciphertexts times powers of X that bits encrypt.
+//! The step `rotate`: ciphertexts times powers of X whose exponent is encrypted.
 
 use super::*;
 
-/// `rotate` by encrypted bits.
+/// The shape of `rotate` by encrypted bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rotate {
     /// The RLWE set.
     pub ring: RingParams,
-    /// Ciphertexts.
+    /// The number of ciphertexts.
     pub count: usize,
-    /// Bits.
+    /// The number of bits.
     pub bits: usize,
 }
 
@@ -30,7 +30,7 @@ impl StepKind for Rotate {
     }
 }
 
-/// Checks that all queries have as many whole ciphertexts, and as many bits, at most log2 N.
+/// Checks that all queries have the same number of whole ciphertexts, and the same number of bits, at most log2 N.
 pub(crate) fn check<W: WordStore>(
     ring: &RingContext,
     ciphertexts: &[&RlweBatch<W>],
@@ -42,7 +42,7 @@ pub(crate) fn check<W: WordStore>(
     Ok(Rotate { ring: *ring.params(), count, bits })
 }
 
-/// Returns the ciphertexts, then all of them times `X^-power`.
+/// Returns the ciphertexts, then the same ciphertexts times `X^-power`.
 pub(crate) fn turn(ring: &RingContext, batch: &RlweBatch, power: usize) -> RlweBatch {
     let kept = ring.kept();
     let monomial = ring.kept().inverse_monomial(power);

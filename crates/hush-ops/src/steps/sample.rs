@@ -1,4 +1,4 @@
-//! Operands on which steps are timed: what a step takes does not depend on values.
+//! Operands for timing steps. Their values are arbitrary, because the time of a step does not depend on them.
 
 use std::{error::Error, sync::Arc};
 
@@ -18,13 +18,13 @@ use crate::{
     tiling::Tiling,
 };
 
-/// A step that can be done again and again.
+/// A step that can be run repeatedly.
 pub type Run<'a> = Box<dyn FnMut() -> Result<(), OpsError> + 'a>;
 
-/// A step with its operands, or why there is none.
+/// A step with its operands, or the error that prevented it.
 pub type Made<'a> = Result<Run<'a>, Box<dyn Error>>;
 
-/// Where the long operands of steps come from.
+/// The source of the long operands of steps.
 pub trait Operands<B: Steps> {
     /// Returns a byte database.
     fn db(&self, backend: &B, tiling: Tiling) -> Result<B::Db, Box<dyn Error>>;
@@ -41,10 +41,10 @@ pub trait Operands<B: Steps> {
         tiling: SymbolTiling,
     ) -> Result<B::Symbols, Box<dyn Error>>;
 
-    /// Returns the words of so many polynomials modulo Q_1, below their primes.
+    /// Returns the words of `count` polynomials modulo Q_1, below their primes.
     fn polys(&self, backend: &B, ring: &B::Ring, count: usize) -> Result<B::Words, Box<dyn Error>>;
 
-    /// Makes the step of `shape` for `batch` queries.
+    /// Creates the step of `shape` for `batch` queries.
     fn step<'b>(&self, backend: &'b B, shape: &StepShape, batch: usize) -> Made<'b>
     where
         Self: Sized,
@@ -56,7 +56,7 @@ pub trait Operands<B: Steps> {
 type Batch<B> = Result<RlweBatch<<B as Memory>::Words>, Box<dyn Error>>;
 type Batches<B> = Result<Vec<RlweBatch<<B as Memory>::Words>>, Box<dyn Error>>;
 
-/// Makes steps of a batch on a backend.
+/// A factory of steps for a batch on a backend.
 pub struct Maker<'o, 'b, B> {
     pub(super) operands: &'o dyn Operands<B>,
     pub(super) backend: &'b B,
@@ -64,43 +64,43 @@ pub struct Maker<'o, 'b, B> {
 }
 
 impl<'b, B: Steps> Maker<'_, 'b, B> {
-    /// Opens an RLWE set.
+    /// Opens an RLWE set on the backend.
     pub(super) fn open(&self, params: &RingParams) -> Result<OpenRing<'b, B>, OpsError> {
         let context = Arc::new(RingContext::new(*params));
         let ring = self.backend.open_ring(context.clone())?;
         Ok(OpenRing { backend: self.backend, context, ring })
     }
 
-    /// Makes `count` ciphertexts.
+    /// Creates `count` ciphertexts.
     pub(super) fn ciphertexts(&self, on: &OpenRing<'b, B>, count: usize) -> Batch<B> {
         let words = self.operands.polys(self.backend, &on.ring, RLWE_POLYS * count)?;
         Ok(RlweBatch { ciphertext_words: ciphertext_words(&on.context), words })
     }
 
-    /// Makes `count` ciphertexts for each query.
+    /// Creates `count` ciphertexts for each query.
     pub(super) fn of_each(&self, on: &OpenRing<'b, B>, count: usize) -> Batches<B> {
         (0..self.batch).map(|_| self.ciphertexts(on, count)).collect()
     }
 
-    /// Makes the RGSW ciphertexts of so many bits.
+    /// Creates the RGSW ciphertexts of `bits` bits.
     pub(super) fn bits(&self, on: &OpenRing<'b, B>, bits: usize) -> Batches<B> {
         let rows = 2 * on.context.params().fold_gadget().digits;
         (0..bits).map(|_| self.ciphertexts(on, rows)).collect()
     }
 
-    /// Makes words of the fold of `rows` rows for each of `batch` queries.
+    /// Creates the words of a fold of `rows` rows for each of `batch` queries.
     pub(super) fn folded(&self, rows: usize, batch: usize) -> Result<LweBatch<B::Words>, OpsError> {
         Ok(LweBatch { rows, words: self.backend.keep(random_words(rows * batch))? })
     }
 
-    /// Makes a step of one query a step of the batch.
+    /// Turns a step of one query into a step of the batch.
     pub(super) fn one_by_one(&self, mut run: impl FnMut() -> Result<(), OpsError> + 'b) -> Run<'b> {
         let batch = self.batch;
         Box::new(move || (0..batch).try_for_each(|_| run()))
     }
 }
 
-/// An RLWE set on a backend.
+/// An RLWE set, opened on a backend.
 pub(super) struct OpenRing<'b, B: Steps> {
     pub(super) backend: &'b B,
     pub(super) context: Arc<RingContext>,
@@ -108,7 +108,7 @@ pub(super) struct OpenRing<'b, B: Steps> {
 }
 
 impl<B: Steps> OpenRing<'_, B> {
-    /// Makes a client's secrets and keys.
+    /// Creates a client's secrets and keys.
     pub(super) fn key_material(&self) -> Result<(RingSecrets, EvaluationKeys), Box<dyn Error>> {
         let seed = [1; 32];
         let context = &*self.context;
@@ -118,13 +118,13 @@ impl<B: Steps> OpenRing<'_, B> {
         Ok((secrets, keys))
     }
 
-    /// Makes a client's keys.
+    /// Creates a client's keys and loads them on the backend.
     pub(super) fn keys(&self) -> Result<B::Keys, Box<dyn Error>> {
         Ok(self.backend.open_evaluation_keys(&self.ring, self.key_material()?.1)?)
     }
 }
 
-/// Returns words of so many polynomials modulo Q_1, below their primes.
+/// Returns the words of `polys` polynomials modulo Q_1, below their primes.
 pub fn residues(context: &RingContext, polys: usize) -> Vec<u32> {
     let kept = context.kept();
     let mut words = random_words(polys * poly_words(context));
@@ -140,10 +140,10 @@ pub fn random_queries(cols: usize, batch: usize) -> LweQueries {
     LweQueries { cols, words: random_words(batch * cols) }
 }
 
-/// Words that are random; all others repeat them, which no step notices.
+/// The number of random words. Longer operands repeat them, which affects no step.
 const STRETCH: usize = 1 << 20;
 
-/// Returns random words, the same each time.
+/// Returns pseudo-random words, the same ones in every call.
 pub fn random_words(count: usize) -> Vec<u32> {
     let mut words = vec![0; count];
     let (random, rest) = words.split_at_mut(STRETCH.min(count));

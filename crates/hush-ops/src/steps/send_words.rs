@@ -1,13 +1,13 @@
-//! Round the words of an answer, and pack them.
+//! The step `send_words`: the words of an answer are rounded and packed.
 
 use super::*;
 
-/// `send_words`: what is left becomes an answer.
+/// The shape of `send_words`, which turns the remaining words into an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SendWords {
-    /// Words that are rounded.
+    /// The words that are rounded.
     pub rows: usize,
-    /// Bytes that they become.
+    /// The bytes of the packed words.
     pub bytes: usize,
 }
 
@@ -20,14 +20,14 @@ impl StepKind for SendWords {
     fn sample<'b, B: Steps>(&self, make: &Maker<'_, 'b, B>) -> Made<'b> {
         let backend = make.backend;
         let words = make.folded(self.rows, make.batch)?;
-        // Where pieces have other widths, all have their mean.
+        // If pieces have different widths, the sample has their mean for all.
         let bits = (8 * self.bytes).checked_div(self.rows).unwrap_or(1).clamp(1, 32) as u32;
         let sent = [SentRows { rows: 0..self.rows, bits }];
         Ok(Box::new(move || backend.send_words(&words, &sent, Rounding::HalfEven).map(drop)))
     }
 }
 
-/// Checks that `words` are whole queries, that every piece is some of their rows, and that its width is 1..=32.
+/// Checks that `words` are whole queries, that the rows of every piece are among theirs, and that widths are 1..=32.
 pub(crate) fn check<W: WordStore>(words: &LweBatch<W>, sent: &[SentRows]) -> Result<SendWords, OpsError> {
     let step = "send_words";
     OpsError::check_shape(step, "words of all queries", words.batch() * words.rows, words.words.len())?;
@@ -40,7 +40,7 @@ pub(crate) fn check<W: WordStore>(words: &LweBatch<W>, sent: &[SentRows]) -> Res
     Ok(SendWords { rows, bytes: sent.iter().map(SentRows::bytes).sum() })
 }
 
-/// Returns the bytes of each query.
+/// Returns the bytes of each query that are sent.
 pub(crate) fn reference(words: &LweBatch, sent: &[SentRows], rounding: Rounding) -> Vec<Vec<u8>> {
     (0..words.batch()).map(|query| rounding.pack(&words.words[words.range(query)], sent)).collect()
 }

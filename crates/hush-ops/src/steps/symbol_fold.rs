@@ -1,18 +1,18 @@
-//! (5)(6) Fold the first dimension of symbols.
+//! The step `symbol_fold` (5)(6): fold the first dimension of a database of symbols.
 
 use super::*;
 
-/// Most bits of a kept prime: sums of four products of residues fit 64 bits.
+/// The most bits of a kept prime: sums of four products of residues fit into 64 bits.
 const MAX_MODULUS_BITS: u32 = 31;
 
-/// (5)(6) `symbol_fold` of a database of symbols.
+/// The shape of `symbol_fold` (5)(6).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymbolFold {
     /// The RLWE set.
     pub ring: RingParams,
-    /// D0 rows, a column a plane and entry.
+    /// The database: D0 rows, and a column for each plane of each entry.
     pub db: SymbolTiling,
-    /// Parts of the columns, done one after another.
+    /// The parts of the columns, processed one after another.
     pub parts: usize,
 }
 
@@ -21,7 +21,7 @@ impl StepKind for SymbolFold {
         true
     }
 
-    /// Returns a batch of queries shares the transforms.
+    /// Counts the transforms once for a batch, since all its queries share them.
     fn work(&self, batch: usize) -> Work {
         let Self { ring, db, .. } = self;
         let queries = batch as f64;
@@ -46,7 +46,7 @@ impl StepKind for SymbolFold {
     }
 }
 
-/// Checks that the database is one of the set's plaintexts, whose primes are short enough.
+/// Checks that the database has the set's degree and symbols, and that the kept primes are short enough.
 pub(crate) fn check_db(step: &'static str, ring: &RingContext, db: SymbolTiling) -> Result<(), OpsError> {
     let params = ring.params();
     OpsError::check_shape(step, "degree", params.degree(), db.degree())?;
@@ -71,7 +71,7 @@ pub(crate) fn check<W: WordStore>(
     Ok(SymbolFold { ring: *ring.params(), db, parts: 1 })
 }
 
-/// Returns the database in evaluation form.
+/// Transforms the database to evaluation form.
 pub(crate) fn evaluated(ring: &RingContext, db: &SymbolDb) -> Result<NttTiledDb, OpsError> {
     let tiling = db.tiling();
     let places = (0..tiling.rows()).flat_map(|row| (0..tiling.columns()).map(move |column| (row, column)));

@@ -1,4 +1,4 @@
-//! Counts of what steps do, and what several of them count alike.
+//! The work of a step as counts, and the counts that several steps share.
 
 use std::ops::Add;
 
@@ -6,22 +6,22 @@ use hush_he::params::RingParams;
 
 use crate::{ntt_tiling::NttTiling, tiling::Tiling};
 
-/// Counts of what a step does.
+/// The work of a step, as counts of operations and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
-    /// Bytes that are read of databases and hints, once a batch.
+    /// The bytes read of databases and hints, once for a batch.
     pub bytes: f64,
-    /// Bytes of words and polynomials that are read or written beside these, each once.
+    /// The bytes of all other words and polynomials that are read or written, each counted once.
     pub operand_bytes: f64,
-    /// Multiply-adds of an s8 and a word modulo 2^32.
+    /// The multiply-adds of an s8 and a word modulo 2^32.
     pub multiply_adds: f64,
-    /// Products of words modulo a prime, beside those of transforms.
+    /// The products of words modulo a prime, without those of transforms.
     pub products: f64,
-    /// The products that have a word of a database: a matrix unit can do them.
+    /// The products with a word of a database as a factor, which a matrix unit can compute. `products` includes them.
     pub database_products: f64,
-    /// Sums of such products, each of which is reduced once.
+    /// The sums of `products`, each of which is reduced once.
     pub sums: f64,
-    /// Transforms (NTT) of a polynomial modulo one prime.
+    /// The transforms (NTT) of a polynomial modulo one prime.
     pub transforms: f64,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn fold(db: Tiling, vectors: f64) -> Work {
     Work { bytes: db.bytes() as f64, operand_bytes, multiply_adds, ..Work::default() }
 }
 
-/// Returns the work of external products modulo Q_1: both halves are decomposed, and both of the result are sums of 2 l products in
-/// every slot.
+/// Returns the work of external products modulo Q_1. Both halves are decomposed, and each half of the result is a sum of 2 l
+/// products in every slot.
 pub(super) fn external_products(ring: &RingParams, count: f64) -> Work {
     let limbs = ring.kept_limbs();
     let digits = ring.fold_gadget().digits;
@@ -64,13 +64,13 @@ pub(super) fn external_products(ring: &RingParams, count: f64) -> Work {
     }
 }
 
-/// Returns the transforms of a polynomial that is decomposed into `digits` digits: back from each of `limbs` limbs, and of every
-/// digit to each.
+/// Returns the transforms of a polynomial that is decomposed into `digits` digits: an inverse one for each of `limbs` limbs, and
+/// for every digit a forward one for each limb.
 pub(super) fn switch_transforms(limbs: usize, digits: usize) -> usize {
     limbs * (1 + digits)
 }
 
-/// Returns the work of sums of the entries of `db`, each times both halves of a selector, for so many queries.
+/// Returns the work of folding `db`, each entry times both halves of a selector, for `queries` queries.
 pub(super) fn selected(db: NttTiling, queries: f64) -> Work {
     let sums = 2.0 * queries * (db.columns() * db.poly_words()) as f64;
     let products = sums * db.rows() as f64;
@@ -79,8 +79,8 @@ pub(super) fn selected(db: NttTiling, queries: f64) -> Work {
     Work { operand_bytes, products, database_products: products, sums, ..Work::default() }
 }
 
-/// Returns the work of switching polynomials to the widths of an answer: a transform back of each limb, and limbs - 1 products a
-/// coefficient to put the limbs together.
+/// Returns the work of switching polynomials to the widths of an answer: an inverse transform of each limb, and limbs - 1
+/// products a coefficient to combine the limbs.
 pub(super) fn switches(ring: &RingParams, polys: f64) -> Work {
     let products = polys * ((ring.kept_limbs() - 1) * ring.degree()) as f64;
     Work {
@@ -92,7 +92,7 @@ pub(super) fn switches(ring: &RingParams, polys: f64) -> Work {
     }
 }
 
-/// Returns the bytes of so many ciphertexts.
+/// Returns the bytes of `count` ciphertexts.
 pub(super) fn ciphertext_bytes(ring: &RingParams, count: f64) -> f64 {
     count * (2 * poly_bytes(ring)) as f64
 }

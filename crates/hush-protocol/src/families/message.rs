@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::{ProtocolError, wire};
 
-/// Words that one task unpacks.
+/// The number of words that one task unpacks.
 const UNPACK_WORDS: usize = 1 << 15;
 
 /// Unpacks one vector of every query, `cols` words of `bits` bits each, to words modulo 2^32.
@@ -21,7 +21,7 @@ pub(crate) fn unpack_queries(
 ) -> Result<LweQueries, ProtocolError> {
     let mut words = vec![0; cols * queries.len()];
     words.par_chunks_mut(cols.max(1)).zip(queries).enumerate().try_for_each(|(index, (words, query))| {
-        // Pieces of a multiple of 8 words begin at a whole byte.
+        // A piece has a multiple of 8 words, so it begins at a whole byte.
         let pieces = vector(query).par_chunks(UNPACK_WORDS / 8 * bits as usize);
         let words = words.par_chunks_mut(UNPACK_WORDS);
         let unpacked =
@@ -31,7 +31,7 @@ pub(crate) fn unpack_queries(
     Ok(LweQueries { cols, words })
 }
 
-/// `Ok` if the vectors of all queries have the lengths in `sizes`.
+/// Refuses a batch unless the vectors of all queries have the lengths in `sizes`.
 pub(crate) fn check_vectors(sizes: wire::QuerySizes, queries: &[wire::Query]) -> Result<(), ProtocolError> {
     queries.iter().try_for_each(|query| {
         check_length("query, first vector", sizes.first, query.first.len())?;
@@ -39,7 +39,7 @@ pub(crate) fn check_vectors(sizes: wire::QuerySizes, queries: &[wire::Query]) ->
     })
 }
 
-/// `Ok` if `actual == expected`.
+/// Refuses a length other than `expected`.
 pub(crate) fn check_length(what: &'static str, expected: usize, actual: usize) -> Result<(), ProtocolError> {
     if expected == actual { Ok(()) } else { Err(ProtocolError::Length { what, expected, actual }) }
 }

@@ -1,4 +1,4 @@
-//! Rows of a second fold that stem from the answers to the first: a database that depends on the queries.
+//! The rows of a second fold that are computed from answers of the first: a database that depends on the queries.
 
 use hush_he::entities::PublicMatrix;
 use hush_ops::{
@@ -6,21 +6,22 @@ use hush_ops::{
     contract::{LweBatch, LweOps, LweQueries, WordRange, WordStore},
 };
 
-/// The rows of all queries of a batch, in one database (M2): folded once and multiplied once. A query reads its own rows of the
-/// fold alone. The others cost B / n of the hint, and B databases would cost B launches and as many short products.
+/// The rows of all queries of a batch, in one database (M2), which is folded once and multiplied once. A query uses only
+/// its own rows of the fold. The other rows cost B / n of the hint (B is the number of queries), while B databases would
+/// cost B launches and as many short products.
 pub(crate) struct OnlineRows<W> {
-    /// Rows of a query.
+    /// The number of rows of a query.
     rows: usize,
     /// `M2 * q2`: a word for every row of all queries.
     folded: LweBatch<W>,
-    /// `M2 * A2`.
+    /// The hint `M2 * A2`.
     hint: W,
     n: usize,
 }
 
 impl<W: WordStore> OnlineRows<W> {
-    /// Creates the rows of at least one query: `answers` are their words of the first fold, of `items` words a block and
-    /// `digits` bytes a word.
+    /// Computes the rows of at least one query. `answers` are the queries' words of the first fold. A block has `items`
+    /// words, and a word is cut into `digits` bytes.
     pub(crate) fn new<B: LweOps<Words = W>>(
         backend: &B,
         answers: &LweBatch<W>,
@@ -36,7 +37,7 @@ impl<W: WordStore> OnlineRows<W> {
         Ok(Self { rows, folded, hint, n: matrix.n() })
     }
 
-    /// Returns the words of a query's own rows.
+    /// Returns the folded words of a query's own rows.
     pub(crate) fn words(&self, query: usize) -> WordRange<'_, W> {
         let first = self.folded.range(query).start + query * self.rows;
         (&self.folded.words, first..first + self.rows)

@@ -1,4 +1,4 @@
-//! Answers of the protocols over rings: what is left of the ciphertexts, packed in pairs and rounded.
+//! Answers of the protocols over rings: ciphertexts, packed in pairs and rounded.
 
 use hush_he::{
     algorithms::decrypt_response,
@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use crate::{ProtocolError, message::check_length};
 
-/// Returns the bytes of an answer of `plaintexts` plaintexts: a packed pair for every two, a single ciphertext for an odd one; all
-/// single in sets without pair packing.
+/// Returns the bytes of an answer of `plaintexts` plaintexts. Every two form a packed pair, and an odd one is a single
+/// ciphertext. All are single in sets without pair packing.
 pub(crate) fn response_bytes(ring: &RingParams, plaintexts: usize) -> usize {
     let bits = ring.response_bits();
     let half = |bits| packed_bytes(ring.degree(), bits);
@@ -22,13 +22,13 @@ pub(crate) fn response_bytes(ring: &RingParams, plaintexts: usize) -> usize {
     of_pairs.saturating_add((plaintexts - 2 * pairs).saturating_mul(half(bits.a) + half(bits.b)))
 }
 
-/// Ciphertexts that share a first half.
+/// Returns the number of ciphertexts that share a first half.
 fn group(ring: &RingParams) -> usize {
     if ring.packs_pairs() { 2 } else { 1 }
 }
 
-/// Server: packs, switches and joins the ciphertexts of each query, all of one number, at least one. The results have
-/// [`response_bytes`].
+/// Server: packs, switches and joins the ciphertexts of each query. All queries have the same number of ciphertexts, at
+/// least one. Each result has [`response_bytes`] bytes.
 pub(crate) fn respond<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
@@ -54,7 +54,7 @@ pub(crate) fn respond<B: RingOps>(
     Ok(answers)
 }
 
-/// Returns the ciphertexts of several batches, at least one, as one.
+/// Joins the ciphertexts of several batches, at least one, to one batch.
 pub(crate) fn join<M: Memory>(
     memory: &M,
     batches: &[RlweBatch<M::Words>],
@@ -63,11 +63,11 @@ pub(crate) fn join<M: Memory>(
     Ok(RlweBatch { ciphertext_words: batches[0].ciphertext_words, words: memory.join(&parts)? })
 }
 
-/// Client: the N symbols, of `symbol_bits` bits, of each of the `plaintexts` plaintexts of an answer. `secrets` are those of
-/// the first and the second ciphertext of a pair; single ciphertexts are under the first.
+/// Client: decrypts an answer. Returns N symbols of `symbol_bits` bits for each of the `plaintexts` plaintexts. `secrets`
+/// are the secrets of the first and the second ciphertext of a pair. Single ciphertexts are under the first secret.
 ///
 /// # Errors
-/// [`ProtocolError::Length`] if the answer is not [`response_bytes`] long.
+/// [`ProtocolError::Length`] if the answer does not have [`response_bytes`] bytes.
 pub(crate) fn decrypt_plaintexts(
     context: &RingContext,
     secrets: [&RlweSecret; 2],
@@ -91,7 +91,7 @@ pub(crate) fn decrypt_plaintexts(
     Ok(symbols)
 }
 
-/// Client: the `length` symbols of lane `lane` of `lanes`. Every lane is read: no address depends on the target.
+/// Client: returns the `length` symbols of lane `lane` of `lanes`. It reads every lane, so no memory address depends on the target.
 pub(crate) fn choose_lane(symbols: &[u32], length: usize, lanes: usize, lane: usize) -> Zeroizing<Vec<u32>> {
     let mut chosen = Zeroizing::new(vec![0; length]);
     for (index, symbols) in (0u32..).zip(symbols.chunks_exact(length).take(lanes)) {
@@ -101,7 +101,7 @@ pub(crate) fn choose_lane(symbols: &[u32], length: usize, lanes: usize, lane: us
     chosen
 }
 
-/// The polynomials of an answer, one after another.
+/// A reader of the polynomials of an answer, one after another.
 struct PolynomialReader<'a> {
     rest: &'a [u8],
     degree: usize,

@@ -1,8 +1,8 @@
-//! A batch whose answers are finished by all devices that have a share of the table, some queries each.
+//! Answers a batch on several devices, each with a share of the table. Each device finishes the answers of some queries.
 //!
-//! Every device opens the whole batch and scans its share; then each gets what all of them contribute to its own queries, and
-//! finishes these. Nothing is gathered in one place, and what comes behind the first fold is shared. Source: VIPIR (section 4.5),
-//! GPIR (section 6).
+//! Every device opens the whole batch and scans its share. Then it receives the contributions of all devices to its own
+//! queries, and finishes these. No device gathers everything, and the work after the first fold is divided. Source: VIPIR
+//! (section 4.5), GPIR (section 6).
 
 use std::{ops::Range, panic::resume_unwind, thread};
 
@@ -18,11 +18,11 @@ use crate::{
     wire::Query,
 };
 
-/// Answers a batch on the devices that have all of a table together. `keys[d][i]` are those of the client of query `i`
-/// on device `d`; none where the protocol has none. A device that has the whole table exchanges nothing.
+/// Answers a batch on `devices`, which together have the whole table. `keys[d][i]` are the keys of query `i`'s client on
+/// device `d`; the lists are empty if the protocol has no keys. A single device exchanges nothing.
 ///
 /// # Errors
-/// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails, or a copy.
+/// The errors of [`Page::open`], before anything is scanned. [`ProtocolError::Ops`] if a step or a copy fails.
 pub fn answer<P: Page, B: Steps>(
     devices: &[Hosted<P, B>],
     queries: &[Query],
@@ -52,10 +52,10 @@ pub fn answer<P: Page, B: Steps>(
     Ok(answers.concat())
 }
 
-/// Does `work` for each device at once: it gets the number of the device, and what `of_each` has for it.
+/// Calls `work` for all devices in parallel, with the number of the device and its element of `of_each`.
 ///
 /// # Errors
-/// The first of `work`, in the order of the devices, when all are done.
+/// The first error of `work` in the order of the devices, after all calls have ended.
 pub fn on_all<T: Send, R: Send, E: Send>(
     of_each: Vec<T>,
     work: impl Fn(usize, T) -> Result<R, E> + Sync,
@@ -71,14 +71,14 @@ pub fn on_all<T: Send, R: Send, E: Send>(
     })
 }
 
-/// Returns the queries that each device finishes: as many each, but for one.
+/// Returns the queries that each device finishes. Their numbers differ by at most one.
 fn shares(queries: usize, devices: usize) -> Vec<Range<usize>> {
     let first = |device: usize| (device * queries).div_ceil(devices);
     (0..devices).map(|device| first(device)..first(device + 1)).collect()
 }
 
-/// Has each device get what all of them contribute to its queries. `contributions[d]` are in the memory of device `d`, before and
-/// after.
+/// Sends each device the contributions of all devices to its queries. `contributions[d]` are in the memory of device `d`,
+/// both in the argument and in the result.
 fn exchange<M: Memory>(
     partials: Partials,
     memories: &[&M],
@@ -86,7 +86,7 @@ fn exchange<M: Memory>(
     shares: &[Range<usize>],
 ) -> Result<Vec<Vec<Contribution<M::Words>>>, OpsError> {
     let queries = shares.last().map_or(0, |share| share.end);
-    // What goes where of the words number `index` of a partial.
+    // The range of a partial's words number `index` that belongs to the queries `own`. `None` if none do.
     let range = |index: usize, words: &M::Words, own: &Range<usize>| match partials {
         Partials::Together => {
             let each = words.len() / queries;
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Two devices, three queries: of each, two words of the first part and one of the second.
+    /// Two devices and three queries. Each query has two words of the first part and one of the second.
     #[test]
     fn words_go_to_whoever_finishes_their_query() {
         let partial = |units, words: &[&[u32]]| {
@@ -170,7 +170,7 @@ mod tests {
                 [(7, 0..2, vec![vec![30, 31]]), (7, 2..3, vec![vec![32]])],
             ]
         );
-        // Nobody else gets anything.
+        // A device without queries gets nothing.
         let one = exchange(Partials::Apart, &[&Reference; 2], apart(), &[0..0, 0..3]).unwrap();
         assert_eq!(one.iter().map(Vec::len).collect::<Vec<_>>(), [0, 2]);
     }

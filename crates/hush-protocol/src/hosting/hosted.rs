@@ -1,9 +1,9 @@
-//! A table on a backend, or a share of it.
+//! A table, or a share of it, on a backend.
 //!
-//! [`HostedShare`] scans the units of a share. [`Hosted`] finishes answers as well, from the partials of its own share and of all
-//! others. Each opens the batch itself, so that no more than the queries travels to another share. Partials are in the memory of
-//! the backend that made them: whoever knows both backends carries them. Source: PPIR (map server and database servers), GPIR
-//! section 6.
+//! [`HostedShare`] scans the units of a share. [`Hosted`] also finishes answers, from the partials of its own share and of
+//! all others. Every share opens the batch itself, so only the queries are sent to it. Partials are in the memory of the
+//! backend that computed them; a caller that knows both backends copies them from one to the other. Source: PPIR (map
+//! server and database servers), GPIR section 6.
 
 use std::{mem, ops::Range, panic::resume_unwind, slice, sync::Arc, thread};
 
@@ -17,7 +17,7 @@ use crate::{
     wire::Query,
 };
 
-/// A partial of a segment's answers, behind the segment's number.
+/// The number of a segment, and a partial of its answers.
 pub type Contribution<W> = (usize, Partial<W>);
 
 /// A share of a table, on a backend.
@@ -25,28 +25,28 @@ pub struct HostedShare<P: Page, B: Steps> {
     backend: Arc<B>,
     seed: PublicSeed,
     scheme: P::Scheme<B>,
-    /// The base first, then the others in the order of their answers.
+    /// The segments, the base first, then the others in the order of their answers.
     segments: Vec<HostedSegment<P, B>>,
 }
 
-/// A segment, and the units that the share has of it.
+/// A segment, and the share's units of it.
 struct HostedSegment<P: Page, B: Steps> {
     table: P::Table,
-    /// The units, in as many parts as are scanned one after another; none where the share has no units.
+    /// The units, in the parts that are scanned one after another. Empty if the share has no units of the segment.
     parts: Vec<P::Part<B>>,
-    /// Whether these are all units of the segment.
+    /// Whether the share has all units of the segment.
     is_whole: bool,
 }
 
 impl<P: Page, B: Steps> HostedShare<P, B> {
-    /// Opens a share of a table of several segments, the base first; `files[i]` are those of segment `i`. The seed is that of the
-    /// whole table.
+    /// Opens a share of a table of several segments, the base first. `files[i]` are the files of segment `i`. The seed is
+    /// that of the whole table.
     ///
     /// # Errors
-    /// `F::Error` if a file is not to be had or is damaged, or the backend cannot hold it.
+    /// `F::Error` if a file is missing or damaged, or if the backend cannot hold it.
     ///
     /// # Panics
-    /// If there is no segment.
+    /// If `tables` is empty.
     pub fn open<F: Files>(
         backend: Arc<B>,
         tables: Vec<P::Table>,
@@ -91,7 +91,7 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
         &self.backend
     }
 
-    /// Returns what is neither part nor head of the base.
+    /// Returns the backend and the data of the base that all parts and the head have in common.
     pub fn host(&self) -> Host<'_, P, B> {
         self.host_of(&self.segments[0])
     }
@@ -103,20 +103,20 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
     /// Reads uploaded evaluation keys.
     ///
     /// # Errors
-    /// As [`Page::open_keys`].
+    /// The errors of [`Page::open_keys`].
     pub fn open_keys(&self, body: &[u8]) -> Result<B::Keys, ProtocolError> {
         P::open_keys(&self.host(), body)
     }
 
-    /// Reads a batch as the base does.
+    /// Parses and checks a batch for the base.
     ///
     /// # Errors
-    /// As [`Page::open`].
+    /// The errors of [`Page::open`].
     pub fn open_batch(&self, queries: &[Query], keys: &[&B::Keys]) -> Result<P::Opened<B>, ProtocolError> {
         P::open(&self.host(), &Batch { queries, keys })
     }
 
-    /// Scans the share for an opened batch. Returns its partials of the segments of which it has units.
+    /// Scans the share for an opened batch. Returns its partials of all segments of which it has units.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -130,7 +130,7 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
         Ok(contributions)
     }
 
-    /// Does `work` on one segment after another of those that `are_asked`, with the batch as the segment reads it.
+    /// Calls `work` for each segment that `are_asked` selects, in order, with the batch converted for the segment.
     fn on_segments(
         &self,
         are_asked: impl Fn(&HostedSegment<P, B>) -> bool,
@@ -162,10 +162,10 @@ impl<P: Page, B: Steps> HostedSegment<P, B> {
         self.parts.iter().map(|part| P::scan(host, part, opened)).collect()
     }
 
-    /// Returns the partials in the order of their units.
+    /// Sorts partials by their units.
     ///
     /// # Errors
-    /// [`ProtocolError::Partials`] unless they are those of all units.
+    /// [`ProtocolError::Partials`] unless the partials cover all units exactly once.
     fn in_order<W>(&self, mut partials: Vec<Partial<W>>) -> Result<Vec<Partial<W>>, ProtocolError> {
         partials.sort_by_key(|partial| partial.units.start);
         let mut end = 0;
@@ -179,19 +179,19 @@ impl<P: Page, B: Steps> HostedSegment<P, B> {
     }
 }
 
-/// A table on a backend that has a share of it, and finishes answers.
+/// A table on a backend that has a share of it and finishes answers.
 pub struct Hosted<P: Page, B: Steps> {
-    /// The own share, which may be the whole table, or nothing.
+    /// The share on this backend: the whole table, a share of it, or nothing.
     share: HostedShare<P, B>,
     /// The head of every segment.
     heads: Vec<P::Head<B>>,
 }
 
 impl<P: Page, B: Steps> Hosted<P, B> {
-    /// Opens a table of one segment, with the seed of its public values.
+    /// Opens a whole table of one segment. `seed` is the seed of its public values.
     ///
     /// # Errors
-    /// As [`HostedShare::open`].
+    /// The errors of [`HostedShare::open`].
     pub fn open<F: Files>(
         backend: Arc<B>,
         table: P::Table,
@@ -201,13 +201,13 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         Self::open_share(backend, vec![table], seed, &Share::whole(), slice::from_ref(files))
     }
 
-    /// Opens a table of several segments with a share of it. What other shares scan is not read.
+    /// Opens a share of a table of several segments, and the heads. Does not read data that only other shares scan.
     ///
     /// # Errors
-    /// As [`HostedShare::open`].
+    /// The errors of [`HostedShare::open`].
     ///
     /// # Panics
-    /// As [`HostedShare::open`].
+    /// If `tables` is empty, `share` is out of range, or all of its weights are 0.
     pub fn open_share<F: Files>(
         backend: Arc<B>,
         tables: Vec<P::Table>,
@@ -218,10 +218,10 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         Self::with_heads(HostedShare::open(backend, tables, seed, share, files)?, files)
     }
 
-    /// Opens a table of one segment in parts, whose units are those of the table in order.
+    /// Opens a table of one segment in several parts, whose ranges of units are consecutive and cover the table.
     ///
     /// # Errors
-    /// As [`HostedShare::open`].
+    /// The errors of [`HostedShare::open`].
     pub fn open_in_parts<F: Files>(
         backend: Arc<B>,
         table: P::Table,
@@ -247,17 +247,18 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         Ok(Self { share, heads })
     }
 
-    /// Returns the own share.
+    /// Returns the share on this backend.
     pub fn share(&self) -> &HostedShare<P, B> {
         &self.share
     }
 
-    /// Answers a batch with one pass over the table, all of which is here. `keys[i]` are those of the client of
-    /// `queries[i]`; none where the protocol has none. An answer is that of the base, then those of the other segments.
+    /// Answers a batch with one scan of the table, all of which must be in this share. `keys[i]` are the keys of the client
+    /// of `queries[i]`; the list is empty if the protocol has no keys. An answer consists of that of the base, then those
+    /// of the other segments.
     ///
     /// # Errors
-    /// As [`Page::open`], before anything is scanned; [`ProtocolError::Ops`] if a step fails; [`ProtocolError::Partials`] if units
-    /// are elsewhere.
+    /// The errors of [`Page::open`], before anything is scanned. [`ProtocolError::Ops`] if a step fails.
+    /// [`ProtocolError::Partials`] if other shares have units of the table.
     pub fn answer(&self, queries: &[Query], keys: &[&B::Keys]) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let opened = self.share.open_batch(queries, keys)?;
         let scan =
@@ -265,12 +266,12 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         self.finish_each(&opened, &Batch { queries, keys }, scan)
     }
 
-    /// Answers a batch. `scan` gets the partials of all other shares, while the batch is opened here and the own share
-    /// is scanned; `keep` then carries their words to the backend.
+    /// Answers a batch together with other shares. `scan` returns the partials of all other shares, and runs while this
+    /// share opens and scans the batch. `keep` then copies their words to the backend.
     ///
     /// # Errors
-    /// As [`Page::open`], whatever `scan` says; then those of `scan`; [`ProtocolError::Partials`] if it has not all of the table;
-    /// those of `keep`.
+    /// The errors of [`Page::open`], which take precedence over those of `scan`. Then the errors of `scan`.
+    /// [`ProtocolError::Partials`] if the partials do not cover the table. The errors of `keep`.
     pub fn answer_with<W: Send, E: From<ProtocolError> + Send>(
         &self,
         queries: &[Query],
@@ -294,7 +295,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
     /// Finishes the answers to an opened batch from the partials of all shares.
     ///
     /// # Errors
-    /// [`ProtocolError::Partials`] if these are not of all of the table; [`ProtocolError::Ops`] if a step fails.
+    /// [`ProtocolError::Partials`] if the partials do not cover the whole table. [`ProtocolError::Ops`] if a step fails.
     pub fn finish(
         &self,
         opened: &P::Opened<B>,
@@ -308,7 +309,7 @@ impl<P: Page, B: Steps> Hosted<P, B> {
         self.finish_each(opened, batch, |number, _, _, _| Ok(mem::take(&mut partials[number])))
     }
 
-    /// Finishes the answers of one segment after another, from the partials that `partials_of` returns of each.
+    /// Finishes the answers of each segment in order. `partials_of` returns the partials of a segment.
     fn finish_each(
         &self,
         opened: &P::Opened<B>,

@@ -1,8 +1,8 @@
-//! A table on a backend, whole or a share of it.
+//! A table, or a share of it, on a backend.
 //!
-//! * [`share`]: which units a device has. [`hosted`]: scans them, and finishes answers.
-//! * [`halves`]: what a part and its head hold, do and send, as plain data.
-//! * [`parts`]: puts the partials of all parts together. [`tournament`]: does so by folding entries to one.
+//! * [`share`]: the units of each device. [`hosted`]: scans units, and finishes answers.
+//! * [`halves`]: the files, steps and contributions of a part and of its head, as plain data.
+//! * [`parts`]: joins the partials of all parts. [`tournament`]: folds the entries of all parts to one.
 //! * [`exchange`]: divides a batch among devices, so that each finishes some of the queries.
 
 pub mod exchange;

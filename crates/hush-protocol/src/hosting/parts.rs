@@ -1,4 +1,4 @@
-//! Parts of a table put together again.
+//! Joins the partials of the parts of a table.
 
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use hush_ops::{
 
 use crate::page::Partial;
 
-/// Returns the words of a batch of `queries` queries, `[query][row]`, from those of parts of the rows, `[query][row of the part]`.
+/// Joins partials over ranges of rows, each `[query][row of the part]`, to the words of the batch, `[query][row]`.
+/// `rows_of` maps the units of a part to its rows.
 pub(crate) fn joined_rows<M: Memory>(
     memory: &M,
     queries: usize,
@@ -31,7 +32,7 @@ pub(crate) fn joined_rows<M: Memory>(
     memory.join(&ranges.collect::<Vec<_>>())
 }
 
-/// Returns the ciphertexts of each query, from those of the parts, one after another.
+/// Returns the ciphertexts of each query: those of all parts, one part after another.
 pub(crate) fn joined_ciphertexts<M: Memory>(
     memory: &M,
     queries: usize,

@@ -1,4 +1,4 @@
-//! A share of a table: which of its units a device has.
+//! A share of a table: the units that one device has.
 
 use std::ops::Range;
 
@@ -6,26 +6,26 @@ use hush_ops::path::Content;
 
 use crate::facts::FileSpec;
 
-/// A share of a table: the `index`th of as many as there are weights, with its weight's part of what is scanned.
+/// A share of a table. There is a share for each weight, and each has its weight's fraction of the scanned bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The number of the share.
+    /// The number of the share, from 0.
     pub index: usize,
-    /// The weights of all shares; they do not add up to zero.
+    /// The weights of all shares. Their sum is not 0.
     pub weights: Vec<u32>,
 }
 
-/// The size of a segment as a scan reads it.
+/// The size of a segment in a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {
     /// The number of units.
     pub units: usize,
-    /// Bytes of all of them.
+    /// The scanned bytes of all units.
     pub bytes: u64,
 }
 
 impl SegmentSize {
-    /// Creates the size of a segment of `units` units with these files.
+    /// Creates the size of a segment with `units` units and with `files`. Only the bytes of scanned files count.
     pub fn new(units: usize, files: Vec<FileSpec>) -> Self {
         let scanned = files.into_iter().map(|file| file.content).filter(Content::is_scanned);
         Self { units, bytes: scanned.map(|content| content.bytes()).sum() }
@@ -38,32 +38,32 @@ impl Share {
         Self { index: 0, weights: vec![1] }
     }
 
-    /// Returns a share without units: all of them are another's.
+    /// Returns a share without units. Another share has all units.
     pub fn nothing() -> Self {
         Self { index: 0, weights: vec![0, 1] }
     }
 
-    /// Returns the share's units of each segment.
+    /// Returns the share's units in each segment.
     ///
     /// # Panics
-    /// If there is no such share, or all weights are 0.
+    /// If `index` is out of range, or all weights are 0.
     pub fn of(&self, segments: &[SegmentSize]) -> Vec<Range<usize>> {
         shares(&self.weights, segments).swap_remove(self.index)
     }
 }
 
-/// Returns the units of each segment that each share has, by their weights. The segments are one line of bytes, cut by the weights,
-/// and a unit belongs to the share in which its middle is. So a share has units of few segments, and short segments do not all go
-/// to one share.
+/// Returns the units in each segment of each share: `[share][segment]`. The segments form one line of bytes, which is cut
+/// in proportion to the weights; a unit belongs to the share that contains its middle. So a share has units of few
+/// segments, and short segments do not all go to one share.
 ///
 /// # Panics
 /// If all weights are 0.
 pub fn shares(weights: &[u32], segments: &[SegmentSize]) -> Vec<Vec<Range<usize>>> {
-    // A segment of nothing has a place in the line as well.
+    // A segment without bytes needs a position in the line too.
     let length = |segment: &SegmentSize| u128::from(segment.bytes.max(1));
     let all: u128 = segments.iter().map(length).sum();
     let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
-    // The first unit of each segment with `before + bytes (2 unit + 1) / (2 units)` not before the cut.
+    // For each segment, the first unit with `before + bytes (2 unit + 1) / (2 units)` at or after the cut.
     let firsts = |cut: u128| {
         let mut before = 0;
         segments

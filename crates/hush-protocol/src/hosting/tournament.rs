@@ -1,8 +1,9 @@
-//! Entries folded to one by parts: a part plays the rounds among its own entries, the head the last rounds.
+//! Folds entries to one across parts: a part executes the rounds among its own entries, the head the last rounds.
 //!
-//! The rounds of [`RingOps::rgsw_fold`] are a binary tree over the entries. A part of them is a few whole subtrees (*nodes*), of
-//! which it computes the roots; the head meets their siblings in the parts of others. Every fold is made once, by whom it concerns,
-//! so that the outcome is the same bit for bit however the entries are cut. Source: PPIR (algorithms 3 to 6), GPIR (section 6).
+//! The rounds of [`RingOps::rgsw_fold`] are a binary tree over the entries. The entries of a part are a few whole subtrees
+//! (*nodes*), and the part computes their roots. The head folds these with their siblings, which are in other parts. Every
+//! fold is executed once, by the part or the head that has both operands, so the result is the same bit for bit for every
+//! division into parts. Source: PPIR (algorithms 3 to 6), GPIR (section 6).
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -16,19 +17,19 @@ use hush_ops::{
 
 use crate::page::Partial;
 
-/// A tournament of the entries of a table, and what its backend and ring are.
+/// The fold of all entries of a table to one, with the backend and the ring that execute it.
 pub(crate) struct Tournament<'a, B: RingOps> {
     pub(crate) backend: &'a B,
     pub(crate) ring: &'a B::Ring,
-    /// Entries of the whole table.
+    /// The number of entries of the whole table.
     pub(crate) entries: usize,
-    /// Planes of each.
+    /// The number of planes of an entry.
     pub(crate) planes: usize,
-    /// Words of a ciphertext.
+    /// The number of words of a ciphertext.
     pub(crate) ciphertext_words: usize,
 }
 
-/// A subtree: the entries `index 2^level ..`, as many as there are of `2^level`.
+/// A subtree: the entries from `index 2^level` on, up to `2^level` of them as far as the table has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     level: usize,
@@ -41,13 +42,13 @@ impl Node {
     }
 }
 
-/// Rounds in which so many entries become one.
+/// Returns the number of rounds that fold `entries` entries to one.
 fn rounds(entries: usize) -> usize {
     entries.next_power_of_two().ilog2() as usize
 }
 
-/// Returns the nodes of a part of `entries` entries, in the order of these. The last part goes on to a power of two, with
-/// entries that are absent.
+/// Returns the nodes of the part `units` of a table with `entries` entries, in the order of the entries. The last part is
+/// extended to a power of two with absent entries.
 fn nodes(entries: usize, units: &Range<usize>) -> Vec<Node> {
     let end = if units.end == entries { 1 << rounds(entries) } else { units.end };
     let mut nodes = Vec::new();
@@ -64,17 +65,17 @@ fn nodes(entries: usize, units: &Range<usize>) -> Vec<Node> {
     nodes
 }
 
-/// Ciphertexts that a part of `entries` entries hands to the head, for every plane.
+/// Returns the number of ciphertexts per plane that a part sends to the head: the roots of its nodes.
 pub(crate) fn roots(entries: usize, units: &Range<usize>) -> usize {
     nodes(entries, units).len()
 }
 
-/// Returns the step of a part's rounds, or of those in which the head makes one of `entries` roots.
+/// Returns the step of a part's rounds, or of the rounds in which the head folds `entries` roots to one.
 pub(crate) fn folds(ring: RingParams, entries: usize, planes: usize, parts: usize) -> Step {
     Step::of_batch(RgswFold { ring, entries, planes, parts })
 }
 
-/// Returns the step of the last rounds; none if there is one part, which plays them all.
+/// Returns the step of the last rounds, or `None` if there is one part, which executes all rounds.
 pub(crate) fn last_folds(
     ring: RingParams,
     entries: usize,
@@ -94,10 +95,10 @@ impl<B: RingOps> Tournament<'_, B> {
         nodes(self.entries, units)
     }
 
-    /// Returns a part's rounds: the entries `units` of each query, in `order`, become the roots of their nodes, `[node][plane]`.
+    /// Executes a part's rounds. Folds the entries `units` of each query, in `order`, to the roots of their nodes, `[node][plane]`.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are not as many entries and bits.
+    /// [`OpsError::Shape`] if the number of entries or of bits is wrong.
     pub(crate) fn play(
         &self,
         units: &Range<usize>,
@@ -122,7 +123,7 @@ impl<B: RingOps> Tournament<'_, B> {
         self.by_query(entries.len(), roots)
     }
 
-    /// Returns the root of one of several nodes.
+    /// Returns the root of a node. The part has several nodes, so the entries of the node are copied out first.
     fn root(
         &self,
         node: Node,
@@ -156,10 +157,10 @@ impl<B: RingOps> Tournament<'_, B> {
         )
     }
 
-    /// Returns the last rounds: the nodes of all parts become one ciphertext a plane of each query.
+    /// Executes the last rounds. Folds the nodes of all parts to one ciphertext per plane, for each query.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if the parts are not all of the table.
+    /// [`OpsError::Shape`] if the parts do not cover the whole table.
     pub(crate) fn finish(
         &self,
         bits: &[&[RlweBatch<B::Words>]],
@@ -198,7 +199,7 @@ impl<B: RingOps> Tournament<'_, B> {
         Ok(root.into_iter().map(|words| self.batch(words)).collect())
     }
 
-    /// Folds two siblings, or one and zero.
+    /// Folds two siblings, or `left` with zero if there is no right sibling.
     fn meet(
         &self,
         left: Vec<B::Words>,
@@ -219,7 +220,7 @@ impl<B: RingOps> Tournament<'_, B> {
         self.backend.rgsw_fold(self.ring, &pairs, self.planes, EntryOrder::EntryMajor, bits)
     }
 
-    /// Returns the bits of a node's own rounds.
+    /// Returns the bits of the rounds within a node.
     fn bits<'b>(&self, bits: &[&'b [RlweBatch<B::Words>]], node: Node) -> Vec<&'b [RlweBatch<B::Words>]> {
         bits.iter().map(|bits| &bits[..node.level]).collect()
     }
@@ -246,7 +247,7 @@ impl<B: RingOps> Tournament<'_, B> {
     }
 }
 
-/// Takes the first node of a level out, which is a left one: its right sibling, if any, comes after it.
+/// Removes and returns the first node of a level. It is a left sibling, because a right one comes after its sibling.
 fn pop<W>(nodes: &mut BTreeMap<Node, Vec<W>>, level: usize) -> Option<(Node, Vec<W>)> {
     let (&node, _) = nodes.range(Node { level, index: 0 }..Node { level: level + 1, index: 0 }).next()?;
     nodes.remove_entry(&node)

@@ -1,9 +1,8 @@
 //! The `band` filter: a banded linear system over Z_2^k.
 //!
-//! A key hashes to a start `s` and `w` random bits, the first of them set; its value is the sum of the slots `s + j`
-//! whose bit `j` is set, symbol by symbol. An LWE query can encrypt any vector, so about `w / 2` ones cost
-//! as little as a single one: no noise, no bandwidth. What the width buys is space: 2 % more slots than keys at
-//! `w = 256`.
+//! A key hashes to a start `s` and `w` random bits, of which the first is set. Its value is the sum, symbol by symbol, of
+//! the slots `s + j` whose bit `j` is set. An LWE query can encrypt any vector, so about `w / 2` ones cost as little as a
+//! single one, in noise and in bandwidth. A larger width saves space: at `w = 256` there are 2 % more slots than keys.
 //!
 //! Source: banded ("ribbon") retrieval, Dietzfelbinger and Walzer, "Efficient Gauss elimination for near-quadratic
 //! matrices with one short random block per row" (ESA 2019); here over Z_2^k in place of F_2. A 0/1 system is
@@ -20,16 +19,15 @@ use super::{
     key_hash::{Block, scale},
 };
 
-/// Returns the width of the band: for few slots as narrow as the filter.
+/// Returns the width of the band, which is at most the number of slots.
 fn effective_width(width: usize, slots: usize) -> usize {
     width.min(slots).max(1)
 }
 
-/// Slots for `keys` keys, at which most seeds work.
+/// Returns the number of slots for `keys` keys. Most seeds work with it.
 ///
-/// A block fails where more rows than usual start close together, which becomes less likely exponentially in
-/// spare slots times width, and has more places to happen in a larger block. Hence the form of this formula; its
-/// constants are measured.
+/// A block fails if too many rows start close together. The probability decreases exponentially in spare slots times width,
+/// and grows with the size of the block. Hence the form of this formula; its constants are measured.
 pub(super) fn slots_for(width: usize, keys: usize) -> usize {
     let offset = match width {
         ..=64 => 0,
@@ -43,7 +41,7 @@ pub(super) fn slots_for(width: usize, keys: usize) -> usize {
     }
 }
 
-/// Returns a key's first slot, and its coefficients as bits.
+/// Returns a key's first slot, and its 0/1 coefficients as bits.
 pub(super) fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> (u32, [u64; 4]) {
     let width = effective_width(width, slots);
     let [start, _, _, _, coeffs @ ..] = digest.positions(block_seed);
@@ -55,15 +53,16 @@ pub(super) fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: us
     (scale(start, slots + 1 - width) as u32, coeffs)
 }
 
-/// Returns the slots of the key's window with their coefficients 0 and 1: always as many, so that the time of an encryption
-/// does not depend on the key.
+/// Returns all slots of the key's window with their coefficients, 0 or 1. The number of slots is constant, so the time of
+/// an encryption does not depend on the key.
 pub(super) fn support(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> Vec<(u32, u8)> {
     let (start, coeffs) = locate(digest, block_seed, width, slots);
     let coeff = |bit: u32| (coeffs[bit as usize / 64] >> (bit % 64) & 1) as u8;
     (0..width.min(slots) as u32).map(|bit| (start + bit, coeff(bit))).collect()
 }
 
-/// Solves for the slots; [`OpsError::Singular`] if the rows are dependent under this seed.
+/// Solves the system for the slots, and writes them to `out`. Fails with [`OpsError::Singular`] if the rows are dependent
+/// under this seed.
 pub(super) fn build<S: Symbol>(
     block: &Block<'_, S>,
     block_seed: u8,

@@ -1,9 +1,8 @@
-//! Which block a key is in, with the loads evened out.
+//! The public map from keys to blocks, which evens out the loads of the blocks.
 //!
-//! Hashing alone leaves some blocks with about `3.5 sqrt(load)` keys too many, and all blocks have the same size.
-//! So every block publishes a threshold: a key whose balance byte is below the threshold of its first block lives
-//! in its second one. The thresholds are raised, one step (1/256 of the block's keys) at a time, until no block is
-//! too full.
+//! Hashing alone gives some blocks about `3.5 sqrt(load)` keys too many, and all blocks have the same size. So every block
+//! publishes a threshold: a key whose balance byte is below the threshold of its first block is stored in its second block.
+//! The thresholds are raised one step (1/256 of the block's keys) at a time, until no block is too full.
 
 use std::collections::VecDeque;
 
@@ -12,27 +11,27 @@ use thiserror::Error;
 
 use super::KeyDigest;
 
-/// Most blocks of a table by key: its descriptor lists two bytes for each, in hex.
+/// The most blocks of a table by key. Its descriptor lists two bytes for each, in hex.
 pub const MAX_BLOCKS: usize = 1 << 23;
 
-/// No thresholds keep every block within its capacity.
+/// The error if no thresholds keep every block within its capacity.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{keys} keys cannot be spread over {blocks} blocks of at most {capacity} keys each")]
 pub struct NotBalanced {
-    /// Number of keys.
+    /// The number of keys.
     pub keys: usize,
-    /// Number of blocks.
+    /// The number of blocks.
     pub blocks: usize,
-    /// Most keys of a block.
+    /// The most keys of a block.
     pub capacity: usize,
 }
 
 /// The public arrays that tell a client the block of a key and the seed of that block's filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMap {
-    /// The thresholds, a byte a block: keys whose balance byte is below it live in their second block.
+    /// The thresholds, one byte for each block. Keys whose balance byte is below the threshold are in their second block.
     pub thresholds: Vec<u8>,
-    /// The seeds, a byte a block: the seed under which the block's filter could be built.
+    /// The filter seeds, one byte for each block: the seed under which the block's filter could be built.
     pub seeds: Vec<u8>,
 }
 
@@ -42,7 +41,7 @@ impl BlockMap {
         Self { thresholds: vec![0; blocks], seeds: vec![0; blocks] }
     }
 
-    /// Returns a map under which no block has more than `capacity` keys, with seeds 0: [`BlockKeys::assign`].
+    /// Returns a map under which no block has more than `capacity` keys, with seeds 0. See [`BlockKeys::assign`].
     pub fn assign<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         blocks: usize,
@@ -60,7 +59,7 @@ impl BlockMap {
         self.thresholds.len()
     }
 
-    /// Returns the seed of the block in which a key is, if it is in the table.
+    /// Returns the seed of the key's block. The block is meaningful only if the key is in the table.
     ///
     /// # Panics
     /// If the map has no blocks.
@@ -68,7 +67,7 @@ impl BlockMap {
         self.seeds[self.block_of(digest)]
     }
 
-    /// Returns the block in which a key is, if it is in the table.
+    /// Returns the block in which a key is stored if it is in the table.
     ///
     /// # Panics
     /// If the map has no blocks.
@@ -78,14 +77,14 @@ impl BlockMap {
     }
 }
 
-/// The keys of a table as the balance of its blocks sees them: 8 bytes each.
+/// The first block, the balance byte and the second block of all keys of a table, in 8 bytes for each key.
 pub struct BlockKeys {
     blocks: usize,
     sorted: Vec<BlockKey>,
 }
 
 impl BlockKeys {
-    /// Creates the map of a table of `blocks` blocks.
+    /// Creates the sorted list of the keys of a table of `blocks` blocks.
     pub fn new(mut keys: Vec<BlockKey>, blocks: usize) -> Self {
         keys.par_sort_unstable();
         Self { blocks, sorted: keys }
@@ -93,10 +92,10 @@ impl BlockKeys {
 
     /// Returns a map under which no block has more than `capacity` keys, with seeds 0.
     ///
-    /// Capacity enough is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % over it for large ones.
+    /// A sufficient capacity is the mean load + 1 for blocks of 20 to 500 keys, and about 0.5 % above the mean for large ones.
     ///
     /// # Errors
-    /// [`NotBalanced`] if there is none, or there are no blocks, or more than [`MAX_BLOCKS`].
+    /// [`NotBalanced`] if there is no such map, or the number of blocks is 0 or above [`MAX_BLOCKS`].
     pub fn assign(&self, capacity: usize) -> Result<BlockMap, NotBalanced> {
         let Self { blocks, sorted } = self;
         let not_balanced = NotBalanced { keys: sorted.len(), blocks: *blocks, capacity };
@@ -122,18 +121,19 @@ impl BlockKeys {
         Ok(map)
     }
 
-    /// Keys of the block that has most of them, if no keys are passed on.
+    /// Returns the number of keys in the fullest block if all keys are in their first block.
     pub fn fullest(&self) -> usize {
         self.sorted.chunk_by(|a, b| a.first_block() == b.first_block()).map(<[_]>::len).max().unwrap_or(0)
     }
 }
 
-/// First block, balance byte, second block: sorted by block, and within it by the order of passing on.
+/// The first block, the balance byte and the second block of a key, in one word. Words sort by first block, then in the
+/// order in which the block passes keys on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockKey(u64);
 
 impl BlockKey {
-    /// Creates the key's place in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
+    /// Creates the word of a key in a table of `blocks` blocks, 1 to [`MAX_BLOCKS`].
     pub fn new(digest: &KeyDigest, blocks: usize) -> Self {
         let first = digest.first_block(blocks) as u64;
         let second = digest.second_block(blocks) as u64;
@@ -155,11 +155,11 @@ impl BlockKey {
 
 struct Loads<'a> {
     keys_in: Vec<usize>,
-    /// The keys that a block can still pass on, lowest balance byte first.
+    /// The keys that a block can still pass on, those with the lowest balance byte first.
     own: Vec<&'a [BlockKey]>,
 }
 
-/// Keys that leave a block because of its new threshold.
+/// The keys that leave a block when its threshold is raised.
 struct Moved<'a> {
     threshold: u8,
     keys: &'a [BlockKey],
@@ -174,7 +174,7 @@ impl<'a> Loads<'a> {
         Self { keys_in: own.iter().map(|own| own.len()).collect(), own }
     }
 
-    /// Takes the keys with the lowest balance byte out of a block; `None` if it has none to pass on.
+    /// Removes the keys with the lowest balance byte from a block. Returns `None` if the block has no key left to pass on.
     fn pass_on(&mut self, block: usize) -> Option<Moved<'a>> {
         let own = self.own[block];
         let lowest = own.first()?.balance();

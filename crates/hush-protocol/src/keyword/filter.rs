@@ -1,4 +1,4 @@
-//! The key filter of one block: `keys` values in `slots` slots, each value a small sum of slots.
+//! The key filter of one block. It stores the values of `keys` keys in `slots` slots, each value as a small sum of slots.
 
 use std::{fmt, str::FromStr};
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::{KeyDigest, band, fuse, key_hash::Block};
 use crate::wording::Wording;
 
-/// The filters. Names are as in a descriptor: `fuse3`, `band256`, ...
+/// A kind of filter, by its name in a descriptor: `fuse3`, `band256`, ...
 ///
 /// | filter    | slots a key, 2^15 slots | 2^20 slots | slots in a look-up |
 /// |-----------|-------------------------|------------|--------------------|
@@ -36,15 +36,15 @@ pub enum FilterKind {
     Band256,
 }
 
-/// No filter has this name.
+/// The error for a name that no filter has.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("no key filter is called {name:?}; there are fuse3, fuse4, band64, band128, band192 and band256")]
 pub struct UnknownFilter {
-    /// The name asked for.
+    /// The unknown name.
     pub name: String,
 }
 
-/// Why a filter could not be built.
+/// The reason why a filter could not be built.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum FilterError {
@@ -57,7 +57,7 @@ pub enum FilterError {
         Wording("use {filter=band256}, or another {columns}")
     )]
     NoSeed { keys: usize, slots: usize },
-    /// From the backend.
+    /// A step of the backend failed.
     #[error(transparent)]
     Ops(#[from] OpsError),
 }
@@ -72,7 +72,7 @@ impl FilterKind {
     pub const ALL: [Self; 6] =
         [Self::Fuse3, Self::Fuse4, Self::Band64, Self::Band128, Self::Band192, Self::Band256];
 
-    /// Returns the name in descriptors and on the command line.
+    /// Returns the name that descriptors and the command line use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fuse3 => "fuse3",
@@ -84,8 +84,8 @@ impl FilterKind {
         }
     }
 
-    /// Returns the slots that a block of `keys` keys should have: as few as are found to work under one of the first
-    /// few seeds (`docs/explanation/notes/key-filters.md`), and at least 1.
+    /// Returns the number of slots that a block of `keys` keys should have, at least 1. It is the smallest number found to
+    /// work under one of the first few seeds (`docs/explanation/notes/key-filters.md`).
     pub fn slots_for(self, keys: usize) -> usize {
         match self.family() {
             Family::Fuse { arity } => fuse::slots_for(arity, keys),
@@ -104,7 +104,7 @@ impl FilterKind {
         fits
     }
 
-    /// Width of the band; `None` for a filter without.
+    /// Returns the width of the band, or `None` if the filter is no band filter.
     pub(super) fn band_width(self) -> Option<usize> {
         match self.family() {
             Family::Fuse { .. } => None,
@@ -139,20 +139,19 @@ impl FromStr for FilterKind {
     }
 }
 
-/// A filter of one size: the same for all blocks of a table.
+/// A kind of filter with its size, which is the same for all blocks of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterParams {
-    /// The filter.
+    /// The kind of filter.
     pub kind: FilterKind,
-    /// Slots of a block (D0), below 2^32.
+    /// The number of slots of a block (D0), below 2^32.
     pub slots: usize,
 }
 
 impl FilterParams {
-    /// Returns the slots of a key with their coefficients, ascending: the value of a key is
-    /// `sum coefficient * slot`, symbol by symbol. This is what a look-up encrypts. The number of entries depends
-    /// on the filter alone; some coefficients may be 0. Source: ChalametPIR sections 3.1 and 5 (a look-up is the sum of a key's
-    /// slots).
+    /// Returns the slots of a key with their coefficients, ascending. The value of the key is `sum coefficient * slot`,
+    /// symbol by symbol, and a look-up encrypts the coefficients. The number of entries depends on the filter alone; some
+    /// coefficients may be 0. Source: ChalametPIR sections 3.1 and 5 (a look-up is the sum of a key's slots).
     pub fn support(&self, digest: &KeyDigest, block_seed: u8) -> Vec<(u32, u8)> {
         match self.kind.family() {
             Family::Fuse { arity } => fuse::support(digest, block_seed, arity, self.slots),
@@ -160,12 +159,11 @@ impl FilterParams {
         }
     }
 
-    /// Builds the filter and returns the seed byte under which it could be built: the first of 0 to 255, which
-    /// depends on the keys alone (not on their order, the values, the symbols or the backend).
-    ///
-    /// Over `u8` the values are sums modulo 256; over `u32` modulo 2^32, and therefore modulo 2^k for every k <= 32:
-    /// for symbols of k bits, the high bits of the slots may be dropped. Sources: Graf and
-    /// Lemire (`fuse`), Dietzfelbinger and Walzer (`band`).
+    /// Builds the filter, and returns the first seed byte, from 0 to 255, under which this succeeds. The seed depends on
+    /// the keys alone, not on their order, the values, the symbols or the backend.
+    /// Over `u8` the values are sums modulo 256. Over `u32` they are sums modulo 2^32, and therefore modulo 2^k for every k
+    /// <= 32: for symbols of k bits, the high bits of the slots may be dropped. Sources: Graf and Lemire (`fuse`),
+    /// Dietzfelbinger and Walzer (`band`).
     ///
     /// | name         | shape                  | unit                                 |
     /// |--------------|------------------------|--------------------------------------|
@@ -174,8 +172,9 @@ impl FilterParams {
     /// | `out`        | slots x `slot_size`    | symbols, slot after slot             |
     ///
     /// # Errors
-    /// [`FilterError::Shape`] if a length is wrong, [`FilterError::DuplicateKey`], or [`FilterError::NoSeed`] if
-    /// the keys are more than the slots, or none of 256 seeds works, which up to [`FilterKind::capacity`] does not happen.
+    /// [`FilterError::Shape`] if a length is wrong. [`FilterError::DuplicateKey`] if a key occurs twice.
+    /// [`FilterError::NoSeed`] if there are more keys than slots, or if none of 256 seeds works, which does not happen up
+    /// to [`FilterKind::capacity`]. [`FilterError::Ops`] if the backend fails.
     pub fn build<S: Symbol>(
         &self,
         digests: &[KeyDigest],
@@ -202,7 +201,7 @@ impl FilterParams {
         Err(no_seed)
     }
 
-    /// Builds the filter under the seed byte `seed`, if it can be built under that: `false` if not.
+    /// Builds the filter under the seed byte `seed`. Returns `false` if that is impossible under this seed.
     pub fn build_under<S: Symbol>(
         &self,
         seed: u8,

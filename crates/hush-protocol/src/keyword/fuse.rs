@@ -1,8 +1,8 @@
 //! The `fuse` filter: a binary fuse filter over Z_2^k.
 //!
-//! The slots are cut into segments. A key has one slot in each of `k` (3 or 4) consecutive segments; its value is
-//! the sum of these slots, symbol by symbol. The system is solved by peeling: a slot that only one key has
-//! can be set last, so that key and its slots are taken away, and so on until no key is left.
+//! The slots are cut into segments. A key has one slot in each of `k` (3 or 4) consecutive segments, and its value is the
+//! sum of these slots, symbol by symbol. The system is solved by peeling. A slot that only one key has can be set last, so
+//! that key is removed with its slots. This repeats until no key is left.
 //!
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022); over Z_p, ChalametPIR
 //! section 4.
@@ -17,19 +17,19 @@ use super::{
 /// The most slots of a key.
 const MAX_ARITY: usize = 4;
 
-/// Where the slots of a key lie.
+/// The division of a block's slots into segments.
 #[derive(Clone, Copy)]
 struct Segments {
-    /// Slots of a key.
+    /// The number of slots of a key.
     arity: usize,
-    /// Number of segments.
+    /// The number of segments.
     count: usize,
-    /// Slots of a segment.
+    /// The number of slots of a segment.
     length: usize,
 }
 
 impl Segments {
-    /// Creates the segments of a filter; slots that are left over when all segments have one length stay empty.
+    /// Creates the segments of a filter. All have one length, and left-over slots stay empty.
     fn new(arity: usize, slots: usize) -> Self {
         let arity = arity.min(slots);
         let wanted = slots / segment_length(arity, slots).max(1);
@@ -37,7 +37,7 @@ impl Segments {
         Self { arity, count, length: slots / count }
     }
 
-    /// Returns the slots of a key, `arity` of them.
+    /// Returns the slots of a key. The first `arity` entries are valid.
     fn locate(&self, digest: &KeyDigest, block_seed: u8) -> [u32; MAX_ARITY] {
         let [first, offsets @ ..] = digest.positions(block_seed);
         let first = scale(first, self.count + 1 - self.arity);
@@ -45,9 +45,9 @@ impl Segments {
     }
 }
 
-/// Returns the segment length that peels best at the load of [`slots_for`], found by measurement: four segments in a small
-/// filter, else a power of two that grows with the filter (as the paper's does, with other constants). Integers
-/// only, so that every client computes the same.
+/// Returns the segment length that peels best with the number of slots of [`slots_for`], as measured. A small filter has
+/// four segments. In a larger one the length is a power of two that grows with the filter, as in the paper but with other
+/// constants. The computation uses only integers, so that every client gets the same result.
 fn segment_length(arity: usize, slots: usize) -> usize {
     match (arity, slots.max(1).ilog2()) {
         (..=3, ..=11) | (4.., ..=9) => slots / 4,
@@ -56,8 +56,8 @@ fn segment_length(arity: usize, slots: usize) -> usize {
     }
 }
 
-/// Thousandths of a slot a key, for `2^i` keys: measured, so that three of four seeds work. From `2^20` keys on
-/// the last one holds.
+/// Slots for 1000 keys, in a block of `2^i` keys, for arity 3 and 4. Measured so that three of four seeds work. The last
+/// number holds from `2^20` keys on.
 const SLOTS_A_KEY: [[usize; 21]; 2] = [
     [
         4000, 4000, 3000, 2500, 1900, 1630, 1460, 1370, 1335, 1320, 1305, 1285, 1255, 1230, 1205, 1185, 1168,
@@ -69,7 +69,7 @@ const SLOTS_A_KEY: [[usize; 21]; 2] = [
     ],
 ];
 
-/// Slots for `keys` keys, at which most seeds work.
+/// Returns the number of slots for `keys` keys. Most seeds work with it.
 pub(super) fn slots_for(arity: usize, keys: usize) -> usize {
     let slots_a_key = &SLOTS_A_KEY[usize::from(arity == 4)];
     let Some(size) = keys.checked_ilog2().map(|size| size as usize) else { return 1 };
@@ -87,7 +87,7 @@ pub(super) fn support(digest: &KeyDigest, block_seed: u8, arity: usize, slots: u
     segments.locate(digest, block_seed)[..segments.arity].iter().map(|&slot| (slot, 1)).collect()
 }
 
-/// Fills the slots; `false` if the keys cannot be peeled under this seed.
+/// Fills the slots. Returns `false` if the keys cannot be peeled under this seed.
 pub(super) fn build<S: Symbol>(block: &Block<'_, S>, block_seed: u8, arity: usize, out: &mut [S]) -> bool {
     let &Block { digests, values, slot_size, slots } = block;
     let segments = Segments::new(arity, slots);
@@ -107,21 +107,21 @@ pub(super) fn build<S: Symbol>(block: &Block<'_, S>, block_seed: u8, arity: usiz
     true
 }
 
-/// A key and the slot that it alone had when it was taken away.
+/// A key that was removed, and the slot that only it had then.
 struct Peeled {
     key: u32,
     slot: u32,
 }
 
-/// The keys that have a slot.
+/// The remaining keys that have a certain slot.
 #[derive(Clone, Copy, Default)]
 struct Holders {
     count: u32,
-    /// Exclusive or of the keys: the key itself, when there is one.
+    /// The exclusive or of their indices. If there is one key, this is its index.
     xor: u32,
 }
 
-/// Returns an order in which every key can be taken away, or `None`.
+/// Returns an order in which all keys can be removed, or `None` if there is none.
 fn peel(located: &[[u32; MAX_ARITY]], arity: usize, slots: usize) -> Option<Vec<Peeled>> {
     let mut holders = vec![Holders::default(); slots];
     for (key, positions) in (0u32..).zip(located) {

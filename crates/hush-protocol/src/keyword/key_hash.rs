@@ -1,27 +1,27 @@
-//! The hash of a key: its block, its fingerprint, its positions in the block's filter.
+//! The hash of a key, which determines its block, its fingerprint and its positions in the block's filter.
 
 use zeroize::Zeroize;
 
 use crate::ProtocolError;
 
-/// Longest key in bytes.
+/// The longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 4096;
 
-/// Returns the key of the record at a position, where records are found by position and yet by a filter: in tables of several
-/// segments.
+/// Returns the key of the record at a position, for tables of several segments. These find a record by a filter even if it
+/// is asked by position.
 pub fn position_key(position: u64) -> [u8; 8] {
     position.to_le_bytes()
 }
 
-/// Longest fingerprint in bytes.
+/// The longest fingerprint, in bytes.
 pub const MAX_FINGERPRINT_BYTES: usize = 16;
 
 /// The BLAKE3 hash of a key under the table's public seed.
 ///
-/// Bytes 0 to 7 choose the first block, 8 to 14 the second, 15 is the balance byte, 16 to 31 the fingerprint. The
-/// positions in a filter come from a second hash, of the block's seed byte under the digest, so that a block is
-/// built anew without touching its neighbours. (It has no `Debug`: a digest under a public seed tells a guessed key, and it is
-/// wiped when dropped for the same reason.)
+/// Bytes 0 to 7 choose the first block, 8 to 14 the second. Byte 15 is the balance byte, and bytes 16 to 31 are the
+/// fingerprint. The positions in a filter come from a second hash, keyed by the digest, of the block's seed byte. A block
+/// can therefore be rebuilt without its neighbours. A digest under a public seed confirms a guessed key, so the type has no
+/// `Debug` and is wiped when dropped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyDigest([u8; 32]);
 
@@ -32,10 +32,10 @@ impl Drop for KeyDigest {
 }
 
 impl KeyDigest {
-    /// Creates the digest of `key`, any string of at most [`MAX_KEY_BYTES`] bytes, under the table's seed.
+    /// Creates the digest of `key`, any bytes up to [`MAX_KEY_BYTES`], under the table's seed.
     ///
     /// # Errors
-    /// [`ProtocolError::KeyTooLong`].
+    /// [`ProtocolError::KeyTooLong`] if the key is longer.
     pub fn new(table_seed: &[u8; 32], key: &[u8]) -> Result<Self, ProtocolError> {
         if key.len() > MAX_KEY_BYTES {
             return Err(ProtocolError::KeyTooLong { actual: key.len(), max: MAX_KEY_BYTES });
@@ -43,13 +43,13 @@ impl KeyDigest {
         Ok(Self(*blake3::keyed_hash(table_seed, key).as_bytes()))
     }
 
-    /// Returns the digest, 32 bytes, as it goes to others who build filters: of a key of the table, never of one that is looked
-    /// up. It is for whoever takes it to wipe.
+    /// Returns the 32 bytes of the digest, to be sent to other builders of filters. Only for keys of a table, never for a
+    /// key that is looked up. The caller must wipe the bytes.
     pub fn to_bytes(&self) -> [u8; 32] {
         self.0
     }
 
-    /// Returns a digest from [`KeyDigest::to_bytes`].
+    /// Creates a digest from the bytes of [`KeyDigest::to_bytes`].
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(*bytes)
     }
@@ -62,13 +62,13 @@ impl KeyDigest {
         &self.0[16..16 + bytes]
     }
 
-    /// Returns the half of the digest that stands for the key where keys are compared.
+    /// Returns the first 16 bytes, which stand for the key in comparisons.
     pub fn first_half(&self) -> [u8; 16] {
         *self.0.first_chunk().expect("half of 32 bytes")
     }
 
-    /// Returns the block of the key, unless that block passes it on. Keys in the order of their blocks are in order for any
-    /// number of them.
+    /// Returns the block of the key, unless that block passes the key on to the second one. For every number of blocks,
+    /// keys sorted by digest word 0 are also sorted by block.
     ///
     /// # Panics
     /// If there are no blocks.
@@ -77,7 +77,7 @@ impl KeyDigest {
         scale(self.word(0), blocks)
     }
 
-    /// Returns the block that takes the key if the first one passes it on: another one, if there are two.
+    /// Returns the block that takes the key if the first block passes it on. It is another block unless there is only one.
     ///
     /// # Panics
     /// If there are no blocks.
@@ -91,15 +91,15 @@ impl KeyDigest {
         self.0[15]
     }
 
-    /// 64 bytes for the positions of the key in the filter of a block with the seed `block_seed`.
+    /// Returns 64 bytes, as 8 words, for the positions of the key in the filter of a block with the seed `block_seed`.
     pub(super) fn positions(&self, block_seed: u8) -> [u64; 8] {
         let mut bytes = [0; 64];
         blake3::Hasher::new_keyed(&self.0).update(&[block_seed]).finalize_xof().fill(&mut bytes);
         std::array::from_fn(|word| word_at(&bytes, 8 * word))
     }
 
-    /// Returns the digest by which the key chooses a lane of a segment, independent of that by which it chooses a block of the
-    /// base.
+    /// Returns the digest that chooses the lane of the key in a segment. It is independent of the digest that chooses the
+    /// block in the base.
     pub(super) fn of_lanes(&self, seed: u8) -> Self {
         Self(*blake3::keyed_hash(&self.0, &[b'l', seed]).as_bytes())
     }
@@ -118,12 +118,12 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"))
 }
 
-/// The keys and values of a block, of which a filter is made.
+/// The keys and values of a block, from which a filter is built.
 pub(super) struct Block<'a, S> {
     pub(super) digests: &'a [KeyDigest],
-    /// `digests.len() * slot_size` symbols.
+    /// The values, `digests.len() * slot_size` symbols.
     pub(super) values: &'a [S],
-    /// Symbols of a slot.
+    /// The number of symbols of a slot.
     pub(super) slot_size: usize,
     pub(super) slots: usize,
 }

@@ -6,24 +6,24 @@
 //!                                       └─ block seed ─► support: slots of the block with coefficients
 //!
 //!   block:  slot 0 │ slot 1 │ slot 2 │ slot 3 │ ...      one database column each
-//!   query:     0   │   1    │   0    │   1    │ ...      what an LWE query encrypts in place of a one-hot vector
+//!   query:     0   │   1    │   0    │   1    │ ...      encrypted by LWE in place of a one-hot vector
 //!   answer:  slot 1 + slot 3 = fingerprint ║ value       modulo 2^k, symbol by symbol
 //! ```
 //!
-//! * [`key_hash`](KeyDigest): everything that follows from a key.
-//! * [`block_map`](BlockMap): keys to row blocks, evenly. The slots of a key must add up inside one fold, so they
-//!   share a row block and every block has a filter of its own. A query is then one vector over the columns, as
-//!   in a look-up by index.
-//! * [`filter`](FilterParams): the filter of a block, `fuse` or `band`, over bytes (k = 8: the plaintexts of LWE) or
-//!   over words, of which any number k <= 32 of low bits may be kept.
+//! * [`key_hash`](KeyDigest): the hash of a key, from which everything else of the key follows.
+//! * [`block_map`](BlockMap): distributes keys evenly to row blocks. The slots of a key must add up inside one fold, so
+//!   they share a row block, and every block has its own filter. A query is then one vector over the columns, as in a
+//!   look-up by index.
+//! * [`filter`](FilterParams): the filter of a block, `fuse` or `band`. It works over bytes (k = 8, the plaintexts of LWE)
+//!   or over words, of which any number k <= 32 of low bits may be kept.
 //!
-//! The value of a key that is not in the table is pseudo-random, so the fingerprint tells: with `f` bytes of
-//! fingerprint an absent key is taken for a present one with probability `2^(-8 f)`.
+//! A look-up of an absent key finds a pseudo-random value, which the fingerprint reveals. With `f` bytes of fingerprint, an
+//! absent key is taken for a present one with probability `2^(-8 f)`.
 //!
-//! The table's seed must be drawn at random when the table is built. Whoever knows it before choosing keys can
-//! choose more keys of one block than fit in it.
+//! The table's seed must be drawn at random when the table is built. Otherwise a person who chooses keys could put more of
+//! them into one block than fit.
 //!
-//! * [`wrapped`](WrappedFilter): the filters of segments that are asked with the queries of another one.
+//! * [`wrapped`](WrappedFilter): the filters of segments that are asked with the queries of the base.
 //!
 //! Sources: ChalametPIR (a key-value filter in place of a table, sections 4 and 5), Graf and Lemire (binary fuse
 //! filters), Dietzfelbinger and Walzer (banded systems). Row blocks, balancing and the band over Z_2^k are ours.

@@ -1,4 +1,4 @@
-//! Every filter, from keys to values.
+//! Tests of every filter, from keys to values.
 
 use hush_math::csprng::Csprng;
 use hush_ops::{reference::Reference, symbol::Symbol};
@@ -12,7 +12,7 @@ fn digests(keys: std::ops::Range<u64>) -> Vec<KeyDigest> {
     keys.map(|key| KeyDigest::new(&[5; 32], &key.to_le_bytes()).unwrap()).collect()
 }
 
-/// Fingerprints with random payloads.
+/// Returns values of random payloads, each behind its key's fingerprint.
 fn values(digests: &[KeyDigest], slot_bytes: usize) -> Vec<u8> {
     let mut values = vec![0; digests.len() * slot_bytes];
     Csprng::insecure_from_seed(1).fill_bytes(&mut values);
@@ -164,7 +164,7 @@ fn what_cannot_be_built_is_refused() {
 
 #[test]
 fn supports_stay_inside_any_filter() {
-    // A client takes the number of slots from a descriptor: no number may make it panic.
+    // The client takes the number of slots from a descriptor, so no number may make it panic.
     for kind in FilterKind::ALL {
         for slots in (0..40).chain([63, 64, 65, 255, 256, 257, 1 << 20, u32::MAX as usize]) {
             for digest in digests(0..10) {

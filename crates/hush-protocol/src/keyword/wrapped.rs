@@ -1,18 +1,19 @@
-//! The filter of a segment that is asked with the queries of another one, the base.
+//! The filter of a segment that is asked with the queries of another segment, the base.
 //!
-//! A query encrypts the support of a key in the base, and the server wraps it: column `c` of the base counts for column `c mod D`
-//! of the segment. So the segment's filter has no seeds to choose: the support of a key is that in the base, wrapped, a *cyclic*
-//! band. What is free is the lane, which the client alone knows ([`LaneMap`]).
+//! A query encrypts the support of a key in the base. The server wraps the query: it adds column `c` of the base to column
+//! `c mod D` of the segment, which has D columns. So the support of a key in the segment is its support in the base,
+//! wrapped to a *cyclic* band, and the segment's filter has no seeds to choose. The lane of a key can be chosen
+//! ([`LaneMap`]), because only the client uses it.
 //!
 //! ```text
 //!   base      0 │ 1 │ 2 │ .. │ D-1 │ D │ D+1 │ ..           a key's band: columns s .. s + w
 //!   segment   0 │ 1 │ 2 │ .. │ D-1 │ 0 │  1  │ ..           modulo D, it may cross the end
 //!
-//!   folded    0 │ D-1 │ 1 │ D-2 │ 2 │ ..                    the circle laid flat: a band of 2w that crosses nothing
+//!   folded    0 │ D-1 │ 1 │ D-2 │ 2 │ ..                    the circle laid flat: a band of 2w without wrap-around
 //! ```
 //!
-//! A circle has no ends at which a band is short of columns, so cyclic systems are solved at loads at which ordinary ones are not.
-//! Folded flat they are systems of twice the width for the same solver.
+//! A band on a circle is never cut off at an end, so cyclic systems are solvable at loads at which linear ones are not.
+//! Folded flat, they become linear systems of twice the width, for the same solver.
 
 use hush_ops::{
     OpsError,
@@ -23,25 +24,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{BlockMap, FilterKind, KeyDigest, NotBalanced, band::locate};
 
-/// Widest band that is solved folded.
+/// The widest band that the solver takes after folding.
 const MAX_WIDTH: usize = 128;
 
-/// In which lane of its entry a key of a segment is.
+/// The public arrays that tell a client the lane of a key within its entry of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneMap {
-    /// The seeds, a byte an entry: the seed under which the entry's lanes could be solved.
+    /// The seeds, one byte for each entry: the seed under which the entry's lanes could be solved.
     #[serde(with = "hex")]
     pub seeds: Vec<u8>,
-    /// The thresholds, a byte a block, as in a [`BlockMap`] of the lanes of every entry.
+    /// The thresholds, one byte for each block, as in a [`BlockMap`] for the lanes of each entry.
     #[serde(with = "hex")]
     pub thresholds: Vec<u8>,
 }
 
 impl LaneMap {
-    /// Spreads the keys of an entry over `lanes` lanes, at most `capacity` keys in each: the thresholds of these.
+    /// Distributes the keys of an entry to `lanes` lanes with at most `capacity` keys each. Returns the thresholds of the lanes.
     ///
     /// # Errors
-    /// [`NotBalanced`] if no thresholds do that.
+    /// [`NotBalanced`] if there are no such thresholds.
     pub fn thresholds<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         lanes: usize,
@@ -52,13 +53,13 @@ impl LaneMap {
         Ok(BlockMap::assign(&derived, lanes, capacity)?.thresholds)
     }
 
-    /// Returns the block of a key: its lane in `entry`, of so many lanes each.
+    /// Returns the block of a key in `entry`. Every entry has `lanes` lanes, and a block for each.
     pub fn block_of(&self, digest: &KeyDigest, entry: usize, lanes: usize) -> usize {
         let own = entry * lanes;
         own + Self::lane_of(digest, self.seeds[entry], &self.thresholds[own..own + lanes])
     }
 
-    /// Returns the lane of a key in its entry.
+    /// Returns the lane of a key in its entry, from the seed and the thresholds of that entry.
     pub fn lane_of(digest: &KeyDigest, seed: u8, thresholds: &[u8]) -> usize {
         let digest = digest.of_lanes(seed);
         let lanes = thresholds.len();
@@ -70,30 +71,30 @@ impl LaneMap {
 /// The filter of a block of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrappedFilter {
-    /// Which filter the base has.
+    /// The kind of the base's filter.
     pub kind: FilterKind,
-    /// Columns of the base.
+    /// The number of columns of the base.
     pub base_columns: usize,
-    /// Columns of the segment, a divisor.
+    /// The number of columns of the segment, which divides that of the base.
     pub columns: usize,
 }
 
-/// A key of a block: its digest, and the seed of its block in the base.
+/// A key of a block: its digest, and the filter seed of its block in the base.
 pub type Seeded<'a> = (&'a KeyDigest, u8);
 
 impl WrappedFilter {
-    /// Returns whether segments beside the base can have such a filter.
+    /// Returns whether segments can be asked with the queries of a base that has a filter of this kind.
     pub fn suits(kind: FilterKind) -> bool {
         kind.band_width().is_some_and(|width| width <= MAX_WIDTH)
     }
 
-    /// Returns the fewest columns of a segment.
+    /// Returns the fewest columns of a segment, which is twice the width of the band.
     pub fn min_columns(kind: FilterKind) -> usize {
         2 * kind.band_width().unwrap_or(0)
     }
 
-    /// Returns the most keys that a block of so many columns should hold. Measured: of blocks as full as this one in a hundred
-    /// or fewer has no solution, and is spread again under another seed.
+    /// Returns the most keys that a block of `columns` columns should hold. As measured, at most one in a hundred blocks
+    /// with so many keys has no solution; such a block is distributed again under another seed.
     pub fn capacity(kind: FilterKind, columns: usize) -> usize {
         let doublings = |from: u32| f64::from(columns.max(1).ilog2().saturating_sub(from));
         let slack = match kind.band_width() {
@@ -103,11 +104,11 @@ impl WrappedFilter {
         ((columns as f64 / (1.0 + slack)) as usize).saturating_sub(8)
     }
 
-    /// Builds the filter of a block: writes `columns x slot_size` symbols to `out` such that the wrapped support of each of `keys`
-    /// adds up to its `slot_size` values. `false` if there is no such filter.
+    /// Builds the filter of a block. Writes `columns x slot_size` symbols to `out`, so that the wrapped support of each key
+    /// adds up to its `slot_size` values. Returns `false` if there is no such filter.
     ///
     /// # Errors
-    /// [`OpsError`] if a length is wrong, or the columns are fewer than [`WrappedFilter::min_columns`].
+    /// [`OpsError`] if a length is wrong, or there are fewer columns than [`WrappedFilter::min_columns`].
     pub fn build<S: Symbol>(
         &self,
         keys: &[Seeded<'_>],
@@ -153,12 +154,12 @@ impl WrappedFilter {
     }
 }
 
-/// Returns where a column of the circle is when it is laid flat: neighbours are at most two apart.
+/// Returns the position of a column after the circle is laid flat. Neighbours are at most two positions apart.
 fn place(column: usize, columns: usize) -> usize {
     if column < columns.div_ceil(2) { 2 * column } else { 2 * (columns - 1 - column) + 1 }
 }
 
-/// Returns a band of the base as one of twice the width in the folded segment: its first place and its coefficients.
+/// Converts a band of the base to a band of twice the width in the folded segment: its first position and its coefficients.
 fn folded((start, coeffs): (u32, [u64; 4]), width: usize, columns: usize) -> (u32, [u64; 4]) {
     let places = || {
         let ones = (0..width).filter(|bit| coeffs[bit / 64] >> (bit % 64) & 1 == 1);

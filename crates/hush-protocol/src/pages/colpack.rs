@@ -1,15 +1,15 @@
-//! Column packing, path (1)(3c)(7h): SimplePIR whose answer is packed by keys that travel with the query, and folded to the
-//! entry that is asked for. Nothing is downloaded, nothing uploaded beforehand, nothing kept on either side.
+//! Column packing, path (1)(3c)(7h): SimplePIR whose answer is packed with keys that are part of the query, and folded to
+//! the wanted entry. The client downloads and uploads nothing beforehand, and neither side keeps state.
 //!
-//! | message | what                                                                       | size (`ColumnTable`) |
+//! | message | content                                                                    | size (`ColumnTable`) |
 //! |---------|----------------------------------------------------------------------------|----------------------|
 //! | query   | a vector over the columns; rotation key, conjugation key, an RGSW ciphertext of a power of X | `query_bytes` |
 //! | answer  | a ciphertext for every plane of the entry, rounded                         | `answer_bytes`       |
 //!
-//! All parts of a query are under one secret, drawn for it ([`crate::column_page`]). Source: InsPIRe (ePrint
-//! 2025/1352), for packing and the fold by one power of X. ReinsPIRe (ePrint 2026/1934) has packing as one matrix product, too;
-//! here the matrix is bytes beside those of the table, so that the fold keeps its modulus of 2^32. Ours: a fold of ciphertexts,
-//! not of the table; key look-ups.
+//! All parts of a query are under one secret, drawn for that query ([`crate::column_page`]). Source: InsPIRe (ePrint
+//! 2025/1352), for packing and for the fold by one power of X. ReinsPIRe (ePrint 2026/1934) also has packing as one matrix
+//! product. Here the matrix is bytes beside those of the table, so the fold keeps its modulus of 2^32. Ours: a fold of
+//! ciphertexts, not of the table; key look-ups.
 
 use hush_ops::{
     contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps, SentPoly},
@@ -26,7 +26,7 @@ use crate::{
     target::Target,
 };
 
-/// The page.
+/// The page of `colpack`.
 pub struct Colpack;
 
 impl ColumnPage for Colpack {
@@ -40,7 +40,7 @@ impl ColumnPage for Colpack {
         vec![Step::of_batch(RgswPowerFold { ring, shape }), Step::of_batch(respond)]
     }
 
-    /// Returns no masks: the entries are folded, so that none travels.
+    /// Returns no masks: the entries are folded, so an answer does not contain their masks.
     fn switched_masks<B: RingOps>(
         _: &B,
         _: &B::Ring,
@@ -60,13 +60,13 @@ impl ColumnPage for Colpack {
         let table = host.table;
         let ring = &host.scheme.ring;
         let chain = head.chain.as_ref().expect("entries are folded");
-        // A segment of one entry has nothing to choose, whatever the query brings for others.
+        // A segment of one entry needs no fold, even if the query has a power for other segments.
         let bodies: Vec<_> =
             opened.keys.iter().map(|keys| keys.power.as_ref().filter(|_| table.folds())).collect();
         let powers = PowerKeys { masks: host.scheme.public.masks().power(), bodies: &bodies };
         let chosen = backend.rgsw_power_fold(ring, chain, &packed, powers)?; //   (7h)  a ciphertext a plane
         let sent = SentPoly::halves(table.params().ring()).repeat(chosen.count());
-        // Those of all queries are one batch. Polynomials are whole bytes, and so are answers.
+        // The ciphertexts of all queries are one batch. A polynomial is a whole number of bytes, and so is an answer.
         let answers = backend.mod_switch(ring, &[&chosen.words], 0, &sent)?.remove(0);
         Ok(answers.chunks(table.answer_bytes()).map(<[u8]>::to_vec).collect())
     }

@@ -1,14 +1,15 @@
-//! Column packing without folds, path (1)(3c): a ciphertext for every plaintext of the table comes back.
+//! Column packing without folds, path (1)(3c): an answer has a ciphertext for every plaintext of the table.
 //!
-//! | message | what                                                        | size (`ColumnTable`) |
+//! | message | content                                                     | size (`ColumnTable`) |
 //! |---------|-------------------------------------------------------------|----------------------|
 //! | query   | a vector over the columns; rotation key, conjugation key    | `query_bytes`        |
 //! | answer  | a ciphertext for every plane of every entry, rounded        | `answer_bytes`       |
 //!
-//! The answer holds every block, so it grows with the table: `colpack` folds it to one entry. Its masks are the same in all
-//! answers. They are public, but a client that fetched some of them would say which entry it is after: so all travel.
+//! The answer holds every block, so it grows with the table; `colpack` folds it to one entry instead. The masks of the
+//! ciphertexts are public and the same in all answers. They are still part of every answer, because a client that fetched
+//! only some of them would reveal its entry.
 //!
-//! Source: as [`crate::colpack`].
+//! Source: that of [`crate::colpack`].
 
 use hush_ops::{
     contract::{ChainPolys, ColumnOps, LweBatch, RingOps, Rounding, SentPoly, SentRows},
@@ -27,7 +28,7 @@ use crate::{
     target::Target,
 };
 
-/// The page.
+/// The page of `colpack-s`.
 pub struct ColpackS;
 
 impl ColumnPage for ColpackS {
@@ -39,7 +40,7 @@ impl ColumnPage for ColpackS {
         vec![Step::of_batch(SendWords { rows: table.rows(), bytes })]
     }
 
-    /// Once: at the width of an answer. They travel as they are: nothing is folded, so that the backend has not seen them.
+    /// Switches all masks to the width of an answer, once. The chain is not folded here, so no backend has checked its words yet.
     fn switched_masks<B: RingOps>(
         backend: &B,
         ring: &B::Ring,
@@ -73,7 +74,7 @@ impl ColumnPage for ColpackS {
     }
 }
 
-/// Returns the words of every plaintext: the coefficients of its b, one a row.
+/// Returns the rows of every plaintext, whose words are sent: a word is a coefficient of the plaintext's b.
 fn sent(table: &ColumnTable) -> Vec<SentRows> {
     let shape = table.pack_shape();
     let bits = table.params().ring().response_bits().b;
@@ -82,7 +83,7 @@ fn sent(table: &ColumnTable) -> Vec<SentRows> {
         .collect()
 }
 
-/// Returns the masks, each followed by its b, whose last coefficients are zeros where a plaintext is not full.
+/// Returns all ciphertexts: each mask followed by its b, which is padded with zeros if the plaintext is not full.
 fn respond(table: &ColumnTable, masks: &[u8], sent: &[SentRows], mut bodies: &[u8]) -> Vec<u8> {
     let [mask, body] = SentPoly::halves(table.params().ring()).map(|half| half.bytes());
     let mut answer = Vec::with_capacity(table.answer_bytes());

@@ -1,9 +1,9 @@
-//! DoublePIR, path (1)(2)(1): the result of a first fold becomes a small database that is folded again.
+//! DoublePIR, path (1)(2)(1): the result of a first fold becomes a small database, which is folded again.
 //!
-//! After step (1) the client needs one row block of the hint H and of the answer; both are LWE words. They are cut
-//! into bytes (2) and laid out with a column for every block, so that a second query, under a fresh secret and an
-//! independent A2, selects the block. The hint that a client downloads is that of the second fold: its size does
-//! not depend on the table, but grows by `n * digits * n` words with every byte of a slot. So it is for tiny slots.
+//! After step (1) the client needs one row block of the hint H and one of the answer, both of LWE words. These are cut into
+//! bytes (2) and laid out with a column for every block. A second query, under a fresh secret and an independent A2,
+//! selects the block. Clients download the hint of the second fold. Its size does not depend on the table, but grows by `n
+//! * digits * n` words with every byte of a slot, so the protocol is for tiny slots.
 //!
 //! ```text
 //!   H  (blocks x slot x n)  --(2), at build-->  M1  (slot*n*digits x blocks)   hint = M1 * A2
@@ -39,7 +39,7 @@ use crate::{
     wire,
 };
 
-/// The page.
+/// The page of `double`.
 pub struct Double;
 
 /// The state that the client keeps between query and answer.
@@ -57,7 +57,7 @@ impl LwePage for Double {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
-    /// Returns the columns under one fresh secret, the block under another.
+    /// Encrypts the columns under one fresh secret, and the block under another.
     fn query(
         table: &LweTable,
         seed: PublicSeed,
@@ -119,7 +119,7 @@ impl LwePage for Double {
         Ok(answers)
     }
 
-    /// Undoes the second fold (digits), then the first.
+    /// Decrypts the second fold, whose bytes are the digits of the first fold's words, then decrypts these.
     fn recover(
         table: &LweTable,
         hint: &[u8],
@@ -139,7 +139,7 @@ impl LwePage for Double {
         let decrypt = |row: usize| -> Result<u8, ProtocolError> {
             Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.second)))
         };
-        // What is decrypted here belongs to the block that was asked for: wiped like the secrets.
+        // The bytes decrypted here reveal the wanted block, so they are wiped like the secrets.
         let hint_digits = Zeroizing::new((0..hint_rows).map(decrypt).collect::<Result<Vec<u8>, _>>()?);
 
         let words = unpack_scaled(answer_part, answer_rows, widths.answer)?;
@@ -159,7 +159,7 @@ impl LwePage for Double {
     }
 }
 
-/// Returns the words modulo 2^32 from their top `digits` bytes, least significant first.
+/// Returns words modulo 2^32 from their top `digits` bytes each, least significant byte first.
 pub(crate) fn join_digits(bytes: &[u8], digits: usize) -> Vec<u32> {
     bytes
         .chunks_exact(digits)

@@ -1,22 +1,22 @@
-//! double-packing, path (1)(3)(4)(1)(3): the packed ciphertexts of all entries become a small database of bytes, from which a
-//! second query selects the entry; what comes out is packed again. One expansion serves both packings.
+//! The protocol double-packing, path (1)(3)(4)(1)(3). The packed ciphertexts of all entries become a small database of
+//! bytes. A second query selects the entry from it, and the result is packed again. One expansion serves both packings.
 //!
 //! ```text
 //!   columns  --(1)(3)-->  a ciphertext a plane and entry  --(4)-->  M (4 N planes x entries)
 //!   M * q2, M * A2        --(3)-->                                  4 ciphertexts a plane
 //! ```
 //!
-//! | message | what                                                                          | size (`PackTable`) |
+//! | message | content                                                                       | size (`PackTable`) |
 //! |---------|-------------------------------------------------------------------------------|--------------------|
 //! | keys    | Subs keys, pair-packing key; seeded, uploaded once                            | `RingParams::key_words_bytes` |
 //! | query   | vectors over the columns and the entries; the LWE secret of both under RLWE   | `query_bytes`      |
 //! | answer  | 4 plaintexts a plane, packed in pairs, rounded                                | `answer_bytes`     |
 //!
-//! The second hint is every query's own, and long: it is computed and packed a few plaintexts at a time, so that what a query
-//! takes does not grow with its slot.
+//! The second hint is long, and different for every query. It is computed and packed a few plaintexts at a time, so the
+//! memory of a query does not grow with the size of its slot.
 //!
 //! Source: VIPIR section 3.4 (double-packing). Ours: 4 N rows instead of 8 N (halves of 20 and 12 bits instead of residues
-//! modulo a prime), and as in `exppack-s`.
+//! modulo a prime), and the points listed in `exppack-s`.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ use crate::{
     target::Target,
 };
 
-/// The page.
+/// The page of `double-pack`.
 pub struct DoublePack;
 
 impl PackPage for DoublePack {
@@ -69,7 +69,7 @@ impl PackPage for DoublePack {
             Step::of_query(LweFold { db }),
             Step::of_query(LweHint { db, matrix, parts }),
             Step::of_query(LiftHint { ring, n, columns, parts }),
-            // What is packed waits for that of all others.
+            // Packing starts when the hints of all queries are lifted.
             Step::of_batch(PackOnline { ring, hint, rows: second.rows(), parts }),
             Step::of_batch(Respond { ring, plaintexts: second.plaintexts() }),
         ]
@@ -88,7 +88,7 @@ impl PackPage for DoublePack {
         let packed = joined_ciphertexts(backend, queries, host.ciphertext_words(), partials)?;
         let planes = table.first_shape().planes();
         let shape = table.second_shape();
-        // A query's database and hint are long: there is one at a time, and nobody waits between them.
+        // The database and the hint of a query are long, so there is one pair at a time, without synchronisation in between.
         let again =
             packed.iter().zip(opened.expanded.iter()).enumerate().map(|(index, (packed, expanded))| {
                 let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
@@ -104,7 +104,7 @@ impl PackPage for DoublePack {
         host.respond(keys, &again.collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Undoes the second packing (bytes), then the first.
+    /// Undoes the second packing, which yields the bytes of a ciphertext, and decrypts that.
     fn recover(
         table: &PackTable,
         keys: &RingKeys,
@@ -120,7 +120,7 @@ impl PackPage for DoublePack {
         for plane in switched.chunks_exact(size * ring.degree()) {
             let word =
                 |bytes: &[u32]| bytes.iter().rev().fold(0u64, |word, &byte| word << 8 | u64::from(byte));
-            // The ciphertext of the entry that was asked for: the server has it too, and would know it again.
+            // This ciphertext of the wanted entry is secret: the server has the ciphertexts of all entries, and would recognise it.
             let half = |half: fn(u64, u32) -> u64| -> Zeroizing<Vec<u64>> {
                 Zeroizing::new(plane.chunks_exact(size).map(|bytes| half(word(bytes), bits.a)).collect())
             };

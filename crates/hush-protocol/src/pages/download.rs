@@ -1,8 +1,8 @@
-//! The trivial answer: the hint is the table, and a look-up sends nothing.
+//! The trivial protocol: the hint is the table, and a look-up sends nothing.
 //!
-//! A client downloads all slots once, as other protocols' clients download their hints, and looks records up there. That is
-//! perfectly private, whatever the server does. Queries and answers are empty, so that everything else of a table (descriptor,
-//! filter, tiers, changes, batches) is as with any other page.
+//! A client downloads all slots once, as clients of other protocols download their hints, and looks records up locally.
+//! This is perfectly private, whatever the server does. Queries and answers are empty, so everything else of a table
+//! (descriptor, filter, tiers, changes, batches) works as with any other page.
 //!
 //! | message | bytes                                   |
 //! |---------|-----------------------------------------|
@@ -35,17 +35,17 @@ use crate::{
     wire::{self, QuerySizes},
 };
 
-/// Bits of the hash by which a client checks its table. Nothing else can fail or be broken.
+/// The bits of the hash by which a client checks its table. Nothing else can fail or be broken.
 const HASH_BITS: f64 = 256.0;
-/// Most bytes of a segment, which a client holds in memory.
+/// The most bytes of a segment, which a client holds in memory.
 pub const MAX_DOWNLOAD_BYTES: usize = 256 << 20;
-/// Most columns of a block: larger blocks take longer to build and save little.
+/// The most columns of a block. Larger blocks take longer to build and save little.
 const BLOCK_COLUMNS: usize = 1 << 15;
 
-/// The page.
+/// The page of `download`.
 pub struct Download;
 
-/// The parameters of what is not encrypted: there are none.
+/// The parameter set of a protocol without encryption. It has no parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain;
 
@@ -67,12 +67,12 @@ impl ParameterSet for Plain {
     }
 }
 
-/// A table that clients download: its shape is all that there is to it.
+/// A table that clients download. It is determined by its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DownloadTable(TableShape);
 
 impl DownloadTable {
-    /// Checks the limits.
+    /// Creates a table of `shape`, and checks the limits.
     fn new(shape: TableShape) -> Result<Self, ProtocolError> {
         check_limit("columns", shape.columns, MAX_COLUMNS)?;
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
@@ -81,12 +81,12 @@ impl DownloadTable {
         Ok(Self(shape))
     }
 
-    /// Returns the bytes of all slots.
+    /// Returns the size of all slots in bytes.
     fn bytes(self) -> usize {
         self.0.blocks * self.0.columns * self.0.slot_bytes
     }
 
-    /// Returns the bytes of a slot: columns go around where a segment has fewer than the base.
+    /// Returns the byte range of a slot. `column` is a column of the base, and wraps around if the segment has fewer.
     fn slot(self, block: usize, column: u32) -> Range<usize> {
         let Self(TableShape { columns, slot_bytes, .. }) = self;
         let start = (block * columns + column as usize % columns) * slot_bytes;
@@ -205,7 +205,7 @@ impl Page for Download {
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
         check_length("answer", 0, answer.len())?;
-        // A mapped file may have become shorter.
+        // A mapped file may have been shortened since `client` checked it.
         let slots = (**hint).as_ref();
         check_length("hint", table.bytes(), slots.len())?;
         let mut sum = Zeroizing::new(vec![0u8; table.0.slot_bytes]);

@@ -1,8 +1,8 @@
 //! ExpPack(D), path (1)(2)(1)(3): DoublePIR whose answer is packed, so that no client needs a hint.
 //!
-//! As in `double`, the first fold's hint H and answer become small databases with a column for every block, from which a
-//! second query selects the block; all rows of both are packed together. It is for the shortest slots: an answer holds
-//! `2 (n + 1)` bytes for every byte of the slot.
+//! As in `double`, the first fold's hint H and its answer become small databases with a column for every block. A second
+//! query selects the block, and all rows of both databases are packed together. The protocol is for the shortest slots: an
+//! answer holds `2 (n + 1)` bytes for every byte of the slot.
 //!
 //! ```text
 //!   H  (blocks x slot x n)  --(2), at build-->  M1  (slot*n*2 x blocks)    hint = M1 * A2, lifted
@@ -10,8 +10,8 @@
 //!   [ M1 * q2 | M2 * q2 ]   --(3)-->            slot*2*(n+1) bytes in ciphertexts of N each
 //! ```
 //!
-//! Source: VIPIR sections 3.5 and 6.1 (ExpPack(D))). Ours: two bytes a word instead of three, all rows packed instead of three LWE
-//! ciphertexts sent as they are, and as in `exppack-s`.
+//! Source: VIPIR sections 3.5 and 6.1 (ExpPack(D)). Ours: two bytes for each word instead of three, all rows packed instead
+//! of three LWE ciphertexts sent unpacked, and the points listed in `exppack-s`.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ use crate::{
     target::Target,
 };
 
-/// The page.
+/// The page of `exppack-d`.
 pub struct ExppackD;
 
 impl PackPage for ExppackD {
@@ -53,7 +53,7 @@ impl PackPage for ExppackD {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
-    /// Returns the words of its rows.
+    /// Returns no further steps. A part contributes the words of its rows.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         (Vec::new(), table.rows_of(units).len())
     }
@@ -70,7 +70,7 @@ impl PackPage for ExppackD {
         let hint = table.lifted_tiling(columns);
         vec![
             Step::of_batch(LweFold { db: table.second_tiling() }),
-            // The rows of all queries are there before the first is packed.
+            // The rows of all queries are computed before the first query is packed.
             Step::of_batch(ReinterpretLwe { words: table.rows(), db }),
             Step::of_batch(FoldOnline { db }),
             Step::of_batch(LweHint { db, matrix, parts }),
@@ -118,9 +118,9 @@ impl PackPage for ExppackD {
         let ring = &host.scheme.ring;
         let plaintexts = 0..shape.plaintexts();
         let mut packed = backend.pack(ring, hint, &folded, &shape, plaintexts, &opened.selectors())?;
-        // Their words are packed; the part of the packing that their hints make is added, query by query.
+        // The words of the rows of M2 are packed now. The part of the packing that depends on their hints is added query by query.
         let columns = table.online_columns();
-        // Rows of the same columns that stem from the hint have no part in it.
+        // Rows of the same columns that stem from M1 get hints of zero here.
         let before = table.second_hint_rows() - shape.rows_of(columns.clone()).start;
         let before = backend.zeros(before * table.params().lwe().n())?;
         let none = LweBatch { rows: shape.rows(), words: backend.zeros(shape.rows())? };
@@ -132,7 +132,7 @@ impl PackPage for ExppackD {
         host.respond(keys, &packed)
     }
 
-    /// Undoes the packing (digits), then the first fold.
+    /// Undoes the packing, which yields the digits of the first fold's words, and decrypts these.
     fn recover(
         table: &PackTable,
         _: &RingKeys,

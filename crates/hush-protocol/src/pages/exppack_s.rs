@@ -1,14 +1,14 @@
 //! ExpPack(S), path (1)(3): SimplePIR whose answer is packed, so that no client needs the hint.
 //!
-//! | message | what                                                                  | size (`PackTable`) |
+//! | message | content                                                               | size (`PackTable`) |
 //! |---------|-----------------------------------------------------------------------|--------------------|
 //! | keys    | Subs keys, seeded, uploaded once                                      | `RingParams::key_words_bytes` |
 //! | query   | a vector over the columns; the LWE secret under RLWE                  | `query_bytes`      |
 //! | answer  | a ciphertext for every plane of every entry, packed in pairs, rounded | `answer_bytes`     |
 //!
-//! The answer holds every block, so it grows with the table: `hybrid` folds it to one entry.
+//! The answer holds every block, so it grows with the table. The page `hybrid` folds it to one entry instead.
 //!
-//! Source: VIPIR section 3.5. Ours: a prime dropped after the expansion, truncated queries, packed pairs, decoding straight
+//! Source: VIPIR section 3.5. Ours: a prime dropped after the expansion, truncated queries, packed pairs, decoding directly
 //! to bytes, and key look-ups.
 
 use std::ops::Range;
@@ -29,14 +29,14 @@ use crate::{
     target::Target,
 };
 
-/// The page.
+/// The page of `exppack-s`.
 pub struct ExppackS;
 
 impl PackPage for ExppackS {
     const NAME: &'static str = "exppack-s";
     const SPEC: PackSpec = PackSpec { protocol: Protocol::ExppackS, second: Second::None, folds: false };
 
-    /// Returns a plane costs a ciphertext to send, too.
+    /// Returns the number of columns with the least cost. The cost of a plane includes sending a ciphertext.
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize {
         let sent = response_bytes(params.ring(), 2) as f64 / 2.0;
         layout::expansion_columns(params, sent, slots, slot_bytes)

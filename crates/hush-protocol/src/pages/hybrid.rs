@@ -1,8 +1,8 @@
-//! hybrid, path (1)(3)(7)...(7): the packed answer of ExpPack(S), folded to the entry that is asked for.
+//! The protocol hybrid, path (1)(3)(7)...(7): the packed answer of ExpPack(S), folded to the wanted entry.
 //!
-//! One expansion serves both: its leaves are the coefficients of the LWE secret, then the bits of the entry.
+//! One expansion serves packing and folding: its leaves are the coefficients of the LWE secret, then the bits of the entry.
 //!
-//! | message | what                                                                            | size (`PackTable`) |
+//! | message | content                                                                         | size (`PackTable`) |
 //! |---------|---------------------------------------------------------------------------------|--------------------|
 //! | keys    | Subs keys, s^2 key, pair-packing key; seeded, uploaded once                     | `RingParams::key_words_bytes` |
 //! | query   | a vector over the columns; the LWE secret and the bits of the entry under RLWE  | `query_bytes`      |
@@ -32,7 +32,7 @@ use crate::{
     tournament::{self, Tournament},
 };
 
-/// The page.
+/// The page of `hybrid`.
 pub struct Hybrid;
 
 impl PackPage for Hybrid {

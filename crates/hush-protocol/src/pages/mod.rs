@@ -1,12 +1,14 @@
-//! The protocols, one page a file. A page holds a protocol's layout, its client half and its server half.
+//! The protocols, one page in each file. A page holds a protocol's layout, its client half and its server half.
 //!
-//! * [`simple`], [`frodo`], [`double`]: over LWE.
-//! * [`onion`], [`tfhe`], [`tfhe_privks`]: over rings.
-//! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: answers are packed by a client's evaluation keys.
-//! * [`mod@colpack`], [`colpack_s`]: answers are packed by keys that travel with the query.
-//! * [`download`]: the hint is the table.
+//! * [`simple`], [`frodo`], [`double`]: protocols over LWE.
+//! * [`onion`], [`tfhe`], [`tfhe_privks`]: protocols over rings.
+//! * [`exppack_s`], [`exppack_d`], [`mod@double_pack`], [`hybrid`]: answers are packed with a client's uploaded evaluation
+//!   keys.
+//! * [`mod@colpack`], [`colpack_s`]: answers are packed with keys that are part of the query.
+//! * [`download`]: the client downloads the whole table as its hint.
 //!
-//! What several pages share is in [`families`](crate::families). A new page also needs its line in [`registry`](crate::registry).
+//! Code that several pages share is in [`families`](crate::families). A new page also needs a line in
+//! [`registry`](crate::registry).
 
 pub mod colpack;
 pub mod colpack_s;

@@ -1,6 +1,6 @@
-//! OnionPIRv2, path (5) offline, then (6)(7)...(7): RLWE selectors pick the row, RGSW bits the entry.
+//! OnionPIRv2, path (5) offline, then (6)(7)...(7). RLWE selectors choose the row, and RGSW bits choose the entry.
 //!
-//! Plaintexts are kept in evaluation form; an answer has whole polynomials, packed in pairs, and all slots of a plaintext.
+//! Plaintexts are kept in evaluation form. An answer has whole polynomials, packed in pairs, and so all slots of a plaintext.
 //!
 //! Source: OnionPIRv2 section 3, VIPIR section 3.2. Ours: the prime dropped after expansion, truncated queries, the s^2
 //! key in place of RGSW(s), packed pairs, whitening, and key look-ups (selectors that encrypt any small vector).
@@ -11,7 +11,7 @@ use crate::{
     ProtocolError, layout, registry::Protocol, ring_page::RingPage, ring_table::RingTable, table::TableShape,
 };
 
-/// The page.
+/// The page of `onion`.
 pub struct Onion;
 
 impl RingPage for Onion {
@@ -26,7 +26,7 @@ impl RingPage for Onion {
         set
     }
 
-    /// Returns the one whose answers are shorter.
+    /// Returns the parameter set with the shorter answers.
     fn default_set(slot_bytes: usize) -> RingParams {
         layout::shorter_answers(slot_bytes)
     }

@@ -1,7 +1,7 @@
 //! SimplePIR, path (1): the answer is the database times the query.
 //!
-//! The table is a matrix of bytes; a query encrypts a small vector over its columns. The answer holds one word for
-//! every row; the client decrypts the rows of the block that it wants with its copy of the hint `H = db * A`.
+//! The table is a matrix of bytes, and a query encrypts a small vector over its columns. The answer holds one word for each
+//! row. The client decrypts the rows of the wanted block with its copy of the hint `H = db * A`.
 //!
 //! | message | words            | width                            |
 //! |---------|------------------|----------------------------------|
@@ -10,8 +10,8 @@
 //! | hint    | rows x n         | `hint_bits`, downloaded once     |
 //!
 //! Source: SimplePIR (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan) section 4.
-//! Ours: words travel rounded to the widths that the noise allows, and the query may be any small vector
-//! (a key look-up), not only a one-hot.
+//! Ours: words are sent rounded to the widths that the noise allows, and a query may encrypt any small vector (for a key
+//! look-up), not only a one-hot vector.
 
 use hush_he::{
     algorithms::{decrypt_byte, encrypt_lwe, phase},
@@ -37,10 +37,10 @@ use crate::{
     wire,
 };
 
-/// The page.
+/// The page of `simple`.
 pub type Simple = OneFold<false>;
 
-/// The page of one fold: with a block for every row of slots, or with a single one (`frodo`).
+/// The page of a protocol with one fold. `ONE_BLOCK` is whether all slots lie in one block (`frodo`) or in several (`simple`).
 pub struct OneFold<const ONE_BLOCK: bool>;
 
 /// The state that the client keeps between query and answer.
@@ -57,8 +57,8 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
     };
     type Pending = SimplePending;
 
-    /// With a single block, every slot is a column. Otherwise the minimum of query + answer + hint / look-ups bytes, that is
-    /// `sqrt(table bytes * (answer + n * hint / look-ups) / query)`.
+    /// Returns the number of slots if there is one block. Otherwise returns the number with the least bytes of query +
+    /// answer + hint / look-ups, which is `sqrt(table bytes * (answer + n * hint / look-ups) / query)`, in bytes of a word.
     fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize {
         if ONE_BLOCK {
             return slots;

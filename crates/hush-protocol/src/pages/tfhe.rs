@@ -1,8 +1,9 @@
-//! PPIR's table look-up, path (6)(7)...(7) and rotations: the smallest queries and answers there are.
+//! PPIR's table look-up, path (6)(7)...(7) and rotations. Its queries and answers are the smallest of all pages.
 //!
-//! A record is found by three parts of its index: the row by selectors of some bits each, the entry by CMux folds, the lane of its
-//! plaintext by a rotation. Of a short record the answer is switched to a small ring. Plaintexts are kept as symbols, as long as
-//! the records, and transformed for every batch, or in evaluation form. Folds are modulo one short prime.
+//! Three parts of a record's index choose its place: the row by selectors of some bits each, the entry by CMux folds, and
+//! the lane of its plaintext by a rotation. The answer of a short record is switched to a small ring. Plaintexts are kept
+//! in evaluation form, or as symbols, which take as many bytes as the records and are transformed for every batch. Folds
+//! are modulo one short prime.
 //!
 //! Source: PPIR sections 3 to 5 (TFHE-style look-ups over blocks, map server and database servers: `tournament.rs`). Ours:
 //! truncated RLWE queries and the s^2 key in place of TLWE queries and PrivKS (0.6 MiB of keys instead of 160), the first dimension
@@ -14,13 +15,13 @@ use crate::{
     ProtocolError, layout, registry::Protocol, ring_page::RingPage, ring_table::RingTable, table::TableShape,
 };
 
-/// The page.
+/// The page of `tfhe`.
 pub struct Tfhe;
 
 impl RingPage for Tfhe {
     const PROTOCOL: Protocol = Protocol::Tfhe;
     const NAME: &'static str = "tfhe";
-    // A filter needs room; a row is 16 bits of a query.
+    // A filter needs many columns, and each costs only 16 bits of a query.
     const KEY_COLUMNS: usize = 128;
     const HAS_SYMBOLS: bool = true;
 
@@ -30,7 +31,7 @@ impl RingPage for Tfhe {
         set.ring()
     }
 
-    /// Long records take several plaintexts of the first set, each with a mask of its own.
+    /// Returns the compact set unless a record takes more than two of its plaintexts, each of which needs its own mask.
     fn default_set(slot_bytes: usize) -> TfheParams {
         if slot_bytes <= 2 * TFHE_COMPACT.ring().plaintext_bytes() { TFHE_COMPACT } else { TFHE_FAST }
     }

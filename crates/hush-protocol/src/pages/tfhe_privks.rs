@@ -1,5 +1,5 @@
-//! PPIR as in the paper: a query of TLWE words, private key switching, CMux folds of the whole table; at sound parameters, for
-//! comparison with [`crate::tfhe`].
+//! PPIR as in the paper: a query of TLWE words, private key switching, and CMux folds of the whole table. The parameters
+//! are sound. The page exists for comparison with [`crate::tfhe`].
 //!
 //! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`);
 //! `docs/explanation/protocols/tfhe.md`.
@@ -10,7 +10,7 @@ use crate::{
     ProtocolError, registry::Protocol, ring_page::RingPage, ring_table::RingTable, table::TableShape,
 };
 
-/// The page.
+/// The page of `tfhe-privks`.
 pub struct TfhePrivks;
 
 impl RingPage for TfhePrivks {
@@ -29,7 +29,7 @@ impl RingPage for TfhePrivks {
         TFHE_PRIVKS
     }
 
-    /// Returns 1: all of the index is folded.
+    /// Returns 1, because CMux folds choose among all plaintexts.
     fn columns(_: &RingParams, _: usize, _: usize) -> usize {
         1
     }

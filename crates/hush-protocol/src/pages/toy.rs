@@ -1,5 +1,5 @@
-//! A page for tests alone, and all that a new protocol takes: this file, and its line in [`crate::registry`]. SimplePIR, path (1),
-//! whose answers travel with the last row first.
+//! A page for tests alone, which shows all that a new protocol takes: this file, and a line in [`crate::registry`]. It is
+//! SimplePIR, path (1), with the rows of an answer in reverse order.
 
 use hush_he::{
     codec::{pack_rounded, unpack_scaled},
@@ -22,7 +22,7 @@ use crate::{
     wire,
 };
 
-/// The page.
+/// The page of `toy`.
 pub(crate) struct Toy;
 
 impl LwePage for Toy {
@@ -69,7 +69,7 @@ impl LwePage for Toy {
     }
 }
 
-/// Returns the words of an answer in the other order.
+/// Returns the words of an answer in reverse order.
 fn turned(table: &LweTable, answer: &[u8]) -> Result<Vec<u8>, ProtocolError> {
     let bits = table.widths().answer;
     let mut words = unpack_scaled(answer, table.rows(), bits)?;
@@ -97,7 +97,7 @@ mod tests {
         table::TableShape,
     };
 
-    /// A snapshot of a database alone, which is all that a server reads here.
+    /// A snapshot that consists of a database alone. A server of this page reads no other file.
     struct DbFile(DbBytes);
 
     impl Files for DbFile {
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// A page is served and asked by its name: nothing here names its type.
+    /// A page is served and asked by its name. Nothing here names its type.
     #[test]
     fn the_toy_is_asked_by_its_name() {
         let protocol: Protocol = "toy".parse().unwrap();
@@ -152,7 +152,7 @@ mod tests {
         let toy = answer(protocol);
         let expected: Vec<u8> = (9..12).map(|row| matrix[row * shape.columns + 4]).collect();
         assert_eq!(*client.recover(&pending, &toy).unwrap(), expected);
-        // It is a protocol of its own.
+        // It differs from `simple`.
         assert_eq!(toy.len(), table.facts().answer_bytes);
         assert_ne!(toy, answer(Protocol::Simple));
     }

@@ -1,14 +1,14 @@
 //! The format of a slot of the changes: `[fingerprint][length + 1, or 0][first bytes of the value][zeros]`.
 //!
-//! A record that changed since the base was made is asked for in the base and among the changes, always, and what is found here
-//! counts. Its fingerprint is long, whatever the base's: a false one here would hide a record of the base.
+//! A look-up always asks both the base and the changes, and a change takes precedence over the base. The fingerprint is
+//! long even if the base's is short, because a false match here would hide a record of the base.
 
 use crate::slot::SlotFormat;
 
-/// Bytes of a fingerprint.
+/// The number of bytes of a fingerprint.
 pub const CHANGE_FINGERPRINT_BYTES: usize = 8;
 
-/// The layout of a slot of the changes.
+/// The layout of a slot of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeFormat(SlotFormat);
 
@@ -19,40 +19,42 @@ pub enum Change<'a> {
     Deleted,
     /// The record has another value.
     Value {
-        /// Bytes of the value.
+        /// The length of the value, in bytes.
         length: usize,
-        /// The first bytes of the value, and zeros behind them.
+        /// The first bytes of the value, followed by zeros.
         head: &'a [u8],
     },
 }
 
 impl ChangeFormat {
-    /// Creates the format for values of up to `max_value_bytes` bytes, of which the first `head_bytes` are in the slot.
+    /// Creates the format for values of up to `max_value_bytes` bytes, whose first `head_bytes` bytes are in the slot.
     pub fn new(max_value_bytes: usize, head_bytes: usize) -> Self {
         let slot = SlotFormat::for_values(CHANGE_FINGERPRINT_BYTES as u8, 0, max_value_bytes + 1);
         Self(slot.with_head(head_bytes))
     }
 
-    /// Returns the format of slots of `slot_bytes` bytes; `None` if they hold no change, or more than a value has.
+    /// Returns the format of slots of `slot_bytes` bytes. Returns `None` if that is too short for a change, or longer than
+    /// the longest value needs.
     pub fn of_slots(max_value_bytes: usize, slot_bytes: usize) -> Option<Self> {
         let head_bytes = slot_bytes.checked_sub(Self::new(max_value_bytes, 0).0.slot_bytes())?;
         (head_bytes <= max_value_bytes).then(|| Self::new(max_value_bytes, head_bytes))
     }
 
-    /// Returns the bytes of a slot.
+    /// Returns the size of a slot in bytes.
     pub fn slot_bytes(&self) -> usize {
         self.0.slot_bytes()
     }
 
-    /// Returns how many bytes of a value are in the slot, at most.
+    /// Returns the most bytes of a value that a slot holds.
     pub fn head_bytes(&self) -> usize {
         self.0.stored_bytes()
     }
 
-    /// Writes a slot; `None` is a record that was deleted.
+    /// Writes a slot. A `value` of `None` means that the record was deleted.
     ///
     /// # Panics
-    /// If `slot` or `fingerprint` has not the length that the format gives, or the value is too long: a defect of the builder.
+    /// If `slot` or `fingerprint` has a length that the format does not have, or if the value is too long. Only a defect of
+    /// the builder causes this.
     pub fn encode_into(&self, fingerprint: &[u8], value: Option<&[u8]>, slot: &mut [u8]) {
         assert_eq!((slot.len(), fingerprint.len()), (self.slot_bytes(), CHANGE_FINGERPRINT_BYTES));
         assert!(value.is_none_or(|value| value.len() < self.0.max_value_bytes as usize));
@@ -67,12 +69,12 @@ impl ChangeFormat {
         rest[head.len()..].fill(0);
     }
 
-    /// Returns whether no builder writes `slot` ([`SlotFormat::is_damaged`]).
+    /// Returns whether `slot` has a content that no builder writes ([`SlotFormat::is_damaged`]).
     pub fn is_damaged(&self, fingerprint: &[u8], slot: &[u8]) -> bool {
         self.0.is_damaged(fingerprint, slot)
     }
 
-    /// Returns the change in `slot`, or `None` if it is of no record with this fingerprint.
+    /// Returns the change in `slot`, or `None` if the slot does not have this fingerprint.
     pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<Change<'a>> {
         let (length, head) = self.0.decode_head(fingerprint, slot)?;
         Some(length.checked_sub(1).map_or(Change::Deleted, |length| Change::Value { length, head }))
@@ -111,7 +113,7 @@ mod tests {
     fn slots_of_no_format_are_none() {
         assert_eq!(ChangeFormat::of_slots(5, 8), None);
         assert_eq!(ChangeFormat::of_slots(5, 15), None);
-        // A length that no value has.
+        // No value has the length in this slot.
         let slot = [KEY, &[7, 0, 0, 0, 0, 0]].concat();
         assert_eq!(ChangeFormat::new(5, 5).decode(KEY, &slot), None);
     }

@@ -1,6 +1,8 @@
-//! Values of several columns: their fields, one after another. The names stand once, in the descriptor's [schema](crate::schema).
+//! Values of several columns. A value is the concatenation of its fields; their names are in the descriptor's
+//! [schema](crate::schema).
 //!
-//! A field is a head, `4 * length + kind` as LEB128, and as many bytes as it says ([`Field`]). Clients get a JSON object back.
+//! A field begins with a head, `4 * length + kind` as LEB128, followed by `length` bytes ([`Field`]). Clients return a
+//! value as a JSON object.
 
 use std::{
     fmt::{Display, LowerExp},
@@ -10,19 +12,19 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::de::IgnoredAny;
 
-/// Bits of a head that say the kind.
+/// The number of bits of a head that hold the kind.
 const KIND_BITS: u32 = 2;
 
 /// A field of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field<'a> {
-    /// Nothing: kind 0, no bytes.
+    /// Null: kind 0, no bytes.
     Null,
-    /// Compact JSON, as it is: kind 1. Numbers, booleans, arrays and objects.
+    /// A number, boolean, array or object as compact JSON text: kind 1.
     Json(&'a str),
-    /// Text in UTF-8, which is a string in JSON: kind 2.
+    /// Text in UTF-8, which becomes a string in JSON: kind 2.
     Text(&'a str),
-    /// Bytes, which are a string of base64 with padding in JSON: kind 3.
+    /// Bytes, which become a string of base64 with padding in JSON: kind 3.
     Binary(&'a [u8]),
 }
 
@@ -44,7 +46,7 @@ impl<'a> Field<'a> {
         out.extend_from_slice(bytes);
     }
 
-    /// Returns the field at the start of `value`, which is then behind it; `None` if there is none.
+    /// Reads the field at the start of `value`, and advances `value` behind it. Returns `None` if there is no valid field.
     pub(crate) fn read(value: &mut &'a [u8]) -> Option<Self> {
         let mut head = 0;
         for shift in (0..u32::BITS).step_by(7) {
@@ -88,7 +90,7 @@ pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a string always has a JSON form, and a Vec takes any bytes");
 }
 
-/// Returns the value of these [fields](Field) as a compact JSON object, its members in their order.
+/// Returns the value with these fields as a compact JSON object. Its members have the order of `fields`.
 pub fn to_json(fields: &[Field<'_>], names: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, (field, name)) in fields.iter().zip(names).enumerate() {
@@ -101,8 +103,8 @@ pub fn to_json(fields: &[Field<'_>], names: &[&str]) -> Vec<u8> {
     out
 }
 
-/// Appends a float with the fewest digits that read back as the same float, laid out as in RFC 8785 section 3.2.2.3
-/// (as by ECMAScript): `1`, `0.25`, `1e-7`, `1e+21`, and `NaN`, `Infinity`, `-Infinity`.
+/// Appends a float with the fewest digits that parse to the same float, in the format of RFC 8785 section 3.2.2.3 (that of
+/// ECMAScript): `1`, `0.25`, `1e-7`, `1e+21`, and also `NaN`, `Infinity`, `-Infinity`.
 pub fn append_float(out: &mut Vec<u8>, float: impl Copy + Display + LowerExp + Into<f64>) {
     let value: f64 = float.into();
     let magnitude = value.abs();
@@ -130,7 +132,7 @@ mod tests {
         schema::{Column, ColumnType, Schema},
     };
 
-    /// Returns the JSON of a value of so many fields.
+    /// Returns the JSON of a value of `count` fields.
     fn json(count: usize, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         let schema = Schema {
             value: (0..count).map(|index| Column(format!("f\"{index}"), ColumnType::ANY)).collect(),
@@ -179,7 +181,7 @@ mod tests {
             &good[..good.len() - 1],
             &[&good[..], b"\0"].concat(),
             &good[..2],
-            // A null of one byte, what is not JSON, or not alone, what is not UTF-8, a head without an end, and a long one.
+            // A null with a byte; invalid JSON; JSON followed by more; invalid UTF-8; a head without an end.
             &[4, b'x', 0],
             &[4 << 1 | 1, b'{', b'[', 0],
             &[4 << 1 | 1, b'1', b',', 0],

@@ -1,7 +1,7 @@
-//! The normal form of keys: text that differs in case, in composition or in white space around it can be one key.
+//! The normal form of keys. Texts that differ in case, in composition or in surrounding white space can become one key.
 //!
-//! The descriptor names the steps, and whoever builds, changes or asks a table takes them: a table has no other form of a key. The
-//! steps are taken in one order, whatever the order in which a command names them.
+//! The descriptor names the steps. Everyone who builds, changes or asks a table executes them, so a table has keys in
+//! normal form alone. The steps always have the same order, whatever the order in which a command names them.
 
 use std::{fmt, str::FromStr};
 
@@ -13,19 +13,19 @@ use thiserror::Error;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use zeroize::Zeroizing;
 
-/// The most bytes that a byte of UTF-8 becomes in NFC or in lower case.
+/// The most bytes that one byte of UTF-8 becomes in NFC or in lower case.
 const MOST_GROWTH: usize = 3;
-/// Characters of an unknown name that an error shows.
+/// The number of characters of an unknown name that an error shows.
 const SHOWN_CHARS: usize = 40;
 
-/// A step to the normal form, in the order in which they are taken.
+/// A step to the normal form. The variants are in the order of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Normalization {
-    /// White space around the text is removed: characters of the property White_Space of Unicode.
+    /// Removes white space around the text: characters with the Unicode property White_Space.
     Trim,
-    /// The text is written in lower case, by the full mapping of Unicode.
+    /// Converts the text to lower case, by the full mapping of Unicode.
     Lower,
-    /// The text is composed: normalization form C of Unicode.
+    /// Composes characters: Unicode normalization form C.
     Nfc,
 }
 
@@ -33,7 +33,7 @@ impl Normalization {
     const ALL: [(Self, &'static str); 3] = [(Self::Trim, "trim"), (Self::Lower, "lower"), (Self::Nfc, "nfc")];
 }
 
-/// The text names no step.
+/// The error for a text that names no step.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected some of: lower, nfc, trim")]
 pub struct UnknownNormalization;
@@ -47,19 +47,19 @@ impl FromStr for Normalization {
     }
 }
 
-/// The steps that the text columns of a key go through.
+/// The set of steps that are applied to the text columns of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NormalForm {
     is_step: [bool; Normalization::ALL.len()],
 }
 
 impl NormalForm {
-    /// Returns whether text is kept as it is.
+    /// Returns whether there are no steps, so that text remains unchanged.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the names of the steps, in the order in which they are taken.
+    /// Returns the names of the steps, in the order of execution.
     fn names(&self) -> impl Iterator<Item = &'static str> {
         Normalization::ALL.into_iter().filter(|&(step, _)| self.has(step)).map(|(_, name)| name)
     }
@@ -72,7 +72,7 @@ impl NormalForm {
     pub fn of(&self, text: &str) -> Zeroizing<String> {
         let text = if self.has(Normalization::Trim) { text.trim() } else { text };
         let mut out = Zeroizing::new(text.to_owned());
-        // ASCII is changed in place. Other text, in which characters may grow, leaves copies in memory that nobody wipes.
+        // ASCII is changed in place. Other text may grow, and leaves copies of a key in memory that are never wiped.
         if self.has(Normalization::Lower) {
             if out.is_ascii() {
                 out.make_ascii_lowercase();
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for NormalForm {
     }
 }
 
-/// Reads the names of steps. A list ends at the first name that is not of a step behind those before it.
+/// A visitor that reads the names of steps. It stops with an error at the first name that is unknown or out of order.
 struct StepsVisitor;
 
 impl<'de> Visitor<'de> for StepsVisitor {
@@ -164,12 +164,12 @@ mod tests {
             ("trim", "\u{1f}a\u{200b}", "\u{1f}a\u{200b}"),
             ("lower", "Alice@EXAMPLE.org", "alice@example.org"),
             ("lower", "ÀÉÎ ẞ \u{130}", "àéî ß i\u{307}"),
-            // A sigma at the end of a word is another letter.
+            // A sigma at the end of a word becomes another letter.
             ("lower", "ΟΔΟΣ ΣΑΣ", "οδος σας"),
             ("nfc", "e\u{301} \u{212b} \u{ac00}\u{11a8}", "é Å \u{ac01}"),
-            // Marks are put into their order.
+            // Combining marks are sorted.
             ("nfc", "a\u{301}\u{323}", "ạ\u{301}"),
-            // What has no composed form is longer.
+            // A character without a composed form becomes longer.
             ("nfc", "\u{fb2c}", "\u{5e9}\u{5bc}\u{5c1}"),
             ("lower,nfc", "\u{212b} E\u{301}", "å é"),
             ("nfc,lower,trim", "  E\u{301} \u{2003}", "é"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// A key of a table is looked up as it is in the table, and changed by what was read from it.
+        /// The normal form of a normal form is itself: clients look up keys and change records with keys read from a table.
         #[test]
         fn a_normal_form_is_its_own(text in any::<String>(), steps in 0usize..8) {
             let steps = Normalization::ALL.into_iter().filter(|&(step, _)| steps >> step as usize & 1 == 1);

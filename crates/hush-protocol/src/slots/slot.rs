@@ -1,25 +1,25 @@
 //! The format of a slot: `[fingerprint][length][value][zeros]`.
 //!
-//! A key table's slots begin with the key's fingerprint; a table whose values all have one length has no length
-//! field. Everything is padded to the longest value, so that a slot's size says nothing about its record.
+//! The slots of a table by key begin with the key's fingerprint. If all values have one length, there is no length field.
+//! Every slot is padded to the longest value, so its size reveals nothing about its record.
 
 use hush_math::constant_time::equal_bytes;
 use serde::{Deserialize, Serialize};
 
-/// Longest value in bytes.
+/// The longest value, in bytes.
 pub const MAX_VALUE_BYTES: usize = 16 << 20;
 
 /// The layout of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotFormat {
-    /// Bytes of the fingerprint: 0 in a table that is looked up by index.
+    /// The number of bytes of the fingerprint. 0 in a table that is looked up by index.
     pub fingerprint_bytes: u8,
-    /// Bytes of the little-endian length field: 0 if all values have one length, else 1 to 4.
+    /// The number of bytes of the little-endian length field. 0 if all values have one length, else 1 to 4.
     pub length_bytes: u8,
-    /// Length of the longest value.
+    /// The length of the longest value, in bytes.
     pub max_value_bytes: u32,
-    /// The number of bytes of a value that are in the slot, in a table of several tiers. The other tiers have the
-    /// bytes behind them.
+    /// The most bytes of a value that are in the slot, in a table of several tiers. The other tiers hold the bytes after
+    /// these. `None` if the slot holds the whole value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_bytes: Option<u32>,
 }
@@ -37,35 +37,35 @@ impl SlotFormat {
         Self { fingerprint_bytes, length_bytes, max_value_bytes: max as u32, head_bytes: None }
     }
 
-    /// Returns the format where only so many bytes of a value are in the slot.
+    /// Returns the format in which a slot holds only the first `head_bytes` bytes of a value.
     pub fn with_head(self, head_bytes: usize) -> Self {
         Self { head_bytes: Some(head_bytes as u32), ..self }
     }
 
-    /// Returns how many bytes of a value are in the slot, at most.
+    /// Returns the most bytes of a value that a slot holds.
     pub fn stored_bytes(&self) -> usize {
         self.head_bytes.unwrap_or(self.max_value_bytes) as usize
     }
 
-    /// Returns the bytes of a slot, at least 1.
+    /// Returns the size of a slot in bytes, at least 1.
     pub fn slot_bytes(&self) -> usize {
         (usize::from(self.fingerprint_bytes) + usize::from(self.length_bytes) + self.stored_bytes()).max(1)
     }
 
-    /// Writes a slot: `fingerprint` (as many bytes as the format says) and `value`, zero-padded. Source: ChalametPIR section 3.1.
+    /// Writes a slot: `fingerprint`, the length of `value`, and `value`, zero-padded. Source: ChalametPIR section 3.1.
     ///
     /// # Panics
-    /// If `slot`, `fingerprint` or `value` has not the length that the format gives: a defect of the builder.
+    /// If `slot`, `fingerprint` or `value` has a length that the format does not have. Only a defect of the builder causes this.
     pub fn encode_into(&self, fingerprint: &[u8], value: &[u8], slot: &mut [u8]) {
         assert_eq!(slot.len(), self.slot_bytes());
         self.encode_part(fingerprint, value, 0, slot);
     }
 
-    /// Writes the bytes of the slot from `start` on that fit `out`, as [`SlotFormat::encode_into`] would.
+    /// Writes a section of the slot to `out`: the bytes from `start` on that [`SlotFormat::encode_into`] would write.
     ///
     /// # Panics
-    /// If `fingerprint` or `value` has not the length that the format gives, or `out` goes beyond the slot: a defect of the
-    /// builder.
+    /// If `fingerprint` or `value` has a length that the format does not have, or if `out` ends beyond the slot. Only a
+    /// defect of the builder causes this.
     pub fn encode_part(&self, fingerprint: &[u8], value: &[u8], start: usize, out: &mut [u8]) {
         let max = self.max_value_bytes as usize;
         let end = start + out.len();
@@ -85,29 +85,29 @@ impl SlotFormat {
         out[at.clamp(start, end) - start..].fill(0);
     }
 
-    /// Returns the value in `slot`, or `None` if the fingerprint differs or the length field is impossible (both mean
-    /// that nothing is stored under the key).
+    /// Returns the value in `slot`. Returns `None` if the fingerprint differs or the length is impossible: both mean that
+    /// nothing is stored under the key.
     pub fn decode<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<&'a [u8]> {
         let (length, stored) = self.decode_head(fingerprint, slot)?;
         stored.get(..length)
     }
 
-    /// Returns the length of the value of which `slot` has the first bytes, and these with zeros behind them, or `None` as of
-    /// [`SlotFormat::decode`].
+    /// Returns the length of the value, and the section of `slot` with its first bytes and zeros. Returns `None` in the
+    /// cases of [`SlotFormat::decode`].
     pub fn decode_head<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(usize, &'a [u8])> {
         let (is_its_own, length, rest) = self.split(fingerprint, slot)?;
         let is_possible = length <= self.max_value_bytes as usize;
         if is_its_own & is_possible { Some((length, rest.get(..self.stored_bytes())?)) } else { None }
     }
 
-    /// Returns whether `slot` has the fingerprint and an impossible length: no builder writes that, and a slot of another
-    /// record has it with the probability that the fingerprints are equal.
+    /// Returns whether `slot` has the right fingerprint but an impossible length, or is too short. No builder writes such a
+    /// slot. The slot of another record looks like it only if the fingerprints are equal by chance.
     pub fn is_damaged(&self, fingerprint: &[u8], slot: &[u8]) -> bool {
         let split = self.split(fingerprint, slot);
         split.is_none_or(|(is_its_own, length, _)| is_its_own & (length > self.max_value_bytes as usize))
     }
 
-    /// Returns whether `slot` has the fingerprint, the length that it states, and the bytes behind that.
+    /// Returns whether `slot` has the fingerprint, the value of the length field, and the bytes behind that field.
     fn split<'a>(&self, fingerprint: &[u8], slot: &'a [u8]) -> Option<(bool, usize, &'a [u8])> {
         let (head, rest) = slot.split_at_checked(usize::from(self.fingerprint_bytes))?;
         let (length, rest) = rest.split_at_checked(usize::from(self.length_bytes))?;

@@ -1,16 +1,17 @@
-//! Bytes as plaintext symbols of k bits, k from 1 to 32: one little-endian bit stream, lowest bit of a byte first.
-//! Symbol `i` is bits `k i` to `k i + k - 1` of the stream; the last one is filled up with zeros.
+//! The conversion of bytes to plaintext symbols of k bits, k from 1 to 32, and back. The bytes are a little-endian bit
+//! stream, lowest bit of a byte first. Symbol `i` is bits `k i` to `k i + k - 1` of the stream, and the last symbol is
+//! padded with zeros.
 
-/// Widest symbol in bits.
+/// The widest symbol, in bits.
 pub const MAX_SYMBOL_BITS: u32 = 32;
 
-/// Symbols of `bits` bits that `bytes` bytes take.
+/// Returns the number of symbols of `bits` bits that hold `bytes` bytes.
 ///
 /// # Panics
 /// If `bits` is not 1 to [`MAX_SYMBOL_BITS`].
 pub fn symbol_count(bytes: usize, bits: u32) -> usize {
     check_bits(bits);
-    // 8 * bytes might overflow: whole groups of `bits` bytes are 8 symbols each.
+    // 8 * bytes might overflow. So count whole groups of `bits` bytes, which are 8 symbols each, and the rest.
     let bits = bits as usize;
     bytes / bits * 8 + (bytes % bits * 8).div_ceil(bits)
 }
@@ -29,7 +30,7 @@ pub fn to_symbols(bytes: &[u8], bits: u32, out: &mut [u32]) {
     let mask = mask(bits);
     let step = bits as usize;
     let symbol = |eight: [u8; 8], bit: usize| (u64::from_le_bytes(eight) >> (bit % 8)) as u32 & mask;
-    // Symbols whose eight bytes all lie in the slice, then the rest with zeros behind the end.
+    // First the symbols whose eight bytes all lie in the slice, then the rest with zeros after the end.
     let whole = if bytes.len() < 8 { 0 } else { out.len().min(((bytes.len() - 8) * 8 + 7) / step + 1) };
     for (index, out) in out[..whole].iter_mut().enumerate() {
         let bit = index * step;
@@ -45,11 +46,10 @@ pub fn to_symbols(bytes: &[u8], bits: u32, out: &mut [u32]) {
     }
 }
 
-/// Joins symbols of `bits` bits to bytes. Higher bits of the symbols, and what the last one has beyond the bytes, are
-/// ignored.
+/// Joins symbols of `bits` bits to bytes. Ignores higher bits of the symbols, and bits of the last symbol beyond the bytes.
 ///
 /// # Panics
-/// If `bits` is not 1 to [`MAX_SYMBOL_BITS`], or the symbols are not [`symbol_count`] for the bytes of `out`.
+/// If `bits` is not 1 to [`MAX_SYMBOL_BITS`], or `symbols` does not have [`symbol_count`] symbols for the bytes of `out`.
 pub fn from_symbols(symbols: &[u32], bits: u32, out: &mut [u8]) {
     assert_eq!(
         symbols.len(),
@@ -98,7 +98,7 @@ mod tests {
         bytes
     }
 
-    /// Bit by bit.
+    /// Returns the symbols of `bytes`, computed bit by bit.
     fn expected(bytes: &[u8], bits: u32) -> Vec<u32> {
         let bit = |at: usize| bytes.get(at / 8).map_or(0, |byte| u32::from(byte >> (at % 8) & 1));
         let bits = bits as usize;

@@ -2,12 +2,12 @@
 
 use zeroize::Zeroize;
 
-/// A small vector over the columns, and the block in which its slots lie: what a client keeps to itself, so it has
-/// no `Debug` and is wiped when dropped.
+/// A short vector over the columns, and the block of its slots. It is the secret of a look-up, so it has no `Debug` and is
+/// wiped when dropped.
 #[derive(Clone)]
 pub struct Target {
-    /// `(column, coefficient)`: the sum of these slots is the slot value asked for: modulo 256, byte by byte,
-    /// or over rings modulo 2^k, symbol by symbol.
+    /// Pairs `(column, coefficient)`. The wanted slot value is the sum of `coefficient * slot`: modulo 256 and byte by byte
+    /// over LWE, modulo 2^k and symbol by symbol over rings.
     pub columns: Vec<(u32, u8)>,
     /// The block.
     pub block: usize,

@@ -1,4 +1,4 @@
-//! Types of columns: those of Arrow, by name, and the text in which a field of each is a key.
+//! Types of columns, with Arrow's names, and the canonical text of a field of each type, which serves as its key.
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::fields::append_float;
 
-/// Longest name of a time zone.
+/// The longest name of a time zone, in bytes.
 const MAX_ZONE_BYTES: usize = 64;
-/// Most bytes of a `fixed_size_binary`, and most elements of a `fixed_size_list`.
+/// The most bytes of a `fixed_size_binary`, and the most elements of a `fixed_size_list`.
 pub(crate) const MAX_FIXED: u32 = 1 << 24;
-/// Most digits of a decimal number.
+/// The most digits of a decimal number.
 const MAX_PRECISION: u8 = 76;
 
 /// The layout of text or bytes in memory.
@@ -45,17 +45,17 @@ impl Unit {
         Self::ALL[self as usize].1
     }
 
-    /// Returns the digits of a fraction in the text of a time; those of seconds are those of milliseconds.
+    /// Returns the number of digits of a fraction of a second. A [`Unit::Second`] has 3, as a millisecond does.
     fn digits(self) -> usize {
         [3, 3, 6, 9][self as usize]
     }
 }
 
-/// The type of a column whose fields have no parts.
+/// The type of a column whose fields are not composed of other fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum PlainType {
-    /// Any JSON value, of an input without types.
+    /// Any JSON value, from an input without types.
     Any,
     /// Nothing but null.
     Null,
@@ -69,41 +69,41 @@ pub enum PlainType {
     Float(u8),
     /// A decimal number.
     Decimal {
-        /// 32, 64, 128 or 256.
+        /// The size in bits: 32, 64, 128 or 256.
         bits: u16,
-        /// Digits.
+        /// The number of digits.
         precision: u8,
-        /// Digits behind the point.
+        /// The number of digits behind the decimal point. A negative scale stands for zeros before the point.
         scale: i8,
     },
     /// Text in UTF-8.
     Text(Layout),
     /// Bytes.
     Binary(Layout),
-    /// So many bytes.
+    /// Bytes of a fixed length, which is the number here.
     FixedBinary(u32),
     /// A day, in 32 or 64 bits.
     Date(u8),
     /// A time of the day.
     Time(Unit),
-    /// A point in time; with the zone in which people see it, if it has one.
+    /// A point in time, and its time zone if the column has one.
     Timestamp(Unit, Option<String>),
     /// A UUID: the extension `arrow.uuid` of 16 bytes.
     Uuid,
 }
 
 impl PlainType {
-    /// Text as most writers have it.
+    /// The most common type of text, which has 32-bit offsets.
     pub const TEXT: Self = Self::Text(Layout::Short);
 
-    /// Returns whether it is a type of whole numbers.
+    /// Returns whether the type is an integer.
     pub fn is_integer(&self) -> bool {
         matches!(self, Self::Int(_) | Self::Uint(_))
     }
 
-    /// Returns the field of this type that `text` means, in the form in which tables have it; `None` if `text` means none.
-    /// Numbers lose what does not count: `+07` is `7`, and `1.5` is `1.50` as a decimal of two digits behind the point.
-    /// Fractions of seconds have all digits of the unit.
+    /// Returns the canonical form of `text` as a field of this type, or `None` if `text` is not of this type.
+    /// Numbers lose insignificant characters: `+07` becomes `7`. A decimal with two digits behind the point
+    /// gets both: `1.5` becomes `1.50`. A fraction of a second that is not 0 has all digits of its unit.
     pub fn canonical<'a>(&self, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let as_is = |fits: bool| fits.then_some(Cow::Borrowed(text));
         let written = |text: String| Some(Cow::Owned(text.into_bytes()));
@@ -159,7 +159,7 @@ impl PlainType {
         }
     }
 
-    /// Returns how a field of this type is written, for a message.
+    /// Returns an example of a field of this type, for an error message.
     pub fn example(&self) -> String {
         match self {
             Self::Any | Self::Text(_) => "text".into(),
@@ -182,7 +182,7 @@ impl PlainType {
     }
 }
 
-/// Returns a decimal number with exactly `scale` digits behind the point.
+/// Returns a decimal number with exactly `scale` digits behind the point, or `None` if `text` does not fit.
 fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -204,7 +204,7 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<String> {
     Some(format!("{sign}{whole}{point}{fraction:0<places$}"))
 }
 
-/// Returns whether it is `YYYY-MM-DD`; a year may have more digits and a sign.
+/// Returns whether `text` is a date `YYYY-MM-DD`. The year may have a sign and more digits.
 fn is_date(text: &str) -> bool {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let mut parts = digits.split('-');
@@ -227,7 +227,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Returns a time `hh:mm:ss`, with a fraction of so many digits if that is not 0.
+/// Returns a time `hh:mm:ss`, with a fraction of `digits` digits unless it is 0. Returns `None` if `text` is no time.
 fn time(text: &str, digits: usize) -> Option<String> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

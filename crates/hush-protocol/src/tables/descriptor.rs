@@ -1,5 +1,5 @@
-//! The descriptor: all that a client must know of a table. Served as JSON by `GET /v1/tables/{t}`, kept in a
-//! snapshot's header.
+//! The descriptor: the public description of a table, from which a client learns everything that it needs. It is served as
+//! JSON by `GET /v1/tables/{t}`, and kept in a snapshot's header.
 
 use hush_he::{entities::PublicSeed, params::ParameterSet};
 use serde::{Deserialize, Serialize};
@@ -19,13 +19,13 @@ use crate::{
     wire::MAX_PRESET_BYTES,
 };
 
-/// The version of descriptors. A reader of another version would derive other matrices, and must not read this one.
+/// The version of descriptors. Another version may imply other matrices, so a reader refuses all other versions.
 pub const DESCRIPTOR_VERSION: u32 = 3;
-/// Most length tiers of a table.
+/// The most length tiers of a table.
 pub const MAX_TIERS: usize = 16;
-/// Most segments of a table: its tiers, and as many of changes.
+/// The most segments of a table: its tiers, and equally many segments of changes.
 pub const MAX_SEGMENTS: usize = 2 * MAX_TIERS;
-/// Longest descriptor that a client reads.
+/// The longest descriptor that a client reads, in bytes.
 pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 
 /// The public description of a table.
@@ -33,62 +33,62 @@ pub const MAX_DESCRIPTOR_BYTES: usize = 64 << 20;
 pub struct Descriptor {
     /// [`DESCRIPTOR_VERSION`].
     pub version: u32,
-    /// Hash of the rest of this descriptor but its signature (and so of the table's content). Queries name it, but for tables that
-    /// change ([`Descriptor::asked`]).
+    /// The hash of the rest of this descriptor without its signature, and so of the table's content. Queries name it,
+    /// except in tables with room for changes ([`Descriptor::asked`]).
     #[serde(with = "hex")]
     pub epoch: [u8; 32],
     /// The protocol.
     pub protocol: Protocol,
-    /// Name of the parameter set.
+    /// The name of the parameter set.
     pub preset: String,
-    /// Number of records of the base.
+    /// The number of records of the base.
     pub records: u64,
-    /// Columns (D0): slots of a block.
+    /// The number of columns (D0), which is the number of slots of a block.
     pub columns: usize,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: usize,
-    /// Over LWE: bits of a query word, a hint word and an answer word; the latter two are those that are packed where
-    /// answers are packed.
+    /// Over LWE: the bits of a query word, a hint word and an answer word. Where answers are packed, the latter two are the
+    /// words that are packed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word_bits: Option<WordBits>,
-    /// Over rings: how plaintexts are kept.
+    /// Over rings: the form in which the database holds plaintexts.
     #[serde(default, skip_serializing_if = "DbForm::is_default")]
     pub form: DbForm,
     /// The format of a slot.
     pub slot: SlotFormat,
-    /// The columns of keys and values, if these are made of columns.
+    /// The columns of keys and values. `None` if the input had no columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
-    /// How values are compressed, if they are.
+    /// The compression of values. `None` if they are not compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
-    /// How a record is found.
+    /// The way in which a record is found.
     pub lookup: Lookup,
-    /// Over LWE, unpacked: the hint that a client downloads once.
+    /// Over LWE without packing: the hint that a client downloads once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<BlobRef>,
     /// Over rings: the seed of the whitening.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whitening: Option<WhiteningSeed>,
-    /// A hash of the encoded database: BLAKE3 of the checksums of its file.
+    /// The hash of the encoded database: BLAKE3 of the checksums of its file.
     #[serde(with = "hex")]
     pub database: [u8; 32],
-    /// The segments beside the base, which is all of the above. A look-up asks them all, with the query of the base.
+    /// The segments beside the base. The fields above describe the base, and its query asks all segments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<Segment>,
-    /// The signature of the publisher, if the table is signed. It signs the epoch, which does not depend on it.
+    /// The signature of the publisher. `None` if the table is not signed. It signs the epoch, which does not depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
 }
 
-/// How values are compressed.
+/// The compression of a table's values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compression {
     /// The format.
     pub codec: Codec,
     /// The dictionary that all values share, which a client downloads once.
     pub dictionary: BlobRef,
-    /// Length of the longest value as it was before.
+    /// The length of the longest value before compression, in bytes.
     pub max_value_bytes: u32,
 }
 
@@ -96,11 +96,11 @@ pub struct Compression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
-    /// A frame of Zstandard (RFC 8878) without its magic number, of a single segment, and with its length.
+    /// A Zstandard frame (RFC 8878) of a single segment, without magic number and with the length of its content.
     Zstd,
 }
 
-/// Longest dictionary.
+/// The longest dictionary, in bytes.
 pub const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 
 /// A segment beside the base.
@@ -108,17 +108,17 @@ pub const MAX_DICTIONARY_BYTES: u64 = 1 << 20;
 pub struct Segment {
     /// The role of the segment.
     pub role: Role,
-    /// Number of records; of changes, how many there is room for.
+    /// The number of records. In a segment of changes, the number of records for which there is room.
     pub records: u64,
-    /// Columns: a divisor of the base's.
+    /// The number of columns, a divisor of the base's.
     pub columns: usize,
-    /// Blocks: so many lanes for each entry.
+    /// The number of blocks. Each entry has the same number of them.
     pub blocks: usize,
-    /// Entries: the entry of a key is that in the base modulo these.
+    /// The number of entries. The entry of a key is its entry in the base modulo this number.
     pub entries: usize,
-    /// Bytes of a slot.
+    /// The number of bytes of a slot.
     pub slot_bytes: usize,
-    /// In which lane a key is.
+    /// The map from keys to lanes.
     pub lanes: LaneMap,
     /// The hint, as in the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,10 +135,10 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The next bytes of the values that are longer than those in the segments before it.
+    /// A length tier: the next bytes of the values that are longer than the base and the tiers before hold.
     Tier,
-    /// Behind all tiers: the records that changed since the base was made ([`ChangeFormat`]). Of several, the others are tiers of
-    /// the first: the next bytes of changed values.
+    /// A segment of changes. These follow all tiers. The first holds the records that changed since the base was built
+    /// ([`ChangeFormat`]), and further ones the next bytes of changed values.
     Delta,
 }
 
@@ -160,7 +160,7 @@ impl Segment {
     }
 }
 
-/// How a record is found.
+/// The way in which a record is found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "lowercase")]
 pub enum Lookup {
@@ -168,13 +168,13 @@ pub enum Lookup {
     Index,
     /// By key.
     Key(KeyLookup),
-    /// By its position, which is the key: of a table of several segments, where it is 8 bytes, little-endian.
+    /// By its position, used as an 8-byte little-endian key. Tables of several segments do so.
     #[serde(rename = "position")]
     Position(KeyLookup),
 }
 
 impl Lookup {
-    /// Returns the key layer, if there is one.
+    /// Returns the key layer, or `None` for a table that is asked by index.
     pub fn keys(&self) -> Option<&KeyLookup> {
         match self {
             Self::Index => None,
@@ -182,7 +182,7 @@ impl Lookup {
         }
     }
 
-    /// Returns how people say it: by "key" or by "index".
+    /// Returns "key" or "index": what a person gives to look up a record.
     pub fn asked_by(&self) -> &'static str {
         match self {
             Self::Key(_) => "key",
@@ -196,13 +196,13 @@ impl Lookup {
 pub struct KeyLookup {
     /// The filter.
     pub filter: FilterKind,
-    /// Seed of the key hash.
+    /// The seed of the key hash.
     #[serde(with = "hex")]
     pub seed: [u8; 32],
-    /// The thresholds, a byte a block: keys whose balance byte is below it live in their second block.
+    /// The thresholds, one byte for each block. Keys whose balance byte is below the threshold are in their second block.
     #[serde(with = "hex")]
     pub thresholds: Vec<u8>,
-    /// The seeds, a byte a block: the seed under which the block's filter could be built.
+    /// The filter seeds, one byte for each block: the seed under which the block's filter could be built.
     #[serde(with = "hex")]
     pub block_seeds: Vec<u8>,
 }
@@ -210,10 +210,10 @@ pub struct KeyLookup {
 /// A file to download, named by its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobRef {
-    /// BLAKE3 of the content.
+    /// The BLAKE3 hash of the content.
     #[serde(with = "hex")]
     pub blake3: [u8; 32],
-    /// Length.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
@@ -223,13 +223,13 @@ pub struct BlobRef {
 pub struct WhiteningSeed(#[serde(with = "hex")] pub [u8; 32]);
 
 impl Descriptor {
-    /// Sets the epoch to the hash of everything else but a signature, of which there is none then.
+    /// Sets the epoch to the hash of the content, and removes the signature, which was of the former epoch.
     pub fn seal(&mut self) {
         self.epoch = self.computed_epoch();
         self.signature = None;
     }
 
-    /// Returns the JSON text that is served.
+    /// Returns the JSON text that a server sends.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a descriptor is plain data")
     }
@@ -237,7 +237,8 @@ impl Descriptor {
     /// Reads a descriptor from the network.
     ///
     /// # Errors
-    /// [`ProtocolError::Descriptor`] if it is too long, no descriptor, of another version, or altered.
+    /// [`ProtocolError::Descriptor`] if the descriptor is too long, malformed, inconsistent or of another version, or if
+    /// its epoch is not its hash.
     pub fn from_json(bytes: &[u8]) -> Result<Self, ProtocolError> {
         if bytes.len() > MAX_DESCRIPTOR_BYTES {
             return Err(invalid_descriptor("longer than 64 MiB"));
@@ -260,7 +261,7 @@ impl Descriptor {
         Ok(descriptor)
     }
 
-    /// Everything that can be wrong with a descriptor beside its syntax.
+    /// Checks the version, the hash, the signature and the ranges of a parsed descriptor.
     pub fn check(&self) -> Result<(), ProtocolError> {
         if self.version != DESCRIPTOR_VERSION {
             return Err(invalid_descriptor(&format!(
@@ -276,7 +277,7 @@ impl Descriptor {
                 "the publisher that it names has not signed its name, serial, time and epoch",
             ));
         }
-        // It is part of messages.
+        // The preset's name is sent in messages.
         if !self.preset.bytes().all(|c| c.is_ascii_graphic()) || self.preset.len() > MAX_PRESET_BYTES {
             return Err(invalid_descriptor("no parameter set has such a name"));
         }
@@ -335,12 +336,12 @@ impl Descriptor {
         }
     }
 
-    /// Returns how many segments beside the base are tiers of it; all others are of changes.
+    /// Returns the number of segments that are tiers of the base. All segments after these hold changes.
     pub fn tiers(&self) -> usize {
         self.segments.iter().take_while(|segment| segment.role == Role::Tier).count()
     }
 
-    /// Returns how many bytes of a value, at most, are in the base and in the tiers up to each: where tiers end.
+    /// Returns the ends of the parts of a value, in bytes: the end of the part in the base, then in each tier.
     pub fn tier_ends(&self) -> Vec<usize> {
         let mut ends = vec![self.slot.stored_bytes()];
         ends.extend(self.segments[..self.tiers()].iter().scan(self.slot.stored_bytes(), |end, tier| {
@@ -350,26 +351,26 @@ impl Descriptor {
         ends
     }
 
-    /// Returns the format of a slot of the changes, in a table that has room for changes.
+    /// Returns the format of a slot of changes, or `None` if the table has no room for changes.
     pub fn changes(&self) -> Option<ChangeFormat> {
         let first = self.segments.get(self.tiers())?;
         ChangeFormat::of_slots(self.slot.max_value_bytes as usize, first.slot_bytes)
     }
 
-    /// Returns the hash that a query names: the epoch, or in a table that has room for changes the
-    /// [geometry](Descriptor::geometry), so that queries outlive epochs.
+    /// Returns the hash that a query names. This is the epoch, or the [geometry](Descriptor::geometry) of a table with room
+    /// for changes, so that its queries stay valid in later epochs.
     pub fn asked(&self) -> [u8; 32] {
         if self.changes().is_some() { self.geometry() } else { self.epoch }
     }
 
-    /// Returns the seed of the table's public matrices and masks: its [geometry](Descriptor::geometry). Whoever has the
-    /// descriptor computes the seed; none is read from a message.
+    /// Returns the seed of the table's public matrices and masks, which is its [geometry](Descriptor::geometry). Everyone
+    /// computes it from the descriptor; no message contains it.
     pub fn public_seed(&self) -> PublicSeed {
         PublicSeed(self.geometry())
     }
 
-    /// Returns a hash of all that queries and the sizes of answers depend on, without what is made of the public matrix, such
-    /// as hints. The geometry stays the same while records change.
+    /// Returns a hash of everything on which queries and the sizes of answers depend. It leaves out the records and what is
+    /// computed from the public matrix, such as hints, so it stays the same while records change.
     pub fn geometry(&self) -> [u8; 32] {
         let of_segment = |segment: &Segment| Segment {
             records: 0,
@@ -397,14 +398,14 @@ impl Descriptor {
     /// Returns the parameters.
     ///
     /// # Errors
-    /// [`ProtocolError`] if the preset is unknown or the shape is refused.
+    /// [`ProtocolError`] if the preset is unknown, or the shape is out of range.
     pub fn params(&self) -> Result<TableParams, ProtocolError> {
         let base =
             self.protocol.page().described(&self.preset, self.shape(), self.word_bits)?.in_form(self.form)?;
         self.segments.iter().try_fold(base, |table, segment| table.with_segment(segment.shape()))
     }
 
-    /// Returns the parameters of all segments, the base first, as those of the page `P`, which is that of the protocol.
+    /// Returns the parameters of all segments, the base first, as types of the page `P`. `P` must be the page of the protocol.
     pub fn tables<P: Page>(&self) -> Result<Vec<P::Table>, ProtocolError> {
         let base = P::described(P::Set::named(&self.preset)?, self.shape(), self.word_bits)?;
         let base = P::in_form(base, self.form)?;
@@ -413,24 +414,24 @@ impl Descriptor {
         Ok([vec![base], beside].concat())
     }
 
-    /// Returns the files that a client downloads once: the dictionary, then the hints, where there are any.
+    /// Returns the files that a client downloads once: the dictionary, if there is one, then the hints.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobRef> {
         let dictionary = self.compression.iter().map(|compression| &compression.dictionary);
         dictionary.chain(self.given().filter_map(|(hint, _)| hint))
     }
 
-    /// Returns the bytes of all hints as clients download them.
+    /// Returns the total size of all hints as clients download them, in bytes.
     pub fn hint_bytes(&self) -> u64 {
         self.given().filter_map(|(hint, _)| hint).map(|hint| hint.bytes).sum()
     }
 
-    /// Hint and whitening of every segment, the base first.
+    /// Returns the hint and the whitening seed of every segment, the base first.
     pub fn given(&self) -> impl Iterator<Item = (Option<&BlobRef>, Option<WhiteningSeed>)> {
         let beside = self.segments.iter().map(|segment| (segment.hint.as_ref(), segment.whitening));
         std::iter::once((self.hint.as_ref(), self.whitening)).chain(beside)
     }
 
-    /// Checks the list of segments, beside their shapes.
+    /// Checks the list of segments. Their shapes are checked by [`Descriptor::params`].
     fn check_segments(&self) -> Result<(), ProtocolError> {
         if self.segments.is_empty() {
             let is_whole = self.slot.head_bytes.is_none();
@@ -481,7 +482,7 @@ impl Descriptor {
     }
 }
 
-/// Returns the parser's words, in which there may be some of the server's: fit for one line of a terminal.
+/// Converts an error of the JSON parser. Its text may quote the server's, so it is shortened to one line for a terminal.
 fn unreadable(error: serde_json::Error) -> ProtocolError {
     const SHOWN: usize = 300;
     invalid_descriptor(
@@ -495,7 +496,7 @@ fn unreadable(error: serde_json::Error) -> ProtocolError {
 }
 
 impl KeyLookup {
-    /// Returns the block of every key.
+    /// Returns the map from keys to blocks.
     pub fn block_map(&self) -> BlockMap {
         BlockMap { thresholds: self.thresholds.clone(), seeds: self.block_seeds.clone() }
     }

@@ -1,4 +1,4 @@
-//! A table as plain data: facts, files, and the plan for its hint.
+//! The public facts of a table as plain data: sizes, files, and the plan for its hint.
 
 use std::{fmt, str::FromStr};
 
@@ -13,19 +13,19 @@ use serde_json::Value;
 
 use crate::{registry::Protocol, ring_table::RingTable, table::TableShape, wire::QuerySizes};
 
-/// How plaintexts are kept in a database.
+/// The form in which a database holds its plaintexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DbForm {
-    /// In evaluation form: read as they are.
+    /// Evaluation form, which a scan reads directly.
     #[default]
     Evaluation,
-    /// Symbols: as long as the records, and transformed for every batch.
+    /// Symbols, which take as many bytes as the records and are transformed for every batch.
     Symbols,
 }
 
 impl DbForm {
-    /// Returns whether it is the one that goes without saying.
+    /// Returns whether the form is the default, which descriptors leave out.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -52,7 +52,7 @@ impl FromStr for DbForm {
     }
 }
 
-/// Bits of the words of a query, a hint and an answer, as a descriptor has them.
+/// The bits of a word of a query, of a hint and of an answer, in this order, as in a descriptor.
 pub type WordBits = [u32; 3];
 
 /// The facts of a table, as plain data. Every size on the wire is a function of these alone.
@@ -64,60 +64,60 @@ pub struct Facts {
     pub preset: &'static str,
     /// Security of the parameter set, in bits.
     pub security_bits: f64,
-    /// The limit of decoding in standard deviations of the error; infinite without noise.
+    /// The margin of decoding in standard deviations of the error. Infinite without noise.
     pub sigmas: f64,
     /// log2 of the probability that an honest answer decodes wrongly (union bound).
     pub log2_failure: f64,
     /// The shape.
     pub shape: TableShape,
-    /// Bits of words, where there are any.
+    /// The bits of words. `None` if the protocol has no words.
     pub word_bits: Option<WordBits>,
-    /// Bytes of the parts of a query.
+    /// The sizes of the parts of a query, in bytes.
     pub query: QuerySizes,
-    /// Bytes of an answer.
+    /// The size of an answer, in bytes.
     pub answer_bytes: usize,
-    /// Bytes of the hint that a client has; 0 if there is none.
+    /// The size of the hint that a client downloads, in bytes. 0 without a hint.
     pub hint_bytes: u64,
-    /// Whether a hint that is downloaded with fewer bytes is a Zstandard frame of it.
+    /// Whether the hint may be downloaded as a Zstandard frame, which has fewer bytes.
     pub is_hint_compressed: bool,
-    /// The RLWE set of the evaluation keys that a client uploads once; `None` if there are none.
+    /// The RLWE set of the evaluation keys that a client uploads once. `None` without such keys.
     pub keys: Option<RingParams>,
-    /// Bytes of the evaluation keys; 0 if there are none.
+    /// The size of the evaluation keys, in bytes. 0 without keys.
     pub key_bytes: usize,
-    /// Whether the database is whitened, by a seed that the descriptor has.
+    /// Whether the database is whitened, with the seed in the descriptor.
     pub is_whitened: bool,
-    /// Bytes of the database as it is scanned (without what a server computes from it and scans beside it).
+    /// The size of the scanned database in bytes, without the data that a server derives from it.
     pub encoded_bytes: u64,
-    /// Units in which the table can be cut into parts.
+    /// The number of units of the table. A table can be split into parts at the bounds of units.
     pub units: usize,
-    /// Blocks of an entry: an answer holds those of one entry.
+    /// The number of blocks of an entry. An answer holds all blocks of one entry.
     pub lanes: usize,
-    /// The shapes of segments that are asked with the same queries.
+    /// The shapes of segments that the same queries can ask.
     pub segments: SegmentRule,
-    /// Facts that only some protocols have, by name, for people.
+    /// Facts that only some protocols have, by name, to be shown to people.
     pub details: Vec<(&'static str, Value)>,
 }
 
 impl Facts {
-    /// Returns whether the parameter set reaches what every default does.
+    /// Returns whether the parameter set is as secure as every default set must be.
     pub fn is_secure(&self) -> bool {
         self.security_bits >= MIN_SECURITY_BITS
     }
 
-    /// Returns whether a look-up sends nothing and gets nothing: all that it needs is in the client's hint.
+    /// Returns whether a look-up is answered by the client's hint alone, without a request.
     pub fn is_local(&self) -> bool {
         self.query.total() == 0 && self.answer_bytes == 0
     }
 }
 
-/// The rule for segments that are asked with the queries of a table, their base.
+/// The rule for segments that are asked with the queries of a table, which is their base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRule {
-    /// Columns of the base.
+    /// The number of columns of the base.
     pub columns: usize,
-    /// The unit of a segment's columns: they are a divisor of the base's, and a multiple of this, or all.
+    /// The unit of a segment's columns: a divisor of the base's columns that is a multiple of it, or all.
     pub column_unit: usize,
-    /// How many entries they may have, ascending. The entry of a key is its entry in the base modulo these.
+    /// The permitted numbers of entries, ascending. A key's entry is its entry in the base modulo its number.
     pub entries: Vec<usize>,
 }
 
@@ -126,7 +126,7 @@ pub struct SegmentRule {
 pub struct FileSpec {
     /// The name of the file in the snapshot's folder.
     pub name: &'static str,
-    /// The name of the file for people.
+    /// The name of the file that people are shown.
     pub title: &'static str,
     /// The content of the file.
     pub content: Content,
@@ -134,7 +134,7 @@ pub struct FileSpec {
 
 /// The database of the first fold.
 pub const DB_FILE: &str = "db.bin";
-/// The database of a second fold, which is made of a hint.
+/// The database of a second fold, computed from a hint.
 pub const SECOND_DB_FILE: &str = "db2.bin";
 /// The dictionary of compressed values, which clients download.
 pub const DICTIONARY_FILE: &str = "dictionary.bin";
@@ -147,20 +147,20 @@ pub const COLUMNS_FILE: &str = "columns.bin";
 /// The polynomials of the chain.
 pub const CHAIN_FILE: &str = "chain.bin";
 
-/// How slots lie in the database.
+/// The arrangement of slots in the database.
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Database {
-    /// Bytes: a block is a band of rows, a slot a column of it.
+    /// Bytes. A block is a band of rows, and a slot is a column of its block.
     Bytes(Tiling),
-    /// Plaintexts, whitened, in the form that the table says.
+    /// Whitened plaintexts, in the form that the table names.
     Plaintexts(RingTable),
-    /// Slot after slot, block after block: what clients download, compressed, and no server computes with.
+    /// Slot after slot, block after block: a compressed download, with which no server computes.
     Slots,
 }
 
 impl Database {
-    /// Returns how plaintexts are kept in it; bytes are as they are.
+    /// Returns the form of the plaintexts, or the default form for a database without plaintexts.
     pub fn form(&self) -> DbForm {
         match self {
             Self::Bytes(_) | Self::Slots => DbForm::default(),
@@ -174,47 +174,47 @@ impl Database {
 pub struct HintPlan {
     /// The shape of the public matrix of the database.
     pub matrix: MatrixShape,
-    /// Rows of the database.
+    /// The number of rows of the database.
     pub rows: usize,
-    /// A second database, of the whole hint; what follows is then made of *its* hint.
+    /// A second database, computed from the whole hint. With one, `product` is computed from *its* hint.
     pub second: Option<SecondDb>,
-    /// The product that is made of the hint.
+    /// The product of the hint.
     pub product: HintProduct,
 }
 
-/// A database that is made of words of a hint ([`hush_ops::contract::LweOps::reinterpret_lwe`]).
+/// A database computed from words of a hint ([`hush_ops::contract::LweOps::reinterpret_lwe`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SecondDb {
-    /// Words of a block.
+    /// The number of words of a block.
     pub items: usize,
-    /// Bytes into which a word is cut.
+    /// The number of bytes into which a word is cut.
     pub digits: usize,
-    /// The database.
+    /// The arrangement of the database.
     pub tiling: Tiling,
     /// The shape of its public matrix.
     pub matrix: MatrixShape,
 }
 
-/// The product of a hint.
+/// The data that is computed from a hint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HintProduct {
-    /// Clients download it, a word at so many bits.
+    /// A hint that clients download, with a fixed number of bits for each word.
     Download {
         /// Bits of a word.
         bits: u32,
     },
-    /// The server keeps it in evaluation form.
+    /// A hint that the server keeps in evaluation form.
     Lifted {
         /// The RLWE set.
         ring: RingParams,
-        /// Which rows are packed together.
+        /// The rows that are packed together.
         shape: PackShape,
     },
-    /// Pack columns and a chain, to which the hint is switched.
+    /// Pack columns, and the chain of key switches that is applied to the hint.
     Chained {
         /// The parameter set.
         params: ColumnParams,
-        /// Which rows are packed together.
+        /// The rows that are packed together.
         shape: PackShape,
     },
 }

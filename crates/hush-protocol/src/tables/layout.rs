@@ -1,4 +1,4 @@
-//! The shape of a table, chosen by what its look-ups cost.
+//! The choice of a table's shape from the costs of its look-ups.
 
 use std::ops::RangeInclusive;
 
@@ -13,44 +13,44 @@ use crate::{
     table::TableShape,
 };
 
-/// Bytes at which a query word, an answer word and a hint word travel, about: what the choice weighs.
+/// The approximate bytes on the wire of a word of a query, of an answer and of a hint, for the choice of a shape.
 pub(crate) const QUERY_WORD: f64 = 3.5;
 pub(crate) const ANSWER_WORD: f64 = 1.5;
 pub(crate) const HINT_WORD: f64 = 2.0;
-/// DoublePIR's second scan reads `n * digits` bytes for every column's worth of the first: more columns than this
-/// keep it the smaller one.
+/// The least columns of a `double` table. DoublePIR's second scan reads `n * digits` bytes for each column's worth of the
+/// first, so with more columns than this it stays the smaller scan.
 pub(crate) const DOUBLE_MIN_COLUMNS: usize = 1 << 14;
 
-/// Columns beyond which a table whose answers are packed gets more entries instead: with these the hint is a third of the
-/// table, and more would buy little. Rounding to whole tiles of the hint may pass it.
+/// The most columns of a table with packed answers. Larger tables get more entries instead: at this size the hint is a
+/// third of the table, and more columns would save little. Rounding to whole tiles of the hint may exceed this number.
 const PACK_MAX_COLUMNS: usize = 1 << 15;
-/// Bytes that a server scans in the time in which a client sends or receives one: 16 GB/s and 32 Mbit/s.
+/// The bytes that a server scans while a client sends or receives one byte, at 16 GB/s and 32 Mbit/s.
 pub const STREAM_PER_TRAFFIC: f64 = 4000.0;
 
-/// Columns of a table of column packing. With fewer its pack columns, 8 KiB beside every row, are more than half of the table;
-/// with more a query is longer than most clients like. Rounding to a whole number of entries, in
-/// `colpack` to a power of two, may pass the upper one.
+/// The columns of a table with column packing. With fewer, the pack columns (8 KiB for every row) exceed half of the table.
+/// With more, a query is longer than most clients like. Rounding to a whole number of entries (a power of two in `colpack`)
+/// may exceed the upper bound.
 const COLUMN_PACKING_COLUMNS: RangeInclusive<usize> = 1 << 14..=1 << 16;
 
-/// Rows of the first dimension (D0) of a table over rings: more make queries longer to expand, fewer leave more to fold. The second
-/// number is for tables with so many folds that the noise leaves no room for more rows.
+/// The preferred columns of the first dimension (D0) of a table over rings. With more, queries take longer to expand; with
+/// fewer, more is left to fold. The second number is for tables with so many folds that noise rules out the first.
 const RING_COLUMNS: [usize; 2] = [256, 128];
-/// The columns where every row is some bits of a query (`tfhe`): more rows are for tables that would have too many
-/// folds.
+/// The columns of a `tfhe` table, in which every column takes some bits of a query. Larger numbers are for tables that
+/// would otherwise have too many folds.
 const ROTATED_COLUMNS: [usize; 4] = [32, 64, 128, 256];
-/// Entries that a table over rings should have before it gets more rows: as many as fill a tile of its database.
+/// The entries that a table over rings has before it gets more columns. They fill a tile of its database.
 const RING_ENTRIES: usize = 16;
 
-/// Columns of a table whose answers are packed by evaluation keys: the minimum of traffic and scanned hint. Both a long query and
-/// a high hint are to be avoided: a column costs a query word, a plane an LWE dimension of polynomials to scan, and
-/// `sent` bytes that are sent. Planes come in whole tiles of the hint.
+/// Returns the columns of a table whose answers are packed by evaluation keys, at the least cost of traffic and of scanning
+/// the hint. A column costs a query word. A plane costs the scan of `n` polynomials (`n` is the LWE dimension) and `sent`
+/// bytes of traffic. The number of planes fills whole tiles of the hint.
 pub(crate) fn expansion_columns(params: &PackParams, sent: f64, slots: usize, slot_bytes: usize) -> usize {
     let ring = params.ring();
     let lanes = (ring.degree() / slot_bytes).max(1);
     let planes_per_entry = slot_bytes.div_ceil(ring.degree());
     let plane_bytes = (params.lwe().n() * ring.kept_limbs() * ring.degree() * size_of::<u32>()) as f64;
     let plane_cost = plane_bytes / STREAM_PER_TRAFFIC + sent;
-    // Entries times columns are slots by lanes.
+    // entries * columns = slots / lanes.
     let entry_cost = planes_per_entry as f64 * plane_cost;
     let entries = (slots as f64 / lanes as f64 * QUERY_WORD / entry_cost).sqrt();
     let entries = entries.max(slots as f64 / (lanes * PACK_MAX_COLUMNS) as f64);
@@ -66,9 +66,9 @@ fn whole_tiles(planes: f64) -> usize {
     }
 }
 
-/// Columns of a table of column packing: the minimum of traffic and scanned pack columns, where a column costs a query word and
-/// a row its pack columns (and in `colpack-s` its part of the answer). Entries are a power of two in `colpack`, which folds as
-/// many in any case.
+/// Returns the columns of a table with column packing, at the least cost of traffic and of scanning pack columns. A column
+/// costs a query word. A row costs its pack columns, and in `colpack-s` its part of the answer. With `folds` (`colpack`),
+/// the entries are a power of two, to which the fold rounds them in any case.
 pub(crate) fn column_packing_columns(
     folds: bool,
     params: &ColumnParams,
@@ -89,7 +89,7 @@ pub(crate) fn column_packing_columns(
     columns(if columns(nearest) < fewest { fewer.max(1) } else { nearest })
 }
 
-/// Returns the set over rings whose answers are shorter, which is [`ONION_S`] up to some 10 KiB.
+/// Returns the RLWE set with the shorter answers: [`ONION_S`] for slots up to about 10 KiB, else [`ONION_M31`].
 pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
     let answer_bytes = |ring: &RingParams| {
         let planes = symbol_count(slot_bytes, ring.plaintext_bits()).div_ceil(ring.degree());
@@ -98,23 +98,23 @@ pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
     if answer_bytes(&ONION_S) <= answer_bytes(&ONION_M31) { ONION_S } else { ONION_M31 }
 }
 
-/// Rows of the first dimension of a table over rings: 256, if there are enough slots.
+/// Returns the columns of the first dimension of a table over rings: 256, or fewer if there are not enough slots.
 pub(crate) fn ring_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
     let most = slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES);
     let table = |columns, blocks| RingTable::new(*ring, TableShape { columns, blocks, slot_bytes });
     first_that_decodes(&RING_COLUMNS, most, slots, table)
 }
 
-/// Rows of the first dimension of a table whose lanes are rotated: 32, if there are enough plaintexts. More make queries longer,
-/// fewer leave more folds.
+/// Returns the columns of the first dimension of a `tfhe` table: 32, or fewer if there are not enough plaintexts. With
+/// more, queries are longer; with fewer, more folds are left.
 pub(crate) fn rotated_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
     let most = slots.div_ceil(1 << lanes(ring, slot_bytes).ilog2());
     let table = |columns, blocks| RingTable::rotated(*ring, TableShape { columns, blocks, slot_bytes });
     first_that_decodes(&ROTATED_COLUMNS, most, slots, table)
 }
 
-/// Returns the first number of columns, and at most `most`, of which there is a table of so many slots; the first one where
-/// there is none.
+/// Returns the first of `columns`, each limited to `most`, for which `table` accepts a table of `slots` slots. If it
+/// accepts none, returns the first.
 fn first_that_decodes(
     columns: &[usize],
     most: usize,
@@ -126,13 +126,13 @@ fn first_that_decodes(
     columns.find(|&columns| table(columns, slots.div_ceil(columns)).is_ok()).unwrap_or(first)
 }
 
-/// Block and column of record `index`, where records are found by index.
+/// Returns the block and the column of record `index` in a table that is asked by index.
 pub fn index_position(shape: &TableShape, index: u64) -> (usize, usize) {
     let columns = shape.columns as u64;
     ((index / columns) as usize, (index % columns) as usize)
 }
 
-/// Returns the index of the record at a block and column: the inverse of [`index_position`].
+/// Returns the index of the record at `block` and `column`. It is the inverse of [`index_position`].
 pub fn index_at(shape: &TableShape, block: usize, column: usize) -> usize {
     block * shape.columns + column
 }

@@ -1,11 +1,11 @@
-//! A table without its records: its shape, its parameters, its columns and its name.
+//! The description of a table: its shape, parameters, columns and name, without its records.
 //!
-//! * [`table`]: the shape of a table and the limits of all tables. [`layout`]: how a shape is chosen. [`entry_layout`]: which
-//!   blocks share a plaintext.
-//! * [`descriptor`]: what a client must know of a table. [`facts`]: what a page says of a table, as plain data.
-//! * [`presets`]: every parameter set.
+//! * [`table`]: the shape of a table and the limits of all tables. [`layout`]: the choice of a shape. [`entry_layout`]: the
+//!   blocks that share a plaintext.
+//! * [`descriptor`]: the public description that a client reads. [`facts`]: the sizes and files of a table, as plain data.
+//! * [`presets`]: all parameter sets.
 //! * [`schema`]: the columns. [`column_type`]: their types.
-//! * [`mod@name`]: names of tables and of their files.
+//! * [`mod@name`]: the names of tables and of their files.
 
 pub mod column_type;
 pub mod descriptor;

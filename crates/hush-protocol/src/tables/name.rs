@@ -1,4 +1,4 @@
-//! The names that become a segment of a path, of a URL or of a key in an object store.
+//! Names that are used as a segment of a path, of a URL or of a key in an object store.
 
 use std::{borrow::Borrow, fmt, ops::Deref, path::Path, str::FromStr};
 
@@ -7,8 +7,8 @@ use thiserror::Error;
 
 /// The name of a table, of a file of a table, or of an upload.
 ///
-/// A name is 1 to 64 ASCII letters, digits, `.`, `_` and `-`, without a dot at the beginning. A folder joined with a name is always
-/// a visible child of the folder: `.`, `..` and separators are not names.
+/// A name is 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and does not begin with a dot. A folder joined with a name is
+/// always a visible child of the folder, because `.`, `..` and separators are not names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
@@ -17,7 +17,7 @@ pub struct Name(String);
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{shown:?} is not a name: a name is 1 to 64 of a-z A-Z 0-9 . _ - and does not begin with a dot")]
 pub struct InvalidName {
-    /// The beginning of the text.
+    /// The beginning of the text, up to 64 characters.
     shown: String,
 }
 
@@ -25,7 +25,7 @@ impl Name {
     /// The longest name, in bytes.
     pub const MAX_BYTES: usize = 64;
 
-    /// Returns the last segment of a path, if it is a name.
+    /// Returns the last segment of a path, or an error if that is not a name.
     pub fn last_of(path: &Path) -> Result<Self, InvalidName> {
         path.file_name().unwrap_or_default().to_string_lossy().parse()
     }

@@ -12,18 +12,18 @@ use crate::{
 pub struct Preset {
     /// The name of the set.
     pub name: &'static str,
-    /// The security that it claims, in bits.
+    /// The claimed security, in bits.
     pub security_bits: f64,
-    /// The lattice problems that its security rests on; none without encryption.
+    /// The lattice problems on which the security rests. Empty for a set without encryption.
     pub problems: Vec<LatticeProblem>,
-    /// The protocols that take it.
+    /// The protocols that use this set.
     pub protocols: Vec<Protocol>,
 }
 
-/// Returns every parameter set that some protocol encrypts with.
+/// Returns each protocol's parameter sets once, without those that claim security but encrypt nothing.
 pub fn presets() -> Vec<Preset> {
     let mut all: Vec<Preset> = Vec::new();
-    // What sends nothing is secure without a problem, and has nothing to choose.
+    // A protocol that sends nothing is secure without a lattice problem, so its set offers no choice.
     let encrypts = |preset: &Preset| preset.security_bits == 0.0 || !preset.problems.is_empty();
     for preset in Protocol::ALL.iter().copied().flat_map(presets_of).filter(encrypts) {
         match all.iter_mut().find(|known| known.name == preset.name) {
@@ -34,12 +34,12 @@ pub fn presets() -> Vec<Preset> {
     all
 }
 
-/// Returns the parameter sets that `protocol` takes; others that take them too are not named.
+/// Returns the parameter sets of `protocol`. Their field `protocols` names `protocol` alone.
 pub fn presets_of(protocol: Protocol) -> Vec<Preset> {
     protocol.visit(OfPage)
 }
 
-/// The sets of one page.
+/// A visitor that returns the parameter sets of a page.
 struct OfPage;
 
 impl Visitor for OfPage {

@@ -1,4 +1,4 @@
-//! The columns of a table: their names and types, and how keys and values are made of their fields.
+//! The columns of a table: their names and types, and the keys and values that consist of their fields.
 
 use std::borrow::Cow;
 
@@ -14,20 +14,20 @@ use crate::{
     table::invalid_descriptor,
 };
 
-/// Most columns of a table, those within columns included.
+/// The most columns of a table, including columns nested in other columns.
 pub const MAX_COLUMNS: usize = 1 << 16;
-/// Deepest nesting of types.
+/// The deepest nesting of types.
 pub const MAX_DEPTH: usize = 16;
-/// The byte between the columns of a key over several columns (the ASCII unit separator). No field of such a key has it, nor text
-/// that is a key by itself, so that different columns never give the same key.
+/// The byte between the columns of a key of several columns (the ASCII unit separator). Neither a field of such a key nor a
+/// key that is one text contains it, so different columns never give the same key.
 pub const KEY_SEPARATOR: u8 = 0x1f;
-/// A value of one column that is null. Text never has this byte.
+/// The value of a single column that is null. UTF-8 text never contains this byte.
 const NULL_VALUE: u8 = 0xff;
 
 /// The columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// The columns of the key, in order; none if records are looked up by position.
+    /// The columns of the key, in order. Empty if records are looked up by position.
     pub key: Vec<Column>,
     /// The columns of the value, in order.
     pub value: Vec<Column>,
@@ -44,13 +44,13 @@ pub struct Column(pub String, pub ColumnType);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnType {
-    /// A type without parts, by its name.
+    /// A type that is not composed of others, by its name.
     Plain(PlainType),
-    /// A type of other types.
+    /// A type composed of other types.
     Nested(Box<NestedType>),
 }
 
-/// A type that is made of other types. A field is a JSON array or object, or of a dictionary one of its values.
+/// A type composed of other types. A field is a JSON array or object; a field of a dictionary is one of its values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NestedType {
@@ -58,13 +58,13 @@ pub enum NestedType {
     List(Column),
     /// A list with offsets of 64 bits.
     LargeList(Column),
-    /// A list of so many elements.
+    /// A list with a fixed number of elements.
     FixedSizeList(u32, Column),
     /// Members in a fixed order.
     Struct(Vec<Column>),
     /// A map from the first column to the second.
     Map(Column, Column),
-    /// Values that are kept once: the integer type of their numbers, and their own type.
+    /// Values that are each stored once: the integer type of their indices, and the type of the values.
     Dictionary(PlainType, ColumnType),
 }
 
@@ -75,10 +75,10 @@ impl From<PlainType> for ColumnType {
 }
 
 impl ColumnType {
-    /// Any JSON value, of an input without types.
+    /// Any JSON value, from an input without types.
     pub const ANY: Self = Self::Plain(PlainType::Any);
 
-    /// Returns the type of the fields: a dictionary's is that of its values.
+    /// Returns the type of the fields. For a dictionary, that is the type of its values.
     pub fn of_fields(&self) -> &Self {
         match self {
             Self::Nested(nested) => match &**nested {
@@ -94,7 +94,7 @@ impl ColumnType {
         self.plain().is_some_and(|own| matches!(own, PlainType::Text(_)))
     }
 
-    /// Returns the type of the fields, if they have no parts.
+    /// Returns the type of the fields, or `None` if it is composed of other types.
     pub fn plain(&self) -> Option<&PlainType> {
         match self.of_fields() {
             Self::Plain(own) => Some(own),
@@ -102,7 +102,7 @@ impl ColumnType {
         }
     }
 
-    /// Returns the name of the type for messages.
+    /// Returns the name of the type, for an error message.
     pub fn name(&self) -> String {
         match self {
             Self::Plain(own) => own.to_string(),
@@ -117,7 +117,7 @@ impl ColumnType {
         }
     }
 
-    /// Counts its parts down, and refuses what is out of range.
+    /// Checks the type and everything nested in it. `depth` levels and `left` columns are still allowed.
     fn check(&self, depth: usize, left: &mut usize) -> Result<(), ProtocolError> {
         let Self::Nested(nested) = self else { return Ok(()) };
         if depth == 0 {
@@ -143,7 +143,7 @@ impl ColumnType {
     }
 }
 
-/// Refuses too many columns, and too deep ones.
+/// Refuses more than `left` columns and more than `depth` levels of nesting. Subtracts the columns from `left`.
 fn check(columns: &[Column], depth: usize, left: &mut usize) -> Result<(), ProtocolError> {
     *left = left
         .checked_sub(columns.len())
@@ -152,10 +152,10 @@ fn check(columns: &[Column], depth: usize, left: &mut usize) -> Result<(), Proto
 }
 
 impl Schema {
-    /// Checks the schema of a descriptor. `by_key`: whether the table is looked up by key.
+    /// Checks the schema of a descriptor. `by_key` is whether the table is looked up by key.
     ///
     /// # Errors
-    /// [`ProtocolError::Descriptor`].
+    /// [`ProtocolError::Descriptor`] if the schema is invalid.
     pub fn check(&self, by_key: bool) -> Result<(), ProtocolError> {
         if by_key == self.key.is_empty() {
             return Err(invalid_descriptor("a table has columns of a key if it is looked up by key"));
@@ -165,7 +165,7 @@ impl Schema {
         check(&self.value, MAX_DEPTH, &mut left)
     }
 
-    /// Returns the columns of the key for a message: `email (string), year (int64)`.
+    /// Returns the columns of the key for an error message: `email (string), year (int64)`.
     pub fn key_text(&self) -> String {
         self.key
             .iter()
@@ -174,22 +174,22 @@ impl Schema {
             .join(", ")
     }
 
-    /// Returns the columns of a key that are joined in `bytes`: all of it, if the key is of one column.
+    /// Splits a key into its columns. A key of one column that is not text is returned whole.
     pub fn key_parts<'a>(&self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
-        // Text has no separator. Bytes may, and are a key by themselves alone.
+        // Text never contains the separator. Other bytes may contain it, and are allowed only as the single column of a key.
         match &self.key[..] {
             [Column(_, own)] if !own.is_text() => vec![bytes],
             _ => bytes.split(|&byte| byte == KEY_SEPARATOR).collect(),
         }
     }
 
-    /// Joins these columns to a key, in the form in which the table has it.
+    /// Joins columns to a key, each in its canonical and normal form.
     ///
     /// # Errors
-    /// [`ProtocolError::KeyColumns`] if it has another number of columns; [`ProtocolError::KeyForm`] if one is not of its type;
-    /// [`ProtocolError::KeyTooLong`] if the normal form is too long.
+    /// [`ProtocolError::KeyColumns`] if the number of columns is wrong. [`ProtocolError::KeyForm`] if a column is not of
+    /// its type. [`ProtocolError::KeyTooLong`] if the normal form is too long.
     pub fn key(&self, parts: &[&[u8]]) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-        // Columns that were joined are not a column.
+        // A key that was already joined is not accepted as a single column.
         let given = if let [whole] = parts { self.key_parts(whole).len() } else { parts.len() };
         if given != self.key.len() || given != parts.len() {
             return Err(ProtocolError::KeyColumns { given, key: self.key_text() });
@@ -216,7 +216,7 @@ impl Schema {
             }
             columns.push(part);
         }
-        // The key is joined into an allocation of its length: growth would leave copies of it behind.
+        // `join` allocates the whole key at once: a growing buffer would leave copies of the secret key in freed memory.
         let columns: Vec<&[u8]> = columns.iter().map(|column| &column[..]).collect();
         let key = Zeroizing::new(columns.join(&KEY_SEPARATOR));
         if key.len() > MAX_KEY_BYTES {
@@ -225,10 +225,10 @@ impl Schema {
         Ok(key)
     }
 
-    /// Returns the value as clients get it: the bytes of its only field, which are none of null, or a JSON object of its fields.
+    /// Returns the value that clients are shown: the bytes of a single field (none for null), or a JSON object of several fields.
     ///
     /// # Errors
-    /// [`ProtocolError::Fields`] if the value is not the fields of the columns.
+    /// [`ProtocolError::Fields`] if the value does not consist of the fields of the columns.
     pub fn readable(&self, value: &[u8]) -> Result<Vec<u8>, ProtocolError> {
         let fields = self.read(value)?;
         Ok(match (self.fields(), &fields[..]) {
@@ -239,15 +239,15 @@ impl Schema {
         })
     }
 
-    /// Returns the names of the columns of a value, if these are several: then a value is their [fields](crate::fields).
+    /// Returns the names of the value's columns if there are several. Such a value is stored as [fields](crate::fields).
     pub fn fields(&self) -> Option<Vec<&str>> {
         (self.value.len() > 1).then(|| self.value.iter().map(|Column(name, _)| &name[..]).collect())
     }
 
-    /// Returns the fields of a value, one for each of its columns. That of a single column is text or bytes, whatever its type.
+    /// Returns the fields of a value, one for each column. The field of a single column is text or bytes, whatever its type.
     ///
     /// # Errors
-    /// [`ProtocolError::Fields`] if the value is not these fields.
+    /// [`ProtocolError::Fields`] if the value does not consist of the fields of the columns.
     pub fn read<'a>(&self, mut value: &'a [u8]) -> Result<Vec<Field<'a>>, ProtocolError> {
         match self.value.len() {
             0 => Ok(Vec::new()),
@@ -260,13 +260,13 @@ impl Schema {
     }
 }
 
-/// Returns a whole number that is not of the type: it is a key, and no table of the type has it.
+/// Returns an integer that is out of the type's range, in canonical form. Such a key is valid, but no table has it.
 fn out_of_range(own: &PlainType, text: &[u8]) -> Option<Cow<'static, [u8]>> {
     let number: i128 = std::str::from_utf8(text).ok()?.parse().ok()?;
     own.is_integer().then(|| Cow::Owned(number.to_string().into_bytes()))
 }
 
-/// Returns the field of a value of one column.
+/// Decodes the value of a table with one column. [`append_single`] is the inverse.
 fn single(value: &[u8]) -> Field<'_> {
     match value {
         [NULL_VALUE] => Field::Null,
@@ -275,7 +275,7 @@ fn single(value: &[u8]) -> Field<'_> {
     }
 }
 
-/// Appends the value whose only field has these bytes: null is one byte 0xff, and bytes that are all 0xff get one more.
+/// Appends the value whose single field is `field`. Null becomes one byte 0xff, and bytes that are all 0xff get one more.
 pub fn append_single(field: Option<&[u8]>, out: &mut Vec<u8>) {
     let bytes = field.unwrap_or_default();
     out.extend_from_slice(bytes);
@@ -348,7 +348,8 @@ mod tests {
             schema(r#"{"key":[["name","string"],["id","binary"]],"value":[],"normalize":["trim","lower"]}"#);
         own.check(true).unwrap();
         assert_eq!(own.key(&[b" Alice ", b" A "]), Ok(Zeroizing::new(b"alice\x1f A ".to_vec())));
-        // Characters of two bytes become three: the table, which a server describes, does not decide whether a query is sent.
+        // Characters of two bytes become three, so only the normal form is too long. A client sends its query even then:
+        // the server chooses the normal form, and a missing query would tell it something of the key.
         let one = schema(r#"{"key":[["name","string"]],"value":[],"normalize":["lower"]}"#);
         let long = "\u{130}".repeat(MAX_KEY_BYTES / 2);
         let key = one.key(&[long.as_bytes()]);

@@ -5,53 +5,53 @@ use hush_ops::tiling::Tiling;
 
 use crate::{ProtocolError, facts::SegmentRule};
 
-/// Most columns (D0): a query of this many words is 256 MiB, beyond any sensible one.
+/// The most columns (D0). A query with this many words has 256 MiB, more than any sensible one.
 pub const MAX_COLUMNS: usize = 1 << 26;
-/// Most database rows.
+/// The most database rows.
 pub const MAX_DB_ROWS: usize = 1 << 31;
-/// Longest slot: a value of 16 MiB with fingerprint and length.
+/// The longest slot, in bytes: a value of 16 MiB with fingerprint and length.
 pub const MAX_SLOT_BYTES: usize = (16 << 20) + 64;
-/// Look-ups that a client is taken to make before the table changes: what shapes and widths are weighed by.
+/// The look-ups that a client is assumed to make before the table changes. Shapes and word widths are chosen for it.
 pub const LOOKUPS_PER_EPOCH: f64 = 100.0;
-/// Most bytes of DoublePIR's hint, which grows by several MiB with every byte of a slot.
+/// The longest hint of DoublePIR, in bytes. It grows by several MiB with every byte of a slot.
 pub const MAX_DOUBLE_HINT_BYTES: usize = 1 << 30;
 
-/// Most bytes of what a server computes from a table and keeps beside it in one file: a lifted hint, the second database of
-/// `exppack-d`, pack columns.
+/// The most bytes of a file that a server derives from a table: a lifted hint, the second database of `exppack-d`, pack columns.
 pub const MAX_KEPT_BYTES: u64 = 1 << 40;
-/// Most bytes of an answer that is packed, which a client holds in memory.
+/// The most bytes of a packed answer, which a client holds in memory.
 pub(crate) const MAX_ANSWER_BYTES: usize = 256 << 20;
 
-/// The shape of a table: `blocks` blocks, `columns` (D0) slots in each, of which a look-up adds up a few.
+/// The shape of a table: `blocks` blocks of `columns` (D0) slots each. A look-up adds up a few of the slots.
 ///
-/// Over LWE, packed or not, a block is a band of `slot_bytes` database rows. Over rings it is a place in a plaintext of every row
-/// of the first dimension ([`crate::ring_table::RingTable`]).
+/// Over LWE, packed or not, a block is a band of `slot_bytes` database rows. Over rings it is a position within the
+/// plaintext of every row of the first dimension ([`crate::ring_table::RingTable`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
-    /// Slots in a block, the first dimension D0.
+    /// The number of slots in a block, which is the first dimension D0.
     pub columns: usize,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: usize,
-    /// Bytes of a slot.
+    /// The number of bytes of a slot.
     pub slot_bytes: usize,
 }
 
 /// The shape of a segment beside the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentShape {
-    /// The shape; the blocks are `entries` times some lanes.
+    /// The shape. The number of blocks is a multiple of `entries`.
     pub shape: TableShape,
-    /// Entries.
+    /// The number of entries.
     pub entries: usize,
 }
 
 impl SegmentShape {
-    /// Blocks of an entry.
+    /// Returns the number of blocks of an entry.
     pub fn lanes(&self) -> usize {
         self.shape.blocks / self.entries.max(1)
     }
 
-    /// `Ok` if a segment of it can be asked with the queries of a base of this rule, where an entry has up to `lanes` lanes.
+    /// Refuses a segment that cannot be asked with the queries of its base, whose rule is `rule` and whose entries have up
+    /// to `lanes` blocks.
     pub(crate) fn check(&self, rule: &SegmentRule, lanes: usize) -> Result<(), ProtocolError> {
         let Self { shape, entries } = *self;
         let SegmentRule { columns: all, column_unit: unit, .. } = *rule;
@@ -84,18 +84,18 @@ impl SegmentShape {
 }
 
 impl TableShape {
-    /// Returns the tiling of the byte database of a table that is folded over LWE: a block is a band of `slot_bytes` rows.
+    /// Returns the tiling of the byte database of a table that is folded over LWE. A block is a band of `slot_bytes` rows.
     pub fn byte_tiling(&self) -> Tiling {
         Tiling::new(self.blocks * self.slot_bytes, self.columns)
     }
 }
 
-/// Returns the fewest bits of a query word that keep [`Widths::MIN_SIGMAS`]; 32 if none do.
+/// Returns the fewest bits of a query word that keep [`Widths::MIN_SIGMAS`], or 32 if none do. `sigmas` maps bits to the margin.
 pub(crate) fn fewest_query_bits(sigmas: impl Fn(u32) -> f64) -> u32 {
     (16..=32).find(|&bits| sigmas(bits) >= Widths::MIN_SIGMAS).unwrap_or(32)
 }
 
-/// `Ok` if what a server keeps is at most [`MAX_KEPT_BYTES`] long.
+/// Refuses data of more than [`MAX_KEPT_BYTES`] bytes that a server would derive and keep.
 pub(crate) fn check_kept(what: &'static str, actual: u64) -> Result<(), ProtocolError> {
     if actual <= MAX_KEPT_BYTES {
         return Ok(());
@@ -103,7 +103,7 @@ pub(crate) fn check_kept(what: &'static str, actual: u64) -> Result<(), Protocol
     Err(ProtocolError::Limit { what, actual, allowed: format!("up to {MAX_KEPT_BYTES}") })
 }
 
-/// `Ok` if an answer of a table of this shape fails with probability `2^MAX_LOG2_FAILURE` at most.
+/// Refuses a table whose answers fail with a probability above `2^MAX_LOG2_FAILURE`.
 pub(crate) fn check_failure(
     log2_failure: f64,
     shape: TableShape,
@@ -116,7 +116,7 @@ pub(crate) fn check_failure(
     Err(ProtocolError::TooNoisy { log2_failure, columns, blocks, preset })
 }
 
-/// `Ok` if `actual` is 1 to `max`.
+/// Refuses an `actual` that is not in `1..=max`.
 pub(crate) fn check_limit(what: &'static str, actual: usize, max: usize) -> Result<(), ProtocolError> {
     if (1..=max).contains(&actual) {
         return Ok(());
@@ -124,12 +124,12 @@ pub(crate) fn check_limit(what: &'static str, actual: usize, max: usize) -> Resu
     Err(ProtocolError::Limit { what, actual: actual as u64, allowed: format!("1 to {max}") })
 }
 
-/// Returns the refusal of a descriptor, for `reason`.
+/// Returns the error that refuses a descriptor for `reason`.
 pub(crate) fn invalid_descriptor(reason: &str) -> ProtocolError {
     ProtocolError::Descriptor(reason.into())
 }
 
-/// Returns the powers of two below `entries`, and `entries`: of these the low bits of an entry choose.
+/// Returns the powers of two below `entries`, followed by `entries`: the numbers of entries that a segment may have.
 pub(crate) fn powers_below(entries: usize) -> Vec<usize> {
     let powers = (0..usize::BITS).map(|bit| 1 << bit).take_while(|&power| power < entries);
     powers.chain([entries.max(1)]).collect()

@@ -1,8 +1,8 @@
-//! Protection of people beside the protocols.
+//! Trust and privacy beyond the protocols.
 //!
-//! * [`signature`]: who published a table.
-//! * [`ohttp`]: Oblivious HTTP, which hides from a server who asks.
-//! * [`shown_url`]: shows URLs without passwords, queries and fragments.
+//! * [`signature`]: the signature of a table's publisher.
+//! * [`ohttp`]: Oblivious HTTP, which hides a client's address from the server.
+//! * [`shown_url`]: URLs without passwords, queries and fragments.
 
 pub mod ohttp;
 pub(crate) mod shown_url;

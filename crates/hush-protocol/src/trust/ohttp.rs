@@ -1,9 +1,10 @@
-//! Oblivious HTTP (RFC 9458): what clients, relays and servers of HushDB agree on beside the RFCs.
+//! Oblivious HTTP (RFC 9458): the conventions of HushDB's clients, relays and servers beyond the RFCs.
 //!
-//! A relay sees how long messages are, so that they are padded (RFC 9292 section 3.8): all to a multiple of [`PADDING`], and what
-//! answers look-ups to what the answers take, whatever it is. What a relay sees is then the table and the count of look-ups.
+//! A relay sees the length of messages, so they are padded (RFC 9292 section 3.8). Every message is padded to a multiple of
+//! [`PADDING`]. Every response to look-ups, even an error, is padded to the length of the answers. A relay then learns only
+//! the table and the number of look-ups.
 
-/// Where a server's gateway is (RFC 9540 section 4): its key configuration for `GET`, sealed requests for `POST`.
+/// The path of a server's gateway (RFC 9540 section 4). `GET` returns its key configuration, `POST` takes sealed requests.
 pub const GATEWAY_PATH: &str = "/.well-known/ohttp-gateway";
 /// The media type of key configurations.
 pub const KEYS_TYPE: &str = "application/ohttp-keys";
@@ -11,39 +12,39 @@ pub const KEYS_TYPE: &str = "application/ohttp-keys";
 pub const REQUEST_TYPE: &str = "message/ohttp-req";
 /// The media type of a sealed response.
 pub const RESPONSE_TYPE: &str = "message/ohttp-res";
-/// The problem type (RFC 9458 section 5.3) of a request that is sealed for a key that the gateway does not have.
+/// The problem type (RFC 9458 section 5.3) of a request that was sealed with a key that the gateway does not have.
 pub const KEY_PROBLEM: &str = "https://iana.org/assignments/http-problem-types#ohttp-key";
-/// The problem type (RFC 9458 section 6.5.2) of a sealed request whose `Date` a gateway does not take; the response has one that it
-/// takes.
+/// The problem type (RFC 9458 section 6.5.2) of a sealed request whose `Date` the gateway does not accept. The response has
+/// a `Date` that it accepts.
 pub const DATE_PROBLEM: &str = "https://iana.org/assignments/http-problem-types#date";
 /// The most bytes of key configurations.
 pub const MAX_KEYS_BYTES: usize = 4096;
-/// Messages have a multiple of so many bytes.
+/// The unit of message lengths, in bytes: every message is a multiple of it.
 pub const PADDING: usize = 1024;
-/// Bytes of a file that clients ask for at once: a sealed message is whole in memory on both sides.
+/// The bytes of a file that a client requests at a time. A sealed message is held whole in memory on both sides.
 pub const PIECE_BYTES: u64 = 4 << 20;
 /// The most bytes of a message's fields.
 const MAX_FIELD_BYTES: u64 = 32 << 10;
 
-/// Returns the bytes that a message of `bytes` bytes has when it is padded.
+/// Returns the length of a message of `bytes` bytes after padding.
 pub const fn padded(bytes: usize) -> usize {
     bytes.saturating_add(PADDING - 1) / PADDING * PADDING
 }
 
-/// Looks whether a binary HTTP message (RFC 9292 section 3.1) can be read: one of known length, with fields of a sane length, which
-/// take many times their bytes in memory.
+/// Checks that a binary HTTP message (RFC 9292 section 3.1) can be read. It must have a known length, and fields of limited
+/// length, because fields take many times their bytes in memory.
 pub fn check_message(message: &[u8]) -> Result<(), &'static str> {
     let mut rest = Varints(message);
     match rest.number()? {
         // A request: method, scheme, authority, path.
         0 => (0..4).try_for_each(|_| rest.skip(MAX_FIELD_BYTES))?,
-        // A response: its status. Informational ones are not sent.
+        // A response: its status. HushDB sends no informational responses.
         1 if rest.number()? >= 200 => {}
         1 => return Err("it has an informational response"),
         _ => return Err("it is not a message of known length"),
     }
     for most in [MAX_FIELD_BYTES, u64::MAX, MAX_FIELD_BYTES] {
-        // What is missing at the end is empty.
+        // Missing sections at the end count as empty.
         if !rest.0.is_empty() {
             rest.skip(most)?;
         }
@@ -51,7 +52,7 @@ pub fn check_message(message: &[u8]) -> Result<(), &'static str> {
     if rest.0.iter().all(|&byte| byte == 0) { Ok(()) } else { Err("it goes on after its end") }
 }
 
-/// Integers of QUIC (RFC 9000 section 16), and what they say the length of.
+/// A reader of QUIC integers (RFC 9000 section 16) and of the byte strings whose lengths they give.
 struct Varints<'a>(&'a [u8]);
 
 impl Varints<'_> {
@@ -65,7 +66,7 @@ impl Varints<'_> {
         Ok(value & (u64::MAX >> (66 - 8 * length)))
     }
 
-    /// Passes a length and what it is of, if that has at most so many bytes.
+    /// Skips a length and the bytes that follow it. Fails if the length exceeds `most`.
     fn skip(&mut self, most: u64) -> Result<(), &'static str> {
         let length = self.number()?;
         if length > most {

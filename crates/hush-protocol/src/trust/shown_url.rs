@@ -1,8 +1,8 @@
-//! URLs as they may be shown.
+//! URLs without their secrets, for messages and logs.
 
-/// Returns a URL without what may be secret in it: a password, a query, a fragment. A text that is no URL stays as it is.
+/// Returns a URL without its password, query and fragment, which may be secret. Returns a text that is no URL unchanged.
 ///
-/// A password may have any character in it that should have been escaped, so it ends at the last `@`, wherever that is.
+/// The password may contain characters that should have been escaped. It therefore ends at the last `@` of the URL.
 pub fn shown_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let (user, rest) = match rest.rsplit_once('@') {

@@ -1,7 +1,8 @@
 //! Signatures of tables: an Ed25519 signature of a table's name, serial, time and epoch.
 //!
-//! A server can make up an epoch for a single client, and know that client by it. One that is not the publisher cannot sign it, nor
-//! pass another table of the publisher off as this one, nor an old epoch as the newest to a client that has seen a newer one.
+//! A malicious server could make up an epoch for a single client, and recognise the client by it. A server that is not the
+//! publisher cannot sign such an epoch. It also cannot present another table of the publisher as this one, nor an old epoch
+//! as the newest to a client that has seen a newer one.
 
 use std::{fmt, str::FromStr};
 
@@ -11,10 +12,10 @@ use zeroize::Zeroizing;
 
 use crate::Name;
 
-/// The beginning of what is signed: no other message of a publisher begins like that.
+/// The beginning of the signed message. No other message of a publisher begins like this.
 const CONTEXT: &[u8; 32] = b"hushdb v2 2026 table signature  ";
 
-/// The public half of a publisher's key. As text: 64 hex digits.
+/// The public half of a publisher's key. Its text form is 64 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PublicKey(#[serde(with = "hex")] pub [u8; 32]);
@@ -45,7 +46,7 @@ pub struct Signature {
     pub name: Name,
     /// A number that grows with every publication under this name.
     pub serial: u64,
-    /// When the table was published, in seconds after 1970.
+    /// The time of publication, in seconds after 1970.
     pub time: u64,
     /// The signature.
     #[serde(with = "hex")]
@@ -53,16 +54,16 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Returns whether the publisher that it names has signed `epoch` as this publication.
+    /// Returns whether the publisher named here has signed `epoch` with this name, serial and time.
     pub fn is_of(&self, epoch: &[u8; 32]) -> bool {
         let message = message(epoch, &self.name, self.serial, self.time);
         let signature = ed25519_dalek::Signature::from_bytes(&self.signature);
-        // Strict: one signature has one form.
+        // Strict verification: a signature has only one valid encoding.
         VerifyingKey::from_bytes(&self.publisher.0)
             .is_ok_and(|key| key.verify_strict(&message, &signature).is_ok())
     }
 
-    /// Returns a name for what is published under one name by one publisher, as clients keep its newest serial.
+    /// Returns an identifier of this publisher's table of this name. Clients store the newest serial under it.
     pub fn publication(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("hushdb v2 2026 publication");
         hasher.update(&self.publisher.0).update(self.name.as_bytes());
@@ -70,12 +71,12 @@ impl Signature {
     }
 }
 
-/// A publisher's key: 32 secret bytes. As text: 64 hex digits.
+/// A publisher's key: 32 secret bytes. Its text form is 64 hex digits.
 #[derive(Clone)]
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// Creates the key of these secret bytes.
+    /// Creates the key from its secret bytes.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(secret))
     }
@@ -91,7 +92,7 @@ impl SigningKey {
         Signature { publisher: self.public(), name: name.clone(), serial, time, signature }
     }
 
-    /// Returns the secret as text.
+    /// Returns the secret key as text.
     pub fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(hex::encode(self.0.as_bytes()))
     }
@@ -113,7 +114,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Returns the message that is signed. All parts but the last have a fixed length.
+/// Returns the message that is signed. All of its parts except the last have a fixed length.
 fn message(epoch: &[u8; 32], name: &str, serial: u64, time: u64) -> Vec<u8> {
     [&CONTEXT[..], epoch, &serial.to_le_bytes(), &time.to_le_bytes(), name.as_bytes()].concat()
 }
@@ -135,7 +136,7 @@ mod tests {
             Signature { name: name("test"), ..signature.clone() },
             Signature { serial: 6, ..signature.clone() },
             Signature { time: 5, ..signature.clone() },
-            // Time and name share no boundary that could move.
+            // The boundary between time and name cannot be moved.
             Signature { time: 6 | u64::from(b'l') << 56, name: name("eaked"), ..signature.clone() },
         ] {
             assert!(!changed.is_of(&[7; 32]), "{changed:?}");
@@ -169,7 +170,7 @@ mod tests {
         for bad in ["", "01", &"g".repeat(64), &"0".repeat(63)] {
             assert!(bad.parse::<SigningKey>().is_err() && bad.parse::<PublicKey>().is_err());
         }
-        // No point of the curve.
+        // These digits are no point of the curve.
         assert!(format!("02{}", "0".repeat(62)).parse::<PublicKey>().is_err());
     }
 }

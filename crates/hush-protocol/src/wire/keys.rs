@@ -4,13 +4,13 @@ use prost::{Message, bytes::Bytes, length_delimiter_len};
 
 use super::{EvaluationKeys, VERSION, WireError};
 
-/// Bytes of the longest name of a parameter set.
+/// The longest name of a parameter set, in bytes.
 pub const MAX_PRESET_BYTES: usize = 64;
 
-/// Decodes evaluation keys and checks their version and that they name a parameter set. The lengths
-/// of `seed` and `words` are for those who know the set.
+/// Decodes evaluation keys. Checks the version and the length of the parameter set's name. The lengths of
+/// `seed` and `words` must be checked by a caller that knows the set.
 ///
-/// Memory is bounded by `body`, from which the result borrows.
+/// The memory is bounded by `body`, from which the result borrows.
 pub fn decode_keys(body: Bytes) -> Result<EvaluationKeys, WireError> {
     let keys = EvaluationKeys::decode(body)?;
     if keys.version != VERSION {
@@ -23,8 +23,8 @@ pub fn decode_keys(body: Bytes) -> Result<EvaluationKeys, WireError> {
     Ok(keys)
 }
 
-/// Returns the exact bytes of an encoded [`EvaluationKeys`] for the set `preset` with a seed and words of
-/// these lengths, all more than 0.
+/// Returns the exact length of an encoded [`EvaluationKeys`] in bytes. `seed_bytes` and `word_bytes` are the
+/// lengths of its seed and words. All lengths must be above 0.
 pub fn encoded_keys_bytes(preset: &str, seed_bytes: usize, word_bytes: usize) -> usize {
     const VERSION_FIELD: usize = 2;
     fn field(bytes: usize) -> usize {
@@ -46,7 +46,7 @@ mod tests {
         }
     }
 
-    /// Fails when a byte of the format moves.
+    /// Fails if any byte of the format changes.
     #[test]
     fn format_is_frozen() {
         let expected = b"\x08\x01\x12\x03toy\x1a\x02\x01\x02\x22\x03\x03\x04\x05";

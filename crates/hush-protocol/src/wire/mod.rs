@@ -1,11 +1,11 @@
-//! The wire format of queries, answers and evaluation keys, and the checks that both sides run on it.
+//! The wire format of queries, answers and evaluation keys, and the checks that client and server run on it.
 //!
-//! The messages (`generated.rs`) are generated from `proto/hush/v1/query.proto` by a test, which fails when the two differ.
+//! The messages (`generated.rs`) are generated from `proto/hush/v1/query.proto`. A test fails if the two differ.
 //! Their `bytes` fields are [`Bytes`]: decoding borrows from the received buffer, and `Vec<u8>` converts with `.into()`.
 //!
-//! Bytes from the network go through [`RequestShape::decode`], [`ResponseShape::decode`] or
-//! [`decode_keys`], never through [`Message::decode`] alone: an empty entry of a repeated field takes two bytes on the wire
-//! and a whole struct in memory, so entries are counted before any is built.
+//! Bytes from the network must be decoded by [`RequestShape::decode`], [`ResponseShape::decode`] or [`decode_keys`], never
+//! by [`Message::decode`] alone. An empty entry of a repeated field takes two bytes on the wire and a whole struct in
+//! memory, so entries are counted before any is built.
 
 #[rustfmt::skip]
 mod generated;
@@ -25,23 +25,23 @@ pub use keys::{MAX_PRESET_BYTES, decode_keys, encoded_keys_bytes};
 pub const VERSION: u32 = 1;
 /// The content type of requests and responses.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
-/// Bytes of an epoch.
+/// The length of an epoch, in bytes.
 pub const EPOCH_BYTES: usize = 32;
-/// Bytes of [`Query::key_id`] in protocols with evaluation keys.
+/// The length of [`Query::key_id`] in protocols with evaluation keys, in bytes.
 pub const KEY_ID_BYTES: usize = 32;
-/// The most queries that a request may carry, unless a server says less.
+/// The most queries in a request, unless a server sets a lower limit.
 pub const MAX_QUERIES: usize = 256;
 
-/// Field number of `QueryRequest.queries`.
+/// The field number of `QueryRequest.queries`.
 const QUERIES_FIELD: u32 = 4;
-/// Field number of `QueryResponse.answers`.
+/// The field number of `QueryResponse.answers`.
 const ANSWERS_FIELD: u32 = 3;
-/// The most bytes that a tag and a length take in front of a field.
+/// The most bytes of a tag and a length before a field.
 const FIELD_OVERHEAD: usize = 1 + 10;
-/// Room for the fields of a request beside its queries, and for unknown ones.
+/// The bytes allowed for the fields of a request beside its queries, and for unknown fields.
 const REQUEST_SLACK: usize = 4096;
 
-/// Why a message was refused. Carries counts and lengths only.
+/// The reason why a message was refused. It contains counts and lengths only.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum WireError {
@@ -70,7 +70,7 @@ pub enum WireError {
     TooManyQueries { max: usize, actual: usize },
     #[error("query {index}: `{field}` has {actual} bytes, expected {expected}")]
     QueryLength { index: usize, field: &'static str, expected: usize, actual: usize },
-    /// Evaluation keys without the name of a parameter set, or with one that no set has.
+    /// The name of the parameter set in evaluation keys is missing or too long.
     #[error("the name of the parameter set has {actual} bytes, expected 1 to {max}")]
     PresetLength {
         /// [`MAX_PRESET_BYTES`].
@@ -83,16 +83,16 @@ pub enum WireError {
     AnswerLength { index: usize, expected: usize, actual: usize },
 }
 
-/// Exact lengths of the parts of a query, in bytes.
+/// The exact lengths of the parts of a query, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuerySizes {
-    /// Bytes of [`Query::first`].
+    /// The length of [`Query::first`].
     pub first: usize,
-    /// Bytes of [`Query::second`]; 0 for protocols with one encrypted dimension.
+    /// The length of [`Query::second`]. 0 in protocols with one encrypted dimension.
     pub second: usize,
-    /// Bytes of [`Query::packed`]; 0 for protocols over LWE.
+    /// The length of [`Query::packed`]. 0 in protocols over LWE.
     pub packed: usize,
-    /// Bytes of [`Query::key_id`]: [`KEY_ID_BYTES`], or 0 for protocols without evaluation keys.
+    /// The length of [`Query::key_id`]: [`KEY_ID_BYTES`], or 0 in protocols without evaluation keys.
     pub key_id: usize,
 }
 
@@ -107,12 +107,12 @@ impl QuerySizes {
         Self { first: 0, second: 0, packed, key_id: KEY_ID_BYTES }
     }
 
-    /// Returns the bytes of all parts together.
+    /// Returns the total length of all parts.
     pub const fn total(self) -> usize {
         self.first.saturating_add(self.second).saturating_add(self.packed).saturating_add(self.key_id)
     }
 
-    /// Returns an upper bound on the bytes that one query takes inside a request.
+    /// Returns an upper bound of the bytes of one query inside a request.
     fn encoded_bound(self) -> usize {
         self.total().saturating_add(5 * FIELD_OVERHEAD)
     }
@@ -121,26 +121,26 @@ impl QuerySizes {
 /// The shape of a request for one table.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestShape<'a> {
-    /// The hash that queries of the table name: its epoch, or its geometry.
+    /// The hash that queries of the table must name: its epoch or its geometry.
     pub asked: &'a [u8; EPOCH_BYTES],
     /// The table's protocol.
     pub protocol: &'a str,
-    /// Exact lengths of a query.
+    /// The exact lengths of a query's parts.
     pub query: QuerySizes,
     /// The most queries in a request.
     pub max_queries: usize,
 }
 
 impl RequestShape<'_> {
-    /// Returns the most bytes that a valid request takes: what a server needs to read of a body.
+    /// Returns an upper bound of a valid request's length in bytes. A server reads no more of a body.
     pub fn max_bytes(&self) -> usize {
         self.query.encoded_bound().saturating_mul(self.max_queries).saturating_add(REQUEST_SLACK)
     }
 
-    /// Decodes a request and checks everything that the wire format can say about it.
+    /// Decodes a request, and checks everything that the wire format determines.
     ///
-    /// Memory is bounded by `body` plus `max_queries` structs. The epoch is checked before the
-    /// protocol and the lengths: those of another epoch may differ without being wrong.
+    /// The memory is bounded by `body` plus `max_queries` structs. The epoch is checked before the protocol and the
+    /// lengths, because these may differ in another epoch without being wrong.
     pub fn decode(&self, body: Bytes) -> Result<Vec<Query>, WireError> {
         let actual = count_field(body.clone(), QUERIES_FIELD)?;
         if actual > self.max_queries {
@@ -167,16 +167,16 @@ impl RequestShape<'_> {
 /// The shape of the response to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseShape<'a> {
-    /// The epoch that has to answer; `None` where queries name a geometry: any.
+    /// The epoch that must answer. `None` accepts any epoch, for queries that name a geometry.
     pub epoch: Option<&'a [u8; EPOCH_BYTES]>,
-    /// Queries that were sent.
+    /// The number of queries that were sent.
     pub answers: usize,
-    /// Exact bytes of an answer.
+    /// The exact length of an answer, in bytes.
     pub answer_bytes: usize,
 }
 
 impl ResponseShape<'_> {
-    /// Returns the exact bytes of a valid response, but for unknown fields: what a client needs to read.
+    /// Returns an upper bound of a valid response's length in bytes. A client reads no more.
     pub fn max_bytes(&self) -> usize {
         self.answer_bytes
             .saturating_add(2 * FIELD_OVERHEAD)
@@ -184,7 +184,7 @@ impl ResponseShape<'_> {
             .saturating_add(REQUEST_SLACK)
     }
 
-    /// Decodes a response and checks everything that the wire format can say about it. Returns the epoch that has answered, and the
+    /// Decodes a response, and checks everything that the wire format determines. Returns the epoch that answered, and the
     /// answers.
     pub fn decode(&self, body: Bytes) -> Result<([u8; EPOCH_BYTES], Vec<Bytes>), WireError> {
         let actual = count_field(body.clone(), ANSWERS_FIELD)?;
@@ -265,7 +265,7 @@ mod tests {
         shape().decode(request.encode_to_vec().into())
     }
 
-    /// Fails when a byte of the format moves.
+    /// Fails if any byte of the format changes.
     #[test]
     fn format_is_frozen() {
         let mut expected = vec![0x08, 1, 0x12, 32];

@@ -1,38 +1,39 @@
-//! Evaluation keys as hosts keep them: the seed that they follow from, and what has become of them.
+//! The records of evaluation keys that hosts store: the seed of the keys, and the history of their use.
 //!
-//! Hosts keep a record of 88 bytes for each server, way to it and parameter set. The rules are here, so that they are the same
-//! wherever records are kept.
+//! Hosts store a record of 88 bytes for each combination of server, route to it and parameter set. The rules are here, so
+//! that all hosts apply the same.
 
 use std::time::Duration;
 
 use hush_math::{constant_time::equal_bytes, csprng::Csprng};
 use zeroize::Zeroizing;
 
-/// The seed of secret and evaluation keys: randomness of the operating system, kept like a key.
+/// The seed of secret and evaluation keys. It is randomness from the operating system, and as secret as a key.
 pub type Seed = Zeroizing<[u8; 32]>;
 
-/// How long keys are used. The server can tell the queries under them from all others, so they do not last for ever.
+/// The time for which keys are used. It is limited because the server can link the queries under the same keys.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How far ahead of the clock a record's time may be.
+/// The longest time by which a record may be ahead of the clock.
 const CLOCK_SKEW: Duration = Duration::from_secs(24 * 3600);
 
-/// First bytes of a record.
+/// The first bytes of a record.
 const MAGIC: &[u8; 8] = b"hushkeys";
-/// Bytes of a record that its checksum covers.
+/// The number of bytes of a record that its checksum covers.
 const CONTENT_BYTES: usize = 56;
-/// The magic bytes, seconds since 1970 at which the keys were made (8 bytes), look-ups under them (4), flags (4), all
-/// little-endian, the seed (32), and the BLAKE3 of these and the record's name: under another name a record is of no use.
+/// The length of a record in bytes. A record has the magic bytes, the creation of the keys in seconds since 1970 (8 bytes),
+/// the look-ups (4) and the flags (4), all little-endian, the seed (32), and the BLAKE3 hash of these and the record's
+/// name. So a record is invalid under another name.
 pub const RECORD_BYTES: usize = CONTENT_BYTES + 32;
-/// The flag of keys that the server was given.
+/// The flag of keys that were uploaded to the server.
 const UPLOADED: u32 = 1;
-/// The flag of keys that met an answer which does not decode.
+/// The flag of keys under which an answer did not decode.
 const SUSPECT: u32 = 2;
 
-/// Evaluation keys: their seed, their age, the look-ups under them.
+/// Evaluation keys: their seed, their age, and the look-ups made with them.
 #[derive(Clone)]
 pub struct KeptKeys {
     seed: Seed,
-    /// Seconds since 1970.
+    /// The creation of the keys, in seconds since 1970.
     made: u64,
     lookups: u32,
     flags: u32,
@@ -45,23 +46,23 @@ pub struct KeyRequest {
     pub name: String,
     /// The keys that the session used last under this name.
     pub held: Option<KeptKeys>,
-    /// How many look-ups are about to be sent; at most `limit`.
+    /// The number of look-ups that are about to be sent, at most `limit`.
     pub lookups: u32,
-    /// The most look-ups under the same keys.
+    /// The most look-ups with the same keys.
     pub limit: u32,
 }
 
-/// An event in the life of keys.
+/// An event that is recorded with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyNote {
-    /// The server has taken them.
+    /// The server accepted the keys.
     Uploaded,
-    /// An answer under them does not decode.
+    /// An answer to a query under the keys did not decode.
     Suspect,
 }
 
-/// Returns the name of the record for the parameter set `preset` at the server `origin` behind `route`. The name tells nobody
-/// which server it is for.
+/// Returns the name of the record for the parameter set `preset` at the server `origin`, reached by `route`. The name is a
+/// hash, which does not reveal the server.
 pub fn record_name(origin: &str, route: &str, preset: &str) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("hushdb client key record name");
     for part in [origin, route, preset] {
@@ -72,7 +73,7 @@ pub fn record_name(origin: &str, route: &str, preset: &str) -> String {
 }
 
 impl KeyRequest {
-    /// Returns whether `other` is answered by the same keys.
+    /// Returns whether `other` gets the same keys.
     pub fn is_like(&self, other: &Self) -> bool {
         let same_keys = match (&self.held, &other.held) {
             (Some(own), Some(others)) => own.is_same(others),
@@ -84,23 +85,23 @@ impl KeyRequest {
 }
 
 impl KeptKeys {
-    /// New keys, of the operating system's randomness (`crypto.getRandomValues` in a browser).
+    /// Creates new keys from the operating system's randomness (`crypto.getRandomValues` in a browser).
     ///
     /// # Panics
-    /// If there is no randomness.
+    /// If there is no source of randomness.
     fn fresh(now: u64) -> Self {
         let mut seed = Seed::default();
         Csprng::from_os().fill_bytes(&mut *seed);
         Self { seed, made: now, lookups: 0, flags: 0 }
     }
 
-    /// Returns the keys for `request` at `now` (seconds since 1970), with its look-ups counted: those that are `kept`, else those
-    /// that the session holds, else fresh ones. Keys that are too old, or that would serve more look-ups than the limit, are
-    /// replaced. Suspect keys are replaced too, but not for a session that holds them: a failed decode must not change what this
-    /// session sends next.
+    /// Returns the keys for `request` at the time `now` (seconds since 1970), with its look-ups counted. These are the
+    /// `kept` keys, or else the keys that the session holds, or else new ones. Keys that are too old, or that would exceed
+    /// the limit of look-ups, are replaced. Suspect keys are replaced too, except for a session that holds them: a failed
+    /// decode must not change the next requests of this session.
     ///
     /// # Panics
-    /// If fresh keys are needed and there is no randomness.
+    /// If new keys are needed and there is no source of randomness.
     pub fn draw(kept: Option<Self>, request: &KeyRequest, now: u64) -> Self {
         let known = kept.or_else(|| request.held.clone());
         let mut keys = known.filter(|keys| keys.serves(request, now)).unwrap_or_else(|| Self::fresh(now));
@@ -117,7 +118,7 @@ impl KeptKeys {
             && (is_held || self.flags & SUSPECT == 0)
     }
 
-    /// Records an event of `keys`, if these are the same keys. Returns whether the record has changed.
+    /// Records an event of `keys`, if `self` has the same seed. Returns whether the record changed.
     pub fn note(&mut self, keys: &Self, note: KeyNote) -> bool {
         let flag = match note {
             KeyNote::Uploaded => UPLOADED,
@@ -130,27 +131,27 @@ impl KeptKeys {
         is_news
     }
 
-    /// Returns the seed that the keys follow from.
+    /// Returns the seed of the keys.
     pub fn seed(&self) -> &Seed {
         &self.seed
     }
 
-    /// Seconds since 1970 at which the keys were made.
+    /// Returns the creation of the keys, in seconds since 1970.
     pub fn made(&self) -> u64 {
         self.made
     }
 
-    /// Returns whether the server was given the keys.
+    /// Returns whether the keys were uploaded to the server.
     pub fn is_uploaded(&self) -> bool {
         self.flags & UPLOADED != 0
     }
 
-    /// Returns whether both follow from one seed.
+    /// Returns whether both have the same seed.
     pub fn is_same(&self, other: &Self) -> bool {
         equal_bytes(&*self.seed, &*other.seed)
     }
 
-    /// Returns the record to keep under `name`.
+    /// Returns the record to be stored under `name`.
     pub fn encode(&self, name: &str) -> Zeroizing<[u8; RECORD_BYTES]> {
         let mut bytes = Zeroizing::new([0; RECORD_BYTES]);
         bytes[..8].copy_from_slice(MAGIC);
@@ -163,7 +164,7 @@ impl KeptKeys {
         bytes
     }
 
-    /// Reads a record that was kept under `name`; `None` if it is damaged.
+    /// Decodes a record that was stored under `name`. Returns `None` if it is damaged.
     pub fn decode(bytes: &[u8; RECORD_BYTES], name: &str) -> Option<Self> {
         let (content, stored) = bytes.split_at(CONTENT_BYTES);
         if !content.starts_with(MAGIC) || checksum(content, name) != *stored.as_array::<32>()? {
@@ -236,10 +237,10 @@ mod tests {
             let third = drawn(&second, held, 1, NOW);
             assert!(!third.is_same(&second) && !third.is_uploaded() && third.lookups == 1);
         }
-        // Where nothing is kept, the session has its own count.
+        // If nothing is stored, the session counts by itself.
         assert!(!KeptKeys::draw(None, &request(Some(&second), 1), NOW).is_same(&second));
         assert!(KeptKeys::draw(None, &request(Some(&first), 6), NOW).is_same(&first));
-        // Another process may have made new ones.
+        // Another process may have created new keys.
         let other = KeptKeys::draw(None, &request(None, 1), NOW);
         assert!(drawn(&other, Some(&first), 1, NOW).is_same(&other));
     }

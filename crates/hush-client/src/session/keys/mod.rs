@@ -1,5 +1,5 @@
-//! The evaluation keys of a session: drawn before look-ups are sent, and never changed by what an answer holds.
-//! `kept_keys.rs` has the records of keys, as hosts keep them.
+//! The evaluation keys of a session. They are drawn before look-ups are sent, and never depend on the content of an answer.
+//! `kept_keys.rs` has the records of keys that hosts store.
 
 pub mod kept_keys;
 
@@ -13,17 +13,17 @@ use super::{
 };
 use crate::Table;
 
-/// The keys that a session has used, by the names of their records.
+/// The keys that a session used, by the names of their records.
 #[derive(Default)]
 pub(super) struct SessionKeys(HashMap<String, KeptKeys>);
 
 impl SessionKeys {
-    /// Returns the keys that `table` has in this session; `None` before the first look-up, and for protocols without keys.
+    /// Returns the keys of `table` in this session. Returns `None` before the first look-up, and for protocols without keys.
     pub(super) fn held(&self, link: &Link, table: &Table) -> Option<KeptKeys> {
         self.0.get(&name_of(link, table)?).cloned()
     }
 
-    /// Gives a new state of a table the keys that this session has used for the table before.
+    /// Gives a new state of a table the keys that this session used for the table before.
     pub(super) fn give(&self, link: &Link, table: &mut Table) -> Result<(), SessionError> {
         match self.held(link, table) {
             Some(keys) => Ok(table.use_keys(keys.seed())?),
@@ -31,7 +31,7 @@ impl SessionKeys {
         }
     }
 
-    /// Gives `table` keys for so many look-ups more. Returns whether the server was not given them yet.
+    /// Gives `table` keys for `lookups` more look-ups. Returns whether the keys must be uploaded first.
     pub(super) async fn draw(
         &mut self,
         link: &Link,
@@ -52,7 +52,7 @@ impl SessionKeys {
         Ok(is_new)
     }
 
-    /// Records an event of `keys`, which were those of `table`.
+    /// Records an event of `keys`, which `table` used.
     pub(super) fn note(
         &mut self,
         link: &Link,
@@ -68,7 +68,7 @@ impl SessionKeys {
     }
 }
 
-/// Returns the most look-ups under the same keys.
+/// Returns the most look-ups with the same keys.
 pub(super) fn limit(link: &Link) -> u32 {
     link.options().lookups_per_key.clamp(1, MAX_LOOKUPS_PER_KEY)
 }

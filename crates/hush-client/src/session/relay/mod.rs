@@ -1,4 +1,5 @@
-//! Oblivious HTTP (RFC 9458): requests go sealed to a relay, which passes them on. The relay sees who asks, the server what for.
+//! Oblivious HTTP (RFC 9458). Sealed requests go to a relay, which passes them on. The relay learns who asks, and the
+//! server learns what is asked.
 //!
 //! * [`seal`]: the seal of requests and responses. [`pieces`]: a file through a relay, in pieces.
 
@@ -29,35 +30,35 @@ use super::{
     requests::{link::Link, problem::shown},
 };
 
-/// Bytes of a sealed response beside its body: fields, padding, and what an error says.
+/// The bytes of a sealed response in addition to its body: fields, padding, and the text of an error.
 const RESPONSE_SLACK: u64 = 1 << 20;
 
-/// The `Date` of a request is a multiple of so many seconds until the relay has told the time: a finer one would tell the server
-/// how wrong the client's clock is.
+/// The unit of a request's `Date` in seconds, until the relay's clock is known. A finer date would reveal to the server the
+/// error of the client's clock.
 const DATE_SECONDS: u64 = 60;
 /// The last date that HTTP can write, in seconds since 1970: the end of the year 9999.
 const LAST_DATE: Duration = Duration::from_secs(253_402_300_799);
 
 /// A server behind a relay.
 pub(super) struct Relay {
-    /// The server, as sealed requests name it.
+    /// The scheme of the server's URL. Sealed requests name it.
     scheme: &'static str,
     authority: String,
-    /// The relay's URL, for people.
+    /// The relay's URL without secrets, for messages.
     shown: String,
     authorization: Option<Zeroizing<String>>,
-    /// The server's keys; of the relay, if nobody has fetched them from the server.
+    /// The server's keys: pinned by the options, or sent by the relay.
     keys: Mutex<Option<Vec<u8>>>,
     are_pinned: bool,
     clock: Mutex<Option<RelayTime>>,
 }
 
-/// The time by the relay's clock: all clients of a relay have it.
+/// The time by the relay's clock, which all clients of a relay share.
 #[derive(Clone, Copy)]
 struct RelayTime {
-    /// The date that the relay said last, since 1970.
+    /// The last date that the relay sent, since 1970.
     date: Duration,
-    /// The time by the host's clock when the relay said so.
+    /// The time by the host's clock at which that date arrived.
     since: Duration,
 }
 
@@ -72,17 +73,18 @@ impl RelayResponse {
         self.head.status == 200 && self.head.header("content-type") == Some(content_type)
     }
 
-    /// Returns whether the same request may succeed a little later.
+    /// Returns whether the same request may soon succeed.
     fn is_transient(&self) -> bool {
         matches!(self.head.status, 429 | 502..=504)
     }
 }
 
 impl Relay {
-    /// Creates the way to the server at `url`, if the options name a relay.
+    /// Creates the route to the server at `url`, if the options name a relay.
     ///
     /// # Errors
-    /// [`SessionError::TokenToRelay`], and [`SessionError::Relay`] if the keys of the options are invalid.
+    /// [`SessionError::TokenToRelay`] if there is a token but no pinned key. [`SessionError::Relay`] if the keys of the
+    /// options are invalid.
     pub(super) fn new(url: &ServerUrl, options: &SessionOptions) -> Result<Option<Self>, SessionError> {
         let Some(relay) = &options.relay else { return Ok(None) };
         if options.authorization.is_some() && relay.keys.is_none() {
@@ -104,8 +106,9 @@ impl Relay {
         }))
     }
 
-    /// Makes a request through the relay. A key that the server has no more is fetched anew, once. Where the server takes another
-    /// date, the request has that one, once: later requests do not, since a date that only one client was told would link them.
+    /// Sends a request through the relay. If the server no longer has the key, fetches its keys again, once. If the server
+    /// asks for another date, sends the request again with that date, once. Later requests do not use it, since a date that
+    /// only one client was told would link them.
     async fn send(&self, link: &Link, request: &Request) -> Result<(Head, Vec<u8>), TransportFailure> {
         let mut is_second = false;
         let mut servers_date = None;
@@ -151,7 +154,7 @@ impl Relay {
         }
     }
 
-    /// Returns the keys that requests are sealed for.
+    /// Returns the keys with which requests are sealed.
     async fn keys(&self, link: &Link) -> Result<Vec<u8>, TransportFailure> {
         if let Some(keys) = &*lock(&self.keys) {
             return Ok(keys.clone());
@@ -181,8 +184,7 @@ impl Relay {
         Ok(said.body)
     }
 
-    /// Asks the relay. A response that should be of the type `wanted` and is of another, as the page of a web server,
-    /// is not read.
+    /// Sends a request to the relay. Does not read a successful response of another type than `wanted`, such as a web page.
     async fn exchange(
         &self,
         link: &Link,
@@ -209,7 +211,7 @@ impl Relay {
         Ok(said)
     }
 
-    /// Names the relay in why it was not reached: the session knows the server alone.
+    /// Adds the relay's name to a failure to reach it, because the session's messages name only the server.
     fn of_relay(&self, failure: TransportFailure) -> TransportFailure {
         let named = |reason| format!("the relay {}: {reason}", self.shown);
         match failure {
@@ -222,7 +224,7 @@ impl Relay {
         }
     }
 
-    /// Returns the time by the relay's clock, or by this machine's, rounded down.
+    /// Returns the time by the relay's clock. If that is unknown, returns the time by this machine's clock, rounded down.
     fn date(&self, host: &dyn Host) -> Duration {
         let relays = lock(&self.clock)
             .and_then(|RelayTime { date, since }| date.checked_add(host.now().saturating_sub(since)));
@@ -257,16 +259,16 @@ impl Relay {
     }
 }
 
-/// A response through a relay while its body is read: a file in pieces, everything else whole.
+/// A response through a relay whose body is being read: a file in pieces, or any other response whole.
 pub(super) struct Relayed {
     request: Request,
     pieces: Option<Pieces>,
-    /// The part that came last, until it is read.
+    /// The part that arrived last and was not read yet.
     part: Option<Vec<u8>>,
 }
 
 impl Relayed {
-    /// Makes a request. Returns the head of its response.
+    /// Sends a request. Returns the head of its response.
     pub(super) async fn begin(
         relay: &Relay,
         link: &Link,
@@ -278,12 +280,12 @@ impl Relayed {
         }
         let (head, body) = relay.send(link, &request).await?;
         let whole = pieces.as_mut().and_then(|pieces| pieces.received(&head, body.len()));
-        // A response that is no piece, such as a refusal, is whole.
+        // A response that is not a piece, such as an error, is whole.
         let pieces = pieces.filter(|_| whole.is_some());
         Ok((whole.unwrap_or(head), Self { request, pieces, part: Some(body) }))
     }
 
-    /// Returns the next part of the body; `None` after the last one.
+    /// Returns the next part of the body, or `None` after its end.
     pub(super) async fn next(
         &mut self,
         relay: &Relay,
@@ -308,7 +310,7 @@ struct RelayProblem {
     detail: String,
 }
 
-/// Returns the failure of a relay that passes nothing on.
+/// Returns the failure for a relay that did not pass a request on.
 fn refused(said: &RelayResponse) -> TransportFailure {
     let status = said.head.status;
     let problem = serde_json::from_slice::<RelayProblem>(&said.body).ok();
@@ -321,7 +323,7 @@ fn refused(said: &RelayResponse) -> TransportFailure {
     }
 }
 
-/// Returns why a relay, or something in front of it, may have answered with a status without a reason.
+/// Returns a likely reason for an HTTP status of a relay, or of a proxy in front of it, that came without one.
 fn unexplained(status: u16) -> &'static str {
     match status {
         300..=399 => "it has moved, so use the URL to which it has",
@@ -335,13 +337,13 @@ fn unexplained(status: u16) -> &'static str {
     }
 }
 
-/// Returns the date that a server would take, if it refuses a request because of its date.
+/// Returns the date that the server asks for, if it refused a request because of its date.
 fn date_in(head: &Head, body: &[u8]) -> Option<Duration> {
     let is_date = head.status == 400 && String::from_utf8_lossy(body).contains(DATE_PROBLEM);
     head.header("date").filter(|_| is_date).and_then(parse_date)
 }
 
-/// Reads a date of HTTP. Returns the time since 1970.
+/// Parses a date of HTTP. Returns the time since 1970.
 fn parse_date(text: &str) -> Option<Duration> {
     httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()
 }

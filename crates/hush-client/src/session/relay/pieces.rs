@@ -1,21 +1,21 @@
-//! A file through a relay: in pieces, since a sealed response is whole in memory on both sides.
+//! A file through a relay. It is requested in pieces, because a sealed response is whole in memory on both sides.
 
 use hush_protocol::ohttp::PIECE_BYTES;
 
 use crate::session::{Head, Method, Request};
 
-/// The rest of a file, as it is asked for piece by piece.
+/// The progress of a file that is requested piece by piece.
 pub(super) struct Pieces {
-    /// Where the next piece begins.
+    /// The start of the next piece, in bytes.
     from: u64,
-    /// Where the file ends, once that is known.
+    /// The end of the file, in bytes. `None` before the first response.
     end: Option<u64>,
-    /// Whether the rest of a file was asked for, and not the whole.
+    /// Whether only the rest of the file was requested.
     is_rest: bool,
 }
 
 impl Pieces {
-    /// Returns the pieces of a request for a file.
+    /// Returns the pieces of a request for a file, or `None` if the request is not for a file.
     pub(super) fn of(request: &Request) -> Option<Pieces> {
         let is_file = request.method == Method::Get && request.path.starts_with("/v1/blobs/");
         let range = request.headers.iter().find(|(name, _)| *name == "range");
@@ -23,14 +23,15 @@ impl Pieces {
         is_file.then_some(Pieces { from: from.unwrap_or(0), end: None, is_rest: range.is_some() })
     }
 
-    /// Makes a request ask for the next piece.
+    /// Changes a request to one for the next piece.
     pub(super) fn ask(&self, request: &mut Request) {
         let range = format!("bytes={}-{}", self.from, self.from + (PIECE_BYTES - 1));
         request.headers.retain(|(name, _)| *name != "range");
         request.headers.push(("range", range));
     }
 
-    /// Returns a response of so many bytes has come: the head that one for all of the rest would have, if it is the next piece.
+    /// Takes a response with `bytes` bytes. If it is the next piece, returns the head that a response with all remaining
+    /// bytes would have. Otherwise returns `None`.
     pub(super) fn received(&mut self, head: &Head, bytes: usize) -> Option<Head> {
         let text = head.header("content-range")?;
         let (range, end) = text.strip_prefix("bytes ")?.split_once('/')?;
@@ -55,7 +56,7 @@ impl Pieces {
         Some(whole)
     }
 
-    /// Returns whether nothing is left to ask for.
+    /// Returns whether all pieces were received.
     pub(super) fn is_done(&self) -> bool {
         self.end.is_some_and(|end| self.from >= end)
     }

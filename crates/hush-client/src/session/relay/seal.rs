@@ -1,6 +1,6 @@
 //! The seal of Oblivious HTTP (RFC 9458 section 4) over X25519, HKDF-SHA256 and ChaCha20-Poly1305.
 //!
-//! Every gateway of HushDB has these ciphers. They take few bytes in a page, and constant time without instructions for AES.
+//! Every gateway of HushDB has these ciphers. They add little code to a web page, and need no AES instructions for constant time.
 
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit, aead::Aead};
 use hkdf::Hkdf;
@@ -12,9 +12,9 @@ use zeroize::Zeroizing;
 const KEM: [u8; 2] = [0x00, 0x20];
 /// The identifiers of HKDF-SHA256 and of ChaCha20-Poly1305 (RFC 9180 sections 7.2 and 7.3).
 const CIPHERS: [u8; 4] = [0x00, 0x01, 0x00, 0x03];
-/// Bytes of a public key.
+/// The length of a public key, in bytes.
 const PUBLIC_BYTES: usize = 32;
-/// Bytes of the secret of a response, and of its nonce: the longer of the key and the nonce of the cipher.
+/// The length of a response's secret and of its nonce, in bytes: the greater of the cipher's key and nonce lengths.
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 12;
 
@@ -25,7 +25,8 @@ pub(super) struct GatewayKey {
 }
 
 impl GatewayKey {
-    /// Returns the first key of a list (`application/ohttp-keys`) that is for these ciphers.
+    /// Returns the first key of a list (`application/ohttp-keys`) that has these ciphers. Returns `None` if there is none,
+    /// or if the list is malformed.
     pub(super) fn first_of(mut list: &[u8]) -> Option<Self> {
         let mut found = None;
         while !list.is_empty() {
@@ -37,7 +38,7 @@ impl GatewayKey {
         found
     }
 
-    /// Reads a key configuration (RFC 9458 section 3.1).
+    /// Parses a key configuration (RFC 9458 section 3.1). Returns `None` if it is malformed, or for other ciphers.
     fn read(config: &[u8]) -> Option<Self> {
         let (&id, rest) = config.split_first()?;
         let (public, rest) = rest.strip_prefix(&KEM)?.split_at_checked(PUBLIC_BYTES)?;
@@ -50,7 +51,7 @@ impl GatewayKey {
         Some(Self { id, public: Deserializable::from_bytes(public).ok()? })
     }
 
-    /// Seals a request. Returns it with the opener of its response.
+    /// Seals a request. Returns the sealed bytes, and the opener of the response.
     pub(super) fn seal(&self, message: &[u8]) -> Option<(Vec<u8>, Opener)> {
         let header = [&[self.id][..], &KEM, &CIPHERS].concat();
         let info = [&b"message/bhttp request\0"[..], &header].concat();
@@ -76,7 +77,7 @@ pub(super) struct Opener {
 }
 
 impl Opener {
-    /// Opens the response.
+    /// Opens the response. Returns `None` if it was not sealed for this request.
     pub(super) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_at_checked(SECRET_BYTES)?;
         let salt = [&self.key[..], nonce].concat();

@@ -1,4 +1,4 @@
-//! Requests, retries, bounded bodies.
+//! Requests with retries and bounded bodies.
 
 use std::{
     sync::{
@@ -18,24 +18,24 @@ use crate::session::{
     task::Port,
 };
 
-/// A server, and what is the same for all that is asked of it.
+/// A server, with the options and the route that all requests to it share.
 pub(in crate::session) struct Context {
     pub(in crate::session) url: ServerUrl,
     pub(in crate::session) options: SessionOptions,
     pub(in crate::session) host: Arc<dyn Host>,
-    /// The way to the server, if not straight.
+    /// The relay to the server. `None` sends requests directly.
     pub(in crate::session) relay: Option<Arc<Relay>>,
 }
 
-/// The link through which a task makes its requests.
+/// The link through which a task sends its requests.
 pub(in crate::session) struct Link {
     context: Arc<Context>,
     port: Port,
-    /// When the call is out of time, by the clock of the host.
+    /// The time by the host's clock at which the call must end.
     deadline: Option<Duration>,
-    /// The last response, if it comes through a relay.
+    /// The last response, if it came through a relay.
     relayed: Mutex<Option<Relayed>>,
-    /// Whether look-ups of the call have been answered.
+    /// Whether look-ups of the call were answered.
     has_answers: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl Link {
         &self.context
     }
 
-    /// Notes that look-ups of the call have been answered: from here on the server is waited for, if it is started anew.
+    /// Marks that look-ups of the call were answered. From then on, the call waits for a server that is restarted.
     pub(in crate::session) fn note_answers(&self) {
         self.has_answers.store(true, Ordering::Relaxed);
     }
@@ -68,19 +68,19 @@ impl Link {
         self.host().report(event);
     }
 
-    /// Waits until the host can say what it has of `need`.
+    /// Waits until the host can answer `need`.
     pub(in crate::session) async fn ready(&self, need: Need<'_>) {
         while !self.host().is_ready(&need) {
             self.port.wait(Duration::ZERO).await;
         }
     }
 
-    /// Returns how much longer the call may take, if it has a limit.
+    /// Returns the remaining time of the call. Returns `None` if it has no limit.
     fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_sub(self.host().now()))
     }
 
-    /// Refuses to go on with a call that is out of time.
+    /// Fails if the time of the call is over.
     fn in_time(&self) -> Result<(), TransportFailure> {
         match (self.time_left(), self.options().timeout) {
             (Some(Duration::ZERO), Some(timeout)) => {
@@ -102,7 +102,7 @@ impl Link {
         self.host().now().saturating_sub(start).as_secs_f64()
     }
 
-    /// Returns a document of at most `limit` bytes, asked for until it comes or there were attempts enough.
+    /// Fetches a document of at most `limit` bytes, with retries.
     pub(in crate::session) async fn get(
         &self,
         path: &str,
@@ -119,7 +119,7 @@ impl Link {
         }
     }
 
-    /// Returns a file from byte `from` on, asked for once. The response may hold the whole file all the same.
+    /// Requests a file from byte `from` on, once. Returns the head of the response, which may still have the whole file.
     pub(in crate::session) async fn get_file(
         &self,
         path: &str,
@@ -134,7 +134,7 @@ impl Link {
         self.checked(request).await
     }
 
-    /// Posts a request of the wire format once; the response has at most `limit` bytes.
+    /// Posts a body of the wire format, once. Returns the response, of at most `limit` bytes.
     pub(in crate::session) async fn post(
         &self,
         path: &str,
@@ -146,12 +146,12 @@ impl Link {
         self.exchange(request, "an answer", limit).await
     }
 
-    /// Puts a body of the wire format once; nothing is read of the response but its status.
+    /// Puts a body of the wire format, once. Does not read the body of a successful response.
     pub(in crate::session) async fn put(&self, path: &str, body: Vec<u8>) -> Result<(), SessionError> {
         self.checked(request(Method::Put, path, body, 0)).await.map(drop)
     }
 
-    /// Returns the next part of the body of the last response.
+    /// Returns the next part of the last response's body, or `None` after its end.
     pub(in crate::session) async fn body_part(&self) -> Result<Option<Vec<u8>>, TransportFailure> {
         self.in_time()?;
         let Some(relay) = &self.context.relay else { return self.body_as_is().await };
@@ -161,7 +161,7 @@ impl Link {
         Ok(part)
     }
 
-    /// Makes a request, through the relay if there is one. Returns the head of its response.
+    /// Sends a request, through the relay if there is one. Returns the head of its response.
     async fn send(&self, request: Request) -> Result<Head, TransportFailure> {
         let Some(relay) = &self.context.relay else { return self.send_as_is(request).await };
         let (head, relayed) = Relayed::begin(relay, self, request).await?;
@@ -173,7 +173,7 @@ impl Link {
         std::mem::replace(&mut *self.relayed.lock().unwrap_or_else(PoisonError::into_inner), relayed)
     }
 
-    /// Has the driver make a request.
+    /// Lets the driver send a request, without a relay.
     pub(in crate::session) async fn send_as_is(&self, request: Request) -> Result<Head, TransportFailure> {
         self.in_time()?;
         self.port.send(Request { time_left: self.time_left(), ..request }).await
@@ -184,7 +184,7 @@ impl Link {
         self.port.body().await
     }
 
-    /// Something that no server of this API answers.
+    /// Returns the error for a response that no server of this API sends.
     pub(in crate::session) fn odd(&self, reason: impl Into<String>) -> SessionError {
         SessionError::NotHushDb { url: self.context.url.shown().to_owned(), reason: reason.into() }
     }
@@ -199,7 +199,7 @@ impl Link {
         self.body(&head, what, limit).await
     }
 
-    /// Returns the head of the response if it is a success.
+    /// Sends a request. Returns the head of the response if that is a success.
     async fn checked(&self, request: Request) -> Result<Head, SessionError> {
         let path = request.path.clone();
         let sent = request.body.len();
@@ -215,7 +215,7 @@ impl Link {
         }
     }
 
-    /// Returns the error of a response that is no success, to a request of `path` with a body of `sent` bytes.
+    /// Returns the error of a response that is not a success. The request had the path `path` and a body of `sent` bytes.
     async fn refusal(&self, path: &str, sent: usize, head: &Head) -> SessionError {
         let url = &self.context.url;
         if let Some(moved) = problem::moved(url, path, head) {
@@ -225,7 +225,7 @@ impl Link {
         match self.body(head, "an error message", problem::refusal_limit(head.status)).await {
             Ok(body) => problem::refusal(url, sent, head, Some(&body), odd),
             Err(error @ SessionError::TooLong { .. }) => error,
-            // The status counts even if the document is lost.
+            // The status is known even if the document is lost.
             Err(_) => problem::refusal(url, sent, head, None, odd),
         }
     }
@@ -260,7 +260,7 @@ impl Link {
     }
 }
 
-/// Creates a request. `limit` is the most bytes of a response of any status: which one comes is not known yet.
+/// Creates a request. The limit of the response's body must allow an error of any status, so it may exceed `limit`.
 fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
     let headers = match method {
         Method::Get => Vec::new(),
@@ -281,24 +281,24 @@ fn request(method: Method, path: &str, body: Vec<u8>, limit: u64) -> Request {
 /// The failures of a request so far.
 #[derive(Default)]
 pub(in crate::session) struct Retries {
-    /// The attempts that count.
+    /// The number of failures that count as attempts.
     failed: u32,
-    /// All, those of a server that is loading its table included.
+    /// The number of all failures, including those while a server loads its table.
     waits: u32,
-    /// When the server first said that it is loading, or was gone.
+    /// The time at which the server first reported that it is loading, or was lost.
     warming_since: Option<Duration>,
 }
 
 impl Retries {
-    /// Waits before the next attempt. Gives the error back if it is for good, there were as many attempts as the policy
-    /// says, or the wait is longer than the policy or the time of the call allows.
+    /// Waits before the next attempt. Returns the error instead if it is permanent, if all attempts were used, or if the
+    /// wait is longer than the policy or the time of the call allows.
     pub(in crate::session) async fn after(
         &mut self,
         link: &Link,
         error: SessionError,
     ) -> Result<(), SessionError> {
         let has_answers = link.has_answers.load(Ordering::Relaxed);
-        // A server that has answered before may be started anew, or the way to it be cut: another connection may do better.
+        // A server that answered before may be restarting, or its connection may be cut. A new connection may succeed.
         let may_pass = error.is_transient() || (has_answers && matches!(error, SessionError::Timeout { .. }));
         if !may_pass {
             return Err(error);

@@ -1,23 +1,23 @@
-//! Requests and what comes back, without a transport.
+//! Requests and responses, independent of a transport.
 
 use std::time::Duration;
 
-/// A request to be made.
+/// A request that a driver sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The method of the request.
     pub method: Method,
-    /// The path behind the server's base URL; begins with a slash.
+    /// The path after the server's base URL. It begins with a slash.
     pub path: String,
-    /// Headers beside those that every transport sets itself; names in lower case.
+    /// The headers, except those that every transport sets itself. Names are in lower case.
     pub headers: Vec<(&'static str, String)>,
-    /// The body; empty for [`Method::Get`].
+    /// The body. Empty for [`Method::Get`].
     pub body: Vec<u8>,
-    /// The most bytes of the response's body that are read, whatever its status.
+    /// The most bytes of the response's body that are read, for any status.
     pub max_response_bytes: u64,
-    /// Whether the call makes no request after this one, if all goes well.
+    /// Whether this is the last request of the call, unless a failure causes more.
     pub is_last: bool,
-    /// How much longer the call may take: a driver gives the request up then, as after a silence.
+    /// The time after which the driver must cancel the request, as after a silence of the server.
     pub time_left: Option<Duration>,
 }
 
@@ -48,14 +48,14 @@ impl Method {
 pub struct Head {
     /// The status.
     pub status: u16,
-    /// The headers, names in any case; bytes that are not UTF-8 may be replaced.
+    /// The headers, with names in any case. Bytes that are not UTF-8 may be replaced.
     pub headers: Vec<(String, String)>,
-    /// Bytes of the body, if the transport knows.
+    /// The length of the body in bytes, if the transport knows it.
     pub body_bytes: Option<u64>,
 }
 
 impl Head {
-    /// Returns the first header of this name, which is in lower case.
+    /// Returns the first header with this name, which must be in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())

@@ -1,7 +1,7 @@
-//! Requests on their way, and what comes back.
+//! Requests and their responses.
 //!
 //! * [`message`]: requests and responses, without a transport. [`url`]: the URL of a server.
-//! * [`link`]: sends requests, with retries and bounded bodies. [`problem`]: what a response other than a success means.
+//! * [`link`]: sends requests, with retries and bounded bodies. [`problem`]: interprets error responses.
 
 pub(super) mod link;
 pub(super) mod message;

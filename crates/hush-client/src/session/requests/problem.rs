@@ -1,4 +1,4 @@
-//! The meaning of a response other than a success.
+//! The interpretation of error responses.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 
 use crate::session::{Head, ServerRefusal, ServerUrl, SessionError};
 
-/// Longest problem document, its descriptor not counted.
+/// The longest problem document, without its descriptor, in bytes.
 const MAX_PROBLEM_BYTES: usize = 64 << 10;
-/// Most bytes of a body that is read whatever the request was for.
+/// The most bytes of any error response that are read.
 pub(in crate::session) const MAX_REFUSAL_BYTES: usize = MAX_DESCRIPTOR_BYTES + MAX_PROBLEM_BYTES;
-/// Characters of a server's own words that are shown.
+/// The number of characters of a server's text that are shown.
 const MAX_DETAIL_CHARS: usize = 300;
-/// Longest wait that a header can ask for.
+/// The longest wait that a header can ask for, in seconds.
 const MAX_RETRY_AFTER: u64 = 24 * 3600;
 
 const GONE: u16 = 410;
@@ -31,15 +31,15 @@ struct ProblemBody {
     descriptor: Option<Box<RawValue>>,
 }
 
-/// Returns the error of a response that is not of this API, if a proxy, or a server that has moved, answers so to a request of
-/// `path` with a body of `sent` bytes.
+/// Returns the error of a response that a proxy sent, or that redirects to another URL. The request had the path `path` and
+/// a body of `sent` bytes. Returns `None` for other responses.
 #[cfg(feature = "http")]
 pub(crate) fn on_the_way(url: &ServerUrl, path: &str, sent: usize, head: &Head) -> Option<SessionError> {
     moved(url, path, head).or_else(|| intermediary(url, sent, head))
 }
 
-/// Returns where the server at `url` sends its clients, if the response to a request of `path` says so: the base URL, which
-/// clients are given, if the location is that of the same path.
+/// Returns the error for a redirect of the server at `url`. `path` is the path of the request. If the new location has the
+/// same path, the error names the new base URL, which a client can be given.
 pub(in crate::session) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Option<SessionError> {
     let location = head.header("location").filter(|_| (300..400).contains(&head.status))?;
     let is_path = location.starts_with('/') && !location.starts_with("//");
@@ -48,7 +48,7 @@ pub(in crate::session) fn moved(url: &ServerUrl, path: &str, head: &Head) -> Opt
     Some(SessionError::Moved { location: shown(base.unwrap_or(&location)) })
 }
 
-/// Returns the error of a response that only a proxy gives, to a request with a body of `sent` bytes.
+/// Returns the error for a response with a status that only proxies send. The request had a body of `sent` bytes.
 fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionError> {
     let is_of_proxies = matches!(head.status, 401 | 403 | 407 | 413 | 451 | 502 | 504 | 520..=527);
     let name = head.header("server").filter(|name| !name.is_empty()).map(shown);
@@ -56,13 +56,13 @@ fn intermediary(url: &ServerUrl, sent: usize, head: &Head) -> Option<SessionErro
     is_of_proxies.then_some(SessionError::Intermediary { url, name, status: head.status, sent })
 }
 
-/// Returns the most bytes that the body of a response with this status has.
+/// Returns the most bytes of the body of a response with this status.
 pub(in crate::session) fn refusal_limit(status: u16) -> usize {
     if status == GONE { MAX_REFUSAL_BYTES } else { MAX_PROBLEM_BYTES }
 }
 
-/// Returns the error of a response whose body is, if it arrived, `body`. `odd` makes the error for what no server of this API says.
-/// `sent` are the bytes of the request.
+/// Returns the error of a response. `body` is its body, if that arrived. `odd` creates the error for a response that no
+/// server of this API sends. `sent` is the length of the request's body.
 pub(in crate::session) fn refusal(
     url: &ServerUrl,
     sent: usize,
@@ -81,7 +81,7 @@ pub(in crate::session) fn refusal(
             };
         }
         Some(problem) => (shown(&problem.code), shown(&problem.detail)),
-        // Proxies answer so too, when a server is busy.
+        // Proxies also send such a status if a server is busy.
         None if code.remedy() == Remedy::Wait => (code.word().into(), unexplained(status)),
         None => return intermediary(url, sent, head).unwrap_or_else(|| odd(format!("status {status}"))),
     };
@@ -93,13 +93,13 @@ fn unexplained(status: u16) -> String {
     format!("{status} {reason}")
 }
 
-/// `Retry-After` in seconds; its other form, a date, is left to the back-off.
+/// Returns `Retry-After` in seconds. Ignores its other form, a date, and leaves the wait to the back-off.
 fn retry_after(head: &Head) -> Option<Duration> {
     let seconds: u64 = head.header("retry-after")?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds.min(MAX_RETRY_AFTER)))
 }
 
-/// Returns a server's own words, fit for one line of a terminal.
+/// Returns a server's text, shortened to one line for a terminal.
 pub(in crate::session) fn shown(text: &str) -> String {
     text.chars().take(MAX_DETAIL_CHARS).map(|c: char| if c.is_control() { ' ' } else { c }).collect()
 }

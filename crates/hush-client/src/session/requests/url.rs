@@ -7,10 +7,10 @@ use hush_protocol::shown_url;
 
 use crate::session::SessionError;
 
-/// The base URL of a server, `http://host:port` or `https://host`, maybe with a path.
+/// The base URL of a server: `http://host:port` or `https://host`, optionally with a path.
 #[derive(Clone, Debug)]
 pub struct ServerUrl {
-    /// Without a slash at the end.
+    /// The URL without a slash at its end.
     text: String,
     /// The URL without a password.
     shown: String,
@@ -18,10 +18,10 @@ pub struct ServerUrl {
 }
 
 impl ServerUrl {
-    /// Reads a URL.
+    /// Parses the URL of a server.
     ///
     /// # Errors
-    /// [`SessionError::Url`] if it is none, or none of a server.
+    /// [`SessionError::Url`] if the text is no URL, or cannot be that of a server.
     pub fn parse(url: &str) -> Result<Self, SessionError> {
         let invalid = |reason| SessionError::Url { url: shown_url(url), reason };
         let uri: Uri = url.parse().map_err(|_| invalid("not a URL"))?;
@@ -37,41 +37,41 @@ impl ServerUrl {
         Ok(Self { shown: shown_url(&text), text, uri })
     }
 
-    /// Returns the URL for people: without a password.
+    /// Returns the URL without its password, for messages.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Returns the URL without a slash at the end: what the path of a request is added to.
+    /// Returns the URL without a slash at its end. The path of a request is appended to it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the host, and the port if it is named.
+    /// Returns the host, with the port if the URL names one.
     pub fn authority(&self) -> &str {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         authority.rsplit_once('@').map_or(authority, |(_, host)| host)
     }
 
-    /// Returns the scheme and the authority: what a path from the root follows.
+    /// Returns the URL up to its authority, without a path.
     pub(in crate::session) fn root(&self) -> &str {
         let path = self.uri.path().trim_end_matches('/');
         self.shown.strip_suffix(path).unwrap_or(&self.shown)
     }
 
-    /// Returns whether what is sent there is protected on the way.
+    /// Returns whether the scheme is `https`.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")
     }
 
-    /// Returns whether it is on this machine.
+    /// Returns whether the server is on this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.uri.host().unwrap_or("");
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
 
-    /// Returns the origin, which is the same however the host is spelled. Keys of the server are kept under it.
+    /// Returns scheme, host, port and path in one canonical spelling. The server's keys are stored under it.
     pub(in crate::session) fn origin(&self) -> String {
         let lower = |part: Option<&str>| part.unwrap_or("").to_ascii_lowercase();
         let scheme = lower(self.uri.scheme_str());

@@ -4,7 +4,7 @@ use hush_math::ring::Ring;
 
 use crate::params::RingParams;
 
-/// A parameter set, R modulo Q_e (expansion), R modulo Q_1 (everything after the drop), and the small ring of short answers.
+/// An RLWE set with R modulo Q_e (expansion), R modulo Q_1 (everything after the drop), and the small ring of short answers.
 #[derive(Clone, Debug)]
 pub struct RingContext {
     params: RingParams,
@@ -25,22 +25,22 @@ impl RingContext {
         &self.params
     }
 
-    /// R modulo Q_e.
+    /// Returns R modulo Q_e.
     pub fn full(&self) -> &Ring {
         &self.full
     }
 
-    /// R modulo Q_1: the first limbs of [`RingContext::full`].
+    /// Returns R modulo Q_1, whose limbs are the first ones of [`RingContext::full`].
     pub fn kept(&self) -> &Ring {
         &self.kept
     }
 
-    /// Returns the ring that answers of short records are switched to, modulo Q_s; `None` if there is none.
+    /// Returns the small ring modulo Q_s to which answers of short records are switched; `None` if the set has none.
     pub fn switched(&self) -> Option<&Ring> {
         self.switched.as_ref()
     }
 
-    /// Delta = floor(Q_1 / t): what a plaintext symbol is scaled by. Source: VIPIR appendix A.2.
+    /// Returns Delta = floor(Q_1 / t), the factor that scales a plaintext symbol. Source: VIPIR appendix A.2.
     pub fn delta(&self) -> u128 {
         self.kept.rns().product() >> self.params.plaintext_bits()
     }

@@ -15,19 +15,19 @@ use hush_math::{gadget::Gadget, ring::Ring};
 use super::{ErrorDistribution, LatticeProblem, RingNoiseInputs, RingSwitch, SecretDistribution, Tlwe};
 use crate::{codec::packed_bytes, entities::MatrixStructure};
 
-/// Bytes of the seed of a query's mask: so many that no two queries of a client ever share a mask.
+/// The bytes of the seed of a query's mask: enough that no two queries of a client share a mask.
 pub const QUERY_SEED_BYTES: usize = 16;
 
-/// Bytes of the seed of all masks of evaluation keys.
+/// The bytes of the seed of all masks of evaluation keys.
 pub const RING_SEED_BYTES: usize = 32;
 
-/// Most TLWE words of a query.
+/// The largest number of TLWE words in a query.
 const MAX_TLWE_LEAVES: usize = 1 << 12;
 
-/// Standard deviation of the RLWE errors of all sets but a paper's own.
+/// The standard deviation of RLWE errors in all sets except those that reproduce a paper's.
 pub const RLWE_ERROR_STD: f64 = 3.2;
 
-/// Widths to which an answer is switched, in bits of a coefficient.
+/// The bits of a coefficient of an answer, after its modulus was switched to powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseBits {
     /// The bits of the half that is multiplied by the secret.
@@ -38,10 +38,10 @@ pub struct ResponseBits {
 
 /// An RLWE set: ring degree N, small secrets and errors.
 ///
-/// A query is expanded modulo Q_e = kept primes times the dropped one; then the dropped prime goes, and everything
-/// else happens modulo Q_1, the product of the kept primes (`docs/explanation/protocols/onion.md`).
+/// A query is expanded modulo Q_e, the product of the kept primes and the dropped one. Then the prime P is dropped, and
+/// everything else happens modulo Q_1, the product of the kept primes (`docs/explanation/protocols/onion.md`).
 ///
-/// There is no way to make one but to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is always
+/// The only way to obtain a set is to take a preset ([`super::ParameterSet::named`]), so a set that a peer names is always
 /// one that this program knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingParams {
@@ -60,15 +60,15 @@ pub struct RingParams {
     pub(super) selector_dropped_bits: u32,
     pub(super) query_dropped_bits: u32,
     pub(super) response: ResponseBits,
-    /// How answers of short records leave the ring; `None` if they do not.
+    /// How answers of short records are switched to a small ring; `None` if they are not.
     pub(super) switch: Option<RingSwitch>,
-    /// Queries are TLWE words, for private key switching; `None` if they are packed.
+    /// The shape of a query's TLWE words, for private key switching; `None` if queries are packed.
     pub(super) tlwe: Option<Tlwe>,
-    /// Queries travel as both halves in whole words, as in a paper, instead of a seed and the coefficients that matter.
+    /// Whether queries travel as both halves in whole words, as in a paper, instead of a seed and the needed coefficients of b.
     pub(super) whole_query: bool,
-    /// Distribution of the secrets; [`SecretDistribution::Zero`]: no errors either, only for tests without encryption.
+    /// The distribution of the secrets. With [`SecretDistribution::Zero`] errors are zero too: only for tests without encryption.
     pub(super) secret: SecretDistribution,
-    /// Standard deviation of errors.
+    /// The standard deviation of errors.
     pub(super) error_std: f64,
 }
 
@@ -78,7 +78,7 @@ impl RingParams {
         self.name
     }
 
-    /// Security in bits (lattice-estimator, MATZOV; see SECURITY.md).
+    /// Returns the security in bits (lattice-estimator, MATZOV; see SECURITY.md).
     pub fn security_bits(&self) -> f64 {
         self.security_bits
     }
@@ -88,17 +88,17 @@ impl RingParams {
         self.secret == SecretDistribution::Zero
     }
 
-    /// Distribution of the secrets.
+    /// Returns the distribution of the secrets.
     pub fn secret(&self) -> SecretDistribution {
         self.secret
     }
 
-    /// Standard deviation of the errors of queries and evaluation keys.
+    /// Returns the standard deviation of the errors of queries and evaluation keys.
     pub fn error_std(&self) -> f64 {
         self.error_std
     }
 
-    /// Ring degree N.
+    /// Returns the ring degree N.
     pub fn degree(&self) -> usize {
         self.degree
     }
@@ -118,17 +118,17 @@ impl RingParams {
         self.dropped.unwrap_or(1)
     }
 
-    /// R modulo Q_e: the kept primes, then the dropped one.
+    /// Returns R modulo Q_e: the kept primes, then the dropped one.
     pub fn full_ring(&self) -> Ring {
         Ring::new(self.degree, &[self.kept, self.dropped.as_slice()].concat())
     }
 
-    /// R modulo Q_1.
+    /// Returns R modulo Q_1.
     pub fn kept_ring(&self) -> Ring {
         Ring::new(self.degree, self.kept)
     }
 
-    /// log2 of the plaintext modulus t = 2^k: bits of a symbol.
+    /// Returns log2 of the plaintext modulus t = 2^k: the bits of a symbol.
     pub fn plaintext_bits(&self) -> u32 {
         self.plaintext_bits
     }
@@ -143,13 +143,13 @@ impl RingParams {
         self.levels
     }
 
-    /// Leaves that the expansion tree can have; of TLWE words, how many a query can have.
+    /// Returns the largest number of leaves of the expansion tree, or of TLWE words in a query.
     pub fn max_leaves(&self) -> usize {
         if self.tlwe.is_some() { MAX_TLWE_LEAVES } else { 1 << self.levels.len() }
     }
 
-    /// Returns the exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, for
-    /// fewer leaves than N (`docs/explanation/protocols/onion.md`).
+    /// Returns the exponent k of the automorphism X -> X^k at `level`: N / 2^level + 1. Source: OnionPIRv2 algorithm 2, extended
+    /// to fewer leaves than N (`docs/explanation/protocols/onion.md`).
     pub fn level_exponent(&self, level: usize) -> usize {
         (self.degree >> level) + 1
     }
@@ -174,39 +174,39 @@ impl RingParams {
         self.pack
     }
 
-    /// Low bits that evaluation keys are sent without.
+    /// Returns the number of low bits that evaluation keys are sent without.
     pub fn key_dropped_bits(&self) -> u32 {
         self.key_dropped_bits
     }
 
-    /// Low bits that the selectors of a query are sent without.
+    /// Returns the number of low bits that the selectors of a query are sent without.
     pub fn selector_dropped_bits(&self) -> u32 {
         self.selector_dropped_bits
     }
 
-    /// Low bits that the fold bits of a query are sent without.
+    /// Returns the number of low bits that the fold bits of a query are sent without.
     pub fn query_dropped_bits(&self) -> u32 {
         self.query_dropped_bits
     }
 
-    /// Returns how answers of short records leave the ring; `None` if they do not.
+    /// Returns how answers of short records are switched to a small ring; `None` if they are not.
     pub fn switch(&self) -> Option<&RingSwitch> {
         self.switch.as_ref()
     }
 
-    /// Bits of the coefficients of an answer.
+    /// Returns the bits of the coefficients of an answer.
     pub fn response_bits(&self) -> ResponseBits {
         self.response
     }
 
-    /// Returns the words of queries, if they are not packed.
+    /// Returns the shape of a query's TLWE words; `None` if queries are packed.
     pub fn tlwe(&self) -> Option<&Tlwe> {
         self.tlwe.as_ref()
     }
 
-    /// Returns the context from which secrets and evaluation keys are derived, beside a seed: everything that they
-    /// depend on, and nothing else. A set that is changed under its old name, or a new order of the rows, must not
-    /// meet the same masks and errors again.
+    /// Returns the string from which, with a seed, secrets and evaluation keys are derived. It holds everything that they
+    /// depend on, and nothing else. If a set changes under its old name, or the order of the rows changes, the string must
+    /// change, so that masks and errors are not reused.
     pub fn key_context(&self) -> String {
         const ROWS: u32 = 1;
         let gadget = |gadget: &Gadget| format!("{},{},{}", gadget.width, gadget.digits, gadget.dropped);
@@ -229,12 +229,12 @@ impl RingParams {
         )
     }
 
-    /// Bits of Q_e.
+    /// Returns the bits of Q_e.
     pub fn full_bits(&self) -> u32 {
         product_bits(self.kept.iter().chain(&self.dropped))
     }
 
-    /// Bits of Q_1.
+    /// Returns the bits of Q_1.
     pub fn kept_bits(&self) -> u32 {
         product_bits(self.kept)
     }
@@ -260,13 +260,13 @@ impl RingParams {
         }
     }
 
-    /// Returns whether queries travel as both halves in whole words, as in the paper that the set is from.
+    /// Returns whether queries travel as both halves in whole words, as in the set's paper.
     pub fn whole_query(&self) -> bool {
         self.whole_query
     }
 
-    /// Exact bytes of a query over `rows` rows and `folds` folds: its seed and the packed words, those of the selectors first, or
-    /// both halves.
+    /// Returns the exact bytes of a query over `rows` rows and `folds` folds: the seed, the words of the selectors, then those
+    /// of the fold bits; or both halves of a whole query.
     pub fn query_bytes(&self, rows: usize, folds: usize) -> usize {
         if let Some(tlwe) = self.tlwe {
             return QUERY_SEED_BYTES + packed_bytes(self.leaves(rows, folds), tlwe.bits);
@@ -279,7 +279,7 @@ impl RingParams {
         QUERY_SEED_BYTES + words(rows, self.selector_dropped_bits) + bits
     }
 
-    /// Exact bytes of all second halves of the evaluation keys.
+    /// Returns the exact bytes of the halves of the evaluation keys that carry messages.
     pub fn key_words_bytes(&self) -> usize {
         let poly = |bits: u32| packed_bytes(self.degree, bits - self.key_dropped_bits);
         let private = self.tlwe.map_or(0, |tlwe| 2 * tlwe.key_rows());
@@ -291,23 +291,22 @@ impl RingParams {
             + self.switch.map_or(0, |switch| switch.key_words_bytes(self.degree))
     }
 
-    /// Leaves of a query over `rows` rows and `folds` folds: a selector a row, a word a fold digit.
+    /// Returns the leaves of a query over `rows` rows and `folds` folds: a selector for each row, a word for each fold digit.
     pub fn leaves(&self, rows: usize, folds: usize) -> usize {
         rows + folds * self.fold.digits
     }
 
-    /// Returns the number of coefficients of b that a query of `leaves` leaves is sent with.
+    /// Returns the number of coefficients of b that travel in a query of `leaves` leaves.
     ///
-    /// Leaf v ends up in the coefficients reverse(v) + m 2^h of the query (h levels): the first carries the message,
-    /// the others must be known to be zero. All other coefficients are separated from these by the tree, whatever they
-    /// are, so they are not sent.
+    /// With h levels, leaf v depends on the coefficients reverse(v) + m 2^h of the query: the first carries the message, and
+    /// the others must be zero messages. The tree separates all other coefficients from these, whatever their values, so they
+    /// are not sent.
     pub fn query_words(&self, leaves: usize) -> usize {
         leaves * (self.degree >> self.levels.len())
     }
 
-    /// Returns the coefficients of b that some leaves of a query are sent with, those of the first leaf first. Source:
-    /// OnionPIRv2 sections
-    /// 3.3 and 3.5 (bit-reversed packing).
+    /// Returns the positions of the coefficients of b that travel for `leaves`, those of the first leaf first. Source:
+    /// OnionPIRv2 sections 3.3 and 3.5 (bit-reversed packing).
     pub fn query_positions(&self, leaves: Range<usize>) -> impl Iterator<Item = usize> {
         let levels = self.levels.len() as u32;
         let degree = self.degree;
@@ -324,8 +323,8 @@ fn product_bits<'a>(primes: impl IntoIterator<Item = &'a u32>) -> u32 {
 }
 
 impl RingParams {
-    /// Returns the problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret; `None` without
-    /// encryption.
+    /// Returns the lattice problem of queries and evaluation keys modulo Q_e, the largest modulus of samples under a secret;
+    /// `None` without encryption.
     pub fn problem(&self) -> Option<LatticeProblem> {
         let primes = self.kept.iter().chain(&self.dropped);
         let problem = LatticeProblem {
@@ -339,8 +338,8 @@ impl RingParams {
         (!self.is_plain()).then_some(problem)
     }
 
-    /// Returns the problems of queries and keys, of the ring that answers are switched to, and of TLWE words; none
-    /// without encryption.
+    /// Returns the lattice problems of queries and keys, of the small ring, and of TLWE words, as far as the set has them.
+    /// Empty without encryption.
     pub(super) fn problems(&self) -> Vec<LatticeProblem> {
         let Some(own) = self.problem() else { return Vec::new() };
         let switch = self.switch.map(|switch| switch.problem(self.secret, self.error_std));

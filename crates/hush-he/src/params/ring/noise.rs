@@ -1,6 +1,6 @@
 //! Noise of the ring protocols: variances as formulas, step by step, and the failure probability that follows.
 //!
-//! The database is taken as uniform modulo t, which whitening makes it. Variances are averages over the coefficients,
+//! The database is taken as uniform modulo t, which whitening ensures. Variances are averages over the coefficients,
 //! in units of 1 modulo the modulus of the step. The formulas are those of `docs/explanation/protocols/onion.md`; tests of the
 //! reference backend measure every one of them.
 
@@ -9,8 +9,8 @@ use hush_math::gadget::Gadget;
 use super::ResponseBits;
 use crate::params::{RingParams, RingSwitch, SecretDistribution, Tlwe, noise::log2_erfc};
 
-/// The values that the noise of a parameter set depends on: of a preset ([`RingParams::noise_inputs`]), or of a
-/// candidate that a search makes up (`examples/search_ring/`). Protocols take presets only.
+/// The values that the noise of a parameter set depends on. They come from a preset ([`RingParams::noise_inputs`]), or
+/// from a candidate of a search (`examples/search_ring/`). Protocols use presets only.
 #[derive(Clone, Copy, Debug)]
 pub struct RingNoiseInputs<'a> {
     /// Ring degree N.
@@ -19,7 +19,7 @@ pub struct RingNoiseInputs<'a> {
     pub kept_product: f64,
     /// The dropped prime P, or 1.
     pub dropped_factor: u32,
-    /// log2 of the plaintext modulus.
+    /// The bits of a symbol: log2 of the plaintext modulus.
     pub plaintext_bits: u32,
     /// The gadget of each level of the expansion, the first level first.
     pub levels: &'a [Gadget],
@@ -29,56 +29,56 @@ pub struct RingNoiseInputs<'a> {
     pub fold: Gadget,
     /// The gadget of the pair packing, modulo Q_1.
     pub pack: Gadget,
-    /// Low bits that evaluation keys are sent without.
+    /// The number of low bits that evaluation keys are sent without.
     pub key_dropped_bits: u32,
-    /// Low bits that selectors are sent without.
+    /// The number of low bits that selectors are sent without.
     pub selector_dropped_bits: u32,
-    /// Low bits that fold bits are sent without.
+    /// The number of low bits that fold bits are sent without.
     pub query_dropped_bits: u32,
-    /// Bits of the coefficients of an answer.
+    /// The bits of the coefficients of an answer.
     pub response: ResponseBits,
-    /// The words of a query, if it is not packed.
+    /// The shape of a query's TLWE words; `None` if queries are packed.
     pub tlwe: Option<Tlwe>,
-    /// Distribution of the secrets.
+    /// The distribution of the secrets.
     pub secret: SecretDistribution,
-    /// Standard deviation of errors.
+    /// The standard deviation of errors.
     pub error_std: f64,
 }
 
 /// Variances after each step of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingNoise {
-    /// A leaf of the expansion that becomes a selector, modulo Q_e.
+    /// The variance of a leaf of the expansion that becomes a selector, modulo Q_e.
     pub leaf: f64,
-    /// A selector: the leaf after the drop.
+    /// The variance of a selector: the leaf after the drop.
     pub selector: f64,
-    /// A top row of an RGSW ciphertext: its leaf after the drop.
+    /// The variance of a top row of an RGSW ciphertext: its leaf after the drop.
     pub top: f64,
-    /// A bottom row of an RGSW ciphertext after the drop: error relative to `m g s`.
+    /// The variance of a bottom row of an RGSW ciphertext after the drop: the error relative to `m g s`.
     pub bottom: f64,
-    /// After the first dimension.
+    /// The variance after the first dimension.
     pub first: f64,
     /// The variance that one fold adds.
     pub fold: f64,
-    /// After all folds.
+    /// The variance after all folds.
     pub folded: f64,
     /// The variance that pair packing adds.
     pub pack: f64,
-    /// All of it with the rounding of a in the response, in steps of the plaintext (LSB).
+    /// The whole variance, with the rounding of a in the response, in steps of the plaintext (LSB).
     pub response: f64,
-    /// Largest error from rounding b in the response, in LSB.
+    /// The largest error from rounding b in the response, in LSB.
     pub response_bound: f64,
 }
 
 impl RingNoise {
-    /// Creates the noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
+    /// Computes the noise of a look-up over `rows` rows (D0) and `folds` folds, packed as a pair.
     ///
     /// Source: OnionPIRv2 section 2.2, with the variance of every step in place of orders of growth.
     pub fn new(params: &RingParams, rows: usize, folds: usize) -> Self {
         Self::from_inputs(&params.noise_inputs(), rows, folds)
     }
 
-    /// Computes the noise as [`RingNoise::new`] does, of a set that need not be a preset.
+    /// Computes the noise as [`RingNoise::new`] does, for a set that need not be a preset.
     pub fn from_inputs(set: &RingNoiseInputs, rows: usize, folds: usize) -> Self {
         let n = set.degree as f64;
         let secret = set.secret.mean_square();
@@ -92,7 +92,7 @@ impl RingNoise {
             1 => variance,
             _ => variance / dropped + (1.0 + per_secret) / 12.0,
         };
-        // Every level doubles what it is given where it keeps it, and adds a key switch. The server divides the query by 2^h.
+        // Every level doubles the error of a kept leaf and adds a key switch. The server divides the query by 2^h.
         let leaf = |dropped_bits: u32| {
             let fresh = (error + rounding(dropped_bits)) / 4f64.powi(set.levels.len() as i32);
             set.levels.iter().fold(fresh, |leaf, gadget: &Gadget| {
@@ -105,8 +105,8 @@ impl RingNoise {
                 let below = row * per_secret + key_switch(set.square, n, key_error, per_square);
                 (leaf(set.selector_dropped_bits), row, below)
             }
-            // The key's errors times digits in all coefficients; the word's own error, of which the message is rounded too, and
-            // digits times what their units are not quite of Q_e, in one.
+            // All coefficients have the key's errors times digits. One coefficient also has the word's own error, the rounding of
+            // the message, and the digits times the rounding of their units.
             Some(tlwe) => {
                 let full = set.kept_product * f64::from(set.dropped_factor);
                 let entries = tlwe.n as f64;
@@ -127,7 +127,7 @@ impl RingNoise {
         let digits = set.fold.digits as f64 * n * digit(set.fold);
         let fold = digits * (bottom + top) + (1.0 + per_secret) * rounding(set.fold.dropped);
         let folded = first + folds as f64 * fold;
-        // Two key switches share the a half, and each brings its error into both b halves.
+        // Two key switches share the half a, and each adds its error to both halves b.
         let pack = 2.0 * set.pack.digits as f64 * n * digit(set.pack) * key_error
             + per_secret * rounding(set.pack.dropped);
         let delta = set.kept_product / 2f64.powi(set.plaintext_bits as i32);
@@ -147,14 +147,14 @@ impl RingNoise {
         }
     }
 
-    /// Returns the noise where the answer is switched to a small ring: another response.
+    /// Computes the noise of an answer that is switched to the small ring: only the fields of the response differ.
     pub fn ring_switched(self, params: &RingParams, switch: &RingSwitch) -> Self {
         let set = params.noise_inputs();
         let gadget = switch.gadget();
         let n = set.degree as f64;
         let small = switch.degree() as f64;
         let t = 2f64.powi(set.plaintext_bits as i32);
-        // N / degree polynomials are switched; then rank secrets meet the rounded halves a. Everything in LSB.
+        // N / degree polynomials are switched; then `rank` secrets are multiplied by the rounded halves a. All terms are in LSB.
         let secret = set.secret.mean_square();
         let switched = key_switch(gadget, n, set.error_std.powi(2), n * secret);
         let rescaled = (1.0 + n * secret) / 12.0;
@@ -166,12 +166,12 @@ impl RingNoise {
         Self { response, response_bound: lsb(switch.response_bits().b) / 2.0, ..self }
     }
 
-    /// Standard deviations between the error and the limit of decoding.
+    /// Returns the number of standard deviations between the error and the limit of decoding.
     pub fn sigmas(&self) -> f64 {
         (0.5 - self.response_bound) / self.response.sqrt()
     }
 
-    /// log2 of the probability (union bound) that any of `symbols` decoded symbols is wrong.
+    /// Returns log2 of the probability (union bound) that any of `symbols` decoded symbols is wrong.
     pub fn log2_failure(&self, symbols: usize) -> f64 {
         if self.response_bound >= 0.5 {
             return 0.0;
@@ -180,18 +180,18 @@ impl RingNoise {
     }
 }
 
-/// Variance of a key switch over a gadget: digits times the key's errors, and the rounded low bits times the old
-/// secret, the sum of whose squares is `old`.
+/// Returns the variance of a key switch over a gadget: digits times the key's errors, and the rounded low bits times the old
+/// secret, whose squared coefficients sum to `old`.
 fn key_switch(gadget: Gadget, n: f64, key_error: f64, old: f64) -> f64 {
     gadget.digits as f64 * n * digit(gadget) * key_error + old * rounding(gadget.dropped)
 }
 
-/// Variance of a balanced digit.
+/// Returns the variance of a balanced digit.
 fn digit(gadget: Gadget) -> f64 {
     4f64.powi(gadget.width as i32) / 12.0
 }
 
-/// Variance of rounding the low `bits` bits away.
+/// Returns the variance of rounding the low `bits` bits away.
 fn rounding(bits: u32) -> f64 {
     if bits == 0 { 0.0 } else { 4f64.powi(bits as i32) / 12.0 }
 }

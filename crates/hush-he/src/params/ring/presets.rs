@@ -62,7 +62,7 @@ pub const ONION_S: RingParams = RingParams {
 };
 
 /// VIPIR's and GPIR's OnionPIRv2 variant (four 27-bit primes throughout, nothing dropped) with balanced digits.
-/// **126.4 bits, below the house minimum of 128**: for comparison only.
+/// **126.4 bits, below this project's minimum of 128**: for comparison only.
 pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     name: "ONIONPIRV2_N4096_4X27_SEC126",
     security_bits: 126.4,
@@ -85,8 +85,8 @@ pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     error_std: RLWE_ERROR_STD,
 };
 
-/// OnionPIRv2's small set (N = 2048, q of 60 bits) with balanced digits and plaintexts of 13 bits: with the paper's
-/// t = 65521 it does not decrypt. **113.0 bits, below the house minimum of 128**: for comparison only.
+/// OnionPIRv2's small set (N = 2048, q of 60 bits) with balanced digits and plaintexts of 13 bits, because it does not
+/// decrypt with the paper's t = 65521. **113.0 bits, below this project's minimum of 128**: for comparison only.
 pub const ONIONPIRV2_N2048_2X30_SEC113: RingParams = RingParams {
     name: "ONIONPIRV2_N2048_2X30_SEC113",
     security_bits: 113.0,
@@ -129,7 +129,7 @@ pub const INSECURE_RING_PLAIN: RingParams = RingParams {
     ..INSECURE_RING_N256
 };
 
-/// `COUNT` gadgets: `fine` for the first ones, whose noise the later levels amplify, then `coarse`.
+/// Returns `COUNT` gadgets: `fine` for the first levels, whose noise the later levels amplify, then `coarse`.
 pub(in crate::params) const fn levels<const COUNT: usize>(
     fine_levels: usize,
     fine: Gadget,
@@ -170,7 +170,7 @@ mod tests {
             assert!(p.levels.iter().chain([&p.square]).all(|gadget| gadget.covers(full.rns().product())));
             assert!([p.fold, p.pack].iter().all(|gadget| gadget.covers(kept.rns().product())), "{}", p.name);
             assert!(p.levels.len() <= p.degree.ilog2() as usize);
-            // Rounding up may not carry out of the words that travel.
+            // Rounding up must not carry out of the words that travel.
             let widest = p.query_dropped_bits.max(p.selector_dropped_bits).max(p.key_dropped_bits);
             for (rns, dropped) in [(full.rns(), widest), (kept.rns(), p.key_dropped_bits)] {
                 assert!(rns.product() - 1 + (1 << dropped) / 2 < 1 << rns.bits(), "{}", p.name);
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// At the largest shapes that are chosen by default: 256 rows, 12 folds, two planes.
+    /// Checks the margins at the largest shapes that are chosen by default: 256 rows, 12 folds, two planes.
     #[test]
     fn every_set_decodes_with_its_margin() {
         for (params, margin_bits, sigmas) in [

@@ -1,4 +1,4 @@
-//! How an answer leaves a large ring for a small one.
+//! The ring switch: an answer over a large ring becomes one over a small ring.
 
 use hush_math::{gadget::Gadget, ring::Ring};
 
@@ -8,10 +8,10 @@ use crate::{
     params::{ErrorDistribution, LatticeProblem, ResponseBits, SecretDistribution},
 };
 
-/// From a ciphertext over R of degree N to one over the subring of `degree` coefficients, of module rank `rank`: the coefficients
-/// `j N / degree` of the message, and no others. Secrets and errors are distributed as the set's.
+/// A switch from a ciphertext over R of degree N to one of module rank `rank` over the subring of `degree` coefficients. It
+/// keeps the coefficients `j N / degree` of the message and no others. Secrets and errors have the distributions of the set.
 ///
-/// Source: PPIR has answers of whole polynomials; ring switching is by Gentry, Halevi, Peikert, Smart (2012), to a module here.
+/// Source: Gentry, Halevi, Peikert, Smart (2012), here to a module. PPIR has no switch; its answers are whole polynomials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RingSwitch {
     pub(in crate::params) degree: usize,
@@ -22,12 +22,12 @@ pub struct RingSwitch {
 }
 
 impl RingSwitch {
-    /// Degree of the small ring, which divides N.
+    /// Returns the degree of the small ring, which divides N.
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// Polynomials of a mask, and of a secret.
+    /// Returns the module rank: the polynomials of a mask, and of a secret.
     pub fn rank(&self) -> usize {
         self.rank
     }
@@ -37,7 +37,7 @@ impl RingSwitch {
         Ring::new(self.degree, self.primes)
     }
 
-    /// Primes of Q_s.
+    /// Returns the number of primes of Q_s.
     pub fn limbs(&self) -> usize {
         self.primes.len()
     }
@@ -47,34 +47,34 @@ impl RingSwitch {
         self.gadget
     }
 
-    /// Bits of the coefficients of an answer.
+    /// Returns the bits of the coefficients of an answer.
     pub fn response_bits(&self) -> ResponseBits {
         self.response
     }
 
-    /// Q_s.
+    /// Returns Q_s.
     pub fn modulus(&self) -> u128 {
         self.primes.iter().map(|&prime| u128::from(prime)).product()
     }
 
-    /// Returns the words of the key for a ring of degree `from`, masks and bodies.
+    /// Returns the number of words of the key for a ring of degree `from`, masks and bodies.
     pub fn key_words(&self, from: usize) -> usize {
         from / self.degree * self.gadget.digits * (self.rank + 1) * self.limbs() * self.degree
     }
 
-    /// Returns the bytes of all second halves of the key for a ring of degree `from`.
+    /// Returns the bytes of the bodies of the key for a ring of degree `from`.
     pub(in crate::params) fn key_words_bytes(&self, from: usize) -> usize {
         let bits = u128::BITS - self.modulus().leading_zeros();
         from / self.degree * self.gadget.digits * packed_bytes(self.degree, bits)
     }
 
-    /// Returns the values that the key depends on.
+    /// Returns the part of [`super::RingParams::key_context`] that describes this key.
     pub(in crate::params) fn key_context(&self) -> String {
         let Self { degree, rank, primes, gadget: Gadget { width, digits, dropped }, .. } = self;
         format!("switched to {rank} of degree {degree}; primes {primes:?}; by {width},{digits},{dropped}")
     }
 
-    /// Returns the lattice problem of the key, and of answers.
+    /// Returns the lattice problem of the key and of switched answers.
     pub(in crate::params) fn problem(&self, secret: SecretDistribution, error_std: f64) -> LatticeProblem {
         LatticeProblem {
             n: self.rank * self.degree,

@@ -1,5 +1,5 @@
-//! Protocols whose answers are packed by keys that travel with the query: the page helper (the crate names it `column_page`) and
-//! the table (`column_table`).
+//! Protocols whose answers are packed with keys that are part of the query. The crate exports the page helper as
+//! `column_page` and the table as `column_table`.
 
 pub mod page;
 pub mod table;

@@ -1,7 +1,7 @@
-//! The common part of the pages of column packing.
+//! The common part of the pages with column packing.
 //!
-//! A query holds a vector over the columns and the keys that pack its answer, under one secret that is drawn for it. The client
-//! keeps what decrypts the answer, and nothing beyond it; the server keeps nothing of a client.
+//! A query holds a vector over the columns and the keys that pack its answer. Both are under one secret, drawn for this
+//! query. The client keeps only what decrypts the answer, and the server keeps nothing of a client.
 
 use std::{ops::Range, sync::Arc};
 
@@ -40,20 +40,20 @@ use crate::{
     wire,
 };
 
-/// A page of column packing.
+/// A page with column packing.
 pub trait ColumnPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
     /// The facts that differ between the protocols of the family.
     const SPEC: ColumnSpec;
 
-    /// Returns the steps behind the packing.
+    /// Returns the steps after the packing.
     fn path_behind(table: &ColumnTable) -> Vec<Step>;
 
-    /// Returns the masks of all plaintexts as they travel, if they do.
+    /// Returns the masks of all plaintexts in the form in which an answer contains them, or nothing if it does not.
     ///
     /// # Errors
-    /// [`ProtocolError::Ops`] if they are no polynomials of the ring.
+    /// [`ProtocolError::Ops`] if the masks are not polynomials of the ring.
     fn switched_masks<B: RingOps>(
         backend: &B,
         ring: &B::Ring,
@@ -61,7 +61,7 @@ pub trait ColumnPage: Send + Sync + 'static {
         polys: ChainPolys,
     ) -> Result<Vec<u8>, ProtocolError>;
 
-    /// [`Page::finish`], from the words that are packed, a ciphertext a plane and entry.
+    /// [`Page::finish`], from the packed words: one ciphertext for each plane and entry.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -76,10 +76,10 @@ pub trait ColumnPage: Send + Sync + 'static {
     fn recover(table: &ColumnTable, target: &Target, bytes: &[u32]) -> Zeroizing<Vec<u8>>;
 }
 
-/// A page of column packing as a [`Page`].
+/// A page with column packing as a [`Page`].
 pub struct ColumnPacked<P>(P);
 
-/// The ring of a parameter set and a table's public masks, which clients and servers derive alike.
+/// The ring of a parameter set and a table's public masks. Clients and servers derive it from the descriptor.
 pub struct ColumnRing {
     seed: PublicSeed,
     context: Arc<RingContext>,
@@ -105,11 +105,11 @@ impl ColumnRing {
     }
 }
 
-/// A parameter set on a backend.
+/// A parameter set and a table's public masks, on a backend.
 pub struct ColumnScheme<B: RingOps> {
     /// The ring and its masks.
     pub public: ColumnRing,
-    /// The backend's tables of the ring.
+    /// The backend's data of the ring.
     pub ring: B::Ring,
 }
 
@@ -119,7 +119,7 @@ pub struct ColumnHost<'a, B: RingOps> {
     pub backend: &'a B,
     /// The parameters.
     pub table: &'a ColumnTable,
-    /// The ring.
+    /// The ring and the masks.
     pub scheme: &'a ColumnScheme<B>,
 }
 
@@ -131,9 +131,9 @@ pub struct ColumnPart<B: ColumnOps> {
     chain: Arc<B::Chain>,
 }
 
-/// The masks of all plaintexts: on the backend where entries are folded, as they travel where they are not.
+/// The masks of all plaintexts: on the backend if entries are folded, otherwise in the form in which answers contain them.
 pub struct ColumnHead<B: ColumnOps> {
-    /// The polynomials of all plaintexts, where entries are folded.
+    /// The polynomials of all plaintexts. `None` if entries are not folded.
     pub(crate) chain: Option<Arc<B::Chain>>,
     pub(crate) masks: Vec<u8>,
 }
@@ -143,11 +143,11 @@ pub struct ColumnPending {
     key: RingDecryptionKey,
 }
 
-/// A batch of queries as a server reads it.
+/// A batch of queries in the form in which a server reads it.
 pub struct OpenedColumn {
     /// The vectors over the columns.
     pub(crate) first: LweQueries,
-    /// The keys that came with them.
+    /// The keys of each query.
     pub(crate) keys: Vec<Arc<ColumnKeys>>,
 }
 
@@ -261,7 +261,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let db = Tiling::new(shape.rows(), table.shape().columns);
         let columns = pack_columns_tiling(&ring, shape.rows());
         let pack = PackColumns { ring, columns, shape };
-        // The masks are the head's.
+        // The masks belong to the head.
         let digits = Content::Chain { ring, shape, folds: false };
         let file = |name, title, content| FileSpec { name, title, content };
         let files = vec![
@@ -285,7 +285,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         Ok(ColumnRing::new(table.params(), given.seed))
     }
 
-    /// Encrypts `target`, and the power of X that selects its entry where entries are folded, under a fresh secret.
+    /// Encrypts `target` under a fresh secret. If entries are folded, also encrypts the power of X that selects its entry.
     fn query(
         table: &ColumnTable,
         public: &ColumnRing,
@@ -351,7 +351,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let mut polys = chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?;
         let is_all = units == (0..shape.entries());
         if !(is_all && P::SPEC.folds) {
-            // Nothing is folded with them here.
+            // This part folds nothing, so it needs no masks.
             polys.masks = Vec::new();
         }
         if !is_all {
@@ -443,7 +443,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 }
 
-/// (3c) Packs the fold of a batch: the word of a row becomes a coefficient of its plaintext's b.
+/// (3c) Packs the fold of a batch. The word of each row becomes a coefficient of its plaintext's b.
 fn pack<B: ColumnOps>(
     backend: &B,
     ring: &B::Ring,
@@ -462,7 +462,7 @@ fn pack<B: ColumnOps>(
 /// Reads the file of the chain's polynomials.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if it is not as long as the table's is.
+/// [`OpsError::Shape`] if the file does not have the length that the table implies.
 pub fn chain_polys(table: &ColumnTable, bytes: &[u8]) -> Result<ChainPolys, ProtocolError> {
     let expected = table.chain().bytes() as usize;
     OpsError::check_shape("open_chain", "bytes of the chain", expected, bytes.len())?;

@@ -1,6 +1,6 @@
-//! Parameters of a table of column packing, and every size that follows from them.
+//! The parameters of a table with column packing, and every size that follows from them.
 //!
-//! Which blocks share a plaintext: `entry_layout.rs`.
+//! The blocks that share a plaintext are defined in `entry_layout.rs`.
 
 use hush_he::{
     codec::packed_bytes,
@@ -26,7 +26,7 @@ use crate::{
     wire::QuerySizes,
 };
 
-/// The facts that differ between the protocols of column packing.
+/// The facts in which the protocols with column packing differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnSpec {
     /// The protocol.
@@ -35,21 +35,21 @@ pub struct ColumnSpec {
     pub folds: bool,
 }
 
-/// Checked parameters of a table of `colpack-s` or `colpack`. Everything on the wire has a size that is a function of this.
+/// Checked parameters of a table of `colpack-s` or `colpack`. They determine every size on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnTable {
     spec: ColumnSpec,
     params: ColumnParams,
     shape: TableShape,
     query_bits: u32,
-    /// Columns of the queries that it is asked with: its own, or those of the base.
+    /// The columns of the queries: the table's own, or those of the base.
     asked_columns: usize,
-    /// Entries of a segment beside the base.
+    /// The number of entries of a segment beside the base. `None` in the base.
     entries: Option<usize>,
 }
 
 impl ColumnTable {
-    /// Chooses the width of query words for `shape`, then checks limits and noise.
+    /// Creates a table with the fewest bits of query words that decode. Checks limits and noise.
     pub fn new(spec: ColumnSpec, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(shape)?;
         let sigmas = |query_bits| {
@@ -59,11 +59,11 @@ impl ColumnTable {
         Self::with_query_bits(spec, params, shape, query_bits)
     }
 
-    /// Checks limits and noise.
+    /// Creates a table with the given bits of query words. Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail with probability
-    /// above 2^-64.
+    /// [`ProtocolError::Limit`] if the shape is out of range. [`ProtocolError::TooNoisy`] if an answer would fail with
+    /// probability above 2^-64.
     pub fn with_query_bits(
         spec: ColumnSpec,
         params: ColumnParams,
@@ -78,7 +78,7 @@ impl ColumnTable {
     /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
-    /// As [`ColumnTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    /// The errors of [`ColumnTable::with_query_bits`]. [`ProtocolError::Limit`] if this table's queries cannot ask the segment.
     pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_shape(shape)?;
@@ -100,7 +100,7 @@ impl ColumnTable {
         Ok(table)
     }
 
-    /// Returns the facts that differ between the protocols.
+    /// Returns the facts in which the protocols differ.
     pub fn spec(&self) -> &ColumnSpec {
         &self.spec
     }
@@ -115,12 +115,12 @@ impl ColumnTable {
         self.shape
     }
 
-    /// Bits at which query words travel.
+    /// Returns the bits of a query word on the wire.
     pub fn query_bits(&self) -> u32 {
         self.query_bits
     }
 
-    /// Database rows.
+    /// Returns the number of database rows.
     pub fn rows(&self) -> usize {
         self.shape.blocks * self.shape.slot_bytes
     }
@@ -135,7 +135,7 @@ impl ColumnTable {
         pack_columns_tiling(self.params.ring(), self.rows())
     }
 
-    /// Returns the content of the file of the chain's polynomials.
+    /// Returns the content of the chain's file.
     pub fn chain(&self) -> Content {
         Content::Chain { ring: *self.params.ring(), shape: self.pack_shape(), folds: self.spec.folds }
     }
@@ -144,22 +144,23 @@ impl ColumnTable {
         let degree = self.params.ring().degree();
         match self.entries {
             Some(entries) if self.spec.folds => EntryLayout::with_entries(degree, self.shape, entries),
-            // All entries come back, as many as it takes.
+            // An answer has all entries, so their number is not limited by the base.
             _ => EntryLayout::new(degree, self.shape),
         }
     }
 
-    /// Blocks in an entry: in the base slots that one plaintext holds, 1 for slots that take more than one.
+    /// Returns the number of blocks in an entry. In the base, this is the number of slots in a plaintext, or 1 for slots
+    /// that take several plaintexts.
     pub fn lanes(&self) -> usize {
         self.entry_layout().lanes()
     }
 
-    /// Entry and lane of a block.
+    /// Returns the entry and the lane of a block.
     pub fn place(&self, block: usize) -> (usize, usize) {
         self.entry_layout().place(block)
     }
 
-    /// Returns which rows are packed together.
+    /// Returns the rows that are packed together.
     pub fn pack_shape(&self) -> PackShape {
         self.entry_layout().pack_shape()
     }
@@ -169,9 +170,9 @@ impl ColumnTable {
         self.params.lwe().matrix_shape(MatrixDomain::First, self.asked_columns).wrapped(self.shape.columns)
     }
 
-    /// Returns the shapes that segments may have that are asked with the queries of this table.
+    /// Returns the shapes of segments that the queries of this table can ask.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
-        // One power of X chooses: among all entries, or there is no choice.
+        // A query has one power of X. It chooses among all entries of the base; a segment of one entry needs no choice.
         let entries = self.pack_shape().entries();
         let entries = if self.spec.folds && entries > 1 { vec![1, entries] } else { vec![1] };
         SegmentRule { columns: self.shape.columns, column_unit: self.matrix().column_unit(), entries }
@@ -182,29 +183,29 @@ impl ColumnTable {
         self.external_products() > 0
     }
 
-    /// External products that fold a plane of all entries to one.
+    /// Returns the number of external products that fold one plane of all entries to one.
     pub fn external_products(&self) -> usize {
         if self.spec.folds { self.pack_shape().entries().next_power_of_two() - 1 } else { 0 }
     }
 
-    /// Returns the exponent p, below 2N, whose power X^p selects `entry`; `None` where nothing is folded.
+    /// Returns the exponent p, below 2N, whose power X^p selects `entry`. Returns `None` if nothing is folded.
     pub fn exponent(&self, entry: usize) -> Option<usize> {
         let step = 2 * self.params.ring().degree() / self.pack_shape().entries().next_power_of_two().max(1);
         self.folds().then_some(step * entry)
     }
 
-    /// Plaintexts of an answer.
+    /// Returns the number of plaintexts of an answer.
     pub fn answer_plaintexts(&self) -> usize {
         if self.spec.folds { self.pack_shape().planes() } else { self.pack_shape().plaintexts() }
     }
 
-    /// Returns the bytes of the parts of a query.
+    /// Returns the sizes of the parts of a query, in bytes.
     pub fn query_bytes(&self) -> QuerySizes {
         let first = packed_bytes(self.shape.columns, self.query_bits);
         QuerySizes { first, packed: self.params.key_bytes(self.folds()), ..QuerySizes::default() }
     }
 
-    /// Returns the bytes of an answer.
+    /// Returns the size of an answer, in bytes.
     pub fn answer_bytes(&self) -> usize {
         response_bytes(self.params.ring(), self.answer_plaintexts())
     }
@@ -214,12 +215,12 @@ impl ColumnTable {
         ColumnNoise::new(&self.params, self.asked_columns, self.query_bits, self.external_products())
     }
 
-    /// Returns the limit of decoding in standard deviations of the error; infinite without noise.
+    /// Returns the distance from an honest answer to a wrong decoding, in standard deviations of the error. Infinite without noise.
     pub fn sigmas(&self) -> f64 {
         if self.params.ring().is_plain() { f64::INFINITY } else { self.noise().sigmas() }
     }
 
-    /// log2 of the probability that an honest answer decodes wrongly (union bound over the bytes of an entry).
+    /// Returns log2 of the probability that an honest answer decodes wrongly (union bound over the bytes of an entry).
     pub fn log2_failure(&self) -> f64 {
         if self.params.ring().is_plain() {
             return f64::NEG_INFINITY;
@@ -228,7 +229,7 @@ impl ColumnTable {
     }
 }
 
-/// The limits of the numbers from which everything else follows.
+/// Checks the limits of the numbers that determine all others.
 fn check_shape(shape: TableShape) -> Result<(), ProtocolError> {
     check_limit("columns", shape.columns, MAX_COLUMNS)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;

@@ -1,4 +1,4 @@
-//! Protocols over LWE: the page helper (the crate names it `lwe_page`) and the table (`lwe_table`).
+//! Protocols over LWE. The crate exports the page helper as `lwe_page` and the table as `lwe_table`.
 
 pub mod page;
 pub mod table;

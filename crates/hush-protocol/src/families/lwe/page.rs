@@ -1,5 +1,4 @@
-//! The common part of the pages over LWE: a database of bytes, one `lwe_fold` of it, and a hint that clients
-//! download.
+//! The common part of the pages over LWE: a database of bytes, one `lwe_fold` of it, and a hint that clients download.
 
 use std::{ops::Range, sync::Arc};
 
@@ -41,7 +40,7 @@ use crate::{
 pub trait LwePage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// The facts that differ between the protocols of the family.
+    /// The facts in which the protocols of the family differ.
     const SPEC: LweSpec;
     /// [`Page::Pending`].
     type Pending: Send + Sync + 'static;
@@ -57,11 +56,11 @@ pub trait LwePage: Send + Sync + 'static {
         rng: &mut Csprng,
     ) -> (wire::Query, Self::Pending);
 
-    /// Returns the steps behind the first fold.
+    /// Returns the steps after the first fold.
     fn path_behind(table: &LweTable) -> Vec<Step>;
 
-    /// Returns the answers, from the words of the first fold; `second`, a database and its matrix, is there if the spec has a
-    /// second fold.
+    /// Returns the answers, from the words of the first fold. `second` is the second database and its matrix. It is `Some`
+    /// if the spec has a second fold.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -73,7 +72,7 @@ pub trait LwePage: Send + Sync + 'static {
         folded: &LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError>;
 
-    /// [`Page::recover`], of a hint and an answer of the right lengths.
+    /// [`Page::recover`], for a hint and an answer whose lengths were checked.
     fn recover(
         table: &LweTable,
         hint: &[u8],
@@ -95,11 +94,11 @@ pub struct LweClient {
 pub struct OpenedLwe {
     /// The vectors over the columns.
     pub first: LweQueries,
-    /// The vectors over the blocks, of no words if there is no second fold.
+    /// The vectors over the blocks. They have no words if there is no second fold.
     pub second: LweQueries,
 }
 
-/// A part of a table over LWE: rows, or columns where there is a single block.
+/// A part of a table over LWE: some rows, or some columns of a table with a single block.
 pub struct LwePart<B: LweOps> {
     units: Range<usize>,
     db: B::Db,
@@ -350,24 +349,24 @@ impl<P: LwePage> Page for OverLwe<P> {
     }
 }
 
-/// Returns the rows of some blocks.
+/// Returns the rows of the range `blocks`.
 fn rows_of(table: &LweTable, blocks: &Range<usize>) -> Range<usize> {
     let slot = table.shape().slot_bytes;
     blocks.start * slot..blocks.end * slot
 }
 
-/// Returns the columns of some tiles of columns.
+/// Returns the columns of the range `tiles`, which counts tiles of columns.
 fn columns_of(table: &LweTable, tiles: &Range<usize>) -> Range<usize> {
     tiles.start * TILE_COLS..(tiles.end * TILE_COLS).min(table.shape().columns)
 }
 
-/// Returns some columns of every query.
+/// Returns the range `columns` of every query.
 fn columns_of_queries(queries: &LweQueries, columns: &Range<usize>) -> LweQueries {
     let words = queries.words.chunks(queries.cols).flat_map(|words| &words[columns.clone()]);
     LweQueries { cols: columns.len(), words: words.copied().collect() }
 }
 
-/// Returns the sums, modulo 2^32, of what parts of the columns contribute.
+/// Returns the sums, modulo 2^32, of the contributions of all parts, which are ranges of columns.
 fn sum<B: LweOps>(backend: &B, mut partials: Vec<Partial<B::Words>>) -> Result<B::Words, OpsError> {
     if partials.len() == 1 {
         return Ok(partials.remove(0).words.remove(0));
@@ -382,11 +381,11 @@ fn sum<B: LweOps>(backend: &B, mut partials: Vec<Partial<B::Words>>) -> Result<B
 }
 
 fn check_hint(table: &LweTable, hint: &[u8]) -> Result<(), ProtocolError> {
-    // A hint that is longer than memory is none.
+    // A hint longer than the address space is refused, as no hint in memory has that length.
     check_length("hint", usize::try_from(table.hint_bytes()).unwrap_or(usize::MAX), hint.len())
 }
 
-/// Row `row` of a packed hint.
+/// Returns row `row` of a packed hint.
 pub(crate) fn hint_row(table: &LweTable, hint: &[u8], row: usize) -> Result<Vec<u32>, ProtocolError> {
     let bytes = table.hint_row_bytes();
     Ok(unpack_scaled(&hint[row * bytes..][..bytes], table.lwe().n(), table.widths().hint)?)

@@ -1,4 +1,4 @@
-//! Parameters of a table over LWE, and every size that follows from them.
+//! The parameters of a table over LWE, and every size that follows from them.
 
 use hush_he::{
     codec::packed_bytes,
@@ -17,30 +17,30 @@ use crate::{
     },
 };
 
-/// The facts that differ between the protocols over LWE.
+/// The facts in which the protocols over LWE differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweSpec {
     /// The protocol.
     pub protocol: Protocol,
-    /// Whether a table has a single block: every slot a column.
+    /// Whether a table has a single block, so that every slot is a column.
     pub one_block: bool,
     /// Whether the result of the first fold is folded again.
     pub second_fold: bool,
 }
 
-/// Checked parameters of a table over LWE. Everything on the wire has a size that is a function of this alone.
+/// Checked parameters of a table over LWE. They determine every size on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LweTable {
     spec: LweSpec,
     lwe: LweParams,
     shape: TableShape,
     widths: Widths,
-    /// Columns of the queries that it is asked with: its own, or those of the base.
+    /// The columns of the queries: the table's own, or those of the base.
     asked_columns: usize,
 }
 
 impl LweTable {
-    /// Chooses the widths of words for `shape`, then checks limits and noise.
+    /// Creates a table with word widths that suit `shape`. Checks limits and noise.
     pub fn new(spec: LweSpec, lwe: LweParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &lwe, shape)?;
         let full = Self { spec, lwe, shape, widths: Widths::FULL, asked_columns: shape.columns };
@@ -49,19 +49,19 @@ impl LweTable {
             hint: full.hint_rows() as f64 * lwe.n() as f64 / LOOKUPS_PER_EPOCH,
             answer: full.answer_bytes() as f64 / 4.0,
         };
-        // DoublePIR cuts hint words into bytes.
+        // DoublePIR cuts hint words into whole bytes.
         let hints: &[u32] = if spec.second_fold { &[16, 24, 32] } else { &[16, 18, 20, 22, 24, 32] };
-        // DoublePIR's second query has a word for every block, at the same width.
+        // DoublePIR's second query has a word for every block, of the same width.
         let words = if spec.second_fold { shape.columns.max(shape.blocks) } else { shape.columns };
         Self::with_widths(spec, lwe, shape, Widths::choose(&lwe, words, traffic, hints))
     }
 
-    /// Checks limits and noise.
+    /// Creates a table with the given word widths. Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots that would make the hint of
-    /// `double` longer than [`MAX_DOUBLE_HINT_BYTES`], [`ProtocolError::TooNoisy`] if an answer would fail with probability
-    /// above 2^-64.
+    /// [`ProtocolError::Limit`] if the shape or a width is out of range. [`ProtocolError::SlotTooLong`] if slots would make
+    /// the hint of `double` longer than [`MAX_DOUBLE_HINT_BYTES`]. [`ProtocolError::TooNoisy`] if an answer would fail with
+    /// probability above 2^-64.
     pub fn with_widths(
         spec: LweSpec,
         lwe: LweParams,
@@ -87,7 +87,7 @@ impl LweTable {
     /// Returns a segment that is asked with the queries of this table, with words of the same widths.
     ///
     /// # Errors
-    /// As [`LweTable::with_widths`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    /// The errors of [`LweTable::with_widths`]. [`ProtocolError::Limit`] if this table's queries cannot ask the segment.
     pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let shape = segment.shape;
         check_shape(self.spec, &self.lwe, shape)?;
@@ -100,7 +100,7 @@ impl LweTable {
         let params = self;
         let Self { spec, lwe, shape, .. } = self;
         if spec.second_fold {
-            // Of a byte of the slots; columns and blocks do not matter.
+            // The hint bytes for each byte of a slot. They do not depend on columns and blocks.
             let hint_bytes = lwe.n() * params.digits() * params.hint_row_bytes();
             let max = MAX_DOUBLE_HINT_BYTES / hint_bytes;
             if shape.slot_bytes > max {
@@ -116,7 +116,7 @@ impl LweTable {
         Ok(params)
     }
 
-    /// Returns the facts that differ between the protocols.
+    /// Returns the facts in which the protocols differ.
     pub fn spec(&self) -> &LweSpec {
         &self.spec
     }
@@ -131,12 +131,12 @@ impl LweTable {
         self.shape
     }
 
-    /// Bits at which words travel.
+    /// Returns the widths of words on the wire, in bits.
     pub fn widths(&self) -> Widths {
         self.widths
     }
 
-    /// Database rows.
+    /// Returns the number of database rows.
     pub fn rows(&self) -> usize {
         self.shape.blocks * self.shape.slot_bytes
     }
@@ -156,41 +156,41 @@ impl LweTable {
         self.lwe.matrix_shape(MatrixDomain::Second, self.shape.blocks)
     }
 
-    /// Returns the shapes that segments may have that are asked with the queries of this table.
+    /// Returns the shapes of segments that the queries of this table can ask.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
-        // The second vector is as it is.
+        // The second vector cannot be wrapped, so a segment has as many blocks as the base.
         let entries = vec![if self.spec.second_fold { self.shape.blocks } else { 1 }];
         SegmentRule { columns: self.shape.columns, column_unit: self.first_matrix().column_unit(), entries }
     }
 
-    /// Returns the bytes into which a word of the first fold is cut for the second one (DoublePIR).
+    /// Returns the number of bytes into which a word of the first fold is cut for the second fold (DoublePIR).
     pub fn digits(&self) -> usize {
         self.widths.hint as usize / 8
     }
 
-    /// Returns the tiling of the second database, which stems from the hint and has a column for every block (`double`).
+    /// Returns the tiling of the second database, which is computed from the hint and has a column for every block (`double`).
     pub fn second_tiling(&self) -> Tiling {
         Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
 
-    /// Rows of the second database that stem from the hint (DoublePIR).
+    /// Returns the number of rows of the second fold that are computed from the hint (DoublePIR).
     pub fn second_hint_rows(&self) -> usize {
         self.shape.slot_bytes * self.lwe.n() * self.digits()
     }
 
-    /// Rows of the second database that stem from the answer (DoublePIR).
+    /// Returns the number of rows of the second fold that are computed from the answer (DoublePIR).
     pub fn second_answer_rows(&self) -> usize {
         self.shape.slot_bytes * self.digits()
     }
 
-    /// Returns the bytes of a query: first and second dimension.
+    /// Returns the sizes of the two vectors of a query, in bytes: first and second dimension.
     pub fn query_bytes(&self) -> (usize, usize) {
         let packed = |words| packed_bytes(words, self.widths.query);
         let second = if self.spec.second_fold { packed(self.shape.blocks) } else { 0 };
         (packed(self.shape.columns), second)
     }
 
-    /// Returns the bytes of an answer.
+    /// Returns the size of an answer, in bytes.
     pub fn answer_bytes(&self) -> usize {
         let words = |count| packed_bytes(count, self.widths.answer);
         if !self.spec.second_fold {
@@ -200,35 +200,35 @@ impl LweTable {
         words(self.second_hint_rows()) + words(self.second_answer_rows()) + online_hint
     }
 
-    /// Rows of the hint that a client downloads, each of n words.
+    /// Returns the number of rows of the hint that a client downloads. A row has n words.
     pub fn hint_rows(&self) -> usize {
         if self.spec.second_fold { self.second_hint_rows() } else { self.rows() }
     }
 
-    /// Returns the bytes of one hint row.
+    /// Returns the size of a hint row, in bytes.
     pub fn hint_row_bytes(&self) -> usize {
         packed_bytes(self.lwe.n(), self.widths.hint)
     }
 
-    /// Returns the bytes of the hint.
+    /// Returns the size of the hint, in bytes.
     pub fn hint_bytes(&self) -> u64 {
         self.hint_rows() as u64 * self.hint_row_bytes() as u64
     }
 
-    /// Noise of the first fold, as the client sees it.
+    /// Returns the noise of the first fold, as the client sees it.
     pub fn noise(&self) -> LweNoise {
-        // DoublePIR makes digits of the answer as of the hint.
+        // DoublePIR cuts the words of the answer into as many bytes as those of the hint.
         let is_double = self.spec.second_fold;
         let answer = if is_double { self.widths.hint } else { self.widths.answer };
         LweNoise::new(&self.lwe, self.asked_columns, Widths { answer, ..self.widths })
     }
 
-    /// Noise of the second fold (DoublePIR).
+    /// Returns the noise of the second fold. `None` if there is none.
     pub fn second_noise(&self) -> Option<LweNoise> {
         self.spec.second_fold.then(|| LweNoise::new(&self.lwe, self.shape.blocks, self.widths))
     }
 
-    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
+    /// Returns log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
     pub fn log2_failure(&self) -> f64 {
         let first = self.noise().log2_failure(self.shape.slot_bytes);
         let second = self.second_noise().map_or(f64::NEG_INFINITY, |noise| {
@@ -238,7 +238,7 @@ impl LweTable {
     }
 }
 
-/// The limits of the numbers from which everything else follows.
+/// Checks the limits of the numbers that determine all others.
 fn check_shape(spec: LweSpec, lwe: &LweParams, shape: TableShape) -> Result<(), ProtocolError> {
     let max_words = lwe.max_samples().map_or(MAX_COLUMNS, |samples| samples.min(MAX_COLUMNS));
     check_limit("columns", shape.columns, max_words)?;

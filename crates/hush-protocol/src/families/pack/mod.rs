@@ -1,5 +1,5 @@
-//! Protocols whose answers are packed by a client's evaluation keys: the page helper (the crate names it `pack_page`) and the table
-//! (`pack_table`).
+//! Protocols whose answers are packed with a client's uploaded evaluation keys. The crate exports the page helper as
+//! `pack_page` and the table as `pack_table`.
 
 pub mod page;
 pub mod table;

@@ -1,9 +1,9 @@
-//! The common part of the pages whose answers are packed by a client's evaluation keys.
+//! The common part of the pages whose answers are packed with a client's uploaded evaluation keys.
 //!
-//! A query holds a vector over the columns under a fresh LWE secret; in `exppack-d` and `double-pack` a second vector, over
-//! blocks or entries, under the same secret and an independent matrix; and the packed query: an RLWE ciphertext that the
-//! server expands into one of every coefficient of that secret (ExpPack) and, in `hybrid`, an RGSW ciphertext of every bit
-//! of the entry.
+//! A query holds a vector over the columns under a fresh LWE secret, and the packed query. In `exppack-d` and `double-pack`
+//! it also holds a second vector, over blocks or entries, under the same secret and an independent matrix. The packed query
+//! is an RLWE ciphertext. The server expands it to a ciphertext of every coefficient of the LWE secret (ExpPack) and, in
+//! `hybrid`, to an RGSW ciphertext of every bit of the entry.
 
 use std::{ops::Range, sync::Arc};
 
@@ -44,20 +44,20 @@ use crate::{
     wire::{self, KEY_ID_BYTES},
 };
 
-/// A page whose answers are packed by evaluation keys.
+/// A page whose answers are packed with evaluation keys.
 pub trait PackPage: Send + Sync + 'static {
     /// [`Page::NAME`].
     const NAME: &'static str;
-    /// The facts that differ between the protocols of the family.
+    /// The facts in which the protocols of the family differ.
     const SPEC: PackSpec;
-    /// [`Page::PARTIALS`]: packed if not said otherwise.
+    /// [`Page::PARTIALS`]. By default a part contributes packed ciphertexts, in one array for each query.
     const PARTIALS: Partials = Partials::Apart;
 
     /// [`Page::columns`].
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
 
-    /// Returns the steps of [`PackPage::scan`] for `units`, and words that they contribute to each query's answer; they are
-    /// packed if not said otherwise.
+    /// Returns the steps of [`PackPage::scan`] for `units`, and the number of words that these contribute to each query's
+    /// answer. By default the rows are packed.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         let ring = *table.params().ring();
         let shape = table.part_shape(units);
@@ -66,10 +66,10 @@ pub trait PackPage: Send + Sync + 'static {
         (vec![pack], shape.plaintexts() * ciphertext_words(&ring))
     }
 
-    /// Returns the steps of [`PackPage::finish`] from what `parts` contribute.
+    /// Returns the steps of [`PackPage::finish`] from the contributions of `parts`.
     fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step>;
 
-    /// [`Page::scan`]: what comes of the words of a part's rows; they are packed if not said otherwise.
+    /// [`Page::scan`], from the folded words of a part's rows. By default the rows are packed.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
@@ -104,12 +104,12 @@ pub trait PackPage: Send + Sync + 'static {
     ) -> Zeroizing<Vec<u8>>;
 }
 
-/// A page whose answers are packed by evaluation keys, as a [`Page`].
+/// A page whose answers are packed with evaluation keys, as a [`Page`].
 pub struct Packed<P>(P);
 
 /// A client's half of a table.
 pub struct PackClient {
-    /// The keys of the client.
+    /// The client's keys.
     pub keys: Arc<RingKeys>,
     /// The seed of the public matrices.
     pub seed: PublicSeed,
@@ -130,41 +130,41 @@ pub struct PackHost<'a, B: RingOps> {
     pub table: &'a PackTable,
     /// The seed of the public matrices.
     pub seed: PublicSeed,
-    /// The RLWE set.
+    /// The RLWE set on the backend.
     pub scheme: &'a RingScheme<B>,
 }
 
-/// A part of a table: the entries `units`, or in a page of [`Second::Block`] the blocks.
+/// A part of a table: some entries, or some blocks in a page with [`Second::Block`].
 pub struct PackPart<B: LweOps + RingOps> {
-    /// Which they are.
+    /// The range of entries or blocks.
     pub units: Range<usize>,
     db: B::Db,
-    /// The hint of the part's plaintexts in evaluation form; none with [`Second::Block`], whose hint is the head's.
+    /// The hint of the part's plaintexts in evaluation form. `None` with [`Second::Block`], whose hint is in the head.
     hint: Option<(B::NttDb, PackShape)>,
 }
 
-/// The head of [`Second::Block`], beside its parts: the second database, and its hint in evaluation form.
+/// The second database and its hint in evaluation form, in a page with [`Second::Block`]. `None` in other pages.
 pub struct PackHead<B: LweOps + RingOps>(Option<(B::Db, B::NttDb)>);
 
 impl<B: LweOps + RingOps> PackHead<B> {
     /// Returns the second database and its hint.
     ///
     /// # Panics
-    /// If the page has none.
+    /// If the page has no second database.
     pub(crate) fn second(&self) -> &(B::Db, B::NttDb) {
         self.0.as_ref().expect("a page whose second vector selects a block")
     }
 }
 
-/// A batch of queries as a server reads it.
+/// A batch of queries in the form in which a server reads it.
 pub struct OpenedPack<W> {
     /// The vectors over the columns.
     pub first: LweQueries,
-    /// The second vectors, of no words if the protocol has none.
+    /// The second vectors. They have no words if the protocol has none.
     pub second: LweQueries,
-    /// Selectors for every coefficient of the LWE secret, and bits of the entry.
+    /// The selectors for every coefficient of the LWE secret, and the bits of the entry.
     pub expanded: Vec<Arc<Expanded<W>>>,
-    /// Rounds in which the entries are folded: the lowest bits choose.
+    /// The number of rounds that fold the entries. They use the lowest bits of the entry.
     folds: usize,
 }
 
@@ -403,7 +403,7 @@ impl<P: PackPage> Page for Packed<P> {
         host.scheme.open_keys(host.backend, body)
     }
 
-    /// Reads a batch and expands the packed queries with the clients' keys.
+    /// Parses a batch, and expands the packed queries with the clients' keys.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
@@ -458,8 +458,8 @@ impl<P: PackPage> Page for Packed<P> {
     }
 }
 
-/// Client: encrypts `target`; `second` is the block or entry that the second vector selects, `entry` the one whose bits
-/// the folds take.
+/// Client: encrypts `target`. `second` is the block or entry that the second vector selects. `entry` is the entry whose
+/// bits are encrypted for the folds.
 fn encrypt(
     table: &PackTable,
     client: &PackClient,
@@ -523,8 +523,8 @@ impl<B: PackOps> PackHost<'_, B> {
         Ok(self.backend.pack(&self.scheme.ring, hint, folded, shape, plaintexts, selectors)?)
     }
 
-    /// (3) Packs `columns` of the second shape for one query, with a hint that depends on the query: `hint` has the rows of
-    /// these columns (n words each), `folded` all rows of the shape.
+    /// (3) Packs `columns` of the second shape for one query, with a hint that depends on the query. `hint` has the rows of
+    /// these columns, n words each. `folded` has all rows of the shape.
     pub(crate) fn pack_online(
         &self,
         folded: &LweBatch<B::Words>,
@@ -540,7 +540,7 @@ impl<B: PackOps> PackHost<'_, B> {
         Ok(packed.remove(0))
     }
 
-    /// Packs, switches and joins the ciphertexts that are left of each query.
+    /// Packs, switches and joins the remaining ciphertexts of each query to its answer.
     pub(crate) fn respond(
         &self,
         keys: &[&B::Keys],
@@ -556,7 +556,7 @@ impl<B: PackOps> PackHost<'_, B> {
     }
 }
 
-/// Returns the ciphertexts of each query as words.
+/// Returns the words of the ciphertexts of each query.
 pub(crate) fn words_of<W>(ciphertexts: Vec<RlweBatch<W>>) -> Vec<W> {
     ciphertexts.into_iter().map(|ciphertexts| ciphertexts.words).collect()
 }

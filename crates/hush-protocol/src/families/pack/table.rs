@@ -1,6 +1,6 @@
-//! Parameters of a table whose answers are packed, and every size that follows from them.
+//! The parameters of a table whose answers are packed, and every size that follows from them.
 //!
-//! Which blocks share a plaintext: `entry_layout.rs`.
+//! The blocks that share a plaintext are defined in `entry_layout.rs`.
 
 use std::ops::Range;
 
@@ -29,14 +29,14 @@ use crate::{
     wire::{KEY_ID_BYTES, QuerySizes},
 };
 
-/// Bytes into which `exppack-d` cuts a word of the first fold for the second one.
+/// The number of bytes into which `exppack-d` cuts a word of the first fold for the second fold.
 pub(crate) const DIGITS: usize = 2;
-/// Plaintexts that `double-pack` packs at once: the four of a plane, one tile of a hint.
+/// The number of plaintexts that `double-pack` packs at a time: the four of a plane, which are one tile of a hint.
 const PART_COLUMNS: usize = 4;
-/// Longest slot of `exppack-d`, whose hint grows by some 25 MiB with every byte of it.
+/// The longest slot of `exppack-d`, in bytes. Its hint grows by about 25 MiB with every byte of a slot.
 pub const MAX_EXPPACK_D_SLOT: usize = 64;
 
-/// The facts that differ between the protocols that pack by evaluation keys.
+/// The facts in which the protocols that pack with evaluation keys differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackSpec {
     /// The protocol.
@@ -52,27 +52,27 @@ pub struct PackSpec {
 pub enum Second {
     /// There is no second vector.
     None,
-    /// A block: the second fold is that of the first one's hint and words, all of which are packed.
+    /// A block. The second fold is over the first fold's hint and words, and all of its rows are packed.
     Block,
-    /// An entry: the second fold is that of the entries' ciphertexts.
+    /// An entry. The second fold is over the ciphertexts of the entries.
     Entry,
 }
 
-/// Checked parameters of a table whose answers are packed. Everything on the wire has a size that is a function of this.
+/// Checked parameters of a table whose answers are packed. They determine every size on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PackTable {
     spec: PackSpec,
     params: PackParams,
     shape: TableShape,
     query_bits: u32,
-    /// Columns of the queries that it is asked with: its own, or those of the base.
+    /// The columns of the queries: the table's own, or those of the base.
     asked_columns: usize,
-    /// Entries of a segment beside the base.
+    /// The number of entries of a segment beside the base. `None` in the base.
     entries: Option<usize>,
 }
 
 impl PackTable {
-    /// Chooses the width of query words for `shape`, then checks limits and noise.
+    /// Creates a table with the fewest bits of query words that decode. Checks limits and noise.
     pub fn new(spec: PackSpec, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &params, shape)?;
         let sigmas = |query_bits| {
@@ -82,12 +82,11 @@ impl PackTable {
         Self::with_query_bits(spec, params, shape, query_bits)
     }
 
-    /// Checks limits and noise.
+    /// Creates a table with the given bits of query words. Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::SlotTooLong`] for slots beyond
-    /// [`MAX_EXPPACK_D_SLOT`] under `exppack-d`, [`ProtocolError::TooNoisy`] if an answer would fail with probability above
-    /// 2^-64.
+    /// [`ProtocolError::Limit`] if the shape is out of range. [`ProtocolError::SlotTooLong`] if slots of `exppack-d` exceed
+    /// [`MAX_EXPPACK_D_SLOT`]. [`ProtocolError::TooNoisy`] if an answer would fail with probability above 2^-64.
     pub fn with_query_bits(
         spec: PackSpec,
         params: PackParams,
@@ -102,7 +101,7 @@ impl PackTable {
     /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
-    /// As [`PackTable::with_query_bits`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    /// The errors of [`PackTable::with_query_bits`]. [`ProtocolError::Limit`] if this table's queries cannot ask the segment.
     pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_shape(self.spec, &self.params, shape)?;
@@ -126,7 +125,7 @@ impl PackTable {
         Ok(table)
     }
 
-    /// Returns the facts that differ between the protocols.
+    /// Returns the facts in which the protocols differ.
     pub fn spec(&self) -> &PackSpec {
         &self.spec
     }
@@ -141,17 +140,17 @@ impl PackTable {
         self.shape
     }
 
-    /// Bits at which query words travel.
+    /// Returns the bits of a query word on the wire.
     pub fn query_bits(&self) -> u32 {
         self.query_bits
     }
 
-    /// Database rows.
+    /// Returns the number of database rows.
     pub fn rows(&self) -> usize {
         self.shape.blocks * self.shape.slot_bytes
     }
 
-    /// Returns the rows of some entries, or where the second vector selects a block, of some blocks.
+    /// Returns the rows of the entries `units`, or of the blocks `units` if the second vector selects a block.
     pub(crate) fn rows_of(&self, units: &Range<usize>) -> Range<usize> {
         match self.spec.second {
             Second::Block => units.start * self.shape.slot_bytes..units.end * self.shape.slot_bytes,
@@ -172,36 +171,36 @@ impl PackTable {
         }
     }
 
-    /// Returns whether queries choose one of the entries: not if all come back, or if the second vector selects a block.
+    /// Returns whether a query chooses one entry, instead of receiving all entries or selecting a block.
     pub(crate) fn chooses_entries(&self) -> bool {
         self.spec.folds || self.spec.second == Second::Entry
     }
 
-    /// Blocks in an entry: slots that one plaintext holds, 1 for slots that take more than one.
+    /// Returns the number of blocks in an entry: the slots that fit in one plaintext, or 1 for slots that take several.
     pub fn lanes(&self) -> usize {
         self.entry_layout().lanes()
     }
 
-    /// Entry and lane of a block.
+    /// Returns the entry and the lane of a block.
     pub fn place(&self, block: usize) -> (usize, usize) {
         self.entry_layout().place(block)
     }
 
-    /// Returns which rows of the first fold are packed together.
+    /// Returns the rows of the first fold that are packed together.
     pub fn first_shape(&self) -> PackShape {
         self.entry_layout().pack_shape()
     }
 
-    /// Returns the shape of the packed plaintexts of some entries.
+    /// Returns the shape of the packed plaintexts of the entries `units`.
     pub(crate) fn part_shape(&self, units: &Range<usize>) -> PackShape {
         let all = self.first_shape();
         all.part(all.entries_rows(units).len())
     }
 
-    /// Returns which rows of the second fold are packed together: all belong to one entry (`exppack-d`, `double-pack`).
+    /// Returns the rows of the second fold that are packed together. All belong to one entry (`exppack-d`, `double-pack`).
     ///
-    /// `exppack-d`: the rows of the hint's digits, then those of the answer's. `double-pack`: the bytes of one entry's
-    /// switched ciphertexts.
+    /// In `exppack-d` these are the digits of the hint, then those of the answer. In `double-pack` they are the bytes of
+    /// one entry's switched ciphertexts.
     pub fn second_shape(&self) -> PackShape {
         let rows = match self.spec.second {
             Second::Block => self.second_hint_rows() + self.second_answer_rows(),
@@ -212,59 +211,61 @@ impl PackTable {
         PackShape::new(self.params.ring().degree(), rows, rows).expect("all are positive")
     }
 
-    /// Returns the columns of the second shape, a few at a time: what is computed and packed at once where the hint is a
-    /// query's own (`double-pack`). The rows of each part are whole groups of a database, but for the last.
+    /// Returns the columns of the second shape in ranges that are computed and packed at a time, because the hint differs
+    /// for every query (`double-pack`). The rows of each range, except the last, are whole groups of a database.
     pub(crate) fn second_parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let columns = self.second_shape().plaintexts();
         let step = self.second_part_columns();
         (0..columns).step_by(step).map(move |first| first..columns.min(first + step))
     }
 
-    /// Returns the largest number of columns of a part of the second hint that are done at once.
+    /// Returns the most columns of the second hint that are computed at a time.
     pub fn second_part_columns(&self) -> usize {
         let degree = self.params.ring().degree();
         (PART_COLUMNS * degree).next_multiple_of(GROUP_ROWS) / degree
     }
 
-    /// Returns the columns of the second shape that have rows which stem from the answer (`exppack-d`).
+    /// Returns the columns of the second shape that contain rows computed from the answer (`exppack-d`).
     pub(crate) fn online_columns(&self) -> Range<usize> {
         let shape = self.second_shape();
         self.second_hint_rows() / shape.degree()..shape.plaintexts()
     }
 
-    /// Returns the tiling of a lifted hint of so many plaintexts: a row for every coefficient of the LWE secret.
+    /// Returns the tiling of a lifted hint of `plaintexts` plaintexts. It has a row for every coefficient of the LWE secret.
     pub(crate) fn lifted_tiling(&self, plaintexts: usize) -> NttTiling {
         let ring = self.params.ring();
         let tiling = NttTiling::new(ring.degree(), ring.kept_limbs(), self.params.lwe().n(), plaintexts);
         tiling.expect("every preset's degree and dimension fit")
     }
 
-    /// Returns the bytes of a switched coefficient, of which `double-pack` makes its second database.
+    /// Returns the bytes of a switched coefficient. The second database of `double-pack` consists of such bytes.
     pub(crate) fn switched_bytes(&self) -> usize {
         switched_bytes(self.params.ring().response_bits()).unwrap_or(0)
     }
 
-    /// Returns the tiling of the second database, which stems from the hint and has a column for every block (`exppack-d`).
+    /// Returns the tiling of the second database, which is computed from the hint and has a column for every block (`exppack-d`).
     pub fn second_tiling(&self) -> Tiling {
         Tiling::new(self.second_hint_rows(), self.shape.blocks)
     }
 
-    /// Rows of the second database that stem from the hint (`exppack-d`).
+    /// Returns the number of rows of the second fold that are computed from the hint (`exppack-d`).
     pub fn second_hint_rows(&self) -> usize {
         self.shape.slot_bytes * self.params.lwe().n() * DIGITS
     }
 
-    /// Rows of the second database that stem from the answer (`exppack-d`).
+    /// Returns the number of rows of the second fold that are computed from the answer (`exppack-d`).
     pub fn second_answer_rows(&self) -> usize {
         self.shape.slot_bytes * DIGITS
     }
 
-    /// Returns the shape of the hint that the server holds in evaluation form: of the first fold, or in `exppack-d` of the second.
+    /// Returns the shape of the hint that the server holds in evaluation form: that of the second fold in `exppack-d`, else
+    /// that of the first.
     pub fn hint_shape(&self) -> PackShape {
         if self.spec.second == Second::Block { self.second_shape() } else { self.first_shape() }
     }
 
-    /// Returns the tiling of that hint: a row for every coefficient of the LWE secret, a column for every plaintext.
+    /// Returns the tiling of the hint of [`PackTable::hint_shape`]: a row for every coefficient of the LWE secret, and a
+    /// column for every plaintext.
     pub fn hint_tiling(&self) -> NttTiling {
         self.lifted_tiling(self.hint_shape().plaintexts())
     }
@@ -279,7 +280,7 @@ impl PackTable {
         self.params.lwe().matrix_shape(MatrixDomain::Second, self.second_words())
     }
 
-    /// Returns the words of the second vector of a query: blocks or entries, of which it selects one. 0 if there is none.
+    /// Returns the number of words of a query's second vector, which selects among as many blocks or entries. 0 without one.
     pub fn second_words(&self) -> usize {
         match self.spec.second {
             Second::Block => self.shape.blocks,
@@ -288,7 +289,7 @@ impl PackTable {
         }
     }
 
-    /// Blocks of which an answer holds all.
+    /// Returns the number of blocks in an answer.
     pub(crate) fn chosen_blocks(&self) -> usize {
         match self.spec.second {
             Second::Block => 1,
@@ -297,14 +298,14 @@ impl PackTable {
         }
     }
 
-    /// Returns the shapes that segments may have that are asked with the queries of this table.
+    /// Returns the shapes of segments that the queries of this table can ask.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
         let entries = self.first_shape().entries();
         let entries = match self.spec.second {
-            // The second vector is as it is.
+            // The second vector cannot be wrapped, so a segment has as many blocks as the base.
             Second::Block => vec![self.shape.blocks],
             Second::Entry => vec![entries],
-            // The low bits choose.
+            // The low bits of the entry choose among fewer entries.
             Second::None if self.spec.folds => powers_below(entries),
             Second::None => vec![1],
         };
@@ -312,17 +313,17 @@ impl PackTable {
         SegmentRule { columns: self.shape.columns, column_unit, entries }
     }
 
-    /// Rounds in which entries are folded to one (`hybrid`).
+    /// Returns the number of rounds that fold the entries to one (`hybrid`).
     pub fn folds(&self) -> usize {
         if self.spec.folds { self.first_shape().entries().next_power_of_two().ilog2() as usize } else { 0 }
     }
 
-    /// Leaves of a query's expansion.
+    /// Returns the number of leaves of a query's expansion.
     pub fn leaves(&self) -> usize {
         self.params.leaves(self.folds())
     }
 
-    /// Plaintexts of an answer.
+    /// Returns the number of plaintexts of an answer.
     pub fn answer_plaintexts(&self) -> usize {
         match self.spec.second {
             Second::Block | Second::Entry => self.second_shape().plaintexts(),
@@ -331,7 +332,7 @@ impl PackTable {
         }
     }
 
-    /// Returns the bytes of the parts of a query.
+    /// Returns the sizes of the parts of a query, in bytes.
     pub fn query_bytes(&self) -> QuerySizes {
         QuerySizes {
             first: packed_bytes(self.shape.columns, self.query_bits),
@@ -341,29 +342,29 @@ impl PackTable {
         }
     }
 
-    /// Returns the bytes of an answer.
+    /// Returns the size of an answer, in bytes.
     pub fn answer_bytes(&self) -> usize {
         response_bytes(self.params.ring(), self.answer_plaintexts())
     }
 
-    /// Returns the limit of decoding in standard deviations of the error, of the noisier fold.
+    /// Returns the distance from an honest answer to a wrong decoding in the noisier fold, in standard deviations of the error.
     pub fn sigmas(&self) -> f64 {
         let layers = self.layers();
         layers.iter().map(|layer| layer.sigmas).fold(f64::INFINITY, f64::min)
     }
 
-    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
+    /// Returns log2 of the probability that an honest answer decodes wrongly (union bound over all decoded bytes).
     pub fn log2_failure(&self) -> f64 {
         let layers = self.layers();
         let worst = layers.iter().map(|layer| layer.log2_failure).fold(f64::NEG_INFINITY, f64::max);
         if worst == f64::NEG_INFINITY {
             return worst;
         }
-        // Relative to the worst, which alone is below the smallest f64 in some sets.
+        // The sum is relative to the worst layer, whose probability is below the smallest f64 in some sets.
         worst + layers.iter().map(|layer| (layer.log2_failure - worst).exp2()).sum::<f64>().log2()
     }
 
-    /// Returns the layers of decoding, in order: one layer, or first the second fold's.
+    /// Returns the layers of decoding: that of the first fold, then that of the second if there is one.
     fn layers(&self) -> Vec<DecodingLayer> {
         if self.params.ring().is_plain() {
             return vec![DecodingLayer { sigmas: f64::INFINITY, log2_failure: f64::NEG_INFINITY }];
@@ -391,7 +392,7 @@ impl PackTable {
     }
 }
 
-/// The limits of the numbers from which everything else follows.
+/// Checks the limits of the numbers that determine all others.
 fn check_shape(spec: PackSpec, params: &PackParams, shape: TableShape) -> Result<(), ProtocolError> {
     check_limit("columns", shape.columns, MAX_COLUMNS)?;
     check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
@@ -415,7 +416,7 @@ fn check_shape(spec: PackSpec, params: &PackParams, shape: TableShape) -> Result
     }
 }
 
-/// How safely one decoding goes.
+/// The error margin of one layer of decoding.
 struct DecodingLayer {
     sigmas: f64,
     log2_failure: f64,

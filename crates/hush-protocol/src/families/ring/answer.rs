@@ -1,12 +1,12 @@
 //! Answers of tables over rings: from the chosen ciphertexts of all planes to bytes, and back to symbols.
 //!
-//! | of a table                                  | an answer has                                                     |
+//! | table                                       | content of an answer                                              |
 //! |---------------------------------------------|-------------------------------------------------------------------|
-//! | of a set that packs pairs                   | whole polynomials, three for every two planes ([`crate::response`]) |
+//! | whose set packs pairs                       | whole polynomials, three for every two planes ([`crate::response`]) |
 //! | whose slots fit a small ring                | a mask and a body of that ring                                    |
-//! | else                                        | of every plane a whole mask, and a body                           |
+//! | all others                                  | for each plane a whole mask and a body                            |
 //!
-//! Bodies of the latter two have only the coefficients at which there are symbols.
+//! A body in the last two rows has only the coefficients that hold symbols.
 
 use std::iter;
 
@@ -33,11 +33,11 @@ use crate::{
 struct Body {
     /// The distance between the coefficients that are sent.
     stride: usize,
-    /// How many of them.
+    /// The number of coefficients that are sent.
     count: usize,
 }
 
-/// Returns the body of a plane: all lanes where the client chooses one, else the one that was rotated to the front.
+/// Returns the body of a plane. It has all lanes if the client chooses one, else only the lane that was rotated to the front.
 fn body(table: &RingTable, plane: usize) -> Body {
     let length = table.plane_symbols(plane);
     match table.rotations() {
@@ -46,14 +46,13 @@ fn body(table: &RingTable, plane: usize) -> Body {
     }
 }
 
-/// Returns the body in the small ring, whose coefficients are those at multiples of N / its degree.
+/// Returns the body in the small ring, whose coefficients are those of the large ring at multiples of N / degree.
 fn small_body(table: &RingTable, switch: &RingSwitch) -> Body {
     let Body { stride, count } = body(table, 0);
     Body { stride: stride * switch.degree() / table.ring().degree(), count }
 }
 
-/// Returns the polynomials that are sent of a table whose ciphertexts are not packed in pairs: of every plane, or of
-/// the small ring, whole masks and a body.
+/// Returns the polynomials of an answer without packed pairs: whole masks and a body, for every plane or once in the small ring.
 fn sent(table: &RingTable) -> Vec<SentPoly> {
     let of = |masks, degree, bits: ResponseBits, Body { stride, count }| {
         let body = SentPoly { bits: bits.b, stride, count };
@@ -73,7 +72,7 @@ fn sent(table: &RingTable) -> Vec<SentPoly> {
     }
 }
 
-/// Returns the bytes of an answer.
+/// Returns the size of an answer in bytes.
 pub(crate) fn bytes(table: &RingTable) -> usize {
     match table.ring().packs_pairs() {
         true => response_bytes(table.ring(), table.planes()),
@@ -81,7 +80,7 @@ pub(crate) fn bytes(table: &RingTable) -> usize {
     }
 }
 
-/// Server: the answers of a batch, from the ciphertexts of all planes of each query.
+/// Server: returns the answers of a batch, from the ciphertexts of all planes of each query.
 pub(crate) fn answer<P: RingPage, B: Steps>(
     host: &Host<'_, OverRing<P>, B>,
     keys: &[&B::Keys],
@@ -94,7 +93,7 @@ pub(crate) fn answer<P: RingPage, B: Steps>(
     }
     let sent = sent(table);
     if table.switch().is_some() {
-        // On the host on every backend.
+        // This runs on the CPU, whatever the backend.
         let polys = host.backend.ring_switch(ring, keys, chosen)?;
         return Ok(polys.par_iter().map(|polys| pack_polys(polys, &sent)).collect());
     }
@@ -102,10 +101,11 @@ pub(crate) fn answer<P: RingPage, B: Steps>(
     Ok(host.backend.mod_switch(ring, &words, 0, &sent)?)
 }
 
-/// Client: the symbols of an answer, plane after plane: those of the slot where a lane was rotated to the front, else of all lanes.
+/// Client: returns the symbols of an answer, plane after plane. They are the symbols of the slot if its lane was rotated to
+/// the front, else of all lanes.
 ///
 /// # Errors
-/// [`ProtocolError::Length`] if the answer is not [`bytes`] long.
+/// [`ProtocolError::Length`] if the answer does not have [`bytes`] bytes.
 pub(crate) fn symbols(
     table: &RingTable,
     keys: &RingKeys,

@@ -1,4 +1,4 @@
-//! The keys of a client of a protocol over rings: what it keeps, and what it uploads.
+//! The keys of a client of a protocol over rings: the secrets that it keeps, and the evaluation keys that it uploads.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::{
     wire::{self, KEY_ID_BYTES, decode_keys, encoded_keys_bytes},
 };
 
-/// The most look-ups that a client makes under the same evaluation keys, unless its user says otherwise.
+/// The most look-ups that a client makes with the same evaluation keys, by default.
 pub const LOOKUPS_PER_KEY: u32 = 256;
 
-/// A client's secrets for one parameter set, and the evaluation keys that follow from them.
+/// A client's secrets for one parameter set, and the evaluation keys derived from them.
 pub struct RingKeys {
     context: RingContext,
     secrets: RingSecrets,
@@ -28,8 +28,8 @@ pub struct RingKeys {
 }
 
 impl RingKeys {
-    /// Returns the keys that follow from `seed`, 32 bytes of the operating system's randomness that the client keeps like a key.
-    /// The same seed gives the same keys, so that they are uploaded once. Source: OnionPIRv2 section 3.5 (masks from a seed).
+    /// Creates the keys from `seed`: 32 random bytes from the operating system, which the client keeps as a secret. The
+    /// same seed gives the same keys, so they are uploaded once. Source: OnionPIRv2 section 3.5 (masks from a seed).
     pub fn from_seed(params: &RingParams, seed: &[u8; 32]) -> Self {
         let context = RingContext::new(*params);
         let secrets = RingSecrets::from_seed(params, seed);
@@ -45,7 +45,7 @@ impl RingKeys {
         Self { context, secrets, upload, id }
     }
 
-    /// Returns the rings.
+    /// Returns the rings of the parameter set.
     pub fn context(&self) -> &RingContext {
         &self.context
     }
@@ -55,12 +55,12 @@ impl RingKeys {
         &self.secrets
     }
 
-    /// Returns the secrets that answers are under: of the first and the second ciphertext of a pair.
+    /// Returns the secrets that decrypt an answer: of the first and of the second ciphertext of a pair.
     pub(crate) fn answer_secrets(&self) -> [&RlweSecret; 2] {
         [&self.secrets.query, &self.secrets.second]
     }
 
-    /// Refuses what was made with other keys.
+    /// Refuses a query that was made with other keys.
     pub(crate) fn check_id(&self, id: &[u8; KEY_ID_BYTES]) -> Result<(), ProtocolError> {
         if *id == self.id {
             Ok(())
@@ -74,27 +74,27 @@ impl RingKeys {
         &self.upload
     }
 
-    /// BLAKE3 of [`RingKeys::upload`]: what queries name the keys by.
+    /// Returns the BLAKE3 hash of [`RingKeys::upload`], by which queries name the keys.
     pub fn id(&self) -> [u8; KEY_ID_BYTES] {
         self.id
     }
 }
 
-/// Client: its keys.
+/// Client: returns its keys.
 pub(crate) fn given_keys(given: &Given) -> Result<Arc<RingKeys>, ProtocolError> {
     given.keys.clone().ok_or_else(|| ProtocolError::Keys("the client has none yet".into()))
 }
 
 /// Server: an RLWE set on a backend.
 pub struct RingScheme<B: RingOps> {
-    /// The set.
+    /// The parameter set.
     pub context: Arc<RingContext>,
-    /// The backend's tables.
+    /// The backend's data of the ring.
     pub ring: B::Ring,
 }
 
 impl<B: RingOps> RingScheme<B> {
-    /// Creates the set `params` on `backend`.
+    /// Opens the set `params` on `backend`.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if the backend cannot hold it.
@@ -104,27 +104,26 @@ impl<B: RingOps> RingScheme<B> {
         Ok(Self { context, ring })
     }
 
-    /// Reads uploaded keys and makes them ready.
+    /// Parses uploaded keys and opens them on the backend.
     ///
     /// # Errors
-    /// As [`open_upload`], and [`ProtocolError::Ops`] if the backend cannot hold them.
+    /// The errors of [`open_upload`]. [`ProtocolError::Ops`] if the backend cannot hold the keys.
     pub fn open_keys(&self, backend: &B, body: &[u8]) -> Result<B::Keys, ProtocolError> {
         let keys = open_upload(&self.context, body)?;
         Ok(backend.open_evaluation_keys(&self.ring, keys)?)
     }
 }
 
-/// Exact bytes of the encoded [`wire::EvaluationKeys`] of a parameter set.
+/// Returns the exact length of a parameter set's encoded [`wire::EvaluationKeys`], in bytes.
 pub fn upload_bytes(params: &RingParams) -> usize {
     encoded_keys_bytes(params.name(), RING_SEED_BYTES, params.key_words_bytes())
 }
 
-/// Server: reads uploaded keys.
+/// Server: parses uploaded keys.
 ///
 /// # Errors
-/// [`ProtocolError::Length`] if the body is not [`upload_bytes`] long or a field has another length;
-/// [`ProtocolError::Keys`] if it is no such message or names another set; [`ProtocolError::He`] if a coefficient is
-/// out of range.
+/// [`ProtocolError::Length`] if the body does not have [`upload_bytes`] bytes, or a field has a wrong length.
+/// [`ProtocolError::Keys`] if the message is malformed or for another set. [`ProtocolError::He`] if a coefficient is too large.
 pub fn open_upload(context: &RingContext, body: &[u8]) -> Result<EvaluationKeys, ProtocolError> {
     let params = context.params();
     let expected = upload_bytes(params);

@@ -1,5 +1,5 @@
-//! Protocols over rings: the page helper (the crate names it `ring_page`), the table (`ring_table`), the client's keys
-//! (`ring_keys`), the answers (`ring_answer`) and the whitening of the database.
+//! Protocols over rings. The crate exports the page helper as `ring_page`, the table as `ring_table`, the client's keys as
+//! `ring_keys` and the answers as `ring_answer`. The whitening of the database is here too.
 
 pub(crate) mod answer;
 pub mod keys;

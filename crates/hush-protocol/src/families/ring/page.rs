@@ -1,13 +1,14 @@
-//! The common part of the pages over rings: RLWE selectors pick the row, RGSW bits the entry.
+//! The common part of the pages over rings. RLWE selectors choose the row, and RGSW bits choose the entry.
 //!
-//! A query is one truncated RLWE ciphertext. The server expands it with the client's evaluation keys into a selector for every row
-//! and an RGSW ciphertext for every bit of the entry, and of the lane where it rotates. Nothing is downloaded beforehand.
+//! A query is one truncated RLWE ciphertext. The server expands it with the client's evaluation keys to a selector for
+//! every row and an RGSW ciphertext for every bit of the entry. If the server rotates, the lane has such bits too. Clients
+//! download nothing beforehand.
 //!
-//! | message | what                                                          | size (`RingTable`)            |
+//! | message | content                                                       | size (`RingTable`)            |
 //! |---------|---------------------------------------------------------------|-------------------------------|
-//! | keys    | Subs keys, s^2 key, those of answers; seeded, uploaded once   | `RingParams::key_words_bytes` |
+//! | keys    | Subs keys, s^2 key, keys for answers; seeded, uploaded once   | `RingParams::key_words_bytes` |
 //! | query   | seed, and the coefficients of b that carry messages           | `query_bytes`                 |
-//! | answer  | packed pairs, or what `answer.rs` says                        | `answer_bytes`                |
+//! | answer  | packed pairs, or the polynomials listed in `answer.rs`        | `answer_bytes`                |
 
 use std::{ops::Range, sync::Arc};
 
@@ -46,8 +47,8 @@ use crate::{
     wire::{self, KEY_ID_BYTES, QuerySizes},
 };
 
-/// Entries of a table of symbols that are folded at a time: 32 MiB of ciphertexts a query and plane, at N = 2048. A power of two,
-/// so that a part is a subtree of the folds.
+/// The entries of a table of symbols that are folded at a time: 32 MiB of ciphertexts for each query and plane, at N =
+/// 2048. The number is a power of two, so that a part is a subtree of the folds.
 const PART_ENTRIES: usize = 1 << 11;
 
 /// A page over rings.
@@ -63,7 +64,7 @@ pub trait RingPage: Send + Sync + 'static {
     /// [`Page::Set`].
     type Set: ParameterSet;
 
-    /// Returns the RLWE set.
+    /// Returns the RLWE parameters of a set.
     fn ring(set: &Self::Set) -> &RingParams;
 
     /// [`Page::default_set`].
@@ -188,8 +189,8 @@ impl<P: RingPage> Page for OverRing<P> {
         Database::Plaintexts(*table)
     }
 
-    /// Returns the ranges of entries that are done at once. A pass over symbols makes ciphertexts half as long as the
-    /// table, so that it takes some entries at a time.
+    /// Returns the ranges of entries that are scanned at a time. A scan of symbols yields ciphertexts of half the table's
+    /// size, so it is limited to `PART_ENTRIES` entries.
     fn parts(table: &RingTable) -> Vec<Range<usize>> {
         let some = match table.form() {
             DbForm::Evaluation => table.entries(),
@@ -220,7 +221,7 @@ impl<P: RingPage> Page for OverRing<P> {
     fn part(table: &RingTable, units: &Range<usize>) -> PartFacts {
         let ring = *table.ring();
         let planes = table.planes();
-        // Scanned some entries at a time.
+        // The pieces are scanned one after another.
         let pieces = Self::pieces(table, units);
         let parts = pieces.len();
         let (fold, file) = match table.form() {
@@ -269,7 +270,7 @@ impl<P: RingPage> Page for OverRing<P> {
         let (entry, lane) = table.place(target.block);
         let mut selectors = Zeroizing::new(vec![0u32; table.shape().columns]);
         for (row, selector) in (0u32..).zip(selectors.iter_mut()) {
-            // Every row meets every coefficient: no address depends on the target.
+            // Every row is compared with every column of the target, so no memory address depends on the target.
             for &(column, coefficient) in &target.columns {
                 *selector += u32::from(coefficient) & equal_mask(row, column);
             }
@@ -359,7 +360,7 @@ impl<P: RingPage> Page for OverRing<P> {
         host.scheme.open_keys(host.backend, body)
     }
 
-    /// Reads a batch and expands the queries with the clients' keys.
+    /// Parses a batch, and expands the queries with the clients' keys.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
@@ -428,17 +429,18 @@ impl<P: RingPage> Page for OverRing<P> {
     }
 }
 
-/// Returns the bits of the entry of every query, as many as there are rounds.
+/// Returns the RGSW bits of the entry of every query, one for each round.
 fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
 }
 
-/// Returns the RGSW bits of the lane, which come after the others.
+/// Returns the RGSW bits of the lane of every query, which follow those of the entry.
 fn lane_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
     opened.iter().map(|expanded| &expanded.bits[table.folds()..][..table.rotations()]).collect()
 }
 
-/// Client: the `length` values of a lane of an interleaved plaintext. Every lane is read: no address depends on the target.
+/// Client: returns the `length` values of a lane of an interleaved plaintext. It reads every lane, so no memory address
+/// depends on the target.
 fn choose_interleaved(values: &[u32], length: usize, lanes: usize, lane: usize) -> Zeroizing<Vec<u32>> {
     let mut chosen = Zeroizing::new(vec![0; length]);
     for (chosen, values) in chosen.iter_mut().zip(values.chunks_exact(lanes)) {

@@ -1,4 +1,4 @@
-//! Parameters of a table over rings, and every size that follows from them.
+//! The parameters of a table over rings, and every size that follows from them.
 //!
 //! ```text
 //!             entry 0          entry 1        ...  folded by the bits of the entry, lowest first
@@ -8,8 +8,8 @@
 //!   row D0-1                                         long slots:  `planes` plaintexts, one after another
 //! ```
 //!
-//! A block is an (entry, lane) pair: the slots of one block are at the same place of the plaintexts of one entry, one in
-//! every row, so that selectors that encrypt any coefficients add them up.
+//! A block is a pair of an entry and a lane. The slots of a block are at the same position in the plaintexts of one entry,
+//! one slot in every row. So selectors with any coefficients add them up.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ use crate::{
     table::{MAX_SLOT_BYTES, SegmentShape, TableShape, check_failure, check_limit, powers_below},
 };
 
-/// Most entries: 2^24, folded in 24 rounds.
+/// The most entries: 2^24, which are folded in 24 rounds.
 pub const MAX_ENTRIES: usize = 1 << 24;
 
 /// Checked parameters of a table over rings.
@@ -36,24 +36,24 @@ pub const MAX_ENTRIES: usize = 1 << 24;
 pub struct RingTable {
     ring: RingParams,
     shape: TableShape,
-    /// Entries of a segment beside the base.
+    /// The number of entries of a segment beside the base. `None` in the base.
     entries: Option<usize>,
-    /// Whether the server rotates a lane to the front: slots are interleaved, a power of two of them.
+    /// Whether the server rotates a lane to the front. If so, a plaintext has a power of two of slots, and they are interleaved.
     is_rotated: bool,
     form: DbForm,
 }
 
 impl RingTable {
-    /// Checks limits and noise.
+    /// Creates a table without rotations. Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] for a shape out of range, [`ProtocolError::TooNoisy`] if an answer would fail
-    /// with probability above 2^-64.
+    /// [`ProtocolError::Limit`] if the shape is out of range. [`ProtocolError::TooNoisy`] if an answer would fail with
+    /// probability above 2^-64.
     pub fn new(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         Self::of_lanes(ring, shape, false)
     }
 
-    /// Creates a table whose server rotates the lane that is asked for to the front.
+    /// Creates a table whose server rotates the wanted lane to the front. Checks limits and noise, as [`RingTable::new`] does.
     pub fn rotated(ring: RingParams, shape: TableShape) -> Result<Self, ProtocolError> {
         Self::of_lanes(ring, shape, true)
     }
@@ -77,12 +77,12 @@ impl RingTable {
     /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
-    /// As [`RingTable::new`], and [`ProtocolError::Limit`] for what this table's queries cannot ask.
+    /// The errors of [`RingTable::new`]. [`ProtocolError::Limit`] if this table's queries cannot ask the segment.
     pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_limit("slot bytes", shape.slot_bytes, MAX_SLOT_BYTES)?;
         segment.check(&self.segment_rule(), lanes(&self.ring, shape.slot_bytes))?;
-        // Its lanes are not those of the base, whose bits the query has.
+        // The query has bits for the lanes of the base, and a segment has other lanes, so it is not rotated.
         Self { shape, entries: Some(entries), is_rotated: false, ..*self }.checked()
     }
 
@@ -105,12 +105,12 @@ impl RingTable {
         self.shape
     }
 
-    /// Symbols of a slot.
+    /// Returns the number of symbols of a slot.
     pub fn slot_symbols(&self) -> usize {
         symbol_count(self.shape.slot_bytes, self.ring.plaintext_bits())
     }
 
-    /// Slots in a plaintext, 1 for slots that take more than one; in a segment as few as its entries need.
+    /// Returns the number of slots in a plaintext, 1 for slots that take several. A segment has as few as its entries need.
     pub fn lanes(&self) -> usize {
         let most = lanes(&self.ring, self.shape.slot_bytes);
         match self.entries {
@@ -120,22 +120,22 @@ impl RingTable {
         }
     }
 
-    /// Bits of the lane, by which the server rotates; 0 if it does not.
+    /// Returns the number of bits of the lane, by which the server rotates. 0 if it does not rotate.
     pub fn rotations(&self) -> usize {
         if self.is_rotated { self.lanes().ilog2() as usize } else { 0 }
     }
 
-    /// Returns how far the symbols of a slot are apart in a plaintext.
+    /// Returns the distance between the symbols of a slot in a plaintext.
     pub fn stride(&self) -> usize {
         if self.is_rotated { self.lanes() } else { 1 }
     }
 
-    /// Symbols of a slot in a plane: N, but in the last one.
+    /// Returns the number of symbols of a slot in a plane: N, except in the last plane.
     pub fn plane_symbols(&self, plane: usize) -> usize {
         (self.slot_symbols() - plane * self.ring.degree()).min(self.ring.degree())
     }
 
-    /// Returns the coefficients of a plane that have symbols of a lane's slot, in order.
+    /// Returns the coefficients of a plane that hold symbols of a lane's slot, in order.
     pub fn coefficients(&self, lane: usize, plane: usize) -> impl Iterator<Item = usize> + use<> {
         let stride = self.stride();
         let length = self.plane_symbols(plane);
@@ -143,70 +143,70 @@ impl RingTable {
         (first..).step_by(stride).take(length)
     }
 
-    /// Returns how an answer leaves the ring, if its slots are short enough; `None` if it does not.
+    /// Returns the switch of an answer to a small ring. Returns `None` if the set has none, or if slots are too long for it.
     pub(crate) fn switch(&self) -> Option<&RingSwitch> {
         self.ring.switch().filter(|switch| self.stride() >= self.ring.degree() / switch.degree())
     }
 
-    /// Returns the shapes that segments may have that are asked with the queries of this table.
+    /// Returns the shapes of segments that the queries of this table can ask.
     pub(crate) fn segment_rule(&self) -> SegmentRule {
-        // The selectors are as they are; the low bits choose.
+        // Selectors cannot be wrapped, so all columns are needed. The low bits of the entry choose among fewer entries.
         let columns = self.shape.columns;
         SegmentRule { columns, column_unit: columns, entries: powers_below(self.entries()) }
     }
 
-    /// Plaintexts that a slot takes, 1 for slots that share one.
+    /// Returns the number of plaintexts of a slot, 1 for slots that share one.
     pub fn planes(&self) -> usize {
         self.slot_symbols().div_ceil(self.ring.degree())
     }
 
-    /// Entries, the second dimension.
+    /// Returns the number of entries, which is the second dimension.
     pub fn entries(&self) -> usize {
         self.shape.blocks.div_ceil(self.lanes())
     }
 
-    /// Rounds in which the entries are folded to one.
+    /// Returns the number of rounds that fold all entries to one.
     pub fn folds(&self) -> usize {
         self.entries().next_power_of_two().ilog2() as usize
     }
 
-    /// Entry and lane of a block.
+    /// Returns the entry and the lane of a block.
     pub fn place(&self, block: usize) -> (usize, usize) {
         (block / self.lanes(), block % self.lanes())
     }
 
-    /// Bits of a query: of the entry, then of the lane.
+    /// Returns the number of bits of a query: those of the entry and of the lane.
     pub fn bits(&self) -> usize {
         self.folds() + self.rotations()
     }
 
-    /// Leaves of a query's expansion.
+    /// Returns the number of leaves of a query's expansion.
     pub fn leaves(&self) -> usize {
         self.ring.leaves(self.shape.columns, self.bits())
     }
 
-    /// Returns the tiling of the database: a row for every column of the shape, a column for every plane and entry (plane
-    /// after plane).
+    /// Returns the tiling of the database. It has a row for every column of the shape, and a column for every plane and
+    /// entry, plane after plane.
     pub fn tiling(&self) -> NttTiling {
         self.part_tiling(self.entries())
     }
 
-    /// Returns the shape of some entries of it.
+    /// Returns the tiling of a part with `entries` entries.
     pub(crate) fn part_tiling(&self, entries: usize) -> NttTiling {
         let columns = self.planes() * entries;
         let tiling = NttTiling::new(self.ring.degree(), self.ring.kept_limbs(), self.shape.columns, columns);
         tiling.expect("degrees, limbs and rows were checked")
     }
 
-    /// Returns the shape of the database as symbols, with the same rows and columns.
+    /// Returns the tiling of the database as symbols, with the same rows and columns.
     ///
     /// # Panics
-    /// If symbols of the set do not fill words.
+    /// If the symbols of the set do not fill words.
     pub fn symbol_tiling(&self) -> SymbolTiling {
         self.part_symbol_tiling(self.entries())
     }
 
-    /// Returns the tiling of the symbols of some entries.
+    /// Returns the tiling of a part with `entries` entries as symbols.
     pub(crate) fn part_symbol_tiling(&self, entries: usize) -> SymbolTiling {
         let degree = self.ring.degree();
         let bits = self.ring.plaintext_bits();
@@ -214,7 +214,7 @@ impl RingTable {
         tiling.expect("a set whose symbols fill words")
     }
 
-    /// Returns the content of the file of the database.
+    /// Returns the content of the database's file.
     pub fn content(&self) -> Content {
         self.part_content(self.entries())
     }
@@ -227,24 +227,24 @@ impl RingTable {
         }
     }
 
-    /// Returns the columns of the database that some entries have, plane after plane.
+    /// Returns the columns of the database that hold `entries`, one range for each plane.
     pub(crate) fn columns_of(&self, entries: &Range<usize>) -> Vec<Range<usize>> {
         (0..self.planes())
             .map(|plane| plane * self.entries() + entries.start..plane * self.entries() + entries.end)
             .collect()
     }
 
-    /// Returns the bytes of a query.
+    /// Returns the size of a query in bytes.
     pub fn query_bytes(&self) -> usize {
         self.ring.query_bytes(self.shape.columns, self.bits())
     }
 
-    /// Returns the bytes of an answer.
+    /// Returns the size of an answer in bytes.
     pub fn answer_bytes(&self) -> usize {
         ring_answer::bytes(self)
     }
 
-    /// Noise of a look-up.
+    /// Returns the noise of a look-up.
     pub fn noise(&self) -> RingNoise {
         let noise = RingNoise::new(&self.ring, self.shape.columns, self.bits());
         match self.switch() {
@@ -253,7 +253,7 @@ impl RingTable {
         }
     }
 
-    /// log2 of the probability that an honest answer decodes wrongly (union bound over all decoded symbols).
+    /// Returns log2 of the probability that an honest answer decodes wrongly (union bound over all decoded symbols).
     pub fn log2_failure(&self) -> f64 {
         if self.ring.is_plain() {
             return f64::NEG_INFINITY;
@@ -262,7 +262,7 @@ impl RingTable {
     }
 }
 
-/// Slots of `slot_bytes` bytes in a plaintext, 1 for slots that take more than one.
+/// Returns the number of slots of `slot_bytes` bytes in a plaintext, or 1 for slots that take several.
 pub(crate) fn lanes(ring: &RingParams, slot_bytes: usize) -> usize {
     (ring.degree() / symbol_count(slot_bytes, ring.plaintext_bits())).max(1)
 }

@@ -1,9 +1,10 @@
-//! Whitening: a table over rings is stored plus a pseudo-random symbol at every place, modulo t.
+//! Whitening: a table over rings is stored with a pseudo-random symbol added to every symbol, modulo t.
 //!
-//! The noise of the first dimension is a sum over database polynomials. Where these are alike, errors add up in one
-//! frequency of the ring and depend on the secret alone (`docs/explanation/protocols/onion.md`: a constant table comes within a few
-//! standard deviations of failing). With whitening the database is uniform whatever it holds. It hides nothing: the
-//! seed is public, in the descriptor, drawn when the table is built so that its content cannot have been chosen for it.
+//! The noise of the first dimension is a sum over database polynomials. If these are alike, errors add up in one frequency
+//! of the ring and depend on the secret alone: a constant table comes within a few standard deviations of failing
+//! (`docs/explanation/protocols/onion.md`). With whitening the database is uniform, whatever its content. Whitening hides
+//! nothing, because its seed is public, in the descriptor. The seed is drawn when the table is built, so the content cannot
+//! be chosen for it.
 
 use hush_he::{codec::packed_bytes, params::RingParams};
 use hush_math::csprng::Csprng;
@@ -11,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::symbols::to_symbols;
 
-/// Whitens the plaintexts of one table.
+/// The whitening of one table's plaintexts.
 #[derive(Clone, Copy, Debug)]
 pub struct Whitening {
     seed: [u8; 32],
@@ -20,13 +21,13 @@ pub struct Whitening {
 }
 
 impl Whitening {
-    /// Creates the whitening of a table by its public seed.
+    /// Creates the whitening of a table from its public seed.
     pub fn new(ring: &RingParams, seed: [u8; 32]) -> Self {
         Self { seed, degree: ring.degree(), bits: ring.plaintext_bits() }
     }
 
-    /// Returns the symbols that are added to the plaintext of `row` in database column `column`, N of them.
-    /// Wiped when dropped: a client asks for those of the rows that it looks up.
+    /// Returns the N symbols that are added to the plaintext of `row` in database column `column`. They are wiped when
+    /// dropped, because a client computes them for the rows that it looks up.
     pub fn symbols(&self, row: usize, column: usize) -> Zeroizing<Vec<u32>> {
         let stream = (column as u64) << 32 | row as u64;
         let mut bytes = Zeroizing::new(vec![0; packed_bytes(self.degree, self.bits)]);
@@ -36,14 +37,14 @@ impl Whitening {
         symbols
     }
 
-    /// Adds the whitening to a plaintext.
+    /// Adds the whitening to the plaintext of `row` and `column`.
     pub fn add_to(&self, row: usize, column: usize, plaintext: &mut [u32]) {
         for (symbol, &white) in plaintext.iter_mut().zip(self.symbols(row, column).iter()) {
             *symbol = symbol.wrapping_add(white) & self.mask();
         }
     }
 
-    /// Takes the whitening off a sum of `coefficient` times the plaintext of each row in `rows`.
+    /// Removes the whitening from a sum of `coefficient` times the plaintext of each row in `rows`.
     pub fn remove_from(&self, rows: &[(u32, u8)], column: usize, sum: &mut [u32]) {
         for &(row, coefficient) in rows {
             for (symbol, &white) in sum.iter_mut().zip(self.symbols(row as usize, column).iter()) {
