@@ -1,4 +1,4 @@
-//! What an ARM CPU of 64 bits has.
+//! The levels of an ARM CPU of 64 bits.
 #![cfg(target_arch = "aarch64")]
 
 use std::arch::is_aarch64_feature_detected;

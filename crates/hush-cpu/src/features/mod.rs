@@ -163,7 +163,7 @@ impl Cores {
     }
 }
 
-/// What there is to ask on an architecture without levels of its own.
+/// The answers on an architecture without levels of its own.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod machine {
     pub(super) fn best_level() -> super::Level {

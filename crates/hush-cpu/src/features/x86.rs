@@ -1,4 +1,4 @@
-//! What an x86-64 CPU has.
+//! The levels of an x86-64 CPU.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
