@@ -365,9 +365,9 @@ pub(crate) fn no_symbols(protocol: Protocol) -> ProtocolError {
 /// The assignment of the words of a [`Partial`] to the queries of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partials {
-    /// One array for the batch: query after query, with equally many words for each.
+    /// A single array for the batch: query after query, with equally many words for each.
     Together,
-    /// One array for each query.
+    /// An array for each query.
     Apart,
 }
 

@@ -17,7 +17,7 @@ pub(super) const fn kernel<S: Symbol, L: Lanes>() -> Kernel<S> {
 /// The CPU must have the instruction set of `L`.
 unsafe fn load_with<S: Symbol, L: Lanes>(group: &mut Group<S>, place: usize, symbols: &[S], scale: S) {
     // SAFETY: the caller promises so.
-    unsafe { L::enter(Load { group, place, symbols, scale }) };
+    unsafe { L::enter(LoadSymbols { group, place, symbols, scale }) };
 }
 
 /// # Safety
@@ -29,18 +29,18 @@ unsafe fn solve_with<S: Symbol, L: Lanes>(
     group: &mut Group<S>,
 ) {
     // SAFETY: the caller promises so.
-    unsafe { L::enter(Solve { quads, lower, solved, group }) };
+    unsafe { L::enter(SolveBlock { quads, lower, solved, group }) };
 }
 
 /// The operands of [`load`].
-struct Load<'a, S> {
+struct LoadSymbols<'a, S> {
     group: &'a mut Group<S>,
     place: usize,
     symbols: &'a [S],
     scale: S,
 }
 
-impl<S: Symbol> VectorLoop for Load<'_, S> {
+impl<S: Symbol> VectorLoop for LoadSymbols<'_, S> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         load(self.group, self.place, self.symbols, self.scale);
@@ -48,14 +48,14 @@ impl<S: Symbol> VectorLoop for Load<'_, S> {
 }
 
 /// The operands of [`solve`].
-struct Solve<'a, S> {
+struct SolveBlock<'a, S> {
     quads: &'a [Quad<S>],
     lower: bool,
     solved: &'a [Group<S>],
     group: &'a mut Group<S>,
 }
 
-impl<S: Symbol> VectorLoop for Solve<'_, S> {
+impl<S: Symbol> VectorLoop for SolveBlock<'_, S> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
         solve(self.quads, self.lower, self.solved, self.group);

@@ -14,14 +14,14 @@ const WIDTH: usize = 8;
 /// Eight words in the order of memory.
 type Words = [uint32x4_t; 2];
 /// Eight words of 64 bits in the order of memory.
-type Wide = [uint64x2_t; 4];
+type WideWords = [uint64x2_t; 4];
 
 // SAFETY of all blocks: every ARMv8 has NEON, and the caller has pointers valid for the width.
 #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks)]
 impl Lanes for Neon {
     const WIDTH: usize = WIDTH;
     type Words = Words;
-    type Wide = Wide;
+    type Wide = WideWords;
     type Narrow = Self;
 
     #[target_feature(enable = "neon")]
@@ -60,19 +60,19 @@ impl Lanes for Neon {
                 vandq_u32(joined, vdupq_n_u32(mask))
             })
         }
-        fn splat_wide(word: u64) -> Wide { [vdupq_n_u64(word); 4] }
-        fn load_wide(from: *const u32) -> Wide { from_fn(|i| vreinterpretq_u64_u32(vld1q_u32(from.add(4 * i)))) }
-        fn store_wide(to: *mut u32, wide: Wide) -> () {
+        fn splat_wide(word: u64) -> WideWords { [vdupq_n_u64(word); 4] }
+        fn load_wide(from: *const u32) -> WideWords { from_fn(|i| vreinterpretq_u64_u32(vld1q_u32(from.add(4 * i)))) }
+        fn store_wide(to: *mut u32, wide: WideWords) -> () {
             for (i, part) in wide.into_iter().enumerate() {
                 vst1q_u32(to.add(4 * i), vreinterpretq_u32_u64(part));
             }
         }
-        fn widen(a: Words) -> Wide {
+        fn widen(a: Words) -> WideWords {
             let half = |words| [vmovl_u32(vget_low_u32(words)), vmovl_high_u32(words)];
             let [[first, second], [third, fourth]] = a.map(half);
             [first, second, third, fourth]
         }
-        fn mul_wide(a: Words, b: Words) -> Wide {
+        fn mul_wide(a: Words, b: Words) -> WideWords {
             [
                 vmull_u32(vget_low_u32(a[0]), vget_low_u32(b[0])),
                 vmull_high_u32(a[0], b[0]),
@@ -80,10 +80,10 @@ impl Lanes for Neon {
                 vmull_high_u32(a[1], b[1]),
             ]
         }
-        fn mul_splat(a: Words, b: Words) -> Wide { Self::mul_wide(a, b) }
-        fn mul_low_half(a: Wide, b: Words) -> Wide { Self::mul_wide(Self::low(a), b) }
-        fn add_wide(a: Wide, b: Wide) -> Wide { from_fn(|i| vaddq_u64(a[i], b[i])) }
-        fn add_wide_mod(a: Wide, b: Wide, bound: u64) -> Wide {
+        fn mul_splat(a: Words, b: Words) -> WideWords { Self::mul_wide(a, b) }
+        fn mul_low_half(a: WideWords, b: Words) -> WideWords { Self::mul_wide(Self::low(a), b) }
+        fn add_wide(a: WideWords, b: WideWords) -> WideWords { from_fn(|i| vaddq_u64(a[i], b[i])) }
+        fn add_wide_mod(a: WideWords, b: WideWords, bound: u64) -> WideWords {
             let bound = vdupq_n_u64(bound);
             from_fn(|i| {
                 let rest = vsubq_u64(bound, b[i]);
@@ -91,15 +91,15 @@ impl Lanes for Neon {
                 vaddq_u64(vsubq_u64(a[i], rest), vandq_u64(negative, bound))
             })
         }
-        fn low(a: Wide) -> Words {
+        fn low(a: WideWords) -> Words {
             let words = a.map(|part| vreinterpretq_u32_u64(part));
             [vuzp1q_u32(words[0], words[1]), vuzp1q_u32(words[2], words[3])]
         }
-        fn high(a: Wide) -> Words {
+        fn high(a: WideWords) -> Words {
             let words = a.map(|part| vreinterpretq_u32_u64(part));
             [vuzp2q_u32(words[0], words[1]), vuzp2q_u32(words[2], words[3])]
         }
-        fn shift_down(a: Wide) -> Wide { a.map(|part| vshrq_n_u64::<32>(part)) }
+        fn shift_down(a: WideWords) -> WideWords { a.map(|part| vshrq_n_u64::<32>(part)) }
         fn transpose(rows: &mut [Words]) -> () {
             let square = |first: usize, half: usize| quarter(from_fn(|i| rows[first + i][half]));
             let [upper_left, upper_right, lower_left, lower_right] = [square(0, 0), square(0, 1), square(4, 0), square(4, 1)];

@@ -52,14 +52,14 @@ fn block(block: Block<'_>) {
 /// Multiplies a row of a tile by a query.
 #[inline(always)]
 fn product(db: &[u8; TILE_COLS], halves: &[i16; 2 * TILE_COLS]) -> i32 {
-    let mut low = 0i32;
-    let mut high = 0i32;
+    let mut low = [0i32; STEP];
+    let mut high = [0i32; STEP];
     for step in 0..TILE_COLS / STEP {
         for i in 0..STEP {
             let byte = i32::from(db[step * STEP + i] as i8);
-            low = low.wrapping_add(byte * i32::from(halves[2 * STEP * step + i]));
-            high = high.wrapping_add(byte * i32::from(halves[2 * STEP * step + STEP + i]));
+            low[i] = low[i].wrapping_add(byte * i32::from(halves[2 * STEP * step + i]));
+            high[i] = high[i].wrapping_add(byte * i32::from(halves[2 * STEP * step + STEP + i]));
         }
     }
-    low.wrapping_add(high << 16)
+    low.iter().zip(high).fold(0, |sum: i32, (low, high)| sum.wrapping_add(low.wrapping_add(high << 16)))
 }

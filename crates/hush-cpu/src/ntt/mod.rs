@@ -15,11 +15,11 @@ use crate::{CpuError, Level, kernels::by_level};
 pub struct Ntt {
     plan: NttPlan,
     /// The transform with the vectors of the level; `None` for the portable code of [`NttPlan`].
-    vectors: Option<Box<dyn Transform>>,
+    vectors: Option<Box<dyn VectorTransform>>,
 }
 
 /// A transform that a level has. Running it on a machine without that level is undefined behaviour: see [`crate::Cpu`].
-trait Transform: Send + Sync {
+trait VectorTransform: Send + Sync {
     /// Returns the words of scratch memory that both directions need.
     fn scratch_words(&self) -> usize;
 
@@ -31,7 +31,7 @@ trait Transform: Send + Sync {
 }
 
 /// Returns the transform in 32-bit lanes.
-fn narrow(level: Level, plan: &NttPlan) -> Option<Box<dyn Transform>> {
+fn narrow(level: Level, plan: &NttPlan) -> Option<Box<dyn VectorTransform>> {
     Some(Box::new(Narrow::new(level, plan)?))
 }
 

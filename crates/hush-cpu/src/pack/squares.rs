@@ -21,8 +21,8 @@ pub(crate) type Transpose = unsafe fn(from: *const u32, from_stride: usize, to: 
 pub(crate) struct Squares {
     /// The kernel for lines that are read soon.
     pub(crate) transpose: Transpose,
-    /// The kernel for lines that are read late: past the caches if that helps. Call [`crate::kernels::end_stream`] before another thread reads
-    /// them.
+    /// The kernel for lines that are read late: past the caches if that helps. Call
+    /// [`crate::kernels::end_stream`] before another thread reads them.
     ///
     /// # Safety
     /// The conditions of [`Transpose`] must hold, and the lines at `to` are whole cache lines.

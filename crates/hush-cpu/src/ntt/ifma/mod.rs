@@ -13,7 +13,7 @@ mod tables;
 use hush_math::ntt::NttPlan;
 
 use self::tables::Tables;
-use super::Transform;
+use super::VectorTransform;
 
 /// The number of coefficients that the passes treat alike; a degree is a multiple of four blocks.
 const BLOCK: usize = 256;
@@ -35,7 +35,7 @@ struct Ifma {
 
 /// Returns the transform; `None` if there is no kernel for the degree. Running it on a machine without AVX-512 F and IFMA is
 /// undefined behaviour: see [`crate::Cpu`].
-pub(super) fn transform(plan: &NttPlan) -> Option<Box<dyn Transform>> {
+pub(super) fn transform(plan: &NttPlan) -> Option<Box<dyn VectorTransform>> {
     let (forward, inverse): (Kernel, Kernel) = match plan.degree() / BLOCK {
         4 => (forward::forward::<4>, inverse::inverse::<4>),
         8 => (forward::forward::<8>, inverse::inverse::<8>),
@@ -46,7 +46,7 @@ pub(super) fn transform(plan: &NttPlan) -> Option<Box<dyn Transform>> {
     Some(Box::new(Ifma { tables: Tables::new(plan), forward, inverse }))
 }
 
-impl Transform for Ifma {
+impl VectorTransform for Ifma {
     fn scratch_words(&self) -> usize {
         self.tables.radix * stride(self.tables.radix)
     }

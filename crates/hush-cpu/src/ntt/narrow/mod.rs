@@ -13,7 +13,7 @@ use self::{
     arithmetic::{Arithmetic, Canonical, Lazy},
     tables::Tables,
 };
-use super::Transform;
+use super::VectorTransform;
 use crate::{
     Level,
     kernels::with_lanes,
@@ -56,7 +56,7 @@ impl Narrow {
     }
 }
 
-impl Transform for Narrow {
+impl VectorTransform for Narrow {
     fn scratch_words(&self) -> usize {
         0
     }
