@@ -15,7 +15,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize fuzz gpu-carry gpu-check package dist deploy-check fmt book bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist deploy-check fmt book bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -27,7 +27,7 @@ build: page ## The release binary, target/release/hushdb. Without the page for b
 build-cuda: cuda page ## The same with GPU support. It runs without a GPU, too.
 	$(CARGO) build --release --locked -p hushdb --features cuda,page
 
-test: check deny docs vectors unit python-dev mobile-dev e2e npm-test page-test sanitize ## Everything that CI checks. Its last line says whether advisories were.
+test: check deny docs vectors unit python-dev mobile-dev e2e npm-test page-test sanitize arm-kernels ## Everything that CI checks. Its last line says whether advisories were.
 	@cat $(ADVISORIES)
 
 cuda: ## The CUDA kernels, compiled and judged: target/cuda. Needs g++ and Python with pip; fetches the compiler once.
@@ -51,6 +51,12 @@ deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories, o
 
 $(DENY):
 	$(CARGO) install cargo-deny --locked --debug --version $(DENY_VERSION) --root $(TOOLS) # half the time to compile
+
+arm: ## The crates below the server, and whole look-ups, compiled for ARM and run under qemu. Installs what it needs on Debian.
+	CARGO="$(CARGO)" scripts/arm.sh all $(TOOLS)
+
+arm-kernels: # the CPU kernels alone
+	CARGO="$(CARGO)" scripts/arm.sh kernels $(TOOLS)
 
 docs: ## API documentation; warnings are errors.
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked --document-private-items
