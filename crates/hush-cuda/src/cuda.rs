@@ -1,4 +1,4 @@
-//! The backend: a device and what is kept on it between calls.
+//! The backend: a device and the data that stays on it between calls.
 
 use crate::{
     Thresholds,
@@ -7,13 +7,13 @@ use crate::{
     ring::Stages,
 };
 
-/// The CUDA backend. Steps take `&self` and may be called from several threads; the device does their work in order.
+/// The CUDA backend. Its steps take `&self` and may be called from several threads; the device runs them in order.
 pub struct Cuda {
     device: Device,
     stages: Stages,
     thresholds: Thresholds,
     symbols_on_host: bool,
-    /// The kernel of all folds, if it is given.
+    /// The kernel for all folds; `None` chooses the fastest of the device.
     pub(crate) fold_kernel: Option<FoldKernel>,
     pub(crate) matrices: PreparedMatrices,
 }
@@ -25,28 +25,28 @@ impl Cuda {
         Self { device, stages, thresholds, symbols_on_host, fold_kernel, matrices }
     }
 
-    /// Returns the backend with other kernels for the stages of trees, for comparison.
+    /// Sets the kernels for the stages of trees, for comparison.
     pub fn with_stages(self, stages: Stages) -> Self {
         Self { stages, ..self }
     }
 
-    /// Returns the backend with thresholds that were measured on such a device.
+    /// Sets thresholds that were measured on this kind of device.
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
 
-    /// Returns the backend with one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
+    /// Sets one kernel for all folds, to compare kernels. [`FoldKernel::Wgmma`] needs Hopper.
     pub fn with_fold_kernel(self, kernel: FoldKernel) -> Self {
         Self { fold_kernel: Some(kernel), ..self }
     }
 
-    /// Returns the batches at which its kernels hand over to each other.
+    /// Returns the batch sizes at which one kernel takes over from another.
     pub fn thresholds(&self) -> Thresholds {
         self.thresholds
     }
 
-    /// Returns a backend whose databases of symbols stay in the host's memory, and are copied to the device for every
-    /// batch: for databases that the device has no room for.
+    /// Keeps databases of symbols in the host's memory, and copies them to the device for every batch: for databases that
+    /// do not fit into device memory.
     pub fn with_symbols_on_host(self) -> Self {
         Self { symbols_on_host: true, ..self }
     }

@@ -1,4 +1,4 @@
-//! The device memory that files and keys take, and the largest batches. The memory of a step is stated beside it.
+//! The device memory of files and keys, and the largest batches. The memory of a step is stated beside the step.
 
 use hush_he::params::RingParams;
 use hush_ops::{
@@ -25,14 +25,14 @@ impl Footprint for Cuda {
         }
     }
 
-    /// Returns the bytes that are uploaded at once.
+    /// Returns the bytes that are in flight at once during an upload.
     fn staging(content: &Content) -> usize {
         match content {
             Content::Bytes(tiling) if tiling.groups() > 0 => tiling.group_bytes(0).len(),
             Content::Eval(tiling) => {
                 tiling.bytes().min(STAGING_BYTES.max(size_of::<u32>() * tiling.group_words()))
             }
-            // Masks that nothing is folded with are rounded, and go back.
+            // The masks of a chain that does not fold are rounded and downloaded again.
             Content::Chain { ring, shape, folds } => {
                 let respond = Respond { ring: *ring, plaintexts: shape.plaintexts() };
                 let masks = 2 * shape.plaintexts() * poly_bytes(ring);

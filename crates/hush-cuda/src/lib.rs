@@ -1,11 +1,11 @@
-//! The CUDA backend: one file a step, its kernels in `kernels/`. All of it runs without a GPU as well, through the emulator.
+//! The CUDA backend: one file for each step, with its kernels in `kernels/`. Everything also runs without a GPU, in the emulator.
 //!
 //! * [`device`]: a GPU or the emulator: memory, copies, launches. * [`Cuda`]: the backend.
 //!
-//! Whatever uses the device fails if the device does, or has no memory left: with [`device::CudaError`], and in steps with
-//! `OpsError::Backend`. Functions that are not public say only what they refuse beyond that.
+//! Every function that uses the device returns an error if the device fails or has no memory left: [`device::CudaError`], and in
+//! steps `OpsError::Backend`. The docs of private functions list only further errors.
 //!
-//! Without the features `driver` (GPUs) and `emulator` (tests) there is nothing in it.
+//! Without the features `driver` (GPUs) and `emulator` (tests) this crate is empty.
 #![cfg(any(feature = "driver", feature = "emulator"))]
 
 mod column;

@@ -1,4 +1,4 @@
-//! Random contents, for tables that are measured and never asked. Not for secrets.
+//! Random contents for tables that are measured and never queried. Not for secrets.
 
 use hush_math::modulus::Modulus;
 use hush_ops::{OpsError, ntt_tiling::NttTiling, steps::rlwe_fold::check_db};
@@ -9,12 +9,12 @@ use crate::{
     ring::{CudaNttDb, CudaRing},
 };
 
-/// Threads of a block of `fill_random`.
+/// The threads of a block of `fill_random`.
 const THREADS: usize = 256;
-/// Blocks of it a multiprocessor.
+/// The blocks of `fill_random` for each multiprocessor.
 const BLOCKS: usize = 16;
 
-/// Fills words with what a seed gives: any words if `below` is 0, words below it otherwise.
+/// Fills words with pseudo-random values from a seed: any value if `below` is 0, values less than `below` otherwise.
 pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u32) -> Result<(), CudaError> {
     let blocks = words.len().div_ceil(THREADS).min(BLOCKS * device.info().multiprocessors as usize);
     let launch = Launch::new(blocks as u32, THREADS as u32);
@@ -26,17 +26,17 @@ pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u3
 }
 
 impl Cuda {
-    /// Returns a database of random bytes, made on the device.
+    /// Creates a database of random bytes on the device.
     pub fn random_db(&self, rows: usize, cols: usize, seed: u64) -> Result<CudaDb, CudaError> {
         let db = CudaDb::alloc(self.device(), rows, cols)?;
         fill_random(self.device(), &db.bytes().words(), seed, 0)?;
         Ok(db)
     }
 
-    /// Returns a database of random ring elements in evaluation form, made on the device: residues below the least of the primes.
+    /// Creates a database of random ring elements in evaluation form on the device. All residues are below the smallest prime.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if the shape is not one of the ring, [`OpsError::Backend`] if the device has no memory for it.
+    /// [`OpsError::Shape`] if the shape does not fit the ring, [`OpsError::Backend`] if the device has no memory for it.
     pub fn random_ntt_db(
         &self,
         ring: &CudaRing,
@@ -47,7 +47,7 @@ impl Cuda {
         self.random_residues(ring.context().kept().moduli(), tiling, seed)
     }
 
-    /// Returns random residues modulo any primes, one a limb, as [`crate::ring::fold_rows`] takes them.
+    /// Creates a database of random residues modulo any primes, one a limb, for [`crate::ring::fold_rows`].
     pub fn random_residues(
         &self,
         moduli: &[Modulus],

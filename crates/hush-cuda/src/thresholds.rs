@@ -1,19 +1,19 @@
-//! From how many queries on a batch takes another kernel: guesses, or what was measured on a device.
+//! The batch sizes from which another kernel takes over: guesses, or measured on a device.
 
 use serde::{Deserialize, Serialize};
 
-/// Batches at which one kernel hands over to the next. All kernels give the same words, so a bad figure costs time alone.
+/// The batch sizes at which one kernel takes over from another. All kernels give the same words, so a bad value only costs time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thresholds {
-    /// Fewest queries whose products with a database of ring elements are made on tensor cores.
+    /// The fewest queries for which tensor cores compute the products with a database of ring elements.
     pub mma_from: usize,
-    /// Fewest queries of which Hopper's own kernel makes them, where it can.
+    /// The fewest queries for which the kernel for Hopper computes these products, on devices that support it.
     pub hopper_from: usize,
 }
 
-/// Thresholds for devices that were not measured; an H100 has these. Below `mma_from` CUDA cores have less to prepare; up to
-/// `hopper_from` memory is the limit.
+/// The thresholds for devices that were not measured, which are those of an H100. Below `mma_from`, CUDA cores need less
+/// preparation; up to `hopper_from`, memory is the limit.
 impl Default for Thresholds {
     fn default() -> Self {
         Self { mma_from: 3, hopper_from: 40 }

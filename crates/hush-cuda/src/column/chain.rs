@@ -1,4 +1,4 @@
-//! The hint's chain as packing and folding need it, made once.
+//! The polynomials of the chain, in the form that packing and folding need, computed once.
 
 use hush_he::params::RingParams;
 use hush_math::ring::Ring;
@@ -15,23 +15,23 @@ use crate::{
 pub struct CudaChain {
     shape: PackShape,
     rows: PackColumns,
-    /// `[plaintext][limb][slot]`, in Montgomery form.
+    /// The digits: `[plaintext][limb][slot]`, in Montgomery form.
     pub(super) digits: Buffer<u32>,
-    /// The masks of the terms `c_k` that each plane is folded from, `[plane][k][limb][coefficient]`. Empty where nothing is folded.
+    /// The masks of the terms `c_k` of every plane, `[plane][k][limb][coefficient]`. Empty where nothing is folded.
     pub(super) masks: Buffer<u32>,
 }
 
 impl CudaChain {
-    /// Returns the bytes of the polynomials: digits, and the masks of terms where entries are folded.
+    /// Returns the bytes of the polynomials: the digits, and the masks of terms where entries are folded.
     pub(crate) fn bytes_for(ring: &RingParams, shape: &PackShape, folds: bool) -> usize {
         let masks = if folds { shape.planes() * shape.entries().next_power_of_two() } else { 0 };
         (shape.plaintexts() + masks) * poly_bytes(ring)
     }
 
-    /// Takes over polynomials that fit the shape.
+    /// Uploads polynomials that fit the shape, and transforms their masks.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if there are masks of more planes than a grid has rows, [`OpsError::Backend`] if there are no kernels
+    /// [`OpsError::Shape`] if there are masks and more planes than a grid has rows, [`OpsError::Backend`] if there are no kernels
     /// for the ring, or the device fails.
     pub(super) fn new(
         device: &Device,
@@ -57,17 +57,17 @@ impl CudaChain {
         &self.shape
     }
 
-    /// Returns the rows for kernels.
+    /// Returns the rows of each plaintext, as kernels take them.
     pub(super) fn rows(&self) -> &PackColumns {
         &self.rows
     }
 
-    /// Returns whether there is anything to fold.
+    /// Returns whether the chain has masks, so that entries can be folded.
     pub(super) fn has_masks(&self) -> bool {
         !self.masks.is_empty()
     }
 
-    /// T, the number of terms that each plane is folded from: a power of two.
+    /// Returns T, the number of terms from which each plane is folded: a power of two.
     pub(super) fn terms(&self) -> usize {
         terms(&self.shape)
     }
@@ -77,7 +77,7 @@ fn terms(shape: &PackShape) -> usize {
     shape.entries().next_power_of_two()
 }
 
-/// Returns the masks of all plaintexts, divided by T, as `[plane][entry][limb][slot]`; zeros for entries from the last one to T.
+/// Returns the masks of all plaintexts, divided by T, as `[plane][entry][limb][slot]`; zeros for missing entries up to T.
 fn scaled_masks(ring: &Ring, shape: &PackShape, masks: &[u32]) -> Vec<u32> {
     if masks.is_empty() {
         return Vec::new();

@@ -1,6 +1,6 @@
-//! Hints as pack columns: the chain of key switches, applied to masks alone.
+//! The step `chain_hint`: hints become pack columns, by the chain of key switches applied to masks alone.
 //!
-//! All phases work on matrices of N polynomials a hint, `[hint][row][limb][N]`, two of them in turn.
+//! All phases work on matrices of N polynomials for each hint, `[hint][row][limb][N]`, and alternate between two of them.
 
 use hush_ops::{
     OpsError,
@@ -17,39 +17,39 @@ use crate::{
     squares::{launch_squares, squares},
 };
 
-/// Degree of the largest ring that there are kernels for.
+/// The degree of the largest ring with kernels.
 const MAX_DEGREE: usize = 2048;
-/// Bytes of device memory that a hint takes: itself, two matrices, and its columns.
+/// The bytes of device memory that a hint needs: for itself, two matrices, and its columns.
 const HINT_BYTES: usize = (1 + 2 * LIMBS + 1) * size_of::<u32>() * MAX_DEGREE * MAX_DEGREE;
 
-/// Rows of a rotated matrix that a block has (`BAND` in `kernels/chain_orbits.cu`), its threads, and the words that a row is
-/// longer in its shared memory.
+/// The rows of a rotated matrix in a block (`BAND` in `kernels/chain_orbits.cu`), the threads of the block, and the words by which
+/// a row in its shared memory is padded.
 const BAND: usize = 8;
 const ORBIT_THREADS: u32 = 256;
 const BAND_PADDING: usize = 4;
 
-/// A chain in the registers; two transforms, an exchange and w in shared memory.
+/// The chain kernels: one polynomial in registers; two transforms, an exchange and w in shared memory.
 const SWITCH: PairKernel =
     PairKernel::of_blocks(["chain_switch_6", "chain_switch_8", "chain_switch_11"], 1, 6);
-/// Two transforms and an exchange in shared memory.
+/// The kernels for the end of a chain: two transforms and an exchange in shared memory.
 const END: PairKernel = PairKernel::of_blocks(["chain_end_6", "chain_end_8", "chain_end_11"], 1, 4);
 
-/// Returns how many hints are worth doing at once, as half of the free memory holds them.
+/// Returns the number of hints to switch at once: at most [`most_at_once`], and no more than half of the free memory holds.
 pub(super) fn chain_batch(device: &Device) -> usize {
     let fit = device.free_bytes().unwrap_or(0) / 2 / HINT_BYTES;
     fit.clamp(1, most_at_once(device))
 }
 
-/// Returns the number of hints that have a multiprocessor for each of their two chains. More would wait: one chain
-/// keeps the multiplier of a multiprocessor busy for much of the time. (Not measured.)
+/// Returns the number of hints for which each of the two chains has its own multiprocessor. More hints would wait, as one
+/// chain keeps the multiplier of a multiprocessor busy for much of the time. (Not measured.)
 pub(super) fn most_at_once(device: &Device) -> usize {
     device.info().multiprocessors.div_ceil(2) as usize
 }
 
-/// Returns the chains of some hints, side by side.
+/// Switches some hints, side by side.
 ///
 /// # Errors
-/// [`OpsError::PackColumns`] if an entry of any has more than four digits; [`OpsError::Backend`] if the device fails.
+/// [`OpsError::PackColumns`] if an entry of any hint has more than four digits; [`OpsError::Backend`] if the device fails.
 pub(super) fn chain_hints(
     device: &Device,
     ring: &CudaRing,
@@ -78,18 +78,18 @@ pub(super) fn chain_hints(
     chained.collect()
 }
 
-/// Some hints on their way.
+/// The hints that are being switched, with their matrices.
 struct Chains<'a> {
     device: &'a Device,
     ring: &'a CudaRing,
     plan: &'a ChainPlan,
-    /// How many they are.
+    /// The number of hints.
     hints: usize,
-    /// N.
+    /// The degree N.
     degree: usize,
-    /// The rows are images or digits, of the automorphism `(c, k)` at `c N/2 + k`; in between they are of other things.
+    /// A matrix whose row `c N/2 + k` is first the image, then the digit, of the automorphism `(c, k)`. Other phases reuse it.
     images: Buffer<u32>,
-    /// The rows are of slots, or of columns of the hint or the key.
+    /// A matrix whose rows belong to slots, or to columns of the hint or the key.
     rows: Buffer<u32>,
 }
 
@@ -107,8 +107,8 @@ impl<'a> Chains<'a> {
         Ok(Self { device, ring, plan, hints, degree, images, rows })
     }
 
-    /// From the hints to A_e for all e. Row v of `rows` then has, for every column j of the hint,
-    /// `(1/N) sum_i psi^(i e_v) h_ij`, and transformed that is `A_e[v]` for all e.
+    /// Computes A_e for all e from the hints. In between, row v of `rows` has `(1/N) sum_i psi^(i e_v) h_ij` for every column j of
+    /// the hint; its transform is `A_e[v]` for all e.
     fn spread(&self, hints: &[&Buffer<u32>]) -> Result<(), CudaError> {
         let kept = self.ring.kept();
         let mut table = Vec::with_capacity(2 * hints.len());
@@ -124,7 +124,7 @@ impl<'a> Chains<'a> {
         self.rotate("chain_rotate", &self.rows, &self.images)
     }
 
-    /// Runs the chains: images become digits. Returns the digit that meets the conjugation key, and the mask:
+    /// Runs the chains, which turn images into digits. Returns the digit for the conjugation key, and the mask:
     /// `[hint][digit, mask][limb][slot]`.
     fn switch(&self) -> Result<Buffer<u32>, OpsError> {
         let kept = self.ring.kept();
@@ -147,8 +147,8 @@ impl<'a> Chains<'a> {
         Ok(ends)
     }
 
-    /// From the digits to `1/N` times the entries of the columns: row c of `images` then has, for every row of the columns, what
-    /// coefficient c of the key contributes.
+    /// Computes `1/N` times the entries of the columns from the digits. Row c of `images` then has the contributions of
+    /// coefficient c of the key to every row of the columns.
     fn collect(&self) -> Result<(), CudaError> {
         let kept = self.ring.kept();
         self.rotate("chain_rotate_back", &self.images, &self.rows)?;
@@ -157,7 +157,7 @@ impl<'a> Chains<'a> {
         ring::inverse(self.device, kept, &self.images.slice(..), &self.images.slice(..))
     }
 
-    /// Returns the columns, N x 4N bytes a hint. `misfits` becomes positive if an entry of any row does not fit.
+    /// Returns the columns, N x 4N bytes for each hint. `misfits` becomes positive if an entry of any row does not fit.
     fn join(&self, misfits: &Buffer<u32>) -> Result<Buffer<u8>, CudaError> {
         let columns = self.device.alloc(self.hints * self.degree * self.degree * PACK_BYTES)?;
         let args = [
@@ -176,7 +176,7 @@ impl<'a> Chains<'a> {
         self.device.launch("chain_transpose", self.squares(self.hints * LIMBS), &args)
     }
 
-    /// Between the order of slots and that of automorphisms.
+    /// Permutes rows between the order of slots and the order of automorphisms.
     fn rotate(&self, kernel: &'static str, from: &Buffer<u32>, to: &Buffer<u32>) -> Result<(), CudaError> {
         let bands = (self.degree / BAND) as u32;
         let launch = Launch::grid([bands, LIMBS as u32, self.hints as u32], ORBIT_THREADS)

@@ -1,6 +1,6 @@
-//! The order of a half of the places ([`hush_math::orbits::Orbits`]) in which `chain_switch` has its words.
+//! The order of the words in a half of the places ([`hush_math::orbits::Orbits`]) for `chain_switch`.
 
-/// Returns where the word of place `a`, a < N/2, of a half is: places that are two apart are neighbours.
+/// Returns the position, within its half, of the word of place `a`, a < N/2. Places that differ by two are neighbours.
 pub(super) fn interleaved(degree: usize, a: usize) -> usize {
     a % 2 * (degree / 4) + a / 2
 }

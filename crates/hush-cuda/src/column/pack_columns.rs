@@ -1,4 +1,4 @@
-//! (3c) Pack: the digits of the chain meet the conjugation keys.
+//! The step `pack_columns` (3c): the digits of the chain are multiplied by the conjugation keys.
 
 use hush_math::poly::{Coeff, Poly};
 use hush_ops::{OpsError, steps::poly_bytes};
@@ -11,11 +11,11 @@ use crate::{
     ring::{self, CudaRing},
 };
 
-/// Two transforms and an exchange in shared memory.
+/// The kernels: two transforms and an exchange in shared memory.
 const PRODUCT: PairKernel =
     PairKernel::of_blocks(["column_product_6", "column_product_8", "column_product_11"], 1, 4);
 
-/// `words[q] += round(digit z[q] 2^32 / Q)` for the rows of every plaintext: two launches.
+/// Adds `round(digit z[q] 2^32 / Q)` to `words[q]` for the rows of every plaintext, in two launches.
 pub(super) fn add_products(
     device: &Device,
     ring: &CudaRing,
@@ -36,7 +36,7 @@ pub(super) fn add_products(
     PRODUCT.launch(device, ring.kept(), grid, &args)
 }
 
-/// Polynomials that come from the host, one after another, in evaluation form.
+/// Uploads polynomials, one after another, and transforms them to evaluation form.
 pub(super) fn transformed(
     device: &Device,
     ring: &CudaRing,

@@ -7,29 +7,29 @@ use crate::{
     ring::{CudaRing, RingTables},
 };
 
-/// Limbs of a polynomial.
+/// The number of limbs of a polynomial.
 pub(super) const LIMBS: usize = 2;
 
 /// A kernel for each degree of the parameter sets.
 pub(super) struct PairKernel {
-    /// For the degrees 64, 256 and 2048.
+    /// The kernels for the degrees 64, 256 and 2048.
     pub(super) names: [&'static str; 3],
-    /// Polynomials of two limbs in the registers of a block.
+    /// The number of polynomials of two limbs in the registers of a block.
     pub(super) polys: u32,
-    /// Polynomials of one limb in its shared memory.
+    /// The number of polynomials of one limb in its shared memory.
     pub(super) shared: usize,
-    /// Blocks of a cluster, and the barriers that each has for it behind the polynomials.
+    /// The number of blocks of a cluster, and of the barriers for it that each block has after the polynomials.
     pub(super) cluster: u32,
     pub(super) barriers: usize,
 }
 
 impl PairKernel {
-    /// Kernels whose blocks are by themselves.
+    /// Creates kernels whose blocks are not in clusters.
     pub(super) const fn of_blocks(names: [&'static str; 3], polys: u32, shared: usize) -> Self {
         Self { names, polys, shared, cluster: 1, barriers: 0 }
     }
 
-    /// Launches a grid of clusters, or of blocks by themselves.
+    /// Launches a grid of clusters, or of single blocks.
     pub(super) fn launch(
         &self,
         device: &Device,
@@ -49,7 +49,7 @@ impl PairKernel {
 /// Checks that there are kernels for column packing over a ring.
 ///
 /// # Errors
-/// [`OpsError::Backend`] if not: which is so for none of the parameter sets of column packing.
+/// [`OpsError::Backend`] if there are none. All parameter sets of column packing have kernels.
 pub(super) fn check_ring(ring: &CudaRing) -> Result<(), OpsError> {
     ring.kept().check_narrow()?;
     let fits = ring.kept().limbs() == LIMBS && ring.fold_gadget().digits() == 1;

@@ -1,4 +1,4 @@
-//! The tables that the chain needs of the ring and of the public masks.
+//! The tables of the ring and of the public masks that the chain needs.
 
 use hush_he::{algorithms::ROTATION, entities::ColumnMasks};
 use hush_math::{
@@ -18,18 +18,18 @@ use crate::{
     ring::{CudaRing, montgomery_form},
 };
 
-/// Tables for [`hush_ops::contract::ColumnOps::chain_hint`] on the device, the same for all hints.
+/// The tables for [`hush_ops::contract::ColumnOps::chain_hint`] on the device, the same for all hints.
 pub struct ChainPlan {
-    /// From words of the hint to residues divided by N.
+    /// The conversion from words of the hint to residues divided by N.
     pub(super) lift: FractionLift,
-    /// From residues of entries divided by N to bytes.
+    /// The conversion from residues of entries divided by N to bytes.
     pub(super) join: EntryJoin,
     /// The slot of each place, and the place of each slot ([`Orbits`]).
     pub(super) slots: Buffer<u32>,
     pub(super) places: Buffer<u32>,
-    /// w, `[limb][half][place]`, in Montgomery form; places as [`interleaved`] says.
+    /// w as `[limb][half][place]`, in Montgomery form, with the places in the order of [`interleaved`].
     pub(super) rotation: Buffer<u32>,
-    /// v, `[limb][slot]`, in Montgomery form.
+    /// v as `[limb][slot]`, in Montgomery form.
     pub(super) conjugation: Buffer<u32>,
 }
 
@@ -54,7 +54,7 @@ impl ChainPlan {
     }
 }
 
-/// Residues of polynomials `[poly][limb][slot]` in Montgomery form.
+/// Converts residues of polynomials `[poly][limb][slot]` to Montgomery form.
 pub(super) fn montgomery_words(ring: &Ring, words: &[u32]) -> Vec<u32> {
     let limbs = words.chunks_exact(ring.degree()).zip(ring.moduli().iter().cycle());
     limbs.flat_map(|(limb, &p)| limb.iter().map(move |&word| montgomery_form(p, word))).collect()

@@ -1,7 +1,7 @@
-//! (7h) Fold the entries to one, with a single RGSW ciphertext.
+//! The step `rgsw_power_fold` (7h): a single RGSW ciphertext folds the entries to one.
 //!
-//! The entries stay in coefficient form: there, the products of their spectrum with powers of X are rotations, and digits need
-//! no inverse transform.
+//! The entries stay in coefficient form, in which the products of their spectrum with powers of X are rotations, and
+//! decomposition needs no inverse transform.
 
 use hush_math::poly::Poly;
 use hush_ops::{
@@ -24,12 +24,12 @@ use crate::{
     ring::CudaRing,
 };
 
-/// Words of terms that `rgsw_power_fold` has at once, for more than one plane: 512 MiB, and twice that if their transform takes
-/// several passes. As many planes as that, and no more than the second dimension of a grid has.
+/// The words of terms in memory at once, for more than one plane: 512 MiB, and twice that if their transform has several passes.
+/// A launch has as many planes as that allows, and no more than the second dimension of a grid.
 const TERM_WORDS: usize = 1 << 27;
-/// A block a plane. Both halves of a ciphertext; four transforms and an exchange in shared memory.
+/// The kernels with one block a plane: both halves of a ciphertext, and four transforms and an exchange in shared memory.
 const BY_BLOCK: PairKernel = PairKernel::of_blocks(["power_fold_6", "power_fold_8", "power_fold_11"], 2, 8);
-/// Two blocks a plane. A half of a ciphertext in each; two transforms and two exchanges in shared memory.
+/// The kernels with two blocks a plane: a half of a ciphertext, and two transforms and two exchanges in shared memory, in each.
 const BY_CLUSTER: PairKernel = PairKernel {
     names: ["power_fold_6_hopper", "power_fold_8_hopper", "power_fold_11_hopper"],
     polys: 1,
@@ -38,7 +38,7 @@ const BY_CLUSTER: PairKernel = PairKernel {
     barriers: 2,
 };
 
-/// Returns the kernel for so many planes: clusters where there are, and multiprocessors for all of their blocks.
+/// Returns the kernel for `planes` planes: clusters if the device has them, with a multiprocessor for each of their blocks.
 fn kernel_for(info: &DeviceInfo, planes: usize) -> &'static PairKernel {
     let has_room = planes * BY_CLUSTER.cluster as usize <= info.multiprocessors as usize;
     if info.is_hopper() && has_room { &BY_CLUSTER } else { &BY_BLOCK }
@@ -62,7 +62,7 @@ struct PowerFold {
 const _: () = assert!(size_of::<PowerFold>() == 56);
 
 /// Runs [`hush_ops::contract::ColumnOps::rgsw_power_fold`] for operands that fit together: three launches for up to
-/// eight terms, one more for each factor of eight beyond.
+/// eight terms, and one more for each further factor of eight.
 pub(super) fn rgsw_power_fold(
     device: &Device,
     ring: &CudaRing,
@@ -74,7 +74,7 @@ pub(super) fn rgsw_power_fold(
     fold_in_parts(device, ring, chain, packed, powers, at_once)
 }
 
-/// Folds `at_once` planes after another.
+/// Folds `at_once` planes at a time.
 fn fold_in_parts(
     device: &Device,
     ring: &CudaRing,
@@ -91,7 +91,7 @@ fn fold_in_parts(
     let words = device.alloc(units * ciphertext_words)?;
     let lift = FractionLift::new(ring.context().kept().rns(), terms);
     let power_masks = device.upload(&powers.masks.each_ref().map(Poly::words).concat())?;
-    // Two rows a query, or none where there is one entry.
+    // Each query has two rows, or none if there is one entry.
     let power_bodies: Vec<_> = powers.bodies.iter().copied().flatten().flatten().collect();
     let power_bodies = transformed(device, ring, &power_bodies)?;
     for first_unit in (0..units).step_by(at_once) {
@@ -123,7 +123,7 @@ hush_ops::footprint!(Cuda: RgswPowerFold, |step, batch| {
     let poly = poly_bytes(&step.ring);
     let planes = batch * shape.planes();
     let plane = shape.entries().next_power_of_two() * poly;
-    // The terms of as many planes as are folded at once, twice.
+    // The terms of the planes that are folded at once, twice.
     let at_once = planes.min((size_of::<u32>() * TERM_WORDS / plane).max(1));
     let rgsw = batch * 4 * ring.fold_gadget().digits * poly;
     2 * at_once * plane + rgsw + planes * 2 * poly
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::{Cuda, device::Emulation};
 
-    /// Long tables are folded a part of their planes after another.
+    /// Checks that planes may be folded a part at a time, as those of long tables are.
     #[test]
     fn parts_make_up_the_whole() {
         let cuda = Cuda::new(Device::emulated(Emulation::default()));

@@ -1,4 +1,4 @@
-//! Fourier transforms of the polynomials of a plane, whose root of unity is a power of X (`kernels/power_terms.cu`).
+//! Fourier transforms of the polynomials of a plane, with a power of X as root of unity (`kernels/power_terms.cu`).
 
 use hush_ops::OpsError;
 use zerocopy::{Immutable, IntoBytes};
@@ -10,23 +10,23 @@ use crate::{
     ring::RingTables,
 };
 
-/// Threads of a block.
+/// The threads of a block.
 const THREADS: u32 = 128;
 /// log2 of the largest radix.
 const LOG_RADIX: u32 = 3;
 
 /// Packed words, which are lifted to the polynomials of some planes.
 pub(super) struct LiftedWords<'a> {
-    /// `[query][row]`.
+    /// The words: `[query][row]`.
     pub(super) words: Slice<'a, u32>,
-    /// The first plane of all planes of all queries, and how many of them there are.
+    /// The first plane, counted over all queries, and the number of planes.
     pub(super) first_unit: usize,
     pub(super) units: usize,
     pub(super) shape: &'a PackColumns,
     pub(super) lift: &'a FractionLift,
 }
 
-/// `c_k = sum_j X^(-2N j k / T) x_j` for the `terms` = T polynomials of each plane, `[unit][j][limb][coefficient]`.
+/// Computes `c_k = sum_j X^(-2N j k / T) x_j` for the `terms` = T polynomials of each plane, `[unit][j][limb][coefficient]`.
 pub(super) fn transform(
     device: &Device,
     ring: &RingTables,
@@ -38,7 +38,7 @@ pub(super) fn transform(
     Ok(transform_from(device, ring, polys, &passes, units)?)
 }
 
-/// Lifts the words, then transforms them.
+/// Lifts packed words to polynomials, then transforms them.
 pub(super) fn lift_and_transform(
     device: &Device,
     ring: &RingTables,
@@ -61,7 +61,7 @@ pub(super) fn lift_and_transform(
     Ok(transform_from(device, ring, lifted, rest, from.units)?)
 }
 
-/// Returns the passes after those that `polys` have been through.
+/// Runs the remaining passes on `polys`.
 fn transform_from(
     device: &Device,
     ring: &RingTables,
@@ -90,7 +90,7 @@ struct TermsPass {
 
 const _: () = assert!(size_of::<TermsPass>() == 16);
 
-/// Returns the passes for T = `terms`, a power of two: the smallest radix first, since it is the first pass that lifts.
+/// Returns the passes for T = `terms`, a power of two. The smallest radix comes first, because the first pass also lifts.
 fn passes(terms: usize, degree: usize) -> Vec<TermsPass> {
     let terms = terms as u32;
     let log = terms.trailing_zeros();
@@ -109,7 +109,7 @@ fn passes(terms: usize, degree: usize) -> Vec<TermsPass> {
 }
 
 impl TermsPass {
-    /// Blocks for `units` planes.
+    /// Returns the launch for `units` planes.
     fn launch(&self, units: usize) -> Launch {
         let coefficients = if self.radix < 4 { 1 } else { self.radix / 2 };
         let threads = self.terms / self.radix * LIMBS as u32 * self.degree / coefficients;

@@ -1,4 +1,4 @@
-//! Calls of the driver: their errors, and those that copies need too.
+//! Calls of the driver: their errors, and the calls that copies share.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ pub(super) fn free_bytes() -> Result<usize, CudaError> {
     Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
 }
 
-/// `bytes` bytes of device memory, of any contents. The context must be current.
+/// Allocates `bytes` bytes of device memory, with arbitrary contents. The context must be current.
 pub(super) fn allocate(bytes: usize) -> Result<u64, CudaError> {
     // SAFETY: the context is current.
     match unsafe { result::malloc_sync(bytes) } {
@@ -25,12 +25,12 @@ pub(super) fn allocate(bytes: usize) -> Result<u64, CudaError> {
     }
 }
 
-/// Locks what a panic leaves as good as it was.
+/// Locks a mutex, also after a panic: the data that it guards stays valid.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns an error of the call `call`.
+/// Returns a function that turns a driver's error into the error of the call `call`.
 pub(super) fn failed(call: impl Into<String>) -> impl FnOnce(DriverError) -> CudaError {
     move |error| {
         if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {

@@ -1,4 +1,4 @@
-//! A GPU behind its driver, which is looked for when the first GPU is opened.
+//! A GPU behind its driver, which is loaded when the first GPU is opened.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,32 +19,32 @@ use super::{
     stream::{Event, Stream},
 };
 
-/// Earliest compute capability that the kernels run on.
+/// The lowest compute capability on which the kernels run.
 const OLDEST: (u32, u32) = (8, 0);
-/// Earliest version of CUDA whose driver loads what the kernels' compiler makes.
+/// The lowest CUDA version of a driver that loads the compiled kernels.
 const OLDEST_DRIVER: (u32, u32) = (13, 0);
-/// Uploads of up to this many bytes go the driver's own way.
+/// The largest upload in bytes for which the driver's own copy is used.
 const SMALL_BYTES: usize = 64 << 10;
-/// Dynamic shared memory that a block may have without asking for more.
+/// The dynamic shared memory that a block may have without a setting.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// A GPU: its context, the stream on which all work is done in order, copies and branches beside it, and its kernels.
+/// A GPU: its context, the main stream, which does all work in order, the copies and branches beside it, and its kernels.
 pub(super) struct Gpu {
     info: DeviceInfo,
-    /// The GPUs whose memory it was asked to read by itself.
+    /// The GPUs whose memory it was set to read directly.
     peers: Mutex<HashSet<sys::CUdevice>>,
-    /// All kernels that it runs.
+    /// All kernels that it can run.
     functions: Mutex<HashMap<&'static str, Function>>,
     modules: Vec<sys::CUmodule>,
     uploads: Mutex<Uploads>,
     downloads: Mutex<Downloads>,
     side: Stream,
     pub(super) main: Stream,
-    /// The last to go.
+    /// The context, which is dropped last.
     context: Context,
 }
 
-/// The primary context of a GPU, which is retained.
+/// The primary context of a GPU, retained until it is dropped.
 struct Context {
     device: sys::CUdevice,
     handle: sys::CUcontext,
@@ -57,7 +57,7 @@ impl Context {
         Ok(Self { device, handle })
     }
 
-    /// Makes it current on this thread.
+    /// Makes the context current on this thread.
     fn enter(&self) -> Result<(), CudaError> {
         // SAFETY: it is retained.
         unsafe { ctx::set_current(self.handle) }.map_err(failed("cuCtxSetCurrent"))
@@ -66,12 +66,12 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: it was retained here. A failure is of no consequence: nothing of it is used any more.
+        // SAFETY: it was retained here. A failure has no effect: nothing uses the context any more.
         let _ = unsafe { primary_ctx::release(self.device) };
     }
 }
 
-/// A kernel, and the dynamic shared memory that it was allowed.
+/// A kernel, and the dynamic shared memory for which it is set.
 #[derive(Clone, Copy)]
 struct Function {
     handle: sys::CUfunction,
@@ -80,16 +80,16 @@ struct Function {
 
 // SAFETY: the driver's handles may be used from any thread; each call makes the context current first.
 unsafe impl Send for Gpu {}
-// SAFETY: as above; what is ours is behind locks.
+// SAFETY: as above; fields of this crate are behind locks.
 unsafe impl Sync for Gpu {}
 
-/// Returns the facts that the GPUs report.
+/// Returns the properties that the GPUs report.
 pub(super) fn list() -> Result<Vec<DeviceInfo>, CudaError> {
     start()?;
     (0..count()?).map(|ordinal| describe(handle(ordinal)?)).collect()
 }
 
-/// Returns the version of CUDA that the driver has: major and minor.
+/// Returns the CUDA version of the driver: major and minor.
 pub(super) fn version() -> Result<(u32, u32), CudaError> {
     start()?;
     let mut version: c_int = 0;
@@ -98,9 +98,9 @@ pub(super) fn version() -> Result<(u32, u32), CudaError> {
     Ok((version as u32 / 1000, version as u32 % 1000 / 10))
 }
 
-/// Finds the driver and starts it.
+/// Loads the driver and initialises it.
 fn start() -> Result<(), CudaError> {
-    // SAFETY: it tries to load the library, whose initialisers are the driver's own.
+    // SAFETY: this loads the library, whose initialisers are the driver's own.
     if !unsafe { sys::is_culib_present() } {
         return Err(CudaError::NoDriver);
     }
@@ -152,7 +152,7 @@ impl Gpu {
             let (major, minor) = info.capability;
             return Err(CudaError::TooOld { name: info.name, major, minor });
         }
-        // From here on, what is made goes in the opposite order, if the rest cannot be.
+        // If a later step fails, the values created from here on are dropped in the opposite order.
         let context = Context::retain(device)?;
         context.enter()?;
         let mut gpu = Self {
@@ -170,8 +170,8 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// Loads all kernels. Left to itself the driver does so when one is first launched: in the middle of a batch, for which a text
-    /// is compiled first, and where tables may have taken all memory.
+    /// Loads all kernels. By default the driver loads a kernel at its first launch: in the middle of a batch, for which it first
+    /// compiles text, and when tables may have taken all memory.
     fn load(&mut self) -> Result<(), CudaError> {
         let mut functions = lock(&self.functions);
         for image in modules::images_for(self.info.capability) {
@@ -209,15 +209,15 @@ impl Gpu {
     }
 
     pub(super) fn free(&self, address: u64) {
-        // Nothing can be done about a failure here: the device is lost, and whoever uses it next is told.
+        // A failure is ignored: the device is lost, and the next call on it returns an error.
         let _ = self.enter();
-        // SAFETY: it was allocated here, and is forgotten; the pool has waited for the work on it.
+        // SAFETY: it was allocated here, and nothing refers to it; the pool has waited for the work on it.
         let _ = unsafe { result::free_sync(address) };
     }
 
     pub(super) fn clear(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
         self.enter()?;
-        // SAFETY: slices lie within what was allocated.
+        // SAFETY: slices lie within allocated memory.
         unsafe { result::memset_d8_async(address, 0, bytes, self.main.handle()) }
             .map_err(failed("cuMemsetD8Async"))
     }
@@ -227,7 +227,7 @@ impl Gpu {
         if host.len() > SMALL_BYTES {
             return lock(&self.uploads).upload(host, address, &self.main);
         }
-        // SAFETY: the slice lies within an allocation. From memory that is not pinned, the driver copies before it returns.
+        // SAFETY: the slice lies within an allocation. The driver copies from memory that is not pinned before it returns.
         unsafe { result::memcpy_htod_async(address, host, self.main.handle()) }
             .map_err(failed("cuMemcpyHtoDAsync"))
     }
@@ -239,19 +239,19 @@ impl Gpu {
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), CudaError> {
         self.enter()?;
-        // Before the lock: while other downloads are waited for, other threads go on queueing work.
+        // Recorded before the lock: while this thread waits for other downloads, other threads may queue more work.
         let ready = Event::after(&self.main)?;
         lock(&self.downloads).download(address, bytes, take, &ready)
     }
 
     pub(super) fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         self.enter()?;
-        // SAFETY: slices lie within what was allocated.
+        // SAFETY: slices lie within allocated memory.
         unsafe { result::memcpy_dtod_async(to, from, bytes, self.main.handle()) }
             .map_err(failed("cuMemcpyDtoDAsync"))
     }
 
-    /// Has all later work wait for that of `peer` until now.
+    /// Makes all later work wait for the work that `peer` has queued so far.
     pub(super) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
         peer.enter()?;
         let done = Event::after(&peer.main)?;
@@ -259,10 +259,10 @@ impl Gpu {
         self.main.wait_event(&done)
     }
 
-    /// Copies from the memory of `peer`, in the order of work here.
+    /// Copies from the memory of `peer`, in the order of this device's work.
     pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         self.reach(peer)?;
-        // SAFETY: slices lie within what was allocated in these contexts, and the stream is one of the current context.
+        // SAFETY: slices lie within memory allocated in these contexts, and the stream belongs to the current context.
         unsafe {
             result::memcpy_peer_async(
                 self.context.handle,
@@ -276,7 +276,7 @@ impl Gpu {
         .map_err(failed("cuMemcpyPeerAsync"))
     }
 
-    /// Has this GPU read the memory of `peer` by itself, if it can. If it cannot, the driver copies by way of the host.
+    /// Sets this GPU to read the memory of `peer` directly, if it can. If it cannot, the driver copies by way of the host.
     fn reach(&self, peer: &Self) -> Result<(), CudaError> {
         self.enter()?;
         let own = self.context.device;
@@ -285,12 +285,12 @@ impl Gpu {
             return Ok(());
         }
         let mut reaches = 0;
-        // SAFETY: the handles are the driver's, which writes one number.
+        // SAFETY: the handles are the driver's; the call writes one number.
         unsafe { sys::cuDeviceCanAccessPeer(&mut reaches, own, other) }
             .result()
             .map_err(failed("cuDeviceCanAccessPeer"))?;
         if reaches != 0 {
-            // Refused if there are too many, or if someone else in this process has asked for it: copies are right either way.
+            // The driver refuses if there are too many peers, or if access was enabled before: copies are correct in any case.
             // SAFETY: both contexts are retained until drop.
             let _ = unsafe { sys::cuCtxEnablePeerAccess(peer.context.handle, 0) };
         }
@@ -326,7 +326,8 @@ impl Gpu {
         let mut params: Vec<*mut c_void> = args.iter().map(|arg| arg.as_ptr() as *mut c_void).collect();
         let [x, y, z] = launch.grid;
         let block = (launch.block, 1, 1);
-        // SAFETY: the pointers are valid for the call, which copies what they point to; the step passes what the kernel takes.
+        // SAFETY: the pointers are valid for the call, which copies their targets; the step passes the arguments that the kernel
+        // takes.
         let launched = unsafe {
             result::launch_kernel(function, (x, y, z), block, launch.shared, stream.handle(), &mut params)
         };
@@ -358,13 +359,13 @@ impl Gpu {
         self.context.enter()
     }
 
-    /// Returns the kernel, allowed `shared` bytes of dynamic shared memory.
+    /// Returns the kernel, set for at least `shared` bytes of dynamic shared memory.
     fn function(&self, kernel: &'static str, shared: u32) -> Result<sys::CUfunction, CudaError> {
         let mut functions = lock(&self.functions);
         let function = functions.get_mut(kernel).ok_or(CudaError::NoKernel(kernel))?;
         if shared > function.shared {
             let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function is one of a loaded module.
+            // SAFETY: the function belongs to a loaded module.
             unsafe { result::function::set_function_attribute(function.handle, attribute, shared as c_int) }
                 .map_err(failed(format!("{shared} bytes of shared memory for {kernel}")))?;
             function.shared = shared;
@@ -375,7 +376,7 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // Failures are of no consequence: nothing of it is used any more.
+        // Failures have no effect: nothing uses the GPU any more.
         let _ = self.synchronize();
         for module in self.modules.drain(..) {
             // SAFETY: it was loaded here, and all work has ended.

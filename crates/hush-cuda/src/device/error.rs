@@ -18,7 +18,7 @@ pub enum CudaError {
     NotBuilt,
     #[error("{wanted} bytes of device memory are needed, {free} are free")]
     OutOfMemory { wanted: usize, free: usize },
-    /// Memory is short for what the driver keeps: code, local memory of threads, tables of pages, or pinned memory of the host.
+    /// Memory is short for data of the driver: code, local memory of threads, page tables, or pinned memory of the host.
     #[error("{call} failed: memory is short")]
     NoMemoryFor { call: String },
     #[error("{call} was given memory of another device")]
@@ -32,7 +32,7 @@ pub enum CudaError {
 }
 
 impl CudaError {
-    /// Returns whether the same may be done when there is more memory.
+    /// Returns whether the call may succeed once memory is freed.
     pub(super) fn is_short_of_memory(&self) -> bool {
         matches!(self, Self::OutOfMemory { .. } | Self::NoMemoryFor { .. })
     }

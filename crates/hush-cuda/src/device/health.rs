@@ -1,26 +1,26 @@
-//! Whether a device still does what it is asked for.
+//! The health of a device: whether it has failed permanently.
 
 use std::sync::OnceLock;
 
 use super::{CudaError, runtime::Runtime};
 
-/// Remembers the first failure after which a device does nothing any more.
+/// A record of the first failure after which a device no longer works.
 ///
-/// The driver has errors that stay: an address that is nobody's, memory that cannot be corrected, a GPU that fell off its bus.
-/// From then on every call in the process fails, until it ends. Which errors these are is not for a list to say: after a failure
-/// the device is asked to finish what is queued, and if that fails as well, it is lost.
+/// Some errors of the driver are permanent: an invalid address, memory that cannot be corrected, a GPU that fell off its bus. Every
+/// later call in the process fails too, until it ends. No list says which errors these are. So after a failure the device is
+/// asked to finish the queued work; if that fails as well, the device is lost.
 #[derive(Default)]
 pub(super) struct Health {
     lost: OnceLock<String>,
 }
 
 impl Health {
-    /// Why the device is lost, if it is.
+    /// Returns why the device is lost, if it is.
     pub(super) fn lost(&self) -> Option<&str> {
         self.lost.get().map(String::as_str)
     }
 
-    /// Does `work`, unless the device is lost, and looks at the device if that fails.
+    /// Runs `work`, unless the device is lost. If `work` fails, checks whether the device is lost.
     pub(super) fn watch<T>(
         &self,
         runtime: &Runtime,

@@ -1,8 +1,8 @@
-//! Which device memory is on.
+//! The identity of a device, by which memory names its device.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A device, as opened: no other has its number, not even the same GPU opened again, whose work is done in an order of its own.
+/// The number of an opened device. It is unique: the same GPU, opened again, has another number and its own order of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceId(u64);
 

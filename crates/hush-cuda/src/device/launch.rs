@@ -1,40 +1,40 @@
-//! How a kernel is launched.
+//! Launches of kernels: grid, block, shared memory and arguments.
 
 use zerocopy::{Immutable, IntoBytes};
 
 use super::id::DeviceId;
 
-/// Most blocks of a grid in each dimension, on every GPU.
+/// The largest number of blocks of a grid in each dimension, on every GPU.
 pub const MAX_GRID: [usize; 3] = [i32::MAX as usize, 65_535, 65_535];
 
-/// Grid, block and dynamic shared memory of a launch.
+/// The grid, the block and the dynamic shared memory of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Blocks in each dimension.
+    /// The number of blocks in each dimension.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// The threads of a block.
     pub block: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// The bytes of dynamic shared memory of a block.
     pub shared: u32,
 }
 
 impl Launch {
-    /// `blocks` blocks of `threads` threads.
+    /// Creates a launch of `blocks` blocks of `threads` threads.
     pub fn new(blocks: u32, threads: u32) -> Self {
         Self::grid([blocks, 1, 1], threads)
     }
 
-    /// Returns a grid of blocks of `threads` threads.
+    /// Creates a launch of a grid of blocks of `threads` threads.
     pub fn grid(grid: [u32; 3], threads: u32) -> Self {
         Self { grid, block: threads, shared: 0 }
     }
 
-    /// Returns as many blocks of `threads` threads as `items` items need, a thread each.
+    /// Creates a launch of enough blocks of `threads` threads for `items` items, with one thread for each.
     pub fn cover(items: usize, threads: u32) -> Self {
         Self::new(items.div_ceil(threads as usize) as u32, threads)
     }
 
-    /// Returns the launch with `bytes` bytes of dynamic shared memory a block.
+    /// Sets the dynamic shared memory of a block to `bytes` bytes.
     pub fn shared(self, bytes: usize) -> Self {
         Self { shared: bytes as u32, ..self }
     }
@@ -60,12 +60,12 @@ pub enum Arg<'a> {
 pub struct Memory(pub(super) DeviceId);
 
 impl<'a> Arg<'a> {
-    /// Creates a structure by value, laid out as the kernel has it.
+    /// Creates a structure by value, whose layout must be that of the kernel's type.
     pub fn of(value: &'a (impl IntoBytes + Immutable)) -> Self {
         Self::Bytes(value.as_bytes())
     }
 
-    /// Returns where the driver finds the value.
+    /// Returns the address at which the driver reads the value.
     pub(super) fn as_ptr(&self) -> *const u8 {
         match self {
             Self::Pointer(value, _) | Self::Long(value) => std::ptr::from_ref(value).cast(),
@@ -74,7 +74,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// Returns the device whose memory it points to, if it does.
+    /// Returns the device to whose memory the argument points, if it is a pointer or a view.
     pub(super) fn device(&self) -> Option<DeviceId> {
         match self {
             Self::Pointer(_, memory) | Self::View(_, memory) => Some(memory.0),

@@ -1,4 +1,4 @@
-//! A device: its memory, copies, and launches of kernels, all of them done in the order in which they are asked for.
+//! A device: its memory, copies and kernel launches, all executed in the order of the calls.
 
 #[cfg(feature = "emulator")]
 use std::collections::BTreeSet;
@@ -44,23 +44,23 @@ pub(crate) use side::Side;
 #[cfg(feature = "driver")]
 pub use stopwatch::Stopwatch;
 
-/// Bytes that are uploaded at once, at most: what a buffer of pinned memory holds, and the grain of progress. The queries of a
-/// batch are a few of them, so that these, too, are copied into one buffer while another goes up; a copy takes much longer than to
-/// ask for it.
+/// The largest number of bytes uploaded at once: the size of a pinned buffer, and the step of the progress count. The queries of a
+/// batch are a few such parts, so that the host fills one buffer while another is uploaded. Copying a part takes much longer than
+/// queueing the copy.
 const UPLOAD_BYTES: usize = 2 << 20;
 
-/// Words that go from the memory of a device to that of another, or of the same.
+/// A copy of words from the memory of a device to that of another device, or of the same one.
 pub struct PeerCopy<'a, T: Word> {
-    /// Where they are.
+    /// The source: a device and words in its memory.
     pub from: (&'a Device, Slice<'a, T>),
-    /// Where they go: as many.
+    /// The target: a device and memory of the same length.
     pub to: (&'a Device, Slice<'a, T>),
 }
 
 /// A GPU, or the emulator. Clones are the same device.
 ///
-/// Whatever is asked of it after a failure for good fails with [`CudaError::Lost`]. Where memory is short, all that was kept for
-/// later is given back to the driver before a call fails for it.
+/// After a permanent failure, every call fails with [`CudaError::Lost`]. If memory is short, all memory that was kept for later is
+/// given back to the driver before a call fails.
 #[derive(Clone)]
 pub struct Device {
     runtime: Arc<Runtime>,
@@ -70,10 +70,10 @@ pub struct Device {
 }
 
 impl Device {
-    /// GPU number `ordinal`.
+    /// Opens GPU number `ordinal`.
     ///
     /// # Errors
-    /// [`CudaError`] says why it cannot be used: no driver, no such GPU, too old, or a program without GPU support.
+    /// [`CudaError`] with the reason: no driver, no such GPU, a GPU that is too old, or a program without GPU support.
     pub fn open(ordinal: usize) -> Result<Self, CudaError> {
         #[cfg(feature = "driver")]
         return Ok(Self::of(Runtime::Gpu(driver::Gpu::open(ordinal)?)));
@@ -87,7 +87,7 @@ impl Device {
     /// Returns all GPUs of this machine that can be used, at least one, in the driver's order.
     ///
     /// # Errors
-    /// That of the first one, if none can be used.
+    /// The error of the first GPU, if none can be used.
     pub fn open_all() -> Result<Vec<Self>, CudaError> {
         let count = Self::list().map_or(1, |devices| devices.len().max(1));
         let mut devices = Vec::new();
@@ -104,7 +104,7 @@ impl Device {
         }
     }
 
-    /// Returns the facts that the GPUs of this machine report, in the driver's order; GPUs that cannot be used too.
+    /// Returns the properties of all GPUs of this machine, in the driver's order, including GPUs that cannot be used.
     ///
     /// # Errors
     /// [`CudaError`] if there is no driver, or the program has no GPU support.
@@ -115,7 +115,7 @@ impl Device {
         Err(CudaError::NotBuilt)
     }
 
-    /// Returns the version of CUDA that the driver has: major and minor.
+    /// Returns the CUDA version of the driver: major and minor.
     ///
     /// # Errors
     /// [`CudaError`] if there is no driver, or the program has no GPU support.
@@ -126,19 +126,19 @@ impl Device {
         Err(CudaError::NotBuilt)
     }
 
-    /// Returns the emulator: the same kernels on the CPU.
+    /// Creates an emulator: the same kernels on the CPU.
     #[cfg(feature = "emulator")]
     pub fn emulated(emulation: Emulation) -> Self {
         Self::emulated_with_memory(emulation, emulated::MEMORY_BYTES)
     }
 
-    /// Returns the emulator with so many bytes of memory: who asks for more gets [`CudaError::OutOfMemory`].
+    /// Creates an emulator with `bytes` bytes of memory. Allocations beyond that fail with [`CudaError::OutOfMemory`].
     #[cfg(feature = "emulator")]
     pub fn emulated_with_memory(emulation: Emulation, bytes: usize) -> Self {
         Self::of(Runtime::Emulator(emulated::Emulator::new(emulation, bytes)))
     }
 
-    /// Returns the names of the kernels that were launched until now, for tests of tests. A GPU does not keep them.
+    /// Returns the names of the kernels launched so far, to test tests. Empty for a GPU, which does not record them.
     #[cfg(feature = "emulator")]
     pub fn launched_kernels(&self) -> BTreeSet<&'static str> {
         match *self.runtime {
@@ -148,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Returns by how many bytes the peak of an emulated device's memory since the last call exceeded what is taken now, for tests.
+    /// Returns the peak of an emulated device's memory since the last call, minus the bytes allocated now, for tests.
     #[cfg(feature = "emulator")]
     pub fn take_emulated_peak(&self) -> usize {
         match *self.runtime {
@@ -158,7 +158,7 @@ impl Device {
         }
     }
 
-    /// Returns how often somebody waited for an emulated device until now, for tests: at a download, or for all its work.
+    /// Returns how often the host has waited for an emulated device, for tests: at a download, or for all its work.
     #[cfg(feature = "emulator")]
     pub fn emulated_waits(&self) -> usize {
         match *self.runtime {
@@ -168,7 +168,7 @@ impl Device {
         }
     }
 
-    /// Makes everything fail from now on that an emulated device is asked for. Does nothing to a GPU.
+    /// Makes all later calls on an emulated device fail. Does nothing to a GPU.
     #[cfg(feature = "emulator")]
     pub fn emulate_loss(&self) {
         match *self.runtime {
@@ -184,68 +184,68 @@ impl Device {
         Self { runtime, pool, uploaded: Arc::default(), health: Arc::default() }
     }
 
-    /// Asks the runtime for something: once more with all of the pool's memory given back, if memory is short for it.
+    /// Runs a call on the runtime. If memory is short, frees the pool's unused memory and runs it once more.
     fn ask<T>(&self, mut what: impl FnMut(&Runtime) -> Result<T, CudaError>) -> Result<T, CudaError> {
         self.health.watch(&self.runtime, || self.pool.with_room(|| what(&self.runtime)))
     }
 
-    /// Why it does nothing any more, once it has failed for good: what was done with it last returned [`CudaError::Lost`], and so
-    /// does all that follows, until the process is started again.
+    /// Returns the reason of a permanent failure, once there is one. All later calls return [`CudaError::Lost`], until the process
+    /// is started again.
     pub fn lost(&self) -> Option<&str> {
         self.health.lost()
     }
 
-    /// Returns the facts that the device reports.
+    /// Returns the properties of the device.
     pub fn info(&self) -> &DeviceInfo {
         self.runtime.info()
     }
 
-    /// Returns whether kernels for Hopper alone run on it.
+    /// Returns whether kernels for Hopper run on the device.
     pub fn is_hopper(&self) -> bool {
         self.info().is_hopper()
     }
 
-    /// Returns the bytes of device memory that can be had: what the driver has, and what is kept for later.
+    /// Returns the bytes of device memory that can be allocated: those free in the driver, and those kept for later.
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
         Ok(self.ask(Runtime::free_bytes)? + self.kept_bytes())
     }
 
-    /// Returns the bytes that are kept for later, though nobody has them.
+    /// Returns the bytes of freed buffers that are kept for later.
     pub fn kept_bytes(&self) -> usize {
         self.pool.kept_bytes()
     }
 
-    /// Returns the bytes that `buffers` buffers of `bytes` bytes in all take at most: they are rounded up, so that the next
-    /// ones of nearly the same size can have their memory.
+    /// Returns an upper bound on the bytes that `buffers` buffers of `bytes` bytes in total occupy. Sizes are rounded up, so
+    /// that later buffers of nearly the same size can reuse the memory.
     pub fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
         self.pool.bytes_taken(bytes, buffers)
     }
 
-    /// Returns the bytes that were uploaded until now: who opens a large table looks here for its progress.
+    /// Returns the bytes uploaded so far, from which a caller that opens a large table reads its progress.
     pub fn uploaded_bytes(&self) -> u64 {
         self.uploaded.load(Ordering::Relaxed)
     }
 
-    /// Memory for `len` values, which are any.
+    /// Allocates memory for `len` values, with arbitrary contents.
     pub fn alloc<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
         let take = || self.pool.take(len * size_of::<T>());
         let (address, bytes) = self.health.watch(&self.runtime, take)?;
         Ok(Buffer::new(self.pool.clone(), address, bytes, len))
     }
 
-    /// Memory for `len` zeros.
+    /// Allocates memory for `len` zeros.
     pub fn zeroed<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(len)?;
         self.clear(&buffer.slice(..))?;
         Ok(buffer)
     }
 
-    /// Returns the address of memory of this device, for a kernel that finds it in a table or a structure.
+    /// Returns the address of memory of this device, for a kernel that reads it from a table or a structure.
     pub fn address<T: Word>(&self, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         self.address_for("a table of addresses", slice)
     }
 
-    /// Returns the address for `call`.
+    /// Returns the address for `call`, which the error names if the memory is on another device.
     fn address_for<T: Word>(&self, call: &str, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         if slice.device() == self.pool.device() {
             return Ok(slice.address());
@@ -262,14 +262,14 @@ impl Device {
         self.ask(|runtime| runtime.clear(address, slice.bytes()))
     }
 
-    /// Returns a copy of `host` on the device.
+    /// Copies `host` to new memory on the device.
     pub fn upload<T: Word>(&self, host: &[T]) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(host.len())?;
         self.upload_into(host, &buffer.slice(..))?;
         Ok(buffer)
     }
 
-    /// Copies `host` to memory of the same length.
+    /// Copies `host` to device memory of the same length.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -283,14 +283,14 @@ impl Device {
         Ok(())
     }
 
-    /// Returns a copy of device memory, as it is after all work until now. Waits for that.
+    /// Copies device memory to the host, as it is after all work queued so far. Waits for that work.
     pub fn download<T: Word + Default>(&self, from: &Slice<'_, T>) -> Result<Vec<T>, CudaError> {
         let mut host = vec![T::default(); from.len()];
         self.download_into(from, &mut host)?;
         Ok(host)
     }
 
-    /// Downloads to memory of the same length.
+    /// Copies device memory to host memory of the same length.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -307,10 +307,10 @@ impl Device {
         })
     }
 
-    /// Downloads `rows` rows of one length, each into memory of its own.
+    /// Copies `rows` rows of the same length to the host, each into its own vector.
     ///
     /// # Panics
-    /// If they are not of one length.
+    /// If the length of `from` is not a multiple of `rows`.
     pub fn download_rows(&self, from: &Slice<'_, u8>, rows: usize) -> Result<Vec<Vec<u8>>, CudaError> {
         let row = from.len().checked_div(rows).unwrap_or(0);
         assert_eq!(row * rows, from.len());
@@ -345,20 +345,21 @@ impl Device {
         self.ask(|runtime| runtime.copy(from_address, to_address, from.bytes()))
     }
 
-    /// Copies memory of some devices to memory of others, all at once: words as they are after all work of their device until now.
-    /// Nobody waits for it on the host: a device that gets words does for the work of those that have them, and these do before
-    /// they change them, so that they may be dropped. Between GPUs of which neither reads the memory of the other, the driver
-    /// copies by way of the host.
+    /// Copies memory between devices, all copies at once. Words are read as they are after all work of their device queued so far.
+    ///
+    /// The host does not wait. On the devices, a reader waits for the owners' work, and an owner waits for its readers before
+    /// later work, so that the caller may drop the source at once. If neither of two GPUs can read the memory of the other, the
+    /// driver copies by way of the host.
     ///
     /// # Errors
-    /// [`CudaError::OtherDevice`], before anything is copied; [`CudaError::Driver`] or [`CudaError::Lost`] of one of the devices.
+    /// [`CudaError::OtherDevice`] before any copy; [`CudaError::Driver`] or [`CudaError::Lost`] of one of the devices.
     ///
     /// # Panics
     /// If the lengths of a copy differ.
     pub fn exchange<T: Word>(copies: &[PeerCopy<'_, T>]) -> Result<(), CudaError> {
         let call = "a copy between devices";
         let is_same = |one: &Self, other: &Self| one.pool.device() == other.pool.device();
-        // Who gets words of whom, once.
+        // Each pair of a reader and an owner, once.
         let mut pairs: Vec<(&Self, &Self)> = Vec::new();
         let mut queued = Vec::new();
         for PeerCopy { from: (owner, from), to: (reader, to) } in copies {
@@ -380,36 +381,36 @@ impl Device {
         let copied = queued.iter().try_for_each(|&(reader, owner, (from, to), bytes)| {
             reader.with_peer(owner, |runtime| runtime.copy_from(&owner.runtime, from, to, bytes))
         });
-        // Whatever was queued reads their memory.
+        // Owners wait for the queued copies, which read their memory.
         let held =
             pairs.iter().map(|(reader, owner)| owner.wait_for(reader).or_else(|_| reader.synchronize()));
         let held: Vec<_> = held.collect();
         held.into_iter().fold(copied, Result::and)
     }
 
-    /// Has all later work wait for that of `peer` until now, on the device.
+    /// Makes all later work wait for the work that `peer` has queued so far, on the device.
     fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
         self.with_peer(peer, |runtime| runtime.wait_for(&peer.runtime))
     }
 
-    /// Does what two devices have to do with.
+    /// Runs a call that involves this device and `peer`.
     fn with_peer(
         &self,
         peer: &Self,
         what: impl FnMut(&Runtime) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
         self.ask(what).or_else(|error| {
-            // It may have been the other one that failed.
+            // The failure may be the peer's.
             peer.synchronize()?;
             Err(error)
         })
     }
 
-    /// Queues a kernel, for a step. A grid without blocks is no work.
+    /// Queues a kernel, for a step. A grid without blocks does nothing.
     ///
-    /// It is safe for this crate alone, whose steps keep the contract of [`Device::launch_kernel`]: nothing could check it. The
-    /// driver knows how many arguments a kernel takes and how long they are, but not what they point to, and how much of that the
-    /// kernel reads and writes depends on all of them. That the steps keep it is what tests under sanitizers are for.
+    /// It is a safe function only within this crate, whose steps keep the contract of [`Device::launch_kernel`], because nothing
+    /// can check it. The driver knows the number and the lengths of a kernel's arguments, but not their targets; and the memory
+    /// that a kernel reads and writes depends on all of them. Tests under sanitizers check that the steps keep the contract.
     pub(crate) fn launch(
         &self,
         kernel: &'static str,
@@ -419,7 +420,7 @@ impl Device {
         self.launch_by(Runtime::launch, kernel, launch, args)
     }
 
-    /// Launches by one of the runtime's ways.
+    /// Launches by one of the runtime's launch methods.
     fn launch_by(
         &self,
         by: impl Fn(&Runtime, &'static str, Launch, &[Arg<'_>]) -> Result<(), CudaError>,
@@ -436,11 +437,11 @@ impl Device {
         self.ask(|runtime| by(runtime, kernel, launch, args))
     }
 
-    /// Queues a kernel by itself, for tests and benchmarks of single kernels. A grid without blocks is no work.
+    /// Queues a single kernel, for tests and benchmarks. A grid without blocks does nothing.
     ///
     /// # Safety
-    /// The arguments must be as many as the kernel takes, each of its type, with the values that the kernel's comment asks for;
-    /// what it reads and writes by them must lie in buffers of this device that have not been dropped.
+    /// The arguments must match the kernel's parameters in number and type, and have the values that the kernel's comment requires.
+    /// All memory that it reads and writes through them must lie in buffers of this device that have not been dropped.
     pub unsafe fn launch_kernel(
         &self,
         kernel: &'static str,
@@ -450,7 +451,7 @@ impl Device {
         self.launch(kernel, launch, args)
     }
 
-    /// Waits for all work until now.
+    /// Waits for all work queued so far.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.ask(Runtime::synchronize)
     }

@@ -1,17 +1,17 @@
-//! The compiled kernels that the program holds, and which of them a GPU runs.
+//! The compiled kernels in the program, and the choice of those that a GPU runs.
 
 use std::cmp::Reverse;
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
-/// The target that a module is compiled for.
+/// The target for which a module is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     /// Text (PTX) that the driver compiles, for every GPU of compute capability 8.0 or later.
     Compute80,
     /// Machine code for compute capability 8.x (Ampere, Ada).
     Sm80,
-    /// Machine code for compute capability 9.0 (Hopper) and no other.
+    /// Machine code for compute capability 9.0 (Hopper) only.
     Sm90a,
 }
 
@@ -25,11 +25,11 @@ impl Target {
     }
 }
 
-/// Machine code is an ELF file, whose parts are aligned.
+/// An alignment wrapper: machine code is an ELF file, whose parts are aligned.
 #[repr(C, align(64))]
 struct Aligned<T>(T);
 
-/// A module for one target, as the driver loads it.
+/// A module for one target, in the form that the driver loads.
 pub(super) struct Image {
     name: &'static str,
     target: Target,
@@ -38,23 +38,23 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// Returns the module's name: that of its file of kernels.
+    /// Returns the module's name, which is that of its source file.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Returns the names of its kernels.
+    /// Returns the names of the module's kernels.
     pub(super) fn kernels(&self) -> &'static [&'static str] {
         self.kernels
     }
 
-    /// Returns a whole cubin, or text that ends with a zero.
+    /// Returns the address of a whole cubin, or of text that ends with a zero.
     pub(super) fn as_ptr(&self) -> *const u8 {
         self.bytes.as_ptr()
     }
 }
 
-/// Returns every module that a GPU of this compute capability runs, in the best form: machine code before text.
+/// Returns every module that a GPU of this compute capability runs, machine code rather than text where there are both.
 pub(super) fn images_for(capability: (u32, u32)) -> Vec<&'static Image> {
     let mut images: Vec<_> = IMAGES.iter().filter(|image| image.target.runs_on(capability)).collect();
     images.sort_by_key(|image| (image.name, Reverse(image.target)));

@@ -1,4 +1,4 @@
-//! The runtime of a device: a GPU behind its driver, or the emulator. The one place where they differ.
+//! The runtime of a device: a GPU behind its driver, or the emulator. Only this file branches between the two.
 
 #[cfg(all(feature = "driver", feature = "emulator"))]
 use super::UPLOAD_BYTES;
@@ -13,12 +13,12 @@ pub(super) enum Runtime {
     /// A GPU.
     #[cfg(feature = "driver")]
     Gpu(Gpu),
-    /// The kernels on the CPU.
+    /// The emulator, which runs the kernels on the CPU.
     #[cfg(feature = "emulator")]
     Emulator(Emulator),
 }
 
-/// The call on a GPU, and the call on the emulator, if it is another one.
+/// Evaluates a call on the GPU, or the call on the emulator, which may be given separately.
 macro_rules! on {
     ($runtime:expr, $device:ident => $both:expr) => {
         on!($runtime, $device => $both, $device => $both)
@@ -43,12 +43,12 @@ impl Runtime {
         on!(self, device => device.free_bytes())
     }
 
-    /// `bytes` bytes, aligned to 256, of any contents.
+    /// Allocates `bytes` bytes, aligned to 256, with arbitrary contents.
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
         on!(self, device => device.allocate(bytes))
     }
 
-    /// Takes back what [`Runtime::allocate`] gave, and no work that is queued has use for.
+    /// Frees memory of [`Runtime::allocate`] that no queued work uses.
     pub(super) fn free(&self, address: u64) {
         on!(self, device => device.free(address));
     }
@@ -58,12 +58,12 @@ impl Runtime {
         on!(self, device => device.clear(address, bytes))
     }
 
-    /// Copies to the device. `host` may be changed when this returns.
+    /// Copies to the device. The caller may change `host` as soon as this returns.
     pub(super) fn upload(&self, host: &[u8], address: u64) -> Result<(), CudaError> {
         on!(self, device => device.upload(host, address))
     }
 
-    /// Waits for all work, then hands bytes of the device to `take`, in parts, one after another.
+    /// Waits for all work, then passes bytes of the device to `take`, one part after another.
     pub(super) fn download(
         &self,
         address: u64,
@@ -78,7 +78,8 @@ impl Runtime {
         on!(self, device => device.copy(from, to, bytes))
     }
 
-    /// Has all later work wait for that of another device until now. Where one of them is emulated, there is nothing to wait for.
+    /// Makes all later work wait for the work that another device has queued so far. Emulated work has always ended, so there is
+    /// no wait.
     pub(super) fn wait_for(&self, peer: &Self) -> Result<(), CudaError> {
         match (self, peer) {
             #[cfg(feature = "driver")]
@@ -88,7 +89,7 @@ impl Runtime {
         }
     }
 
-    /// Copies from the memory of another device, in the order of work here.
+    /// Copies from the memory of another device, in the order of this device's work.
     pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         on!(self,
             gpu => on!(peer,
@@ -99,7 +100,7 @@ impl Runtime {
                 peer => emulator.copy_from(peer, from, to, bytes)))
     }
 
-    /// Copies by way of the host, where one of the devices is emulated.
+    /// Copies by way of the host, if one of the devices is emulated.
     #[cfg(all(feature = "driver", feature = "emulator"))]
     fn copy_by_host(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         let mut host = Vec::with_capacity(bytes);
@@ -119,7 +120,7 @@ impl Runtime {
         on!(self, device => device.launch(kernel, launch, args))
     }
 
-    /// Queues a kernel on the side stream. The emulator has none: its kernels have ended when they are launched.
+    /// Queues a kernel on the side stream. The emulator has no side stream: its kernels have ended when the launch returns.
     pub(super) fn launch_beside(
         &self,
         kernel: &'static str,
@@ -129,12 +130,12 @@ impl Runtime {
         on!(self, gpu => gpu.launch_beside(kernel, launch, args), emulator => emulator.launch(kernel, launch, args))
     }
 
-    /// Has all later work of the side stream wait for all other work until now.
+    /// Makes all later work of the side stream wait for all other work queued so far.
     pub(super) fn fork(&self) -> Result<(), CudaError> {
         on!(self, gpu => gpu.fork(), _emulator => Ok(()))
     }
 
-    /// Has all later work wait for that of the side stream until now.
+    /// Makes all later work wait for the work of the side stream queued so far.
     pub(super) fn join(&self) -> Result<(), CudaError> {
         on!(self, gpu => gpu.join(), _emulator => Ok(()))
     }
@@ -149,7 +150,7 @@ impl Runtime {
         on!(self, device => device.synchronize())
     }
 
-    /// Returns whether memory is rounded up, and kept for later.
+    /// Returns whether sizes of memory are rounded up, and freed memory is kept for later.
     pub(super) fn is_pooled(&self) -> bool {
         on!(self, _gpu => true, emulator => emulator.is_pooled())
     }

@@ -2,22 +2,22 @@
 
 use super::{Arg, CudaError, Device, Launch, runtime::Runtime};
 
-/// A branch of a device's work: kernels that are done in order among themselves, and beside those of the device where it has room
-/// for both. It begins after all work of the device until [`Device::fork`], and ends with [`Side::join`].
+/// A branch of a device's work: its kernels run in order among themselves, and beside those of the device if there are free
+/// multiprocessors. It begins after all work of the device until [`Device::fork`], and ends with [`Side::join`].
 ///
-/// Memory comes from a pool whose blocks have the next owner while work on them is queued, in the device's order. So what kernels
-/// here read or write is allocated before a fork, at the latest the last one, and dropped after a join. Dropping the branch joins
-/// it, also where an error ends a step: it is made after the buffers that it uses, and goes before them. Between a fork and a
-/// join, neither order may write what the other one reads or writes.
+/// The pool gives a freed block to the next owner while work on it is queued, in the device's order. So buffers that the branch
+/// uses must be allocated before its last fork and dropped after a join. Dropping the branch joins it, also if an error ends a
+/// step: create it after the buffers that it uses, so that it is dropped before them. Between a fork and a join, neither order
+/// may write memory that the other one reads or writes.
 ///
-/// Branches of several threads share one stream, and may wait for each other's work as well as for their own.
+/// Branches of several threads share one stream, so a branch may also wait for the work of another.
 pub(crate) struct Side<'a> {
     device: &'a Device,
     is_joined: bool,
 }
 
 impl Device {
-    /// Returns a branch after all work until now.
+    /// Creates a branch that begins after all work queued so far.
     pub(crate) fn fork(&self) -> Result<Side<'_>, CudaError> {
         let mut side = Side { device: self, is_joined: true };
         side.fork()?;
@@ -26,12 +26,12 @@ impl Device {
 }
 
 impl Side<'_> {
-    /// Has all later work here wait for that of the device until now.
+    /// Makes all later work of the branch wait for the work of the device queued so far.
     pub(crate) fn fork(&mut self) -> Result<(), CudaError> {
         self.device.ask(Runtime::fork)
     }
 
-    /// Queues a kernel here, as [`Device::launch`] does in the device's order.
+    /// Queues a kernel in the branch, as [`Device::launch`] does in the device's order.
     pub(crate) fn launch(
         &mut self,
         kernel: &'static str,
@@ -42,7 +42,7 @@ impl Side<'_> {
         self.device.launch_by(Runtime::launch_beside, kernel, launch, args)
     }
 
-    /// Has all later work of the device wait for that here until now.
+    /// Makes all later work of the device wait for the work of the branch queued so far.
     pub(crate) fn join(&mut self) -> Result<(), CudaError> {
         if !self.is_joined {
             self.device.ask(Runtime::join)?;
@@ -55,7 +55,7 @@ impl Side<'_> {
 impl Drop for Side<'_> {
     fn drop(&mut self) {
         if self.join().is_err() {
-            // A device that fails has nothing queued any more, and whoever uses it next is told.
+            // A device that fails has no queued work left, and the next call on it returns an error.
             let _ = self.device.runtime.finish_side();
         }
     }

@@ -4,14 +4,14 @@ use cudarc::driver::result::event;
 
 use super::{CudaError, Device, calls::failed, driver::Gpu, runtime::Runtime, stream::Event};
 
-/// Measures the time that work of a device takes, on the device.
+/// A measurement of the time that work takes, by the device's clock.
 pub struct Stopwatch<'a> {
     gpu: &'a Gpu,
     events: [Event; 2],
 }
 
 impl<'a> Stopwatch<'a> {
-    /// Returns a stopwatch that runs from now on: from when all work until now is done. `None` for the emulator.
+    /// Starts a stopwatch when all work queued so far is done. Returns `None` for the emulator.
     pub fn start(device: &'a Device) -> Result<Option<Self>, CudaError> {
         #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
         let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };
@@ -21,7 +21,7 @@ impl<'a> Stopwatch<'a> {
         Ok(Some(stopwatch))
     }
 
-    /// Milliseconds until all work that was queued before now is done. Waits for that.
+    /// Waits for all work queued so far. Returns the milliseconds from the start until that work was done.
     pub fn stop(self) -> Result<f32, CudaError> {
         let [start, end] = &self.events;
         self.gpu.enter()?;

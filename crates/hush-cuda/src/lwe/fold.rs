@@ -1,4 +1,4 @@
-//! (1) Fold the first dimension.
+//! The step `lwe_fold` (1): fold the first dimension.
 
 use std::{mem::offset_of, ops::Range};
 
@@ -8,7 +8,7 @@ use crate::device::{Arg, CudaError, Device, Slice};
 
 use super::{queries::PreparedQueries, tiles::CudaDb};
 
-/// Where the words of a result lie: word (query, row) is at `query * query_stride + row * row_stride`.
+/// The layout of a result: word (query, row) is at `query * query_stride + row * row_stride`.
 #[derive(Clone, Copy)]
 pub(super) struct ResultStrides {
     pub(super) query: usize,
@@ -29,7 +29,7 @@ struct FoldShape {
 
 const _: () = assert!(size_of::<FoldShape>() == 32 && offset_of!(FoldShape, rows) == 16);
 
-/// Adds the fold of some rows of `db`, which begin with a tile, to `out`, modulo 2^32.
+/// Adds the fold of some rows of `db`, the first of which begins a tile, to `out`, modulo 2^32.
 pub(super) fn add_fold(
     device: &Device,
     db: &CudaDb,

@@ -17,12 +17,12 @@ use super::{
     tiles::TILE_COLS,
 };
 
-/// Words of A that are on their way to the device at once, about: 32 MiB.
+/// The words of A in flight to the device at once, about: 32 MiB.
 const STAGED_WORDS: usize = 8 << 20;
-/// This share of a device's memory is kept for matrices, and always one of them.
+/// The divisor of the device's memory that gives the share for prepared matrices. One matrix is always kept.
 const KEPT_SHARE: usize = 8;
 
-/// Returns the bytes that the columns of a matrix take, prepared for a fold, with those that are on their way to that.
+/// Returns the bytes that the columns of a matrix need, prepared for a fold, including the words in flight.
 pub fn matrix_bytes(a: &MatrixShape) -> usize {
     let staged = match a.structure() {
         MatrixStructure::Plain => staged_rows(a).min(a.cols()) * a.n(),
@@ -31,11 +31,11 @@ pub fn matrix_bytes(a: &MatrixShape) -> usize {
     PreparedQueries::bytes_for(a.n(), a.cols()) + size_of::<u32>() * staged
 }
 
-/// The columns of the matrices that were used last. The hint of a table is asked for some rows at a time, and that of a second
-/// fold for every query: tables that do so by turns each find their matrix ready.
+/// A cache of the columns of the matrices that were used last. The hint of a table is computed some rows at a time, and that of a
+/// second fold for every query. So tables that alternate find their matrices prepared.
 #[derive(Default)]
 pub(crate) struct PreparedMatrices {
-    /// The one that was used last comes last.
+    /// The matrices, of which the most recently used comes last.
     matrices: Mutex<Vec<Prepared>>,
 }
 
@@ -46,7 +46,7 @@ struct Prepared {
 }
 
 impl PreparedMatrices {
-    /// Returns the columns of `a`, prepared for `kernel` if they are not yet.
+    /// Returns the columns of `a`, prepared for `kernel`. Prepares them if they are not in the cache.
     pub(super) fn prepare(
         &self,
         device: &Device,
@@ -58,7 +58,7 @@ impl PreparedMatrices {
         let ready = match found {
             Some(at) => matrices.remove(at),
             None => {
-                // The memory of others first: a matrix may take as much as a part of the table.
+                // Free the memory of other matrices first: a matrix may need as much as a part of the table.
                 let bytes = PreparedQueries::bytes_for(a.n(), a.cols());
                 make_room(&mut matrices, bytes, device.info().memory_bytes / KEPT_SHARE);
                 let columns = Arc::new(match a.structure() {
@@ -73,7 +73,7 @@ impl PreparedMatrices {
         Ok(columns)
     }
 
-    /// Forgets all of them. Who uses one keeps it.
+    /// Evicts all matrices. Callers that use one keep it.
     pub(super) fn forget(&self) {
         self.lock().clear();
     }
@@ -83,7 +83,7 @@ impl PreparedMatrices {
     }
 }
 
-/// Forgets those that were not used for the longest time, until `more` bytes beside the others are `most` bytes at most.
+/// Evicts the least recently used matrices, until `more` bytes and those of the others are at most `most` bytes.
 fn make_room(matrices: &mut Vec<Prepared>, more: usize, most: usize) {
     let mut bytes = more + matrices.iter().map(|ready| ready.columns.bytes()).sum::<usize>();
     let mut forgotten = 0;
@@ -94,12 +94,12 @@ fn make_room(matrices: &mut Vec<Prepared>, more: usize, most: usize) {
     matrices.drain(..forgotten);
 }
 
-/// Rows of A that are made and uploaded at once.
+/// Returns the number of rows of A that are computed and uploaded at once.
 fn staged_rows(a: &MatrixShape) -> usize {
     (STAGED_WORDS / a.n().max(1)).next_multiple_of(TILE_COLS)
 }
 
-/// Rows of A are made on the host, and uploaded and split some k tiles at a time.
+/// Computes rows of A on the host, uploads them and splits them, some k tiles at a time.
 fn prepare_plain(
     device: &Device,
     kernel: FoldKernel,
@@ -134,7 +134,7 @@ struct RingBlocks {
 
 const _: () = assert!(size_of::<RingBlocks>() == 16);
 
-/// Ring elements are made on the host, and expanded on the device.
+/// Computes ring elements on the host, and expands them on the device.
 fn prepare_ring(
     device: &Device,
     kernel: FoldKernel,
@@ -201,10 +201,10 @@ mod tests {
             }
             assert_eq!(device.uploaded_bytes(), uploaded);
         }
-        // Another table of the same shape has its own.
+        // Another table of the same shape has another matrix.
         let other = of_table(2, MatrixStructure::Plain, 100);
         assert!(!Arc::ptr_eq(&first[0], &prepared.prepare(&device, KERNEL, &other).unwrap()));
-        // For another kernel it is another one.
+        // Another kernel needs another preparation.
         assert!(!Arc::ptr_eq(
             &first[0],
             &prepared.prepare(&device, FoldKernel::Wgmma, &matrices[0]).unwrap()
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn matrices_take_a_share_of_the_memory() {
-        // Each takes as much as 16 queries of 8 tiles.
+        // Each matrix needs as much memory as 16 queries of 8 tiles.
         let [one, two, three] = [1024, 1023, 1022].map(|cols| matrix(MatrixStructure::Plain, cols));
         let bytes = PreparedQueries::bytes_for(one.n(), one.cols());
         assert_eq!((bytes, matrix_bytes(one.shape())), (4 * 16 * 1024, 2 * 4 * 16 * 1024));
@@ -228,7 +228,7 @@ mod tests {
             prepared.prepare(&device, KERNEL, a).unwrap();
         }
         assert_eq!([&one, &two, &three].map(is_ready), [true, false, true], "the second is the oldest");
-        // One that takes more than the share is kept alone.
+        // A matrix that needs more than the share is kept alone.
         let large = matrix(MatrixStructure::Plain, 4096);
         prepared.prepare(&device, KERNEL, &large).unwrap();
         assert_eq!([&one, &three, &large].map(is_ready), [false, false, true]);

@@ -1,7 +1,7 @@
 //! The steps over LWE.
 //!
 //! All of them are one product: a database of bytes (s8, [`CudaDb`]) times words modulo 2^32 in tiles of their bytes
-//! ([`queries`]), which is added to words in device memory ([`fold`]) by the kernel of the device. The hint is the fold of the
+//! ([`queries`]). The device's kernel adds the product to words in device memory ([`fold`]). The hint is the fold of the
 //! columns of A ([`matrix`]).
 
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub use plan::FoldKernel;
 pub use queries::PreparedQueries;
 pub use tiles::CudaDb;
 
-/// Returns the bytes of `batch` vectors of `cols` words: as they came, and prepared for a fold.
+/// Returns the bytes of `batch` vectors of `cols` words: unprepared, and prepared for a fold.
 pub(crate) fn query_bytes(batch: usize, cols: usize) -> usize {
     size_of::<u32>() * batch * cols + PreparedQueries::bytes_for(batch, cols)
 }
@@ -96,10 +96,10 @@ impl LweOps for Cuda {
 }
 
 impl Cuda {
-    /// Adds the fold of `db` to `onto`, modulo 2^32: `onto` is `[query][row]`.
+    /// Adds the fold of `db` to `onto` (`[query][row]`), modulo 2^32.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if a query is not D0 words long, or `onto` has not a word for every query and row.
+    /// [`OpsError::Shape`] if a query is not D0 words long, or `onto` does not have a word for every query and row.
     pub(crate) fn add_lwe_fold(
         &self,
         db: &CudaDb,
@@ -109,7 +109,7 @@ impl Cuda {
         self.add_prepared_fold(db, &self.prepare_queries(queries, None)?, onto)
     }
 
-    /// Uploads queries and makes them ready for folds by `kernel`, which not every device has, or by the fastest of the device.
+    /// Uploads queries and prepares them for folds by `kernel`, which the device must support, or by its fastest kernel.
     pub fn prepare_queries(
         &self,
         queries: &LweQueries,
@@ -119,10 +119,10 @@ impl Cuda {
         Ok(PreparedQueries::upload(self.device(), kernel, queries)?)
     }
 
-    /// Adds the fold of `db` by prepared queries to `onto`, modulo 2^32: `onto` is `[query][row]`.
+    /// Adds the fold of `db` by prepared queries to `onto` (`[query][row]`), modulo 2^32.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if a query is not D0 words long, or `onto` has not a word for every query and row.
+    /// [`OpsError::Shape`] if a query is not D0 words long, or `onto` does not have a word for every query and row.
     pub fn add_prepared_fold(
         &self,
         db: &CudaDb,
@@ -136,8 +136,8 @@ impl Cuda {
         Ok(fold::add_fold(self.device(), db, 0..rows, queries, onto, strides)?)
     }
 
-    /// Gives memory that is kept for later back to the driver: what the device keeps, and matrices, which the next hint that needs
-    /// them prepares anew.
+    /// Frees memory that is kept for later: the memory pool of the device, and prepared matrices. The next hint that needs a
+    /// matrix prepares it again.
     pub fn release_unused(&self) {
         self.matrices.forget();
         self.device().release_unused();
@@ -155,7 +155,7 @@ hush_ops::footprint!(Cuda: LweFold, |step, batch| {
 
 hush_ops::footprint!(Cuda: FoldOnline, |step, batch| {
     let all = LweFold { db: step.db.times(batch) };
-    // Each query has words of the rows of all; then its own are put together.
+    // Each query first has the words of all queries' rows; then its own rows are copied out.
     Self::footprint(&all, batch) + size_of::<u32>() * batch * step.db.rows()
 });
 

@@ -1,4 +1,4 @@
-//! The kernels of a fold: in which passes they take a batch, and how they are launched.
+//! The kernels of a fold: the passes into which they divide a batch, and their launches.
 
 use crate::device::{DeviceInfo, Launch};
 
@@ -7,19 +7,20 @@ use super::tiles::{TILE_COLS, TILE_ROWS};
 /// A kernel of the fold. All give the same words; they differ in speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FoldKernel {
-    /// `wgmma` and bulk copies: Hopper alone. Up to 64 queries a pass; from 17 on in clusters of two blocks, which share them.
+    /// `wgmma` and bulk copies: Hopper only. Up to 64 queries a pass; from 17 on in clusters of two blocks, which share the
+    /// queries.
     Wgmma,
     /// `mma.sync`: any GPU from Ampere on. Up to 32 queries a pass.
     Mma,
 }
 
 impl FoldKernel {
-    /// Creates the fastest kernel of a device.
+    /// Returns the fastest kernel of a device.
     pub(super) fn of(info: &DeviceInfo) -> Self {
         if info.is_hopper() { Self::Wgmma } else { Self::Mma }
     }
 
-    /// Most queries of a pass over the database.
+    /// Returns the largest number of queries of a pass over the database.
     pub fn pass_queries(self) -> usize {
         match self {
             Self::Wgmma => 64,
@@ -34,20 +35,20 @@ impl FoldKernel {
     }
 }
 
-/// Fewest queries that a pass is padded to: they share 16 byte columns.
+/// The fewest queries to which a pass is padded: they share 16 byte columns.
 const FEWEST_PADDED: usize = 4;
-/// Bytes of a query word, each a byte column.
+/// The bytes of a query word, each in its own byte column.
 const WORD_BYTES: usize = 4;
 
 /// Some queries of a batch, folded by one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pass {
     kernel: FoldKernel,
-    /// The first of the batch's queries.
+    /// The index in the batch of the first query.
     pub(super) first: usize,
-    /// How many there are.
+    /// The number of queries.
     pub(super) queries: usize,
-    /// How many with padding: a power of two, of at least 4.
+    /// The number of queries with padding: a power of two, at least 4.
     pub(super) padded: usize,
 }
 
@@ -76,8 +77,8 @@ impl Pass {
         }
     }
 
-    /// Returns the launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work.
-    /// Of clusters at least one: its blocks are at two multiprocessors, or wait for each other on none.
+    /// Returns the launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work if
+    /// there are fewer. It has at least one cluster, even on one multiprocessor.
     pub(super) fn launch(&self, info: &DeviceInfo, rows: usize, k_tiles: usize) -> Launch {
         let block = self.block();
         let cluster = self.cluster();
@@ -86,12 +87,12 @@ impl Pass {
         Launch::new((cluster * at_once.min(units)) as u32, block.threads).shared(block.shared)
     }
 
-    /// Blocks that share a unit of work, and its queries.
+    /// Returns the number of blocks that share a unit of work and its queries.
     fn cluster(&self) -> usize {
         if self.kernel == FoldKernel::Wgmma && self.padded >= 32 { 2 } else { 1 }
     }
 
-    /// Returns the kernel's blocks, as its source has them.
+    /// Returns the shape of the kernel's blocks, as in its source.
     fn block(&self) -> Block {
         match self.kernel {
             FoldKernel::Wgmma => {
@@ -115,21 +116,21 @@ impl Pass {
     }
 }
 
-/// A block of a kernel.
+/// The shape of a block of a kernel.
 struct Block {
-    /// Rows of a unit of work.
+    /// The rows of a unit of work.
     rows: usize,
     threads: u32,
-    /// Bytes of shared memory.
+    /// The bytes of shared memory.
     shared: usize,
-    /// Blocks that a multiprocessor has registers for.
+    /// The number of blocks for which a multiprocessor has registers.
     most_at_once: usize,
 }
 
 impl Block {
-    /// Blocks that a multiprocessor runs at once.
+    /// Returns the number of blocks that a multiprocessor runs at once.
     fn at_once(&self, info: &DeviceInfo) -> usize {
-        // What the system takes of shared memory for each block. A block may have all but one such part.
+        // The shared memory that the system reserves for each block. A block may use all but one such part.
         const SYSTEM: usize = 1 << 10;
         let fit = (info.shared_per_block + SYSTEM) / (self.shared + SYSTEM);
         fit.clamp(1, self.most_at_once)

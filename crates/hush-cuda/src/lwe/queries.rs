@@ -1,4 +1,4 @@
-//! Queries as the kernels of a fold read them: swizzled tiles of their bytes (`kernels/lwe_tiles.cuh`).
+//! Queries in the layout of the fold kernels: swizzled tiles of their bytes (`kernels/lwe_tiles.cuh`).
 
 use std::mem::offset_of;
 
@@ -12,12 +12,12 @@ use super::{
     tiles::TILE_COLS,
 };
 
-/// Chunks of 16 columns in a k tile, each written by a thread.
+/// The chunks of 16 columns in a k tile, each written by a thread.
 const TILE_CHUNKS: usize = 8;
-/// Threads of a block of `split_queries` and `split_negacyclic`.
+/// The threads of a block of `split_queries` and `split_negacyclic`.
 const THREADS: u32 = 256;
 
-/// Prepared queries of one length, `cols`, on the device, pass after pass: `[pass][k tile][N byte columns][128 bytes]`.
+/// The prepared queries of a batch on the device, each of `cols` words: `[pass][k tile][N byte columns][128 bytes]`.
 pub struct PreparedQueries {
     batch: usize,
     cols: usize,
@@ -25,7 +25,7 @@ pub struct PreparedQueries {
     tiles: Buffer<u8>,
 }
 
-/// The words of some queries and columns on the device: word (query, column) is
+/// A view of some words on the device: the word of a query and a column is
 /// `words[query * query_stride + column * column_stride]`.
 #[derive(Clone, Copy)]
 pub(super) struct WordView<'a> {
@@ -48,7 +48,7 @@ struct WordShape {
 const _: () = assert!(size_of::<WordShape>() == 24 && offset_of!(WordShape, queries) == 16);
 
 impl PreparedQueries {
-    /// Room for `batch` queries of `cols` words, for `kernel`.
+    /// Allocates memory for `batch` queries of `cols` words, prepared for `kernel`.
     pub(super) fn alloc(
         device: &Device,
         kernel: FoldKernel,
@@ -59,8 +59,8 @@ impl PreparedQueries {
         Ok(Self { batch, cols, passes: kernel.passes(batch).collect(), tiles })
     }
 
-    /// Returns the bytes of device memory that `batch` queries of `cols` words take at most, whichever kernel the device has
-    /// for them.
+    /// Returns the bytes of device memory that `batch` queries of `cols` words need at most, whichever kernel the device
+    /// uses.
     pub fn bytes_for(batch: usize, cols: usize) -> usize {
         let kernels = [FoldKernel::Wgmma, FoldKernel::Mma];
         kernels.map(|kernel| prepared_bytes(kernel, batch, cols)).into_iter().max().unwrap_or(0)
@@ -99,7 +99,7 @@ impl PreparedQueries {
         Ok(prepared)
     }
 
-    /// Prepares the columns from k tile `first_tile` on of all queries, as many as `view` has.
+    /// Prepares columns of all queries, from k tile `first_tile` on, as many as `view` has.
     pub(super) fn split(
         &self,
         device: &Device,
@@ -123,12 +123,12 @@ impl PreparedQueries {
         Ok(())
     }
 
-    /// K tiles of every query.
+    /// Returns the number of k tiles of a query.
     pub(super) fn k_tiles(&self) -> usize {
         self.cols.div_ceil(TILE_COLS)
     }
 
-    /// Returns the passes and the tiles of each.
+    /// Returns the passes, each with its tiles.
     pub(super) fn passes(&self) -> impl Iterator<Item = (&Pass, Slice<'_, u8>)> {
         self.passes.iter().scan(0, |end, pass| {
             let start = *end;
@@ -142,7 +142,7 @@ fn prepared_bytes(kernel: FoldKernel, batch: usize, cols: usize) -> usize {
     kernel.passes(batch).map(|pass| cols.div_ceil(TILE_COLS) * pass.tile_bytes()).sum()
 }
 
-/// Returns the launch of a kernel that prepares `k_tiles` k tiles of a pass, a thread a chunk of a query.
+/// Returns the launch of a kernel that prepares `k_tiles` k tiles of a pass, with a thread for each chunk of a query.
 pub(super) fn split_launch(pass: &Pass, k_tiles: usize) -> Launch {
     let blocks = (pass.padded * TILE_CHUNKS).div_ceil(THREADS as usize);
     Launch::grid([k_tiles as u32, blocks as u32, 1], THREADS)

@@ -1,4 +1,4 @@
-//! The words of an answer, rounded and packed.
+//! The step `send_words`: the words of an answer are rounded and packed.
 
 use hush_ops::contract::{self, LweBatch, Rounding};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -8,7 +8,7 @@ use crate::{
     device::{Arg, Buffer, CudaError, Device, Launch, MAX_GRID},
 };
 
-/// Threads of a block.
+/// The threads of a block.
 const THREADS: u32 = 256;
 
 /// The struct `SentRows` of `kernels/send_words.cu`.
@@ -24,7 +24,7 @@ struct SentRows {
 
 const _: () = assert!(size_of::<SentRows>() == 32);
 
-/// Runs [`hush_ops::contract::LweOps::send_words`] for rows that are there: one launch, and one download.
+/// Runs [`hush_ops::contract::LweOps::send_words`] for checked rows: one launch, and one download.
 pub(super) fn send_words(
     device: &Device,
     words: &LweBatch<Buffer<u32>>,
@@ -42,7 +42,7 @@ pub(super) fn send_words(
     });
     let pieces = device.upload(&pieces.collect::<Vec<_>>())?;
     let out = device.alloc::<u8>(queries * answer_bytes)?;
-    // A thread a word of the longest piece, which may begin and end within one.
+    // A thread writes a word of the longest piece, which may begin and end within a word.
     let longest = sent.iter().map(contract::SentRows::bytes).max().unwrap_or(0);
     let blocks = Launch::cover(longest.div_ceil(size_of::<u32>()) + 1, THREADS).grid[0];
     let [_, most_pieces, most_queries] = MAX_GRID;
@@ -62,6 +62,6 @@ pub(super) fn send_words(
 }
 
 hush_ops::footprint!(Cuda: SendWords, |step, batch| {
-    // The words are there.
+    // The input words are in memory anyway.
     batch * step.bytes
 });

@@ -1,4 +1,4 @@
-//! A database as the device holds it: tiles of 256 rows x 128 columns, padded with zeros (`kernels/lwe_tiles.cuh`).
+//! A byte database in device memory: tiles of 256 rows x 128 columns, padded with zeros (`kernels/lwe_tiles.cuh`).
 
 use std::ops::Range;
 
@@ -12,17 +12,17 @@ use crate::{
     device::{Buffer, CudaError, Device, Launch, Slice},
 };
 
-/// Rows of a tile.
+/// The rows of a tile.
 pub(super) const TILE_ROWS: usize = 256;
-/// Columns of a tile.
+/// The columns of a tile.
 pub(super) const TILE_COLS: usize = 128;
-/// Bytes of a tile.
+/// The bytes of a tile.
 pub(super) const TILE_BYTES: usize = TILE_ROWS * TILE_COLS;
-/// Bytes that a thread of `retile` and `reinterpret_lwe` writes.
+/// The bytes that a thread of `retile` and `reinterpret_lwe` writes.
 const CHUNK_BYTES: usize = 16;
-/// Threads of their blocks.
+/// The threads of a block of these kernels.
 const THREADS: usize = 256;
-/// Blocks that write a tile.
+/// The blocks that write a tile.
 const BLOCKS_A_TILE: u32 = (TILE_BYTES / CHUNK_BYTES / THREADS) as u32;
 
 /// A byte database (s8) in device memory.
@@ -34,7 +34,7 @@ pub struct CudaDb {
 }
 
 impl CudaDb {
-    /// Copies a database to the device, a group of 512 rows after another.
+    /// Copies a database to the device, one group of 512 rows at a time.
     pub(super) fn open(device: &Device, db: &TiledDb) -> Result<Self, CudaError> {
         let tiling = db.tiling();
         let opened = Self::alloc(device, tiling.rows(), tiling.cols())?;
@@ -59,7 +59,8 @@ impl CudaDb {
         Ok(opened)
     }
 
-    /// Returns a database of the bytes of words: (2), as `LweOps::reinterpret_lwe` says. `words` is `queries x cols x items`.
+    /// Creates a database from the bytes of words, as `LweOps::reinterpret_lwe` (2) defines it. `words` is `queries x cols x
+    /// items`.
     pub(super) fn reinterpret(
         device: &Device,
         words: &Buffer<u32>,
@@ -85,28 +86,28 @@ impl CudaDb {
         Ok(made)
     }
 
-    /// Memory for a database of the shape, which is to be written.
+    /// Allocates memory for a database of the shape, to be written by the caller.
     pub(crate) fn alloc(device: &Device, rows: usize, cols: usize) -> Result<Self, CudaError> {
         let bytes = Self::bytes_for(Tiling::new(rows, cols));
         Ok(Self { rows, cols, tiles: device.alloc(bytes)? })
     }
 
-    /// Returns the bytes of device memory that a database of the shape takes.
+    /// Returns the bytes of device memory that a database of the shape needs.
     pub fn bytes_for(tiling: Tiling) -> usize {
         tiling.rows().div_ceil(TILE_ROWS) * tiling.cols().div_ceil(TILE_COLS) * TILE_BYTES
     }
 
-    /// Returns the shape, as the contract knows it.
+    /// Returns the shape without padding.
     pub(crate) fn tiling(&self) -> Tiling {
         Tiling::new(self.rows, self.cols)
     }
 
-    /// Tiles across a row.
+    /// Returns the number of tiles across a row.
     pub(super) fn k_tiles(&self) -> usize {
         self.cols.div_ceil(TILE_COLS)
     }
 
-    /// Returns the bytes that it takes on the device, padding included.
+    /// Returns the bytes on the device, padding included.
     pub fn bytes_on_device(&self) -> usize {
         self.tiles.len()
     }
@@ -116,7 +117,7 @@ impl CudaDb {
         self.tiles.slice(..)
     }
 
-    /// Returns the tiles of some rows, which begin with a tile.
+    /// Returns the tiles of some rows, the first of which begins a tile.
     pub(super) fn row_tiles(&self, rows: Range<usize>) -> Slice<'_, u8> {
         debug_assert!(rows.start.is_multiple_of(TILE_ROWS));
         let across = self.k_tiles() * TILE_BYTES;

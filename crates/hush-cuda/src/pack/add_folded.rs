@@ -1,4 +1,4 @@
-//! (3) The half of a packing that has no secret in it: the folded words themselves, on top of the folded hint.
+//! The part of `pack` (3) without secrets: the folded words are added to the folded hint.
 
 use std::ops::Range;
 
@@ -30,11 +30,11 @@ impl Delta {
     }
 }
 
-/// Adds `(0, Delta G)` to the ciphertexts of all queries and columns, where G has a column's rounded words of `folded`,
-/// `[query][row]`, as coefficients.
+/// Adds `(0, Delta G)` to the ciphertexts of all queries and columns, where G has a column's rounded words of `folded`
+/// (`[query][row]`) as coefficients.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if kernels cannot count the rows, [`OpsError::Backend`] if there are no kernels for
+/// [`OpsError::Shape`] if kernels cannot count the rows with 32 bits, [`OpsError::Backend`] if there are no kernels for
 /// a prime of the ring, or the device fails.
 pub(super) fn add_folded(
     device: &Device,

@@ -1,4 +1,4 @@
-//! Which rows are packed, as kernels see it.
+//! The rows of each plaintext, as kernels take them.
 
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ pub(crate) struct PackColumns {
 const _: () = assert!(size_of::<PackColumns>() == 24);
 
 impl PackColumns {
-    /// Creates some columns of a shape.
+    /// Creates the view of some columns of a shape.
     ///
     /// # Errors
-    /// [`OpsError::Shape`] if kernels cannot count its rows with 32 bits.
+    /// [`OpsError::Shape`] if kernels cannot count the rows or plaintexts with 32 bits.
     pub(crate) fn new(
         step: &'static str,
         shape: &PackShape,
@@ -35,7 +35,7 @@ impl PackColumns {
         Ok(Self {
             degree: shape.degree() as u32,
             rows: shape.rows() as u32,
-            // An entry is no larger than all of them.
+            // An entry has no more rows than there are in all.
             entry_rows: shape.entry_rows().min(shape.rows()) as u32,
             planes: shape.planes() as u32,
             first: columns.start as u32,

@@ -1,4 +1,4 @@
-//! A hint to evaluation form.
+//! The step `lift_hint`: a hint to evaluation form.
 
 use std::ops::Range;
 
@@ -19,16 +19,16 @@ use crate::{
     squares::{launch_squares, squares},
 };
 
-/// Bytes of polynomials that `lift_hint` has on their way at once, for more than one tile of rows.
+/// The bytes of polynomials that `lift_hint` has in flight at once, for more than one tile of rows.
 const LIFT_BYTES: usize = 256 << 20;
 
 /// Runs [`hush_ops::contract::PackOps::lift_hint`] for a hint of the shape.
 ///
-/// Some polynomials of all columns at a time: the words of the hint turned over, so that a polynomial's are neighbours; their
-/// transforms; and these in tiles.
+/// Processes some polynomials of all columns at a time. Transposes the words of the hint, so that the words of a polynomial are
+/// neighbours; transforms them; and writes the results into tiles.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if n is more than a tiling has rows or there are more than [`MAX_POLY_COLUMNS`] columns,
+/// [`OpsError::Shape`] if n exceeds the rows that a tiling can have, or there are more than [`MAX_POLY_COLUMNS`] columns;
 /// [`OpsError::Backend`] if the device fails.
 pub(super) fn lift_hint(
     device: &Device,
@@ -47,7 +47,7 @@ pub(super) fn lift_hint(
     }
     let shape = PackColumns::new("lift_hint", shape, &columns)?;
     let lift = Lift::words(ring.context().params().plaintext_bits());
-    // Whole tiles of rows (polynomials).
+    // Polynomials are processed in whole tiles of rows.
     let tile_bytes = 4 * TILE_ROWS * columns.len() * kept.poly_words();
     let chunk = (LIFT_BYTES / tile_bytes).max(1) * TILE_ROWS;
     for first in (0..n).step_by(chunk) {
@@ -72,11 +72,11 @@ hush_ops::footprint!(Cuda: LiftHint, |step, batch| {
     let lifted = tiling.map_or(0, CudaNttDb::bytes_for);
     let tile = n.next_multiple_of(TILE_ROWS) * columns * (poly + word_poly);
     let at_once = LIFT_BYTES.max(TILE_ROWS * columns * poly);
-    // The rows of the hint twice, the result, and the words and polynomials that are on their way.
+    // The rows of the hint twice, the result, and the words and polynomials in flight.
     batch * (2 * n * columns * word_poly + lifted + tile.min(2 * at_once))
 });
 
-/// Returns the bytes of lifting a tile of columns of the shape when a table is built: what is lifted is read back, too.
+/// Returns the bytes of device memory for lifting a tile of columns when a table is built, including the download of the result.
 pub fn lift_tile_bytes(ring: &RingParams, n: usize, shape: &PackShape) -> usize {
     let lift = LiftHint { ring: *ring, n, columns: shape.plaintexts().min(MAX_TILE_WIDTH), parts: 1 };
     Cuda::footprint(&lift, 1) + STAGING_BYTES.min(n * lift.columns * poly_bytes(ring))

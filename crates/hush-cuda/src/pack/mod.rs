@@ -22,9 +22,9 @@ mod lift_hint;
 pub(crate) use columns::PackColumns;
 pub use lift_hint::lift_tile_bytes;
 
-/// Threads of a block of `add_rlwe` and `reinterpret_rlwe`.
+/// The threads of a block of `add_rlwe` and `reinterpret_rlwe`.
 const THREADS: u32 = 256;
-/// Blocks of `add_rlwe` a multiprocessor.
+/// The blocks of `add_rlwe` for each multiprocessor.
 const ADD_BLOCKS: u32 = 8;
 
 impl PackOps for Cuda {
@@ -104,11 +104,11 @@ hush_ops::footprint!(Cuda: PackOnline, |step, batch| {
 });
 
 hush_ops::footprint!(Cuda: AddRlwe, |_, _| {
-    // In place.
+    // The step works in place.
     0
 });
 
 hush_ops::footprint!(Cuda: ReinterpretRlwe, |step, batch| {
-    // Both halves as they are switched, and as words.
+    // Both switched halves, and the same as words.
     batch * (2 * step.count * SentPoly::answer_bytes(&step.ring) + CudaDb::bytes_for(step.db))
 });

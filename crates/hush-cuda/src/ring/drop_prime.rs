@@ -1,12 +1,12 @@
-//! From R modulo Q_e to R modulo Q_1: the dropped prime goes.
+//! The division by the dropped prime: from R modulo Q_e to R modulo Q_1.
 
 use hush_ops::OpsError;
 
 use super::{CudaRing, tables::addresses::addresses};
 use crate::device::{Device, Slice};
 
-/// Rounds polynomials modulo Q_e to polynomials modulo Q_1, as [`hush_he::algorithms::drop_primes`]: all of `parts` in one
-/// launch. A part is `[poly][limb][slot]` from and to; each has as many polynomials as the first.
+/// Rounds polynomials modulo Q_e to polynomials modulo Q_1, as [`hush_he::algorithms::drop_primes`] does, all of `parts` in one
+/// launch. A part is a source and a target, both `[poly][limb][slot]`; each has as many polynomials as the first.
 pub(super) fn drop_prime(
     device: &Device,
     ring: &CudaRing,

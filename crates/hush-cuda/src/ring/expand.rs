@@ -1,8 +1,8 @@
 //! Expansion of queries: a tree of Subs, the bottom rows of RGSW ciphertexts, and the drop of a prime.
 //!
-//! The tree goes level by level, for all nodes of all queries: one launch a level where a kernel does the whole stage, else two.
-//! That of the last stage drops the prime of the selectors as well. Kernels of operations cannot: a leaf is rounded by its
-//! residues modulo the dropped prime, which another block has.
+//! The tree runs level by level, for all nodes of all queries. A level is one launch if one kernel computes the whole stage, and
+//! two otherwise. The whole-stage kernel of the last level also drops the prime of the selectors. Kernels of single operations
+//! cannot: a leaf is rounded by its residues modulo the dropped prime, which another block has.
 
 use hush_he::entities::RlweCiphertext;
 use hush_ops::{
@@ -23,16 +23,16 @@ use crate::{
     device::{Arg, Buffer, Device, MAX_GRID, Slice},
 };
 
-/// Bytes of the nodes of two levels that are on the device at once, for more than one query.
+/// The bytes of the nodes of two levels on the device at once, for more than one query.
 const TREE_BYTES: usize = 2 << 30;
 
-/// The kernels of a whole level.
+/// The kernels that compute a whole level.
 const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11", "expand_stage_12"];
-/// The kernels of the last level, where a prime is dropped.
+/// The kernels that compute the last level and drop a prime.
 const LEAVES: [&str; 4] = ["expand_leaves_6", "expand_leaves_8", "expand_leaves_11", "expand_leaves_12"];
 
-/// Runs [`hush_ops::contract::RingOps::expand`]: the queries of a batch together, as many at once as their nodes fit
-/// the memory that is set aside for them.
+/// Runs [`hush_ops::contract::RingOps::expand`] for the queries of a batch together, as many at once as [`TREE_BYTES`] allows
+/// for their nodes.
 pub(super) fn expand(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -58,19 +58,20 @@ pub(super) fn expand(
     Ok(expanded)
 }
 
-/// Returns how many queries are expanded at once, at least one: as the nodes of two levels, and digits of half of them that are
-/// not larger, fit the workspace, and two parts of each fold the second dimension of a grid. (A query has at most N leaves.)
+/// Returns the number of queries that are expanded at once, at least one. [`TREE_BYTES`] holds the nodes of two levels and the
+/// digits of half of them, which are not larger. The second dimension of a grid holds two parts of each fold. (A query has at most
+/// N leaves.)
 fn queries_at_once(leaves: usize, node_bytes: usize, folds: usize) -> usize {
     let most = MAX_GRID[1] / (2 * folds).max(1);
     (TREE_BYTES / (2 * leaves * node_bytes)).clamp(1, most.max(1))
 }
 
-/// The operands of some expansions.
+/// The operands of the expansion of some queries.
 struct Expansion<'a> {
     device: &'a Device,
     stages: Stages,
     ring: &'a CudaRing,
-    /// Where the keys of each query are.
+    /// The address of each query's keys.
     keys: Buffer<u64>,
     queries: usize,
     rows: usize,
@@ -81,16 +82,16 @@ struct Expansion<'a> {
 struct Level<'a> {
     index: usize,
     gadget: &'a GadgetTables,
-    /// Nodes of each query, and children of theirs that are above a wanted leaf.
+    /// The number of nodes of each query, and the number of their children that are above a wanted leaf.
     count: usize,
     needed: usize,
 }
 
 /// The leaves of a tree.
 struct Leaves {
-    /// The wanted leaves from `first` on, `[query][leaf][a, b][limb][slot]` modulo Q_e.
+    /// The wanted leaves from `first` on: `[query][leaf][a, b][limb][slot]` modulo Q_e.
     words: Buffer<u32>,
-    /// 0, or the number of selectors if these are in the results.
+    /// The number of selectors if these are in the results already, and else 0.
     first: usize,
     /// The expanded queries.
     results: Vec<Expanded<Buffer<u32>>>,
@@ -106,7 +107,7 @@ impl Expansion<'_> {
         2 * self.ring.full().poly_words()
     }
 
-    /// Runs all levels.
+    /// Runs all levels of the tree.
     fn tree(&self, queries: &[RlweCiphertext]) -> Result<Leaves, OpsError> {
         let params = self.ring.context().params();
         let levels = &self.ring.expansion().levels;
@@ -119,7 +120,7 @@ impl Expansion<'_> {
             let level = Level { index, gadget, count, needed };
             let stage = self.stage(&level);
             nodes = match (stage.is_whole(self.device.info(), self.stages), &self.ring.expansion().inverses) {
-                // From level 2 on, four slots have the same power of X (`kernels/expand.cuh`, monomial).
+                // From level 2 on, four neighbouring slots have the same power of X (`kernels/expand.cuh`, monomial).
                 (true, Some(inverses)) if index >= 2 && index + 1 == levels.len() => {
                     return self.last_level(&level, &stage, &nodes, inverses);
                 }
@@ -131,7 +132,7 @@ impl Expansion<'_> {
         Ok(Leaves { words: nodes, first: 0, results: self.results()? })
     }
 
-    /// Returns a level as what its kernels are chosen by.
+    /// Returns the stage of a level, from which its kernels are chosen.
     fn stage(&self, level: &Level<'_>) -> Stage {
         let full = self.ring.full();
         let &Level { gadget, count, needed, .. } = level;
@@ -147,7 +148,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the needed children of the nodes of each query, by the kernels of operations.
+    /// Runs a level by the kernels of single operations. Returns the needed children of the nodes of each query.
     fn next_level(&self, level: &Level<'_>, nodes: &Buffer<u32>) -> Result<Buffer<u32>, OpsError> {
         let full = self.ring.full();
         let &Level { index, gadget, count, needed } = level;
@@ -162,7 +163,7 @@ impl Expansion<'_> {
         Ok(children)
     }
 
-    /// Runs a level by one kernel.
+    /// Runs a level by one kernel. Returns the needed children of the nodes of each query.
     fn whole_level(
         &self,
         level: &Level<'_>,
@@ -177,7 +178,7 @@ impl Expansion<'_> {
         Ok(children)
     }
 
-    /// Runs the last level by one kernel, with selectors modulo Q_1.
+    /// Runs the last level by one kernel, which rounds selectors to R modulo Q_1.
     fn last_level(
         &self,
         level: &Level<'_>,
@@ -198,7 +199,7 @@ impl Expansion<'_> {
         Ok(Leaves { words, first: self.rows, results })
     }
 
-    /// Returns the last arguments of every kernel of a level.
+    /// Returns the last arguments, which every kernel of a level takes.
     fn level_args<'a>(&'a self, level: &'a Level<'_>) -> [Arg<'a>; 7] {
         [
             (&self.keys).into(),
@@ -211,8 +212,9 @@ impl Expansion<'_> {
         ]
     }
 
-    /// Returns the digits of the images of half a of `count` nodes of each query under X -> X^`exponent`,
-    /// `[query][node][digit][N]`. The first node is at the start of `nodes`; those of the next query come `stride` nodes later.
+    /// Computes the digits of the images under X -> X^`exponent` of half a of `count` nodes of each query:
+    /// `[query][node][digit][N]`. The first node is at the start of `nodes`; the nodes of the next query start `stride` nodes
+    /// later.
     fn decompose(
         &self,
         gadget: &GadgetTables,
@@ -236,7 +238,7 @@ impl Expansion<'_> {
         Ok(digits)
     }
 
-    /// Returns the bottom row of each leaf of the RGSW ciphertexts, `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
+    /// Computes the bottom row of each leaf of the RGSW ciphertexts: `[query][fold][digit][a, b][limb][slot]` modulo Q_e.
     fn bottom_rows(&self, leaves: &Leaves) -> Result<Buffer<u32>, OpsError> {
         let full = self.ring.full();
         let count = self.leaves() - self.rows;
@@ -262,7 +264,7 @@ impl Expansion<'_> {
         Ok(rows)
     }
 
-    /// Memory for what the queries become.
+    /// Allocates memory for the expanded queries.
     fn results(&self) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
         let ciphertext_words = 2 * self.ring.kept().poly_words();
         let batch = |count: usize| -> Result<_, OpsError> {
@@ -276,7 +278,7 @@ impl Expansion<'_> {
         results.collect()
     }
 
-    /// Leaves that are still modulo Q_e, and bottom rows, modulo Q_1 where they belong.
+    /// Rounds bottom rows, and leaves that are still modulo Q_e, to R modulo Q_1, and writes them to the results.
     fn finish(&self, leaves: &Leaves, bottom: &Buffer<u32>) -> Result<(), OpsError> {
         let node_words = self.node_words();
         let ciphertext_words = 2 * self.ring.kept().poly_words();
@@ -304,7 +306,7 @@ impl Expansion<'_> {
     }
 }
 
-/// `count` of the nodes of `words` words.
+/// Returns `count` nodes from node `first` on, where a node has `words` words.
 fn part(nodes: &Buffer<u32>, first: usize, count: usize, words: usize) -> Slice<'_, u32> {
     nodes.slice(first * words..(first + count) * words)
 }
@@ -315,10 +317,10 @@ hush_ops::footprint!(Cuda: Expand, |step, batch| {
     let word_poly = size_of::<u32>() * ring.degree();
     let full_poly = word_poly * (ring.kept_limbs() + usize::from(ring.dropped_factor() > 1));
     let digits = ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).max();
-    // Two levels of nodes and the digits of a level, or leaves, bottom rows and their digits.
+    // Two levels of nodes and the digits of a level; or leaves, bottom rows and their digits.
     let node = 4 * full_poly + digits.unwrap_or(0) * word_poly;
     let trees = (TREE_BYTES / (4 * leaves * full_poly).max(1)).clamp(1, batch);
-    // Selectors are counted with the database that they meet.
+    // Selectors are counted by the step that multiplies them.
     trees * leaves * node + batch * 4 * folds * ring.fold_gadget().digits * poly_bytes(&ring)
 });
 
@@ -331,7 +333,7 @@ mod tests {
         // N = 4096, four primes, 1,024 leaves.
         assert_eq!(queries_at_once(1024, 2 * 4 * 4096 * 4, 10), 8);
         assert_eq!(queries_at_once(4096, 1 << 20, 12), 1);
-        // Small rings would leave room for more queries than a grid has.
+        // Small rings would have memory for more queries than a grid has rows.
         assert_eq!(queries_at_once(1, 512, 0), 65_535);
         assert_eq!(queries_at_once(8, 512, 3), 65_535 / 6);
     }

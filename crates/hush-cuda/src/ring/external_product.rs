@@ -11,25 +11,25 @@ use crate::{
     device::{Arg, MAX_GRID, Slice},
 };
 
-/// Bytes of digits that are on the device at once, for more than one query.
+/// The bytes of digits on the device at once, for more than one query.
 pub(super) const DIGIT_BYTES: usize = 1 << 30;
 
-/// The kernels of a whole round.
+/// The kernels that compute a whole round.
 const WHOLE: [&str; 4] = ["external_stage_6", "external_stage_8", "external_stage_11", "external_stage_12"];
 
-/// Ciphertexts of a batch of queries: item i of plane j of query q is at `bases[q] + first + i * step + j * plane` (words). Items
-/// from `count` on are zero. As `CiphertextsView` in `kernels/external_product.cuh`.
+/// The ciphertexts of a batch of queries: item i of plane j of query q is at `bases[q] + first + i * step + j * plane` (in words).
+/// Items from `count` on are zero. The same as `CiphertextsView` in `kernels/external_product.cuh`.
 #[derive(Clone, Copy)]
 pub struct Ciphertexts<'a> {
-    /// An address for each query.
+    /// The address of each query's ciphertexts.
     pub bases: Slice<'a, u64>,
-    /// Words before the first item.
+    /// The words before the first item.
     pub first: usize,
-    /// Words from one item to the next.
+    /// The words from one item to the next.
     pub step: usize,
-    /// Words from one plane to the next.
+    /// The words from one plane to the next.
     pub plane: usize,
-    /// Items of a plane that there are.
+    /// The number of items of a plane.
     pub count: usize,
 }
 
@@ -61,32 +61,32 @@ impl Ciphertexts<'_> {
 }
 
 /// The operands of [`external_products`], which computes `out = C [x] (y - x) + z` for `items` items of `planes`
-/// planes of `queries` queries, all modulo Q_1. `out` may be where `y` or `x` is, not where `z` is.
+/// planes of `queries` queries, modulo Q_1. `out` may share memory with `y` or `x`, but not with `z`.
 pub struct ExternalProducts<'a> {
-    /// The round of a tournament that they are.
+    /// The round of the fold to which the products belong.
     pub round: usize,
-    /// Number of queries.
+    /// The number of queries.
     pub queries: usize,
-    /// Number of planes.
+    /// The number of planes.
     pub planes: usize,
-    /// Number of items of a plane.
+    /// The number of items of a plane.
     pub items: usize,
-    /// Where the results go; it has all items.
+    /// The results, for all items.
     pub out: Ciphertexts<'a>,
-    /// Where the RGSW ciphertext of each query is: the rows that meet the digits of half a, then those that meet the digits of
+    /// The address of the RGSW ciphertext of each query: the rows for the digits of half a, then those for the digits of
     /// half b.
     pub rgsw: Slice<'a, u64>,
     /// The ciphertexts y, which are multiplied.
     pub y: Ciphertexts<'a>,
-    /// The ciphertexts x, which are subtracted before.
+    /// The ciphertexts x, which are subtracted from y first; `None` for zeros.
     pub x: Option<Ciphertexts<'a>>,
     /// The ciphertexts z, which are added.
     pub z: Ciphertexts<'a>,
 }
 
-/// External products by the fold gadget of a set: [`hush_he::algorithms::external_product`] of each item, by the RGSW ciphertext
-/// of its query. One launch where a kernel does the whole stage; else two, for as many queries as the memory for digits is set
-/// aside for.
+/// Computes external products by the fold gadget of a set: [`hush_he::algorithms::external_product`] of each item and the RGSW
+/// ciphertext of its query. Launches one kernel if it computes the whole stage, and else two for every group of queries whose
+/// digits fit into a bounded workspace.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there are more planes than a grid has rows, [`OpsError::Backend`] if the device fails.
@@ -112,7 +112,7 @@ pub fn external_products(
         step: "rgsw_fold",
         depth: products.round,
         ciphertexts,
-        // Two in, and one out; a RGSW ciphertext a query.
+        // Two ciphertexts are read and one is written; each query has an RGSW ciphertext.
         words: products.queries * query_words
             + (3 * ciphertexts + products.queries * 2 * gadget.digits()) * 2 * kept.poly_words(),
         degree: kept.degree(),
@@ -155,8 +155,8 @@ pub fn external_products(
     Ok(())
 }
 
-/// Returns how many queries are multiplied at once, at least one: as their digits fit the workspace, and they the third
-/// dimension of a grid.
+/// Returns the number of queries that are multiplied at once, at least one. Their digits fit [`DIGIT_BYTES`], and their number
+/// the third dimension of a grid.
 fn queries_at_once(query_words: usize) -> usize {
     (DIGIT_BYTES / size_of::<u32>() / query_words).clamp(1, MAX_GRID[2])
 }

@@ -8,13 +8,13 @@ use hush_he::{
 use super::CudaRing;
 use crate::device::{Buffer, CudaError, Device, Slice};
 
-/// The evaluation keys of one client: rows `[row][poly][limb][slot]` of the levels of the expansion, of the key for s^2, and
-/// of the packing of pairs, one after another.
+/// The evaluation keys of one client: the rows `[row][poly][limb][slot]` of the levels of the expansion, then those of the key
+/// for s^2, then those of the packing of pairs.
 pub struct CudaKeys {
     words: Buffer<u32>,
-    /// On the host, where it is used.
+    /// The key of the ring switch, on the host, where it is used.
     switch: Option<RingSwitchKey>,
-    /// On the host, too.
+    /// The keys of private key switching, on the host too.
     private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
@@ -33,7 +33,7 @@ impl CudaKeys {
         size_of::<u32>() * ring.degree() * polys
     }
 
-    /// Returns a copy of keys of the host.
+    /// Uploads keys from the host.
     pub(super) fn upload(device: &Device, keys: EvaluationKeys) -> Result<Self, CudaError> {
         let switch = |key: &KeySwitchKey| -> Vec<u32> {
             key.rows.iter().flat_map(|row| [row.a.words(), row.b.words()].concat()).collect()
@@ -58,8 +58,8 @@ impl CudaKeys {
     }
 }
 
-/// Returns where the rows of a level are in the words of [`CudaKeys`]; where those of the key for s^2 are, if `level` is the number
-/// of levels; and where those of the packing of pairs are, if it is one more.
+/// Returns the position of the rows of a level in the words of [`CudaKeys`]. If `level` is the number of levels, it is that of the
+/// rows of the key for s^2; if it is one more, that of the rows of the packing of pairs.
 pub(super) fn key_at(ring: &CudaRing, level: usize) -> u64 {
     let params = ring.context().params();
     let square = params.square_gadget();

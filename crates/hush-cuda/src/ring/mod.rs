@@ -1,4 +1,4 @@
-//! Rings on the device: tables, transforms, and the steps over polynomials alone.
+//! Rings on the device: tables, transforms, and the steps over polynomials.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl CudaRing {
     /// Makes and uploads the tables.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if the kernels do not take the degree, a prime or a gadget of the set, or the device has no memory
+    /// [`OpsError::Backend`] if the kernels do not support the degree, a prime or a gadget of the set, or the device has no memory
     /// for the tables.
     pub fn new(device: &Device, context: Arc<RingContext>) -> Result<Self, OpsError> {
         let full = RingTables::new(device, context.full())?;
@@ -76,12 +76,12 @@ impl CudaRing {
         &self.context
     }
 
-    /// R modulo Q_e.
+    /// Returns R modulo Q_e.
     pub fn full(&self) -> &RingTables {
         &self.full
     }
 
-    /// R modulo Q_1.
+    /// Returns R modulo Q_1.
     pub fn kept(&self) -> &RingTables {
         &self.kept
     }

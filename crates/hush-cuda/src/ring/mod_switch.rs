@@ -1,4 +1,4 @@
-//! Polynomials modulo Q_1 to powers of two, and these to the bytes of an answer.
+//! The step `mod_switch`: from polynomials modulo Q_1 to powers of two, and to the bytes of an answer.
 
 use hush_ops::{OpsError, contract};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -9,7 +9,7 @@ use crate::{
     device::{Arg, Buffer, CudaError, Device},
 };
 
-/// Polynomials of shared memory that coefficients of 64 bits take before they are packed.
+/// The polynomials of shared memory that coefficients of 64 bits need before they are packed.
 const COEFFICIENT_POLYS: usize = 2;
 
 /// The struct `SentPoly` of `kernels/mod_switch.cu`.
@@ -39,7 +39,7 @@ struct SwitchJob {
 
 const _: () = assert!(size_of::<SwitchJob>() == 40);
 
-/// Runs [`hush_ops::contract::RingOps::mod_switch`]: one launch for all of `polys`, and one download.
+/// Runs [`hush_ops::contract::RingOps::mod_switch`] with one launch for all of `polys`, and one download.
 pub(super) fn mod_switch(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -51,7 +51,7 @@ pub(super) fn mod_switch(
     Ok(cuda.device().download_rows(&packed.slice(..), polys.len())?)
 }
 
-/// `[batch][bytes of an answer]` on the device, for operands that fit together.
+/// Returns `[batch][bytes of an answer]` on the device, for checked operands.
 pub(crate) fn switch(
     device: &Device,
     ring: &RingTables,

@@ -3,10 +3,10 @@
 use super::RingTables;
 use crate::device::{CudaError, Device, Slice};
 
-/// Coefficients to slots: whole polynomials `[poly][limb][N]`, canonical, from `from` to `to`, which may be the same.
+/// Transforms coefficients to slots: whole polynomials `[poly][limb][N]`, canonical. `from` and `to` may be the same memory.
 ///
 /// # Panics
-/// If the slices are not as long as each other, or not whole polynomials.
+/// If the slices differ in length, or are not whole polynomials.
 pub fn forward(
     device: &Device,
     ring: &RingTables,
@@ -17,10 +17,10 @@ pub fn forward(
     transform(device, ring, ring.pick(kernels, "ntt_forward_11_wide"), from, to)
 }
 
-/// Slots to coefficients: the inverse of [`forward`].
+/// Transforms slots to coefficients: the inverse of [`forward`].
 ///
 /// # Panics
-/// As [`forward`].
+/// If the slices differ in length, or are not whole polynomials.
 pub fn inverse(
     device: &Device,
     ring: &RingTables,

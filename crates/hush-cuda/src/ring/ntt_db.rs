@@ -1,4 +1,4 @@
-//! (5) Plaintexts to evaluation form.
+//! The step `ntt_db` (5): plaintexts to evaluation form.
 
 use hush_ops::OpsError;
 use zerocopy::{Immutable, IntoBytes};
@@ -9,10 +9,10 @@ use crate::{
     device::{Arg, CudaError, Device, Slice},
 };
 
-/// Symbols that are on the device at once, at most, with their residues.
+/// The largest number of symbols on the device at once, with their residues.
 const CHUNK_SYMBOLS: usize = 1 << 24;
 
-/// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`; as `Lift` in `kernels/lift.cuh`.
+/// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`. The same as `Lift` in `kernels/lift.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub struct Lift {
@@ -24,12 +24,12 @@ pub struct Lift {
 const _: () = assert!(size_of::<Lift>() == 12);
 
 impl Lift {
-    /// Creates a lift in which a symbol of `bits` bits, 1 to 32, is the low bits of a word; the higher ones do not count.
+    /// Creates a lift in which a symbol of `bits` bits, 1 to 32, is the low bits of a word; higher bits are ignored.
     pub fn symbols(bits: u32) -> Self {
         Self { bits, dropped: 0, addend: 1 << (bits - 1) }
     }
 
-    /// Creates a lift in which a symbol of `bits` bits, 1 to 31, is the top bits of a word, rounded half up:
+    /// Creates a lift in which a symbol of `bits` bits, 1 to 31, is the top bits of a word, rounded half up as by
     /// [`hush_ops::contract::round_word_up`].
     pub fn words(bits: u32) -> Self {
         Self { bits, dropped: 32 - bits, addend: (1 << 31) + (1 << (31 - bits)) }

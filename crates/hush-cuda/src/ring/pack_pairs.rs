@@ -1,4 +1,4 @@
-//! Two ciphertexts to one mask and two bodies.
+//! The step `pack_pairs`: two ciphertexts become one mask and two bodies.
 
 use hush_ops::{
     OpsError,
@@ -16,7 +16,7 @@ use crate::{
     device::{Buffer, MAX_GRID},
 };
 
-/// Runs [`hush_ops::contract::RingOps::pack_pairs`]: all pairs of all queries together.
+/// Runs [`hush_ops::contract::RingOps::pack_pairs`] for all pairs of all queries together.
 ///
 /// # Errors
 /// [`OpsError::Shape`] if there are more pairs or queries than a grid has rows; [`OpsError::Backend`] if the device fails.
@@ -63,7 +63,7 @@ pub(super) fn pack_pairs(
 }
 
 hush_ops::footprint!(Cuda: Respond, |step, batch| {
-    // Pairs with their digits, and the bytes that are sent.
+    // The packed pairs with their digits, and the bytes that are sent.
     let ring = &step.ring;
     let pack = 3 * poly_bytes(ring) + 2 * ring.pack_gadget().digits * size_of::<u32>() * ring.degree();
     batch * step.plaintexts * (pack + SentPoly::answer_bytes(ring))

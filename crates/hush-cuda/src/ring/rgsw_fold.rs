@@ -1,4 +1,4 @@
-//! (7) Fold the entries of each query to one.
+//! The step `rgsw_fold` (7): the entries of each query are folded to one.
 
 use hush_ops::{
     OpsError,
@@ -16,10 +16,10 @@ use crate::{
     device::{Buffer, Slice},
 };
 
-/// Runs [`hush_ops::contract::RingOps::rgsw_fold`]: each round for all planes of all queries together.
+/// Runs [`hush_ops::contract::RingOps::rgsw_fold`]. A round folds all planes of all queries together.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if a grid has no rows for all planes, [`OpsError::Backend`] if the device fails.
+/// [`OpsError::Shape`] if there are more planes than a grid has rows, [`OpsError::Backend`] if the device fails.
 pub(super) fn rgsw_fold(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -41,7 +41,7 @@ pub(super) fn rgsw_fold(
             .try_for_each(|(from, to)| device.copy(&from.words.slice(..), &to.slice(..)))?;
     }
     let mut at = addresses(device, entries.iter().map(|entries| entries.words.slice(..)))?;
-    // What rounds leave, one to the next by turns.
+    // The results of rounds alternate between two buffers.
     let query_words = |items: usize| items * planes * ciphertext_words;
     let room = |round: u32| device.alloc::<u32>(queries * query_words(count.div_ceil(1 << round)));
     let rooms = [room(1)?, room(2)?];
@@ -73,7 +73,7 @@ pub(super) fn rgsw_fold(
     Ok(out.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
 }
 
-/// How the entries of a query lie.
+/// The order of the entries of a query in memory.
 #[derive(Clone, Copy)]
 struct Layout {
     order: EntryOrder,
@@ -94,7 +94,7 @@ impl Layout {
         }
     }
 
-    /// Entries `first`, `first + 2`, and so on.
+    /// Returns the entries `first`, `first + 2`, and so on.
     fn every_second(self, bases: Slice<'_, u64>, first: usize) -> Ciphertexts<'_> {
         let all = self.all(bases);
         Ciphertexts {
@@ -112,7 +112,7 @@ hush_ops::footprint!(Cuda: RgswFold, |step, batch| {
     let ciphertext = 2 * poly_bytes(&ring);
     let items = |rounds: u32| batch * planes * entries.div_ceil(1 << rounds);
     let rooms = (items(1) + items(2) + items(0).min(batch * planes)) * ciphertext;
-    // Digits of both halves of the ciphertexts of a round.
+    // The digits of both halves of the ciphertexts of a round.
     let query = items(1) / batch * 2 * ring.fold_gadget().digits * size_of::<u32>() * ring.degree();
     let digits = (batch * query).min(DIGIT_BYTES.max(query));
     rooms + digits + batch * parts * planes * ciphertext

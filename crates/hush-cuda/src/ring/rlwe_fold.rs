@@ -1,4 +1,4 @@
-//! (6) Fold the first dimension of ring elements: `kernels/rlwe_fold.cuh` says how.
+//! The step `rlwe_fold` (6): fold the first dimension of ring elements. `kernels/rlwe_fold.cuh` describes the method.
 
 use std::mem::offset_of;
 
@@ -25,29 +25,29 @@ use crate::{
     squares::{launch_squares, squares},
 };
 
-/// Most queries of a pass: as many pointers are passed to kernels.
+/// The largest number of queries of a pass, which is the number of pointers that kernels take.
 pub const MAX_PASS: usize = 64;
-/// Points that are turned over together: as many are done at once at least.
+/// The points that are transposed together, and the fewest points of a chunk.
 const POINTS: usize = 32;
-/// Bytes of selectors and sums that are turned over at once, for more than [`POINTS`] points.
+/// The bytes of selectors and sums that are transposed at once, for more than [`POINTS`] points.
 const POINT_BYTES: usize = 1 << 30;
-/// Most points of a launch: a few dozen waves of blocks.
+/// The largest number of points of a launch: a few dozen waves of blocks.
 const MAX_POINTS: usize = 4096;
-/// Chunks of points at least, where one is turned over while another is multiplied.
+/// The fewest chunks of points, if one is transposed while another is multiplied.
 const LEAST_CHUNKS: usize = 4;
-/// Cycles of a block of Hopper's kernel for 32 rows of 128 columns and 64 polynomials: 1.2 times those of the tensor cores. (Not
-/// measured.)
+/// The cycles of a block of the Hopper kernel for 32 rows of 128 columns and 64 polynomials: 1.2 times those of the tensor cores.
+/// (Not measured.)
 const ITEM_CYCLES: usize = 1229;
-/// Bytes that a multiprocessor reads and writes in a cycle when all it does is to turn words over. (Not measured.)
+/// The bytes that a multiprocessor reads and writes in a cycle if it only transposes. (Not measured.)
 const TURNED_BYTES: usize = 36;
-/// Most columns: squares of them are the second dimension of a grid when sums are turned over.
+/// The largest number of columns: squares of them are the second dimension of a grid when sums are transposed.
 const MAX_COLUMNS: usize = MAX_GRID[1] * POINTS;
-/// Threads of a block of any kernel but Hopper's.
+/// The threads of a block of any kernel except Hopper's.
 const THREADS: u32 = 256;
-/// Bytes of shared memory for stages of the database, in the kernels for tensor cores.
+/// The bytes of shared memory for stages of the database, in the kernels for tensor cores.
 const MMA_STAGE_BYTES: usize = 48 << 10;
 
-/// How the products are made.
+/// The method by which products are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RlweFoldKernel {
     /// Products of 64 bits on CUDA cores, for up to 2 queries a pass.
@@ -55,13 +55,13 @@ pub enum RlweFoldKernel {
     /// Byte matrices on tensor cores, for up to 64 queries a pass, in groups of up to 32.
     Mma,
     /// Products by Hopper's warpgroup instructions, for databases in tiles of 64 columns; [`RlweFoldKernel::Mma`]
-    /// elsewhere. Most multiprocessors make the products, while the rest turn selectors and results of other points
-    /// over, unless there are few.
+    /// elsewhere. If there are enough multiprocessors, most compute products, while the others transpose selectors and
+    /// results of other points.
     Hopper,
 }
 
 impl RlweFoldKernel {
-    /// Returns the kernel for a batch of so many queries.
+    /// Returns the kernel for a batch of `queries` queries.
     fn suited(thresholds: Thresholds, db: &CudaNttDb, queries: usize) -> Self {
         match queries {
             few if few < thresholds.mma_from => Self::Imad,
@@ -70,7 +70,7 @@ impl RlweFoldKernel {
         }
     }
 
-    /// Returns the kernel, or the one that does its work where it is not available.
+    /// Returns the kernel, or [`RlweFoldKernel::Mma`] if the kernel is not available.
     fn or_mma(self, device: &Device, db: &CudaNttDb) -> Self {
         let has_hopper = device.is_hopper() && db.width() == 64;
         match self {
@@ -79,7 +79,7 @@ impl RlweFoldKernel {
         }
     }
 
-    /// Most queries of a pass.
+    /// Returns the largest number of queries of a pass.
     fn max_pass(self) -> usize {
         match self {
             Self::Imad => 2,
@@ -87,8 +87,8 @@ impl RlweFoldKernel {
         }
     }
 
-    /// Returns the names (by [`Arithmetic::pick`]), grid and shared memory for the polynomials of a pass, at some points; of
-    /// Hopper's kernel on all multiprocessors but `spared`.
+    /// Returns the names (for [`Arithmetic::pick`]), the grid and the shared memory for the polynomials of a pass, at some points.
+    /// The Hopper kernel runs on all multiprocessors except `spared`.
     fn launch(
         self,
         device: &Device,
@@ -133,8 +133,8 @@ impl RlweFoldKernel {
     }
 }
 
-/// Multiprocessors of `all` that turn selectors and results over beside Hopper's products: they need as long for it as the rest for
-/// these. A block that multiplies leaves no registers for one of another kind, so that they have no multiprocessor in common.
+/// Returns how many of `all` multiprocessors transpose selectors and results beside Hopper's products, so that both take equally
+/// long. A block of products leaves no registers for a block of another kind, so they share no multiprocessor.
 fn spared(all: usize, row_tiles: usize, columns: usize, polys: usize) -> usize {
     let products = row_tiles * columns.div_ceil(128) * polys.div_ceil(64) * ITEM_CYCLES;
     let words = 2 * polys * (row_tiles * TILE_ROWS + columns);
@@ -142,13 +142,13 @@ fn spared(all: usize, row_tiles: usize, columns: usize, polys: usize) -> usize {
     (all * turned / (products + turned)).min(all - 1)
 }
 
-/// Returns the bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum a polynomial for each of
-/// `units` lines.
+/// Returns the bytes of shared memory of a block on CUDA cores: the selectors of a point, and a sum for each polynomial and
+/// each of `units` lines.
 const fn imad_shared(polys: usize, row_tiles: usize, units: usize) -> usize {
     size_of::<u32>() * polys * (row_tiles * TILE_ROWS + units)
 }
 
-// A database of more rows, which no tiling has now, would have to be folded in parts of them.
+// A database with more rows, which no tiling allows now, would have to be folded in parts.
 const _: () = assert!(imad_shared(4, MAX_ROWS.div_ceil(TILE_ROWS), 64) <= LEAST_SHARED);
 
 /// Returns the bytes of shared memory of a block on tensor cores: stages of the database and two byte matrices.
@@ -156,8 +156,8 @@ fn mma_shared(polys: usize) -> usize {
     MMA_STAGE_BYTES + 2 * 4 * polys * 128
 }
 
-/// Returns the shared memory of the kernel by warpgroup instructions: four stages with a byte matrix each, and their
-/// barriers.
+/// Returns the bytes of shared memory of a block of the kernel by warpgroup instructions: four stages with a byte matrix each, and
+/// their barriers.
 fn hopper_shared(polys: usize) -> usize {
     4 * ((16 << 10) + 4 * polys * 128) + 64
 }
@@ -176,12 +176,12 @@ pub(super) fn rlwe_fold(
     Ok(folded.into_iter().map(|words| RlweBatch { ciphertext_words, words }).collect())
 }
 
-/// Runs [`hush_ops::steps::rlwe_fold::reference`], which has the orders of selectors and results; by one kernel, if
-/// `kernel` names it, to compare kernels.
+/// Runs [`hush_ops::steps::rlwe_fold::reference`], which defines the orders of selectors and results. `kernel` selects a kernel,
+/// to compare kernels; `None` selects the suitable one.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if there is not one modulus a limb, a query has not one selector a row, or a grid has no squares for all
-/// columns; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`] moduli, or the device fails.
+/// [`OpsError::Shape`] if there is not one modulus a limb, a query does not have one selector a row, or there are too many columns
+/// for a grid; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`] moduli, or the device fails.
 pub fn fold_rows(
     device: &Device,
     moduli: &[Modulus],
@@ -201,10 +201,10 @@ pub fn fold_rows(
     )
 }
 
-/// Folds words for operands that fit together.
+/// Folds words, for checked operands.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if a grid has no squares for all columns; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`]
+/// [`OpsError::Shape`] if there are too many columns for a grid; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`]
 /// moduli, or the device fails.
 fn fold_words(
     device: &Device,
@@ -224,7 +224,7 @@ fn fold_words(
     let arithmetic = Arithmetic::of(moduli);
     let ring = FoldRing::new(arithmetic, moduli, tiling.degree());
     let mut results = Vec::with_capacity(selectors.len());
-    // Passes of about the same size.
+    // The passes have about the same size.
     let passes = selectors.len().div_ceil(kernel.max_pass());
     for queries in selectors.chunks(selectors.len().div_ceil(passes.max(1)).max(1)) {
         let first = results.len();
@@ -259,7 +259,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// All points, some after others, so that the scratch memory is bounded.
+    /// Folds all points, in chunks that bound the scratch memory.
     fn run(&self) -> Result<(), CudaError> {
         let polys = self.polys;
         let all = self.db.tiling().poly_words();
@@ -267,7 +267,7 @@ impl Pass<'_> {
         let sum_words = polys * self.db.padded_columns();
         let most = POINT_BYTES / (4 * (selector_words + sum_words)) / POINTS * POINTS;
         let count = all.min(most.clamp(POINTS, MAX_POINTS));
-        // Of two chunks at once, half as many points each.
+        // With two chunks in memory at once, each has half as many points.
         let half = (count / 2 / POINTS * POINTS).min((all / LEAST_CHUNKS).next_multiple_of(POINTS));
         let beside = self.kernel == RlweFoldKernel::Hopper && half > 0;
         let (rooms, count) = if beside { (2, half) } else { (1, count) };
@@ -297,8 +297,8 @@ impl Pass<'_> {
         self.turn_results(chunk, None)
     }
 
-    /// While a chunk is multiplied, results of the one before and selectors of the one after it are turned over in a branch.
-    /// Source: GPIR (section 5).
+    /// Multiplies chunk after chunk; in a branch beside it, transposes the results of the chunk before and the selectors of the
+    /// next. Source: GPIR (section 5).
     fn run_beside(&self, chunks: &[Chunk<'_>]) -> Result<(), CudaError> {
         let Some((first, last)) = chunks.first().zip(chunks.last()) else { return Ok(()) };
         let all = self.device.info().multiprocessors as usize;
@@ -306,9 +306,9 @@ impl Pass<'_> {
         self.turn_selectors(first, None)?;
         let mut side = self.device.fork()?;
         for (index, chunk) in chunks.iter().enumerate() {
-            // Its selectors are there, and its sums were read.
+            // The selectors of the chunk are written, and its sums buffer has been read.
             side.join()?;
-            // The sums of the chunk before are there, and its selectors were read.
+            // The sums of the chunk before are written, and its selectors have been read.
             side.fork()?;
             self.multiply(chunk, spared)?;
             if let Some(before) = index.checked_sub(1) {
@@ -354,7 +354,7 @@ impl Pass<'_> {
         self.launch(side, "rlwe_fold_results", launch, &args)
     }
 
-    /// In a branch, or in the device's order.
+    /// Launches in a branch, or in the order of the device.
     fn launch(
         &self,
         side: Option<&mut Side<'_>>,
@@ -369,7 +369,7 @@ impl Pass<'_> {
     }
 }
 
-/// Points that are done at once, and their scratch memory: selectors and sums by points.
+/// A chunk of points that are processed at once, and their scratch memory: selectors and sums by points.
 struct Chunk<'a> {
     points: PassPoints,
     selectors: Slice<'a, u32>,
@@ -377,7 +377,7 @@ struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Squares along the points.
+    /// Returns the number of squares along the points.
     fn squares(&self) -> u32 {
         squares(self.points.count as usize)
     }
@@ -394,7 +394,7 @@ struct PassPoints {
 
 const _: () = assert!(size_of::<PassPoints>() == 12);
 
-/// Memory of each query of a pass; as in `kernels/rlwe_fold.cuh`.
+/// The addresses of each query's memory in a pass. The same as in `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(crate) struct QueryPointers([u64; MAX_PASS]);
@@ -402,10 +402,10 @@ pub(crate) struct QueryPointers([u64; MAX_PASS]);
 const _: () = assert!(size_of::<QueryPointers>() == 512);
 
 impl QueryPointers {
-    /// Creates the first words of each of at most [`MAX_PASS`] slices.
+    /// Creates the addresses of the first words of at most [`MAX_PASS`] slices.
     ///
     /// # Errors
-    /// [`CudaError::OtherDevice`] if one is not of `device`.
+    /// [`CudaError::OtherDevice`] if a slice is not on `device`.
     pub(crate) fn new<'a>(
         device: &Device,
         slices: impl Iterator<Item = Slice<'a, u32>>,
@@ -423,9 +423,9 @@ impl QueryPointers {
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct FoldPrime {
     prime: Prime,
-    /// 2^8, 2^16, 2^24 with their Shoup quotients; if a prime is wide, as [`montgomery_factor`] gives them.
+    /// 2^8, 2^16, 2^24 with their Shoup quotients; for a wide prime, the words of [`montgomery_factor`].
     scale: [[u32; 2]; 3],
-    /// The largest multiple of p up to 2^31; for a wide prime there is none.
+    /// The largest multiple of p up to 2^31; 0 for a wide prime.
     limit: u32,
     reserved: u32,
 }
@@ -469,7 +469,7 @@ impl FoldRing {
 }
 
 hush_ops::footprint!(Cuda: RlweFold, |step, batch| {
-    // Selectors, results, and both again by points.
+    // Selectors and results, and both transposed to the order of points.
     let ring = step.ring;
     let db = step.db;
     let padded = db.rows().next_multiple_of(TILE_ROWS) + db.columns().next_multiple_of(MAX_WIDTH);
@@ -484,7 +484,7 @@ mod tests {
 
     #[test]
     fn some_multiprocessors_are_spared() {
-        // `pack` of 256 columns for 64 queries on an H200; columns of a table, which are many.
+        // Two cases: `pack` of 256 columns for 64 queries on an H200, and the columns of a table, which are many.
         assert_eq!((spared(132, 40, 256, 128), spared(132, 8, 4500, 128)), (23, 21));
         assert_eq!((spared(3, 40, 256, 128), spared(1, 1, 64, 2)), (0, 0));
     }

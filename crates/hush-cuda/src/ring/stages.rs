@@ -1,8 +1,8 @@
-//! How the kernels of a stage are cut, a level of a tree of ciphertexts: by operations, or one for all of it.
+//! The kernels of a stage, which is a level of a tree of ciphertexts: several for its operations, or one for all of it.
 //!
-//! Kernels of single operations have a block a ciphertext and limb, and their digits go through device memory. A kernel of the
-//! whole stage keeps the digits in shared memory, and has a block a ciphertext: it moves less, and has fewer blocks. All give the
-//! same words. Source: GPIR (sections 4.1 and 4.4).
+//! Kernels of single operations have a block for each ciphertext and limb, and their digits go through device memory. A kernel of
+//! the whole stage keeps the digits in shared memory, and has a block for each ciphertext: it moves less, and has fewer blocks.
+//! Both compute the same words. Source: GPIR (sections 4.1 and 4.4).
 
 use std::{
     env, fmt,
@@ -13,12 +13,12 @@ use std::{
 use super::Degree;
 use crate::device::{DeviceInfo, Launch};
 
-/// Threads that a multiprocessor has to have for its memory to be busy: 16 warps (GPIR, section 4.3).
+/// The threads that keep the memory of a multiprocessor busy: 16 warps (GPIR, section 4.3).
 const BUSY: usize = 512;
-/// The environment variable that has every choice printed on standard error.
+/// The environment variable that, set to 1, prints every choice on standard error.
 const PRINT: &str = "HUSH_PRINT_CONFIGS";
 
-/// Which kernels the stages of trees take.
+/// The choice of kernels for the stages of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stages {
     /// The kernels that suit the device and the stage.
@@ -26,23 +26,23 @@ pub enum Stages {
     Suited,
     /// The kernels of single operations, for comparison.
     Operations,
-    /// The kernels of whole stages, where the device has shared memory for them.
+    /// The kernels of whole stages, if the device has enough shared memory for them.
     Whole,
 }
 
 /// A stage of all queries of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stage {
-    /// The step, and the level or the round.
+    /// The name of the step, and the number of the level or round.
     pub(super) step: &'static str,
     pub(super) depth: usize,
-    /// Ciphertexts that are multiplied.
+    /// The number of ciphertexts that are multiplied.
     pub(super) ciphertexts: usize,
-    /// Words that kernels of single operations read and write: ciphertexts before and after, digits, keys.
+    /// The words that kernels of single operations read and write: ciphertexts before and after, digits, keys.
     pub(super) words: usize,
     /// The degree of the ring.
     pub(super) degree: Degree,
-    /// Polynomials of one limb that a block of the kernel of the whole stage has in shared memory.
+    /// The polynomials of one limb in the shared memory of a block of the kernel of the whole stage.
     pub(super) polys: usize,
 }
 
@@ -56,10 +56,10 @@ impl Stage {
         size_of::<u32>() * self.words
     }
 
-    /// Returns whether one kernel does all of it.
+    /// Returns whether one kernel computes the whole stage.
     ///
-    /// That is so where what the kernels of single operations leave each other does not stay in the second-level cache, and there
-    /// are ciphertexts enough for every multiprocessor.
+    /// With [`Stages::Suited`] it does if the intermediate results of kernels of single operations would exceed the second-level
+    /// cache, and if there are enough ciphertexts for every multiprocessor.
     pub(super) fn is_whole(&self, info: &DeviceInfo, stages: Stages) -> bool {
         let Launch { block: threads, shared, .. } = self.launch([1; 3]);
         let fits = shared as usize <= info.shared_per_block;
@@ -74,7 +74,7 @@ impl Stage {
         };
         if is_printed() {
             let kernels = if is_whole { "one kernel" } else { "kernels of operations" };
-            // Nobody may read it: that is no reason to fail.
+            // An error is ignored: a closed standard error is no reason to fail.
             let _ = writeln!(stderr(), "{self}, L2 {}: {kernels}", Mebibytes(info.l2_bytes));
         }
         is_whole
@@ -127,7 +127,7 @@ mod tests {
         assert!(suited(stage(264, 51 * MIB), &info));
         assert!(!suited(stage(264, 50 * MIB), &info), "all of it stays in the cache");
         assert!(!suited(stage(263, 51 * MIB), &info), "multiprocessors would have nothing to do");
-        // A block a multiprocessor; none.
+        // A multiprocessor runs one block, then none.
         let ada = DeviceInfo { shared_per_block: 99 << 10, ..info.clone() };
         assert!(suited(stage(132, 51 * MIB), &ada));
         let small = DeviceInfo { shared_per_block: 64 << 10, ..info.clone() };

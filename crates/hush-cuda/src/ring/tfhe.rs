@@ -1,5 +1,5 @@
-//! The steps of `tfhe`: a database of symbols is transformed as it is folded (`databases/symbols.rs`), ciphertexts are
-//! turned as they are rotated (`turn.rs`).
+//! The steps of `tfhe`: a fold transforms a database of symbols (`databases/symbols.rs`), and a rotation turns ciphertexts
+//! (`turn.rs`).
 
 use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
@@ -36,7 +36,7 @@ impl TfheOps for Cuda {
         symbols::symbol_fold(self, ring, db, selectors)
     }
 
-    /// On the host: it is there for comparison.
+    /// Runs on the host, as the step exists only for comparison.
     fn run_private_key_switch(
         &self,
         ring: &CudaRing,

@@ -12,9 +12,9 @@ use crate::{
     device::{Buffer, Device, Launch},
 };
 
-/// Threads of a block.
+/// The threads of a block.
 const THREADS: usize = 256;
-/// Slots of a thread.
+/// The slots that a thread processes.
 const VECTOR: usize = 4;
 
 /// Runs [`hush_ops::contract::TfheOps::run_turn`].
@@ -48,6 +48,6 @@ pub(super) fn turn(
 hush_ops::footprint!(Cuda: Rotate, |step, batch| {
     let &Rotate { ring, count, .. } = step;
     let fold = RgswFold { ring, entries: 2, planes: count, parts: 1 };
-    // As it was, turned and both, and a fold of two entries.
+    // The ciphertexts before, turned and joined, and a fold of two entries.
     6 * batch * count * poly_bytes(&ring) + Self::footprint(&fold, batch)
 });

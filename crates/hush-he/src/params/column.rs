@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// At 2^16 columns and 4096 entries.
+    /// Checks the margins at 2^16 columns and 4096 entries.
     #[test]
     fn every_set_decodes_with_its_margin() {
         for (params, query_bits) in [(COLPACK_N2048_Q52, 27), (INSECURE_COLPACK_N256, 27)] {

@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// At 2^16 columns and 16 folds.
+    /// Checks the margins at 2^16 columns and 16 folds.
     #[test]
     fn every_set_decodes_with_its_margin() {
         for (params, query_bits) in [(PACK_M31, 26), (VIPIR_N4096_3X29, 32), (INSECURE_PACK_N256, 26)] {

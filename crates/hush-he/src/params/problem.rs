@@ -16,7 +16,7 @@ pub struct LatticeProblem {
     pub secret: SecretDistribution,
     /// The distribution of e.
     pub error: ErrorDistribution,
-    /// How the entries of the vectors a depend on each other.
+    /// The dependence between the entries of the vectors a.
     pub structure: MatrixStructure,
     /// The largest number of samples under one s; `None` if the security does not depend on it.
     pub max_samples: Option<usize>,

@@ -9,11 +9,11 @@ use crate::device::{
     stream::{Event, Stream},
 };
 
-/// A stream for the link and two pinned buffers: the device fills one while the other is taken.
+/// A stream for the link and two pinned buffers: the device fills one while the host reads the other.
 ///
 /// The context must be current in all calls, and when it is dropped.
 pub(in crate::device) struct Downloads {
-    /// The first to go: it waits for the copies.
+    /// The stream. It is dropped first, which waits for the copies.
     stream: Stream,
     buffers: [(PinnedBuffer, Event); 2],
 }
@@ -24,8 +24,8 @@ impl Downloads {
         Ok(Self { stream: Stream::beside()?, buffers: [buffer()?, buffer()?] })
     }
 
-    /// Hands bytes of the device to `take`, in parts, one after another, as they are when `ready` has happened. Waits for that, and
-    /// for no work that was queued later. The bytes must stay until it returns.
+    /// Waits until `ready` has happened, and for no later work. Passes bytes of the device, as they are then, to `take`, one part
+    /// after another. The device memory must not be freed before this returns.
     pub(in crate::device) fn download(
         &mut self,
         address: u64,
@@ -36,7 +36,7 @@ impl Downloads {
         self.stream.wait_event(ready)?;
         let copied = self.copy(address, bytes, take);
         if copied.is_err() {
-            // What is queued reads memory that may have another owner next.
+            // The queued copies read memory that may have another owner next.
             let _ = self.stream.synchronize();
         }
         copied
@@ -45,7 +45,7 @@ impl Downloads {
     fn copy(&self, address: u64, bytes: usize, take: &mut dyn FnMut(&[u8])) -> Result<(), CudaError> {
         let queue = |index: usize, bytes: usize| {
             let (buffer, filled) = &self.buffers[index % 2];
-            // SAFETY: what was in it was taken, and the device writes it only from here on.
+            // SAFETY: the host has read its contents, and the device writes to it only from here on.
             let pinned = unsafe { buffer.bytes(bytes) };
             let from = address + (index * UPLOAD_BYTES) as u64;
             // SAFETY: the slice lies within an allocation.

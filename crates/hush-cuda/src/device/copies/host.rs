@@ -1,20 +1,20 @@
-//! Copies within the host's memory by several threads. One thread alone copies 8 GB/s, where the link to a GPU takes 50.
+//! Copies within the host's memory by several threads. One thread copies 8 GB/s, while the link to a GPU carries 50.
 
 use std::{num::NonZeroUsize, sync::OnceLock, thread};
 
 use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
-/// Most threads: enough for the link.
+/// The largest number of threads: enough for the link.
 const THREADS: usize = 8;
-/// Bytes that a thread copies at a time.
+/// The bytes that a thread copies at a time.
 const PIECE: usize = 256 << 10;
 
-/// Threads that do nothing but copy, and so never wait for a lock that their caller holds.
+/// A pool of threads that only copy, and so never wait for a lock that their caller holds.
 static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
 
-/// Copies all of `from` to `to`, which is as long.
+/// Copies all of `from` to `to`, which has the same length.
 pub(in crate::device) fn copy(to: &mut [u8], from: &[u8]) {
-    // A thread of another pool would take up other work of that pool while it waits, which may want the same lock.
+    // A thread of another pool would run other work of that pool while it waits, which may need the same lock.
     let alone = from.len() <= PIECE || rayon::current_thread_index().is_some();
     match if alone { None } else { POOL.get_or_init(pool).as_ref() } {
         None => to.copy_from_slice(from),
@@ -25,7 +25,7 @@ pub(in crate::device) fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Creates the threads. Returns `None` where there is one core, or where the system gives no thread.
+/// Creates the pool. Returns `None` if there is one core, or if the system refuses to start threads.
 fn pool() -> Option<ThreadPool> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(THREADS);
     if threads == 1 {
@@ -52,7 +52,7 @@ mod tests {
                 to
             };
             assert!(copied() == from, "{len}");
-            // Within another pool, whose threads do it by themselves.
+            // Within another pool, its threads copy without this pool.
             assert!(
                 ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(copied) == from,
                 "{len}"

@@ -10,40 +10,40 @@ use crate::device::{
     stream::{Event, Stream},
 };
 
-/// Parts of uploads that are on the device before their turn comes: 16 MiB, the queries of a batch. As many again are in pinned
-/// memory. So a batch is on the device while the one before it is computed, and the host is done with it.
+/// The parts of uploads that are on the device before their turn comes: 16 MiB, the queries of a batch. As many again are in pinned
+/// memory. So a batch is uploaded while the one before it is computed, and its memory on the host is free again.
 const SLOTS: usize = 8;
 
-/// A stream for the link, and places on both sides of it that are used in turn. A part goes into a slot as soon as the slot is
-/// free, whatever the device computes, and from there to its target when its turn comes in the main stream. So a target is touched
-/// by the main stream alone, and memory that comes from the pool may still be in use by work that is queued there.
+/// A stream for the link, and slots with memory on both sides of it, used in turn. A part is copied into a slot as soon as the
+/// slot is free, whatever the device computes. From there it is copied to its target when its turn comes in the main stream. So
+/// only the main stream touches a target, which may be memory of the pool that earlier queued work still uses.
 ///
-/// The context must be current in all calls, and when it is dropped; then the main stream must have no work.
+/// The context must be current in all calls, and when it is dropped; at that time the main stream must have no work.
 pub(in crate::device) struct Uploads {
-    /// The first to go: it waits for the copies.
+    /// The stream. It is dropped first, which waits for the copies.
     stream: Stream,
     slots: Vec<Slot>,
     next: usize,
     _staging: Staging,
 }
 
-/// A place for a part of an upload.
+/// A slot for a part of an upload.
 struct Slot {
     pinned: PinnedBuffer,
     /// The slot's part of device memory.
     address: u64,
-    /// When the part is on the device: the host may fill the pinned buffer again, and the main stream read the slot.
+    /// Happens when the part is on the device: the host may fill the pinned buffer again, and the main stream may read the slot.
     arrived: Event,
-    /// When the part is where it belongs: the link may fill the slot again.
+    /// Happens when the part is at its target: the link may fill the slot again.
     drained: Event,
 }
 
-/// Device memory of the slots.
+/// The device memory of the slots.
 struct Staging(u64);
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // SAFETY: it was allocated in `Uploads::new`, and no work is queued. A failure is of no consequence.
+        // SAFETY: it was allocated in `Uploads::new`, and no work is queued. A failure has no effect.
         let _ = unsafe { result::free_sync(self.0) };
     }
 }
@@ -63,7 +63,7 @@ impl Uploads {
         Ok(Self { stream, slots, next: 0, _staging: staging })
     }
 
-    /// Copies at most [`UPLOAD_BYTES`] bytes to `address`, in the order of `main`; `host` may be changed afterwards.
+    /// Copies at most [`UPLOAD_BYTES`] bytes to `address`, in the order of `main`. The caller may change `host` afterwards.
     pub(in crate::device) fn upload(
         &mut self,
         host: &[u8],
@@ -73,11 +73,11 @@ impl Uploads {
         let slot = &self.slots[self.next];
         self.next = (self.next + 1) % self.slots.len();
         slot.arrived.synchronize()?;
-        // SAFETY: the device has read it, and reads it again only from here on.
+        // SAFETY: the device has read the buffer, and reads it again only from here on.
         let pinned = unsafe { slot.pinned.bytes(host.len()) };
         copies::copy(pinned, host);
         self.stream.wait_event(&slot.drained)?;
-        // SAFETY: the slot is as long as a part at least; the pinned buffer is not written before the event.
+        // SAFETY: the slot is at least as long as a part; the pinned buffer is not written before the event.
         unsafe { result::memcpy_htod_async(slot.address, pinned, self.stream.handle()) }
             .map_err(failed("cuMemcpyHtoDAsync"))?;
         slot.arrived.record(&self.stream)?;

@@ -1,4 +1,4 @@
-//! Memory of emulated devices: the host's, each block of it one device's.
+//! Memory of emulated devices: memory of the host, of which each block belongs to one device.
 
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -11,13 +11,13 @@ use std::{
 
 use super::super::{Arg, CudaError};
 
-/// Alignment of what is allocated, as on a GPU.
+/// The alignment of allocated memory, as on a GPU.
 const ALIGNMENT: usize = 256;
 /// The byte that fills memory before its first use.
 const POISON: u8 = 0xcd;
 const ADDRESS: usize = size_of::<u64>();
 
-/// The blocks of all devices, by their addresses.
+/// The blocks of all devices, by address.
 static BLOCKS: Mutex<BTreeMap<u64, Block>> = Mutex::new(BTreeMap::new());
 
 struct Block {
@@ -25,13 +25,13 @@ struct Block {
     device: u64,
 }
 
-/// The memory of a device. Whatever is done with memory that is not its own, or beyond a block, is an error: a GPU may reach the
-/// memory of another one, but not in the order of its work.
+/// The memory of a device. An access to memory of another device, or beyond a block, is an error. A GPU may be able to read the
+/// memory of another one, but not in the order of its own work.
 pub(super) struct EmulatedMemory {
     device: u64,
     capacity: usize,
     taken: AtomicUsize,
-    /// The most bytes that were taken at once since [`EmulatedMemory::take_peak`].
+    /// The most bytes allocated at once since [`EmulatedMemory::take_peak`].
     peak: AtomicUsize,
 }
 
@@ -46,13 +46,13 @@ impl EmulatedMemory {
         self.capacity.saturating_sub(self.taken.load(Ordering::Relaxed))
     }
 
-    /// Returns by how many bytes the peak since the last call exceeded what is taken now.
+    /// Returns the peak since the last call minus the bytes allocated now.
     pub(super) fn take_peak(&self) -> usize {
         let taken = self.taken.load(Ordering::Relaxed);
         self.peak.swap(taken, Ordering::Relaxed).saturating_sub(taken)
     }
 
-    /// Poisoned memory of so many bytes.
+    /// Allocates `bytes` bytes, filled with [`POISON`].
     pub(super) fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
         let mut blocks = blocks();
         let free = self.free_bytes();
@@ -68,7 +68,7 @@ impl EmulatedMemory {
         let before = self.taken.fetch_add(bytes, Ordering::Relaxed);
         self.peak.fetch_max(before + bytes, Ordering::Relaxed);
         drop(blocks);
-        // SAFETY: that many bytes were allocated.
+        // SAFETY: `bytes` bytes were allocated.
         unsafe { address.write_bytes(POISON, bytes) };
         Ok(address as u64)
     }
@@ -80,12 +80,12 @@ impl EmulatedMemory {
         }
         if let Some(block) = blocks.remove(&address) {
             self.taken.fetch_sub(block.bytes, Ordering::Relaxed);
-            // SAFETY: it was allocated with this layout, and is forgotten.
+            // SAFETY: it was allocated with this layout, and nothing refers to it.
             unsafe { dealloc(address as *mut u8, layout(block.bytes)) };
         }
     }
 
-    /// Fails unless all these bytes are in one block of this device.
+    /// Returns an error unless all these bytes are in one block of this device.
     pub(super) fn check(&self, call: &str, address: u64, bytes: usize) -> Result<(), CudaError> {
         if holder(&blocks(), address).is_some_and(|(device, left)| device == self.device && bytes <= left) {
             Ok(())
@@ -94,7 +94,7 @@ impl EmulatedMemory {
         }
     }
 
-    /// Fails if a pointer is not into the memory of this device, or a structure has one into that of another.
+    /// Returns an error if a pointer is not into the memory of this device, or if a structure holds an address in that of another.
     pub(super) fn check_launch(&self, kernel: &str, args: &[Arg<'_>]) -> Result<(), CudaError> {
         let blocks = blocks();
         let is_others = |word: &[u8; ADDRESS]| {
@@ -115,7 +115,7 @@ impl EmulatedMemory {
     }
 }
 
-/// Returns the device whose memory is at `address`, and the bytes of the block from there on.
+/// Returns the device whose memory is at `address`, and the number of bytes from there to the end of the block.
 fn holder(blocks: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, usize)> {
     let (start, block) = blocks.range(..=address).next_back()?;
     let left = block.bytes.checked_sub((address - start) as usize)?;
@@ -165,7 +165,7 @@ mod tests {
         let mut host = Vec::new();
         one.download(here, 8, &mut |part| host.extend_from_slice(part)).unwrap();
         assert_eq!(host, [7; 8]);
-        // What it is free to give back is its own, too.
+        // A device can free only its own memory.
         one.free(there);
         assert_eq!([&one, &other].map(|device| device.free_bytes().unwrap()), [(1 << 20) - 1000; 2]);
         one.free(here);

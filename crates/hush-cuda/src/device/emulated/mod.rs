@@ -1,4 +1,4 @@
-//! The kernels on the CPU: memory of the host, and launches that return when the kernel has ended.
+//! The emulator: kernels run on the CPU, in memory of the host. A launch returns when the kernel has ended.
 
 use std::{
     collections::BTreeSet,
@@ -14,21 +14,21 @@ use super::{Arg, CudaError, DeviceInfo, LEAST_SHARED, Launch};
 
 mod memory;
 
-/// Bytes of device memory that the emulator pretends to have, unless told.
+/// The default bytes of device memory of the emulator.
 pub(super) const MEMORY_BYTES: usize = 4 << 30;
 
 /// The properties of the emulated device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emulation {
-    /// Compute capability: `(9, 0)` for Hopper, whose kernels run then, or an earlier one.
+    /// The compute capability: `(9, 0)` for Hopper, which enables its kernels, or an earlier one.
     pub capability: (u32, u32),
-    /// Multiprocessors that the device claims to have.
+    /// The number of multiprocessors that the device reports.
     pub multiprocessors: u32,
-    /// 0 for an orderly device. Otherwise threads run in an order drawn from it, copies land as late as they may, and what is
-    /// not there yet is poisoned.
+    /// The seed for disorder; 0 for an orderly device. With a seed, threads run in an order drawn from it, copies finish as late as
+    /// possible, and memory is poisoned until they do.
     pub seed: u64,
-    /// Whether memory is rounded up and kept for later as on a GPU. Without, blocks are as long as they were asked for, so that
-    /// checks of memory find what lies beyond them.
+    /// Whether sizes of memory are rounded up, and freed memory is kept for later, as on a GPU. If not, blocks have exactly the
+    /// requested size, so that checkers detect accesses beyond them.
     pub pooled: bool,
 }
 
@@ -61,22 +61,22 @@ unsafe extern "C" {
     fn hush_emulate_sanitizer() -> *const c_char;
 }
 
-/// Returns the sanitizer that the emulator is compiled with: `address`, `thread`, or nothing.
+/// Returns the sanitizer with which the emulator is compiled: `address`, `thread`, or an empty string.
 pub fn emulated_sanitizer() -> &'static str {
-    // SAFETY: a constant, which ends with a zero.
+    // SAFETY: it is a constant that ends with a zero.
     unsafe { CStr::from_ptr(hush_emulate_sanitizer()) }.to_str().expect("a word")
 }
 
-/// Returns the names of all kernels that the emulator has, sorted.
+/// Returns the names of all kernels of the emulator, sorted.
 pub fn emulated_kernels() -> Vec<&'static str> {
-    // SAFETY: kernels are registered before main and for good. Their names are identifiers, and end with a zero.
+    // SAFETY: kernels are registered before main and never removed. Their names are identifiers that end with a zero.
     let name = |at| unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
     // SAFETY: as above.
     let count = unsafe { hush_emulate_kernel_count() };
     (0..count).map(|at| name(at).to_str().expect("an identifier")).collect()
 }
 
-/// The emulator.
+/// An emulated device.
 pub(super) struct Emulator {
     info: DeviceInfo,
     emulation: Emulation,
@@ -110,17 +110,17 @@ impl Emulator {
         &self.info
     }
 
-    /// Returns the kernels that were launched until now.
+    /// Returns the names of the kernels launched so far.
     pub(super) fn launched(&self) -> BTreeSet<&'static str> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns how often somebody waited for it until now.
+    /// Returns how often the host has waited for the device.
     pub(super) fn waits(&self) -> usize {
         self.waits.load(Ordering::Relaxed)
     }
 
-    /// Returns by how many bytes the peak of memory since the last call exceeded what is taken now.
+    /// Returns the peak of memory since the last call minus the bytes allocated now.
     pub(super) fn take_peak(&self) -> usize {
         self.memory.take_peak()
     }
@@ -129,12 +129,12 @@ impl Emulator {
         self.emulation.pooled
     }
 
-    /// Everything fails from now on, as on a GPU after an error that stays.
+    /// Makes all later calls fail, as on a GPU after a permanent error.
     pub(super) fn lose(&self) {
         self.lost.store(true, Ordering::Relaxed);
     }
 
-    /// Fails if the device is lost.
+    /// Returns an error if the device is lost.
     fn check(&self) -> Result<(), CudaError> {
         if !self.lost.load(Ordering::Relaxed) {
             return Ok(());
@@ -148,7 +148,7 @@ impl Emulator {
         Ok(self.memory.free_bytes())
     }
 
-    /// Kernels have ended when their launch returns.
+    /// Counts a wait. There is nothing to wait for, because kernels have ended when their launch returns.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
         self.waits.fetch_add(1, Ordering::Relaxed);
         self.check()
@@ -227,7 +227,7 @@ impl Emulator {
         };
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(kernel);
         let name = CString::new(kernel).map_err(|_| CudaError::NoKernel(kernel))?;
-        // SAFETY: the pointers are valid for the call; the step passes what the kernel takes.
+        // SAFETY: the pointers are valid for the call; the step passes the arguments that the kernel takes.
         let code = unsafe {
             hush_emulate_launch(
                 name.as_ptr(),
@@ -238,7 +238,7 @@ impl Emulator {
                 &options,
             )
         };
-        // As `HushEmulateOutcome`.
+        // The codes are those of `HushEmulateOutcome`.
         let reason = match code {
             0 => return Ok(()),
             1 => return Err(CudaError::NoKernel(kernel)),

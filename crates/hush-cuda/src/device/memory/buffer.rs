@@ -1,4 +1,4 @@
-//! Device memory that is owned.
+//! Owned device memory.
 
 use std::{
     fmt,
@@ -15,13 +15,13 @@ use crate::device::{
     launch::{Arg, Memory},
 };
 
-/// A type that device memory holds: any bits are a value, and there is no padding.
+/// A type for values in device memory: any bits are a value, and there is no padding.
 pub trait Word: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {}
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Word for T {}
 
-/// Device memory for `len` values. Dropping it gives it back to the device's pool: work that was queued before goes on with it,
-/// since all work of a device is done in order.
+/// Device memory for `len` values. Dropping it returns the memory to the device's pool. Work that was queued before may still use
+/// it, since all work of a device runs in order.
 pub struct Buffer<T: Word> {
     pool: Arc<Pool>,
     address: u64,
@@ -31,7 +31,7 @@ pub struct Buffer<T: Word> {
 }
 
 impl<T: Word> Buffer<T> {
-    /// Memory of `bytes` bytes at `address`, of which `len` values are used.
+    /// Creates a buffer from `bytes` bytes of memory at `address`, of which `len` values are used.
     pub(in crate::device) fn new(pool: Arc<Pool>, address: u64, bytes: usize, len: usize) -> Self {
         Self { pool, address, bytes, len, kind: PhantomData }
     }
@@ -41,15 +41,15 @@ impl<T: Word> Buffer<T> {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the buffer has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns a part of it.
+    /// Returns a part of the buffer.
     ///
     /// # Panics
-    /// If the range is not within it.
+    /// If the range is not within the buffer.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Slice<'_, T> {
         let device = self.pool.device();
         Slice { device, address: self.address, len: self.len, memory: PhantomData }.slice(range)
@@ -68,7 +68,7 @@ impl<T: Word> fmt::Debug for Buffer<T> {
     }
 }
 
-/// A part of a [`Buffer`]: kernels may read and write it, in the order in which they are launched.
+/// A part of a [`Buffer`]. Kernels may read and write it, in the order of their launches.
 pub struct Slice<'a, T: Word> {
     device: DeviceId,
     address: u64,
@@ -82,28 +82,28 @@ impl<T: Word> Slice<'_, T> {
         self.len
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the slice has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the device that it is on.
+    /// Returns the device of the memory.
     pub(in crate::device) fn device(&self) -> DeviceId {
         self.device
     }
 
-    /// Returns the buffer's address on the device. Code that gives it to a kernel otherwise than as an argument asks
-    /// [`Device::address`], which knows the device of the buffer.
+    /// Returns the address of the slice on the device. Code that passes the address to a kernel other than as an argument uses
+    /// [`Device::address`] instead, which checks the device.
     ///
     /// [`Device::address`]: crate::device::Device::address
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Returns a part of it.
+    /// Returns a part of the slice.
     ///
     /// # Panics
-    /// If the range is not within it.
+    /// If the range is not within the slice.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
@@ -134,7 +134,7 @@ impl<'a> Slice<'a, u8> {
     /// Returns the bytes as words.
     ///
     /// # Panics
-    /// If they are not whole words.
+    /// If the bytes are not whole, aligned words.
     pub fn words(&self) -> Slice<'a, u32> {
         assert!(self.len.is_multiple_of(4) && self.address.is_multiple_of(4));
         Slice { device: self.device, address: self.address, len: self.len / 4, memory: PhantomData }
@@ -150,7 +150,7 @@ impl<T: Word> Clone for Slice<'_, T> {
 impl<T: Word> Copy for Slice<'_, T> {}
 
 impl Arg<'_> {
-    /// Returns a structure that points into `memory`, and into none of another device.
+    /// Records that a structure points into `memory`, so that a launch on another device is refused.
     pub fn pointing_into<T: Word>(self, memory: &Slice<'_, T>) -> Self {
         match self {
             Self::Bytes(bytes) => Self::View(bytes, Memory(memory.device())),

@@ -1,6 +1,6 @@
-//! Memory of a device, and memory of the host that a device reads and writes by itself (`pinned`).
+//! Memory of a device, and memory of the host that a device accesses directly (`pinned`).
 //!
-//! [`buffer`] has device memory that is owned. [`pool`] keeps what is freed for the next one who needs as much.
+//! [`buffer`]: owned device memory. [`pool`]: freed device memory, kept for reuse.
 
 pub(super) mod buffer;
 #[cfg(feature = "driver")]

@@ -1,4 +1,4 @@
-//! Streams, in which work is done in order, and events, by which one waits for another. The context must be current in all calls,
+//! Streams, which do work in order, and events, by which one stream waits for another. The context must be current in all calls,
 //! and when they are dropped.
 
 use std::ffi::c_uint;
@@ -10,16 +10,16 @@ use cudarc::driver::{
 
 use super::{CudaError, calls::failed};
 
-/// A stream of its own: it waits for no other unless it is told to.
+/// An independent stream: it waits for another stream only if told to.
 pub(super) struct Stream(sys::CUstream);
 
 impl Stream {
-    /// Creates a stream whose blocks get a multiprocessor before those of all others.
+    /// Creates a stream whose blocks have the highest priority on multiprocessors.
     pub(super) fn first() -> Result<Self, CudaError> {
         Self::of_priority(|(_, greatest)| greatest)
     }
 
-    /// Creates a stream whose blocks get the room that is left.
+    /// Creates a stream whose blocks have the lowest priority.
     pub(super) fn beside() -> Result<Self, CudaError> {
         Self::of_priority(|(least, _)| least)
     }
@@ -36,27 +36,27 @@ impl Stream {
         self.0
     }
 
-    /// Has all later work wait for what `event` was recorded after last, on the device.
+    /// Makes all later work wait, on the device, for the work after which `event` was last recorded.
     pub(super) fn wait_event(&self, event: &Event) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: both are there. The driver looks at the event now: it may be recorded again, or destroyed.
+        // SAFETY: both exist. The driver reads the event's state now, so it may be recorded again, or destroyed.
         unsafe { stream::wait_event(self.0, event.0, flags) }.map_err(failed("cuStreamWaitEvent"))
     }
 
-    /// Has all later work wait for that of `other` until now, on the device. Both are of the current context.
+    /// Makes all later work wait, on the device, for the work of `other` queued so far. Both belong to the current context.
     pub(super) fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
         self.wait_event(&Event::after(other)?)
     }
 
-    /// Waits for all work until now.
+    /// Waits for all work queued so far.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
-        // SAFETY: it is there.
+        // SAFETY: the stream exists.
         unsafe { stream::synchronize(self.0) }.map_err(failed("cuStreamSynchronize"))
     }
 }
 
 impl Drop for Stream {
-    /// Waits for all work: what it uses goes next. Failures are of no consequence.
+    /// Waits for all work, because the memory that it uses is freed next. Failures have no effect.
     fn drop(&mut self) {
         let _ = self.synchronize();
         // SAFETY: it was created here.
@@ -64,23 +64,23 @@ impl Drop for Stream {
     }
 }
 
-/// When the work is done that a stream had when the event was recorded; at once, if it never was.
+/// An event: it happens when the work that a stream had at the time of recording is done; at once, if it was never recorded.
 pub(super) struct Event(sys::CUevent);
 
 impl Event {
-    /// Creates an event that was not recorded. The host sleeps while it waits for it: a scan takes long, and other
+    /// Creates an event that is not recorded yet. A host thread that waits for it sleeps: a scan takes long, and other
     /// threads need the core.
     pub(super) fn new() -> Result<Self, CudaError> {
         use sys::CUevent_flags as F;
         Self::with_flags(F::CU_EVENT_BLOCKING_SYNC as c_uint | F::CU_EVENT_DISABLE_TIMING as c_uint)
     }
 
-    /// Creates an event that keeps the time.
+    /// Creates an event that records the time.
     pub(super) fn timed() -> Result<Self, CudaError> {
         Self::with_flags(sys::CUevent_flags::CU_EVENT_DEFAULT as c_uint)
     }
 
-    /// Creates an event after all work of `stream` until now.
+    /// Creates an event that happens after all work of `stream` queued so far.
     pub(super) fn after(stream: &Stream) -> Result<Self, CudaError> {
         let event = Self::new()?;
         event.record(stream)?;
@@ -99,22 +99,22 @@ impl Event {
         self.0
     }
 
-    /// Has it happen after all work of `stream` until now.
+    /// Records the event after all work of `stream` queued so far.
     pub(super) fn record(&self, stream: &Stream) -> Result<(), CudaError> {
-        // SAFETY: both are there.
+        // SAFETY: both exist.
         unsafe { event::record(self.0, stream.0) }.map_err(failed("cuEventRecord"))
     }
 
-    /// Waits for it on the host.
+    /// Waits for the event on the host.
     pub(super) fn synchronize(&self) -> Result<(), CudaError> {
-        // SAFETY: it is there.
+        // SAFETY: the event exists.
         unsafe { event::synchronize(self.0) }.map_err(failed("work that was queued"))
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: it was created here; streams that wait for it go on doing so. A failure is of no consequence.
+        // SAFETY: it was created here; streams that wait for it go on waiting. A failure has no effect.
         let _ = unsafe { event::destroy(self.0) };
     }
 }

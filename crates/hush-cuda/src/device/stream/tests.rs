@@ -1,6 +1,6 @@
-//! On an emulated driver, whose streams do nothing before somebody waits for it: what was not waited for is not there. Memory of
-//! the device is memory of this process, so that a look at it shows what has been done by then. Each test runs again in a process
-//! that finds the driver.
+//! Tests on an emulated driver. Its streams run work only when somebody waits for it, so results that were not waited for are
+//! missing. Device memory is memory of this process, so a test can see which work is done. Each test starts itself again in a
+//! process that loads this driver.
 
 #![allow(clippy::print_stderr)]
 
@@ -17,19 +17,20 @@ use crate::{
     ring::{CudaNttDb, RlweFoldKernel, fold_rows},
 };
 
-/// The folder of the emulated driver's library. Programs are carried elsewhere without it.
+/// The folder of the emulated driver's library. A test binary that runs on another machine may not find it.
 const FOLDER: &str = env!("HUSH_EMULATED_DRIVER");
-/// How much memory an emulated GPU has in MiB, if not 4 GiB; here also the sign that there is one.
+/// The variable with the memory of the emulated GPU in MiB (default 4 GiB). Here it also marks the process with the emulated
+/// driver.
 const MIB: &str = "HUSH_EMULATED_MIB";
-/// Has all its streams but the main one do their work as early as they may.
+/// The variable that makes all streams except the main one run their work as early as possible.
 const HASTY: &str = "HUSH_EMULATED_HASTY";
-/// Whether they do.
+/// The values of [`HASTY`] for a test: off, or off and on.
 const LATE: [bool; 1] = [false];
 const BOTH: [bool; 2] = [false, true];
-/// Parts of uploads that wait for no work of the device, as many on the device as in pinned memory.
+/// The number of parts of uploads that wait for no work of the device: half on the device, half in pinned memory.
 const AHEAD: usize = 16;
 
-/// Runs `test`, of this name, on a GPU of `mib` MiB, whose streams beside the main one are late or hasty.
+/// Runs `test`, whose name is `name`, on an emulated GPU of `mib` MiB, once for each value of [`HASTY`] in `hasty`.
 fn on_emulated_driver(name: &str, mib: usize, hasty: &[bool], test: impl FnOnce()) {
     if env::var_os(MIB).is_some() {
         return test();
@@ -62,14 +63,14 @@ fn gpu(device: &Device) -> &Gpu {
     }
 }
 
-/// Returns the first words of a buffer as they are now, though work on them may be queued.
+/// Returns the first words of a buffer as they are now, even if work on them is queued.
 fn now<const N: usize>(buffer: &Buffer<u32>) -> [u32; N] {
     assert!(buffer.len() >= N);
-    // SAFETY: memory of an emulated GPU is that of this process, which works on it only while this thread waits.
+    // SAFETY: memory of an emulated GPU is memory of this process, and work on it runs only while this thread waits.
     unsafe { (buffer.slice(..).address() as *const [u32; N]).read() }
 }
 
-/// Returns a buffer of zeros, as they are by now, and a kernel that is queued to write to it.
+/// Returns a buffer that is zero by now, after queueing a kernel that writes to it.
 fn queued(device: &Device) -> Buffer<u32> {
     let buffer = device.zeroed::<u32>(64).expect("there is room");
     device.synchronize().expect("it is cleared");
@@ -77,13 +78,13 @@ fn queued(device: &Device) -> Buffer<u32> {
     buffer
 }
 
-/// Queues a kernel that writes to a buffer, which it keeps from zeros.
+/// Queues a kernel that writes nonzero words to a buffer.
 fn queue(device: &Device, buffer: &Buffer<u32>) {
     fill_random(device, &buffer.slice(..), 7, 0).expect("it is queued");
     assert_eq!(now(buffer), [0; 64], "nobody has waited for it");
 }
 
-/// So many parts of an upload, all different.
+/// Returns the words of `count` parts of an upload, all different.
 fn parts(count: usize) -> Vec<u32> {
     (0..(count * UPLOAD_BYTES / 4) as u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect()
 }
@@ -96,7 +97,7 @@ fn uploads_wait_for_no_kernel() {
         let host = parts(AHEAD);
         let uploaded = device.upload(&host).expect("there is room");
         assert_eq!(now(&filled), [0; 64], "the link is not behind the kernel");
-        // The next part is: its slot is drained after the kernel.
+        // The next part does wait: its slot is free only after the kernel.
         let small = device.upload(&host[..UPLOAD_BYTES / 4]).expect("there is room");
         assert_ne!(now(&filled), [0; 64], "the slots are bounded");
         assert!(device.download(&uploaded.slice(..)).expect("it is there") == host);
@@ -104,7 +105,7 @@ fn uploads_wait_for_no_kernel() {
     });
 }
 
-/// Each place is used three times, while the device is busy with what came before.
+/// Checks that each slot is used three times while the device is busy with earlier work.
 #[test]
 fn places_of_uploads_are_used_again_when_they_are_free() {
     on_emulated_driver("places_of_uploads_are_used_again_when_they_are_free", 256, &BOTH, || {
@@ -112,7 +113,7 @@ fn places_of_uploads_are_used_again_when_they_are_free() {
         let host = parts(AHEAD + AHEAD / 2 + 1);
         let uploaded = device.upload(&host).expect("there is room");
         assert!(device.download(&uploaded.slice(..)).expect("it is there") == host);
-        // In the order of work: a kernel before and an upload after it are seen in this order.
+        // Work runs in order: the copy sees the upload, not the kernel before it or the one after it.
         let words = device.zeroed::<u32>(UPLOAD_BYTES / 4).expect("there is room");
         fill_random(&device, &words.slice(..), 7, 0).expect("it is queued");
         device.upload_into(&host[..words.len()], &words.slice(..)).expect("the lengths are equal");
@@ -133,7 +134,7 @@ fn downloads_wait_for_no_later_kernel() {
         let mut taken = Vec::new();
         let mut take = |part: &[u8]| {
             if taken.is_empty() {
-                // By another thread, as it may be.
+                // Queues work as another thread might.
                 queue(&device, &filled);
             }
             taken.extend(part.chunks(4).map(|word| u32::from_ne_bytes(word.try_into().expect("four bytes"))));
@@ -145,7 +146,7 @@ fn downloads_wait_for_no_later_kernel() {
     });
 }
 
-/// A download that fails leaves nothing queued: its memory has another owner next.
+/// Checks that a failed download leaves nothing queued, because its memory has another owner next.
 #[test]
 fn a_download_that_fails_leaves_nothing_queued() {
     on_emulated_driver("a_download_that_fails_leaves_nothing_queued", 256, &LATE, || {
@@ -162,7 +163,7 @@ fn a_download_that_fails_leaves_nothing_queued() {
     });
 }
 
-/// 16 MiB of slots in 24: whoever closes gives them back, and whoever fails to open, too.
+/// Checks 16 MiB of slots in 24 MiB: closing a GPU frees them, and so does a failure to open one.
 #[test]
 fn what_a_gpu_takes_is_given_back() {
     on_emulated_driver("what_a_gpu_takes_is_given_back", 24, &LATE, || {
@@ -185,7 +186,7 @@ fn what_a_gpu_takes_is_given_back() {
     });
 }
 
-/// There is room for the slots, and for nothing else.
+/// Checks a GPU whose memory holds the slots and nothing else.
 #[test]
 fn a_gpu_without_room_for_kernels_keeps_nothing() {
     on_emulated_driver("a_gpu_without_room_for_kernels_keeps_nothing", 16, &LATE, || {
@@ -196,10 +197,10 @@ fn a_gpu_without_room_for_kernels_keeps_nothing() {
     });
 }
 
-/// Words that a kernel copies.
+/// The number of words that a kernel copies.
 const COPIED: usize = 256;
 
-/// Queues a kernel in a branch that copies words.
+/// Queues a kernel in a branch, which copies words.
 fn copy_beside(side: &mut Side<'_>, from: &Buffer<u32>, to: &Buffer<u32>) {
     side.launch("conform_load_stream_16", Launch::new(1, 64), &[to.into(), from.into()])
         .expect("it is queued");
@@ -212,7 +213,7 @@ fn copied(device: &Device, from: &Buffer<u32>) -> Vec<u32> {
     device.download(&to.slice(..)).expect("it is there")
 }
 
-/// In the emulator, which has one order, and on the emulated driver.
+/// Runs `test` in the emulator, which has one order, and on the emulated driver.
 fn branches(name: &str, test: impl Fn(&Device)) {
     test(&Device::emulated(Emulation::default()));
     on_emulated_driver(name, 256, &BOTH, || test(&open()));
@@ -226,7 +227,7 @@ fn check_branch(device: &Device) {
     copy_beside(&mut side, &from, &to);
     side.join().expect("it is there");
     assert_eq!(copied(device, &to), first, "both orders waited");
-    // Again, in words that were there before.
+    // The same again, with the words overwritten in between.
     device.upload_into(&second, &from.slice(..)).expect("the lengths are equal");
     side.fork().expect("it is there");
     copy_beside(&mut side, &from, &to);
@@ -240,7 +241,7 @@ fn a_branch_begins_at_a_fork_and_ends_at_a_join() {
     branches("a_branch_begins_at_a_fork_and_ends_at_a_join", check_branch);
 }
 
-/// A step that ends early, by an error: its buffers have another owner next.
+/// Checks a step that ends early with an error: its buffers have another owner next.
 fn check_early_end(device: &Device) {
     let from = device.upload(&[1u32; COPIED]).expect("there is room");
     let to = device.zeroed::<u32>(COPIED).expect("there is room");
@@ -290,7 +291,7 @@ fn a_branch_has_memory_of_its_device_alone() {
     assert!(matches!(refused, Err(CudaError::OtherDevice { .. })), "{refused:?}");
 }
 
-/// When the branch has ended, the results of all chunks of points are there but those of the last, whose product is still to come.
+/// Checks that after the branch all results are written except those of the last chunk of points, whose product is still queued.
 #[test]
 fn a_fold_turns_points_over_in_a_branch() {
     on_emulated_driver("a_fold_turns_points_over_in_a_branch", 256, &LATE, || {

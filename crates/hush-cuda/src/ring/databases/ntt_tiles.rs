@@ -1,4 +1,4 @@
-//! Databases in evaluation form on the device: `kernels/ntt_tiles.cuh` has their layout.
+//! Databases in evaluation form on the device. `kernels/ntt_tiles.cuh` describes their layout.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::{
     squares::{launch_squares, squares},
 };
 
-/// Rows of a tile.
+/// The rows of a tile.
 pub const TILE_ROWS: usize = 32;
-/// Most columns of a tile.
+/// The largest number of columns of a tile.
 pub(in crate::ring) const MAX_WIDTH: usize = 64;
-/// Most columns that polynomials are tiled with at once: padded to whole tiles, they are the third dimension of a grid.
+/// The largest number of columns for [`CudaNttDb::write_rows`]: padded to whole tiles, they are the third dimension of a grid.
 pub(crate) const MAX_POLY_COLUMNS: usize = MAX_GRID[2] / MAX_WIDTH * MAX_WIDTH;
-/// Bytes of a database that are on their way between layouts at once, for more than one group of slots.
+/// The bytes of a database in flight between layouts at once, for more than one group of slots.
 pub const STAGING_BYTES: usize = 64 << 20;
 
 /// A database of ring elements in evaluation form, on a device.
@@ -46,19 +46,19 @@ pub(in crate::ring) struct NttTiles {
 const _: () = assert!(size_of::<NttTiles>() == 32);
 
 impl CudaNttDb {
-    /// Memory for a database of the shape, which is to be written.
+    /// Allocates memory for a database of the shape, to be written by the caller.
     pub(crate) fn alloc(device: &Device, tiling: NttTiling) -> Result<Self, CudaError> {
         let words = device.alloc(Self::bytes_for(tiling) / size_of::<u32>())?;
         Ok(Self { tiling, log_width: tile_width(tiling.columns()).ilog2(), words })
     }
 
-    /// Returns the bytes of device memory that a database of the shape takes.
+    /// Returns the bytes of device memory that a database of the shape needs.
     pub fn bytes_for(tiling: NttTiling) -> usize {
         let columns = tiling.columns().next_multiple_of(tile_width(tiling.columns()));
         size_of::<u32>() * tiling.poly_words() * tiling.rows().next_multiple_of(TILE_ROWS) * columns
     }
 
-    /// Returns a copy of a database of the host.
+    /// Uploads a database from the host.
     ///
     /// # Errors
     /// [`CudaError`] if the device has no memory for it, or fails.
@@ -77,7 +77,7 @@ impl CudaNttDb {
         Ok(db)
     }
 
-    /// Returns a copy on the host.
+    /// Downloads the database.
     pub fn download(&self, device: &Device) -> Result<NttTiledDb, OpsError> {
         let group_bytes = 4 * self.tiling.group_words();
         let mut host = Lines::zeroed(self.tiling.bytes());
@@ -94,7 +94,7 @@ impl CudaNttDb {
         NttTiledDb::new(self.tiling, Arc::new(host))
     }
 
-    /// Launches one of the kernels between this layout and that of the host, for the groups of slots in `staging`.
+    /// Launches a kernel that converts the groups of slots in `staging` between this layout and that of the host.
     fn retile(
         &self,
         device: &Device,
@@ -113,8 +113,8 @@ impl CudaNttDb {
         )
     }
 
-    /// Writes the rows from `first` on, whole tiles of them or all that are left: polynomials `[row][column][limb][slot]`
-    /// of at most [`MAX_POLY_COLUMNS`] columns.
+    /// Writes rows from row `first` on: whole tiles of rows, or all that are left. `polys` is `[row][column][limb][slot]`, with
+    /// at most [`MAX_POLY_COLUMNS`] columns.
     pub(crate) fn write_rows(
         &self,
         device: &Device,
@@ -142,22 +142,22 @@ impl CudaNttDb {
         self.words.slice(..)
     }
 
-    /// Columns of a tile.
+    /// Returns the columns of a tile.
     pub(in crate::ring) fn width(&self) -> usize {
         1 << self.log_width
     }
 
-    /// Columns, padded to whole tiles.
+    /// Returns the columns, padded to whole tiles.
     pub(in crate::ring) fn padded_columns(&self) -> usize {
         self.tiling.columns().next_multiple_of(self.width())
     }
 
-    /// Tiles of rows.
+    /// Returns the number of tiles of rows.
     pub(in crate::ring) fn row_tiles(&self) -> usize {
         self.tiling.rows().div_ceil(TILE_ROWS)
     }
 
-    /// Returns the view of the database as an argument of a kernel.
+    /// Returns the view of the database as a kernel argument.
     pub(in crate::ring) fn arg<'a>(&self, view: &'a NttTiles) -> Arg<'a> {
         Arg::of(view).pointing_into(&self.words.slice(..))
     }
@@ -176,7 +176,7 @@ impl CudaNttDb {
     }
 }
 
-/// Columns of the tiles of a database: the most that pad it by a quarter at most, beside what tiles of 16 columns would.
+/// Returns the columns of a tile: the most with which the padded columns are at most 5/4 of those with tiles of 16 columns.
 fn tile_width(columns: usize) -> usize {
     let least = columns.next_power_of_two().min(16);
     [MAX_WIDTH, 32]
@@ -185,7 +185,7 @@ fn tile_width(columns: usize) -> usize {
         .unwrap_or(least)
 }
 
-/// Bytes of the host that begin at a multiple of [`ALIGNMENT`].
+/// A byte string on the host that begins at a multiple of [`ALIGNMENT`].
 struct Lines {
     lines: Vec<Line>,
     len: usize,

@@ -1,5 +1,5 @@
-//! A database of symbols: as long as it is stored, and transformed some columns at a time when it is folded, for all queries of
-//! a batch. It is on the device, or on the host: then its columns are copied for every batch, while those before are folded.
+//! A database of symbols. It occupies its stored size; a fold transforms some columns at a time, for all queries of a batch. The
+//! database is on the device, or on the host: then its columns are copied for every batch, while columns before them are folded.
 //! Source: PPIR (algorithm 2, whose first dimension is transformed on the fly; algorithm 4, whose blocks come from the host).
 
 use std::ops::{Range, RangeInclusive};
@@ -18,13 +18,13 @@ use crate::{
     ring::{CudaNttDb, CudaRing, Lift, TILE_ROWS, lift_plaintexts},
 };
 
-/// Bytes of columns in evaluation form that are on the device at once, for more than one column: half of the symbols' bytes, within
-/// these bounds.
+/// The bounds on the bytes of columns in evaluation form on the device at once, for more than one column. Within the bounds they
+/// are half of the symbols' bytes.
 const EVALUATED_BYTES: RangeInclusive<usize> = 1 << 30..=4 << 30;
-/// Symbols that are on the device at once beside their residues, for more than a tile of rows of one column.
+/// The symbols on the device at once beside their residues, for more than a tile of rows of one column.
 const CHUNK_SYMBOLS: usize = 1 << 22;
 
-/// A database of symbols.
+/// A database of symbols, on the device or on the host.
 pub struct CudaSymbols {
     tiling: SymbolTiling,
     symbols: Symbols,
@@ -37,13 +37,13 @@ enum Symbols {
 }
 
 impl CudaSymbols {
-    /// Returns a copy of a database of the host.
+    /// Uploads a database from the host.
     pub(in crate::ring) fn upload(device: &Device, db: &SymbolDb) -> Result<Self, CudaError> {
         let tiling = db.tiling();
         Ok(Self { tiling, symbols: Symbols::Device(upload_columns(device, db, 0..tiling.columns())?) })
     }
 
-    /// Returns a database that stays on the host.
+    /// Creates a database that stays on the host.
     pub(in crate::ring) fn on_host(db: SymbolDb) -> Self {
         Self { tiling: db.tiling(), symbols: Symbols::Host(db) }
     }
@@ -53,7 +53,7 @@ impl CudaSymbols {
         self.tiling
     }
 
-    /// Returns some columns in evaluation form.
+    /// Transforms some columns to evaluation form.
     fn evaluated(
         &self,
         device: &Device,
@@ -92,7 +92,7 @@ impl CudaSymbols {
     }
 }
 
-/// Returns a copy of some columns.
+/// Uploads some columns.
 fn upload_columns(device: &Device, db: &SymbolDb, columns: Range<usize>) -> Result<Buffer<u8>, CudaError> {
     let column_bytes = db.tiling().offset(0, 1);
     let bytes = device.alloc(columns.len() * column_bytes)?;
@@ -130,8 +130,9 @@ pub(in crate::ring) fn symbol_fold(
         .collect()
 }
 
-/// Returns how many columns are in evaluation form at once. Each batch turns its selectors over once for them, so that many are
-/// fast. At most an eighth of the columns are, so that a small table does not take the memory that its symbols spare.
+/// Returns the number of columns that are in evaluation form at once. Each part transposes the selectors of a batch once, so that
+/// larger parts are faster. Beyond [`CHUNK_SYMBOLS`], a part has at most an eighth of the columns, so that a small table does not
+/// use up the memory that its symbols save.
 pub(crate) fn columns_at_once(tiling: &SymbolTiling, limbs: usize) -> usize {
     let column = size_of::<u32>() * limbs * tiling.degree() * tiling.rows().next_multiple_of(TILE_ROWS);
     let fits = (tiling.bytes() / 2).clamp(*EVALUATED_BYTES.start(), *EVALUATED_BYTES.end()) / column.max(1);
@@ -140,7 +141,7 @@ pub(crate) fn columns_at_once(tiling: &SymbolTiling, limbs: usize) -> usize {
     allowed.clamp(1, MAX_POLY_COLUMNS).min(tiling.columns().max(1))
 }
 
-/// Rows of so many columns whose symbols are there at once: whole tiles.
+/// Returns the number of rows of `columns` columns whose symbols are in memory at once: whole tiles.
 fn rows_at_once(tiling: &SymbolTiling, columns: usize) -> usize {
     let tile = TILE_ROWS * columns.max(1) * tiling.degree();
     (CHUNK_SYMBOLS / tile).max(1) * TILE_ROWS
@@ -154,11 +155,11 @@ hush_ops::footprint!(Cuda: SymbolFold, |step, batch| {
     let at_once = columns_at_once(&db, limbs);
     let symbols =
         rows_at_once(&db, at_once).min(db.rows()) * at_once * (size_of::<u32>() * ring.degree() + poly);
-    // Columns in evaluation form with the symbols that they are made of, and the fold of these.
+    // Some columns in evaluation form, the symbols from which they are made, and the fold of the columns.
     let fold = db.of_columns(at_once).evaluated(limbs).map_or(0, |db| {
         CudaNttDb::bytes_for(db) + symbols + Self::footprint(&RlweFold { ring, db }, batch)
     });
-    // Results of columns that are not folded at once are put together.
+    // If columns are folded in parts, the results of the parts are joined.
     fold + if at_once < db.columns() { 2 * batch * db.columns() * 2 * poly } else { 0 }
 });
 
@@ -176,7 +177,7 @@ mod tests {
         let large = SymbolTiling::new(2048, 4, 1024, 8192).unwrap();
         let columns = columns_at_once(&large, 2);
         assert_eq!((columns, rows_at_once(&large, columns)), (256, 32));
-        // A column that is longer than what is set aside goes by itself.
+        // A column that is longer than the bound is transformed alone.
         let long = SymbolTiling::new(4096, 16, 1 << 18, 3).unwrap();
         assert_eq!((columns_at_once(&long, 2), rows_at_once(&long, 1)), (1, 1024));
         let few = SymbolTiling::new(64, 4, 5, 3).unwrap();

@@ -1,11 +1,11 @@
-//! Tables of addresses on the device, for kernels whose queries have their operands in different places.
+//! Tables of addresses on the device, for kernels whose queries have their operands in separate buffers.
 
 use crate::device::{Buffer, CudaError, Device, Slice};
 
-/// Returns the addresses of `slices`, which are to be kept until the kernels that read them are queued.
+/// Uploads the addresses of `slices`. The caller keeps the slices until the kernels that read them are queued.
 ///
 /// # Errors
-/// [`CudaError::OtherDevice`] if one is not of `device`; [`CudaError`] of the upload.
+/// [`CudaError::OtherDevice`] if a slice is not on `device`; [`CudaError`] of the upload.
 pub fn addresses<'a>(
     device: &Device,
     slices: impl Iterator<Item = Slice<'a, u32>>,

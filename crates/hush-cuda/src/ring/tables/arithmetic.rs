@@ -1,21 +1,21 @@
-//! How kernels compute modulo the primes of a ring.
+//! The arithmetic of kernels modulo the primes of a ring.
 
 use hush_math::modulus::Modulus;
 use hush_ops::OpsError;
 
 use super::{MAX_LIMBS, degree::Degree, montgomery_form};
 
-/// Primes from here on are wide: a sum of two residues does not fit a word, nor does `plantard_mul` their products.
+/// The smallest wide prime: a word does not hold a sum of two residues, nor does `plantard_mul` take their products.
 const WIDE_FROM: u32 = 1 << 31;
-/// Most primes of a ring with wide ones among them.
+/// The largest number of primes in a ring that has wide ones.
 const MAX_WIDE_LIMBS: usize = 2;
 
-/// The arithmetic of the kernels of a ring: that of all its primes.
+/// The arithmetic of the kernels of a ring, one for all its primes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ring) enum Arithmetic {
     /// All primes are below 2^31 (`kernels/modular.cuh`).
     Narrow,
-    /// Some are not (`kernels/wide_modular.cuh`).
+    /// Some primes are 2^31 or above (`kernels/wide_modular.cuh`).
     Wide,
 }
 
@@ -25,7 +25,7 @@ impl Arithmetic {
         if moduli.iter().all(|p| p.value() < WIDE_FROM) { Self::Narrow } else { Self::Wide }
     }
 
-    /// Checks that there are kernels for polynomials of this degree modulo so many primes.
+    /// Checks that there are kernels for polynomials of this degree modulo `limbs` primes.
     pub(in crate::ring) fn check_ring(self, degree: Degree, limbs: usize) -> Result<(), OpsError> {
         check_limbs(limbs)?;
         if self == Self::Narrow || (degree == Degree::N2048 && limbs <= MAX_WIDE_LIMBS) {
@@ -35,7 +35,7 @@ impl Arithmetic {
         Err(OpsError::Backend { reason })
     }
 
-    /// Checks that all primes are below 2^31: for steps that have no other kernels.
+    /// Checks that all primes are below 2^31, for steps whose kernels need it.
     pub(in crate::ring) fn check_narrow(self) -> Result<(), OpsError> {
         match self {
             Self::Narrow => Ok(()),
@@ -45,7 +45,7 @@ impl Arithmetic {
         }
     }
 
-    /// Returns the one of two kernels that is for this arithmetic: one for narrow primes, one for wide ones.
+    /// Returns the kernel for this arithmetic from a pair: the one for narrow primes, the one for wide primes.
     pub(in crate::ring) fn pick(self, [narrow, wide]: [&'static str; 2]) -> &'static str {
         match self {
             Self::Narrow => narrow,
@@ -53,7 +53,7 @@ impl Arithmetic {
         }
     }
 
-    /// Returns the constant `w`, a residue, as kernels multiply words by it in transforms.
+    /// Returns the two words by which kernels represent a constant factor `w`, a residue, in transforms.
     pub(in crate::ring) fn factor(self, modulus: Modulus, w: u32) -> [u32; 2] {
         match self {
             Self::Narrow => plantard_factor(modulus, w),
@@ -61,7 +61,7 @@ impl Arithmetic {
         }
     }
 
-    /// Returns whether a residue modulo `p` and `products` products of residues fit what kernels keep their sum in.
+    /// Returns whether the accumulator of kernels holds a residue modulo `p` plus `products` products of residues.
     pub(in crate::ring) fn holds(self, p: u32, products: usize) -> bool {
         let largest = u128::from(p - 1);
         match self {
@@ -71,7 +71,7 @@ impl Arithmetic {
     }
 }
 
-/// Checks that kernels take so many primes.
+/// Checks that kernels support `limbs` primes.
 pub(in crate::ring) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
     if limbs <= MAX_LIMBS {
         return Ok(());
@@ -79,7 +79,7 @@ pub(in crate::ring) fn check_limbs(limbs: usize) -> Result<(), OpsError> {
     Err(OpsError::Backend { reason: format!("the kernels of rings take at most {MAX_LIMBS} primes") })
 }
 
-/// Returns the Plantard factor of `w`, a residue modulo a prime below 2^31: `(-w 2^64 mod p) p^-1 mod 2^64`, the low word first.
+/// Returns the Plantard factor of `w`, a residue modulo a prime below 2^31: `(-w 2^64 mod p) p^-1 mod 2^64`, low word first.
 pub(in crate::ring) fn plantard_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     let p = u64::from(modulus.value());
     let power = modulus.reduce(((1u128 << 64) % u128::from(p)) as u64);
@@ -94,9 +94,9 @@ pub(in crate::ring) fn montgomery_factor(modulus: Modulus, w: u32) -> [u32; 2] {
     [form, form.wrapping_mul(inverse_of_odd(u64::from(modulus.value())) as u32)]
 }
 
-/// `odd^-1 mod 2^64`.
+/// Returns `odd^-1 mod 2^64`.
 pub(in crate::ring) fn inverse_of_odd(odd: u64) -> u64 {
-    // Newton's method: an odd number is its own inverse modulo 8, and each step doubles the bits.
+    // Newton's method: an odd number is its own inverse modulo 8, and each step doubles the correct bits.
     (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))))
 }
 

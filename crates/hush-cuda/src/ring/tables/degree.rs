@@ -1,13 +1,13 @@
-//! The degrees that there are kernels for.
+//! The degrees for which there are kernels.
 
 use hush_ops::OpsError;
 
 use crate::device::Launch;
 
-/// Words that a thread of a transform holds.
+/// The words that a thread of a transform holds.
 const THREAD_WORDS: usize = 16;
 
-/// The degree N of a ring: one of those of the parameter sets, for each of which every kernel is compiled.
+/// The degree N of a ring. Every kernel is compiled for each of these degrees, which are those of the parameter sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Degree {
     /// 2^6.
@@ -21,7 +21,10 @@ pub enum Degree {
 }
 
 impl Degree {
-    /// Creates the degree `n`.
+    /// Returns the degree `n`.
+    ///
+    /// # Errors
+    /// [`OpsError::Backend`] if there are no kernels for it.
     pub fn new(n: usize) -> Result<Self, OpsError> {
         let known = [Self::N64, Self::N256, Self::N2048, Self::N4096].into_iter().find(|d| d.words() == n);
         known.ok_or_else(|| OpsError::Backend {
@@ -29,12 +32,12 @@ impl Degree {
         })
     }
 
-    /// N.
+    /// Returns N.
     pub fn words(self) -> usize {
         1 << self.log2()
     }
 
-    /// log2 N.
+    /// Returns log2 N.
     pub fn log2(self) -> u32 {
         match self {
             Self::N64 => 6,
@@ -44,18 +47,18 @@ impl Degree {
         }
     }
 
-    /// Threads of a transform.
+    /// Returns the number of threads of a transform.
     pub fn threads(self) -> u32 {
         (self.words() / THREAD_WORDS) as u32
     }
 
-    /// Returns the one of four kernels that is for this degree; they are in order, from the smallest degree to the
+    /// Returns the kernel for this degree from four, which are in order from the smallest degree to the
     /// largest.
     pub fn pick(self, kernels: [&'static str; 4]) -> &'static str {
         kernels[self as usize]
     }
 
-    /// Returns a launch of `grid` blocks, each of which transforms polynomials with `shared_polys` polynomials of one limb in
+    /// Returns a launch of `grid` blocks, each of which transforms polynomials and has `shared_polys` polynomials of one limb in
     /// shared memory.
     pub fn launch(self, grid: [u32; 3], shared_polys: usize) -> Launch {
         Launch::grid(grid, self.threads()).shared(shared_polys * self.words() * size_of::<u32>())

@@ -1,4 +1,4 @@
-//! The tables of a parameter set for the steps with evaluation keys, beside its rings.
+//! The tables of a parameter set for the steps with evaluation keys, beside those of its rings.
 
 use hush_he::params::RingContext;
 use hush_math::{gadget::Gadget, ring::Ring};
@@ -9,7 +9,7 @@ use crate::device::{Buffer, Device};
 
 /// The gadgets of a parameter set, and the tables of the expansion on the device.
 pub(in crate::ring) struct ExpandTables {
-    /// The levels of the expansion tree, the first one first, modulo Q_e.
+    /// The gadgets of the levels of the expansion tree, the first level first, modulo Q_e.
     pub(in crate::ring) levels: Vec<GadgetTables>,
     /// The gadget of the key for s^2, modulo Q_e; `None` if queries are not expanded.
     pub(in crate::ring) square: Option<GadgetTables>,
@@ -17,15 +17,17 @@ pub(in crate::ring) struct ExpandTables {
     pub(in crate::ring) fold: GadgetTables,
     /// The gadget of the packing of pairs, modulo Q_1; `None` if pairs are not packed.
     pub(in crate::ring) pack: Option<GadgetTables>,
-    /// `[limb][N]` modulo Q_e: psi^-t at place reverse(t), in Montgomery form.
+    /// The powers of psi, `[limb][N]` modulo Q_e: psi^-t is at position reverse(t), in Montgomery form.
     pub(in crate::ring) powers: Buffer<u32>,
-    /// 1/P modulo each prime of Q_1, in Montgomery form; `None` if no prime is dropped.
+    /// The inverse of P modulo each prime of Q_1, in Montgomery form; `None` if no prime is dropped.
     pub(in crate::ring) inverses: Option<Buffer<u32>>,
 }
 
 impl ExpandTables {
+    /// Makes and uploads the tables.
+    ///
     /// # Errors
-    /// [`OpsError::Backend`] if the kernels do not take a gadget or the dropped prime of the set, or the device has no memory.
+    /// [`OpsError::Backend`] if the kernels do not support a gadget or the dropped prime of the set, or the device has no memory.
     pub(in crate::ring) fn new(device: &Device, context: &RingContext) -> Result<Self, OpsError> {
         let params = context.params();
         let full = context.full();
@@ -48,7 +50,7 @@ impl ExpandTables {
     }
 }
 
-/// 1/P modulo each prime of `kept`.
+/// Computes the inverse of P modulo each prime of `kept`, and uploads the inverses.
 fn inverses(device: &Device, full: &Ring, kept: &Ring) -> Result<Buffer<u32>, OpsError> {
     let dropped = full.moduli()[kept.limbs()].value();
     if full.limbs() != kept.limbs() + 1 || kept.moduli().iter().any(|p| p.value() <= dropped) {

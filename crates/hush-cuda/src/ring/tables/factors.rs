@@ -1,25 +1,25 @@
-//! The multipliers of transforms as kernels take them (`kernels/ntt.cuh`).
+//! The multipliers of transforms in the layout of the kernels (`kernels/ntt.cuh`).
 
 use hush_math::ntt::NttPlan;
 
 use super::arithmetic::Arithmetic;
 
-/// Words that a thread holds, and factors that it takes for a pass.
+/// The words that a thread holds, and the factors that it reads for a pass.
 const GROUP: usize = 16;
-/// Layers of butterflies within [`GROUP`] words.
+/// The layers of butterflies within [`GROUP`] words.
 const PASS_LAYERS: u32 = 4;
 
-/// Returns the words of the factors of one transform of degree `degree`.
+/// Returns the number of words of the factors of one transform of degree `degree`.
 pub(in crate::ring) fn table_words(degree: usize) -> usize {
     2 * (GROUP + if has_middle(degree) { GROUP * GROUP } else { 0 } + degree)
 }
 
-/// Returns the factors of the forward transform.
+/// Returns the table of the forward transform.
 pub(in crate::ring) fn forward_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     table(arithmetic, plan, &plan.forward_twiddles().factors)
 }
 
-/// Returns the factors of the inverse transform, with 1/N.
+/// Returns the table of the inverse transform, with the factor 1/N.
 pub(in crate::ring) fn inverse_table(arithmetic: Arithmetic, plan: &NttPlan) -> Vec<u32> {
     let factors = &plan.inverse_twiddles().factors;
     let mut table = table(arithmetic, plan, factors);
@@ -34,7 +34,7 @@ fn has_middle(degree: usize) -> bool {
     degree > GROUP * GROUP
 }
 
-/// Top, middle and bottom pass: [`NttPlan`]'s multipliers in the order in which threads take them.
+/// Returns the factors of the top, middle and bottom pass: [`NttPlan`]'s multipliers in the order in which threads read them.
 fn table(arithmetic: Arithmetic, plan: &NttPlan, twiddles: &[u32]) -> Vec<u32> {
     let degree = plan.degree();
     let factor = |w| arithmetic.factor(plan.modulus(), w);
@@ -45,7 +45,7 @@ fn table(arithmetic: Arithmetic, plan: &NttPlan, twiddles: &[u32]) -> Vec<u32> {
         words.extend((0..GROUP).flat_map(|block| group(before, PASS_LAYERS, block)));
         before += PASS_LAYERS;
     }
-    // Pairs of factors, and those of all threads side by side.
+    // Factors come in pairs; the pairs of all threads lie side by side.
     let layers = degree.ilog2() - before;
     let threads: Vec<Vec<u32>> = (0..degree / GROUP).map(|thread| group(before, layers, thread)).collect();
     for pair in 0..GROUP / 2 {
@@ -54,8 +54,8 @@ fn table(arithmetic: Arithmetic, plan: &NttPlan, twiddles: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Returns the factors of one thread for a pass of `layers` layers with `before` layers before it: word `2^layer + block` of
-/// each of its groups of `2^layers` neighbours is that of a block of the layer. `thread` counts what has factors of its own.
+/// Returns the factors of one thread for a pass of `layers` layers with `before` layers before it. In each of its groups of
+/// `2^layers` factors, factor `2^layer + block` belongs to a block of a layer. `thread` counts the sets of distinct factors.
 fn group(
     factor: &impl Fn(u32) -> [u32; 2],
     twiddles: &[u32],

@@ -1,4 +1,4 @@
-//! Gadgets as kernels see them.
+//! Gadgets as kernels take them.
 
 use std::mem::offset_of;
 
@@ -9,19 +9,20 @@ use zerocopy::{Immutable, IntoBytes};
 use super::{MAX_LIMBS, arithmetic::Arithmetic, montgomery_form};
 use crate::device::Arg;
 
-/// The struct `GadgetView` of `kernels/gadget.cuh`: a kernel argument by value. `h = (Q - 1) / 2`.
+/// The struct `GadgetView` of `kernels/gadget.cuh`: a kernel argument by value. In its fields, `h = (Q - 1) / 2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct GadgetView {
     digits: u32,
     width: u32,
     dropped: u32,
-    /// h mod p_0.
+    /// The residue of h modulo p_0.
     first: u32,
-    /// The factors of the digits of mixed radix of `x + h`, in Montgomery form.
+    /// The factors of the mixed-radix digits of `x + h`, in Montgomery form.
     factors: [[u32; MAX_LIMBS]; MAX_LIMBS],
     constants: [u32; MAX_LIMBS],
-    /// [`Gadget::offset`] - h, the lowest word first. Not negative: the highest digit alone makes offset half of what has digits.
+    /// [`Gadget::offset`] - h, lowest word first. It is not negative: the highest digit alone makes offset half of the covered
+    /// range.
     offset: [u32; MAX_LIMBS],
 }
 
@@ -38,8 +39,8 @@ impl GadgetTables {
     /// Creates the tables of `gadget` for polynomials of `ring`, whose digits are multiplied by `rows` rows.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if digits are not residues modulo every prime, or a residue and `rows` products or values do not fit
-    /// the words in which kernels have them: which is so for no parameter set whose primes they take.
+    /// [`OpsError::Backend`] if digits are not residues modulo every prime, or if a word of the kernels does not hold a value, or a
+    /// residue plus `rows` products. No parameter set whose primes are supported fails here.
     pub(in crate::ring) fn new(ring: &Ring, gadget: Gadget, rows: usize) -> Result<Self, OpsError> {
         let rns = ring.rns();
         let primes = || rns.moduli().iter().map(|p| u128::from(p.value()));
@@ -82,8 +83,8 @@ impl GadgetTables {
         self.view.digits as usize
     }
 
-    /// Polynomials of one limb that a block of a kernel of a whole stage has in shared memory, which takes `halves` of a ciphertext
-    /// of `limbs` limbs apart (`kernels/gadget.cuh`, stages).
+    /// Returns the number of polynomials of one limb in the shared memory of a block of a kernel for a whole stage, which
+    /// decomposes `halves` halves of a ciphertext of `limbs` limbs (`kernels/gadget.cuh`, stages).
     pub(in crate::ring) fn stage_polys(&self, halves: usize, limbs: usize) -> usize {
         (halves - 1) * self.digits() + self.digits().max(limbs) + 1
     }

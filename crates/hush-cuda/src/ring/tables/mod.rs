@@ -1,8 +1,8 @@
-//! The tables of a ring on the device, and the structures by which kernels see them.
+//! The tables of a ring on the device, and the structures in which kernels take them.
 //!
 //! * [`arithmetic`]: how kernels compute modulo the primes of a ring. [`factors`]: the multipliers of transforms.
-//! * [`degree`]: the degrees that there are kernels for. [`gadget`]: gadgets as kernels see them.
-//! * [`expand_tables`]: what the steps with evaluation keys need of a set. [`addresses`]: where queries have their operands.
+//! * [`degree`]: the degrees for which there are kernels. [`gadget`]: gadgets as kernels take them.
+//! * [`expand_tables`]: the tables of a set for evaluation keys. [`addresses`]: the addresses of each query's operands.
 
 pub(super) mod addresses;
 pub(super) mod arithmetic;
@@ -24,7 +24,7 @@ use self::{
 };
 use crate::device::{Arg, Buffer, Device};
 
-/// Most primes of a base.
+/// The largest number of primes in a base.
 pub const MAX_LIMBS: usize = 4;
 
 /// The struct `Prime` of `kernels/modular.cuh`, and `WidePrime` of `kernels/wide_modular.cuh`.
@@ -33,11 +33,11 @@ pub const MAX_LIMBS: usize = 4;
 pub struct Prime {
     /// The prime.
     pub p: u32,
-    /// `p^-1 mod 2^32`.
+    /// The inverse: `p^-1 mod 2^32`.
     pub inv: u32,
-    /// `2^32 mod p`.
+    /// The residue `2^32 mod p`.
     pub r1: u32,
-    /// `2^64 mod p`.
+    /// The residue `2^64 mod p`.
     pub r2: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct RingView {
     limbs: u32,
     reserved: u32,
     primes: [Prime; MAX_LIMBS],
-    /// Addresses on the device.
+    /// The addresses of the tables on the device.
     forward: [u64; MAX_LIMBS],
     inverse: [u64; MAX_LIMBS],
     inverse_degree: [[u32; 2]; MAX_LIMBS],
@@ -77,7 +77,7 @@ pub struct RingTables {
     arithmetic: Arithmetic,
     view: RingView,
     radix: MixedRadix,
-    /// The buffer that the view points to.
+    /// The buffer to which the view points.
     factors: Arc<Buffer<u32>>,
 }
 
@@ -85,7 +85,7 @@ impl RingTables {
     /// Makes and uploads the tables of `ring`.
     ///
     /// # Errors
-    /// [`OpsError::Backend`] if the kernels do not take the degree or a prime, or the device has no memory for the tables.
+    /// [`OpsError::Backend`] if the kernels do not support the degree or a prime, or the device has no memory for the tables.
     pub fn new(device: &Device, ring: &Ring) -> Result<Self, OpsError> {
         let degree = Degree::new(ring.degree())?;
         let arithmetic = Arithmetic::of(ring.moduli());
@@ -115,7 +115,7 @@ impl RingTables {
         Ok(Self { degree, arithmetic, view, radix: mixed_radix(ring.moduli()), factors: Arc::new(factors) })
     }
 
-    /// Returns the ring modulo the first primes of this one: the same tables.
+    /// Returns the ring modulo the first primes of this ring, which shares its tables.
     pub(super) fn first_limbs(&self, ring: &Ring) -> Self {
         let view = RingView { limbs: ring.limbs() as u32, ..self.view };
         Self { view, radix: mixed_radix(ring.moduli()), ..self.clone() }
@@ -126,13 +126,13 @@ impl RingTables {
         self.degree
     }
 
-    /// Returns the one of five kernels that is for this ring: one a degree from the smallest to the largest for
-    /// primes below 2^31, or the one for others.
+    /// Returns the kernel for this ring: from `narrow`, which has one for each degree from the smallest to the largest, if all
+    /// primes are below 2^31, and `wide` otherwise.
     pub(super) fn pick(&self, narrow: [&'static str; 4], wide: &'static str) -> &'static str {
         self.arithmetic.pick([self.degree.pick(narrow), wide])
     }
 
-    /// Checks that all primes are below 2^31: for steps that have no other kernels.
+    /// Checks that all primes are below 2^31, for steps whose kernels need it.
     pub(crate) fn check_narrow(&self) -> Result<(), OpsError> {
         self.arithmetic.check_narrow()
     }
@@ -147,35 +147,35 @@ impl RingTables {
         self.limbs() * self.degree.words()
     }
 
-    /// Returns the ring as an argument of a kernel (`RingView`).
+    /// Returns the ring as a kernel argument (`RingView`).
     pub fn view(&self) -> Arg<'_> {
         Arg::of(&self.view).pointing_into(&self.factors.slice(..))
     }
 
-    /// Returns the constants of the mixed radix as an argument of a kernel (`MixedRadix`).
+    /// Returns the constants of the mixed radix as a kernel argument (`MixedRadix`).
     pub fn radix(&self) -> Arg<'_> {
         Arg::of(&self.radix)
     }
 
-    /// Returns the bytes of the tables on the device, which rings that come from each other share.
+    /// Returns the bytes of the tables on the device. Rings made by `first_limbs` share them.
     pub fn bytes(&self) -> usize {
         self.factors.len() * size_of::<u32>()
     }
 }
 
-/// `x 2^32 mod p`.
+/// Returns `x 2^32 mod p`.
 pub(crate) fn montgomery_form(modulus: Modulus, x: u32) -> u32 {
     modulus.mul(x, modulus.reduce(1 << 32))
 }
 
-/// Returns a prime as kernels see it.
+/// Returns a prime as kernels take it.
 pub(super) fn prime(modulus: Modulus) -> Prime {
     let r1 = modulus.reduce(1 << 32);
     let inv = inverse_of_odd(u64::from(modulus.value())) as u32;
     Prime { p: modulus.value(), inv, r1, r2: modulus.mul(r1, r1) }
 }
 
-/// Digit j of the mixed radix is `(x_j - sum of v_i p_0 .. p_(i-1)) / (p_0 .. p_(j-1))` modulo p_j; the sum is over i < j.
+/// Computes the factors of mixed radix: digit v_j is `(x_j - sum_(i < j) v_i p_0 .. p_(i-1)) / (p_0 .. p_(j-1))` modulo p_j.
 fn mixed_radix(moduli: &[Modulus]) -> MixedRadix {
     let mut radix = MixedRadix::default();
     for (j, &modulus) in moduli.iter().enumerate() {

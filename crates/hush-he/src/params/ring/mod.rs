@@ -60,7 +60,7 @@ pub struct RingParams {
     pub(super) selector_dropped_bits: u32,
     pub(super) query_dropped_bits: u32,
     pub(super) response: ResponseBits,
-    /// How answers of short records are switched to a small ring; `None` if they are not.
+    /// The ring switch of answers of short records; `None` if they are not switched.
     pub(super) switch: Option<RingSwitch>,
     /// The shape of a query's TLWE words, for private key switching; `None` if queries are packed.
     pub(super) tlwe: Option<Tlwe>,

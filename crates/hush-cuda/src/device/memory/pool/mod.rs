@@ -1,4 +1,4 @@
-//! Device memory that is kept for the next one who needs as much.
+//! Freed device memory, kept for reuse.
 
 use std::{
     collections::HashMap,
@@ -7,32 +7,31 @@ use std::{
 
 use crate::device::{CudaError, id::DeviceId, runtime::Runtime};
 
-/// If more than this share of a device's memory is kept, all of it goes back before more is asked of the driver: the share is more
-/// than the batches of a table take that leaves room for others, and little enough for programs beside this one.
+/// The divisor of a device's memory that gives the share to keep. If more is kept, all of it is freed before the driver allocates
+/// more. The share exceeds what the batches of a table need, and is small enough for programs beside this one.
 const KEPT_SHARE: usize = 4;
-/// The most that a block is rounded up by: databases are large, and nobody else asks for their sizes.
+/// The largest number of bytes by which a block is rounded up: databases are large, and other requests do not have their sizes.
 const MAX_WASTE: usize = 64 << 20;
-/// Blocks are rounded up by at most this share of them.
+/// The divisor of a block's size that gives the largest share by which it is rounded up.
 const WASTE_SHARE: usize = 8;
 
-/// Blocks of device memory that nobody has at the moment, by size. The shapes of a table give few sizes, and so after the first
-/// batches nothing is asked of the driver any more. Since all work of a device is done in order, a block may go to the next one
-/// while work on it is still queued. What goes back to the driver is a different matter: first the device does all that is queued,
-/// so that nothing is taken from under a kernel. `cuMemFree` waits for that as well, but the driver's documentation says so by way
-/// of an exception only, and to wait here costs nothing then.
+/// Unused blocks of device memory, by size. The shapes of a table need few sizes, so after the first batches no memory is allocated
+/// in the driver. All work of a device runs in order, so a block may be reused while work on it is still queued. Before memory is
+/// given back to the driver, however, the device must finish all queued work, so that no kernel loses its memory. `cuMemFree` waits
+/// for that too, but the driver's documentation mentions it only in passing, and waiting here costs nothing more.
 pub(in crate::device) struct Pool {
     device: DeviceId,
     runtime: Arc<Runtime>,
     kept: Mutex<Kept>,
-    /// Bytes beyond which nothing new is allocated before all that is kept was given up.
+    /// The limit of kept bytes: above it, all kept memory is freed before a new allocation.
     cap: usize,
 }
 
 #[derive(Default)]
 struct Kept {
-    /// Addresses of blocks, by size.
+    /// The addresses of blocks, by size.
     blocks: HashMap<usize, Vec<u64>>,
-    /// Bytes of all of them.
+    /// The bytes of all these blocks.
     bytes: usize,
 }
 
@@ -55,13 +54,13 @@ impl Pool {
         Self { device: DeviceId::next(), runtime, kept: Mutex::default(), cap }
     }
 
-    /// Returns the device whose memory it is.
+    /// Returns the device to which the memory belongs.
     pub(in crate::device) fn device(&self) -> DeviceId {
         self.device
     }
 
-    /// Returns a block of at least `bytes` bytes: its address and its size. From the look at what is kept to the second attempt
-    /// there is one lock: of two threads that find no memory, the second one sees all that the first one gave back.
+    /// Returns the address and the size of a block of at least `bytes` bytes. One lock is held from the first attempt to allocate
+    /// to the second attempt. So if two threads find no memory, the second one sees all that the first one freed.
     pub(in crate::device) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
         let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
         let mut kept = self.kept();
@@ -69,7 +68,7 @@ impl Pool {
             return Ok((address, size));
         }
         if kept.bytes > self.cap {
-            // Blocks of sizes that nobody asked for lately. Others may go on meanwhile: this waits for the device.
+            // The kept blocks have sizes that were not needed lately. The lock is released, because freeing waits for the device.
             let unused = std::mem::take(&mut *kept);
             drop(kept);
             self.free(unused);
@@ -83,8 +82,8 @@ impl Pool {
         Ok((address, size))
     }
 
-    /// Does what may take memory of the device in the driver's own name; once more, with what is kept here given back, if there
-    /// was none.
+    /// Runs a call for which the driver may need memory of its own. If there is none, frees all kept blocks and runs the call once
+    /// more.
     pub(in crate::device) fn with_room<T>(
         &self,
         mut work: impl FnMut() -> Result<T, CudaError>,
@@ -95,14 +94,14 @@ impl Pool {
         }
     }
 
-    /// Returns the second attempt of all that found no memory.
+    /// Frees all kept blocks, then runs the second attempt of a call that found no memory.
     fn again<T>(&self, kept: &mut Kept, work: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
         self.give_up(kept);
         work()
     }
 
-    /// Takes a block back, without a word to the device: buffers are dropped where nobody may wait for it. Only while others give
-    /// memory back, because it is short or a table comes or goes, this waits for them.
+    /// Takes a block back. This does not wait for the device, because buffers are dropped in code that must not wait. It waits only
+    /// while another thread gives memory back to the driver, because memory is short or a table is loaded or unloaded.
     pub(in crate::device) fn give_back(&self, address: u64, size: usize) {
         if !self.runtime.is_pooled() {
             return self.runtime.free(address);
@@ -110,12 +109,12 @@ impl Pool {
         self.kept().keep(address, size);
     }
 
-    /// Returns the bytes of the blocks that nobody has.
+    /// Returns the bytes of the unused blocks.
     pub(in crate::device) fn kept_bytes(&self) -> usize {
         self.kept().bytes
     }
 
-    /// Gives all blocks that nobody has to the driver.
+    /// Gives all unused blocks back to the driver.
     pub(in crate::device) fn release(&self) {
         self.give_up(&mut self.kept());
     }
@@ -126,14 +125,15 @@ impl Pool {
         }
     }
 
-    /// Gives blocks to the driver when the device has done all that is queued.
+    /// Gives blocks back to the driver once the device has done all queued work.
     fn free(&self, blocks: Kept) {
-        // A device that fails has nothing queued any more, and whoever uses it next is told.
+        // A device that fails has no queued work left, and the next call on it returns an error.
         let _ = self.runtime.synchronize();
         blocks.blocks.into_values().flatten().for_each(|address| self.runtime.free(address));
     }
 
-    /// Returns the bytes that `buffers` buffers of `bytes` bytes in all take at most, but for sectors that are not whole.
+    /// Returns an upper bound on the bytes of `buffers` buffers of `bytes` bytes in total, apart from the rounding to whole
+    /// sectors.
     pub(in crate::device) fn bytes_taken(&self, bytes: usize, buffers: usize) -> usize {
         let waste = (bytes / WASTE_SHARE).min(buffers.saturating_mul(MAX_WASTE));
         if self.runtime.is_pooled() { bytes + waste } else { bytes }
@@ -150,8 +150,8 @@ impl Drop for Pool {
     }
 }
 
-/// Returns the size of a block for `bytes` bytes: eight sizes between one power of two and the next, so that batches of nearly
-/// the same size share blocks and at most an eighth is wasted, or 64 MiB; whole sectors of 256 bytes.
+/// Returns the size of a block for `bytes` bytes: a multiple of 256 bytes (a sector). There are eight sizes between one power of
+/// two and the next, so that batches of nearly the same size share blocks, and at most an eighth or 64 MiB is wasted.
 fn block_bytes(bytes: usize) -> usize {
     let step = (bytes.next_power_of_two() / (2 * WASTE_SHARE)).clamp(256, MAX_WASTE);
     bytes.max(1).next_multiple_of(step)

@@ -1,4 +1,4 @@
-//! On an emulated device that has a pool.
+//! Tests on an emulated device that has a pool.
 
 use std::{sync::Barrier, thread};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::device::emulated::{Emulation, Emulator};
 
 const KIB: usize = 1 << 10;
-/// The bytes of the device, of which 256 KiB are kept.
+/// The bytes of the device. If more than a quarter of them (256 KiB) is kept, the next allocation in the driver frees all of it.
 const MEMORY: usize = 1 << 20;
 
 fn pool(pooled: bool) -> Pool {
@@ -79,12 +79,13 @@ fn what_is_kept_goes_when_memory_is_short() {
     assert_eq!(attempts, 4, "twice each");
 }
 
-/// Two threads need more than there is beside what is kept: whoever comes second finds what the first one gave back.
+/// Checks two threads that need more than there is beside the kept memory: the second one gets memory that the first one freed.
 #[test]
 fn two_threads_may_be_short_of_memory_at_once() {
     for _ in 0..50 {
         let pool = pool(true);
-        // Free: 128 KiB, too little for one; with the 256 KiB that are kept, in many blocks, just enough for both.
+        // Free are 128 KiB, too little for one thread; with the 256 KiB that are kept, in many blocks, there is just enough for
+        // both.
         pool.take(640 * KIB).unwrap();
         let blocks: Vec<_> = (0..1024).map(|_| pool.take(256).unwrap()).collect();
         blocks.into_iter().for_each(|(address, size)| pool.give_back(address, size));
