@@ -174,10 +174,10 @@ mod tests {
         assert_eq!((&*down.table, down.part, down.since.as_secs()), ("people", 1, 20));
         let said = lines(&parts);
         for line in [
-            r#"part_up{table="people",part="0"} 1"#,
-            r#"part_up{table="people",part="1"} 0"#,
-            r#"part_replicas{table="people",part="0"} 2"#,
-            r#"part_restarts_total{table="people",part="0"} 1"#,
+            r#"hush_part_up{table="people",part="0"} 1"#,
+            r#"hush_part_up{table="people",part="1"} 0"#,
+            r#"hush_part_replicas{table="people",part="0"} 2"#,
+            r#"hush_part_restarts_total{table="people",part="0"} 1"#,
         ] {
             assert!(said.iter().any(|own| own == line), "{line} is not in {said:?}");
         }
