@@ -184,7 +184,7 @@ mod tests {
         parts.seen(&table, 1, 1, 0);
         assert_eq!(parts.down(), None);
         parts.replied(&table, 1, Duration::from_millis(3));
-        assert!(lines(&parts).iter().any(|line| line.starts_with("part_seconds_count")));
+        assert!(lines(&parts).iter().any(|line| line.starts_with("hush_part_seconds_count")));
         parts.forget(&table);
         assert_eq!((parts.down(), lines(&parts)), (None, vec![]));
     }
