@@ -202,6 +202,14 @@ def mass() -> list[str]:
     return wrong
 
 
+def architectures() -> list[str]:
+    """Lines of hush-cpu that ask for an architecture outside of `features`, `kernels.rs` and the files of one level."""
+    root = pathlib.Path("crates/hush-cpu/src")
+    asked = [path for path in root.rglob("*.rs") if path.parent != root / "features" and path != root / "kernels.rs"]
+    lines = [(path, line) for path in asked for line in path.read_text().splitlines() if "target_arch" in line]
+    return [f"{path}: {line.strip()}: ask in kernels.rs" for path, line in lines if not line.startswith("#![cfg(")]
+
+
 def bare_prose() -> list[str]:
     """Blocks of prose that do not open with their subject, if there are more than allowed."""
     bare = prose.bare_openings()[1]
@@ -222,7 +230,7 @@ def cut_tables() -> list[str]:
 
 if __name__ == "__main__":
     problems = new_arrows() + dispatches() + flags_in_libraries() + large_files() + long_functions()
-    problems += mixed_modules() + crowded_folders() + mass() + long_comments() + cut_tables() + bare_prose()
-    held = "import table, protocols, references, flags, sizes of files, functions and folders, modules, comments, prose and tables hold"
+    problems += architectures() + mixed_modules() + crowded_folders() + mass() + long_comments() + cut_tables() + bare_prose()
+    held = "import table, architectures, protocols, references, flags, sizes of files, functions and folders, modules, comments, prose and tables hold"
     print("\n".join(problems) or f"house: {held}")
     sys.exit(bool(problems))

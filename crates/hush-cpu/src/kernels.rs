@@ -25,29 +25,21 @@ impl Kernels {
 }
 
 /// Evaluates the arm of a level. `x86` and `arm` have the arms of their levels; those of other architectures are not compiled.
-#[cfg(target_arch = "x86_64")]
 macro_rules! by_level {
-    ($level:expr, { portable: $portable:expr, x86: { $($x86:tt)* }, arm: { $($arm:tt)* } }) => {
-        match $level { $crate::Level::Portable => $portable, $($x86)* }
-    };
-}
-
-/// Evaluates the arm of a level. `x86` and `arm` have the arms of their levels; those of other architectures are not compiled.
-#[cfg(target_arch = "aarch64")]
-macro_rules! by_level {
-    ($level:expr, { portable: $portable:expr, x86: { $($x86:tt)* }, arm: { $($arm:tt)* } }) => {
-        match $level { $crate::Level::Portable => $portable, $($arm)* }
-    };
-}
-
-/// Evaluates the arm of a level. `x86` and `arm` have the arms of their levels; those of other architectures are not compiled.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-macro_rules! by_level {
-    ($level:expr, { portable: $portable:expr, x86: { $($x86:tt)* }, arm: { $($arm:tt)* } }) => {
-        match $level {
-            $crate::Level::Portable => $portable,
+    ($level:expr, { portable: $portable:expr, x86: { $($x86:tt)* }, arm: { $($arm:tt)* } }) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            match $level { $crate::Level::Portable => $portable, $($x86)* }
         }
-    };
+        #[cfg(target_arch = "aarch64")]
+        {
+            match $level { $crate::Level::Portable => $portable, $($arm)* }
+        }
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        {
+            match $level { $crate::Level::Portable => $portable }
+        }
+    }};
 }
 pub(crate) use by_level;
 

@@ -1,6 +1,6 @@
-//! The CPU backend: portable code, AVX2, AVX-512 VNNI and AMX.
+//! The CPU backend: portable code; AVX2, AVX-512 and AMX on x86-64; NEON, dot products and `i8mm` on ARM.
 //!
-//! [`features`] asks the machine once, and the `kernels` module maps a level to its function pointers. A step is one
+//! [`features`] asks the machine once, and the `kernels` module chooses the kernels of a level. A step is one
 //! file or folder, with a file for each level whose inner loop differs. All levels give the same words.
 //!
 //! * Over LWE: `lwe_fold/`, `lwe_hint/`, `reinterpret_lwe.rs`, `send_words.rs`, `band_solve/`.

@@ -40,7 +40,7 @@
 //!
 //! The requests depend only on the table and on the number of look-ups. Look-ups that are sent again, after a failure or a
 //! new epoch, are encrypted again under fresh secrets. New evaluation keys are uploaded before the first look-up with them.
-//! Their use is counted in look-ups, whatever the results.
+//! The session counts the look-ups under each set of keys, whatever the results, and replaces the keys after the set number.
 
 mod answers;
 mod error;

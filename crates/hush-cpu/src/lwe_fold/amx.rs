@@ -18,7 +18,8 @@ use std::arch::asm;
 use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
-    kernel::{Block, FoldKernel, LINE},
+    kernel::{Block, FoldKernel},
+    pages::LINE,
     vectors::{self, LANES, VECTOR_TILE_BYTES},
 };
 use crate::tile_config::{
@@ -286,7 +287,7 @@ unsafe fn two_vectors(db: &[u8], tiles: usize, query: &[u8], sums: &mut [i32], a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lwe_fold::kernel::{Ahead, Fetch};
+    use crate::{features::Cores, lwe_fold::kernel::Ahead};
 
     #[test]
     fn all_of_the_next_block_is_prefetched_and_all_queries_by_the_panels() {
@@ -294,8 +295,8 @@ mod tests {
             let db = vec![0; tiles * TILE_BYTES];
             let query = vec![0; tiles * 2 * passes * VECTOR_TILE_BYTES];
             let panel = |panel| {
-                let fetch = Fetch { pages: 1, lines: 1 };
-                let ahead = Ahead { db: db.as_ptr(), fetch, query: query.as_ptr(), panel, panels };
+                let ahead =
+                    Ahead { db: db.as_ptr(), cores: Cores::Intel, query: query.as_ptr(), panel, panels };
                 Prefetch::of(&Block { db: &db, tiles, query: &query, batch: 1, sums: &mut [], ahead }, passes)
             };
             let steps = passes * tiles;

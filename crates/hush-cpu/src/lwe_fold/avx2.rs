@@ -14,19 +14,11 @@ use std::arch::x86_64::*;
 use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
-    kernel::{Block, FoldKernel, begin_nothing, end_nothing},
+    kernel::{Block, FoldKernel},
     layout,
 };
 
-pub(super) const KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::flat_query_bytes,
-    sum_words: layout::word_sum_words,
-    prepare: layout::prepare_halves,
-    begin: begin_nothing,
-    block,
-    end: end_nothing,
-    finish: layout::finish_words,
-};
+pub(super) const KERNEL: FoldKernel = FoldKernel::of_words(layout::prepare_halves, block);
 
 /// Rows of a register block: 2 rows x 2 queries x 2 halves are 8 accumulators of the 16 registers.
 const ROWS: usize = 2;

@@ -6,8 +6,9 @@ use std::arch::x86_64::*;
 use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
-    kernel::{Ahead, Block, FoldKernel, LINE, PAGE_TILES, PageAhead, begin_nothing, end_nothing},
+    kernel::{Ahead, Block, FoldKernel, begin_nothing, end_nothing},
     layout::{self, LIMBS},
+    pages::{LINE, PAGE_TILES, PageAhead},
     vectors::{self, LANES, VECTOR_TILE_BYTES},
 };
 

@@ -15,20 +15,12 @@ use std::arch::{aarch64::*, asm};
 use hush_ops::tiling::TILE_COLS;
 
 use super::{
-    kernel::{Block, FoldKernel, begin_nothing, end_nothing},
+    kernel::{Block, FoldKernel},
     layout::{self, LIMBS},
-    rows::{self, Ahead, ROWS, RowProducts, fold_rows},
+    rows::{self, Ahead, ROWS, RowProducts, fold_rows, products},
 };
 
-pub(super) const KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::flat_query_bytes,
-    sum_words: layout::word_sum_words,
-    prepare: rows::prepare_digits,
-    begin: begin_nothing,
-    block,
-    end: end_nothing,
-    finish: layout::finish_words,
-};
+pub(super) const KERNEL: FoldKernel = FoldKernel::of_words(rows::prepare_digits, fold_rows::<Dots>);
 
 /// The number of bytes of a vector.
 const VECTOR: usize = 16;
@@ -69,29 +61,10 @@ impl RowProducts for Dots {
     }
 }
 
-/// Adds the products of four bytes to each sum.
-///
-/// # Safety
-/// The CPU must have dot products.
-#[inline(always)]
-unsafe fn dot(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-    // SAFETY: the caller has the instruction, which reads and writes these registers only.
-    unsafe {
-        asm!(
-            ".arch_extension dotprod",
-            "sdot {sums:v}.4s, {a:v}.16b, {b:v}.16b",
-            sums = inout(vreg) sums,
-            a = in(vreg) a,
-            b = in(vreg) b,
-            options(pure, nomem, nostack, preserves_flags)
-        );
-    }
-    sums
-}
-
-/// # Safety
-/// The CPU must have dot products; the block's operands are as long as its batch and tiles say.
-unsafe fn block(block: Block<'_>) {
-    // SAFETY: the caller promises so.
-    unsafe { fold_rows::<Dots>(block) };
+products! {
+    /// Adds the products of four bytes to each sum.
+    ///
+    /// # Safety
+    /// The CPU must have dot products.
+    dot, "dotprod", "sdot"
 }

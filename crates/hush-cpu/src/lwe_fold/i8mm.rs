@@ -18,20 +18,12 @@ use std::{
 use hush_ops::tiling::TILE_COLS;
 
 use super::{
-    kernel::{Block, FoldKernel, begin_nothing, end_nothing},
+    kernel::{Block, FoldKernel},
     layout::{self, LIMBS},
-    rows::{self, Ahead, QUERY_TILE_BYTES, ROWS, RowProducts, fold_rows},
+    rows::{self, Ahead, QUERY_TILE_BYTES, ROWS, RowProducts, fold_rows, products},
 };
 
-pub(super) const KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::flat_query_bytes,
-    sum_words: layout::word_sum_words,
-    prepare: rows::prepare_digit_pairs,
-    begin: begin_nothing,
-    block,
-    end: end_nothing,
-    finish: layout::finish_words,
-};
+pub(super) const KERNEL: FoldKernel = FoldKernel::of_words(rows::prepare_digit_pairs, fold_rows::<Matrices>);
 
 /// The number of bytes of a vector.
 const VECTOR: usize = 16;
@@ -92,29 +84,10 @@ impl RowProducts for Matrices {
     }
 }
 
-/// Adds the products of two rows of `a` with two rows of `b`, 8 bytes each, to four sums.
-///
-/// # Safety
-/// The CPU must have products of matrices.
-#[inline(always)]
-unsafe fn multiply(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
-    // SAFETY: the caller has the instruction, which reads and writes these registers only.
-    unsafe {
-        asm!(
-            ".arch_extension i8mm",
-            "smmla {sums:v}.4s, {a:v}.16b, {b:v}.16b",
-            sums = inout(vreg) sums,
-            a = in(vreg) a,
-            b = in(vreg) b,
-            options(pure, nomem, nostack, preserves_flags)
-        );
-    }
-    sums
-}
-
-/// # Safety
-/// The CPU must have products of matrices; the block's operands are as long as its batch and tiles say.
-unsafe fn block(block: Block<'_>) {
-    // SAFETY: the caller promises so.
-    unsafe { fold_rows::<Matrices>(block) };
+products! {
+    /// Adds the products of two rows of `a` with two rows of `b`, 8 bytes each, to four sums.
+    ///
+    /// # Safety
+    /// The CPU must have products of matrices.
+    multiply, "i8mm", "smmla"
 }

@@ -34,6 +34,7 @@ mod i8mm;
 mod kernel;
 mod layout;
 mod neon;
+mod pages;
 mod portable;
 mod rows;
 mod single;
@@ -42,7 +43,7 @@ mod vectors;
 pub(crate) use layout::QueryChunk;
 pub(crate) use single::choose_single;
 
-use kernel::{Fetch, FoldKernel};
+use kernel::FoldKernel;
 
 /// The kernels of one level.
 pub(crate) struct FoldKernels {
@@ -53,7 +54,7 @@ pub(crate) struct FoldKernels {
     singles: &'static [(Level, FoldKernel)],
     /// The index in `singles` of the chosen kernel.
     single: OnceLock<usize>,
-    fetch: Fetch,
+    cores: Cores,
 }
 
 impl FoldKernels {
@@ -88,7 +89,7 @@ impl FoldKernels {
             },
             arm: { Level::Neon | Level::Dotprod | Level::I8mm => &[] }
         });
-        Self { by_batch, singles, single: OnceLock::new(), fetch: Fetch::of(cores) }
+        Self { by_batch, singles, single: OnceLock::new(), cores }
     }
 
     /// Returns the level of the kernel for one query, if there are several candidates and one has been chosen.
@@ -250,13 +251,13 @@ impl Cpu {
     ) {
         let batch = source.batch();
         debug_assert!((1..=MAX_BATCH).contains(&batch));
-        let fetch = self.kernels().fold.fetch;
+        let cores = self.kernels().fold.cores;
         self.install(|| {
             let mut prepared = self.query_buffers().take(db.tiling().tiles() * (kernel.query_bytes)(batch));
             prepare(kernel, db.tiling(), source, &mut prepared);
             items.into_par_iter().with_max_len(1).for_each(|mut item| {
                 self.with_workspace(|workspace| {
-                    fold_item((kernel, fetch), db, &prepared, batch, &mut item, workspace, &store);
+                    fold_item((kernel, cores), db, &prepared, batch, &mut item, workspace, &store);
                 });
             });
             self.query_buffers().give_back(prepared);
@@ -276,7 +277,7 @@ fn prepare(kernel: &FoldKernel, tiling: Tiling, source: &impl QuerySource, prepa
 
 /// Runs one unit of work on the calling thread.
 fn fold_item<D>(
-    (kernel, fetch): (&FoldKernel, Fetch),
+    (kernel, cores): (&FoldKernel, Cores),
     db: &TiledDb,
     prepared: &[u8],
     batch: usize,
@@ -316,7 +317,7 @@ fn fold_item<D>(
                 sums: &mut sums[index * panel_sums..][..panel_sums],
                 ahead: kernel::Ahead {
                     db: group.as_ptr().wrapping_add(next),
-                    fetch,
+                    cores,
                     query: prepared[query_end..].as_ptr(),
                     panel: index,
                     panels: item.panels.len(),

@@ -17,20 +17,12 @@ use std::arch::aarch64::*;
 use hush_ops::tiling::TILE_COLS;
 
 use super::{
-    kernel::{Block, FoldKernel, begin_nothing, end_nothing},
+    kernel::{Block, FoldKernel},
     layout,
     rows::{Ahead, QUERY_TILE_BYTES, ROWS, RowProducts, fold_rows},
 };
 
-pub(super) const KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::flat_query_bytes,
-    sum_words: layout::word_sum_words,
-    prepare: layout::prepare_halves,
-    begin: begin_nothing,
-    block,
-    end: end_nothing,
-    finish: layout::finish_words,
-};
+pub(super) const KERNEL: FoldKernel = FoldKernel::of_words(layout::prepare_halves, fold_rows::<Halves>);
 
 /// Columns of one step: 16 bytes of the database become two vectors of 16-bit words.
 const STEP_COLS: usize = 16;
@@ -93,11 +85,4 @@ impl RowProducts for Halves {
 fn add_products(sums: int32x4_t, a: int16x8_t, b: int16x8_t) -> int32x4_t {
     // SAFETY: every ARMv8 has NEON.
     unsafe { vmlal_high_s16(vmlal_s16(sums, vget_low_s16(a), vget_low_s16(b)), a, b) }
-}
-
-/// # Safety
-/// The block's operands are as long as its batch and tiles say.
-unsafe fn block(block: Block<'_>) {
-    // SAFETY: every ARMv8 has NEON.
-    unsafe { fold_rows::<Halves>(block) };
 }

@@ -12,20 +12,12 @@ use std::array::from_fn;
 use hush_ops::tiling::{PANEL_ROWS, TILE_BYTES, TILE_COLS};
 
 use super::{
-    kernel::{Block, FoldKernel, begin_nothing, end_nothing},
+    kernel::{Block, FoldKernel},
     layout,
 };
 use crate::kernels::prefetch;
 
-pub(super) const KERNEL: FoldKernel = FoldKernel {
-    query_bytes: layout::flat_query_bytes,
-    sum_words: layout::word_sum_words,
-    prepare: layout::prepare_halves,
-    begin: begin_nothing,
-    block,
-    end: end_nothing,
-    finish: layout::finish_words,
-};
+pub(super) const KERNEL: FoldKernel = FoldKernel::of_words(layout::prepare_halves, block);
 
 /// The number of columns whose halves lie side by side ([`layout::prepare_halves`]).
 const STEP: usize = 16;

@@ -146,3 +146,27 @@ pub(super) fn prepare_digit_pairs(chunk: &QueryChunk<'_>, batch: usize, tiles: u
         }
     });
 }
+
+/// Defines a function that adds products of two vectors of bytes to four sums, by one instruction for which stable Rust has no
+/// intrinsic.
+macro_rules! products {
+    ($(#[$doc:meta])* $name:ident, $extension:literal, $instruction:literal) => {
+        $(#[$doc])*
+        #[inline(always)]
+        unsafe fn $name(mut sums: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
+            // SAFETY: the caller has the instruction, which reads and writes these registers only.
+            unsafe {
+                asm!(
+                    concat!(".arch_extension ", $extension),
+                    concat!($instruction, " {sums:v}.4s, {a:v}.16b, {b:v}.16b"),
+                    sums = inout(vreg) sums,
+                    a = in(vreg) a,
+                    b = in(vreg) b,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            sums
+        }
+    };
+}
+pub(super) use products;

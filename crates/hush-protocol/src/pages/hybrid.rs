@@ -1,6 +1,7 @@
 //! The protocol hybrid, path (1)(3)(7)...(7): the packed answer of ExpPack(S), folded to the wanted entry.
 //!
-//! One expansion serves packing and folding: its leaves are the coefficients of the LWE secret, then the bits of the entry.
+//! The server expands a query once, for packing and for folding. The leaves of the expansion are the coefficients of the LWE
+//! secret, then the bits of the entry.
 //!
 //! | message | content                                                                         | size (`PackTable`) |
 //! |---------|---------------------------------------------------------------------------------|--------------------|
