@@ -125,7 +125,7 @@ fn read(
         read_chunk(file, entry, chunk, to, &parts, checksums, buffer)
     })?;
     // Without a comparison of checksums, a write to the file during the read is noticed only by its stamp.
-    if checksums == Checksums::Skip && !file.is_unchanged() {
+    if checksums != Checksums::Compare && !file.is_unchanged() {
         return Err(file.changed());
     }
     map.make_read_only().map_err(refused)
