@@ -104,12 +104,12 @@ unsafe fn dot<const QUERIES: usize>(
                 *bytes = _mm256_cvtepi8_epi16(narrow);
             }
             for j in 0..QUERIES {
-                // SAFETY: the halves of 16 columns of query `b + j` in this tile.
-                let halves = unsafe { query.add(j * layout::flat_query_bytes(1) + step * 4 * STEP_COLS) };
-                // SAFETY: the first 32 of these 64 bytes.
-                let query_low = unsafe { _mm256_loadu_si256(halves.cast()) };
-                // SAFETY: the last 32 of these 64 bytes.
-                let query_high = unsafe { _mm256_loadu_si256(halves.add(32).cast()) };
+                // SAFETY: the low halves of 16 columns of query `b + j` in this tile.
+                let low_halves = unsafe { query.add(j * layout::flat_query_bytes(1) + step * 2 * STEP_COLS) };
+                // SAFETY: 32 bytes of them.
+                let query_low = unsafe { _mm256_loadu_si256(low_halves.cast()) };
+                // SAFETY: the high halves of the same columns, which follow those of all 64.
+                let query_high = unsafe { _mm256_loadu_si256(low_halves.add(2 * TILE_COLS).cast()) };
                 for i in 0..ROWS {
                     low[i][j] = _mm256_add_epi32(low[i][j], _mm256_madd_epi16(bytes[i], query_low));
                     high[i][j] = _mm256_add_epi32(high[i][j], _mm256_madd_epi16(bytes[i], query_high));

@@ -32,20 +32,23 @@ pub(super) fn flat_query_bytes(batch: usize) -> usize {
     batch * TILE_COLS * LIMBS
 }
 
-/// Lays queries out as `[tile][query][16 columns at a time: 16 low halves, 16 high halves]`, where a word is
-/// `low + 2^16 high` modulo 2^32 and both halves are signed.
+/// Lays queries out as `[tile][query][half][64 columns]`, where a word is `low + 2^16 high` modulo 2^32 and both halves are signed.
 pub(super) fn prepare_halves(chunk: &QueryChunk<'_>, batch: usize, tiles: usize, out: &mut [u8]) {
     prepare_flat(chunk, batch, tiles, out, |words, out| {
-        for (out, words) in out.chunks_exact_mut(64).zip(words.chunks_exact(16)) {
-            let (low, high) = out.split_at_mut(32);
-            for (i, &word) in words.iter().enumerate() {
-                let low_half = word as i16;
-                let high_half = (word.wrapping_sub(low_half as u32) >> 16) as u16;
-                low[2 * i..2 * i + 2].copy_from_slice(&low_half.to_le_bytes());
-                high[2 * i..2 * i + 2].copy_from_slice(&high_half.to_le_bytes());
-            }
+        let (low, high) = out.split_at_mut(2 * TILE_COLS);
+        for (i, &word) in words.iter().enumerate() {
+            let low_half = word as i16;
+            let high_half = (word.wrapping_sub(low_half as u32) >> 16) as u16;
+            low[2 * i..2 * i + 2].copy_from_slice(&low_half.to_le_bytes());
+            high[2 * i..2 * i + 2].copy_from_slice(&high_half.to_le_bytes());
         }
     });
+}
+
+/// Returns the low and the high halves of a query in a tile, as [`prepare_halves`] lays them out.
+pub(super) fn read_halves(query: &[u8]) -> [[i16; TILE_COLS]; 2] {
+    let (halves, _) = query.as_chunks::<2>();
+    [0, TILE_COLS].map(|first| std::array::from_fn(|column| i16::from_le_bytes(halves[first + column])))
 }
 
 pub(super) fn prepare_flat(
