@@ -9,8 +9,8 @@
 //! A product of two bytes in 16 bits leaves no room to add two of them, so bytes are widened to 16 bits, and a query word is split
 //! into two signed halves. Of the high half only 16 bits count.
 //!
-//! Instructions for a step of 16 columns of 4 rows and one query: 4 loads of the query, and for each row 1 load, 2 `sxtl`, 4 `smlal`
-//! and 2 `mla`: 40 for 64 bytes of the database, 0.63 a byte; 68, or 0.53 a byte and query, for two queries.
+//! Instructions for a step of 16 columns of 4 rows and one query: 4 loads of the query, and for each row 1 load, 2 `sxtl`, 4
+//! `smlal` and 2 `mla`: 40 for 64 bytes of the database, 0.63 a byte; 68, or 0.53 a byte and query, for two queries.
 #![cfg(target_arch = "aarch64")]
 
 use std::arch::aarch64::*;

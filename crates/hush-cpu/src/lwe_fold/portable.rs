@@ -37,7 +37,8 @@ fn block(block: Block<'_>) {
     }
 }
 
-/// Multiplies a row of a tile by a query. Inlined, the compiler would widen the query for all rows at once, and multiply 32 bits by 32.
+/// Multiplies a row of a tile by a query. If it were inlined, the compiler would widen the query for all rows at once, and multiply
+/// 32 bits by 32.
 #[inline(never)]
 fn product(db: &[u8; TILE_COLS], low: &[i16; TILE_COLS], high: &[i16; TILE_COLS]) -> i32 {
     let bytes = db.map(|byte| i16::from(byte as i8));
