@@ -1,5 +1,7 @@
 //! Squares of words, transposed from one place in memory to another.
 
+use std::array::from_fn;
+
 use crate::{
     Level,
     kernels::with_lanes,
@@ -58,23 +60,29 @@ struct Square<const STREAM: bool> {
 impl<const STREAM: bool> VectorLoop for Square<STREAM> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        // Vectors of half a line gain nothing from stores past the caches.
-        let streams = STREAM && L::WIDTH == SQUARE;
-        for i in (0..SQUARE).step_by(L::WIDTH) {
-            for j in (0..SQUARE).step_by(L::WIDTH) {
-                // SAFETY: within the squares; the caller has the instruction set.
-                unsafe {
-                    let from = self.from.add(i * self.from_stride + j);
-                    let to = self.to.add(j * self.to_stride + i);
-                    let mut lines = [L::splat(0); SQUARE];
-                    for k in 0..L::WIDTH {
-                        lines[k] = L::load(from.add(k * self.from_stride));
-                    }
-                    L::transpose(&mut lines[..L::WIDTH]);
-                    for k in 0..L::WIDTH {
-                        let to = to.add(k * self.to_stride);
-                        if streams { L::stream(to, lines[k]) } else { L::store(to, lines[k]) }
-                    }
+        // SAFETY: the caller has the instruction set.
+        unsafe { if L::WIDTH == SQUARE { self.transpose::<L, SQUARE>() } else { self.transpose::<L, 8>() } }
+    }
+}
+
+impl<const STREAM: bool> Square<STREAM> {
+    /// Transposes the square in squares of `W` words, which is the width of a vector.
+    ///
+    /// # Safety
+    /// The conditions of [`Transpose`] must hold; the CPU has the instruction set of `L`.
+    #[inline(always)]
+    unsafe fn transpose<L: Lanes, const W: usize>(self) {
+        for (i, j) in (0..SQUARE * SQUARE / W).step_by(W).map(|at| (at / SQUARE * W, at % SQUARE)) {
+            // SAFETY: within the squares; the caller has the instruction set.
+            unsafe {
+                let from = self.from.add(i * self.from_stride + j);
+                let to = self.to.add(j * self.to_stride + i);
+                let mut lines: [L::Words; W] = from_fn(|k| L::load(from.add(k * self.from_stride)));
+                L::transpose(&mut lines);
+                for (k, line) in lines.into_iter().enumerate() {
+                    let to = to.add(k * self.to_stride);
+                    // Vectors of half a line gain nothing from stores past the caches.
+                    if STREAM && W == SQUARE { L::stream(to, line) } else { L::store(to, line) }
                 }
             }
         }
