@@ -152,7 +152,7 @@ impl From {
     fn bring(&self, entry: &FileEntry, file: &StoredFile, ranges: &[Range<usize>]) -> Result<(), OpenError> {
         match self.arrived(entry, file, ranges)? {
             Checksums::Compare => Ok(file.verify(entry, ranges)?),
-            Checksums::Skip | Checksums::Known => Ok(()),
+            Checksums::Skip | Checksums::Known | Checksums::Fetched => Ok(()),
         }
     }
 
@@ -167,7 +167,7 @@ impl From {
             Self::Folder(verify) => Ok(Verified::default().checksums(*verify, file, entry)),
             Self::Remote(files) => {
                 files.bring(entry, ranges)?;
-                Ok(Checksums::Known)
+                Ok(Checksums::Fetched)
             }
         }
     }

@@ -31,8 +31,11 @@ pub enum Checksums {
     Skip,
     /// The checksums are compared.
     Compare,
-    /// The checksums are not compared: they have been compared before, and the file has not changed since.
+    /// The checksums are not compared: those of the whole file have been compared before. The file must not have changed since.
     Known,
+    /// The checksums are not compared: those of the wanted ranges were compared when the bytes were fetched. Other ranges of
+    /// the file may still be fetched.
+    Fetched,
 }
 
 /// The content of a file, or some ranges of it, in memory.
@@ -125,7 +128,7 @@ fn read(
         read_chunk(file, entry, chunk, to, &parts, checksums, buffer)
     })?;
     // Without a comparison of checksums, a write to the file during the read is noticed only by its stamp.
-    if checksums != Checksums::Compare && !file.is_unchanged() {
+    if matches!(checksums, Checksums::Skip | Checksums::Known) && !file.is_unchanged() {
         return Err(file.changed());
     }
     map.make_read_only().map_err(refused)
