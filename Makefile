@@ -6,6 +6,8 @@ DENY_VERSION := 0.20.2
 ADVISORIES := target/advisories
 CYCLONEDX := $(TOOLS)/bin/cargo-cyclonedx
 CYCLONEDX_VERSION := 0.5.9
+CARGO_DEB := $(TOOLS)/bin/cargo-deb
+CARGO_DEB_VERSION := 3.8.0
 OHA := $(TOOLS)/bin/oha
 OHA_VERSION := 1.16.0
 HELM := $(TOOLS)/bin/helm-3.22.0
@@ -15,7 +17,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist deploy-check fmt book bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -138,9 +140,17 @@ fuzz: ## Every decoder: its corpus once, then SECONDS of fuzzing (60); only TARG
 package: ## Every crate as a package, built from that alone. Not in `test`: it compiles all anew, seven minutes of one core.
 	CARGO="$(CARGO)" scripts/package.sh
 
-dist: cuda page $(CYCLONEDX) ## target/dist: the program for glibc 2.28 and newer, packed; its bill of materials; checksums. Of what is committed.
+dist: cuda page $(CYCLONEDX) $(CARGO_DEB) ## A release of what is committed, for x86-64 and ARM: target/dist. HUSHDB_RELEASE_KEY signs it. Installs what it needs on Debian.
 	@command -v readelf >/dev/null || scripts/install.sh binutils
-	python3 scripts/dist --cargo "$(CARGO)" --cyclonedx $(CYCLONEDX)
+	@command -v minisign >/dev/null || scripts/install.sh minisign
+	@command -v qemu-aarch64 >/dev/null || scripts/install.sh qemu-user libc6-dev-arm64-cross
+	python3 scripts/dist --cargo "$(CARGO)" --tools $(TOOLS) --cyclonedx $(CYCLONEDX) --cargo-deb $(CARGO_DEB) $(if $(MACHINES),--machines $(MACHINES))
+
+dist-twice: ## Two releases of the last commit, made in two folders, are equal byte for byte. An hour or more: so not in `test`.
+	scripts/dist/twice.sh "$(MAKE)"
+
+$(CARGO_DEB):
+	$(CARGO) install cargo-deb --locked --debug --version $(CARGO_DEB_VERSION) --root $(TOOLS)
 
 $(CYCLONEDX):
 	$(CARGO) install cargo-cyclonedx --locked --debug --version $(CYCLONEDX_VERSION) --root $(TOOLS)

@@ -11,30 +11,7 @@ packages=(rustc-web qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-
 can_build() { [ -x "$rustc" ] && command -v aarch64-linux-gnu-g++ qemu-aarch64 >/dev/null; }
 can_build || scripts/install.sh "${packages[@]}"
 
-# The package of the standard library, unpacked: a system of its own for apt, as this machine's has no packages for arm64.
-version=$(dpkg-query --show --showformat '${Version}' rustc-web)
-std=$tools/arm-std-$version
-if [ ! -d "$std/usr" ]; then
-    apt=$(mktemp -d)
-    trap 'rm -rf "$apt"' EXIT
-    mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$apt/std"
-    touch "$apt/state/status"
-    chmod -R a+rwX "$apt"
-    options=(-qq -o "Dir::State=$apt/state" -o "Dir::State::status=$apt/state/status" -o "Dir::Cache=$apt/cache"
-        -o APT::Architecture=arm64 -o APT::Architectures=arm64)
-    apt-get "${options[@]}" update
-    (cd "$apt" && apt-get "${options[@]}" download "libstd-rust-web-dev:arm64=$version")
-    dpkg-deb -x "$apt"/libstd-rust-web-dev_*.deb "$apt/std"
-    mkdir -p "$tools"
-    rm -rf "$std"
-    mv "$apt/std" "$std"
-fi
-sysroot=$std/sysroot
-mkdir -p "$sysroot/lib/rustlib"
-ln -sfn "$std/usr/lib/rustlib/$target" "$sysroot/lib/rustlib/"
-host=$("$rustc" -vV | sed -n 's/^host: //p')
-ln -sfn "$("$rustc" --print sysroot)/lib/rustlib/$host" "$sysroot/lib/rustlib/"
-
+sysroot=$(scripts/arm_std.sh "$tools")
 run=(qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu)
 export RUSTC=$rustc RUSTFLAGS="--sysroot $sysroot" CARGO_TARGET_DIR=target/arm
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="${run[*]}"

@@ -14,19 +14,25 @@ GLIBC = "2.28"
 TARGET = "x86_64-unknown-linux-gnu"
 
 
-def build(cargo: str, *arguments: str, env: dict[str, str] | None = None) -> bool:
-    """Returns whether it compiles. Programs are in `folder()`.
+def build(cargo: str, *arguments: str, target: str = TARGET, env: dict[str, str] | None = None) -> bool:
+    """Returns whether the arguments compile for `target`. Programs are in `folder(target)`.
 
-    Raises `pins.PipError` if Zig cannot be had."""
+    Raises `pins.PipError` if Zig cannot be fetched."""
+    command = [cargo, "zigbuild", *arguments, "--target", f"{target}.{GLIBC}"]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables(), **(env or {})}).returncode == 0
+
+
+def variables() -> dict[str, str]:
+    """Returns the variables by which cargo-zigbuild, and maturin, find Zig.
+
+    Raises `pins.PipError` if Zig cannot be fetched."""
     tools = pins.cached("zig", REQUIREMENTS.read_bytes(), fetch)
-    zig = {"CARGO_ZIGBUILD_ZIG_PATH": str(tools / "ziglang/zig"), "PATH": f"{tools / 'bin'}:{os.environ['PATH']}"}
-    command = [cargo, "zigbuild", *arguments, "--target", f"{TARGET}.{GLIBC}"]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **zig, **(env or {})}).returncode == 0
+    return {"CARGO_ZIGBUILD_ZIG_PATH": str(tools / "ziglang/zig"), "PATH": f"{tools / 'bin'}:{os.environ['PATH']}"}
 
 
-def folder() -> pathlib.Path:
-    """Where cargo puts what is for this target."""
-    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / TARGET
+def folder(target: str = TARGET) -> pathlib.Path:
+    """Returns the folder of what cargo compiled for `target`."""
+    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / target
 
 
 def fetch(cache: pathlib.Path) -> None:

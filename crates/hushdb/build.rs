@@ -1,7 +1,9 @@
-//! The build script: with the feature `page`, it writes `page.rs`, an array of the files that `make page` made.
+//! The build script names the target for `hushdb version`. With the feature `page`, it writes `page.rs`, an array of the files that
+//! `make page` made.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=HUSHDB_TARGET={}", std::env::var("TARGET").expect("cargo sets it"));
     #[cfg(feature = "page")]
     page::embed();
 }

@@ -1,16 +1,22 @@
-"""Makes what an operator installs, in target/dist: `make dist`. The program for machines with glibc 2.28 or newer, packed with its
-licences, settings and unit; a bill of materials; checksums. The same commit gives the same bytes, with the same compiler."""
+"""Makes a release in target/dist: `make dist`. For every target the program, a Debian package and a Python wheel; the npm package, the
+Helm chart and the context of a container; bills of materials, provenance, checksums and their signature. The same commit gives the same
+bytes, with the same compilers."""
 
 import argparse
-import hashlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import archive
 import bill
+import deb
 import program
+import provenance
+import signature
+import wheel
+from targets import TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -18,11 +24,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--cargo", default="cargo")
+    arguments.add_argument("--tools", type=pathlib.Path, required=True)
     arguments.add_argument("--cyclonedx", type=pathlib.Path, required=True)
-    arguments.add_argument("--out", type=pathlib.Path, default=ROOT / "target/dist")
+    arguments.add_argument("--cargo-deb", type=pathlib.Path, required=True)
+    arguments.add_argument("--machines", nargs="+", choices=[target.machine for target in TARGETS], default=[target.machine for target in TARGETS])
     options = arguments.parse_args()
     try:
-        made = make(options.cargo, options.cyclonedx, options.out)
+        made = make(options)
     except (program.NoProgram, bill.Incomplete) as error:
         print(f"dist: {error}", file=sys.stderr)
         return 1
@@ -30,33 +38,80 @@ def main() -> int:
     return 0
 
 
-def make(cargo: str, cyclonedx: pathlib.Path, out: pathlib.Path) -> list[pathlib.Path]:
+def make(options: argparse.Namespace) -> list[pathlib.Path]:
+    """Makes the release of the last commit. Returns the paths of its files."""
     if subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT).returncode:
-        raise program.NoProgram("files differ from the commit: commit them first, since archives are dated by it")
-    date = int(subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT))
-    command = [cargo, "metadata", "--locked", "--format-version", "1", "--all-features"]
+        raise program.NoProgram("files differ from the commit: commit them first, since a release is made of what is committed")
+    commit, date = subprocess.check_output(["git", "log", "-1", "--format=%H %ct"], cwd=ROOT, text=True).split()
+    date = int(date)
+    command = [options.cargo, "metadata", "--locked", "--format-version", "1", "--all-features"]
     metadata = json.loads(subprocess.check_output(command, cwd=ROOT))
     version = next(package["version"] for package in metadata["packages"] if package["name"] == "hushdb")
-    out.mkdir(parents=True, exist_ok=True)
-    built = out / "hushdb"
-    program.build(cargo, built)
-    program.check(built, version)
-    materials = bill.make(cargo, cyclonedx, date, program.FEATURES, program.TARGET)
-    name = f"hushdb-{version}-x86_64-linux-gnu{program.GLIBC}"
-    packed, listed, sums = out / f"{name}.tar.gz", out / f"{name}.cdx.json", out / "SHA256SUMS"
+    out = ROOT / "target/dist"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    targets = [target for target in TARGETS if target.machine in options.machines]
+    made, programs, compilers = [], {}, {}
+    for target in targets:
+        print(f"dist: {target.triple}", flush=True)
+        programs[target] = out / "programs" / target.debian / "hushdb"
+        program.build(options.cargo, target, commit, options.tools, programs[target])
+        program.check(programs[target], target, version)
+        compilers[target.triple] = provenance.version_of(target.compiler(options.tools).get("RUSTC", "rustc"))
+        materials = bill.make(options.cargo, options.cyclonedx, date, program.FEATURES, target.triple)
+        licences = bill.licences(materials, metadata)
+        (out / "LICENSES-OF-PARTS").write_text(licences)
+        made += pack(target, version, date, materials, programs[target], out)
+        made.append(deb.build(options.cargo, options.cargo_deb, target, version, date, out))
+        made.append(wheel.build(target, commit, date, options.tools, out))
+    made += [npm(out), chart(version, date, out), container(version, date, programs, out)]
+    statement = out / f"hushdb-{version}.intoto.json"
+    statement.write_text(json.dumps(provenance.make(commit, program.FEATURES, compilers, sorted(made)), indent=1) + "\n")
+    made.append(statement)
+    return made + signature.sign(made, version, commit, out)
+
+
+def pack(target: Target, version: str, date: int, materials: dict, built: pathlib.Path, out: pathlib.Path) -> list[pathlib.Path]:
+    """Packs the program of a target with its licences, settings and unit. Returns the archive and the bill of materials."""
+    name = f"hushdb-{version}-{target.machine}-linux-gnu{program.GLIBC}"
+    packed, listed = out / f"{name}.tar.gz", out / f"{name}.cdx.json"
     listed.write_text(json.dumps(materials, indent=1) + "\n")
     archive.write(packed, name, date, {
         "hushdb": built.read_bytes(),
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
-        "LICENSES-OF-PARTS": bill.licences(materials, metadata).encode(),
+        "LICENSES-OF-PARTS": (out / "LICENSES-OF-PARTS").read_bytes(),
         "README.md": (ROOT / "README.md").read_bytes(),
         "hushdb.toml": (ROOT / "docs/reference/hushdb.toml").read_bytes(),
         "hushdb.service": (ROOT / "deploy/systemd/hushdb.service").read_bytes(),
         "hushdb.sysusers.conf": (ROOT / "deploy/systemd/hushdb.sysusers.conf").read_bytes(),
     })
-    made = [packed, listed]
-    sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made))
-    return [*made, sums]
+    return [packed, listed]
+
+
+def npm(out: pathlib.Path) -> pathlib.Path:
+    """Copies the package that `make npm` made."""
+    [packed] = (ROOT / "target/npm").glob("*.tgz")
+    return pathlib.Path(shutil.copyfile(packed, out / packed.name))
+
+
+def chart(version: str, date: int, out: pathlib.Path) -> pathlib.Path:
+    """Packs the Helm chart, without the values that only its check uses."""
+    folder = ROOT / "deploy/helm/hushdb"
+    files = [path for path in folder.rglob("*") if path.is_file() and "ci" not in path.relative_to(folder).parts]
+    path = out / f"hushdb-chart-{version}.tgz"
+    archive.write(path, "hushdb", date, {str(file.relative_to(folder)): file.read_bytes() for file in files})
+    return path
+
+
+def container(version: str, date: int, programs: dict[Target, pathlib.Path], out: pathlib.Path) -> pathlib.Path:
+    """Packs what `podman build` makes an image of, for every target."""
+    path = out / f"hushdb-{version}-container.tar.gz"
+    files = {f"{target.debian}/hushdb": built.read_bytes() for target, built in programs.items()}
+    files["Containerfile"] = (ROOT / "deploy/Containerfile.release").read_bytes()
+    files["LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    files["LICENSES-OF-PARTS"] = (out / "LICENSES-OF-PARTS").read_bytes()
+    archive.write(path, path.name.removesuffix(".tar.gz"), date, files)
+    return path
 
 
 if __name__ == "__main__":

@@ -72,6 +72,8 @@ enum Command {
     Keygen(commands::signing_key::KeygenArgs),
     /// List the parameter sets, with their security and the problems that it rests on.
     Presets(commands::presets::PresetsArgs),
+    /// Print the version, the commit and the features of this program, and the formats that it reads.
+    Version(commands::version::VersionArgs),
 }
 
 /// Returns the command line of the program, with options in groups.
@@ -109,6 +111,7 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Doctor(args) => report::exit(commands::doctor::run(&args)),
         Command::Keygen(args) => report::exit(commands::signing_key::run(&args)),
         Command::Presets(args) => report::exit(commands::presets::run(&args)),
+        Command::Version(args) => report::exit(commands::version::run(&args)),
     }
 }
 

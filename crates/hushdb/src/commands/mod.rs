@@ -24,6 +24,7 @@ pub(crate) mod serve;
 pub(crate) mod signing_key;
 pub(crate) mod token;
 mod trust;
+pub(crate) mod version;
 mod wishes;
 
 use std::{error::Error, num::NonZeroUsize, sync::Arc, thread};

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Makes a release of the last commit twice, in two folders of other names and depths, and compares all files: twice.sh MAKE.
+# MACHINES names the machines of the release, as for `make dist`.
+set -euo pipefail
+make=$1 root=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+for folder in "$scratch/one" "$scratch/a/second/folder"; do
+    git clone --quiet "$root" "$folder"
+    env -u CARGO_TARGET_DIR "$make" --no-print-directory -C "$folder" dist
+    mv "$folder/target/dist" "$folder.dist" && rm -rf "$folder"
+done
+cd "$scratch"
+(cd one.dist && sha256sum --quiet --check SHA256SUMS)
+diff --recursive one.dist a/second/folder.dist
+echo "dist: $(find one.dist -maxdepth 1 -type f | wc -l) files, equal byte for byte"
