@@ -46,6 +46,7 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	python3 scripts/links.py
 	python3 scripts/draw_figures.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests
+	@command -v minisign >/dev/null || scripts/install.sh minisign # signs the releases of tests
 	python3 -m unittest discover --quiet --start-directory scripts/tests
 
 deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories, of HUSHDB_ADVISORY_DB (a checkout) or fetched.
@@ -54,8 +55,9 @@ deny: $(DENY) ## Licences, sources and duplicates of dependencies; advisories, o
 $(DENY):
 	$(CARGO) install cargo-deny --locked --debug --version $(DENY_VERSION) --root $(TOOLS) # half the time to compile
 
-arm: ## The crates below the server, and whole look-ups, compiled for ARM and run under qemu. Installs what it needs on Debian.
+arm: ## All crates for ARM, with tests and whole look-ups under qemu; that it compiles for macOS, and the clients for Windows. Installs on Debian.
 	CARGO="$(CARGO)" scripts/arm.sh all $(TOOLS)
+	CARGO="$(CARGO)" scripts/elsewhere.sh
 
 arm-kernels: # the CPU kernels alone
 	CARGO="$(CARGO)" scripts/arm.sh kernels $(TOOLS)

@@ -24,5 +24,5 @@ if [ "$what" = kernels ]; then
     exec "$cargo" test "${flags[@]}" --package hush-cpu --lib --test conformance --test rlwe_fold
 fi
 "$cargo" test "${flags[@]}" --lib --tests -p hush-math -p hush-he -p hush-ops -p hush-cpu -p hush-protocol -p hush-client
-"$cargo" build "${flags[@]}" --package hushdb
+"$cargo" build "${flags[@]}" --workspace
 python3 scripts/arm_lookup.py "${run[@]}" "$CARGO_TARGET_DIR/$target/debug/hushdb"

@@ -1,5 +1,5 @@
 """Cargo with Zig as the linker, which knows the names that older C libraries had: what comes of it runs with glibc 2.28 and newer. As a
-command: `zig.py CARGO ARGUMENT..`, the arguments those of `cargo build`."""
+command: `zig.py CARGO ARGUMENT..`, the arguments those of `cargo build`; `zig.py --check CARGO ARGUMENT..` links nothing, for any target."""
 
 import os
 import pathlib
@@ -22,6 +22,14 @@ def build(cargo: str, *arguments: str, target: str = TARGET, env: dict[str, str]
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables(), **(env or {})}).returncode == 0
 
 
+def check(cargo: str, *arguments: str) -> bool:
+    """Returns whether the arguments of `cargo check` succeed, with Zig as the compiler of what is in C.
+
+    Raises `pins.PipError` if Zig cannot be fetched."""
+    command = ["cargo-zigbuild", "check", *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables(), "CARGO": cargo}).returncode == 0
+
+
 def variables() -> dict[str, str]:
     """Returns the variables by which cargo-zigbuild, and maturin, find Zig.
 
@@ -42,6 +50,6 @@ def fetch(cache: pathlib.Path) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(not build(*sys.argv[1:]))
+        sys.exit(not (check(*sys.argv[2:]) if sys.argv[1] == "--check" else build(*sys.argv[1:])))
     except pins.PipError as error:
         sys.exit(f"error: {error}")

@@ -19,6 +19,7 @@ import wheel
 from targets import TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PARTS = ROOT / "target/dist-parts"  # what several files of a release contain
 
 
 def main() -> int:
@@ -48,19 +49,19 @@ def make(options: argparse.Namespace) -> list[pathlib.Path]:
     metadata = json.loads(subprocess.check_output(command, cwd=ROOT))
     version = next(package["version"] for package in metadata["packages"] if package["name"] == "hushdb")
     out = ROOT / "target/dist"
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    for folder in (out, PARTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     targets = [target for target in TARGETS if target.machine in options.machines]
     made, programs, compilers = [], {}, {}
     for target in targets:
         print(f"dist: {target.triple}", flush=True)
-        programs[target] = out / "programs" / target.debian / "hushdb"
+        programs[target] = PARTS / target.debian / "hushdb"
         program.build(options.cargo, target, commit, options.tools, programs[target])
         program.check(programs[target], target, version)
         compilers[target.triple] = provenance.version_of(target.compiler(options.tools).get("RUSTC", "rustc"))
         materials = bill.make(options.cargo, options.cyclonedx, date, program.FEATURES, target.triple)
-        licences = bill.licences(materials, metadata)
-        (out / "LICENSES-OF-PARTS").write_text(licences)
+        (PARTS / "LICENSES-OF-PARTS").write_text(bill.licences(materials, metadata))
         made += pack(target, version, date, materials, programs[target], out)
         made.append(deb.build(options.cargo, options.cargo_deb, target, version, date, out))
         made.append(wheel.build(target, commit, date, options.tools, out))
@@ -79,7 +80,7 @@ def pack(target: Target, version: str, date: int, materials: dict, built: pathli
     archive.write(packed, name, date, {
         "hushdb": built.read_bytes(),
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
-        "LICENSES-OF-PARTS": (out / "LICENSES-OF-PARTS").read_bytes(),
+        "LICENSES-OF-PARTS": (PARTS / "LICENSES-OF-PARTS").read_bytes(),
         "README.md": (ROOT / "README.md").read_bytes(),
         "hushdb.toml": (ROOT / "docs/reference/hushdb.toml").read_bytes(),
         "hushdb.service": (ROOT / "deploy/systemd/hushdb.service").read_bytes(),
@@ -109,7 +110,7 @@ def container(version: str, date: int, programs: dict[Target, pathlib.Path], out
     files = {f"{target.debian}/hushdb": built.read_bytes() for target, built in programs.items()}
     files["Containerfile"] = (ROOT / "deploy/Containerfile.release").read_bytes()
     files["LICENSE"] = (ROOT / "LICENSE").read_bytes()
-    files["LICENSES-OF-PARTS"] = (out / "LICENSES-OF-PARTS").read_bytes()
+    files["LICENSES-OF-PARTS"] = (PARTS / "LICENSES-OF-PARTS").read_bytes()
     archive.write(path, path.name.removesuffix(".tar.gz"), date, files)
     return path
 

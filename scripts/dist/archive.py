@@ -6,11 +6,11 @@ import pathlib
 import tarfile
 
 
-def write(path: pathlib.Path, folder: str, date: int, files: dict[str, bytes]) -> None:
-    """Packs `files` as members of `folder`. Those that begin as programs do may be run."""
+def write(path: pathlib.Path, folder: str, date: int, files: dict[str, bytes], programs: set[str] = frozenset()) -> None:
+    """Packs `files` as members of `folder`. Files that begin as programs do, and `programs`, may be run."""
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=date) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for name in sorted(files):
             member = tarfile.TarInfo(f"{folder}/{name}")
             member.size, member.mtime, member.uname, member.gname = len(files[name]), date, "root", "root"
-            member.mode = 0o755 if files[name].startswith(b"\x7fELF") else 0o644
+            member.mode = 0o755 if files[name].startswith(b"\x7fELF") or name in programs else 0o644
             tar.addfile(member, io.BytesIO(files[name]))

@@ -14,7 +14,7 @@ def build(cargo: str, cargo_deb: pathlib.Path, target: Target, version: str, dat
     """Packs the program that `program.build` compiled into the folder `out`, and returns the path of the package.
 
     The package has the program in /usr/bin; the unit of deploy/systemd names /usr/local/bin, where administrators install."""
-    units = ROOT / "target/dist/unit"
+    units = ROOT / "target/dist-parts/unit"
     units.mkdir(parents=True, exist_ok=True)
     unit = (ROOT / "deploy/systemd/hushdb.service").read_text().replace("/usr/local/bin/hushdb", "/usr/bin/hushdb")
     (units / "hushdb.service").write_text(unit)

@@ -14,6 +14,7 @@ sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/dist")]
 import archive
 import glibc
 import program
+import targets
 
 
 class Dist(unittest.TestCase):
@@ -42,7 +43,7 @@ class Dist(unittest.TestCase):
         self.assertRegex(said.stderr, r"(?m)^error: \S+ needs \w+@GLIBC_2\.\d\S*, which is later than 2\.1$")
         self.assertEqual(subprocess.run([*command, "99.0", needy]).returncode, 0)
         with self.assertRaisesRegex(program.NoProgram, "--version says 'Python"):
-            program.check(needy, "0.1.0")
+            program.check(needy, targets.TARGETS[0], "0.2.0")
 
 
 if __name__ == "__main__":

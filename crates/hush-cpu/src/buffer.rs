@@ -84,8 +84,8 @@ impl<T: Word> UnwrittenBuffer<T> {
         let Some(start) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         if layout.size() >= HUGE_PAGE {
             // The advice precedes every write, as the first touch picks the page size.
-            // SAFETY: the range was just allocated. The call is advice: its failure changes nothing but speed.
-            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+            // SAFETY: the range was just allocated.
+            unsafe { advise_huge_range(start.as_ptr(), layout.size()) };
         }
         Self(AlignedBuffer { start: start.cast(), len })
     }
@@ -156,9 +156,22 @@ fn advise_huge<T: Word>(words: &Vec<T>) {
     let end = (first + words.capacity() * size_of::<T>()) / HUGE_PAGE * HUGE_PAGE;
     let start = first.next_multiple_of(HUGE_PAGE);
     if start < end {
-        // SAFETY: the range lies within the vector. The call is advice: its failure changes nothing but speed.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        // SAFETY: the range lies within the vector.
+        unsafe { advise_huge_range(start as *mut u8, end - start) };
     }
+}
+
+/// Asks for huge pages for a range of memory. Systems other than Linux choose the pages themselves.
+///
+/// # Safety
+/// The range is allocated.
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+unsafe fn advise_huge_range(start: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise. The call is advice: its failure changes nothing but speed.
+    #[cfg(target_os = "linux")]
+    unsafe {
+        libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE)
+    };
 }
 
 #[cfg(test)]

@@ -2,14 +2,16 @@
 
 use std::fs;
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Protects the memory, which holds secrets and other people's queries: a crash leaves no memory image, and no other process of the
 /// same user may read it.
 pub(crate) fn keep_memory_private() {
-    // A system that supports neither needs neither. The limit alone does not hold where a program collects the images.
+    // A system that supports neither needs neither.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    // On Linux the limit does not hold where a program collects the images.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Returns the current and the greatest limit on the files, connections included, that this process may open. `None`: unlimited.
@@ -33,7 +35,7 @@ pub(crate) fn open_files() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use rustix::process::dumpable_behavior;
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
 
     use super::*;
 

@@ -6,9 +6,8 @@
 //! Hints that were not used for [`KEPT_UNUSED`] are deleted.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Seek, SeekFrom, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -18,7 +17,7 @@ use etcetera::BaseStrategy;
 use hush_protocol::descriptor::BlobRef;
 use memmap2::Mmap;
 
-use super::{HintCache, file_cache_error::FileCacheError, lock};
+use super::{HintCache, file_cache_error::FileCacheError, lock, private};
 use crate::session::{CacheError, CachedHint, CheckedHint, Hint, PartialHint};
 
 /// The time for which a cached hint is kept without being used.
@@ -56,7 +55,7 @@ impl HintStore {
             return Ok(CachedHint::Whole(hint));
         }
         // The names of cached hints reveal which tables were looked up, so only this user may list them.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        let made = private::new_folder().create(directory);
         made.map_err(|source| FileCacheError::at(directory, source))?;
         let part = path.with_extension("part");
         loop {
@@ -129,9 +128,9 @@ fn lock(path: &Path, waiting: impl FnOnce()) -> Result<File, FileCacheError> {
 /// Returns whether `path` still names `file`.
 fn is_at(file: &File, path: &Path) -> Result<bool, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
-    let here = file.metadata().map_err(error)?;
-    match fs::metadata(path) {
-        Ok(there) => Ok((here.dev(), here.ino()) == (there.dev(), there.ino())),
+    let here = file.try_clone().and_then(same_file::Handle::from_file).map_err(error)?;
+    match same_file::Handle::from_path(path) {
+        Ok(there) => Ok(here == there),
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(source) => Err(error(source)),
     }

@@ -20,7 +20,7 @@
 //! | `files.rs` | the host of a session: a clock, an observer, files |
 //! | `hint.rs` | the files of hints |
 //! | `secrets.rs` | records of evaluation keys, kept for the next process |
-//! | `lock.rs` | locks on these files |
+//! | `lock.rs`, `private.rs` | locks on these files, and who can read them |
 
 mod call;
 mod client;
@@ -30,6 +30,7 @@ mod hint;
 mod lock;
 mod oblivious;
 mod options;
+mod private;
 mod secrets;
 mod serials;
 mod transport;

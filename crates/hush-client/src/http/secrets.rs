@@ -6,9 +6,8 @@
 //! cost of an upload, if it is damaged by a crash of the machine, has another name or owner, or is readable by others.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -16,7 +15,12 @@ use std::{
 use etcetera::BaseStrategy;
 use zeroize::Zeroizing;
 
-use super::{HintCache, file_cache_error::FileCacheError, lock};
+use super::{
+    HintCache,
+    file_cache_error::FileCacheError,
+    lock,
+    private::{self, Owner, is_open_to_others},
+};
 use crate::session::{
     KeptKeys, KeyNote, KeyRequest,
     kept_keys::{LIFETIME, RECORD_BYTES},
@@ -88,36 +92,30 @@ pub(super) fn folder(cache: &HintCache, name: &str) -> Result<Option<PathBuf>, F
 /// Locks a file in the cache until the returned file is dropped.
 pub(super) fn lock(path: &Path) -> Result<File, FileCacheError> {
     let error = |source| FileCacheError::at(path, source);
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path).map_err(error)?;
+    let file = private::new_file().open(path).map_err(error)?;
     lock::lock(&file).map_err(error)?;
     Ok(file)
 }
 
-/// Creates a directory for this user alone, or checks that it is one. Returns the number of the user.
-pub(super) fn private_directory(directory: &Path) -> io::Result<u32> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    // The owner of a new file is the user of this process.
-    let user = tempfile::tempfile_in(directory)?.metadata()?.uid();
+/// Creates a directory for this user alone, or checks that it is one. Returns the user.
+pub(super) fn private_directory(directory: &Path) -> io::Result<Owner> {
+    private::new_folder().create(directory)?;
+    let user = Owner::of_new_files(directory)?;
     close_to_others(directory, user)?;
     Ok(user)
 }
 
 /// Makes sure that only `user` can list, read or add files.
-fn close_to_others(directory: &Path, user: u32) -> io::Result<()> {
+fn close_to_others(directory: &Path, user: Owner) -> io::Result<()> {
     let metadata = fs::symlink_metadata(directory)?;
-    if !metadata.is_dir() || metadata.uid() != user {
+    if !metadata.is_dir() || !user.owns(&metadata) {
         let reason = "it is not a folder of the user who runs this: secret keys are not kept in it";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     if is_open_to_others(&metadata) {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+        private::close(directory)?;
     }
     Ok(())
-}
-
-fn is_open_to_others(metadata: &fs::Metadata) -> bool {
-    metadata.mode() & 0o077 != 0
 }
 
 /// The file that holds a record.
@@ -132,13 +130,13 @@ impl RecordFile<'_> {
     }
 
     /// Returns the record, if it exists and is valid, and only `user` could read or write it.
-    fn read(&self, user: u32) -> io::Result<Option<KeptKeys>> {
+    fn read(&self, user: Owner) -> io::Result<Option<KeptKeys>> {
         let mut file = match File::open(self.path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             outcome => outcome?,
         };
         let metadata = file.metadata()?;
-        if metadata.len() != RECORD_BYTES as u64 || metadata.uid() != user || is_open_to_others(&metadata) {
+        if metadata.len() != RECORD_BYTES as u64 || !user.owns(&metadata) || is_open_to_others(&metadata) {
             return Ok(None);
         }
         let mut bytes = Zeroizing::new([0; RECORD_BYTES]);
@@ -148,8 +146,8 @@ impl RecordFile<'_> {
 
     /// Writes a temporary file and renames it. The file's time is set to the creation of the keys, by which old files are deleted.
     fn write(&self, keys: &KeptKeys) -> io::Result<()> {
-        let private = fs::Permissions::from_mode(0o600);
-        let mut file = tempfile::Builder::new().permissions(private).tempfile_in(self.directory)?;
+        // A temporary file is its owner's alone.
+        let mut file = tempfile::NamedTempFile::new_in(self.directory)?;
         file.write_all(&*keys.encode(self.name))?;
         if let Some(made) = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(keys.made())) {
             file.as_file().set_modified(made)?;
@@ -178,7 +176,11 @@ fn remove_old(directory: &Path, now: SystemTime) {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::HashSet, thread};
+    use std::{
+        collections::HashSet,
+        os::unix::fs::{MetadataExt, PermissionsExt},
+        thread,
+    };
 
     use tempfile::tempdir;
 
@@ -290,8 +292,9 @@ mod tests {
         let user = private_directory(&directory).unwrap();
         let file = RecordFile { directory: &directory, name: &request("toy").name };
         assert!(file.read(user).unwrap().is_some());
-        assert!(file.read(user + 1).unwrap().is_none());
-        let error = close_to_others(&directory, user + 1).unwrap_err();
+        let other = Owner(user.0 + 1);
+        assert!(file.read(other).unwrap().is_none());
+        let error = close_to_others(&directory, other).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
 
         let link = folder.path().join("elsewhere").join("secrets");

@@ -10,6 +10,7 @@ mod error;
 mod header;
 mod kept;
 mod reading;
+mod system;
 mod writing;
 
 pub use changes::{CHANGES_FILE, ChangeCount, Changes};

@@ -20,6 +20,8 @@ use std::{
 use libc::{c_int, c_void, siginfo_t};
 use memmap2::Mmap;
 
+use crate::snapshot::system;
+
 /// A guarded range of addresses, in a slot. Slots are reused and never freed, because the handler may walk them at any time.
 struct GuardedRange {
     is_used: AtomicBool,
@@ -163,10 +165,10 @@ impl GuardedRange {
         // SAFETY: errno is the thread's own and is restored, because the interrupted code may be about to read it. The range
         // belongs to a map that outlives its guard and is only read as bytes, for which zeros are valid.
         unsafe {
-            let errno = *libc::__errno_location();
+            let errno = *system::error_number();
             let at = ptr::with_exposed_provenance_mut(start);
             let mapped = libc::mmap(at, end - start, libc::PROT_READ, flags, -1, 0);
-            *libc::__errno_location() = errno;
+            *system::error_number() = errno;
             mapped == at
         }
     }

@@ -2,10 +2,10 @@
 
 use std::{fs::File, ops::Range, path::Path};
 
-use memmap2::{Advice, Mmap};
+use memmap2::Mmap;
 
 use super::{guard::Guard, stored::StoredFile};
-use crate::snapshot::SnapshotError;
+use crate::snapshot::{SnapshotError, system};
 
 /// A file mapped read-only. If the file is truncated, the lost bytes read as zeros, and [`MappedFile::check`] fails.
 pub struct MappedFile {
@@ -65,17 +65,10 @@ impl MappedFile {
     /// # Panics
     /// If the file ends before the range does.
     pub fn make_part_resident(&self, range: Range<usize>) -> Result<(), SnapshotError> {
-        let advised = self.map.advise_range(Advice::PopulateRead, range.start, range.len());
-        advised.or_else(|error| match error.raw_os_error() {
-            // Kernels before 5.14 do not know the advice. Touching every page does the same.
-            Some(libc::EINVAL) => {
-                let bytes = self.map[range].iter().step_by(4096);
-                std::hint::black_box(bytes.fold(0, |sum: u8, byte| sum ^ byte));
-                Ok(())
-            }
+        system::populate(&self.map, range).map_err(|error| match error.raw_os_error() {
             // A page of the file is missing.
-            Some(libc::EFAULT) => Err(self.file.changed()),
-            _ => Err(SnapshotError::io(self.file.path(), "read")(error)),
+            Some(libc::EFAULT) => self.file.changed(),
+            _ => SnapshotError::io(self.file.path(), "read")(error),
         })
     }
 

@@ -5,10 +5,8 @@
 //! content is not in memory twice.
 
 use std::{
-    fs::File,
     io,
     ops::Range,
-    os::fd::AsRawFd,
     sync::{Arc, Weak},
 };
 
@@ -19,6 +17,7 @@ use super::stored::{Stamp, StoredFile};
 use crate::snapshot::{
     CHUNK_BYTES, FileEntry, SnapshotError,
     checksum::{self, Buffer},
+    system,
 };
 
 /// The bytes of a huge page of x86-64.
@@ -145,7 +144,7 @@ fn read_chunk(
     buffer: &mut Buffer,
 ) -> Result<(), SnapshotError> {
     let start = chunk * CHUNK_BYTES;
-    advise(file.file(), start..start + to.len(), libc::POSIX_FADV_WILLNEED);
+    system::advise_cache(file.file(), start..start + to.len(), true);
     if *parts == [0..to.len()] {
         file.read_at(to, start)?;
         if checksums == Checksums::Compare {
@@ -159,7 +158,7 @@ fn read_chunk(
     } else {
         parts.iter().try_for_each(|part| file.read_at(&mut to[part.clone()], start + part.start))?;
     }
-    advise(file.file(), start..start + to.len(), libc::POSIX_FADV_DONTNEED);
+    system::advise_cache(file.file(), start..start + to.len(), false);
     Ok(())
 }
 
@@ -175,12 +174,6 @@ fn within(ranges: &[Range<usize>], chunk: &Range<usize>) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Advises the system's cache about a range of a file: that it will be read, or need not be kept.
-fn advise(file: &File, range: Range<usize>, advice: libc::c_int) {
-    // SAFETY: the descriptor is open. It is advice: its failure changes nothing but speed.
-    unsafe { libc::posix_fadvise(file.as_raw_fd(), range.start as i64, range.len() as i64, advice) };
-}
-
 /// Advises huge pages for a range of the map. Unless the range is the whole map, only pages that lie completely within it get the
 /// advice, so that unread bytes take no memory.
 fn advise_huge(map: &MmapMut, range: &Range<usize>) {
@@ -189,8 +182,8 @@ fn advise_huge(map: &MmapMut, range: &Range<usize>) {
     let start = (base + range.start).next_multiple_of(HUGE_PAGE);
     let end = if is_all { base + range.end } else { (base + range.end) / HUGE_PAGE * HUGE_PAGE };
     if start < end {
-        // SAFETY: the range lies within the map. It is advice: its failure changes nothing but speed.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        // SAFETY: the range lies within the map.
+        unsafe { system::advise_huge(start..end) };
     }
 }
 

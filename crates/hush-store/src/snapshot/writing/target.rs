@@ -3,12 +3,11 @@
 use std::{
     ffi::CString,
     fs, io,
-    mem::MaybeUninit,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
-use crate::snapshot::{HEADER_FILE, SnapshotError};
+use crate::snapshot::{HEADER_FILE, SnapshotError, system};
 
 /// The mode bit of a folder in which only owners can rename their files.
 const STICKY: u32 = 0o1000;
@@ -72,17 +71,10 @@ fn check_content(target: &Path, shown: &Path, force: bool) -> Result<(), Snapsho
 
 /// Returns whether a file system is mounted at `path`: such a folder cannot be renamed.
 fn is_mount_point(path: &Path) -> io::Result<bool> {
-    const MOUNT_ROOT: u64 = libc::STATX_ATTR_MOUNT_ROOT as u64;
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
-    let mut found = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the name is a terminated string, and the structure has room for what the call writes.
-    let code = unsafe { libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, 0, found.as_mut_ptr()) };
-    // SAFETY: all zeros are a valid structure, and the call writes only valid values.
-    let found = unsafe { found.assume_init() };
-    if code == 0 && found.stx_attributes_mask & MOUNT_ROOT != 0 {
-        return Ok(found.stx_attributes & MOUNT_ROOT != 0);
+    if let Some(is_mounted) = system::is_mount_root(path) {
+        return Ok(is_mounted);
     }
-    // Kernels before 5.8 do not report it. A folder on another file system than its parent is a mount point.
+    // A folder on another file system than its parent is a mount point.
     let outside = path.parent().map(Path::metadata).transpose()?;
     let device = path.metadata()?.dev();
     Ok(outside.is_none_or(|outside| outside.dev() != device))

@@ -1,14 +1,11 @@
 //! Writes a snapshot: all files go into a partial folder beside the target, then one rename puts it in place.
 
 use std::{
-    ffi::{CString, OsString},
+    ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, Write},
     marker::PhantomData,
-    os::{
-        fd::AsRawFd,
-        unix::{ffi::OsStrExt, fs::FileExt},
-    },
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -17,7 +14,7 @@ use memmap2::{MmapMut, MmapOptions};
 
 use super::{lock::BuildLock, partial, resume, target};
 use crate::cancel::{Cancel, Cancelled};
-use crate::snapshot::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError};
+use crate::snapshot::{FileEntry, HEADER_FILE, Header, Phase, SharedPhase, SnapshotError, system};
 
 /// The suffix of a snapshot that is being replaced.
 const OLD: &str = ".hush-old";
@@ -131,11 +128,7 @@ impl SnapshotWriter {
         let path = self.partial.join(name);
         let file = options.read(true).write(true).open(&path);
         let file = file.map_err(SnapshotError::io(&path, "create"))?;
-        // SAFETY: plain system call on an open descriptor.
-        let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes.max(1) as libc::off_t) };
-        if code != 0 {
-            return Err(SnapshotError::io(path, "reserve space for")(io::Error::from_raw_os_error(code)));
-        }
+        system::reserve(&file, bytes as u64).map_err(SnapshotError::io(&path, "reserve space for"))?;
         file.set_len(bytes as u64).map_err(SnapshotError::io(&path, "size"))?;
         // SAFETY: no other process writes the file: it is in a folder under the writer's lock.
         let map = unsafe { MmapOptions::new().len(bytes).map_mut(&file) };
@@ -180,7 +173,7 @@ fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, Snapsh
     if !target.exists() {
         return fs::rename(partial, target).map(|()| None).map_err(failed);
     }
-    if exchange(partial, target).is_ok() {
+    if system::exchange(partial, target).is_ok() {
         return Ok(Some(partial.to_owned()));
     }
     // Without an exchange there is a moment without a target. After a crash in that moment, `recover` restores the target.
@@ -193,18 +186,6 @@ fn put_in_place(partial: &Path, target: &Path) -> Result<Option<PathBuf>, Snapsh
         return Err(failed(error));
     }
     Ok(Some(old))
-}
-
-/// Exchanges two names atomically.
-fn exchange(a: &Path, b: &Path) -> io::Result<()> {
-    let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
-    let a = name(a)?;
-    let b = name(b)?;
-    // SAFETY: both names are terminated strings that live through the call.
-    let code = unsafe {
-        libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE)
-    };
-    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Puts a snapshot back that a crash left under the name of a replaced one.
@@ -307,21 +288,11 @@ impl MappedOutput {
 
     /// Writes the content to disk piece by piece. One sync of all of it takes as long, and cannot be cancelled.
     fn write_out(&self) -> Result<(), SnapshotError> {
-        const ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
-            | libc::SYNC_FILE_RANGE_WRITE
-            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         for first in (0..self.map.len()).step_by(PIECE_BYTES) {
             self.cancel.check()?;
-            let first = first as libc::off64_t;
-            let length = PIECE_BYTES as libc::off64_t;
-            // SAFETY: plain system call on an open descriptor.
-            if unsafe { libc::sync_file_range(self.file.as_raw_fd(), first, length, ALL) } != 0 {
-                let error = io::Error::last_os_error();
-                // If the system lacks the call, the later sync writes everything. Other errors of the disk are reported only once.
-                if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) {
-                    return Err(SnapshotError::io(&self.path, "write")(error));
-                }
-            }
+            let piece = first..self.map.len().min(first + PIECE_BYTES);
+            system::write_out(&self.file, &self.map, piece)
+                .map_err(SnapshotError::io(&self.path, "write"))?;
         }
         Ok(())
     }
