@@ -1,6 +1,8 @@
 """Tests of `make dist`: an archive that depends on nothing but its files, and a program that is judged by what it needs."""
 
+import hashlib
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,9 @@ sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/dist")]
 import archive
 import glibc
 import program
+import provenance
 import targets
+import wheel
 
 
 class Dist(unittest.TestCase):
@@ -44,6 +48,18 @@ class Dist(unittest.TestCase):
         self.assertEqual(subprocess.run([*command, "99.0", needy]).returncode, 0)
         with self.assertRaisesRegex(program.NoProgram, "--version says 'Python"):
             program.check(needy, targets.TARGETS[0], "0.2.0")
+
+    def test_wheels_are_made_by_the_version_that_the_package_names(self):
+        wanted = re.search(r"maturin==[\d.]+", (ROOT / "crates/hush-py/pyproject.toml").read_text())[0]
+        self.assertIn(f"{wanted} ", wheel.REQUIREMENTS.read_text())
+
+    def test_the_provenance_names_every_file_with_its_hash(self):
+        (self.dir / "a.tar.gz").write_bytes(b"content")
+        statement = provenance.make("0" * 40, ["page"], {"x86_64-unknown-linux-gnu": "rustc 1"}, [self.dir / "a.tar.gz"])
+        digest = hashlib.sha256(b"content").hexdigest()
+        self.assertEqual(statement["subject"], [{"name": "a.tar.gz", "digest": {"sha256": digest}}])
+        pinned = {entry["name"] for entry in statement["predicate"]["buildDefinition"]["resolvedDependencies"]}
+        self.assertEqual(pinned, {"hushdb", *provenance.PINS})
 
 
 if __name__ == "__main__":
