@@ -1,5 +1,5 @@
-"""Cargo with Zig as the linker, which knows the names that older C libraries had: what comes of it runs with glibc 2.28 and newer. As a
-command: `zig.py CARGO ARGUMENT..`, the arguments those of `cargo build`."""
+"""Runs cargo with Zig as the linker, which can link for older C libraries: the programs run with glibc 2.28 and newer. As a command:
+`zig.py CARGO ARGUMENT..`, with the arguments of `cargo build`."""
 
 import os
 import pathlib
@@ -15,9 +15,9 @@ TARGET = "x86_64-unknown-linux-gnu"
 
 
 def build(cargo: str, *arguments: str, env: dict[str, str] | None = None) -> bool:
-    """Returns whether it compiles. Programs are in `folder()`.
+    """Runs `cargo zigbuild`, which puts programs into `folder()`. Returns whether it succeeds.
 
-    Raises `pins.PipError` if Zig cannot be had."""
+    Raises `pins.PipError` if Zig cannot be fetched."""
     tools = pins.cached("zig", REQUIREMENTS.read_bytes(), fetch)
     zig = {"CARGO_ZIGBUILD_ZIG_PATH": str(tools / "ziglang/zig"), "PATH": f"{tools / 'bin'}:{os.environ['PATH']}"}
     command = [cargo, "zigbuild", *arguments, "--target", f"{TARGET}.{GLIBC}"]
@@ -25,7 +25,7 @@ def build(cargo: str, *arguments: str, env: dict[str, str] | None = None) -> boo
 
 
 def folder() -> pathlib.Path:
-    """Where cargo puts what is for this target."""
+    """Returns the folder in which cargo puts the programs for this target."""
     return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / TARGET
 
 

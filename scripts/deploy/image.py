@@ -1,4 +1,4 @@
-"""The Containerfile, by its linter; and that it gets what it copies."""
+"""Checks the Containerfile: its linter accepts it, and .dockerignore lets through every file that it copies."""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ FILE = ROOT / "deploy/Containerfile"
 
 
 def check(hadolint: pathlib.Path) -> tuple[str, list[str]]:
-    """Returns the things that were checked, and the faults."""
+    """Checks the Containerfile. Returns a summary, and the faults."""
     result = subprocess.run([hadolint, FILE], capture_output=True, text=True)
     wrong = (result.stdout + result.stderr).splitlines() if result.returncode else []
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}

@@ -1,4 +1,4 @@
-"""An archive whose bytes depend on its files and one date alone."""
+"""Archives whose bytes depend only on their files and one date."""
 
 import gzip
 import io
@@ -7,7 +7,7 @@ import tarfile
 
 
 def write(path: pathlib.Path, folder: str, date: int, files: dict[str, bytes]) -> None:
-    """Packs `files` as members of `folder`. Those that begin as programs do may be run."""
+    """Packs `files` as members of `folder`, with `date` as their time. Files that begin like programs become executable."""
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=date) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         for name in sorted(files):
             member = tarfile.TarInfo(f"{folder}/{name}")

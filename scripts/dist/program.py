@@ -1,4 +1,4 @@
-"""The program for machines with an older C library than this one's."""
+"""Builds and checks the program for machines with an older C library than this machine's."""
 
 import os
 import pathlib
@@ -13,19 +13,19 @@ import pins
 import zig
 
 GLIBC, TARGET = zig.GLIBC, zig.TARGET
-FEATURES = ["cuda", "page"]  # it runs without a GPU, too
-# Parts of the C library, and nothing else, are looked for when it starts.
+FEATURES = ["cuda", "page"]  # the program also runs without a GPU
+# The only shared libraries that the program may load: parts of the C library.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "ld-linux-x86-64.so.2"}
 
 
 class NoProgram(Exception):
-    """There is none; the text says why, and what to do."""
+    """The program cannot be built, or is wrong. The text says why, and what to do."""
 
 
 def build(cargo: str, out: pathlib.Path) -> None:
-    """Compiles the program, and strips it into `out`."""
+    """Compiles the program, and strips it into `out`. Raises `NoProgram` if that fails."""
     home = os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo"
-    # Paths of this machine are in messages of panics.
+    # Panic messages contain source paths: the flags hide the paths of this machine.
     flags = f"--remap-path-prefix={ROOT}=/hushdb --remap-path-prefix={home}=/cargo"
     command = ["--release", "--locked", "--package", "hushdb", "--features", ",".join(FEATURES)]
     try:
@@ -38,7 +38,8 @@ def build(cargo: str, out: pathlib.Path) -> None:
 
 
 def check(path: pathlib.Path, version: str) -> None:
-    """Whether it starts where the C library is as old as that, and is what it says."""
+    """Checks that a program needs no newer C library than `GLIBC`, contains no paths of this machine, and reports `version`. Raises
+    `NoProgram` otherwise."""
     wrong = [f"needs {name}" for name in glibc.too_new(path, GLIBC)]
     wrong += [f"needs {name}, which is no part of the C library" for name in sorted(glibc.libraries(path) - LIBRARIES)]
     for folder in (f"{ROOT}/", f"{pathlib.Path.home()}/"):
