@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every benchmark in one run, as shares of bounds measured in it. JSON: hush-bench WHAT --json.
+# Runs every benchmark. Results are shares of bounds that the same run measures. For JSON: hush-bench WHAT --json.
 set -euo pipefail
 bench=$1
 echo "== scan"

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The time that clients compute for a look-up: the npm package (target/npm, of `make npm`) beside the Rust client, with the same
-// server, in one run. A table of the default protocol; every answer is checked. Usage: bench_client.mjs HUSHDB [RECORDS]
+// Measures the time that clients compute for a look-up: the npm package (target/npm, of `make npm`) beside the Rust client, in one run
+// with one server. The table has the default protocol. Every answer is checked. Usage: bench_client.mjs HUSHDB [RECORDS]
 
 import { execFileSync } from "node:child_process";
 import { cpus } from "node:os";
@@ -11,7 +11,7 @@ const records = Number(argv[3] ?? 1_000_000);
 const { connect } = await import("../target/npm/node.js");
 const { Scratch } = await import("../clients/js/test/harness.mjs");
 
-const MANY = 64; // of one request
+const MANY = 64; // look-ups in one request
 const ROUNDS = 5;
 const valueOf = (i) => `value ${i} `.padEnd(64, "x");
 const keys = Array.from({ length: MANY }, (_, i) => `k${i * 97}`);
@@ -21,7 +21,7 @@ function median(times) {
   return times.sort((a, b) => a - b)[times.length >> 1];
 }
 
-/** Milliseconds a look-up: of the first one, and of many. */
+/** Returns the milliseconds of the first look-up, and the median milliseconds of one look-up among many. */
 function figures(first, many) {
   const each = (phase) => (1000 * median(many.map((seconds) => seconds[phase]))) / MANY;
   return { first: 1000 * (first.encrypt + first.decode), encrypt: each("encrypt"), decode: each("decode") };
@@ -47,7 +47,7 @@ try {
   const wasm = figures(first, many);
 
   const native = (asked, wanted) => {
-    // One thread, as in a page.
+    // A page has one thread.
     const options = { env: { ...scratch.env, RAYON_NUM_THREADS: "1" }, encoding: "utf8" };
     const said = execFileSync(env.HUSHDB, ["get", url, "--json", "--stats", ...asked], options);
     const lines = said.trim().split("\n").map((line) => JSON.parse(line));

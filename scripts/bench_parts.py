@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What parts on a Ray cluster add to a look-up: `target/python/bin/python scripts/bench_parts.py TABLE KEY [PARTS ..]`, all on this machine.
+"""Measures what parts on a local Ray cluster add to a look-up: `target/python/bin/python scripts/bench_parts.py TABLE KEY [PARTS ..]`.
 
-One server in this process is the measure: the same table, the same threads in all. Prints the median and the 90th percentile of look-ups
-one after another, in milliseconds, in JSON, a line for each; rounds of both take turns, so that others' load hits both.
+The baseline is one server in this process with the same table and the same number of threads in all. For each number of parts, prints a
+line of JSON with the median and the 90th percentile of sequential look-ups, in milliseconds. Rounds alternate between both servers, so
+that other load on the machine affects both.
 """
 
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Builds and asks two real tables with a tail: the elliptic curves of a Debian package, the icons of an npm package.
+"""Builds and queries two real tables whose values have a long tail: elliptic curves of a Debian package, and icons of an npm package.
 
   scripts/bench_real.py HUSHDB [FOLDER]
 
-Fetches both by their names (some 250 MB) into FOLDER, and needs apt-get, dpkg-deb, npm and 6 GB of disk there. Prints for each table
-what it took, and how many of some look-ups were right.
+Fetches both packages (about 250 MB) into FOLDER, and needs apt-get, dpkg-deb, npm and 6 GB of disk there. Prints for each table the
+sizes, the times, and the number of correct look-ups.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ def run(*command, **kwargs):
 
 
 def curves(folder):
-    """Returns the database, and some of its records."""
+    """Returns the path of the database, the options that build it, and some of its records by key."""
     database = folder / "usr/share/sagemath/cremona/cremona.db"
     if not database.exists():
         run("apt-get", "download", CURVES, cwd=folder)
@@ -40,7 +40,7 @@ def curves(folder):
 
 
 def icons(folder, longest):
-    """Returns the icons of up to so many bytes as JSONL, and some of them."""
+    """Returns a JSONL file of the icons of at most `longest` bytes, the options that build it, and some icons by key."""
     source = folder / f"icons-{longest}.jsonl"
     if not (folder / "package").exists():
         run("npm", "pack", ICONS, cwd=folder)
@@ -58,7 +58,7 @@ def icons(folder, longest):
 
 
 def changes(folder, database):
-    """Another torsion for 10,000 curves, as a file of changes."""
+    """Returns a file of changes that sets another torsion for 10,000 curves, and some of the changed records by key."""
     rows = sqlite3.connect(database)
     rows.row_factory = sqlite3.Row
     records = [dict(row) | {"tors": 9} for row in rows.execute("select * from t_curve where rowid % 300 = 17 limit 10000")]
@@ -69,7 +69,7 @@ def changes(folder, database):
 
 @contextlib.contextmanager
 def served(hushdb, *arguments):
-    """Yields the URL of a server that is ready, and its lines."""
+    """Yields the URL of a ready server, and the stream of its log lines."""
     command = [str(part) for part in (hushdb, "serve", *arguments, "--listen", "127.0.0.1:0")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         url = server.stderr.readline().split()[2]
@@ -80,7 +80,7 @@ def served(hushdb, *arguments):
 
 
 def ask(hushdb, url, asked):
-    """Returns how many look-ups are right, and the seconds of the one in the middle."""
+    """Looks up all keys of `asked`. Returns the number of correct values, and the median seconds of a look-up."""
     right, times = 0, []
     for key, expected in asked.items():
         start = time.monotonic()
@@ -91,7 +91,8 @@ def ask(hushdb, url, asked):
 
 
 def change(hushdb, folder, database, arguments, asked):
-    """Returns the curves with room for changes: what 10,000 take until they are served."""
+    """Builds the curves as an updatable table, applies 10,000 changes, and prints the times until they are applied and served. Returns
+    whether all look-ups are right."""
     table = folder / "table-changes"
     run(hushdb, "build", database, *arguments, "--out", table, "--force", "--updatable")
     path, changed = changes(folder, database)
@@ -103,7 +104,7 @@ def change(hushdb, folder, database, arguments, asked):
         while "taken up" not in lines.readline():
             pass
         seconds = time.monotonic() - start
-        # The others are as they were.
+        # Unchanged records keep their values.
         expected = {key: record for key, record in asked.items() if key not in changed} | changed
         after = ask(hushdb, url, expected)
     facts = json.loads(run(hushdb, "inspect", table, "--json", "--verify", "header"))

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the book of the documents: stages the pages, the README first, and has mdBook build target/book. Links to files that are not in
-the book become text."""
+"""Builds the documentation as a book in target/book: stages the pages, then runs mdBook. Links to files outside the book become text."""
 
 import os
 import pathlib
@@ -29,14 +28,14 @@ preferred-dark-theme = "navy"
 
 
 def place(path: str) -> pathlib.Path | None:
-    """Returns where a file of the repository is in the book, or None."""
+    """Returns the path in the book of a file of the repository, or None if the book does not have it."""
     if path in BESIDE:
         return pathlib.Path(path)
     return pathlib.Path(path).relative_to("docs") if path.startswith("docs/") else None
 
 
 def staged(source: pathlib.Path, page: pathlib.Path) -> str:
-    """Returns the text of a page with its links as they are in the book."""
+    """Returns the text of the file `source` with its links rewritten for `page`, its path in the book."""
 
     def link(found: re.Match) -> str:
         text, target = found.groups()

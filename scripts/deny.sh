@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# deny.sh CARGO_DENY VERDICT: checks the product, then the fuzz targets: licences, bans and sources always; advisories with the
-# database of HUSHDB_ADVISORY_DB (a checkout, for machines without a network), else with what can be fetched, else with what was
-# fetched last (cargo's home, which CI can keep).
+# deny.sh CARGO_DENY VERDICT: checks the product, then the fuzz targets. Licences, bans and sources are always checked. The database of
+# advisories is HUSHDB_ADVISORY_DB (a checkout, for machines without a network); otherwise a fresh download; otherwise the last
+# download in cargo's home, which CI can keep.
 #
-# Where there is a database, an advisory is an error, and in CI (the variable CI) a database of more than 60 days is one, too. Where
-# there is none at all, the check cannot be made: an error with HUSHDB_REQUIRE_ADVISORIES=1. The file VERDICT gets one line that says
-# whether advisories were checked: `make test` ends with it.
+# With a database, an advisory is an error. In CI (the variable CI), a database older than 60 days is an error too. Without any
+# database, the check is skipped, or is an error with HUSHDB_REQUIRE_ADVISORIES=1. The file VERDICT gets one line that says whether
+# advisories were checked; `make test` prints it at the end.
 set -euo pipefail
 deny=$1
 verdict=$2
 max_days=60
 source=https://github.com/rustsec/advisory-db
-cached=advisory-db-3157b0e258782691 # what cargo-deny calls its clone of that
+cached=advisory-db-3157b0e258782691 # cargo-deny's name for its clone of $source
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -25,7 +25,7 @@ check() { # CONFIG [OPTION..] -- WHAT..
     "$deny" --log-level error --manifest-path fuzz/Cargo.toml --all-features --config "$config" "${options[@]}" check "$@"
 }
 
-committed() { # DATABASE: when its last commit was made, in seconds; fails if it is not a whole clone
+committed() { # DATABASE: prints the time of its last commit, in seconds; fails if it is not a whole clone
     [ -d "$1/crates" ] && [ -e "$1/.git" ] && git -c safe.directory='*' -C "$1" log -1 --format=%ct 2>/dev/null
 }
 
@@ -37,7 +37,7 @@ check_offline() { # DATABASE WHAT_TO_DO
         echo "advisories: $1 is $days days old, at most $max_days in CI: $2" >&2
         exit 1
     fi
-    # Where cargo-deny looks for it; how old it may be was judged above.
+    # cargo-deny looks for its clone under this name. Its own limit of age is lifted: the age was checked above.
     ln -s "$(realpath "$1")" "$scratch/$cached"
     sed "s|^\[advisories\]\$|&\ndb-path = \"$scratch\"\nmaximum-db-staleness = \"P99Y\"|" deny.toml >"$scratch/deny.toml"
     check "$scratch/deny.toml" --offline -- advisories

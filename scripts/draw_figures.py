@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws docs/explanation/drawings/*.svg: the shapes of the data that a look-up with a packed answer makes, one figure a protocol.
+"""Draws docs/explanation/drawings/*.svg: the shapes of the data of a look-up with a packed answer, one figure for each protocol.
 
-Without arguments it writes the figures; with --check it fails if the committed ones differ from what it draws.
+Without arguments, writes the figures. With --check, fails if a committed figure differs from its drawing.
 """
 
 import pathlib
@@ -42,7 +42,7 @@ text { fill: #e6edf3; }
 
 @dataclass
 class Box:
-    """A matrix, a vector or a pile of ciphertexts. `kind` says whose it is; narrow ones have their text above."""
+    """A matrix, a vector or a pile of ciphertexts. `kind` is a key of the legend. A narrow box has its text above."""
 
     kind: str
     x: int
@@ -66,7 +66,7 @@ class Box:
 
 @dataclass
 class Arrow:
-    """A step: a path of horizontal and vertical lines, and lines of text that begin, end or are centred at a place."""
+    """A step: a path of horizontal and vertical lines, and lines of text whose start, middle or end is at `at`."""
 
     path: list
     text: list = field(default_factory=list)
@@ -83,12 +83,12 @@ def vector(kind, x, y, title, size):
 
 
 def times(x, y):
-    """Returns a product: the sign alone, an arrow without a path."""
+    """Returns the sign of a product, as an arrow without a path."""
     return Arrow([], ["\u00d7"], (x, y + 5))
 
 
 def first_fold():
-    """Step (1) over the database, at the top of every figure."""
+    """Returns step (1) over the database, which is at the top of every figure."""
     return [
         Box("held", 60, 60, 200, 100, "database", ["bytes", "rows x D0"]),
         vector("sent", 330, 60, "query", "D0 words"),
@@ -99,7 +99,7 @@ def first_fold():
 
 
 def expansion(y, bits):
-    """Returns the packed query and what it becomes, from height `y` on; with RGSW bits in the hybrid."""
+    """Returns the packed query and its expansion, from height `y` on. `bits` adds the RGSW bits of the hybrid."""
     boxes = [
         Box("sent", 60, y, 150, 60, "packed query", ["seed, leaves"]),
         Box("made", 400, y, 150, 60, "selectors C", ["n ciphertexts"]),
@@ -114,7 +114,7 @@ def expansion(y, bits):
 
 
 def packing(y, hint, hint_size, packed_size, selectors_from):
-    """Step (3): a lifted hint at height `y`, the selectors below it and the folded words above it make ciphertexts."""
+    """Returns step (3): a lifted hint at height `y`, the selectors below it and the folded words above it make ciphertexts."""
     return [
         Box("held", 60, y, 200, 100, hint, ["polynomials modulo Q_1", hint_size]),
         Box("made", 700, y, 130, 100, "packed", ["ciphertexts", packed_size]),
@@ -125,7 +125,7 @@ def packing(y, hint, hint_size, packed_size, selectors_from):
 
 
 def answer(x, y, content="packed pairs", steps=("pack_pairs", "mod_switch")):
-    """Rounding, to the right of ciphertexts that end at `x`, at height `y`."""
+    """Returns the rounding step, to the right of ciphertexts that end at `x`, at height `y`."""
     return [
         Box("answer", 930, y - 35, 100, 70, "answer", [content]),
         Arrow([(x, y), (930, y)], steps, ((x + 930) / 2, y + 9 - LINE * len(steps))),
@@ -272,7 +272,7 @@ def bottom(parts):
 
 
 def legend(y):
-    """Boxes and texts of the legend."""
+    """Returns the boxes and the texts of the legend, from height `y` on."""
     boxes = [Box(kind, 60 + 190 * i, y, 22, 16, "") for i, (kind, _) in enumerate(LEGEND)]
     texts = [("start", 60 + 190 * i + 30, y + 13, text) for i, (_, text) in enumerate(LEGEND)]
     return boxes, [*texts, ("start", 872, y + 13, "dashed: offline")]
@@ -302,7 +302,7 @@ def arrow(part):
 
 
 def extent(anchor, x, y, content):
-    """About where a text is: left, top, right, bottom."""
+    """Returns the approximate area of a text: left, top, right, bottom."""
     width = CHARACTER * len(content)
     left = {"start": x, "middle": x - width / 2, "end": x - width}[anchor]
     return (left, y - TEXT + 2, left + width, y + 3)
@@ -313,7 +313,7 @@ def overlap(one, other):
 
 
 def check_layout(name, parts, notes):
-    """Texts are apart from each other, from boxes not their own and from arrows; so are boxes; nothing is cut off."""
+    """Asserts that no text overlaps another text, another box or an arrow, that no boxes overlap, and that nothing is cut off."""
     boxes = [part for part in parts if isinstance(part, Box)]
     areas = [(box, (box.x, box.y, box.x + box.w, box.y + box.h)) for box in boxes]
     texts = [(box, extent("middle", *line[1:])) for box in boxes for line in box.lines()]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Replays the corpora, then fuzzes every target, or those that are named, each for so many seconds:
+# Replays the corpora, then fuzzes every target, or the named ones, each for SECONDS:
 #   fuzz.sh SECONDS [TARGET...]
-# The stable compiler will do: its LLVM counts what is reached, libFuzzer is a crate. With RUNS, a target ends after so many inputs.
+# The stable compiler suffices: its LLVM counts coverage, and libFuzzer is a crate. The variable RUNS limits the inputs of a target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1 runs=${RUNS:--1}
@@ -9,13 +9,13 @@ shift
 host=$(rustc -vV | sed -n 's/^host: //p')
 folder=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 programs=$folder/$host/release
-# For what runs here and nothing that is run to build it.
+# --target keeps these flags from build scripts and macros.
 export RUSTFLAGS="--cfg fuzzing -C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=4 \
 -C llvm-args=-sanitizer-coverage-inline-8bit-counters -C llvm-args=-sanitizer-coverage-pc-table \
 -C llvm-args=-sanitizer-coverage-trace-compares"
 "${CARGO:-cargo}" build --release --locked --manifest-path fuzz/Cargo.toml --features libfuzzer --target "$host" --target-dir "$folder"
 
-# How long inputs are, and words that they are made of.
+# Prints the options of a target: the most bytes of an input, and the dictionary of its words.
 options() {
     case $1 in
     query_* | evaluation_keys | packed_words | fields | range | server_url | keys_file) echo -max_len=512 ;;

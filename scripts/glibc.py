@@ -1,4 +1,4 @@
-"""Reads which C library a program needs. As a command: `glibc.py VERSION PROGRAM..` fails for programs that need a later one."""
+"""Reads the version of the C library that a program needs. `glibc.py VERSION PROGRAM..` fails if one needs a later version."""
 
 import os
 import pathlib
@@ -8,14 +8,14 @@ import sys
 
 
 def too_new(path: pathlib.Path, version: str) -> list[str]:
-    """Names of the C library that a program needs and that came after `version`, as name@GLIBC_version."""
+    """Returns the symbols of the C library that a program needs and that are newer than `version`, as name@GLIBC_version."""
     number = lambda text: [int(part) for part in text.split(".")]
     needed = re.findall(r" UND (\w+)@GLIBC_([\d.]+)", read_elf("--dyn-syms", path))
     return sorted({f"{name}@GLIBC_{since}" for name, since in needed if number(since) > number(version)})
 
 
 def libraries(path: pathlib.Path) -> set[str]:
-    """Libraries that are loaded with a program."""
+    """Returns the names of the shared libraries that a program loads."""
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", read_elf("--dynamic", path)))
 
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What a machine with a GPU but without cargo needs, as one archive, target/hushdb-gpu.tar.gz: the program, the benchmarks and the tests
-# of the CUDA backend, stripped, each with the kernels within it; the script that runs them, and the tests from end to end. What is in it
-# lies where it lies here. Zig links it, for older C libraries than this machine has.
+# Packs target/hushdb-gpu.tar.gz for a machine with a GPU but without cargo: the program, the benchmarks and the tests of the CUDA
+# backend, stripped, each with its kernels inside; the script that runs them; and the end-to-end tests. Files in the archive have the
+# same paths as here. Zig links the programs, for C libraries that are older than this machine's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
 out=target/gpu-carry
 archive=target/hushdb-gpu.tar.gz
 limit=$((60 << 20))
-glibc=2.28 # of RHEL 8 and Debian 10
+glibc=2.28 # the version of RHEL 8 and Debian 10
 build=(python3 scripts/zig.py "$cargo" --release --locked)
 rm -rf "$out" "$archive" && mkdir -p "$out"
-# Look-ups are tested with the small sets, which have no security.
+# Tests of look-ups use the small parameter sets, which have no security.
 "${build[@]}" -p hushdb -p hush-bench --features cuda,hushdb/insecure-presets
 cp "${CARGO_TARGET_DIR:-target}"/x86_64-unknown-linux-gnu/release/{hushdb,hush-bench} "$out/"
 tests=$("${build[@]}" -p hush-cuda --features driver,emulator --tests --message-format=json)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs packages of Debian's that a target needs, as far as this user may.
+# Installs the Debian packages that a target needs, as root or with sudo.
 set -euo pipefail
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo -n)

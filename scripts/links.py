@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every link of the committed Markdown pages leads to a file, every anchor to a heading, and that every page of `docs`
-begins with what its reader can do after it."""
+"""Checks the committed Markdown pages: every link leads to a file, every anchor to a heading, and every page of `docs` begins with what
+its reader can do after it."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def anchors(page: pathlib.Path) -> set[str]:
-    """Returns the anchors of a page's headings, as GitHub and mdBook make them."""
+    """Returns the anchors of a page's headings, in the form of GitHub and mdBook."""
     found, code = set(), False
     for line in page.read_text().splitlines():
         if line.startswith("```"):
@@ -25,7 +25,7 @@ def anchors(page: pathlib.Path) -> set[str]:
 
 
 def broken(page: pathlib.Path) -> list[str]:
-    """Returns the links of a page that lead nowhere."""
+    """Returns the links of a page whose file or heading does not exist."""
     wrong = []
     for number, line in enumerate(page.read_text().splitlines(), start=1):
         for target in LINK.findall(line):

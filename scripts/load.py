@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A server under twice the load that it can bear, with clients beside it that mean no good: `make load`.
 
-Real queries: one that `hushdb get` made is asked again and again by a load generator (oha), over so many connections. First what the
-server can bear is measured, then it is asked twice as often. Beside that, connections that read slowly, write slowly, say nothing, or
-break off their TLS handshake; and an honest client, `hushdb get`, from an address of its own, whose look-ups have to be right.
+A load generator (oha) repeats one real query of `hushdb get` over many connections. The script first measures the server's capacity,
+then sends queries at twice that rate. At the same time, hostile connections read slowly, write slowly, stay silent, or break off their
+TLS handshake. An honest client, `hushdb get` from another address, looks records up; all its look-ups must be right.
 
     scripts/load.py target/release/hushdb OHA [--minutes 30] [--connections 1000] [--records 1000000] [--out FILE]
 """
@@ -55,7 +55,7 @@ class Server:
         threading.Thread(target=lambda: [None for _ in self.process.stderr], daemon=True).start()
 
     def resident(self):
-        """Bytes of memory that are the process's own, and so not those of the table's file."""
+        """Returns the bytes of the process's anonymous memory, which does not include the mapped file of the table."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
             if line.startswith("RssAnon"):
                 return int(line.split()[1]) << 10
@@ -67,7 +67,7 @@ class Server:
 
 
 def scans(before, after):
-    """Scans between two looks at the metrics: how many, seconds of one, and queries of one."""
+    """Returns the number of scans between two readings of the metrics, the mean seconds of a scan, and its mean queries."""
     def total(name):
         return sum(value - before.get(key, 0) for key, value in after.items() if key.split("{")[0] == name)
     count = total("hush_scan_seconds_count")
@@ -75,7 +75,7 @@ def scans(before, after):
 
 
 def oha(program, server, path, body, connections, seconds, rate=None):
-    """Runs the load generator; what it says, as JSON."""
+    """Runs the load generator, and returns its report. `rate` is in queries per second; without it, oha sends as fast as it can."""
     command = [program, "--no-tui", "--output-format", "json", "--insecure", "--stats-success-breakdown", "-c", connections,
                "-z", f"{seconds}s", "-m", "POST", "-T", "application/x-protobuf", "-D", body, "--disable-compression"]
     command += ["-q", rate] if rate else []
@@ -86,7 +86,7 @@ def oha(program, server, path, body, connections, seconds, rate=None):
 
 
 class Hostile:
-    """Connections that mean no good, each kept up until the end."""
+    """Hostile connections, `count` of each kind, each reopened until the end of the block."""
 
     KINDS = ("slow reader", "slow writer", "silent", "half-open TLS")
 
@@ -115,11 +115,11 @@ class Hostile:
             self.stop.wait(0.05)
 
     def once(self, kind):
-        # Each kind has an address of its own.
+        # Each kind has its own address: the server limits the share of an address.
         source = (f"127.0.0.{20 + self.KINDS.index(kind)}", 0)
         with socket.create_connection(self.address, timeout=60, source_address=source) as tcp:
             if kind == "half-open TLS":
-                tcp.sendall(b"\x16\x03\x01\x02\x00\x01\x00")  # the head of a ClientHello, and no more
+                tcp.sendall(b"\x16\x03\x01\x02\x00\x01\x00")  # the head of a ClientHello, without the rest
                 return tcp.recv(1)
             context = ssl._create_unverified_context()
             with context.wrap_socket(tcp, server_hostname="localhost") as stream:
@@ -139,7 +139,7 @@ class Hostile:
 
 
 class Honest:
-    """A client that looks a record up, again and again, from an address of its own."""
+    """A client that looks up random records, one a second, from its own address."""
 
     def __init__(self, binary, server, authority, records):
         self.command = [binary, "get", "--json", "--ca-cert", authority.cert]
@@ -169,7 +169,7 @@ class Honest:
 
 
 def prepare(binary, folder, count):
-    """Returns a table of so many records of 256 bytes; the records of some keys."""
+    """Builds a table of `count` records with values of 256 bytes. Returns its folder, and all records by key."""
     rng, records = random.Random(1), {}
     source = folder / "records.csv"
     with source.open("w") as file:
@@ -184,7 +184,7 @@ def prepare(binary, folder, count):
 
 
 def a_query(binary, server, folder):
-    """Returns the body of a real query, which a client made."""
+    """Records a real query of a client. Returns its path on the server, and a file with its body."""
     with Proxy(server.url) as proxy:
         subprocess.run([str(binary), "get", proxy.url, "k1", "--no-cache"], check=True, capture_output=True)
         [(path, body)] = [(path, body) for method, path, body in proxy.requests if method == "POST"]

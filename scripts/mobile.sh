@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The client for Swift and Kotlin: its sources in target/mobile, made of the library in the folder of cargo's that the first argument
-# names; then the Kotlin is compiled, and tested against the server in that folder. The second argument is where tools are kept.
+# Generates the Swift and Kotlin clients in target/mobile from the library in cargo's output folder, the first argument. Then compiles
+# the Kotlin client, and tests it against the server in that folder. The second argument is the folder for tools.
 #
-# Swift is made and not compiled: there is no compiler of it in Debian. Python has a package of its own (scripts/python.sh).
+# Swift is generated and not compiled: Debian has no Swift compiler. Python has its own package (scripts/python.sh).
 set -euo pipefail
 built=$1 tools=$2
 crate=crates/hush-mobile out=target/mobile
@@ -13,16 +13,16 @@ for language in swift kotlin; do
     "$built/uniffi-bindgen" generate "$library" --language "$language" --out-dir "$out/$language" --no-format --metadata-no-deps
 done
 
-# The message of an error is what it says, not all that it has.
+# The message of an exception is its text alone: UniFFI's generated message lists all fields.
 sed -i -e 's/^        val `message`: kotlin.String/        override &/' -e '/^        override val message$/,+1d' "$out/kotlin/hushdb/hush_mobile.kt"
 
-# The Kotlin compiler and what programs are run with, all of it as it was when this was written.
+# The Kotlin compiler and the libraries at run time, pinned by their hashes.
 sums=$PWD/$crate/kotlin/SHA256SUMS
 jars=$tools/kotlin-$(sha256sum "$sums" | cut -c -8)
 if [ ! -d "$jars" ]; then
     command -v mvn >/dev/null || scripts/install.sh default-jdk-headless maven
     mkdir -p "$tools"
-    scratch=$(mktemp -d --tmpdir="$tools") # beside it, so that it is there only if complete
+    scratch=$(mktemp -d --tmpdir="$tools") # on the same file system, so that the final move is atomic
     trap 'rm -rf "$scratch"' EXIT
     mvn --quiet --batch-mode -Dstyle.color=never --file "$crate/kotlin/pom.xml" "-DoutputDirectory=$scratch/jars" \
         org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies
@@ -32,7 +32,7 @@ fi
 command -v java >/dev/null || scripts/install.sh default-jre-headless
 classpath=$(sed "s|^[0-9a-f]*  |$jars/|" "$sums" | paste -sd :)
 
-# Once for the same sources: it takes a while.
+# Compiles only if the sources have changed: it takes a while.
 sed -n '/^```kotlin$/,/^```$/{//!p}' docs/reference/clients.md >"$out/Shown.kt"
 sources=("$out/kotlin/hushdb/hush_mobile.kt" "$out/Shown.kt" "$crate"/examples/*.kt "$crate"/tests/*.kt)
 state=$(cat "$sums" "${sources[@]}" | sha256sum)
@@ -42,7 +42,7 @@ if [ "$(cat "$out/classes/state" 2>/dev/null)" != "$state" ]; then
         -nowarn "${sources[@]}"
     echo "$state" >"$out/classes/state"
 fi
-# How a program is run: its name and arguments follow. Tests elsewhere (tests/e2e) have it from here.
+# A script that runs a program, by its name and arguments. Tests elsewhere (tests/e2e) use it too.
 cat >"$out/kotlin-run" <<SH
 #!/bin/sh
 exec java "-Djna.library.path=$(realpath "$built")" -cp "$PWD/$out/classes:$classpath" "\$@"

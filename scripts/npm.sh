@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The npm package @hushdb/client: target/npm, and the archive that `npm pack` makes of it there. The first argument is wasm-bindgen.
+# Builds the npm package @hushdb/client in target/npm, with the archive of `npm pack`. The first argument is the program wasm-bindgen.
 set -euo pipefail
 bindgen=$1
 out=target/npm tools=target/npm-tools
-max_bytes=480000 # of all that a browser loads, gzipped
+max_bytes=480000 # the limit of all that a browser loads, gzipped
 
 # SIMD128 is in every browser since Safari 16.4 and in Node 16.4. It halves the time to hash a hint, and takes up to a tenth off
 # encryption; a second build without it would double the package.
-# Paths of this machine are in messages of panics.
+# Panic messages contain source paths: the flags hide the paths of this machine.
 home=${CARGO_HOME:-$HOME/.cargo}
 flags="-C target-feature=+simd128 --remap-path-prefix=$PWD=/hushdb --remap-path-prefix=$home=/cargo"
 RUSTFLAGS="${RUSTFLAGS:-} $flags" scripts/wasm.sh --package hush-wasm --profile npm
@@ -20,7 +20,7 @@ if grep -aqF -e "$PWD/" -e "$home/" "$out/wasm/hush_bg.wasm"; then
     echo "npm: the module has paths of this machine: strings $out/wasm/hush_bg.wasm | grep -F '$home/'" >&2
     exit 1
 fi
-# What the inlined build has in place of a file, and what a bundler makes of an import of the file: where it is.
+# The module as text, for the inlined build, and the types of that text and of a bundler's import of the file, which is its URL.
 { printf 'export default "'; gzip -9nc "$out/wasm/hush_bg.wasm" | base64 -w0; printf '";\n'; } >"$out/wasm/inline.js"
 printf 'declare const text: string;\nexport default text;\n' | tee "$out/wasm/inline.d.ts" >"$out/wasm/hush.wasm.d.ts"
 cp clients/js/package.json clients/js/README.md LICENSE "$out"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a package's lock file names, in a folder beside the tree: `npm_tools.sh PACKAGE FOLDER PROGRAM`. There is nothing to do mostly.
+# Installs the packages of PACKAGE's lock file into FOLDER, unless PROGRAM is there and current: `npm_tools.sh PACKAGE FOLDER PROGRAM`.
 set -euo pipefail
 package=$1 folder=$2 program=$3
 if cmp -s "$package/package-lock.json" "$folder/package-lock.json" && [ -e "$folder/node_modules/$program" ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packages every crate and builds each from its package alone, beside the packages of the others: what a build reads must be in it.
+# Packages every crate, and builds each from its package alone: a package must contain every file that its build reads.
 #
-# In a copy without `publish = false`: cargo lets no package lean on one that is never published.
+# Works in a copy without `publish = false`: cargo rejects a dependency on a package that is never published.
 set -euo pipefail
 cargo=${CARGO:-cargo}
 root=$PWD
@@ -12,6 +12,6 @@ git ls-files -z --cached --others --exclude-standard --deduplicate | tar -cf - -
 sed -i '/^publish = false$/d' "$copy/Cargo.toml"
 sed -i '/^publish\.workspace = true$/d' "$copy"/crates/*/Cargo.toml
 cd "$copy"
-# Nothing runs: what takes least to compile is enough.
+# Nothing runs, so the cheapest profile is enough.
 export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0
 "$cargo" package --workspace --allow-dirty --locked --target-dir "$root/target/package/build"

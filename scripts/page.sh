@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The page that `hushdb serve` shows: target/page, of clients/page and the npm package in target/npm. One that has not changed is left
-# as it is, so that the program is not compiled anew.
+# Builds the page of `hushdb serve` in target/page from clients/page and the npm package in target/npm. An unchanged page keeps its
+# times, so that the program is not compiled again.
 set -euo pipefail
 new=target/page-new out=target/page
 rm -rf "$new"

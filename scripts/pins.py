@@ -1,4 +1,4 @@
-"""Pinned Python wheels, fetched once into a folder of the cache that is named by the pins."""
+"""Pinned Python wheels, fetched once into a cache folder that is named by the hash of the pins."""
 
 import hashlib
 import os
@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 
 class PipError(Exception):
-    """The wheels cannot be had; the text says why."""
+    """pip failed to get the wheels. The text has its messages."""
 
 
 def cached(name: str, pins: bytes, fetch: Callable[[pathlib.Path], None]) -> pathlib.Path:
-    """Returns the folder of `name`: another one for every set of pins, and there only if complete. `fetch` leaves its content in the folder
-    `tree` of the one that it is given."""
+    """Returns the cache folder of `name`, which differs for every set of pins and exists only if it is complete. If it is missing, calls
+    `fetch` with a temporary folder, in which `fetch` creates the content as `tree`."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "hushdb"
     folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:8]}"
     if not folder.exists():
@@ -27,7 +27,7 @@ def cached(name: str, pins: bytes, fetch: Callable[[pathlib.Path], None]) -> pat
 
 
 def pip(command: str, requirements: pathlib.Path, *options: str | pathlib.Path) -> None:
-    """Runs `pip download` or `pip install` for wheels, whose hashes it checks."""
+    """Runs `pip download` or `pip install` for the wheels in `requirements`, and checks their hashes. Raises `PipError` if pip fails."""
     pip = [sys.executable, "-m", "pip", command, "--quiet", "--disable-pip-version-check", "--no-deps"]
     pip += ["--only-binary=:all:", "--require-hashes", "--requirement", requirements, *options]
     result = subprocess.run(pip, capture_output=True, text=True)

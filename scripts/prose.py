@@ -1,12 +1,12 @@
-"""Finds the blocks of prose that do not open with a subject: doc comments, docstrings, paragraphs of documents. A reader meets a block
-alone, by search or in a tooltip, and so it cannot lean on the one before it."""
+"""Finds blocks of prose that do not open with a subject: doc comments, docstrings, and paragraphs of documents. Readers meet a block
+alone, by search or in a tooltip, so a block cannot depend on the one before."""
 
 import pathlib
 import re
 import subprocess
 
 BARE = re.compile(r"(?:What|The same|Of|As|That|Those|It|Its|They|Their|These|Who|Whose|None|One)\b")
-# What begins a block, and what goes on with it, by a file's kind.
+# The lines of a comment block, or the opening of a block, by the kind of file.
 RUST = re.compile(r"\s*//[/!](?!/) ?(.*)")
 CPP = re.compile(r"\s*//+!? ?(.*)")
 JAVADOC = re.compile(r"/\*\*\s*\*?\s*([^\n]*)")
@@ -58,7 +58,7 @@ def blocks(path: pathlib.Path) -> list[tuple[int, str]]:
 
 
 def bare_openings() -> tuple[int, list[str]]:
-    """Returns how many blocks there are in the committed files, and those that do not open with a subject."""
+    """Returns the number of blocks in the committed files, and the blocks that do not open with a subject."""
     committed = map(pathlib.Path, subprocess.check_output(["git", "ls-files"], text=True).splitlines())
     total, bare = 0, []
     for path in committed:

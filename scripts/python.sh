@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# The Python package: a wheel in target/wheels, installed into an environment of the project, where its tests and examples run.
-# FEATURES are those of the package: cuda for GPUs (`make cuda` first). With PROFILE=dev there is no wheel: the library in target/debug,
-# which `unit` compiles with all features, is tested.
+# Builds the Python package as a wheel in target/wheels, installs it into the project's environment, and runs its tests and examples
+# there. FEATURES are the features of the package: cuda for GPUs (`make cuda` first). With PROFILE=dev, no wheel is built: the tests use
+# the library in target/debug, which `unit` compiles with all features.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${PROFILE:-release} features=${FEATURES:-}
-[ "$profile" != dev ] || features=emulator # for the tests
+[ "$profile" != dev ] || features=emulator # the feature that the tests expect
 package=$PWD/crates/hush-py environment=$PWD/target/python wheels=$PWD/target/wheels
 python3 -c 'import ensurepip' 2>/dev/null || scripts/install.sh python3-venv
 [ -x "$environment/bin/pip" ] || python3 -m venv "$environment"
 pip=("$environment/bin/pip" install --quiet --disable-pip-version-check)
-# What the package is built with and tested with, as its own pyproject.toml says.
+# The pinned tools that build and test the package, from its pyproject.toml.
 wants=$("$environment/bin/python" - "$package/pyproject.toml" <<'PYTHON'
 import re, sys
 text = open(sys.argv[1]).read()
@@ -32,7 +32,7 @@ else
         --out "$wheels" --target-dir "$PWD/target"
     "${pip[@]}" --no-deps --force-reinstall "$wheels"/hushdb-*.whl
 fi
-# Not in the package's folder: what is installed is tested.
+# The tests run outside the package's folder, so that they import the installed package.
 cd "$package/tests"
 FEATURES=$features "$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@" .
 for example in "$package"/examples/*.py; do

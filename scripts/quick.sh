@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formatting, lints and tests of the crates that differ from a commit (HEAD, or the first argument): for the minutes between commits.
-# What all crates depend on, `make test` checks.
+# Checks the formatting, lints and tests of the crates that differ from a commit (HEAD, or the first argument), for use between commits.
+# `make test` also checks the crates that depend on the changed ones.
 set -eu
 base=${1:-HEAD}
 cargo=${CARGO:-cargo}

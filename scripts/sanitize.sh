@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the tests of emulated kernels whose names have FILTER in them with the C++ under sanitizers of g++:
+# Runs the tests of emulated kernels whose names contain FILTER, with the C++ code under sanitizers of g++:
 #   sanitize.sh SANITIZERS [FILTER]     e.g. address,undefined or thread
-# Rust is not instrumented.
+# The Rust code is not instrumented.
 set -euo pipefail
 sanitizers=$1 filter=${2-small_}
 folder=${CARGO_TARGET_DIR:-$PWD/target}/sanitize
 
 export HUSH_SANITIZERS=$sanitizers
-# A sanitizer must be loaded before all else.
+# A sanitizer must be loaded before all other libraries.
 case $sanitizers in
 address*) runtime=libasan.so ;;
 thread) runtime=libtsan.so ;;
@@ -16,11 +16,11 @@ esac
 runner="env LD_PRELOAD=$("${CXX:-g++}" -print-file-name=$runtime)"
 host=$(rustc -vV | sed -n 's/^host: //p')
 if [[ $sanitizers == thread ]]; then
-    # It cannot see how Rust synchronises. Threads of kernels have stacks of their own, where there is no Rust.
+    # The sanitizer cannot see how Rust synchronises, so races with Rust frames are suppressed. Threads of kernels have no Rust frames.
     mkdir -p "$folder"
     echo 'race:.rs' >"$folder/suppressions"
     export TSAN_OPTIONS="suppressions=$folder/suppressions ${TSAN_OPTIONS:-}" RUST_TEST_THREADS=1
-    # Older ones cannot run where the kernel moves programs far about.
+    # Older sanitizers fail if the kernel randomises addresses widely.
     if setarch -R true 2>/dev/null; then
         runner="setarch -R $runner"
     fi

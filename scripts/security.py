@@ -26,17 +26,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/explanation/notes/security-estimates.md"
 PINNED = "27a581bb8e9d49f5e9e2db315bd48ac769d5f5f5"
 ATTACKS = ["usvp", "bdd", "bdd_hybrid", "dual", "dual_hybrid", "arora_gb"]
-# Other ways to count what the primal attacks take.
+# Other cost models for the primal attacks.
 MODELS = ["core_svp", "core_svp_quantum", "quantum"]
-# A matrix is reduced once, for so many bits more than a single query takes, or so that so many (log2) queries take the least.
+# Attacks on many queries under one matrix, which is reduced once. EXTRA: the bits by which the reduction may cost more than an attack on
+# one query. TARGETS: log2 of the number of queries for which the total cost is minimal.
 EXTRA, TARGETS = (4, 8, 12), (20, 40)
 MANY = [f"after_{bits}" for bits in EXTRA] + [f"targets_{targets}" for targets in TARGETS]
-UNUSUAL = ["bdd_mitm_hybrid", "coded_bkw"]  # far from the others, and slow: only if asked for
+UNUSUAL = ["bdd_mitm_hybrid", "coded_bkw"]  # slow, and far more costly than the others: only on request
 ROUNDING = 0.05  # claims have one digit behind the point
 
 
 def estimate(problem: dict, names: list[str], estimator: str) -> None:
-    """In Sage: prints a line of JSON for each of these attacks on a problem."""
+    """Prints a line of JSON with the cost of each of these attacks on a problem. Runs in Sage."""
     sys.path.insert(0, estimator)
     from estimator import LWE, ND
     from estimator.gb import arora_gb
@@ -59,7 +60,7 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
     model = {**dual_model, "red_shape_model": "gsa"}
 
     def reduced(lwe):
-        """Returns the cost of reducing the matrix with blocks of each size, and then of a query: one call of a sieve, and a lift."""
+        """Yields, for each block size, the cost of reducing the matrix, and the cost of a query after it: one sieve and one lift."""
         lwe = lwe.normalize()
         for beta in range(primal_bdd(lwe, **model)["beta"] - 20, 1000):
             of = PrimalHybrid.beta_params(beta=beta, params=lwe, **model)
@@ -69,7 +70,7 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
                     return
 
     def after(extra):
-        """A query, once the matrix was reduced for so many bits more than a single query takes."""
+        """Returns the cost of a query if the reduction of the matrix may cost 2^extra times an attack on one query."""
 
         def cost(lwe):
             most = primal_bdd(lwe, **model)["rop"] * 2**extra
@@ -78,7 +79,7 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
         return cost
 
     def together(targets):
-        """Returns the reduction of the matrix, and so many queries."""
+        """Returns the least cost of the reduction of the matrix and 2^targets queries."""
         return lambda lwe: {"rop": min(reduction + 2**targets * query for reduction, query in reduced(lwe))}
 
     def primal(cost_model):
@@ -112,17 +113,17 @@ def estimate(problem: dict, names: list[str], estimator: str) -> None:
 
 
 def applies(attack: str, problem: dict) -> bool:
-    """Equations of low degree follow from errors that are bounded, and those alone have a limit of samples."""
+    """Returns whether an attack applies to a problem. Arora-GB needs bounded errors; only problems with such errors limit samples."""
     return attack != "arora_gb" or problem["max_samples"]
 
 
 def key(problem: dict) -> str:
-    """Returns the values that the estimate depends on: not the structure, which no known attack uses."""
+    """Returns the values on which the estimate depends, as text. The ring structure is left out: no known attack uses it."""
     return json.dumps([problem[name] for name in ("n", "q", "secret", "error", "max_samples")])
 
 
 class Estimate(typing.NamedTuple):
-    """A problem, its number on the page, and the bits that every attack on it takes."""
+    """A problem, its number on the page, and the bits of every attack on it."""
 
     number: int
     problem: dict
@@ -130,12 +131,12 @@ class Estimate(typing.NamedTuple):
 
 
 def problems_of(presets: list[dict]) -> dict:
-    """Returns each problem once."""
+    """Returns the distinct problems of all presets, by key."""
     return {key(problem): problem for preset in presets for problem in preset["problems"]}
 
 
 class Estimator:
-    """Runs the estimator, and keeps what it said in a file, so that a run goes on where the last one stopped."""
+    """A runner of the estimator that keeps results in a file, so that an interrupted run can resume."""
 
     def __init__(self, folder: str, commit: str, python: list[str], attacks: list[str], results: pathlib.Path | None):
         self.folder, self.commit, self.python, self.attacks, self.results = folder, commit, python, attacks, results
@@ -146,7 +147,7 @@ class Estimator:
                     self.known.setdefault(line["problem"], {})[line["attack"]] = line["bits"]
 
     def estimates(self, problem: dict) -> dict:
-        """Returns the bits of every attack on a problem, from a process of its own."""
+        """Returns the bits of every attack on a problem. A separate process estimates the attacks that the file does not have."""
         wanted = [attack for attack in self.attacks if applies(attack, problem)]
         found = dict(self.known.get(key(problem), {}))
         missing = [attack for attack in wanted if attack not in found]
@@ -182,13 +183,13 @@ def spread(of: dict) -> str:
 
 
 def least(found: dict) -> tuple[float, str]:
-    """Returns the costs of attacks on a single query, in classical operations."""
+    """Returns the bits and the name of the cheapest attack on a single query, in classical operations."""
     known = [attack for attack in found if attack in (*ATTACKS, *UNUSUAL)]
     return min((found[attack], attack) for attack in known if found[attack] is not None)
 
 
 def judge(preset: dict, bits: float, least_bits: float) -> list[str]:
-    """Returns the faults of the claim or the name of a preset that has so many bits."""
+    """Returns the faults in the claim and the name of a preset, which has `bits` bits by the estimate."""
     name, claim, wrong = preset["name"], preset["security_bits"], []
     if claim > bits + ROUNDING:
         wrong.append(f"{name} claims {claim:.1f} bits and has {bits:.1f}")
@@ -250,7 +251,7 @@ def output(*command: str | pathlib.Path) -> str:
 
 
 def sage() -> list[str]:
-    """Returns the Python that has Sage."""
+    """Returns the command that runs Sage's Python."""
     found = shutil.which("sage")
     if not found:
         sys.exit("Sage is not installed: `apt install sagemath` on Debian, or https://www.sagemath.org")

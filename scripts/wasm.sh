@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the client, without its transport, for a browser: wasm32-unknown-unknown; with arguments, what `cargo build` makes of those.
-# With rustup's target, if it is installed; else with Debian's compiler and the sources of the standard library, which are installed
-# if apt-get can.
+# Builds the client, without its transport, for browsers (wasm32-unknown-unknown). Arguments are passed to `cargo build` instead.
+# Uses rustup's target if it is installed; otherwise Debian's compiler and the sources of the standard library, which apt-get installs
+# if they are missing.
 set -euo pipefail
 cargo=${CARGO:-cargo}
 target=wasm32-unknown-unknown
-# Its own directory: other flags, and maybe another compiler, than everything else.
-# Nothing runs: what takes least to compile is enough.
+# This build has its own target directory, because its flags, and perhaps its compiler, differ from all other builds.
+# Nothing runs, so the cheapest profile is enough.
 export CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=0
 [ $# -gt 0 ] || set -- --package hush-client
 build=("$cargo" build --locked "$@" --target "$target" --target-dir target/wasm)
@@ -26,7 +26,7 @@ if ! can_build_std && ! { "${0%/*}/install.sh" "${packages[@]}" && can_build_std
     echo "'apt-get install ${packages[*]}'; then run it again." >&2
     exit 1
 fi
-# This compiler's version is Debian's choice: what matters is whether it compiles. Unstable options build the standard library.
+# Debian chooses this compiler's version, so the crates' minimum is ignored. Unstable options build the standard library.
 export RUSTC=$rustc RUSTC_BOOTSTRAP=1 RUSTFLAGS="${RUSTFLAGS:-} -C linker-flavor=wasm-ld" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld
 unset RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER
 exec "${build[@]}" -Zbuild-std=std,panic_abort --ignore-rust-version

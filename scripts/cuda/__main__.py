@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def compile_all(compiler: Compiler, sources: list[pathlib.Path]) -> tuple[dict[str, dict], list[str]]:
-    """Returns every file for every target: module -> target -> report, and what the tools said of those that failed."""
+    """Compiles every file for every target. Returns the reports, module -> target -> report, and the messages of failed compilations."""
     modules: dict[str, dict] = {}
     failures = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -79,7 +79,7 @@ def digest_of_headers(sources: list[pathlib.Path]) -> str:
 
 
 def fingerprint(kernels: pathlib.Path, sources: list[pathlib.Path]) -> str:
-    """FNV-1a of the kernel sources: build.rs computes it as well, and refuses images of other sources."""
+    """Returns the FNV-1a hash of the kernel sources. build.rs computes it too, and refuses images of other sources."""
     value = 0xCBF29CE484222325
     for path in sorted(sources, key=lambda path: path.relative_to(kernels).as_posix()):
         for byte in path.relative_to(kernels).as_posix().encode() + b"\0" + path.read_bytes() + b"\0":
@@ -88,7 +88,7 @@ def fingerprint(kernels: pathlib.Path, sources: list[pathlib.Path]) -> str:
 
 
 def remove_stale(out: pathlib.Path, modules: dict[str, dict]) -> None:
-    """Images of files that are no more."""
+    """Deletes the images and reports of files that no longer exist."""
     kept = {report["file"] for reports in modules.values() for report in reports.values()}
     for path in [*out.glob("*.cubin"), *out.glob("*.ptx"), *out.glob("reports/*.json")]:
         if path.name.removesuffix(".json") not in kept:
@@ -96,7 +96,8 @@ def remove_stale(out: pathlib.Path, modules: dict[str, dict]) -> None:
 
 
 def write_manifest(path: pathlib.Path, compiler: str, sources: str, modules: dict[str, dict]) -> None:
-    """Module -> target -> its file and kernels, of what is embedded; rewritten only when it differs, since cargo looks at its time."""
+    """Writes the files and kernels of all embedded images: module -> target -> file and kernels. Rewrites the manifest only if it differs,
+    because cargo looks at its time."""
     judged_only = {target.name for target in targets.LATER}
     listed = {
         module: {

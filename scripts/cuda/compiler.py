@@ -1,4 +1,4 @@
-"""Compiles a kernel file for a target, unless what is there already comes of the same sources, flags and compiler."""
+"""Compiles a kernel file for a target, unless its image was made from the same sources, flags and compiler."""
 
 import dataclasses
 import hashlib
@@ -17,7 +17,7 @@ ASSEMBLER_FLAGS = ("-Xptxas", "-v,--warning-as-error")
 
 
 class CompileError(Exception):
-    """A tool refused a file; the text is what it said."""
+    """A tool refused a file. The text is the tool's output."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Compiler:
     headers: str  # digest of all headers: any of them may be included
 
     def images(self, source: pathlib.Path, target: Target) -> dict[str, dict]:
-        """Compiles a file for a target: name of the target -> report, {"file", "digest", "kernels": {name: resources and opcodes}}.
-        Of text also for the GPUs where it is all that there is."""
+        """Compiles a file for a target. Returns target name -> report, {"file", "digest", "kernels": {name: resources and opcodes}}.
+        Also assembles PTX text for the later GPUs, on which drivers compile that text. Raises `CompileError` if a tool refuses it."""
         made = {target.name: self.image(source, target)}
         if target == COMPUTE_80 and self.toolchain.ptxas:
             text = self.out / made[target.name]["file"]
@@ -45,7 +45,7 @@ class Compiler:
         return known or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
 
     def assembled(self, text: pathlib.Path, target: Target) -> dict:
-        """Compiles text as a driver does after the program was shipped. The machine code is not kept."""
+        """Assembles PTX text for a later GPU, as its driver would. Returns the report. The machine code is not kept."""
         image = self.out / text.name.replace(COMPUTE_80.suffix, target.suffix)
         flags = ["-O3", *target.flags, "-v", "--warning-as-error"]
         digest = self.digest(*flags, text.read_text())
@@ -56,13 +56,13 @@ class Compiler:
         return report
 
     def known(self, file: str, digest: str) -> dict | None:
-        """Returns the report of an image that comes of the same."""
+        """Returns the report of an image if it has this digest, and None otherwise."""
         kept = self.report_of(file)
         report = json.loads(kept.read_text()) if kept.exists() else {}
         return report if report.get("digest") == digest else None
 
     def made(self, command: list, image: pathlib.Path, target: Target, digest: str) -> dict:
-        """Runs a compiler; leaves the image and its report."""
+        """Runs a compiler, stores the image and its report, and returns the report."""
         print(f"cuda: {image.name}", flush=True)
         kept, unfinished = self.report_of(image.name), image.with_name(f".{image.name}.{os.getpid()}")
         try:

@@ -1,4 +1,4 @@
-"""Judges compiled kernels by crates/hush-cuda/kernels/gates.toml, whose head says what a rule may hold."""
+"""Judges compiled kernels by crates/hush-cuda/kernels/gates.toml, whose head defines the rules."""
 
 import fnmatch
 import itertools
@@ -27,7 +27,7 @@ LOCAL = ("LDL", "STL")  # spills, or arrays indexed at run time
 def load(path: pathlib.Path) -> dict[str, dict]:
     """Returns the rules: pattern of kernel names -> rule.
 
-    Raises ValueError for a rule that is not one.
+    Raises ValueError for an invalid rule.
     """
     rules = tomllib.loads(path.read_text())
     for pattern, rule in rules.items():
@@ -54,24 +54,25 @@ def rule_of(rules: dict[str, dict], kernel: str, target: str) -> dict:
 
 
 def has(opcodes: dict[str, int], wanted: str) -> list[str]:
-    """Returns the opcodes that `wanted` names."""
+    """Returns the opcodes that match `wanted`."""
     return [opcode for opcode in opcodes if names(wanted, opcode)]
 
 
 def count(opcodes: dict[str, int], *wanted: str) -> int:
-    """Returns how many there are of the opcodes that are named."""
+    """Returns the number of instructions whose opcodes match any of `wanted`."""
     return sum(opcodes[opcode] for name in wanted for opcode in has(opcodes, name))
 
 
 def names(wanted: str, opcode: str) -> bool:
-    """Returns whether it is the same mnemonic, with all the modifiers in any order. LDG.128: LDG.E.128.CONSTANT."""
+    """Returns whether an opcode has the wanted mnemonic, and all wanted modifiers in any order. LDG.128 matches LDG.E.128.CONSTANT."""
     mnemonic, *modifiers = wanted.split(".")
     found, *others = opcode.split(".")
     return found == mnemonic and set(modifiers) <= set(others)
 
 
 def follow(order: list[str], wanted: list[str]) -> bool:
-    """Returns whether the wanted opcodes come somewhere one after another: each once or several times, with none of the others between."""
+    """Returns whether the wanted opcodes follow one another somewhere in `order`: each one or more times, with no other wanted opcode
+    between."""
     named = [next((name for name in wanted if names(name, opcode)), None) for opcode in order]
     steps = [name for name, _ in itertools.groupby(name for name in named if name)]
     return any(steps[at : at + len(wanted)] == wanted for at in range(len(steps)))

@@ -1,4 +1,4 @@
-"""Reads what the tools say of kernels: ptxas of their resources, nvdisasm of their instructions."""
+"""Reads the tools' output about kernels: resources from ptxas, instructions from nvdisasm."""
 
 import collections
 import hashlib
@@ -15,16 +15,16 @@ PTX_ENTRY = re.compile(r"\.entry (\w+)")
 SECTION = re.compile(r"^\s*\.section\s+\.text\.(\w+)")
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+\s+)?([A-Z][\w.]*)")
 
-# Mnemonics of which a report has the order: barriers, fences, and what they are for.
+# The mnemonics whose order a report keeps: barriers, fences, and the accesses that they order.
 ORDERED = {"SYNCS", "WARPGROUP", "IGMMA", "FENCE", "STS", "UBLKCP", "USETMAXREG"}
-# Differs where reports may.
+# A hash of this file: reports of another version may differ.
 IDENTITY = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
 
 
 def resources(ptxas: str) -> dict[str, dict[str, int]]:
-    """Reads the output of `ptxas -v`: kernel -> registers, and bytes of spills, stack and static shared memory, and barriers.
+    """Reads the output of `ptxas -v`: kernel -> registers, bytes of spills, stack and static shared memory, and barriers.
 
-    Functions that were not inlined are reported after the kernel that calls them: what they spill is the kernel's.
+    Functions that were not inlined are reported after the kernel that calls them: their spills count for the kernel.
     """
     kernels: dict[str, dict[str, int]] = {}
     kernel = dict.fromkeys(("registers", "spills", "stack", "shared", "barriers"), 0)
@@ -57,12 +57,12 @@ def opcodes(sass: str) -> dict[str, list[str]]:
 
 
 def counts(opcodes: list[str]) -> dict[str, int]:
-    """Returns how often each stands there."""
+    """Returns the number of occurrences of each opcode."""
     return dict(sorted(collections.Counter(opcodes).items()))
 
 
 def order(opcodes: list[str]) -> list[str]:
-    """Returns the opcodes whose order can be judged; of several equal ones in a row, one."""
+    """Returns the opcodes whose order can be judged, with each run of equal opcodes as one."""
     ordered = [opcode for opcode in opcodes if opcode.split(".")[0] in ORDERED]
     return [opcode for opcode, _ in itertools.groupby(ordered)]
 

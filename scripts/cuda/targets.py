@@ -1,4 +1,4 @@
-"""The targets that every kernel file is compiled for."""
+"""The targets for which kernel files are compiled."""
 
 import dataclasses
 import pathlib
@@ -14,10 +14,10 @@ class Target:
 SM_90A = Target("sm_90a", ".sm_90a.cubin", ("-cubin", "-gencode=arch=compute_90a,code=sm_90a"))
 SM_80 = Target("sm_80", ".sm_80.cubin", ("-cubin", "-gencode=arch=compute_80,code=sm_80"))
 COMPUTE_80 = Target("compute_80", ".compute_80.ptx", ("-ptx", "-gencode=arch=compute_80,code=compute_80"))
-# What drivers make of the text on later GPUs, of data centres and of desks: judged, and not kept.
+# Later GPUs, of data centres and of desktops, whose drivers compile the PTX text. Their code is judged, and not kept.
 LATER = tuple(Target(name, f".{name}.cubin", (f"-arch={name}",)) for name in ("sm_100", "sm_120"))
 
 
 def of_file(source: pathlib.Path) -> tuple[Target, ...]:
-    """Files of Hopper's own instructions are for Hopper alone."""
+    """Returns the targets of a file. Files with Hopper's instructions are compiled for Hopper alone."""
     return (SM_90A,) if source.stem.endswith("_hopper") else (SM_90A, SM_80, COMPUTE_80)

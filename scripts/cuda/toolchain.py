@@ -1,4 +1,4 @@
-"""The CUDA compiler and disassembler: the pinned ones, fetched once as Python wheels, or the one that HUSH_NVCC names."""
+"""The CUDA compiler and disassembler: the pinned ones, fetched once as Python wheels, or those that HUSH_NVCC names."""
 
 import dataclasses
 import os
@@ -20,15 +20,15 @@ OLDEST = (12, 8)
 
 
 class ToolchainError(Exception):
-    """There is no usable compiler; the text says what to do."""
+    """No compiler is usable. The text says what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
     nvcc: pathlib.Path
-    ptxas: pathlib.Path | None  # None: what drivers make of text cannot be checked
+    ptxas: pathlib.Path | None  # None: the code that drivers make from PTX text cannot be checked
     nvdisasm: pathlib.Path | None  # None: opcodes cannot be checked
-    identity: str  # differs wherever output may differ
+    identity: str  # differs if the output may differ
     pinned: bool  # gates are meant for the pinned compiler
 
 
@@ -53,13 +53,13 @@ def given(nvcc: pathlib.Path) -> Toolchain:
 
 
 def beside(nvcc: pathlib.Path, tool: str) -> pathlib.Path | None:
-    """Returns a tool of the same installation, or else of the path."""
+    """Returns a tool from the installation of `nvcc`, or else from PATH; None if there is none."""
     found = shutil.which(tool, path=nvcc.resolve().parent) or shutil.which(tool)
     return pathlib.Path(found) if found else None
 
 
 def cached() -> pathlib.Path:
-    """Returns the folder of the pinned compiler: a name of its own for every set of pins, and there only if complete."""
+    """Returns the folder of the pinned compiler, and fetches it at the first call. Raises `ToolchainError` if pip fails."""
     wheels = REQUIREMENTS.read_bytes()
     version = re.search(rb"nvidia-cuda-nvcc==([\d.]+)", wheels)[1].decode()
     try:
@@ -80,7 +80,7 @@ def fetch(folder: pathlib.Path) -> None:
 
 
 def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> None:
-    """A wheel is a zip file; Python's zipfile leaves out the bit that makes a file executable."""
+    """Unpacks a wheel, which is a zip file, and restores the executable bits, which Python's zipfile ignores."""
     with zipfile.ZipFile(wheel) as files:
         for entry in files.infolist():
             path = pathlib.Path(files.extract(entry, folder))
@@ -89,7 +89,7 @@ def unpack(wheel: pathlib.Path, folder: pathlib.Path) -> None:
 
 
 def hint() -> str:
-    """Returns the advice where the pinned compiler is missing."""
+    """Returns the advice for a machine without the pinned compiler."""
     home = os.environ.get("CUDA_HOME")
     installed = shutil.which("nvcc") or (home and shutil.which("nvcc", path=f"{home}/bin"))
     where = installed or "/path/to/nvcc"

@@ -24,7 +24,7 @@ def main() -> int:
         print(f"deploy: {error}", file=sys.stderr)
         return 1
     sys.path.insert(0, str(tools))
-    import chart, image, kuberay, unit, watching  # noqa: E401: from here on their packages are there
+    import chart, image, kuberay, unit, watching  # noqa: E401: their packages are importable only now
 
     wrong = []
     for check in (

@@ -1,5 +1,5 @@
-"""The Helm chart: rendered for every file of values in its folder ci/, each object is one of Kubernetes, and each hushdb.toml is one
-that a server takes."""
+"""Checks the Helm chart. Rendered for every file of values in its folder ci/, each object is valid in Kubernetes, and a server accepts each
+hushdb.toml."""
 
 import json
 import pathlib
@@ -12,9 +12,9 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/hushdb"
 KUBERNETES = ("1.30.0", "1.36.0")
-# What a cluster has only with something more: no schemas.
+# Kinds of extensions of Kubernetes, which have no schema here.
 FOREIGN = {"ServiceMonitor"}
-# Settings that the chart must refuse, and what it says: each is a whole file of values.
+# Whole files of values that the chart must refuse, and words of the message.
 LEAST = {"tables": {"volume": {"emptyDir": {}}, "folders": ["people"]}}
 REFUSED = [
     ({}, "tables.folders: name the folders"),
@@ -30,7 +30,7 @@ REFUSED = [
 
 
 def check(helm: pathlib.Path, hushdb: pathlib.Path) -> tuple[str, list[str]]:
-    """Returns the things that were checked, and the faults."""
+    """Checks the chart. Returns a summary, and the faults."""
     wrong, count = [], 0
     with tempfile.TemporaryDirectory(prefix="hushdb-chart-") as scratch:
         machine = Machine(pathlib.Path(scratch), hushdb)
@@ -62,7 +62,7 @@ def invalid(thing: dict, version: str) -> list[str]:
 
 
 class Machine:
-    """A folder with what a pod finds: tables, a certificate, tokens."""
+    """A folder with the files of a pod: tables, a certificate, tokens."""
 
     def __init__(self, folder: pathlib.Path, hushdb: pathlib.Path):
         self.folder, self.hushdb = folder, hushdb

@@ -1,4 +1,4 @@
-"""KubeRay's manifest: its objects are those of Kubernetes, and so are the pods of its groups, which are told apart by what they may do.
+"""Checks KubeRay's manifest: its objects and the pods of its groups are valid in Kubernetes, and the pods have no needless rights.
 KubeRay's own kinds have no schema here."""
 
 import pathlib
@@ -12,7 +12,7 @@ BY_DIGEST = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
 
 def check() -> tuple[str, list[str]]:
-    """Returns the things that were checked, and the faults."""
+    """Checks the manifest. Returns a summary, and the faults."""
     objects = list(yaml.safe_load_all(FILE.read_text()))
     [cluster] = [thing for thing in objects if thing["kind"] == "RayCluster"]
     groups = {"head": cluster["spec"]["headGroupSpec"]}
@@ -31,13 +31,13 @@ def check() -> tuple[str, list[str]]:
 
 
 def pod(name: str, template: dict) -> dict:
-    """Returns a pod of a group, as KubeRay makes it."""
+    """Returns the pod that KubeRay makes from a group's template."""
     metadata = {**template["metadata"], "name": name}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
 def problems(spec: dict) -> list[str]:
-    """Returns the rights of a pod that it does not need."""
+    """Returns the needless rights of a pod, as texts."""
     said = [] if spec.get("securityContext", {}).get("runAsNonRoot") else ["it may run as root"]
     for container in spec["containers"]:
         if container.get("securityContext", {}).get("capabilities") != {"drop": ["ALL"]}:

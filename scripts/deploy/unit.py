@@ -1,4 +1,4 @@
-"""The unit for systemd, by systemd: it is one, and little is exposed to it."""
+"""Checks the systemd unit with systemd itself: the unit is valid, and its exposure is low."""
 
 import pathlib
 import re
@@ -7,14 +7,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = ROOT / "deploy/systemd/hushdb.service"
-# Of 10, by `systemd-analyze security`.
+# The highest allowed exposure, of 10, by `systemd-analyze security`.
 MOST_EXPOSED = 1.6
 
 
 def check() -> tuple[str, list[str]]:
-    """Returns the things that were checked, and the faults."""
+    """Checks the unit. Returns a summary, and the faults."""
     with tempfile.TemporaryDirectory(prefix="hushdb-unit-") as scratch:
-        # The program is not where it will be installed.
+        # The program is not installed on this machine.
         unit = pathlib.Path(scratch) / UNIT.name
         unit.write_text(re.sub(r"/usr/local/bin/hushdb", "/bin/true", UNIT.read_text()))
         verified = analyze("verify", "--man=no", unit)

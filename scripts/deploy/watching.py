@@ -1,4 +1,4 @@
-"""The dashboard and the alerts: every query is one of Prometheus. Whether their metrics exist, scripts/tests looks."""
+"""Checks the dashboard and the alerts: every query is valid in Prometheus. scripts/tests checks that their metrics exist."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ SAID = {"severity"}, {"summary", "action"}
 
 
 def check() -> tuple[str, list[str]]:
-    """Returns the things that were checked, and the faults."""
+    """Checks all queries. Returns a summary, and the faults."""
     wrong, queries = [], []
     for rule in (rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]):
         queries.append((rule["alert"], rule["expr"]))

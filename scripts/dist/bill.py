@@ -1,4 +1,4 @@
-"""The bill of materials: every crate that is linked, with its version and licence (CycloneDX), and the licences' texts."""
+"""The bill of materials: every linked crate with its version and licence (CycloneDX), and the texts of the licences."""
 
 import json
 import os
@@ -12,12 +12,12 @@ TEXTS = re.compile(r"(licen[cs]e|copying|notice|copyright|unlicense)", re.I)
 
 
 class Incomplete(Exception):
-    """A crate is not in it, or has no licence; the text says which."""
+    """A crate is missing in the bill, or has no licence. The text names it."""
 
 
 def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], target: str) -> dict:
-    """Returns the bill of the program and of the module in its page, of the last commit: the tool writes beside every crate, so it gets a
-    copy."""
+    """Returns the bill of the program and of the module in its page, at the last commit. The tool writes files beside every crate, so it
+    runs in a copy."""
     parts = [("hushdb", features, target), ("hush-wasm", [], "wasm32-unknown-unknown")]
     with tempfile.TemporaryDirectory(prefix="hushdb-bill-") as copy:
         files = subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
@@ -44,7 +44,7 @@ def make(cargo: str, cyclonedx: pathlib.Path, date: int, features: list[str], ta
 
 
 def together(bill: dict, part: dict) -> dict:
-    """Returns the bill of a program with that of what is embedded in it."""
+    """Returns the bill of a program, extended by the bill of a part that is embedded in it."""
     known = {component["bom-ref"] for component in bill["components"]}
     embedded = {key: value for key, value in part["metadata"]["component"].items() if key != "components"}
     new = [component for component in [embedded, *part["components"]] if component["bom-ref"] not in known]
@@ -54,7 +54,7 @@ def together(bill: dict, part: dict) -> dict:
 
 
 def linked(cargo: str, package: str, features: list[str], target: str) -> set[tuple[str, str]]:
-    """Names and versions of the crates that cargo says are in a package, the program itself aside."""
+    """Returns the names and versions of the crates that cargo links into a package, without the program itself."""
     tree = [cargo, "tree", "--locked", "--package", package, "--features", ",".join(features), "--target", target]
     lines = subprocess.check_output([*tree, "--edges", "normal", "--prefix", "none"], cwd=ROOT, text=True).splitlines()
     crates = {tuple(line.split()[:2]) for line in lines if line}
@@ -62,13 +62,13 @@ def linked(cargo: str, package: str, features: list[str], target: str) -> set[tu
 
 
 def licences(bill: dict, metadata: dict) -> str:
-    """Returns the texts of the licences of all parts, each once, with the parts that have it."""
+    """Returns the licence texts of all parts, each text once, with the names of its parts."""
     folders = {(package["name"], package["version"]): pathlib.Path(package["manifest_path"]).parent for package in metadata["packages"]}
     texts: dict[str, list[str]] = {}
     for part in bill["components"]:
         name, version = part["name"], part["version"]
         if name.startswith("hush-"):
-            continue  # LICENSE is theirs
+            continue  # covered by LICENSE
         files = sorted(path for path in folders[name, version].iterdir() if path.is_file() and TEXTS.match(path.name))
         expression = " AND ".join(licence.get("expression") or licence["license"]["id"] for licence in part["licenses"])
         for text in [path.read_text(errors="replace").strip() for path in files] or ["(its package has no text)"]:

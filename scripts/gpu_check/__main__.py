@@ -15,9 +15,9 @@ import sys
 import table
 from check import BUDGET, ROOT, Check
 
-RESERVE = 300  # seconds of all, for benchmarks
+RESERVE = 300  # seconds of the total that are reserved for benchmarks
 STEPS_SIZE = "32G"  # the table of the steps, or half of the memory
-# Tables of answers, those with targets first; the last ones for the protocol that the papers have them for.
+# Sizes of the tables of answers; sizes with targets come first. The last two lists are for protocols with figures in papers.
 SIZES = ["64G", "1G", "4G", "16G"]
 ONION_SIZES = ["2G", "8G"]
 PPIR_SIZES = ["8G", "256M", "16M", "4G", "1G", "64M"]  # 2^25 to 2^16 entries of 256 bytes
@@ -40,12 +40,12 @@ def main():
         if not (carry / name).exists():
             sys.exit(f"error: {name} is not in {args.carry}: run `make gpu-carry` where cargo is")
     args.out.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("error: it was told to end"))  # as by whoever gave it too little time
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("error: it was told to end"))  # sent by a caller's time limit
     with contextlib.closing(Check(carry, args.out.resolve(), args.seconds, args.emulated)) as check:
         print(check.machine, flush=True)
         try:
             stages(check, args)
-        finally:  # there may be no other run
+        finally:  # a summary even of a failed run: there may be no other
             print("\n".join(table.lines(check.rows, check.stages)))
     sys.exit(not all(stage["passed"] for stage in check.stages))
 
@@ -59,7 +59,7 @@ def stages(check, args):
     reserve = RESERVE if benchmarks else 0
     check.run("doctor", [hushdb, "doctor"], 60)
     check.run("floors", [bench, "gpu-floors", "--json"], 60)
-    # Where not a single rate can be measured, there is no GPU.
+    # Without a single measured rate, there is no usable GPU.
     if not any("rate" in row for row in check.rows):
         return
     if tests:
@@ -68,7 +68,7 @@ def stages(check, args):
         check.run("lookups", [sys.executable, "-m", "unittest", "discover", "-v", "-s", "tests/e2e", "-t", "tests/e2e",
                               "-p", "test_cuda.py"], 120, required, reserve)
     if benchmarks:
-        # The answers below are by what it finds.
+        # The answers below use the thresholds that this stage finds.
         check.run("bench-thresholds", [bench, "gpu-thresholds", "--json"], 60)
         sizes, onion, ppir = ([EMULATED_SIZE], [], [EMULATED_SIZE]) if args.emulated else (SIZES, ONION_SIZES, PPIR_SIZES)
         if args.sizes is not None:
@@ -81,7 +81,7 @@ def stages(check, args):
 
 
 def unusable(hushdb):
-    """Why there is no GPU that can be used, as the program says; nothing if there is one."""
+    """Returns the program's reason why no GPU can be used, or nothing if one can."""
     try:
         said = subprocess.run([hushdb, "doctor", "--json"], capture_output=True, text=True, timeout=60, check=False).stdout
         return json.loads(said)["gpu"]["unused_because"]

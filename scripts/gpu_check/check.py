@@ -1,4 +1,4 @@
-"""Runs stages one after another while there is time, and keeps what they say: a log and a JSON file."""
+"""Runs stages one after another while there is time, and writes their output to a log and a JSON file."""
 
 import contextlib
 import json
@@ -12,18 +12,18 @@ import time
 import gpu
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUDGET = 570  # seconds for all of it
-AGAIN = 60  # seconds for tests that did not pass, each by itself
-ONCE_MORE = 20  # of these, for one test
-LEAST = 5  # nothing begins with less
-KILLED = 20  # seconds for a process to end that was killed
-THREADS = min(os.cpu_count() or 1, 12)  # tests at once: most of their time goes by on the host, for the reference
+BUDGET = 570  # seconds for all stages
+AGAIN = 60  # seconds for repeating all tests that did not pass, one by one
+ONCE_MORE = 20  # seconds for repeating one test
+LEAST = 5  # seconds that must be left to begin a stage
+KILLED = 20  # seconds for a killed process to end
+THREADS = min(os.cpu_count() or 1, 12)  # tests at once: the host's reference takes most of their time
 
 
 class Check:
     def __init__(self, carry, out, seconds, emulated):
         self.carry, self.out = carry, out
-        # What an emulator finds of thresholds is not kept.
+        # Thresholds of the emulator must not reach the user's cache.
         self.env = {"HUSH_CUDA": "emulator", "XDG_CACHE_HOME": str(out / "cache")} if emulated else {}
         self.log = (out / "gpu-check.log").open("w+", errors="replace")
         self.deadline = time.monotonic() + seconds
@@ -32,8 +32,8 @@ class Check:
         self.stages, self.rows, self.said = [], [], ""
 
     def run(self, name, command, limit, env=None, reserve=0):
-        """Runs a stage, whose output goes to the log; returns whether it passed. `reserve` seconds are left for what comes after.
-        What is known by then is written."""
+        """Runs a stage with its output in the log, and returns whether it passed. Leaves `reserve` seconds for later stages. Writes the
+        results so far."""
         left = min(limit, self.left(reserve))
         self.said = ""
         start = time.monotonic()
@@ -47,11 +47,11 @@ class Check:
         return not why
 
     def left(self, reserve):
-        """Seconds until `reserve` seconds are left."""
+        """Returns the seconds until only `reserve` seconds are left."""
         return self.deadline - reserve - time.monotonic()
 
     def execute(self, name, command, limit, env):
-        """Runs a command with all that it starts; returns why it failed, or nothing."""
+        """Runs a command in its own process group. Returns the reason of its failure, or nothing."""
         self.log.write(f"== {name}\n")
         self.log.flush()
         begin = self.log.tell()
@@ -74,8 +74,8 @@ class Check:
         return why
 
     def suite(self, name, limit, env, reserve):
-        """The tests of a binary, but for those that are for the emulator's sanitizers: all in one process; then those that did not pass, each in its own, since one fault spoils all that
-        follow."""
+        """Runs the tests of a binary, except those for the emulator's sanitizers, in one process. Then repeats each test that did not pass
+        in its own process, because a fault on a GPU spoils all later tests of a process."""
         binary, options = self.carry / name, ["--include-ignored", "--skip", "small_", f"--test-threads={THREADS}"]
         if self.run(name, [binary, *options], limit, env, reserve):
             return
@@ -87,7 +87,7 @@ class Check:
                 self.run(f"{name}: {test}", [binary, "--exact", test, *options], left, alone, reserve)
 
     def write(self):
-        """Everything as JSON, one file."""
+        """Writes all results to a JSON file."""
         summary = {"machine": self.machine, "stages": self.stages, "rows": self.rows}
         (self.out / "gpu-check.json").write_text(json.dumps(summary, indent=1) + "\n")
 
@@ -98,8 +98,8 @@ class Check:
 
 
 def killed(process):
-    """Kills a process with its children: a server that is left would keep its part of the device's memory. Says so if it does not end:
-    one that waits in the driver cannot be killed, and the rest of the check goes on beside it."""
+    """Kills a process with its children: a remaining server would keep its device memory. Prints a message if the process does not end:
+    one that waits in the driver cannot be killed, and the check goes on beside it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     try:
@@ -119,12 +119,12 @@ def tests_of(binary):
 
 
 def tests_that_passed(text):
-    """Returns the names of the tests that a log says are ok; others failed, or were not reached."""
+    """Returns the names of the tests that passed, by the log. Other tests failed, or were not reached."""
     return set(re.findall(r"^test (\S+)(?: - should panic)? \.\.\. ok$", text, re.MULTILINE))
 
 
 def objects(text, stage):
-    """Yields the JSON objects of a log, one a line."""
+    """Yields the JSON objects of a log, which has one on a line, each with the name of the stage."""
     for candidate in text.splitlines():
         if candidate.startswith("{"):
             with contextlib.suppress(json.JSONDecodeError):

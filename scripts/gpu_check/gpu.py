@@ -1,4 +1,4 @@
-"""Reads nvidia-smi: which GPU there is, and its clocks, power and memory while something runs."""
+"""Reads the name of the GPU, and its clocks, power and memory over time, from nvidia-smi."""
 
 import os
 import subprocess
@@ -7,11 +7,11 @@ import time
 
 FIGURES = {"sm_mhz": "clocks.sm", "memory_mhz": "clocks.mem", "watts": "power.draw", "celsius": "temperature.gpu",
            "memory_mib": "memory.used"}
-PERIOD = 1  # seconds from one look to the next
+PERIOD = 1  # seconds between two readings
 
 
 def machine():
-    """Name, memory and driver."""
+    """Returns the name, memory and driver of the GPU as text, or "unknown"."""
     try:
         return subprocess.run([*asked("name", "memory.total", "driver_version"), "--format=csv,noheader"],
                               capture_output=True, text=True, timeout=10, check=False).stdout.strip() or "unknown"
@@ -20,13 +20,13 @@ def machine():
 
 
 def asked(*fields):
-    """Returns the command for the GPU that is used: the first of those that programs see."""
+    """Returns the command that queries `fields` of the used GPU, which is the first one that programs see."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
     return ["nvidia-smi", f"--id={first}", f"--query-gpu={','.join(fields)}"]
 
 
 class Watch:
-    """Looks at clocks, power, heat and memory all the time; without nvidia-smi it has seen nothing."""
+    """A thread that reads clocks, power, temperature and memory. Without nvidia-smi, it has no readings."""
 
     def __init__(self):
         self.seen = []
@@ -45,7 +45,7 @@ class Watch:
                 self.seen.append((time.monotonic(), dict(zip(FIGURES, figures))))
 
     def since(self, start):
-        """Returns the least, the mean and the most of each figure from then on."""
+        """Returns the least, the mean and the most of each figure since `start`."""
         looks = [figures for at, figures in list(self.seen) if at >= start]
         summary = {}
         for name in FIGURES:
@@ -60,7 +60,7 @@ class Watch:
 
 
 def number(word):
-    """Returns a number; None for an unknown value, such as [N/A]."""
+    """Returns the number in a word, or None for an unknown value, such as [N/A]."""
     try:
         return float(word)
     except ValueError:

@@ -1,9 +1,9 @@
-"""The figures of the papers for a protocol, a size and a batch.
+"""The papers' figures for a protocol, a size and a batch.
 
-VIPIR: arXiv 2606.11536v1, one H100 NVL of 94 GB; milliseconds of one query by table 1, queries a second in batches of 32 by table 3.
-GPIR: table 1, one RTX 5090; queries a second of one client and of many in a batch (S and B), tables in GB.
-PPIR: table 10, up to five GPUs (RTX A6000, RTX 3090, GTX 1660) in four servers; seconds of one query by the exponent of a number of
-entries of 256 bytes."""
+VIPIR: arXiv 2606.11536v1, one H100 NVL of 94 GB. Table 1: milliseconds of one query. Table 3: queries a second in batches of 32.
+GPIR: one RTX 5090, tables in GB. Table 1: queries a second of one client and of many clients in a batch (S and B).
+PPIR: up to five GPUs (RTX A6000, RTX 3090, GTX 1660) in four servers. Table 10: seconds of one query, by log2 of the number of entries
+of 256 bytes."""
 
 VIPIR_MS = {
     "onion": {1: 4.1, 4: 10.5, 16: 35.9},
@@ -25,7 +25,7 @@ PPIR_ENTRY = 256
 
 
 def beside(protocol, size, batch):
-    """Returns the papers' figures for a table of `size` bytes, or nothing."""
+    """Returns the papers' figures for a table of `size` bytes and a batch of queries as text, or an empty text."""
     gib = size / 2**30
     figures = []
     if batch == 1:

@@ -24,7 +24,7 @@ def lines(rows, stages):
 
 
 def line(row):
-    """Returns a measurement, or why there is none."""
+    """Returns a measurement as a line of text, or the reason why there is none."""
     size = f"{row['table_bytes'] / 2**30:.2f}" if row.get("table_bytes") else "-"
     what = f"{row['name']:<32} {row.get('protocol') or '-':>11} {size:>7}"
     if "skipped" in row:
@@ -37,13 +37,13 @@ def line(row):
 
 
 def theirs(row):
-    """Returns the papers' figures beside a whole answer, from a table of as many bytes of records as its stage says."""
+    """Returns the papers' figures for the measurement of a whole answer. The name of its stage has the size of the table."""
     size = re.fullmatch(r"answers-(\d+)([MG]).*", row["stage"])
     return papers.beside(row["protocol"], int(size[1]) << UNITS[size[2]], row["batch"]) if size else ""
 
 
 def gpu(stage):
-    """Returns how the GPU did meanwhile."""
+    """Returns the GPU's figures during a stage as text."""
     seen = stage["gpu"]
     if not seen:
         return ""

@@ -1,4 +1,4 @@
-"""Which advisories scripts/deny.sh checks with, when it fails, and what `make test` says of it: with a stand-in for cargo-deny."""
+"""Tests scripts/deny.sh with a stand-in for cargo-deny: the database that it uses, when it fails, and the line that `make test` prints."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLONE = "advisory-db-3157b0e258782691"
-# Says what it was asked, and of an advisory check also with which database; FETCHES says whether there is a network.
+# The stand-in prints what it was asked, and the database of an advisory check. FETCHES tells whether there is a network.
 STAND_IN = """#!/bin/sh
 case "$*" in *"fetch db"*) [ "$FETCHES" = 1 ]; exit ;; esac
 while [ $# -gt 0 ]; do [ "$1" = --offline ] && offline=offline; [ "$1" = --config ] && config=$2; last=$1; shift; done
@@ -31,7 +31,7 @@ class Deny(unittest.TestCase):
         self.verdict = self.dir / "target/advisories"
 
     def database(self, path, name, days=0):
-        """Returns a checkout whose last commit is this old."""
+        """Creates a checkout whose last commit is `days` old, and returns its path."""
         (path / "crates").mkdir(parents=True)
         (path / "name").write_text(name)
         date = f"@{int(time.time()) - days * 86400} +0000"
@@ -42,7 +42,7 @@ class Deny(unittest.TestCase):
         return path
 
     def deny(self, **env):
-        """Returns the exit status; what was checked, of the product and of the fuzz targets alike; what was said."""
+        """Runs deny.sh. Returns the exit status, the checks (equal for the product and the fuzz targets), and the output."""
         command = [ROOT / "scripts/deny.sh", self.stand_in, self.verdict]
         result = subprocess.run(command, cwd=ROOT, env=self.environment(env), capture_output=True, text=True)
         lines = (result.stdout + result.stderr).splitlines()
@@ -62,7 +62,7 @@ class Deny(unittest.TestCase):
         )
 
     def test_the_last_line_of_a_run_says_whether_advisories_were_checked(self):
-        """In CI as by hand: with all that `make test` does beside left out."""
+        """Runs `make test` without its other steps, as in CI and by hand."""
         recipe = re.search("^test: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
         old = [option for name in recipe[1].split() if name != "deny" for option in ("-o", name)]
         make = self.dir / "bin/make"

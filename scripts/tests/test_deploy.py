@@ -1,4 +1,5 @@
-"""deploy/ says what the program does: names of metrics and settings, times, versions. The rest takes tools: `make deploy-check`."""
+"""Checks that deploy/ agrees with the program: names of metrics and settings, times, versions. `make deploy-check` does the checks that
+need tools."""
 
 import json
 import pathlib
@@ -13,25 +14,25 @@ METRICS = (ROOT / "crates/hush-server/src/metrics/list.rs").read_text()
 SUFFIXES = {"Counter": ["_total"], "Gauge": [""], "Info": ["_info"], "Histogram": ["_bucket", "_sum", "_count"]}
 # The metrics of other programs.
 FOREIGN = {"up", "probe_ssl_earliest_cert_expiry", "container_memory_working_set_bytes"}
-# What a query has beside metrics, in the order in which it is taken away: text (routes have braces), labels, ranges, groups,
-# functions, operators.
+# The parts of a query that are not metrics, in the order of their removal: text (routes have braces), labels, ranges, groups, functions,
+# operators.
 BESIDE = [r'"[^"]*"', r"\{[^}]*\}", r"\[[^\]]*\]", r"\b(by|on|ignoring) *\([^)]*\)", r"\bgroup_left\b", r"\b[a-z_]+ *(?=\()", r"\b(and|or)\b"]
 
 
 def metrics(query):
-    """Names of metrics in a query of Prometheus."""
+    """Returns the names of the metrics in a query of Prometheus."""
     for pattern in BESIDE:
         query = re.sub(pattern, " ", query)
     return set(re.findall(r"[a-z][a-z_]+", query))
 
 
 def family(name):
-    """Returns a name without what a histogram adds to it."""
+    """Returns a name without the suffix that a histogram adds."""
     return re.sub(r"_(bucket|sum|count)$", "", name)
 
 
 def registered():
-    """Names as they are exported: a counter has a suffix, and a histogram has three."""
+    """Returns the exported names of all metrics: a counter has a suffix, and a histogram has three."""
     listed = re.findall(r'^    metric\("(\w+)", (\w+)', METRICS, re.M)
     return {f"{name}{suffix}" for name, kind in listed for suffix in SUFFIXES[kind]}
 
@@ -42,7 +43,7 @@ def drain_seconds():
 
 
 def settings():
-    """Returns the keys of docs/reference/hushdb.toml, which a test of the program holds complete."""
+    """Returns the keys of docs/reference/hushdb.toml. A test of the program checks that the file is complete."""
     example = (ROOT / "docs/reference/hushdb.toml").read_text()
     return set(tomllib.loads("\n".join(re.findall(r"^#:(.*)", example, re.M))))
 

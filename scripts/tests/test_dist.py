@@ -1,4 +1,4 @@
-"""Tests of `make dist`: an archive that depends on nothing but its files, and a program that is judged by what it needs."""
+"""Tests `make dist`: the archive depends only on its files, and the check of the program finds what it needs."""
 
 import hashlib
 import pathlib

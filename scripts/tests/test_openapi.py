@@ -1,4 +1,4 @@
-"""docs/reference/openapi.json has the endpoints that the server has, and what it refers to is there."""
+"""Checks docs/reference/openapi.json: it has the endpoints of the server, and its references exist."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 
 def routes():
-    """Returns every path that a router has, with its methods; the relay's own is none of a server, and files of the page are no endpoints."""
+    """Returns every path of the server's routers, with its methods. The relay's path and the files of the page are not endpoints."""
     called = re.compile(rf"\b({'|'.join(METHODS)})\(")
     text = ROUTES.read_text()
     found = {}

@@ -15,7 +15,7 @@ def main() -> int:
     except environment.MissingPackages as error:
         print(f"vectors: {error}", file=sys.stderr)
         return 1
-    import protocols  # from here on numpy is there
+    import protocols  # numpy is importable only now
 
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("protocols", nargs="*", metavar="protocol", help=f"of {', '.join(protocols.STEPS)}; all of them")
@@ -26,7 +26,7 @@ def main() -> int:
     for name in protocols.forgotten():
         equal = False
         print(f"{name}: has a file of known answers, but is not recomputed", file=sys.stderr)
-    # Not forked: the libraries under numpy have threads.
+    # Spawned, not forked: the libraries below numpy have threads.
     with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         for is_equal, line in pool.map(protocols.report, chosen):
             equal &= is_equal

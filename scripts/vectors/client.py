@@ -1,4 +1,5 @@
-"""A client by key of `simple`, `colpack`, `hybrid` and `onion`, over HTTP (docs/reference/file-formats.md, Descriptor, Keys; docs/reference/http-api.md)."""
+"""A client for look-ups by key over HTTP, with `simple`, `colpack`, `hybrid` and `onion` (docs/reference/file-formats.md, Descriptor,
+Keys; docs/reference/http-api.md)."""
 
 import base64
 import dataclasses
@@ -33,7 +34,7 @@ STEPS = {
 
 
 def normal_form(key: bytes, steps: list[str]) -> bytes:
-    """Returns a key of one column of text, as the table has it."""
+    """Returns the normal form of a key of one column of text, after the table's steps."""
     text = key.decode()
     for step in steps:
         text = STEPS[step](text)
@@ -42,7 +43,7 @@ def normal_form(key: bytes, steps: list[str]) -> bytes:
 
 @dataclasses.dataclass
 class Segment:
-    """A segment of a table: the base, or one beside it, which has a number of lanes of its own."""
+    """A segment of a table: the base, or a delta, which has its own number of lanes."""
 
     columns: int
     blocks: int
@@ -59,7 +60,7 @@ class Segment:
 
 
 class Client:
-    """A client of one table; it makes new secrets for every look-up, and keys once."""
+    """A client of one table. It makes new secrets for every look-up, and evaluation keys once."""
 
     def __init__(self, url: str, table: str):
         self.url, self.table = url, table
@@ -79,7 +80,7 @@ class Client:
             return response.read()
 
     def get(self, key: bytes) -> bytes | None:
-        """Returns the value of a key."""
+        """Looks a key up, and returns its value, or None if the table has no such key."""
         lookup = self.descriptor["lookup"]
         if steps := self.descriptor.get("schema", {}).get("normalize"):
             key = normal_form(key, steps)
@@ -101,7 +102,7 @@ class Client:
         return self.changed(value, digest, slots[tiers], b"".join(slots[tiers + 1 :])) if slots[tiers:] else value
 
     def answer(self, parts: dict[int, bytes]) -> bytes:
-        """Sends one query, its fields by number."""
+        """Sends a query, whose fields `parts` has by number, and returns the answer."""
         query = b"".join(field(number, part) for number, part in sorted(parts.items()))
         protocol = self.descriptor["protocol"].encode()
         body = VERSION + field(2, self.asked()) + field(3, protocol) + field(4, query)
@@ -117,7 +118,7 @@ class Client:
         return (rest[at : at + self.head_bytes] + tiers)[:length] if is_found else None
 
     def changed(self, value: bytes | None, digest: bytes, slot: bytes, tiers: bytes) -> bytes | None:
-        """Returns the value of a key, if `value` is that in the base."""
+        """Returns the current value of a key, given its value in the base and the slot of its change."""
         longest = self.descriptor["slot"]["max_value_bytes"]
         behind = 8 + next(count for count in (1, 2, 3, 4) if longest + 1 < 256**count)
         length = int.from_bytes(slot[8:behind], "little")
@@ -126,12 +127,12 @@ class Client:
         return (slot[behind:] + tiers)[: length - 1] if length else None
 
     def asked(self) -> bytes:
-        """Returns the hash that a query names."""
+        """Returns the hash that a query names: of the geometry if the table has changes, otherwise the epoch."""
         has_changes = any(segment["role"] == "delta" for segment in self.descriptor.get("segments", []))
         return self.geometry() if has_changes else bytes.fromhex(self.descriptor["epoch"])
 
     def geometry(self) -> bytes:
-        """Returns the hash of what queries depend on, from which matrices and masks are derived."""
+        """Returns the hash of the facts on which queries depend. Matrices and masks are derived from it."""
         described = self.descriptor
         absent = ("schema", "compression", "hint", "whitening", "signature")
         geometry = {name: value for name, value in described.items() if name not in absent}
@@ -146,14 +147,14 @@ class Client:
         return blake3.blake3(text, derive_key_context="hushdb v2 2026 geometry").digest()
 
     def record(self, key: bytes) -> dict | None:
-        """Returns the value of a key in a table whose values have several columns."""
+        """Looks a key up in a table whose values have several columns, and returns the fields, or None."""
         value = self.get(key)
         names = [name for name, _ in self.descriptor["schema"]["value"]]
         return None if value is None else read_fields(names, value)
 
 
 def read_fields(names: list[str], value: bytes) -> dict:
-    """docs/reference/file-formats.md, Fields."""
+    """Reads the fields of a value (docs/reference/file-formats.md, Fields)."""
     at, record = 0, {}
     for name in names:
         head = shift = 0
@@ -259,7 +260,7 @@ class Onion:
         self.keys, self.key_id = uploaded(client, self.params)
 
     def shape(self, segment: Segment) -> tuple[int, int, int]:
-        """Symbols of a slot, lanes, entries."""
+        """Returns the symbols of a slot, the lanes, and the entries of a segment."""
         symbols = -(-8 * segment.slot_bytes // self.params.plaintext_bits)
         lanes = segment.lanes or max(self.params.degree // symbols, 1)
         return symbols, lanes, -(-segment.blocks // lanes)
@@ -296,13 +297,13 @@ def fresh() -> streams.Stream:
 
 
 def encrypted(client: Client, params: parameters.Lwe, secret: np.ndarray, support: Support, stream: streams.Stream) -> bytes:
-    """Returns a vector over the columns, as it travels."""
+    """Returns the encrypted vector over the columns, in the form that is sent."""
     matrix = lwe.public_matrix(params, client.geometry(), client.base.columns)
     return words.pack(words.round_even(lwe.encrypt(matrix, secret, support, stream), client.query_bits), client.query_bits)
 
 
 def uploaded(client: Client, params: parameters.Rlwe) -> tuple[keys.Keys, bytes]:
-    """Keys of a new seed, and their name."""
+    """Makes keys from a new seed and uploads them. Returns the keys, and their name."""
     made = keys.generate(params, os.urandom(32))
     name = blake3.blake3(made.upload)
     client.request("PUT", f"/v1/keys/{name.hexdigest()}", made.upload)

@@ -22,7 +22,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     entries = Entries(ring.degree, vector.blocks, vector.slot_bytes)
     folds = vector.protocol == "colpack" and entries.count > 1
 
-    # What is public: table, matrix, masks, and what the build makes of them.
+    # The public data: the table, the matrix, the masks, and everything that the build makes from them.
     database = streams.insecure(vector.seeds["database"]).bytes(entries.rows * vector.columns)
     yield "database, row-major", database
     table = np.frombuffer(database, np.int8).reshape(entries.rows, vector.columns)
@@ -79,7 +79,7 @@ def steps(vector: Vector) -> Iterator[Step]:
             answer += a + words.pack(padded, widths[1])
     yield "answer", answer
 
-    # What the client makes of it.
+    # The client's decryption.
     plaintexts = entries.planes if folds else len(entries.plaintexts)
     symbols = rlwe.decrypt(params.ring, [secret], answer, plaintexts, 8)
     start = 0 if folds else entry * entries.planes * ring.degree
@@ -87,14 +87,14 @@ def steps(vector: Vector) -> Iterator[Step]:
 
 
 def mask(ring, seed: bytes, index: int) -> np.ndarray:
-    """Returns a mask of a table's seed: of the rotation key, the conjugation key, the row that meets the digit of a, the one of b."""
+    """Returns a mask from a table's seed. By index: rotation key, conjugation key, row for the digit of a, row for the digit of b."""
     context = seed + ring.degree.to_bytes(8, "little") + b"".join(prime.to_bytes(4, "little") for prime in ring.primes)
     stream = streams.derived("hushdb v2 2026 column packing masks", context, index)
     return np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
 
 
 def chain(ring, gadget, masks, hint, entries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`chain_hint` of all plaintexts side by side: the pack columns of all rows, and of every plaintext a digit and a mask."""
+    """Returns `chain_hint` of all plaintexts side by side: the pack columns of all rows, and a digit and a mask for every plaintext."""
     degree = ring.degree
     images = Images(ring, hint, entries)
     powers = [pow(ROTATION, k, 2 * degree) for k in range(degree // 2)]
@@ -129,7 +129,7 @@ class Images:
         self.values = ring.mul(ring.forward(by_point), inverse)  # [plaintext][slot of e u][limb][slot of u]
 
     def image(self, exponent: int) -> np.ndarray:
-        """A_e at slot u, that is at psi^u, is `1/N sum_i psi^(u i) a_i(psi^(e u))`."""
+        """Returns A_e. Its value at slot u, that is at psi^u, is `1/N sum_i psi^(u i) a_i(psi^(e u))`."""
         slots = self.ring.automorphism(np.arange(self.ring.degree), exponent % (2 * self.ring.degree))
         return self.values[:, slots, :, np.arange(self.ring.degree)].transpose(1, 2, 0)
 
@@ -142,7 +142,7 @@ def multiplied(digit: np.ndarray, exponent: int) -> np.ndarray:
 
 
 def balanced_bytes(matrix: np.ndarray) -> np.ndarray:
-    """Entries as four balanced digits in base 256, the lowest first: the bytes of `entry + 0x80808080`, each less 128."""
+    """Returns entries as four balanced digits in base 256, the lowest first: the bytes of `entry + 0x80808080`, each less 128."""
     assert matrix.min() >= -0x80808080 and matrix.max() <= 0x7F7F7F7F
     return ((matrix + 0x80808080).astype("<u4") ^ np.uint32(0x80808080)).view(np.uint8).reshape(len(matrix), -1)
 
@@ -169,7 +169,7 @@ def packed_keys(params, ring, rotation, conjugation, rows) -> bytes:
 
 
 def words_of_key(fractions: np.ndarray) -> np.ndarray:
-    """Word 4c + i is `round(256^i f_c / 2^32)` modulo 2^32."""
+    """Returns the words of the rotation key: word 4c + i is `round(256^i f_c / 2^32)` modulo 2^32."""
     scaled = fractions[:, None] << (np.uint64(8) * np.arange(4, dtype=np.uint64))
     return ((scaled >> np.uint64(31)) + np.uint64(1) >> np.uint64(1)).ravel() & words.LOW
 
@@ -184,7 +184,7 @@ def lifted(ring, b, mask_polys, entries) -> np.ndarray:
 
 
 def power_fold(ring, gadget, ciphertexts, rgsw, entries, power) -> np.ndarray:
-    """(7h) for every plane: Horner's rule on the spectrum."""
+    """Computes step (7h) for every plane, by Horner's rule on the spectrum."""
     by_entry = ciphertexts.reshape(entries.count, entries.planes, *ciphertexts.shape[1:])
     root, scale = 2 * ring.degree // power, ring.constant(pow(power, -1, ring.modulus))
     spectrum = []

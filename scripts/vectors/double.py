@@ -1,4 +1,4 @@
-"""`double`: hint and answer of the first fold are folded a second time (docs/explanation/protocols/double.md)."""
+"""`double`: the hint and the answer of the first fold are folded a second time (docs/explanation/protocols/double.md)."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     hint = rounded(lwe.product(second, matrix), hint_bits)
     yield "hint, packed", words.pack(hint.ravel(), hint_bits)
 
-    # Two vectors, each under a secret of its own.
+    # Two vectors, each under its own secret.
     stream = streams.insecure(vector.seeds["query"])
     secrets, query = [], []
     for a, message in ((table.matrix, MESSAGE), (matrix, [(vector.target, 1)])):
@@ -48,11 +48,11 @@ def steps(vector: Vector) -> Iterator[Step]:
 
 
 def digits(by_block: np.ndarray) -> np.ndarray:
-    """(2): words `[block][i]` rounded to 16 bits, half up; byte k of word i is row 2 i + k, a block is a column."""
+    """Computes step (2): words `[block][i]` rounded to 16 bits, half up. Byte k of word i is row 2 i + k; a block is a column."""
     octets = words.round_up(by_block, 16).astype("<u2").view(np.int8)
     return np.ascontiguousarray(octets.T)
 
 
 def joined(octets: np.ndarray) -> np.ndarray:
-    """Two bytes a word, modulo 2^32."""
+    """Returns words modulo 2^32 whose upper halves are pairs of bytes: the inverse of `digits`."""
     return np.ascontiguousarray(octets).view("<u2").astype(np.uint64) << np.uint64(16)

@@ -26,7 +26,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     packed = packing.pack(table, lifted, look_up.selectors, look_up.folded, entries.plaintexts)
     yield "packed ciphertexts", packed
     switched = [ring.switched(a, wide) | ring.switched(b, narrow) << np.uint64(wide) for a, b in packed]
-    # A coefficient is a word of four bytes, one a row; an entry is a column.
+    # A coefficient is a word of four bytes, each in its own row. An entry is a column.
     by_entry = np.concatenate(switched).astype("<u4").view(np.int8).reshape(entries.count, -1)
     database = np.ascontiguousarray(by_entry.T)
     yield "second database, tiled", tiled(database)
@@ -39,7 +39,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     answer = rlwe.respond(table.params.ring, look_up.client, ciphertexts)
     yield "answer", answer
 
-    # The client undoes the second packing, which gives ciphertexts of the first, as a single answer has them.
+    # The client undoes the second packing, and gets the ciphertexts of the first in the form of a single answer.
     coefficients = packing.decrypted(table, look_up, answer, len(ciphertexts)).view("<u4").astype(np.uint64)
     plane_answers = b""
     for plane in coefficients.reshape(-1, ring.degree):

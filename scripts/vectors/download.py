@@ -21,7 +21,7 @@ def steps(vector: Vector) -> Iterator[Step]:
 
 
 def slot(block: np.ndarray, support: list[tuple[int, int]]) -> bytes:
-    """Returns the sum, byte by byte, of some slots of a block: columns that a segment lacks are those modulo its own."""
+    """Returns the bytewise sum of some slots of a block. Columns beyond the segment's number of columns wrap around."""
     columns, coefficients = zip(*support)
     taken = block[np.array(columns) % len(block)].astype(np.uint64)
     return (taken * np.array(coefficients, np.uint64)[:, None]).sum(0).astype(np.uint8).tobytes()

@@ -12,11 +12,11 @@ REQUIREMENTS = SCRIPTS / "vectors/requirements.txt"
 
 
 class MissingPackages(Exception):
-    """The packages cannot be had; the text says why."""
+    """The packages cannot be fetched. The text says why."""
 
 
 def enter() -> None:
-    """Makes the packages importable."""
+    """Fetches the packages at the first call, and makes them importable. Raises `MissingPackages` if pip fails."""
     name = f"vectors-{sys.implementation.cache_tag}"  # wheels are for one Python
     try:
         sys.path.insert(0, str(pins.cached(name, REQUIREMENTS.read_bytes(), fetch)))

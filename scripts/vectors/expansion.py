@@ -9,7 +9,7 @@ from keys import Keys
 from parameters import Rlwe
 from ring import Gadget, Ring, reversed_bits
 
-NODES = 8  # done at once: what fits into a cache
+NODES = 8  # nodes that are expanded at once: as many as fit into a cache
 
 
 def leaves(params: Rlwe, rows: int, folds: int) -> int:
@@ -19,7 +19,7 @@ def leaves(params: Rlwe, rows: int, folds: int) -> int:
 def query(
     params: Rlwe, keys: Keys, selectors: np.ndarray, bits: list[int], stream: streams.Stream
 ) -> tuple[bytes, np.ndarray]:
-    """Returns the packed query as it travels, and as a server reads it: a and b in evaluation form."""
+    """Returns the packed query in the form that is sent, and as a server reads it: a and b in evaluation form."""
     ring, levels = params.full_ring, len(params.levels)
     count = leaves(params, len(selectors), len(bits))
     seed = stream.bytes(16)
@@ -51,7 +51,7 @@ def query(
 
 
 def expand(params: Rlwe, keys: Keys, opened: np.ndarray, rows: int, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Returns a selector a row, and of every fold the rows of an RGSW ciphertext, the bottom ones first; modulo Q_1, words of 32 bits."""
+    """Returns one selector for each row, and the RGSW rows of each fold, bottom rows first; all modulo Q_1, in words of 32 bits."""
     ring, digits = params.full_ring, params.fold.digits
     nodes = tree(params, keys, opened, leaves(params, rows, folds))
     bits = []
@@ -82,7 +82,7 @@ def tree(params: Rlwe, keys: Keys, opened: np.ndarray, count: int) -> np.ndarray
 
 
 def substitute(ring: Ring, c: np.ndarray, exponent: int, key: np.ndarray, gadget: Gadget) -> np.ndarray:
-    """Subs: X -> X^exponent, then back to s."""
+    """Computes Subs: substitutes X^exponent for X in a ciphertext, and switches it back to the key s."""
     image = ring.automorphism(c, exponent)
     out = key_switch(ring, image[:, 0], key, gadget)
     out[:, 1] = ring.add(out[:, 1], image[:, 1])
@@ -90,7 +90,7 @@ def substitute(ring: Ring, c: np.ndarray, exponent: int, key: np.ndarray, gadget
 
 
 def key_switch(ring: Ring, a: np.ndarray, key: np.ndarray, gadget: Gadget) -> np.ndarray:
-    """`sum_k digit_k(a) key_k` of `[..., limb, N]`: as many halves as a row of the key has."""
+    """Returns `sum_k digit_k(a) key_k` for a of `[..., limb, N]`, with as many halves as a row of the key."""
     digits = ring.decompose(a, gadget)[..., None, :, :]  # [..., digit, half, limb, N]
     total = ring.mul(digits[..., 0, :, :, :], key[0])
     for k in range(1, gadget.digits):
@@ -99,7 +99,7 @@ def key_switch(ring: Ring, a: np.ndarray, key: np.ndarray, gadget: Gadget) -> np
 
 
 def drop(params: Rlwe, x: np.ndarray) -> np.ndarray:
-    """`round(x / P)` modulo Q_1: less the centred residue modulo P, then divided."""
+    """Returns `round(x / P)` modulo Q_1: subtracts the centred residue modulo P, then divides."""
     ring, kept, prime = params.full_ring, params.kept_ring, params.dropped
     if prime is None:
         return x

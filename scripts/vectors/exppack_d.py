@@ -23,7 +23,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     yield "hint of the second fold, words", second_hint
     hint_rows = len(second)
     plaintexts = packing.plaintext_rows(table.ring.degree, hint_rows + 2 * slot)
-    padded = np.concatenate([second_hint, np.zeros((2 * slot, n), np.uint64)])  # no query, no rows of an answer
+    padded = np.concatenate([second_hint, np.zeros((2 * slot, n), np.uint64)])  # zeros in place of the answer's rows: there is no query yet
     lifted = packing.lift(table, padded, plaintexts)
     yield "hint, lifted and tiled", tiled_polys(lifted)
 

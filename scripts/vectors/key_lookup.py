@@ -1,4 +1,4 @@
-"""Where the slots of a key are (docs/reference/file-formats.md, Keys)."""
+"""The positions of a key's slots (docs/reference/file-formats.md, Keys)."""
 
 import blake3
 
@@ -20,7 +20,7 @@ def block_of(digest: bytes, thresholds: bytes) -> int:
 
 
 def block_beside(digest: bytes, entry: int, segment: dict) -> int:
-    """Returns the block of a key in a segment beside the base, in whose entry `entry` it is (Segments)."""
+    """Returns the block of a key in a delta segment, in which its entry is `entry` modulo the number of entries (Segments)."""
     entry %= segment["entries"]
     lanes = segment["blocks"] // segment["entries"]
     seed = bytes.fromhex(segment["lanes"]["seeds"])[entry : entry + 1]
@@ -29,7 +29,7 @@ def block_beside(digest: bytes, entry: int, segment: dict) -> int:
 
 
 def support_of(digest: bytes, block_seed: bytes, name: str, columns: int) -> Support:
-    """Returns the columns that add up to a key's slot."""
+    """Returns the columns, and their coefficients, that add up to a key's slot."""
     octets = blake3.blake3(block_seed, key=digest).digest(length=64)
     p = [u64(octets, at) for at in range(0, 64, 8)]
     if name.startswith("band"):

@@ -14,7 +14,7 @@ from ring import Gadget, Ring
 
 @dataclasses.dataclass
 class Keys:
-    """The keys that a client keeps and uploads, and those that a server reads: rows of polynomials in evaluation form."""
+    """The secrets that a client keeps, the upload, and the keys that a server reads: rows of polynomials in evaluation form."""
 
     secrets: list[np.ndarray]  # s, s'
     upload: bytes
@@ -28,7 +28,7 @@ class Keys:
 
 
 def generate(params: Rlwe, seed: bytes) -> Keys:
-    """Returns the keys in the order in which they travel, masks and errors in the same."""
+    """Makes all keys from a seed. Keys, masks and errors are made in the order in which the keys are sent."""
     context = params.key_context.encode()
     stream = streams.derived("hushdb v1 2026 ring secrets", seed + context)
     secrets = [streams.ternary(stream, params.degree) for _ in range(2)]
@@ -57,7 +57,7 @@ def unit_of(params: Rlwe) -> int:
 
 
 class Writer:
-    """Writes row after row, and reads it as a server does: without the low bits of b."""
+    """A writer of rows of keys. Returns each row as a server reads it: without the low bits of b."""
 
     def __init__(self, params: Rlwe, material: bytes):
         self.seed = streams.derived("hushdb v1 2026 evaluation key mask seed", material).bytes(32)
@@ -65,12 +65,12 @@ class Writer:
         self.dropped, self.rows, self.words = params.key_dropped, 0, []
 
     def key_switch_key(self, ring: Ring, s: np.ndarray, old: np.ndarray, gadget: Gadget) -> np.ndarray:
-        """Row k: `(r, -r s + e + g_k old)`."""
+        """Returns a key whose row k is `(r, -r s + e + g_k old)`."""
         messages = [ring.mul(old, ring.constant(gadget.factor(k))) for k in range(gadget.digits)]
         return np.stack([self.row(ring, [s], [message]) for message in messages])
 
     def pair_key(self, ring: Ring, secrets: list[np.ndarray], place: int, gadget: Gadget) -> np.ndarray:
-        """Row k of the first ciphertext: `(r, -r s + e + g_k s, -r s' + e')`; of the second one `g_k s` is in the last half."""
+        """Returns a key. Row k of the first ciphertext is `(r, -r s + e + g_k s, -r s' + e')`; the second has `g_k s` in the last half."""
         rows = []
         for k in range(gadget.digits):
             messages = [np.zeros_like(secrets[0])] * 2
@@ -108,7 +108,7 @@ class Writer:
         return np.stack([mask] + [self.body(ring, s, mask, message) for s, message in zip(secrets, messages)])
 
     def mask(self, ring: Ring) -> np.ndarray:
-        """From a stream of its own, numbered from 1."""
+        """Returns the next mask, from its own stream. Streams are numbered from 1."""
         self.rows += 1
         stream = streams.derived("hushdb v1 2026 evaluation key masks", self.seed, self.rows)
         return np.stack([streams.uniform(stream, prime, ring.degree) for prime in ring.primes])
@@ -119,5 +119,5 @@ class Writer:
         return ring.forward(ring.unrounded(rounded, self.dropped))
 
     def upload(self, name: str) -> bytes:
-        """Returns a `hush.v1.EvaluationKeys`."""
+        """Returns the rows so far as a message `hush.v1.EvaluationKeys`."""
         return VERSION + field(2, name.encode()) + field(3, self.seed) + field(4, b"".join(self.words))

@@ -1,13 +1,13 @@
-"""Databases as they are stored: tiles of bytes, and tiles of polynomials in evaluation form (docs/reference/file-formats.md, Databases)."""
+"""Layouts of stored databases: tiles of bytes, and tiles of polynomials in evaluation form (docs/reference/file-formats.md, Databases)."""
 
 import numpy as np
 
-ROWS, COLUMNS, PANELS, TILES = 32, 64, 16, 8  # a panel, a tile; panels of a group, tiles of a chunk
-SLOTS, WIDTH = 16, 16  # slots of a group, most columns of a tile
+ROWS, COLUMNS, PANELS, TILES = 32, 64, 16, 8  # rows of a panel, columns of a tile, panels of a group, tiles of a chunk
+SLOTS, WIDTH = 16, 16  # slots of a group, and the most columns of a tile
 
 
 def tiled(matrix: np.ndarray) -> bytes:
-    """`[group of 16 panels][chunk of 8 tiles][panel of 32 rows][tile of 64 columns][row][column]`, padded to panels and tiles."""
+    """Reorders a matrix to `[group of 16 panels][chunk of 8 tiles][panel of 32 rows][tile of 64 columns][row][column]`, padded."""
     rows, columns = matrix.shape
     padded = np.pad(matrix, ((0, -rows % ROWS), (0, -columns % COLUMNS)))
     out = []
@@ -31,8 +31,8 @@ def tiled_polys(polys: np.ndarray) -> bytes:
 
 
 class Entries:
-    """Which rows share a plaintext of N coefficients, where answers are packed: entries of `lanes` blocks or of one block, cut into
-    planes of N rows."""
+    """The assignment of rows to plaintexts of N coefficients, for packed answers. An entry has `lanes` blocks, or one block that is cut
+    into planes of N rows."""
 
     def __init__(self, degree: int, blocks: int, slot_bytes: int, lanes: int | None = None):
         self.degree, self.slot_bytes, self.rows = degree, slot_bytes, blocks * slot_bytes
@@ -42,12 +42,12 @@ class Entries:
         self.count = -(-self.rows // self.entry_rows)
 
     def place(self, block: int) -> tuple[int, int]:
-        """Entry and lane."""
+        """Returns the entry and the lane of a block."""
         return divmod(block, self.lanes)
 
     @property
     def plaintexts(self) -> list[range]:
-        """The rows of every plaintext, plane after plane of an entry."""
+        """The rows of every plaintext; the planes of an entry follow one another."""
         out = []
         for entry in range(self.count):
             end = min((entry + 1) * self.entry_rows, self.rows)

@@ -1,15 +1,15 @@
-"""Messages of crates/hush-protocol/proto, as far as they are needed here."""
+"""Parts of the messages of crates/hush-protocol/proto."""
 
 VERSION = b"\x08\x01"  # field 1 of every message that has it
 
 
 def field(number: int, octets: bytes) -> bytes:
-    """Returns a field of bytes of a message; empty ones are left out."""
+    """Returns a field of bytes of a message, or nothing if it is empty."""
     return bytes([number << 3 | 2]) + varint(len(octets)) + octets if octets else b""
 
 
 def last_field(message: bytes) -> bytes:
-    """Returns the value of the last field, which in a response of one answer is that answer."""
+    """Returns the value of the last field. In a response with one answer, that is the answer."""
     at, value = 0, b""
     while at < len(message):
         tag, at = read_varint(message, at)

@@ -13,7 +13,7 @@ import words
 from layouts import tiled_polys
 from vector import Step, Vector
 
-ROW = 3  # the look-up's, with coefficient 1
+ROW = 3  # the row of the look-up, with coefficient 1
 
 
 def steps(vector: Vector) -> Iterator[Step]:
@@ -24,7 +24,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     entries = -(-vector.blocks // lanes)
     folds = (entries - 1).bit_length()
 
-    # The table, of which the plaintexts are stored with the whitening in them: [row][plane after plane of entries].
+    # The table. Stored plaintexts include the whitening: [row][plane after plane of entries].
     count = vector.columns * planes * entries * ring.degree
     symbols = streams.insecure(vector.seeds["database"]).words(count) >> np.uint32(32 - bits)
     yield "symbols", symbols
@@ -52,7 +52,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     answer = rlwe.respond(params, client, rlwe.fold_entries(ring, params.fold, by_entry, rgsw))
     yield "answer", answer
 
-    # What the client makes of it.
+    # The client's decryption.
     decrypted = rlwe.decrypt(params, client.secrets, answer, planes, bits).reshape(planes, ring.degree)
     columns = [plane * entries + entry for plane in range(planes)]
     bare = without_whitening(params, bytes.fromhex(vector.seeds["whitening"]), [(ROW, 1)], columns, decrypted)
@@ -63,13 +63,13 @@ def steps(vector: Vector) -> Iterator[Step]:
 def without_whitening(
     params: parameters.Rlwe, seed: bytes, rows: list[tuple[int, int]], columns: list[int], decrypted: np.ndarray
 ) -> np.ndarray:
-    """Returns a sum of plaintexts of rows, a plane a column: less the sum of what was added to them."""
+    """Returns a decrypted sum of rows without the sum of their whitening. Each plane has one column."""
     white = [sum(c * white_symbols(params, seed, row, column) for row, c in rows) for column in columns]
     return (decrypted - np.stack(white)) % (1 << params.plaintext_bits)
 
 
 def white_symbols(params: parameters.Rlwe, seed: bytes, row: int, column: int) -> np.ndarray:
-    """Returns the whitening of a plaintext: N symbols from a stream of its own."""
+    """Returns the whitening of a plaintext: N symbols from its own stream."""
     stream = streams.derived("hushdb v1 2026 whitening", seed, column << 32 | row)
     packed = stream.bytes(params.degree * params.plaintext_bits // 8)
     return words.unpack(packed, params.degree, params.plaintext_bits).astype(np.int64)

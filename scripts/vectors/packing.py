@@ -35,10 +35,10 @@ class Table:
 
 
 class LookUp:
-    """A client's keys and query, and what a server makes of the query first: the expansion and the fold."""
+    """A client's keys and query, and the server's first results from them: the expansion and the fold."""
 
     def __init__(self, vector: Vector, table: Table, folds: int = 0, second: tuple[np.ndarray, int] | None = None):
-        """`second`: the matrix of the second vector, and the row that it selects."""
+        """Makes the keys and the query. `second` is the matrix of the second vector, and the row that it selects."""
         params, self.bits = table.params, vector.word_bits[0]
         self.client = keys.generate(params.ring, bytes.fromhex(vector.seeds["client"]))
         stream = streams.insecure(vector.seeds["query"])
@@ -55,7 +55,7 @@ class LookUp:
         self.folded = self.fold(table.bytes, self.first)
 
     def fold(self, database: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """(1): words of a query go back to their place in 32 bits."""
+        """Computes step (1). Shifts the words of a query back to the top of 32 bits."""
         return lwe.product(database, vector << np.uint64(32 - self.bits))
 
     def steps(self) -> Iterator[Step]:
@@ -80,7 +80,7 @@ def lift(table: Table, hint: np.ndarray, plaintexts: list[range]) -> np.ndarray:
 
 
 def pack(table: Table, lifted: np.ndarray, selectors: np.ndarray, folded: np.ndarray, plaintexts: list[range]) -> np.ndarray:
-    """(3) `sum_i H_i C_i + (0, Delta G)`, G being the folded words of a plaintext."""
+    """Computes step (3), `sum_i H_i C_i + (0, Delta G)`, where G is the folded words of a plaintext."""
     ring = table.ring
     packed = rlwe.fold_rows(ring, lifted, selectors)
     g = lift(table, folded[:, None], plaintexts)[0].astype(np.uint64)
@@ -89,7 +89,7 @@ def pack(table: Table, lifted: np.ndarray, selectors: np.ndarray, folded: np.nda
 
 
 def plaintext_rows(degree: int, rows: int) -> list[range]:
-    """Returns a run of rows, cut into plaintexts."""
+    """Returns the rows of each plaintext: a run of rows, cut into pieces of `degree`."""
     return [range(start, min(start + degree, rows)) for start in range(0, rows, degree)]
 
 

@@ -14,7 +14,7 @@ class Lwe:
 
 @dataclasses.dataclass(frozen=True)
 class Switch:
-    """The small ring of short answers: its degree, the rank of the module over it, and what its key needs."""
+    """The small ring of short answers: its degree, the rank of the module over it, and the parameters of its key."""
 
     degree: int
     rank: int
@@ -25,7 +25,7 @@ class Switch:
 
 @dataclasses.dataclass(frozen=True)
 class Tlwe:
-    """Words of a query for private key switching: entries of their secret, bits of their modulus."""
+    """The words of a query for private key switching: the entries of their secret, and the bits of their modulus."""
 
     n: int
     bits: int
@@ -33,7 +33,7 @@ class Tlwe:
 
 @dataclasses.dataclass(frozen=True)
 class Rlwe:
-    """An RLWE set. Gadgets of evaluation keys, where a client uploads any; the fold's, wherever something is folded."""
+    """An RLWE parameter set. Gadgets of evaluation keys are set if a client uploads keys; the fold's gadget, if there is a fold."""
 
     name: str
     degree: int
@@ -53,22 +53,22 @@ class Rlwe:
 
     @functools.cached_property
     def kept_ring(self) -> Ring:
-        """Modulo Q_1."""
+        """The ring modulo Q_1."""
         return Ring(self.degree, self.kept)
 
     @functools.cached_property
     def full_ring(self) -> Ring:
-        """Modulo Q_e: the kept primes, then the dropped one."""
+        """The ring modulo Q_e: the kept primes, then the dropped one."""
         return Ring(self.degree, self.kept + ((self.dropped,) if self.dropped else ()))
 
     @functools.cached_property
     def small_ring(self) -> Ring:
-        """Modulo Q_s, of short answers."""
+        """The ring modulo Q_s, of short answers."""
         return Ring(self.switch.degree, self.switch.primes)
 
     @property
     def key_context(self) -> str:
-        """Returns the context that secrets and keys are derived for, beside a seed."""
+        """The context from which, with a seed, secrets and keys are derived."""
 
         def text(gadget: Gadget) -> str:
             return f"{gadget.width},{gadget.digits},{gadget.dropped}"
@@ -86,7 +86,7 @@ class Rlwe:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A set of column packing: one secret, of LWE and RLWE."""
+    """A parameter set of column packing: LWE and RLWE have the same secret."""
 
     ring: Rlwe
     rotation_bits: int = 46
@@ -99,7 +99,7 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Pack:
-    """A set of packing by evaluation keys."""
+    """A parameter set of packing by evaluation keys."""
 
     lwe: Lwe
     ring: Rlwe

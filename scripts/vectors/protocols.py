@@ -1,4 +1,4 @@
-"""Every protocol, and the module that recomputes it."""
+"""The module that recomputes each protocol."""
 
 import pathlib
 from collections.abc import Callable, Iterator
@@ -35,12 +35,12 @@ STEPS: dict[str, Callable[[Vector], Iterator[Step]]] = {
 
 
 def forgotten() -> list[str]:
-    """Protocols whose known answers nothing recomputes."""
+    """Returns the protocols that have known answers, but no module."""
     return sorted({path.stem for path in FOLDER.glob("*.json")} - STEPS.keys())
 
 
 def report(protocol: str, folder: pathlib.Path = FOLDER) -> tuple[bool, str]:
-    """Returns whether all is equal, and a line that says what."""
+    """Recomputes a protocol's known answers. Returns whether all are equal, and a line of text for people."""
     try:
         vector = Vector(folder / f"{protocol}.json")
         names = vector.compare(STEPS[protocol](vector))

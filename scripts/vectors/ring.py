@@ -11,12 +11,12 @@ import numpy as np
 
 from words import Wide, modulo, switch
 
-COLUMNS = 32  # polynomials transformed at once: what fits into a cache
+COLUMNS = 32  # polynomials that are transformed at once: as many as fit into a cache
 
 
 @dataclasses.dataclass(frozen=True)
 class Gadget:
-    """Balanced digits of `width` bits; the low `dropped` bits of a value are rounded away."""
+    """A decomposition into balanced digits of `width` bits. The low `dropped` bits of a value are rounded away."""
 
     width: int
     digits: int
@@ -39,19 +39,19 @@ class Ring:
         self.column = np.array(primes, np.uint64)[:, None]
 
     def forward(self, x: np.ndarray) -> np.ndarray:
-        """Coefficients to evaluation form."""
+        """Returns the evaluation form of coefficients."""
         return np.stack([plan.forward(x[..., limb, :]) for limb, plan in enumerate(self.plans)], axis=-2)
 
     def inverse(self, x: np.ndarray) -> np.ndarray:
-        """Evaluation form to coefficients."""
+        """Returns the coefficients of an evaluation form."""
         return np.stack([plan.inverse(x[..., limb, :]) for limb, plan in enumerate(self.plans)], axis=-2)
 
     def residues(self, integers: np.ndarray) -> np.ndarray:
-        """Signed integers of at most 63 bits as a polynomial."""
+        """Returns signed integers of at most 63 bits as a polynomial."""
         return np.stack([modulo(integers, prime).astype(np.uint64) for prime in self.primes], axis=-2)
 
     def constant(self, value: int) -> np.ndarray:
-        """Returns an integer, to multiply polynomials by."""
+        """Returns the residues of an integer, as a factor of polynomials."""
         return np.array([[value % prime] for prime in self.primes], np.uint64)
 
     def add(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -66,16 +66,16 @@ class Ring:
         return self.reduce(x * y)
 
     def reduce(self, x: np.ndarray) -> np.ndarray:
-        """Words below 2^64 to residues."""
+        """Returns the residues of words below 2^64."""
         return np.stack([modulo(x[..., limb, :], prime) for limb, prime in enumerate(self.primes)], axis=-2)
 
     def automorphism(self, x: np.ndarray, exponent: int) -> np.ndarray:
-        """X -> X^exponent in evaluation form: a(X^k) at psi^e is a at psi^(k e)."""
+        """Substitutes X^exponent for X, in evaluation form: a(X^k) at psi^e is a at psi^(k e)."""
         exponents = slot_exponents(self.degree)
         return x[..., slots_of(self.degree)[exponents * exponent % (2 * self.degree)]]
 
     def monomial(self, exponent: int) -> np.ndarray:
-        """X^exponent in evaluation form, for 0 <= exponent < 2N."""
+        """Returns X^exponent in evaluation form, for 0 <= exponent < 2N."""
         coefficients = np.zeros(self.degree, np.int64)
         coefficients[exponent % self.degree] = 1 if exponent < self.degree else -1
         return self.forward(self.residues(coefficients))
@@ -93,14 +93,14 @@ class Ring:
         return digits
 
     def wide(self, x: np.ndarray) -> Wide:
-        """Coefficients as integers in 0 .. Q."""
+        """Returns coefficients as integers in 0 .. Q."""
         total, radix = Wide.zeros(x[..., 0, :]), 1
         for digit, prime in zip(self.mixed_radix(x), self.primes):
             total, radix = total.plus(digit, radix), radix * prime
         return total
 
     def integers(self, x: np.ndarray) -> np.ndarray:
-        """Multiplies for Q of at most 62 bits, in uint64."""
+        """Returns coefficients as integers in 0 .. Q, for Q of at most 62 bits, in uint64."""
         assert self.modulus < 2**62
         total, radix = np.zeros_like(x[..., 0, :]), 1
         for digit, prime in zip(self.mixed_radix(x), self.primes):
@@ -108,7 +108,7 @@ class Ring:
         return total
 
     def centred(self, x: np.ndarray) -> np.ndarray:
-        """Coefficients as integers in -Q/2 .. Q/2, for Q of at most 62 bits."""
+        """Returns coefficients as integers in -Q/2 .. Q/2, for Q of at most 62 bits."""
         integers = self.integers(x).astype(np.int64)
         return integers - np.where(integers > self.modulus // 2, self.modulus, 0)
 
@@ -117,7 +117,7 @@ class Ring:
         return self.forward(self.residues(self.digits(self.inverse(x), gadget)))
 
     def digits(self, coefficients: np.ndarray, gadget: Gadget) -> np.ndarray:
-        """Digit k is `bits of (x + offset) - base / 2`: signed integers `[..., digit, N]`."""
+        """Returns the balanced digits as signed integers `[..., digit, N]`. Digit k is `bits of (x + offset) - base / 2`."""
         value = self.wide(coefficients)
         centred = value.plus(value.above(self.modulus // 2), 2**128 - self.modulus)
         shifted = centred.plus(1, gadget.offset)
@@ -126,16 +126,16 @@ class Ring:
         return np.stack(digits, axis=-2)
 
     def rounded(self, coefficients: np.ndarray, dropped: int) -> Wide:
-        """Coefficients without low bits, half up: keys and packed queries on the wire."""
+        """Returns coefficients without their low bits, rounded half up: the form of keys and packed queries on the wire."""
         return self.wide(coefficients).plus(1, 1 << dropped >> 1).shifted(dropped)
 
     def unrounded(self, words: Wide, dropped: int) -> np.ndarray:
-        """Returns the values that a server reads: words of a coefficient, times 2^dropped."""
+        """Returns the values that a server reads: the words of coefficients, times 2^dropped."""
         residues = [modulo(words.modulo(prime) * np.uint64(2**dropped % prime), prime) for prime in self.primes]
         return np.stack(residues, axis=-2)
 
     def switched(self, x: np.ndarray, bits: int) -> np.ndarray:
-        """`round(c 2^bits / Q)` of the coefficients of x, which is in evaluation form."""
+        """Returns `round(c 2^bits / Q)` for the coefficients c of x, which is in evaluation form."""
         return switch(self.integers(self.inverse(x)), self.modulus, bits)
 
 
@@ -164,7 +164,7 @@ class Plan:
         return self.in_columns(x, self.inverse_columns)
 
     def in_columns(self, x: np.ndarray, transform) -> np.ndarray:
-        """Returns some polynomials at a time, side by side, so that every operation has long rows."""
+        """Applies `transform` to `COLUMNS` polynomials at a time, side by side, so that every operation has long rows."""
         flat = x.reshape(-1, self.degree)
         out = np.empty_like(flat)
         for first in range(0, len(flat), COLUMNS):
@@ -201,14 +201,14 @@ class Plan:
         x -= x // prime * prime
 
     def stage(self, x: np.ndarray, blocks: int, direction: int) -> tuple[np.ndarray, ...]:
-        """Halves of the blocks of a stage, and the factors of the blocks."""
+        """Returns the halves of the blocks of a stage, and the factors of the blocks with their quotients."""
         halves = x.reshape(blocks, 2, -1)
         powers, quotients = self.factors[direction]
         return halves[:, 0], halves[:, 1], powers[blocks : 2 * blocks, None], quotients[blocks : 2 * blocks, None]
 
 
 def times(x: np.ndarray, factor: np.ndarray, quotient: np.ndarray, prime: np.uint64) -> np.ndarray:
-    """`x factor` modulo p, below 2p, for any x below 2^32 (Harvey, section 3)."""
+    """Returns `x factor` modulo p, below 2p, for any x below 2^32 (Harvey, section 3)."""
     estimate = x * quotient
     estimate >>= np.uint64(32)
     estimate *= prime
@@ -218,7 +218,7 @@ def times(x: np.ndarray, factor: np.ndarray, quotient: np.ndarray, prime: np.uin
 
 
 def primitive_root(prime: int, order: int) -> int:
-    """psi: the first of 2^((p-1)/order), 3^((p-1)/order), .. that has this order, a power of two."""
+    """Returns psi: the first of 2^((p-1)/order), 3^((p-1)/order), .. that has this order, a power of two."""
     roots = (pow(base, (prime - 1) // order, prime) for base in range(2, prime))
     return next(root for root in roots if pow(root, order // 2, prime) == prime - 1)
 
@@ -231,13 +231,13 @@ def reversed_bits(size: int) -> np.ndarray:
 
 @functools.cache
 def slot_exponents(degree: int) -> np.ndarray:
-    """Slot i holds the value at psi^e, e = 2 reverse(i) + 1."""
+    """Returns the exponents of all slots: slot i holds the value at psi^e, e = 2 reverse(i) + 1."""
     return 2 * reversed_bits(degree) + 1
 
 
 @functools.cache
 def slots_of(degree: int) -> np.ndarray:
-    """Returns the slot of an odd exponent below 2N."""
+    """Returns the slots of all odd exponents below 2N, by exponent."""
     slots = np.zeros(2 * degree, np.int64)
     slots[slot_exponents(degree)] = np.arange(degree)
     return slots

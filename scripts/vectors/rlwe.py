@@ -15,13 +15,13 @@ def encrypt(ring: Ring, s: np.ndarray, mask: np.ndarray, message: np.ndarray, st
 
 
 def centred_symbols(symbols: np.ndarray, bits: int) -> np.ndarray:
-    """Symbols of `bits` bits as integers in -t/2 .. t/2."""
+    """Returns symbols of `bits` bits as integers in -t/2 .. t/2."""
     signed = symbols.astype(np.int64)
     return signed - (signed >> (bits - 1) << bits)
 
 
 def external_product(ring: Ring, gadget: Gadget, bottom: np.ndarray, top: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """`[..., half, limb, N]` times an RGSW ciphertext: digits of a meet the bottom rows, digits of b the top ones."""
+    """Returns `[..., half, limb, N]` times an RGSW ciphertext: digits of a times the bottom rows plus digits of b times the top ones."""
     digits = ring.decompose(x, gadget)  # [..., half, digit, limb, N]
     total = np.zeros_like(x)
     for half, rows in enumerate((bottom, top)):
@@ -31,7 +31,7 @@ def external_product(ring: Ring, gadget: Gadget, bottom: np.ndarray, top: np.nda
 
 
 def fold_rows(ring: Ring, database: np.ndarray, selectors: np.ndarray) -> np.ndarray:
-    """(6) `sum_row database[row][column] selector_row`: `[column][half][limb][slot]`. Four products are below 2^64."""
+    """Computes step (6), `sum_row database[row][column] selector_row`, as `[column][half][limb][slot]`. Four products are below 2^64."""
     total = np.zeros((database.shape[1], *selectors.shape[1:]), np.uint64)
     for at in range(0, len(database), 4):
         rows, of_rows = database[at : at + 4, :, None].astype(np.uint64), selectors[at : at + 4, None].astype(np.uint64)
@@ -40,7 +40,7 @@ def fold_rows(ring: Ring, database: np.ndarray, selectors: np.ndarray) -> np.nda
 
 
 def fold_entries(ring: Ring, gadget: Gadget, entries: np.ndarray, bits: list[np.ndarray]) -> np.ndarray:
-    """(7) of `[entry][plane]`: `x0 + bit (x1 - x0)`, the lowest bit first; an entry without a partner meets zero."""
+    """Computes step (7) on `[entry][plane]`: `x0 + bit (x1 - x0)`, lowest bit first. An entry without a partner is paired with zero."""
     for bit in bits:
         bit = bit.astype(np.uint64)
         bottom, top = bit[: gadget.digits], bit[gadget.digits :]
@@ -52,7 +52,7 @@ def fold_entries(ring: Ring, gadget: Gadget, entries: np.ndarray, bits: list[np.
 
 
 def respond(params: Rlwe, keys, ciphertexts: np.ndarray) -> bytes:
-    """Returns the answer: ciphertexts packed in pairs, an odd one by itself."""
+    """Returns the answer: ciphertexts packed in pairs, and the last one alone if their number is odd."""
     ring, pairs, out = params.kept_ring, len(ciphertexts) // 2, b""
     widths = (params.response[0], params.response[1], params.response[1])
     for x, y in zip(ciphertexts[0 : 2 * pairs : 2], ciphertexts[1 : 2 * pairs : 2]):
@@ -65,21 +65,21 @@ def respond(params: Rlwe, keys, ciphertexts: np.ndarray) -> bytes:
 
 
 def single(params: Rlwe, ciphertexts: np.ndarray) -> bytes:
-    """Ciphertexts as they are, each half at its width."""
+    """Returns ciphertexts without packing, each half rounded to its width."""
     ring = params.kept_ring
     halves = [(half, bits) for ciphertext in ciphertexts for half, bits in zip(ciphertext, params.response)]
     return b"".join(words.pack(ring.switched(half, bits), bits) for half, bits in halves)
 
 
 def answer_bytes(params: Rlwe, plaintexts: int, sharing: int) -> int:
-    """Bytes of an answer in which so many plaintexts share a half a."""
+    """Returns the bytes of an answer in which `sharing` plaintexts share a half a."""
     wide, narrow = params.response
     return params.degree * (-(-plaintexts // sharing) * wide + plaintexts * narrow) // 8
 
 
 def decrypt(params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: int, symbol_bits: int) -> np.ndarray:
-    """Returns the symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. Under several secrets, as many plaintexts
-    share a half a."""
+    """Returns the symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. With several secrets, one plaintext for each
+    secret shares a half a."""
     ring, (wide, narrow), degree = params.kept_ring, params.response, params.degree
     symbols, at = [], 0
 

@@ -57,5 +57,5 @@ def rounded(x: np.ndarray, bits: int) -> np.ndarray:
 
 
 def scaled(x: np.ndarray, bits: int) -> np.ndarray:
-    """Words of fewer bits modulo 2^32 again."""
+    """Returns words of `bits` bits, scaled back to words modulo 2^32."""
     return x << np.uint64(32 - bits)

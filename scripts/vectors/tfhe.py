@@ -1,4 +1,4 @@
-"""`tfhe`: as `onion`, then a rotation to the lane, and a small ring (docs/explanation/protocols/tfhe.md)."""
+"""`tfhe`: the steps of `onion`, then a rotation to the lane, and a switch to a small ring (docs/explanation/protocols/tfhe.md)."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     entries = -(-vector.blocks // lanes)
     folds = (entries - 1).bit_length()
 
-    # The table, of one plane here: [row][entry].
+    # The table, which has one plane: [row][entry].
     count = vector.columns * entries * ring.degree
     symbols = streams.insecure(vector.seeds["database"]).words(count) >> np.uint32(32 - bits)
     yield "symbols", symbols
@@ -61,21 +61,21 @@ def steps(vector: Vector) -> Iterator[Step]:
     answer = b"".join(sent) + words.pack(polys[-1][::stride][:slot_symbols], switch.response[1])
     yield "answer", answer
 
-    # What the client makes of it.
+    # The client's decryption.
     phases = decrypt(switch, client.small_secrets, polys[:-1], polys[-1][::stride][:slot_symbols], stride, bits)
     white = white_symbols(params, bytes.fromhex(vector.seeds["whitening"]), ROW, entry)[lane::lanes][:slot_symbols]
     yield "slot", words.pack(((phases - white) % (1 << bits)).astype(np.uint64), bits)[: vector.slot_bytes]
 
 
 def packed(plaintexts: np.ndarray, bits: int) -> bytes:
-    """Column after column, of these row after row; word w of a plaintext has the symbols w, w + W, .., the lowest bits first."""
+    """Packs plaintexts, columns first, then rows. Word w of a plaintext has the symbols w, w + W, .., the lowest bits first."""
     of_word = plaintexts.swapaxes(0, 1).reshape(-1, 32 // bits, plaintexts.shape[-1] * bits // 32)
     shifts = np.arange(0, 32, bits, dtype=np.uint32)[:, None]
     return np.bitwise_or.reduce(of_word << shifts, axis=1).astype("<u4").tobytes()
 
 
 def switched(params: Rlwe, key: np.ndarray, ciphertext: np.ndarray) -> list[np.ndarray]:
-    """Over the small ring, the coefficients j N / degree of the message: the masks, then the body, at their widths."""
+    """Switches the coefficients j N / degree of the message to the small ring. Returns the masks, then the body, at their widths."""
     switch, small = params.switch, params.small_ring
     parts = params.degree // switch.degree
     a, b = (rescaled(params.kept_ring, half, small.modulus) for half in ciphertext)
@@ -93,7 +93,7 @@ def switched(params: Rlwe, key: np.ndarray, ciphertext: np.ndarray) -> list[np.n
 
 
 def rescaled(ring: Ring, half: np.ndarray, modulus: int) -> np.ndarray:
-    """`round(x Q_s / Q_1)` modulo Q_s, half up, of moduli whose product has at most 63 bits."""
+    """Returns `round(x Q_s / Q_1)` modulo Q_s, half up. The product of the moduli has at most 63 bits."""
     x = ring.integers(ring.inverse(half)) * np.uint64(modulus) + np.uint64(ring.modulus // 2)
     return x // np.uint64(ring.modulus) % np.uint64(modulus)
 
@@ -101,7 +101,7 @@ def rescaled(ring: Ring, half: np.ndarray, modulus: int) -> np.ndarray:
 def decrypt(
     switch: Switch, secrets: list[np.ndarray], a: list[np.ndarray], b: np.ndarray, stride: int, symbol_bits: int
 ) -> np.ndarray:
-    """`round((sum a_z t_z + 2^(a - b) b) 2^symbol_bits / 2^a)` of the coefficients that b has."""
+    """Returns `round((sum a_z t_z + 2^(a - b) b) 2^symbol_bits / 2^a)` for the coefficients of b."""
     wide, narrow = switch.response
     exact = Ring(switch.degree, (2147377153, 2147352577))
     total = np.zeros(switch.degree, np.int64)

@@ -1,4 +1,4 @@
-"""`tfhe-privks`: TLWE words become rows by private key switching; then as `tfhe` (docs/explanation/protocols/tfhe.md)."""
+"""`tfhe-privks`: private key switching turns TLWE words into rows, then the steps of `tfhe` (docs/explanation/protocols/tfhe.md)."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     entries = -(-vector.blocks // lanes)
     folds = (entries - 1).bit_length()
 
-    # The table, of one row and plane.
+    # The table, which has one row and one plane.
     symbols = streams.insecure(vector.seeds["database"]).words(entries * ring.degree) >> np.uint32(32 - bits)
     yield "symbols", symbols
     database = ring.forward(ring.residues(rlwe.centred_symbols(symbols, bits).reshape(1, entries, ring.degree)))
@@ -59,7 +59,7 @@ def steps(vector: Vector) -> Iterator[Step]:
     a, b = ring.switched(chosen[0], wide), ring.switched(chosen[1], narrow)[::lanes][:slot_symbols]
     yield "answer", words.pack(a, wide) + words.pack(b, narrow)
 
-    # What the client makes of it.
+    # The client's decryption.
     a = a.astype(np.int64)
     a = ring.forward(ring.residues(a - (a >> (wide - 1) << wide)))
     product = ring.centred(ring.inverse(ring.mul(a, ring.forward(ring.residues(client.secrets[0])))))
@@ -72,7 +72,7 @@ def steps(vector: Vector) -> Iterator[Step]:
 def query(
     params: Rlwe, client: Keys, selectors: list[int], bits: list[int], stream: streams.Stream
 ) -> tuple[bytes, np.ndarray, np.ndarray]:
-    """Returns the query as it travels, and the words as a server reads them: masks `[word][entry]`, bodies."""
+    """Returns the query in the form that is sent, and the words that a server reads: masks `[word][entry]`, bodies."""
     n, width, q = params.tlwe.n, params.tlwe.bits, params.kept_ring.modulus
     seed = stream.bytes(16)
     messages = [selector * (q >> params.plaintext_bits) for selector in selectors]
@@ -86,7 +86,7 @@ def query(
 
 
 def switched(params: Rlwe, key: np.ndarray, masks: np.ndarray, bodies: np.ndarray, top: int = 1) -> np.ndarray:
-    """`sum_i a_i key_i + b x` of centred words, b x in the half b of top rows and in the half a of others; dropped."""
+    """Returns `sum_i a_i key_i + b x` for centred words, with P dropped; b x is in the half b of top rows and the half a of others."""
     ring, width = params.full_ring, params.tlwe.bits
 
     def centred(word: int) -> int:

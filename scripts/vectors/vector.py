@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import blake3
 import numpy as np
 
-Step = tuple[str, bytes | np.ndarray]  # the name of an entry, and its bytes, or words of 32 bits
+Step = tuple[str, bytes | np.ndarray]  # the name of an entry, and its bytes or words of 32 bits
 
 
 class Differs(Exception):
-    """Where the two implementations differ first."""
+    """The two implementations differ. The text names the first difference."""
 
 
 class Vector:
@@ -27,16 +27,16 @@ class Vector:
 
     @property
     def public_seed(self) -> bytes:
-        """Returns the seed of matrices and masks: in a table the hash of its geometry."""
+        """The seed of matrices and masks. In a real table, it is the hash of the geometry."""
         return bytes.fromhex(self.seeds["public"])
 
     @property
     def target(self) -> int:
-        """The block that is looked up: the last one."""
+        """The block of the look-up, which is the last one."""
         return self.blocks - 1
 
     def compare(self, steps: Iterable[Step]) -> list[str]:
-        """Returns the names of all entries, each of which equals its step."""
+        """Compares every entry with its step, and returns the names of the entries. Raises `Differs` at the first difference."""
         entries = self.facts["intermediates"]
         names = []
         for name, value in steps:
@@ -54,7 +54,7 @@ def as_bytes(value: bytes | np.ndarray) -> bytes:
 
 
 def check(entry: dict, actual: bytes) -> None:
-    """An entry has the length, the first 32 bytes, and the BLAKE3 hash of what it stands for."""
+    """Compares an entry's length, first 32 bytes and BLAKE3 hash with `actual`. Raises `Differs`."""
     name, head = entry["name"], bytes.fromhex(entry["head"])
     if len(actual) != entry["bytes"]:
         raise Differs(f"{name}: {len(actual)} bytes, {entry['bytes']} in the file")

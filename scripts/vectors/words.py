@@ -7,13 +7,13 @@ HALF = np.uint64(32)
 
 
 def modulo(x: np.ndarray, prime: int) -> np.ndarray:
-    """`x mod prime`, of signed words in 0 .. prime as well: numpy divides by a scalar much faster than it takes remainders."""
+    """Returns `x mod prime` in 0 .. prime, also for signed words. numpy divides by a scalar much faster than it takes remainders."""
     prime = x.dtype.type(prime)
     return x - x // prime * prime
 
 
 def pack(words: np.ndarray, bits: int) -> bytes:
-    """Word i at the bits `i bits ..` of the string. Words of more than 32 bits are rows of limbs, the lowest first."""
+    """Returns a bit string with word i at the bits `i bits ..`. Words of more than 32 bits are rows of limbs, the lowest first."""
     limbs = words if words.ndim == 2 else np.stack([words & LOW, words >> HALF], axis=1)
     octets = np.ascontiguousarray(limbs, "<u4").view(np.uint8)
     taken = np.unpackbits(octets, axis=1, count=bits, bitorder="little")
@@ -21,14 +21,14 @@ def pack(words: np.ndarray, bits: int) -> bytes:
 
 
 def unpack(packed: bytes, count: int, bits: int) -> np.ndarray:
-    """Returns the words of up to 64 bits in a string."""
+    """Returns the `count` words of `bits` <= 64 bits in a bit string."""
     taken = np.unpackbits(np.frombuffer(packed, np.uint8), count=count * bits, bitorder="little").reshape(count, bits)
     octets = np.packbits(np.pad(taken, ((0, 0), (0, 64 - bits))), axis=1, bitorder="little")
     return octets.view("<u8").ravel().astype(np.uint64)
 
 
 def round_even(words: np.ndarray, bits: int) -> np.ndarray:
-    """Words modulo 2^32 to their top bits, half to even: of a query, of the hint and the answer of `simple`."""
+    """Rounds words modulo 2^32 to their top bits, half to even. For queries, and for the hint and the answer of `simple`."""
     if bits == 32:
         return words & LOW
     dropped = np.uint64(32 - bits)
@@ -37,12 +37,12 @@ def round_even(words: np.ndarray, bits: int) -> np.ndarray:
 
 
 def round_up(words: np.ndarray, bits: int) -> np.ndarray:
-    """Words modulo 2^32 to their top bits, half up: what is packed into ciphertexts."""
+    """Rounds words modulo 2^32 to their top bits, half up. For words that are packed into ciphertexts."""
     return ((words + np.uint64(1 << (31 - bits))) & LOW) >> np.uint64(32 - bits)
 
 
 def switch(values: np.ndarray, modulus: int, bits: int) -> np.ndarray:
-    """`round(x 2^bits / modulus)` modulo 2^bits of x below a modulus of at most 62 bits: long division, a bit a step."""
+    """Returns `round(x 2^bits / modulus)` modulo 2^bits, for x below a modulus of at most 62 bits. Long division, one bit in each step."""
     rest, quotient, modulus = values.copy(), np.zeros_like(values), np.uint64(modulus)
     for _ in range(bits):
         rest <<= np.uint64(1)
@@ -53,13 +53,13 @@ def switch(values: np.ndarray, modulus: int, bits: int) -> np.ndarray:
 
 
 def scale(words: np.ndarray, modulus: int) -> np.ndarray:
-    """`round(h modulus / 2^32)` of words modulo 2^32, half up: a lift from 2^32 to a modulus of at most 62 bits."""
+    """Returns `round(h modulus / 2^32)` for words modulo 2^32, half up: a lift from 2^32 to a modulus of at most 62 bits."""
     low, high = np.uint64(modulus & 0xFFFFFFFF), np.uint64(modulus >> 32)
     return words * high + (words * low + np.uint64(1 << 31) >> HALF)
 
 
 class Wide:
-    """Integers modulo 2^128 as four arrays of limbs of 32 bits, the lowest first. No sum below leaves 64 bits:
+    """Integers modulo 2^128 as four arrays of limbs of 32 bits, the lowest first. No sum in the methods exceeds 64 bits:
     (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1."""
 
     LIMBS = 4
@@ -72,7 +72,7 @@ class Wide:
         return cls([np.zeros(like.shape, np.uint64) for _ in range(cls.LIMBS)])
 
     def plus(self, factor: np.ndarray | int, constant: int) -> "Wide":
-        """`self + factor * constant`; the factor is below 2^32."""
+        """Returns `self + factor * constant`. The factor is below 2^32."""
         out, carry, factor = [], np.uint64(0), np.asarray(factor, np.uint64)
         for index, limb in enumerate(self.limbs):
             total = factor * np.uint64(constant >> 32 * index & 0xFFFFFFFF) + limb + carry
@@ -81,20 +81,20 @@ class Wide:
         return Wide(out)
 
     def above(self, constant: int) -> np.ndarray:
-        """1 where the integer is above `constant`, else 0: the carry out of `self + 2^128 - 1 - constant`."""
+        """Returns 1 for integers above `constant`, else 0: the carry out of `self + 2^128 - 1 - constant`."""
         carry = np.uint64(0)
         for index, limb in enumerate(self.limbs):
             carry = (limb + np.uint64(~constant >> 32 * index & 0xFFFFFFFF) + carry) >> HALF
         return carry
 
     def bits(self, first: int, count: int) -> np.ndarray:
-        """Bits `first ..` as words of `count` <= 32 bits."""
+        """Returns the bits `first ..` as words of `count` <= 32 bits."""
         limb, shift = divmod(first, 32)
         pair = self.limbs[limb] | (self.limbs[limb + 1] << HALF if limb + 1 < self.LIMBS else np.uint64(0))
         return pair >> np.uint64(shift) & np.uint64(2**count - 1)
 
     def shifted(self, dropped: int) -> "Wide":
-        """Without the low bits."""
+        """Returns the integers without their low `dropped` bits."""
         firsts = [dropped + 32 * index for index in range(self.LIMBS)]
         return Wide([self.bits(at, 32) if at < 128 else np.zeros_like(self.limbs[0]) for at in firsts])
 

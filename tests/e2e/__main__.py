@@ -1,4 +1,4 @@
-"""All tests, as many files of them at a time as there are processors: `python3 tests/e2e`, or some: `python3 tests/e2e test_tls`."""
+"""Runs all test files, one for each processor at a time: `python3 tests/e2e`. Runs only the named ones: `python3 tests/e2e test_tls`."""
 
 import concurrent.futures
 import os
@@ -11,7 +11,7 @@ FOLDER = pathlib.Path(__file__).parent
 
 
 def run(name: str) -> bool:
-    """Runs the tests of a file, and prints what they say when they have ended. Returns whether all passed."""
+    """Runs the tests of a file, and prints their output at the end. Returns whether all passed."""
     start = time.monotonic()
     ended = subprocess.run([sys.executable, "-m", "unittest", "-v", name], cwd=FOLDER, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
@@ -20,7 +20,7 @@ def run(name: str) -> bool:
 
 
 def main() -> None:
-    # The longest files first: the last one to end should be a short one.
+    # Long files start first, so that the last one to end is short.
     files = sorted(FOLDER.glob("test_*.py"), key=lambda path: -path.stat().st_size)
     names = sys.argv[1:] or [path.stem for path in files]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as several:

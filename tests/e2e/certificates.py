@@ -4,7 +4,7 @@ import subprocess
 
 
 class Authority:
-    """Signs certificates; all its files are in `folder`."""
+    """An authority that signs certificates. Its files are in `folder`."""
 
     def __init__(self, folder, name):
         self.folder, self.name = folder, name
@@ -13,7 +13,7 @@ class Authority:
                      "-days", "2", "-keyout", folder / f"{name}.key", "-out", self.cert)
 
     def sign(self, name, alternatives="DNS:localhost,IP:127.0.0.1", days=2):
-        """(certificate, private key) of who goes by `name`."""
+        """Signs a certificate for `name`. Returns the paths of the certificate and of its private key."""
         cert, key, request = (self.folder / f"{name}.{end}" for end in ("crt", "key", "csr"))
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                      "-addext", f"subjectAltName={alternatives}", "-keyout", key, "-out", request)

@@ -32,21 +32,21 @@ class HushTest(unittest.TestCase):
                 self.env[name] = os.environ[name]
 
     def hushdb(self, *args, **kwargs):
-        """Runs a command to its end; text in and out."""
+        """Runs a command to its end, with text as input and output."""
         kwargs.setdefault("timeout", 120)
         kwargs.setdefault("env", self.env)
         command = [BINARY, *map(str, args)]
         return subprocess.run(command, capture_output=True, text=kwargs.pop("text", True), **kwargs)
 
     def build(self, source, *args, name="table"):
-        """Builds a table that must succeed; returns its folder."""
+        """Builds a table, which must succeed, and returns its folder."""
         out = self.dir / name
         result = self.hushdb("build", source, "--out", out, *args)
         self.assertEqual(result.returncode, 0, result.stderr)
         return out
 
     def fails(self, *args, **kwargs):
-        """Returns a command that must fail with exactly one clear line; returns the line."""
+        """Runs a command that must fail with exactly one clear line, and returns the line."""
         result = self.hushdb(*args, **kwargs)
         self.assertEqual(result.returncode, 2, (result.stdout, result.stderr))
         errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
@@ -56,8 +56,8 @@ class HushTest(unittest.TestCase):
 
     @contextlib.contextmanager
     def serve(self, *dirs, args=(), listen="127.0.0.1:0", env=None, health=None, log=None):
-        """Serves tables; yields (url, process). Whether they are ready is asked at `health`, if not at the same URL. What the server
-        says is in the file `log`, if there is to be one."""
+        """Serves tables, and yields (url, process) once they are ready. `health` is the address of the health checks, if it differs from
+        the server's. `log` is a file for the server's output."""
         command = [BINARY, "serve", *map(str, dirs), "--listen", listen, *map(str, args)]
         with open(log, "w") if log else contextlib.nullcontext(subprocess.PIPE) as said:
             process = subprocess.Popen(command, stderr=said, text=True, env=env or self.env)
@@ -81,20 +81,20 @@ class HushTest(unittest.TestCase):
                 raise
 
     def get(self, url, *args):
-        """Looks records up with --json; returns (exit code, answers)."""
+        """Looks records up with --json, and returns (exit code, answers)."""
         result = self.hushdb("get", url, "--json", *args)
         self.assertIn(result.returncode, (0, 1), result.stderr)
         return result.returncode, [json.loads(line) for line in result.stdout.splitlines()]
 
     def wait_for(self, what, until, seconds=30):
-        """Waits until something holds; The failure names `what`."""
+        """Waits until `until` returns true. The failure names `what`."""
         deadline = time.time() + seconds
         while not until():
             self.assertLess(time.time(), deadline, what)
             time.sleep(0.02)
 
     def csv(self, rows, header="key,value", name="table.csv"):
-        """Writes a CSV file of rows that need no quotes."""
+        """Writes a CSV file of rows that need no quotes, and returns its path."""
         path = self.dir / name
         path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
         return path
@@ -114,10 +114,10 @@ def wait_ready(url, process):
 
 
 def request(url, body=None, headers=None, timeout=30, method=None):
-    """(status, headers, body) of an HTTP request, errors included; POST if it has a body, unless `method` says else."""
+    """Sends an HTTP request, with a body as a POST unless `method` is set. Returns (status, headers, body), also for errors."""
     req = urllib.request.Request(url, data=body, headers=headers or {}, method=method)
     try:
-        # Who the server is, tests of TLS check themselves.
+        # Tests of TLS check the certificate themselves.
         with urllib.request.urlopen(req, timeout=timeout, context=ssl._create_unverified_context()) as response:
             return response.status, response.headers, response.read()
     except urllib.error.HTTPError as error:

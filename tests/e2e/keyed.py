@@ -1,4 +1,4 @@
-"""The tests that several protocols share. In `choices` each protocol has the arguments of its builds."""
+"""Tests that several protocols share. `choices` has the arguments of the builds, by protocol."""
 
 import json
 import random
@@ -16,7 +16,7 @@ HEADERS = {"Content-Type": "application/x-protobuf"}
 
 
 def values(count, longest, shortest=None, seed=1):
-    """So many keys with random values of one length, or of all lengths between two."""
+    """Returns `count` keys with random values of length `longest`, or of all lengths from `shortest` to `longest`."""
     rng = random.Random(seed)
     lengths = [longest, shortest if shortest is not None else longest]
     lengths += [rng.randint(min(lengths), longest) for _ in range(count)]
@@ -24,7 +24,7 @@ def values(count, longest, shortest=None, seed=1):
 
 
 def weak(url, args):
-    """Returns the switch that a look-up with these arguments needs: tables for tests have small parameter sets."""
+    """Returns the --allow-weak option that a look-up with these arguments needs: tables for tests have small parameter sets."""
     if "--table" in args:
         name = args[list(args).index("--table") + 1]
     else:
@@ -51,7 +51,7 @@ class KeyedTest(HushTest):
         return json.loads(result.stdout)
 
     def ask(self, url, *args, client="cache", env=None):
-        """Looks records up as a client with its own cache; returns the values and the stats."""
+        """Looks records up as a client with its own cache, and returns the values and the stats."""
         env = {**self.env, **(env or {}), "XDG_CACHE_HOME": str(self.dir / client)}
         result = self.hushdb("get", url, "--json", "--stats", *weak(url, args), *args, env=env)
         self.assertIn(result.returncode, (0, 1), result.stderr)
@@ -61,28 +61,28 @@ class KeyedTest(HushTest):
         return found, stats["stats"]
 
     def refused(self, url, method, path, body, status, code):
-        """Returns a request that must be refused, while others are answered."""
+        """Sends a request that must be refused with this status and code, while others are answered."""
         got, _, answer = request(url + path, body, HEADERS, method=method)
         self.assertEqual((got, json.loads(answer)["code"]), (status, code), answer)
         return json.loads(answer)["detail"]
 
     def capture(self, url, *args):
-        """Returns an upload and a query as a client sends them: (path, body) of each."""
+        """Records a client's upload and query, and returns (path, body) of each."""
         with Proxy(url) as proxy:
             self.ask(proxy.url, *args)
             return proxy.sent("PUT")[0], proxy.sent("POST")[-1]
 
     def killed_builds(self, source, *args, during, laid_out=False):
-        """Kills builds once a file is there, checks what they leave, and builds to the end; returns the folder.
+        """Kills builds once the file `during` exists, checks what they leave, then builds to the end. Returns the folder.
 
-        What has been laid out by then is kept."""
+        With `laid_out`, the laid-out records are kept."""
         out = self.dir / "out"
         args = ["build", source, *args, "--out", out]
         partial = self.dir / ".out.hush-partial" / during
         for sent in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(sent.name):
                 partial.unlink(missing_ok=True)
-                # Slowly, so that the signal comes in the middle.
+                # The slow kernels make sure that the signal comes in the middle.
                 env = {**self.env, "HUSH_CPU": "portable"}
                 build = subprocess.Popen([BINARY, *args, "--threads", "1"], stderr=subprocess.PIPE, env=env)
                 deadline = time.time() + 20
@@ -103,7 +103,7 @@ class KeyedTest(HushTest):
         return out
 
     def ask_some(self, url, table, records, by):
-        """Looks up some records of a table, and one that is not there; returns the stats."""
+        """Looks up some records of a table, and one that does not exist. Returns the stats."""
         wanted = list(records)[::max(1, len(records) // 4)]
         expected = [records[key] for key in wanted]
         if by == "index":
@@ -119,7 +119,7 @@ class KeyedTest(HushTest):
         return stats
 
     def varied_and_few(self, choices, **tables):
-        """Looks up all of tables, also of one whose values are empty, and of one with one record."""
+        """Looks up all records of `tables`, of a table with empty values, and of a table with one record."""
         tables = {**tables, "empty": values(5, 0), "one": {"only": "record"}}
         for protocol, args in choices.items():
             folders = [self.table(records, protocol, *args, name=f"{protocol}-{name}")
@@ -138,9 +138,9 @@ class KeyedTest(HushTest):
                 self.assertIn("0 to 0", line)
 
     def look_alike(self, choices, records, first=None):
-        """Look-ups of any key have the same sizes on the wire; returns the queries of each protocol.
+        """Checks that look-ups of all keys have equal sizes on the wire. Returns the queries of each protocol.
 
-        The first table to be asked is where evaluation keys are uploaded."""
+        Evaluation keys are uploaded at the first table."""
         tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         queries = {protocol: [] for protocol in choices}
         with self.serve(*tables) as (url, _), Proxy(url) as proxy:
@@ -160,7 +160,7 @@ class KeyedTest(HushTest):
         return queries
 
     def every_level(self, choices):
-        """Serves at every level of the CPU what was built at the best."""
+        """Serves tables at every level of the CPU that were built at the best level."""
         records = values(100, 50)
         for level in ("portable", "avx2", "avx512", "avx512ifma"):
             with self.subTest(level):
@@ -177,7 +177,7 @@ class KeyedTest(HushTest):
                         self.assertEqual(found, [records["k3"], None])
 
     def share_scans(self, choices, records, keys):
-        """Five clients at once, of 100 records or more; the server then has so many evaluation keys."""
+        """Checks five clients at once, of 100 records or more. Afterwards the server must have `keys` evaluation keys."""
         tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
             wrong = []
@@ -202,7 +202,7 @@ class KeyedTest(HushTest):
             self.assertIn(b"hush_keys %d\n" % keys, request(url + "/metrics")[2])
 
     def bad_queries(self, url, path, body, fields):
-        """Sends a request whose query was changed in each of its fields, then with one bit flipped anywhere."""
+        """Sends requests with a change in each field of the query, then with one bit flipped anywhere."""
         def post(field, change, status=400, code="invalid_request"):
             changed = wire.changed(body, 4, lambda query: wire.changed(query, field, change))
             self.refused(url, "POST", path, changed, status, code)
@@ -210,7 +210,7 @@ class KeyedTest(HushTest):
         for field in fields:
             for change in (lambda part: b"", lambda part: part[:-1], lambda part: part + b"\0"):
                 post(field, change)
-        # Words above their modulus.
+        # Words must be below their modulus.
         post(3, lambda words: words[:-16] + b"\xff" * 16)
         post(3, lambda words: words[:32] + b"\xff" * (len(words) - 32))
         post(3, lambda words: b"\xff" * len(words))
@@ -223,11 +223,11 @@ class KeyedTest(HushTest):
         for _ in range(40):
             damaged = bytearray(body)
             damaged[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
-            # Other ciphertexts are answered, with what decrypts to noise.
+            # Changed ciphertexts are answered, and decrypt to noise.
             self.assertIn(request(url + path, bytes(damaged), HEADERS)[0], statuses)
 
     def corrupt_bytes(self, table):
-        """Changes a byte of each file of a table, and cuts one off: every command names the file."""
+        """Changes a byte of each file of a table, then cuts one byte off: every command must name the file."""
         for path in table.iterdir():
             original = path.read_bytes()
             for place in (0, len(original) // 2, len(original) - 1):

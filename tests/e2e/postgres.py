@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own, on loopback and on a socket, in a temporary folder."""
+"""A PostgreSQL server for tests, on loopback and on a socket, in a temporary folder."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from harness import free_port
 
 
 class Postgres:
-    """Over the socket everybody may in as anybody; over loopback with a password, which is asked for under SCRAM."""
+    """A server that lets everyone in as any user over the socket, and requires a password over loopback, with SCRAM."""
 
     PASSWORD = "pass/word@1"
 
@@ -23,7 +23,7 @@ class Postgres:
         self.port = free_port()
         self.data = self.dir / "data"
         self.data.mkdir()
-        # It does not run as root.
+        # PostgreSQL refuses to run as root.
         self.who = {}
         if os.geteuid() == 0:
             entry = pwd.getpwnam("postgres")
@@ -39,7 +39,7 @@ class Postgres:
         (self.data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.data, "fsync": "off",
                     "ssl": "on", "ssl_cert_file": self.cert, "ssl_key_file": self.key,
-                    # Not as the build has them.
+                    # These settings differ from the ones that a build sets.
                     "datestyle": "SQL, DMY", "timezone": "Asia/Kathmandu", "bytea_output": "escape", "password_encryption": "scram-sha-256"}
         with (self.data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
@@ -56,7 +56,7 @@ class Postgres:
         assert done.returncode == 0, done.stderr
 
     def sql(self, text, database="postgres"):
-        """Runs statements; what the last one gives, as text."""
+        """Runs statements, and returns the result of the last one as text."""
         command = [self.bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.data, "-p", str(self.port),
                    "-U", "postgres", "-d", database]
         done = subprocess.run(command, input=text, capture_output=True, text=True)
@@ -64,11 +64,11 @@ class Postgres:
         return done.stdout.strip()
 
     def socket(self, database="postgres", user="postgres"):
-        """Returns the URL over the socket."""
+        """Returns a URL for the socket."""
         folder = str(self.data).replace("/", "%2F")
         return f"postgres://{user}@{folder}:{self.port}/{database}"
 
     def url(self, user="reader", host="127.0.0.1", database="postgres", **options):
-        """Returns the URL over loopback, without a password."""
+        """Returns a URL for loopback, without a password."""
         query = "&".join(f"{name}={value}" for name, value in options.items())
         return f"postgres://{user}@{host}:{self.port}/{database}" + (f"?{query}" if query else "")

@@ -1,4 +1,4 @@
-"""A proxy between client and server that keeps what clients send."""
+"""A proxy between client and server that records requests."""
 
 import http.server
 import socket
@@ -8,13 +8,13 @@ from harness import request
 
 
 class Proxy:
-    """Forwards to `target`, which may change; its own URL stays, so that clients take it for one server."""
+    """A proxy to `target`, which may change. The proxy's own URL stays, so that clients see one server."""
 
     def __init__(self, target):
         self.target = target
         self.requests = []  # (method, path, body)
         self.before = lambda method, path: None  # called before a request is forwarded
-        # Where the connection breaks: None, or before the "request" is forwarded, or before the "answer" comes back.
+        # Returns where the connection breaks: before the "request" is forwarded, before the "answer" comes back, or None.
         self.breaks = lambda method, path: None
 
     def __enter__(self):

@@ -1,5 +1,5 @@
-"""Records what a server answers, for recorded.json: `python3 tests/e2e/record.py`. Bodies are as they came; headers are those that
-clients read."""
+"""Records the answers of a server in recorded.json: `python3 tests/e2e/record.py`. Bodies are unchanged. Only headers that clients read
+are kept."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ from harness import BINARY, HushTest, request
 
 FILE = pathlib.Path(__file__).with_name("recorded.json")
 HEADERS = ("content-type", "etag", "retry-after", "www-authenticate")
-# Of every recording: what is told of it, and what clients make of it: the words of `hushdb get`; the kind and the code in Python, Kotlin
+# For every recording: its description, and the clients' outcomes: the words of `hushdb get`, and the kind and the code in Python, Kotlin
 # and JavaScript.
 OUTCOMES = {
     "no token": ("the server asks for a token", "give one with HUSHDB_TOKEN or --token", "NotAllowed", "unauthorized"),

@@ -1,4 +1,4 @@
-"""Servers that inputs are fetched from: an S3 server, a web server, and connections that break."""
+"""Servers from which inputs are fetched: an S3 server, a web server, and a proxy whose connections break."""
 
 import http.server
 import pathlib
@@ -42,19 +42,19 @@ class S3:
         self.process.wait()
 
     def env(self, port=None, secret=SECRET):
-        """Returns the environment of a client."""
+        """Returns the environment variables of a client of this server."""
         return {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port or self.port}", "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
                 "AWS_ACCESS_KEY_ID": self.ACCESS, "AWS_SECRET_ACCESS_KEY": secret}
 
 
 class Breaking:
-    """Forwards connections to a port; each of the first ones breaks once so many bytes of the answer have gone through."""
+    """A proxy to a port. Connection i breaks after `breaks[i]` bytes of the answer."""
 
     def __init__(self, target, breaks):
         self.target, self.breaks = target, list(breaks)
         self.requests = []  # the first bytes that clients sent, by connection
-        self.answered = 0  # bytes of answers that went through
-        self.broke = lambda: None  # called then
+        self.answered = 0  # forwarded bytes of answers
+        self.broke = lambda: None  # called when a connection breaks
 
     def __enter__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -105,14 +105,14 @@ class Breaking:
             end.close()
 
     def starts(self):
-        """Returns the bytes at which the requests began."""
+        """Returns the first byte of the range of each request."""
         found = [re.search(rb"(?im)^range: bytes=(\d+)-", request) for request in self.requests]
         return [int(match[1]) if match else 0 for match in found]
 
 
 class Web:
-    """A web server of files, by path; text in place of a file is where it redirects to. Whether it knows ranges can be chosen. `tls` is
-    a certificate and its key."""
+    """A web server of files, by path. A text in place of a file is the target of a redirect. Support of ranges is optional. `tls` is a
+    certificate and its key."""
 
     def __init__(self, files, ranges=True, tls=None):
         web = self
@@ -155,7 +155,7 @@ class Web:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*tls)
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.server.handle_error = lambda *_: None  # what clients break off
+        self.server.handle_error = lambda *_: None  # ignores connections that clients break off
         self.port = self.server.server_address[1]
 
     def __enter__(self):

@@ -1,4 +1,4 @@
-"""Tasks: a running server builds, changes, loads and removes tables, and forgets none of it."""
+"""Tests of tasks: a running server builds, changes, loads and removes tables, and remembers all tasks."""
 
 import json
 import os
@@ -68,7 +68,7 @@ class Tables(AdminTest):
             before, _ = self.epochs("people")
             self.assertIn(before, built.stderr)
 
-            # Another build takes its place, and the one before is there to go back to; what is older is not.
+            # Another build replaces the table. The build before is kept for a rollback; older builds are deleted.
             self.admin("build", "people", second, *options)
             self.assertEqual(self.ask(url, "k0")[0], [OTHERS["k0"]])
             self.admin("build", "people", first, *options)
@@ -81,13 +81,13 @@ class Tables(AdminTest):
             error = self.admin("delete", "people", "--epoch", kept[1], code=2).stderr
             self.assertIn("that epoch is served: load another one first", error)
 
-            # Changes.
+            # Changes make a new epoch.
             changes = self.jsonl({"k0": "new", "k999": "more"}, "changes.jsonl")
             gone = self.dir / "gone.txt"
             gone.write_text("k1\n")
             self.admin("apply", "people", changes, "--delete", gone, "--key", "k", "--value", "v")
             self.assertEqual(self.ask(url, "k0", "k999", "k1")[0], ["new", "more", None])
-            # What was before them is there to go back to.
+            # The epoch before the changes is kept for a rollback.
             after, kept = self.epochs("people")
             self.assertEqual((len(kept), kept[0]), (2, after))
             self.admin("load", "people", "--epoch", kept[1])
@@ -108,7 +108,7 @@ class Tables(AdminTest):
             self.admin("unload", "people", code=2)
             self.admin("load", "people")
             self.assertEqual(self.ask(url, "k0")[0], ["new"])
-        # A restart serves what was served.
+        # A restarted server serves the same epochs.
         with self.server() as (url, _):
             self.assertEqual(self.ask(url, "k0")[0], ["new"])
             self.assertIn(f"  serves {self.epochs('people')[0]} 200 records", self.admin("tables").stdout)
@@ -173,7 +173,7 @@ class Tasks(AdminTest):
             self.assertEqual((task["status"], task["attempts"]), ("succeeded", 2), task)
             self.assertEqual(self.ask(url, "k7")[0], [many["k7"]])
             self.assertEqual(self.ended(waiting)["status"], "failed")
-        # One that a server stops in three times is not begun again.
+        # A task during which the server stopped three times is not begun again.
         path = self.data / "tasks" / f"{number}.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "status": "processing", "attempts": 3}))
         with self.server():
@@ -203,7 +203,7 @@ class Tasks(AdminTest):
         with self.server():
             self.admin("build", "people", self.jsonl(RECORDS), "--key", "k", "--value", "v", "--protocol", "colpack", "--updatable")
             kept = self.epochs("people")
-        # What was submitted may not be there any more when its turn comes.
+        # The input of a submitted task may be gone when its turn comes.
         waiting = {"id": 2, "request": {"kind": "apply", "table": "people", "input": {"upload": "0" * 32}, "options": {"key": "k"}},
                    "status": "enqueued", "enqueued_at": 0}
         (self.data / "tasks/2.json").write_text(json.dumps(waiting))
@@ -248,20 +248,20 @@ class Uploads(AdminTest):
 
 class Sources(AdminTest):
     CSV = b"k,v\na,1\nb,2\n"
-    # Whoever gets one of these was given a credential of the server's.
+    # A remote that receives one of these has got a credential of the server.
     CREDENTIALS = {"PGPASSWORD": "secret-of-environment", "AWS_ACCESS_KEY_ID": "key-of-environment", "AWS_REGION": "us-east-1",
                    "AWS_SECRET_ACCESS_KEY": "secret-of-environment", "AZURE_STORAGE_ACCOUNT_NAME": "account",
                    "AZURE_STORAGE_ACCOUNT_KEY": "c2VjcmV0", "PGUSER": "of-environment"}
 
     def refused(self, url, kind="build", status=400):
-        """Asks for a task that is refused at once; the reason."""
+        """Submits a task that must be refused at once, and returns the reason."""
         where = {"input": {"url": url}, "options": {"key": "k"}} if kind == "build" else {"url": url}
         got, _, problem = self.ask_admin("/v1/admin/tasks", {"kind": kind, "table": "t", **where})
         self.assertEqual(got, status, problem)
         return problem["detail"]
 
     def failed(self, url, kind="build"):
-        """Asks for a task that fails; why."""
+        """Submits a task that must fail, and returns the error."""
         where = {"input": {"url": url}, "options": {"key": "k"}} if kind == "build" else {"url": url}
         task = self.ended(self.ask_admin("/v1/admin/tasks", {"kind": kind, "table": "t", **where})[2]["id"])
         self.assertEqual(task["status"], "failed")
@@ -283,7 +283,7 @@ class Sources(AdminTest):
                     self.assertIn("is not among the sources that are configured", self.refused(url))
                 for host in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0x7f.1", "10.1.2.3", "169.254.169.254", "0.0.0.0"):
                     self.assertIn("which is not a public address", self.refused(f"https://{host}:{port}/a.csv"))
-                # What a name leads to is known once it is resolved.
+                # The address of a name is known only once it is resolved.
                 for kind in ("build", "load"):
                     said = self.failed(f"https://localhost:{port}/a.csv", kind)
                     self.assertRegex(said, r"localhost is at (127\.0\.0\.1|::1), which is not a public address; .*--task-source")
@@ -310,7 +310,7 @@ class Sources(AdminTest):
                 self.assertIn("too many redirects", self.failed(f"{root}/data/round.csv"))
             self.assertEqual(other.asked, [])
             self.assertNotIn("/private/rows.csv", web.asked)
-            # What is listed once may not be any more when a task begins.
+            # A source that was listed at submission may no longer be listed when the task begins.
             authority = Authority(self.dir, "authority")
             with Web(inside, tls=authority.sign("server")) as tls:
                 self.env["SSL_CERT_FILE"] = str(authority.cert)
@@ -376,14 +376,14 @@ class Mistakes(AdminTest):
                 status, _, problem = self.ask_admin("/v1/admin/tasks", body)
                 self.assertIn(status, (400, 404), problem)
                 self.assertIn(said, problem["detail"])
-            # What is known only when it is done is in the task.
+            # Errors that occur during a task are in the task.
             error = self.admin("build", "t", source, "--key", "nokey", code=2).stderr
             self.assertRegex(error, "task 1 failed: .*nokey")
             self.assertEqual(list((self.data / "uploads").iterdir()), [], "what failed is uploaded again")
-            # A page that who runs the server reads is not who runs it.
+            # A web page in an operator's browser must not act as the operator.
             for header in ("Origin", "Sec-Fetch-Site"):
                 self.assertEqual(self.ask_admin("/v1/admin/tasks", headers={header: "https://evil.example"})[0], 403)
-            # Passwords are in no answer.
+            # No answer contains a password.
             url = "postgres://me:secret@127.0.0.1:1/db"
             body = {"kind": "build", "table": "t", "input": {"url": url}, "options": {"table": "x"}}
             number = self.ask_admin("/v1/admin/tasks", body)[2]["id"]
@@ -391,7 +391,7 @@ class Mistakes(AdminTest):
             self.assertNotIn("secret", json.dumps(self.ask_admin("/v1/admin/tasks")[2]))
             mode = (self.data / "tasks" / f"{number}.json").stat().st_mode & 0o777
             self.assertEqual(mode, 0o600)
-            # One server has the folder.
+            # Only one server may use the folder.
             second = ["serve", "--data", self.data, "--listen", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0"]
             self.assertIn("another server uses --data", self.fails(*second))
         self.assertIn("does not answer", self.admin("tasks", code=2).stderr)

@@ -1,4 +1,4 @@
-"""Bad input: a clear error that says what to do, nothing lost, others served."""
+"""Tests of bad input: the error is clear and says what to do, nothing is lost, and other requests are served."""
 
 import contextlib
 import json
@@ -156,7 +156,7 @@ class BadBuilds(HushTest):
                 self.assertEqual(list(disk.iterdir()), [])
             small = self.csv([("a", "1")])
             self.assertEqual(self.hushdb("build", small, "--key", "key", "--out", disk / "ok").returncode, 0)
-            # What cannot be written is not left half made, in the way of the next attempt.
+            # A failed write leaves no partial file that would block the next attempt.
             with contextlib.suppress(OSError), open(disk / "filler", "wb", buffering=0) as filler:
                 while True:
                     filler.write(bytes(4096))
@@ -199,7 +199,7 @@ class BadSnapshots(HushTest):
         server = subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
                                   text=True, env=self.env)
         try:
-            # Tables are opened side by side: either may be told first.
+            # Tables are opened concurrently: either may be logged first.
             said = []
             while not (any("ready in" in line for line in said) and any("not served" in line for line in said)) and server.poll() is None:
                 said.append(server.stderr.readline())
@@ -209,12 +209,12 @@ class BadSnapshots(HushTest):
             listed = {table["name"]: table for table in json.loads(request(url + "/v1/tables")[2])["tables"]}
             self.assertEqual((listed["bad"]["state"], listed["good"]["state"]), ("failed", "resident"))
             self.assertEqual(listed["bad"]["reason"], "its files are damaged")
-            # The good table answers: the server is ready, and says what is wrong.
+            # The good table answers: the server is ready, and reports the bad one.
             ready = b"ok\ndegraded: table bad is not served: its files are damaged\n"
             self.assertEqual(request(url + "/readyz")[::2], (200, ready))
             self.assertEqual(self.get(url, "--table", "good", "a")[1][0]["value"], "1")
             self.assertIn("its files are damaged", self.fails("get", url, "--table", "bad", "a"))
-            # Its file is as it was again, and its header has not changed: whoever says so has it loaded.
+            # The file is restored, but the header is unchanged: only an explicit reload loads the table.
             (bad / "db.bin").write_bytes(whole)
             server.send_signal(signal.SIGHUP)
             self.wait_for("the table", lambda: request(url + "/readyz")[2] == b"ok\n")
@@ -223,7 +223,7 @@ class BadSnapshots(HushTest):
         finally:
             server.terminate()
             server.communicate(timeout=40)
-        # Who needs all tables says so.
+        # --require-tables makes a bad table fatal.
         with subprocess.Popen([BINARY, "serve", bad, good, "--listen", "127.0.0.1:0", "--require-tables"], stderr=subprocess.PIPE,
                               text=True, env=self.env) as server:
             url = server.stderr.readline().split()[2]
@@ -233,7 +233,7 @@ class BadSnapshots(HushTest):
             self.assertEqual((status, json.loads(problem)["code"]), (503, "table_failed"))
             self.assertNotIn(str(self.dir), problem.decode())
             server.terminate()
-        # With none left there is nothing to serve.
+        # Without any good table, there is nothing to serve.
         (good / "db.bin").write_bytes(b"")
         line = self.fails("serve", bad, good, "--listen", "127.0.0.1:0")
         for table in (bad, good):
@@ -244,7 +244,7 @@ class BadSnapshots(HushTest):
                                    "--preset", "INSECURE_COLPACK_N256", name=name) for name in ("one", "two")}
         database = tables["two"] / "db.bin"
         original, log = database.read_bytes(), self.dir / "log"
-        # Long ago: the system's clock of files has coarse steps.
+        # An old time, because the clock of file times has coarse steps.
         os.utime(database, (0, 0))
 
         def state(url):
@@ -260,7 +260,7 @@ class BadSnapshots(HushTest):
                 with self.subTest(bytes=len(content)):
                     self.assertEqual(look_up(url, "two"), "two 7")
                     database.write_bytes(content)
-                    # The table is asked at once: whoever notices first, nobody gets an answer that is wrong.
+                    # An immediate query gets no wrong answer, no matter who notices the damage first.
                     line = self.fails("get", url, "--allow-weak", "INSECURE_COLPACK_N256", "--table", "two", "k7")
                     self.assertIn(reason, line)
                     self.assertEqual(state(url), ("resident", "failed", reason))
@@ -268,7 +268,7 @@ class BadSnapshots(HushTest):
                     ready = f"ok\ndegraded: table two is not served: {reason}\n"
                     self.assertEqual(request(url + "/readyz")[::2], (200, ready.encode()))
                     self.assertIn(str(database), log.read_text())
-                    # What is there now is not taken up until it is whole.
+                    # A damaged file is not loaded.
                     process.send_signal(signal.SIGHUP)
                     self.wait_for("the damage was not found", lambda: log.read_text().count("not taken up") == refused)
                     self.assertEqual(state(url)[1], "failed")
@@ -277,7 +277,7 @@ class BadSnapshots(HushTest):
                     process.send_signal(signal.SIGHUP)
                     self.wait_for("the table was not taken up", lambda: state(url)[1] == "resident")
                     self.assertEqual(request(url + "/readyz")[2], b"ok\n")
-            # Nobody has to ask.
+            # The server notices the damage without a query.
             database.write_bytes(b"")
             self.wait_for("the change was not noticed", lambda: b"table two is not served" in request(url + "/readyz")[2])
             database.write_bytes(original)
@@ -406,7 +406,7 @@ class FewFiles(HushTest):
             with self.subTest(limit=limit):
                 port, log = free_port(), self.dir / f"log{limit}"
                 command = [BINARY, "serve", table, "--listen", f"127.0.0.1:{port}", "--client-share", "100", *args]
-                # The soft limit is raised; the hard one is the bound.
+                # The server raises the soft limit up to the hard limit.
                 limits = lambda limit=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, 80), limit))
                 with open(log, "w") as said:
                     server = subprocess.Popen(list(map(str, command)), stderr=said, env=self.env, preexec_fn=limits)
@@ -424,7 +424,7 @@ class FewFiles(HushTest):
                     # Idle connections are closed after 30 s.
                     self.assertEqual(request(url + "/livez", timeout=10)[0], 200)
                     self.assertEqual(self.get(url, "k1")[1][0]["value"], "one")
-                    # Fewer files than there are connections: they make room one after another.
+                    # With fewer files than connections, idle connections are closed one after another.
                     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (48, limit))
                     self.assertEqual(request(url + "/livez", timeout=10)[0], 200)
                     self.assertEqual(self.get(url, "k1")[1][0]["value"], "one")

@@ -1,4 +1,4 @@
-"""Tables that change: applied to a running server, asked for by clients of any epoch, killed at any moment."""
+"""Tests of changing tables: changes to a running server's table, clients of any epoch, and kills at any moment."""
 
 import contextlib
 import json
@@ -17,12 +17,12 @@ from proxy import Proxy
 COUNT = 3000
 SMALL = "INSECURE_COLPACK_N256"
 COLPACK = ["--preset", SMALL, "--columns", 600, "--updatable", "--changes", 200]
-# How often each of apply and compact is killed.
+# The number of kills of `apply`, and of `compact`.
 KILLS = int(os.environ.get("HUSHDB_KILLS", 15))
 
 
 def value(i, epoch=0):
-    """Returns a rule: mostly up to 40 bytes, one in twenty up to 300."""
+    """Returns the value of key `i` in an epoch: mostly up to 40 bytes, one in twenty up to 300."""
     length = 40 + i % 260 if i % 20 == 0 else i % 40
     return f"{epoch:02}:" + "".join(chr(97 + (i * 31 + at * at) % 26) for at in range(length))
 
@@ -46,7 +46,7 @@ class ChangeTest(KeyedTest):
         return json.loads(request(f"{url}/v1/tables/{table.name}")[2])["epoch"]
 
     def taken_up(self, url, table):
-        """Waits until the server has what is in the folder."""
+        """Waits until the server has loaded the epoch in the folder."""
         epoch = self.facts(table)["epoch"]
         self.wait_for("the epoch was not taken up", lambda: self.epoch(url, table) == epoch)
 
@@ -63,7 +63,7 @@ class ChangeTest(KeyedTest):
                     row["number"] = int(row["number"])
                 self.assertEqual(read, [expected.get(key) for key in keys])
 
-        # The columns are in another order.
+        # A file of changes may have its columns in another order.
         self.apply(table, self.csv([["other", "k1", 7], ["new", "n1", 8]], "name,k,number", "c.csv"), "--key", "k")
         expected |= {"k1": {"number": 7, "name": "other"}, "n1": {"number": 8, "name": "new"}}
         lines = [{"k": "k2", "number": 9, "name": "j"}, {"k": "k3", "name": "k", "number": 1}]
@@ -80,10 +80,10 @@ class ChangeTest(KeyedTest):
             del expected[key]
         self.apply(table, "--key", "k", "--delete", self.csv([["k6", "x"]], "k,whatever", "gone.csv"))
         del expected["k6"]
-        # The columns of the table, in another order.
+        # Columns may be named in another order than the table's.
         self.apply(table, self.csv([["k7", 3, "n"]], "k,number,name", "order.csv"), "--key", "k", "--value", "name", "--value", "number")
         expected["k7"] = {"number": 3, "name": "n"}
-        # One that was deleted comes back.
+        # A deleted record can be added again.
         self.apply(table, self.csv([["k4", 1, "back"]], "k,number,name", "back.csv"), "--key", "k")
         expected["k4"] = {"number": 1, "name": "back"}
         look_up(["k1", "n1", "k2", "k3", "k4", "k5", "k6", "k7", "absent"])
@@ -112,7 +112,7 @@ class ChangeTest(KeyedTest):
         for position in (COUNT, "x"):
             line = self.fails("apply", table, self.csv([[position, "v"]], "p,v", "bad.csv"), "--key", "p")
             self.assertIn(f"'{position}' is not a position of this table, which has records 0 to {COUNT - 1}", line)
-        # Columns that were joined are not a position.
+        # Joined columns are not a position.
         (self.dir / "joined.txt").write_text("1\x1f2\n")
         line = self.fails("apply", table, "--delete", self.dir / "joined.txt")
         self.assertIn("is not a position of this table", line)
@@ -161,7 +161,7 @@ class ChangeTest(KeyedTest):
         self.assertIn(f"read 3 rows: 1 records; 2 bad rows were left out, and are in {bad}", told)
         self.assertIn("1 of 200 changes", told)
         self.assertEqual([json.loads(line)["row"] for line in bad.read_text().splitlines()], [1, 3])
-        # A key that is to go, and cannot be read, is never left out.
+        # A key to delete that cannot be read is never skipped.
         line = self.fails("apply", table, "--delete", changes, "--key", "k", "--skip-bad-rows", bad)
         self.assertIn("3 fields", line)
 
@@ -177,7 +177,7 @@ class ChangeTest(KeyedTest):
             self.assertEqual(result.returncode, 0, result.stderr)
             published.append(self.facts(table))
         self.assertEqual({facts["signed_name"] for facts in published}, {table.name})
-        # However fast one comes after the other.
+        # Serials rise even if publications follow each other at once.
         serials = [facts["serial"] for facts in published]
         self.assertEqual(serials, sorted(set(serials)))
         with self.serve(table) as (url, _):
@@ -194,7 +194,7 @@ class ChangeTest(KeyedTest):
             facts = self.facts(table)
             for size in ("query_bytes", "answer_bytes", "server_bytes", "hint_bytes", "segments", "records"):
                 self.assertEqual(facts[size], before[size], f"{size} tells of changes")
-            # Short, long, changed from long to short and otherwise, new, deleted, absent.
+            # Keys of all kinds: short, long, changed from long to short and back, new, deleted, absent.
             asked = ["k1", "k40", "k20", "k1000", "k1001", "new", "k9", "absent"]
             expected = RECORDS | many | {"new": "v" * 300, "k20": "short", "k9": None}
             with self.serve(table) as (url, _), Proxy(url) as proxy:
@@ -218,7 +218,7 @@ class ChangeTest(KeyedTest):
                 self.taken_up(url, table)
                 self.assertEqual(self.ask(url, "--table", "table", "k1", "k2")[0], [word, RECORDS["k2"]])
                 self.assertEqual(self.ask(url, "--table", "fixed", "k1")[0], [RECORDS["k1"]])
-                # What is damaged is not taken up, and what was there goes on.
+                # A damaged epoch is not loaded, and the current one stays.
                 epoch = self.epoch(url, table)
                 self.apply(table, self.changes({"k1": "damaged"}), "--key", "k")
                 if args:
@@ -261,7 +261,7 @@ class ChangeTest(KeyedTest):
             self.assertEqual(self.ask(url, "k1", "k2")[0], ["told", RECORDS["k2"]])
             self.assertIn("no changes to fold", tell("table/compact", 409)["detail"])
             self.assertEqual(tell("nothing/reload", 404)["code"], "unknown_table")
-            # It is not for everybody.
+            # The public address does not have the endpoint.
             self.assertEqual(request(f"{url}/v1/admin/tables/table/reload", b"")[0], 404)
             self.assertEqual(request(f"http://127.0.0.1:{port}/v1/tables")[0], 404)
             (table / "header.json").write_text("{}")
@@ -326,7 +326,7 @@ class ChangeTest(KeyedTest):
             self.assertEqual(self.ask(url, "k1", "k99", "k100")[0], [value(1, 2), value(99, 2), RECORDS["k100"]])
 
     def killed(self, table, command, rng, seconds):
-        """Kills a command at a random moment; returns whether it was in time."""
+        """Kills a command at a random moment. Returns whether it was still running."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             process = subprocess.Popen([BINARY, *map(str, command)], stderr=subprocess.PIPE, text=True, env=self.env)
             try:
@@ -368,12 +368,12 @@ class ChangeTest(KeyedTest):
                         self.assertEqual(found[1], RECORDS["k2"])
                         last = {"k1": found[0]}
                     elif verb == "apply":
-                        # Either may be there now.
+                        # The folder may have the epoch before or after the command.
                         self.taken_up(url, table)
                         last = {"k1": self.ask(url, "k1")[0][0]}
                 self.assertGreater(in_time, 0)
                 print(f"{verb}: {in_time} of {KILLS} killed in time")
-            # Nothing half made stays.
+            # No partial file remains.
             self.apply(table, self.changes({"k1": "the end"}), "--key", "k")
             self.taken_up(url, table)
             self.assertEqual(self.ask(url, "k1")[0], ["the end"])

@@ -1,4 +1,4 @@
-"""Every client against one server: a table of several tiers, with changes, over TLS, for a token."""
+"""Tests of every client against one server: a table of several tiers, with changes, over TLS, with a token."""
 
 import http.server
 import json
@@ -16,7 +16,7 @@ PACKAGE = BINARY.parents[1] / "npm"
 PYTHON = BINARY.parents[1] / "python/bin/python"
 KOTLIN = BINARY.parents[1] / "mobile/kotlin-run"
 EXAMPLE = BINARY.parent / "examples/look_up"
-# What `hushdb` says in Python, as JSON.
+# A look-up in Python that prints JSON.
 IN_PYTHON = """
 import json, sys, hushdb
 url, token, ca, keys = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
@@ -24,7 +24,7 @@ with hushdb.connect(url, token=token, ca_cert=ca) as client:
     found = client.table().get_many(keys)
 print(json.dumps([value and value.decode() for value in found]))
 """
-# In Node.
+# A look-up in Node that prints JSON.
 IN_JAVASCRIPT = """
 import { connect } from "%s";
 const [url, token, keys] = process.argv.slice(2);
@@ -42,7 +42,7 @@ def in_node():
 
 
 class Documents(HushTest):
-    """The programs of the documents do what the documents say."""
+    """Tests that the programs in the documents do what the documents say."""
 
     def setUp(self):
         super().setUp()
@@ -50,7 +50,7 @@ class Documents(HushTest):
         self.table = self.build(source, "--key", "email", "--protocol", "colpack", name="people")
 
     def run_blocks(self, document, language, command, url):
-        """Runs all blocks of a language, each as a program; what they have printed."""
+        """Runs all blocks of a language, each as a program, and returns their output."""
         blocks = re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), re.M | re.S)
         self.assertGreater(len(blocks), 0, document)
         printed = ""
@@ -75,7 +75,7 @@ class Documents(HushTest):
 
 
 class Replay:
-    """Answers as was recorded (record.py), and notes what it was asked: method, path, and the length of the body."""
+    """A server that gives recorded answers (record.py), and records the method, path and body length of requests."""
 
     def __init__(self, replies):
         self.asked = asked = []
@@ -112,10 +112,10 @@ class Replay:
 
 
 class Recorded(HushTest):
-    """Every client asks a recorded server the same, and makes the same of what it says."""
+    """Tests that all clients send the same requests to a recorded server, and report the same outcome."""
 
     def outcomes(self, url):
-        """Returns the report of each client: its words, or kind and code of its error."""
+        """Yields the report of each client: its words, or the kind and code of its error."""
         python = "import sys, hushdb\ntry:\n    hushdb.connect(sys.argv[1]).table().get('alice')\n" \
                  "except hushdb.HushError as error:\n    print(type(error).__name__, error.code)"
         script = self.dir / "ask.mjs"
@@ -149,7 +149,7 @@ class Clients(HushTest):
         authority = Authority(self.dir, "authority")
         self.ca = authority.cert
         cert, key = authority.sign("server")
-        # Some values are much longer than most: several tiers.
+        # Some values are much longer than most, so that the table has several tiers.
         self.records = {f"key {i}": "x" * (4000 if i % 100 == 0 else 20 + i % 9) + str(i) for i in range(3000)}
         source = self.csv(self.records.items())
         table = self.build(source, "--key", "key", "--updatable", "--tiers", "40,5000", "--protocol", "colpack")

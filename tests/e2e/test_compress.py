@@ -1,4 +1,4 @@
-"""Tables whose values are compressed, with a dictionary that clients download once."""
+"""Tests of tables with compressed values, and a dictionary that clients download once."""
 
 import json
 import unittest
@@ -10,7 +10,7 @@ COUNT = 8000
 
 
 def value(i):
-    """Text with much in common; one in a thousand is long."""
+    """Returns the value of key `i`: texts with much in common, of which one in a thousand is long."""
     words = ("a", "private", "look-up", "of", "record", str(i), "in", "table", str(i % 7), "<path d='M0 0h24v24H0z'/>")
     return " ".join(words[(i + at * 3) % len(words)] for at in range(400 if i % 1000 == 0 else 10 + i % 20))
 
@@ -36,7 +36,7 @@ class CompressTest(KeyedTest):
                 found, first = self.ask(proxy.url, "--table", table.name, *asked)
                 self.assertEqual(found, [value(i) for i in keys])
                 _, second = self.ask(proxy.url, "--table", table.name, *asked)
-                # The dictionary is in the cache.
+                # The second client finds the dictionary in the cache.
                 self.assertGreater(first["setup_bytes_down"], second["setup_bytes_down"] + 1000)
             sizes = set()
             for key in ("k1", "k0", "k4321", "absent"):
@@ -57,7 +57,7 @@ class CompressTest(KeyedTest):
 
     def test_auto_compresses_what_it_saves_enough_of(self):
         for name, records, is_compressed in (
-            # Some 5 MiB of text; as much that is random; too little for a dictionary.
+            # About 5 MiB of text, as much random data, and too little text for a dictionary.
             ("text", {f"k{i}": value(i) * 10 for i in range(COUNT)}, True),
             ("random", {f"k{i}": "".join(chr(33 + (i * i * 7 + at * at * 31 + i * at) % 90) for at in range(20))
                         for i in range(COUNT)}, False),

@@ -1,4 +1,4 @@
-"""Settings of a server: a file, the environment, the command line."""
+"""Tests of a server's settings: a file, the environment, the command line."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class ConfigTest(KeyedTest):
             self.assertEqual(self.names(url), ["fromfile"])
             found, _ = self.ask(url, "k1", "--ca-cert", authority.cert)
             self.assertEqual(found, [RECORDS["k1"]])
-        # The environment before the file, and the command line before both.
+        # The environment overrides the file, and the command line overrides both.
         args = self.settings(f'tables = ["{self.built}"]\nname = ["fromfile"]\n')
         env = {**self.env, "HUSHDB_NAME": "fromenv"}
         with self.serve(args=args, env=env) as (url, _):
@@ -91,7 +91,7 @@ class ConfigTest(KeyedTest):
                     self.assertIn(word, error)
 
     def tree(self):
-        """Everything in the scratch folder, with times and content."""
+        """Returns everything in the scratch folder, with times and content."""
         found = {}
         for path in sorted(self.dir.rglob("*")):
             content = path.read_bytes() if path.is_file() else b""
@@ -131,7 +131,7 @@ class ConfigTest(KeyedTest):
                 checked = self.fails("config", "check", self.file, env={**self.env, "CUDA_VISIBLE_DEVICES": ""})
                 self.assertIn(words, checked)
                 self.assertEqual(self.tree(), before)
-                # A server says the same.
+                # A server prints the same error.
                 self.assertEqual(self.fails("serve", "--config", self.file, env={**self.env, "CUDA_VISIBLE_DEVICES": ""}), checked)
 
     def test_a_check_leaves_nothing_behind(self):
@@ -146,7 +146,7 @@ class ConfigTest(KeyedTest):
             unchecked = [line for line in result.stdout.splitlines() if line.startswith("not checked: ")]
             self.assertEqual(unchecked, ["not checked: https://127.0.0.1:1/table: it is not fetched for a check"])
             self.assertEqual(self.tree(), before)
-        # A server that runs has the ports, the folder and the keys, and goes on.
+        # A check beside a running server, which holds the ports, the folder and the keys, does not disturb it.
         self.settings(self.file.read_text().replace(', "https://127.0.0.1:1/table"', ""))
         with self.serve(args=["--config", self.file], listen=listen) as (url, _):
             self.assertEqual(self.ask(url, "k1")[0], [RECORDS["k1"]])
@@ -158,7 +158,7 @@ class ConfigTest(KeyedTest):
                 self.assertIn(what, result.stdout)
             self.assertEqual(self.tree().keys(), before.keys())
             self.assertEqual(self.ask(url, "k2")[0], [RECORDS["k2"]])
-        # What it has left is read, and not changed.
+        # The check reads the server's files, and does not change them.
         before = self.tree()
         result = self.hushdb("config", "check", self.file)
         self.assertEqual((result.returncode, "not checked" in result.stdout), (0, False), (result.stdout, result.stderr))

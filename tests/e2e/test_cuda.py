@@ -1,4 +1,4 @@
-"""The CUDA backend: on the machine's GPU where HUSH_REQUIRE_CUDA is set, else in the emulator."""
+"""Tests of the CUDA backend: on the machine's GPU if HUSH_REQUIRE_CUDA is set, otherwise in the emulator."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 CHECK = SCRIPTS / "gpu_check"
 ON_GPU = bool(os.environ.get("HUSH_REQUIRE_CUDA"))
 CUDA = ["--backend", "cuda"]
-# Protocols, their small sets, and bytes of a value.
+# The protocols, their small parameter sets, and the bytes of a value.
 PROTOCOLS = {
     "frodo": ([], 20),
     "simple": ([], 50),
@@ -33,7 +33,7 @@ PROTOCOLS = {
     "onion": (["--preset", "INSECURE_RING_N256"], 50),
     "tfhe": (["--preset", "INSECURE_TFHE_N256", "--form", "symbols"], 50),
 }
-# By index these have no seed that is drawn, so that one table is built twice.
+# Protocols without random seeds for tables by index: two builds are equal.
 SAME_TWICE = [protocol for protocol in PROTOCOLS if protocol not in ("onion", "tfhe")]
 
 
@@ -50,7 +50,7 @@ class CudaTest(KeyedTest):
         return self.table(values(count, size), protocol, *preset, *columns, *args, name=name or protocol, by=by)
 
     def served(self, *dirs, args=()):
-        """Returns the output of the server until all tables are ready."""
+        """Serves tables, and returns the server's output until all are ready."""
         said = []
         with self.serve(*dirs, args=args) as (_, process):
             while sum(", ready in " in line for line in said) < len(dirs):
@@ -115,7 +115,7 @@ class CudaLookups(CudaTest):
             self.assertIn(f"{protocol}: on ", said)
             self.assertRegex(said, rf"{protocol}: {protocol} from \S+ on cuda, ready in ")
         self.assertLess(said.index("simple:   in all"), said.index("simple: upload"), "told before the upload")
-        # The choice of auto, and the other one.
+        # `auto` chooses CUDA; the CPU can be chosen.
         self.assertIn(" on cuda, ready in ", self.served(tables[0]))
         on_cpu = self.served(tables[0], args=["--backend", "cpu"])
         self.assertIn(" on cpu, ready in ", on_cpu)
@@ -123,12 +123,12 @@ class CudaLookups(CudaTest):
 
 
 class CudaBenchmarks(CudaTest):
-    """The benchmarks of a GPU run in the emulator: the one run on a GPU does not end before its time."""
+    """Tests of the GPU benchmarks in the emulator, so that the rare run on a GPU does not fail early."""
 
     STEPS = ("lwe_fold: queries", "lwe_fold, Wgmma", "lwe_fold, Mma", "pack, Imad", "pack, Mma", "pack, Hopper", "lwe_fold",
              "reinterpret_lwe, an answer", "reinterpret_lwe, a hint",
              "pack_columns", "rgsw_power_fold", "pack", "rlwe_fold", "symbol_fold", "chain_hint", "lift_hint")
-    # By each parameter set.
+    # Steps that are measured for each parameter set.
     RING_STEPS = ("expand", "rgsw_fold", "respond")
     PROTOCOLS = ("colpack", "colpack-s", "simple", "hybrid", "exppack-s", "onion", "double-pack", "exppack-d", "double")
 
@@ -150,7 +150,7 @@ class CudaBenchmarks(CudaTest):
         for step in self.RING_STEPS:
             of = {protocol for name, protocol in names if name.startswith(step)}
             self.assertTrue("onion" in of and of & {"hybrid", "exppack-s"}, step)
-        # It is kept where programs find it that open such a device.
+        # The thresholds are stored where programs that open such a device find them.
         names = ("mma_from", "hopper_from")
         [found] = [row for row in rows["bench-thresholds"] if "mma_from" in row]
         kept = json.loads((out / "cache/hushdb/gpus/emulator.json").read_text())
@@ -178,7 +178,7 @@ class CudaBenchmarks(CudaTest):
         self.assertRegex(table.line(row), r"^answer +hybrid +5\.00 +- skipped: needs ")
 
     def test_what_fails_is_a_row(self):
-        # So many blocks of so few columns have more rows than any protocol takes.
+        # A huge table with one column has more rows than any protocol accepts.
         command = [BENCH, "gpu-answers", "--size", "4096G", "--columns", "1", "--json"]
         run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=self.env, check=False)
         rows = [json.loads(line) for line in run.stdout.splitlines()]
@@ -236,7 +236,7 @@ class CudaBenchmarks(CudaTest):
             self.assertTrue(check.run("next", ["true"], 10))
         self.assertEqual(check.stages[0]["why"], "not done after 10 s, nor to be killed: it waits in the driver")
 
-    # In place of a binary of tests: it ends in its third test, and the second fails by itself as well.
+    # A stand-in for a test binary: it crashes in its third test, and its second test also fails alone.
     TESTS = """#!/bin/sh
 case "$*" in
 *--list*) printf 'a::one: test\\nb: test\\nc: test\\nd: test\\n\\n4 tests, 0 benchmarks\\n' ;;
@@ -326,7 +326,7 @@ class CudaChoices(CudaTest):
         for command in (["serve", table], ["build", self.jsonl({"a": "b"}), "--out", self.dir / "out"]):
             line = self.fails(*command, *CUDA, env=self.no_gpu)
             self.assertEqual(line, f"error: --backend cuda is not available: {reason}")
-        # Where the choice is free, the CPU computes. No line is about a GPU, unless there is one that cannot be used.
+        # With a free choice, the CPU computes. No line mentions a GPU unless an unusable one exists.
         source = self.jsonl(values(50, 20))
         silent = reason.startswith(("no NVIDIA driver", "this program was built without"))
         built = self.hushdb("build", source, "--key", "k", "--out", self.dir / "built", env=self.no_gpu)
@@ -338,7 +338,7 @@ class CudaChoices(CudaTest):
         compiler = shutil.which("g++")
         if compiler is None:
             self.skipTest("there is no g++ to make a driver with")
-        # All that is asked of it: it starts, has CUDA 12.4, and sees no GPU.
+        # A stand-in for a driver: it starts, has CUDA 12.4, and sees no GPU.
         driver = """extern "C" {
             int cuInit(unsigned) { return 0; }
             int cuDriverGetVersion(int* version) { *version = 12040; return 0; }

@@ -1,4 +1,4 @@
-"""`download`: clients have the table, and a look-up sends nothing."""
+"""Tests of `download`: clients have the whole table, and a look-up sends nothing."""
 
 import json
 import unittest
@@ -28,7 +28,7 @@ class Download(HushTest):
             facts = self.facts(table)
             self.assertEqual((facts["protocol"], facts["query_bytes"], facts["answer_bytes"]), ("download", 0, 0))
             self.assertEqual(facts["server_bytes"], 0)
-            # In place of the slots, and nothing but that.
+            # The hint replaces the slots: the snapshot has no other data.
             names = [file["name"] for file in facts["files"]]
             self.assertEqual(names, ["hint.bin", *(f"{number}.hint.bin" for number in range(1, 9))][: len(facts["segments"])])
             self.assertEqual(facts["hint_bytes"], sum(file["bytes"] for file in facts["files"]))
@@ -39,7 +39,7 @@ class Download(HushTest):
                 self.assertEqual(self.found(proxy.url, "--table", name, "k7", "nobody", "k499"), [self.rows["k7"], None, self.rows["k499"]])
             self.assertEqual(self.found(proxy.url, "--table", "listed", "--index", "0", "499"), [self.rows["k0"], self.rows["k499"]])
             self.assertEqual({method for method, *_ in proxy.requests}, {"GET"})
-            # From the cache, whatever is wanted and how much.
+            # All later look-ups are answered from the cache.
             proxy.requests.clear()
             asked = []
             for keys in (["k1"], ["nobody"], list(self.rows)):
@@ -53,7 +53,7 @@ class Download(HushTest):
             self.assertIn("the hint came from the cache", said)
             line = self.fails("get", url, "--table", "keyed", "k1", "--no-cache", "--max-hint", "1000")
             self.assertIn("hint", line)
-            # Its name is its hash: whoever has it need not ask again.
+            # A hint is named by its hash: a client that has it need not revalidate it.
             descriptor = json.loads(request(f"{url}/v1/tables/keyed")[2])
             _, headers, blob = request(f"{url}/v1/blobs/{descriptor['hint']['blake3']}")
             self.assertIn("immutable", headers["Cache-Control"])

@@ -1,4 +1,4 @@
-"""Tables that are served from an object store: copies, kept and checked."""
+"""Tests of tables that are served from an object store: local copies are kept and checked."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ import tempfile
 from harness import BINARY, HushTest, free_port, request
 from remote import S3, Breaking, Web
 
-# Not to be compressed: files of several chunks.
+# Random values do not compress, so that files have several chunks.
 ROWS = [(f"key {i}", random.Random(i).randbytes(1500).hex()) for i in range(5000)]
 
 
@@ -38,7 +38,7 @@ class FromElsewhere(HushTest):
         return pushed
 
     def copy(self, s3, port=None, args=(), to="s3://bucket/tables/people"):
-        """Serves the copy of what is in the bucket."""
+        """Serves a local copy of the table in the bucket."""
         return self.serve(to, args=("--cache", self.cache, *args), env={**self.env, **s3.env(port)}, log=self.said)
 
     def check(self, url, *expected):
@@ -58,7 +58,7 @@ class FromElsewhere(HushTest):
             with self.copy(s3) as (url, process):
                 self.check(url)
                 self.assertRegex(self.log(), rf"(?m)^people: fetch +{self.bytes()} bytes in ")
-            # Nothing has to come twice, whether by a server or by `push`.
+            # Neither a server nor `push` transfers anything twice.
             self.assertIn("0 B to put there of", self.push(s3).stderr)
             with self.copy(s3) as (url, _):
                 self.check(url)
@@ -66,7 +66,7 @@ class FromElsewhere(HushTest):
             (folder,) = self.cache.iterdir()
             self.assertEqual({file.name: file.read_bytes() for file in folder.iterdir()},
                              {file.name: file.read_bytes() for file in self.table.iterdir()})
-        # The store is gone, and the server starts with what it has.
+        # Without the store, the server starts with its copy.
         with self.copy(s3) as (url, _):
             self.check(url)
             self.assertIn("people: what was fetched before is served: s3://bucket/tables/people/header.json: ", self.log())
@@ -84,7 +84,7 @@ class FromElsewhere(HushTest):
                 self.check(url, ("key 0", "new"), ROWS[1])
                 missing, of = re.findall(r"people: ([\d.]+) MiB to fetch of ([\d.]+) MiB", self.log())[-1]
                 self.assertLess(float(missing), float(of) / 3)
-                # A copy is not changed where it is served.
+                # A served copy cannot be changed.
                 status, _, body = request(f"http://{admin}/v1/admin/tables/people/compact", method="POST")
                 self.assertEqual(status, 409)
                 self.assertIn(b"is a copy of s3://bucket/tables/people: change it there", body)
@@ -103,7 +103,7 @@ class FromElsewhere(HushTest):
                 self.assertEqual(loaded.returncode, 0, loaded.stderr)
                 self.assertIn("MiB to fetch of", loaded.stderr)
                 self.check(url)
-                # It is the server's own now.
+                # The table belongs to the server now, and can be changed.
                 changes = self.csv([("key 0", "new")], "k,v", "changes.csv")
                 applied = self.hushdb("admin", "--url", f"http://{admin}", "apply", "people", changes, "--", "--key", "k", env=env)
                 self.assertEqual(applied.returncode, 0, applied.stderr)
@@ -112,7 +112,7 @@ class FromElsewhere(HushTest):
     def test_a_stop_in_the_midst_is_gone_on_from(self):
         with S3(self.dir / "s3") as s3:
             self.push(s3)
-            # Every connection ends within the file.
+            # Every connection breaks in the middle of the file.
             with Breaking(s3.port, [None, *[300_000] * 40]) as proxy:
                 command = [BINARY, "serve", "s3://bucket/tables/people", "--cache", self.cache, "--listen", "127.0.0.1:0"]
                 env = {**self.env, **s3.env(proxy.port)}
@@ -133,7 +133,7 @@ class FromElsewhere(HushTest):
             there = s3.bucket / "tables/people"
             with self.copy(s3):
                 pass
-            # Here: it is fetched again.
+            # A damaged copy is fetched again.
             (folder,) = self.cache.iterdir()
             database = folder / "db.bin"
             content = bytearray(database.read_bytes())
@@ -144,7 +144,7 @@ class FromElsewhere(HushTest):
                 self.check(url)
                 self.assertRegex(self.log(), r"db\.bin is damaged: the checksum of bytes 4194304 to \d+ differs.*: it is fetched again")
                 self.assertEqual(database.read_bytes(), (there / "db.bin").read_bytes())
-            # There: it is not served.
+            # A table that is damaged in the store is not served.
             (there / "db.bin").write_bytes(content)
             line = self.fails("serve", "s3://bucket/tables/people", "--cache", self.dir / "other", "--listen", "127.0.0.1:0",
                               env={**self.env, **s3.env()})
@@ -170,7 +170,7 @@ class FromElsewhere(HushTest):
                 command = [python, "-c", program, self.table, "s3://bucket/tables/people"]
                 done = subprocess.run(command, env={**self.env, **s3.env()}, capture_output=True, text=True, check=True)
                 self.assertEqual(done.stdout.strip(), json.loads(self.hushdb("inspect", self.table, "--json").stdout)["epoch"])
-                # Of a table that is there nothing is sent again.
+                # A second push of the same table sends nothing.
                 self.assertEqual("'0 B to put there" not in done.stderr, sent, done.stderr)
             with self.copy(s3) as (url, _):
                 self.check(url)

@@ -1,4 +1,4 @@
-"""Tests of the examples in Rust: each does what its first lines say."""
+"""Tests that each Rust example does what its first lines say."""
 
 import subprocess
 import unittest
@@ -7,7 +7,7 @@ from harness import BINARY, HushTest
 
 
 def example(name, *args):
-    """Runs an example, which lies beside the program, and returns what it prints."""
+    """Runs an example, which is beside the program, and returns its output."""
     path = BINARY.parent / "examples" / name
     return subprocess.run([path, *args], capture_output=True, text=True, check=True).stdout
 

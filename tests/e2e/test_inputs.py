@@ -1,4 +1,4 @@
-"""Places that a table is read from."""
+"""Tests of the places from which a table is read."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ class StandardInput(HushTest):
             return [answer.get("value") for answer in self.get(url, *keys)[1]]
 
     def piped(self, content):
-        """`content` as what a command gets for standard input."""
+        """Returns `content` as the standard input of a command."""
         path = self.dir / "piped"
         path.write_bytes(content)
         file = path.open("rb")
@@ -64,7 +64,7 @@ class BadRows(HushTest):
         self.assertIn(f"read 102 rows: 100 records; 2 bad rows were left out, and are in {bad}", result.stderr)
         written = [json.loads(line) for line in bad.read_text().splitlines()]
         self.assertEqual([(row["row"], row["line"], row["content"]) for row in written], [(8, 9, ["too", "many", "fields"]), (9, 10, ["key 3"])])
-        # Rows of messages are those of the file.
+        # Messages count the rows of the file.
         source.write_text("\n".join(["k,v", *rows, "key 98,1"]) + "\n")
         self.assertIn("rows 101 and 103 both have the key", self.fails(*args, "--force", "--skip-bad-rows", bad))
 

@@ -1,4 +1,4 @@
-"""A log in JSON has nothing else in it: what a server says at its start, of its tables, and at its end."""
+"""Tests that a log in JSON has no other lines: at the start of a server, about its tables, and at its end."""
 
 import json
 
@@ -9,7 +9,7 @@ from test_admin import AdminTest as _AdminTest
 
 class LogTest(_AdminTest):
     def lines(self, text):
-        """Returns the lines of a log, each of which is an object with a time and a level."""
+        """Returns the lines of a log, and checks that each is an object with a time and a level."""
         lines = [json.loads(line) for line in text.splitlines()]
         for line in lines:
             self.assertLessEqual({"timestamp", "level", "target", "message"}, line.keys())
@@ -36,7 +36,7 @@ class LogTest(_AdminTest):
         ]:
             found = [line for line in said if line[:2] == (level, table) and line[2].startswith(message)]
             self.assertEqual(len(found), 1, (level, table, message, said))
-        # Whatever the log is to have beside.
+        # RUST_LOG does not change this.
         env = {**self.env, "RUST_LOG": "off"}
         ended = self.hushdb("serve", bad, "--listen", "127.0.0.1:0", "--log-format", "json", env=env)
         self.assertEqual(ended.returncode, 2)

@@ -1,4 +1,4 @@
-"""Every input, every protocol, by key and by index: what was put in comes out."""
+"""Tests of every input and every protocol, by key and by index: look-ups return the built records."""
 
 import base64
 import contextlib
@@ -15,7 +15,7 @@ from proxy import Proxy
 
 class Lookups(HushTest):
     def check_keys(self, table, expected, absent):
-        """Looks all of `expected` and `absent` up, in one command."""
+        """Looks up all of `expected` and `absent` in one command."""
         with self.serve(table) as (url, _):
             code, answers = self.get(url, *expected, *absent)
         self.assertEqual(code, 1 if absent else 0)
@@ -201,7 +201,7 @@ class Lookups(HushTest):
                 client = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=self.env)
             self.assertTrue(held.wait(60))
             first.close()
-            # Longer than a request is tried again that meets a server for the first time.
+            # The wait is longer than the retries of a client's first request.
             time.sleep(5)
             self.assertIsNone(client.poll())
             proxy.target, _ = stack.enter_context(self.serve(table))

@@ -1,4 +1,4 @@
-"""Keys in their normal form: whoever builds, changes or asks a table brings them there."""
+"""Tests of keys in normal form: builds, changes and look-ups all normalise keys."""
 
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""Oblivious HTTP: look-ups through a relay, what each party sees of them, and what goes wrong."""
+"""Tests of Oblivious HTTP: look-ups through a relay, the view of each party, and failures."""
 
 import contextlib
 import email.utils
@@ -30,7 +30,7 @@ class OhttpTest(KeyedTest):
 
     @contextlib.contextmanager
     def relay(self, gateway, *args):
-        """Runs a relay for a server; yields its URL and its process."""
+        """Runs a relay for a server, and yields its URL and its process."""
         health = f"127.0.0.1:{free_port()}"
         process = subprocess.Popen(
             [BINARY, "relay", "--gateway", gateway, "--listen", "127.0.0.1:0", "--listen-health", health, *map(str, args)],
@@ -59,7 +59,7 @@ class Relaying(OhttpTest):
             with self.served(table) as (url, _), Wiretap(("127.0.0.1", port_of(url))) as tap:
                 with self.relay(f"http://127.0.0.1:{tap.port}") as (relay, _):
                     with Wiretap(("127.0.0.1", port_of(relay))) as client:
-                        # Nobody answers at the server's own name: whoever asked there would fail.
+                        # Nobody answers at the server's own name: a direct request would fail.
                         behind = ["http://hush.example", "--relay", f"http://127.0.0.1:{client.port}"]
                         self.get(*behind, "k0")
                         self.assertIn("the server saw that someone behind the relay", self.hushdb("get", *behind, "k0", "--stats").stderr)
@@ -135,7 +135,7 @@ class Relaying(OhttpTest):
             code, _, error = self.look_up(url, relay, "k1", *trust)
             self.assertEqual(code, 2)
             self.assertIn("asks for a token: give one with HUSHDB_TOKEN", error)
-            # A relay that made up the keys would read the token.
+            # A relay that forged the keys could read the token.
             code, _, error = self.look_up(url, relay, "k1", *trust, env=env)
             self.assertEqual(code, 2)
             self.assertIn("/.well-known/ohttp-gateway, and name the file with --ohttp-keys", error)
@@ -148,7 +148,7 @@ class Relaying(OhttpTest):
             self.assertEqual(code, 0, error)
             self.assertIn(RECORDS["k1"], out)
 
-            # The two keys before the newest are good; the third is not, and who has pinned it has to fetch the new one.
+            # The two keys before the newest are valid. The third is not: a client that has pinned it must fetch the new key.
             for turn in range(3):
                 self.rotate()
                 self.wait_for("a new key", lambda: request(url + GATEWAY)[2] != keys)
@@ -168,14 +168,14 @@ class Relaying(OhttpTest):
                 before = request(url + GATEWAY)[2]
                 self.rotate()
                 self.wait_for("a new key", lambda: request(url + GATEWAY)[2] != before)
-            # The relay still has the key of before, which is none by now.
+            # The relay still has the old key, which is no longer valid.
             self.assertNotEqual(request(relay)[2], request(url + GATEWAY)[2])
             code, _, error = self.look_up(url, relay, "k1")
             self.assertEqual(code, 0, error)
 
 
 class Recording:
-    """A relay that keeps what it passes on, with a clock that is so many seconds off."""
+    """A relay that records requests, with a clock that is some seconds off."""
 
     def __init__(self, gateway, off=0):
         relay = self
@@ -237,7 +237,7 @@ class Replays(OhttpTest):
                 self.assertEqual(self.metric(url, "hush_ohttp_replays_total"), 2 * len(relay.sealed))
                 self.assertEqual(self.metric(url, 'hush_queries_answered_total{table="table"}'), 1)
                 recorded = relay.sealed
-            # Another process does not know what this one answered, but that it was before its start.
+            # Another process does not know the answered requests, but refuses those from before its start.
         with self.served(table) as (url, _):
             relay = Recording(url)
             for sealed in recorded:
@@ -267,7 +267,7 @@ class Mistakes(OhttpTest):
             code, _, error = self.look_up(url, relay, "k1")
             self.assertEqual(code, 2)
             self.assertIn("the relay has no keys of the server (status 404)", error)
-            # A server is no relay.
+            # A server's URL is refused as a relay.
             self.assertIn("the relay has no keys of the server", self.look_up(url, url, "k1")[2])
         nowhere = f"http://user:secret@127.0.0.1:{free_port()}"
         error = self.fails("get", "http://hush.example", "k1", "--relay", nowhere)

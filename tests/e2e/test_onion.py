@@ -1,4 +1,4 @@
-"""Protocol onion: nothing to download, short queries, keys that each client uploads once."""
+"""Tests of the protocol onion: no downloads, short queries, and keys that each client uploads once."""
 
 import random
 import unittest
@@ -8,7 +8,7 @@ from harness import free_port, request
 from keyed import HEADERS, KeyedTest, values
 from proxy import Proxy
 
-# A set with short keys for tests of bytes: whatever checks it checks the others.
+# A parameter set with short keys, for tests of bytes. The same code checks the other sets.
 SMALL = ["--preset", "INSECURE_RING_N256"]
 MIB = 1 << 20
 
@@ -21,7 +21,7 @@ class OnionTest(KeyedTest):
 
 class OnionLookups(OnionTest):
     def test_records_of_every_size(self):
-        # Sizes of slots, of which a fingerprint takes 8 bytes; preset, plaintexts of a record, records in a plaintext.
+        # Bytes of a slot, including a fingerprint of 8 bytes: preset, plaintexts of a record, records in a plaintext.
         cases = {
             "one": (9, 300, "ONION_S", 1, 227),
             "lanes": (208, 300, "ONION_S", 1, 9),
@@ -46,7 +46,7 @@ class OnionLookups(OnionTest):
             for (name, by), expected in records.items():
                 with self.subTest(name, by=by):
                     uploads.append(self.ask_some(url, f"{name}-{by}", expected, by)["key_bytes_up"])
-            # Two parameter sets, so two uploads: at the first tables of each.
+            # Each of the two parameter sets has one upload, at its first table.
             self.assertEqual([bool(bytes) for bytes in uploads], [i in (0, 6) for i in range(16)])
 
     def test_lengths_that_vary_and_few_records(self):
@@ -64,7 +64,7 @@ class OnionLookups(OnionTest):
             "band": ["--filter", "band64", "--fingerprint-bytes", "16"],
         }
         tables = [self.onion(records, *args, name=name) for name, args in choices.items()]
-        # Many entries to fold, in one or in several plaintexts each.
+        # Many entries are folded, each of one or several plaintexts.
         deep = {size: values(60, size) for size in (11000, 20000)}
         tables += [self.onion(deep[size], "--columns", "4", name=f"deep{size}", by="index") for size in deep]
         facts = {table.name: self.facts(table) for table in tables}
@@ -90,7 +90,7 @@ class OnionLookups(OnionTest):
         self.look_alike({"onion": []}, values(200, 90, 0), first="onion")
 
     def test_sizes_are_as_promised(self):
-        # 256 columns are what large tables have.
+        # Large tables have 256 columns.
         wide = ["--columns", "256"]
         small = self.facts(self.onion(values(257, 4096), *wide, name="small", by="index"))
         large = self.facts(self.onion(values(10, 22528), "--columns", "1", name="large", by="index"))
@@ -138,12 +138,12 @@ class OnionKeys(OnionTest):
             self.assertEqual(found, [records["k1"]])
             self.assertEqual(stats["key_bytes_up"], facts["key_bytes"])
             self.assertEqual((stats["protocol"], stats["setup_bytes_up"]), ("onion", 0))
-            # A query on the wire is its bytes and the name of the keys; an answer is framed as any other.
+            # A query on the wire has its bytes, the name of the keys and the framing. An answer has its bytes and the framing.
             self.assertTrue(facts["query_bytes"] <= stats["query_bytes"] <= facts["query_bytes"] + 200, stats)
             self.assertTrue(facts["answer_bytes"] <= stats["answer_bytes"] <= facts["answer_bytes"] + 100, stats)
             found, stats = self.ask(url, "k2", "absent")
             self.assertEqual((found, stats["key_bytes_up"], stats["queries"]), ([records["k2"], None], 0, 2))
-            # Another client has other keys, and someone without a cache new ones every time.
+            # Another client has other keys. A client without a cache has new keys every time.
             self.assertEqual(self.ask(url, "k3", client="other")[1]["key_bytes_up"], facts["key_bytes"])
             self.assertEqual(self.ask(url, "k3", "--no-cache")[1]["key_bytes_up"], facts["key_bytes"])
             self.assertEqual(self.ask(url, "k3", "--no-cache")[1]["key_bytes_up"], facts["key_bytes"])
@@ -242,7 +242,7 @@ class OnionKeys(OnionTest):
         servers = [self.serve(table, args=["--keys", self.dir / f"{i}.redb"]) for i, table in enumerate(tables)]
         with servers[0] as (first, _), servers[1] as (second, _), servers[2] as (third, _), Proxy(first) as proxy:
             self.ask(proxy.url, "k1")
-            # The table changes between descriptor and query; its new server has not seen the client's keys.
+            # The table changes between descriptor and query, and the new server does not have the client's keys.
             for old, new, number in ((first, second, 1), (second, third, 2), (third, second, 1)):
                 proxy.target, uploads = old, len(proxy.sent("PUT"))
 
@@ -286,7 +286,7 @@ class OnionBadRequests(OnionTest):
             put(body, 400, "key_mismatch", f"/v1/keys/{'0' * 64}")
             put(body, 400, "invalid_request", "/v1/keys/name")
             self.assertEqual(self.ask(url, "k2")[0], [records["k2"]], "others are answered")
-            # A coefficient above its modulus, words of another length, a longer seed, another version and set.
+            # Uploads are refused with a coefficient above its modulus, another length, a longer seed, another version, or another set.
             put(body[:-64] + b"\xff" * 64, 400, "invalid_request")
             put(wire.changed(body, 4, lambda words: words[:-8]), 400, "invalid_request")
             put(wire.changed(body, 3, lambda seed: seed[:-1]), 400, "invalid_request")
@@ -296,7 +296,7 @@ class OnionBadRequests(OnionTest):
             for sent in (0, 1, 1000, len(body) - 1):
                 self.assertIn(wire.send_raw(url, "PUT", path, body[:sent], len(body)), (400, None))
             self.assertEqual(request(url + path, method="HEAD")[0], 404)
-            # Nothing was kept but the keys of the client that asked in between.
+            # The server keeps only the keys of the client that asked in between.
             self.assertIn(b"hush_keys 1\n", request(url + "/metrics")[2])
             self.assertEqual(request(url + path, body, HEADERS, method="PUT")[0], 201)
             self.assertEqual(request(url + path, body, HEADERS, method="PUT")[0], 204)
@@ -307,7 +307,7 @@ class OnionBadRequests(OnionTest):
         small, other = self.onion(values(20, 50), *SMALL, name="small"), self.onion(values(20, 50), name="other")
         with self.serve(small, other) as (url, _):
             (_, keys), (path, query) = self.capture(url, "--table", "small", "k1")
-            # Now the server has both: a query for one table that names the keys for the other is refused.
+            # The server now has both keys: a query for one table that names the other table's keys is refused.
             (_, _), (_, theirs) = self.capture(url, "--table", "other", "k1")
             name = dict(wire.fields(dict(wire.fields(theirs))[4]))[4]
             change = lambda query: wire.changed(query, 4, lambda _: name)
@@ -328,7 +328,7 @@ class OnionBadRequests(OnionTest):
             post(lambda query: wire.changed(query, 3, lambda words: words[:32]), 400, "invalid_request")
             post(lambda query: wire.message([(1, b"\0" * 100)]), 400, "invalid_request")
             self.assertEqual(self.ask(url, "--table", "table", "k2")[0], [records["k2"]], "others are answered")
-            # Two in one request, of which the second is wrong.
+            # A request with two queries is refused if the second is wrong.
             wrong = wire.changed(dict(wire.fields(body))[4], 3, lambda words: words[:-16] + b"\xff" * 16)
             self.refused(url, "POST", path, body + wire.message([(4, wrong)]), 400, "invalid_request")
             self.refused(url, "POST", "/v1/tables/lwe/query", body, 410, "epoch_gone")
@@ -339,7 +339,7 @@ class OnionBadRequests(OnionTest):
 
 class OnionBuilds(OnionTest):
     def test_a_killed_build_leaves_nothing(self):
-        # Two plaintexts each, of which the second has a byte.
+        # Each record has two plaintexts, the second with one byte.
         records = {f"k{i}": f"{i:<11265}" for i in range(1000)}
         out = self.killed_builds(self.jsonl(records), "--value", "v", "--protocol", "onion", during="db.bin")
         with self.serve(out) as (url, _):

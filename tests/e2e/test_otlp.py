@@ -1,4 +1,4 @@
-"""Traces and the log, as a collector of OpenTelemetry gets them (opentelemetry/proto, version 1)."""
+"""Tests of traces and logs, as a collector of OpenTelemetry receives them (opentelemetry/proto, version 1)."""
 
 import http.server
 import threading
@@ -9,7 +9,7 @@ from wire import fields
 
 
 class Collector:
-    """Takes whatever is sent, by path."""
+    """A collector that stores everything that it receives, by path."""
 
     def __init__(self):
         self.got = got = []
@@ -39,7 +39,7 @@ class Collector:
         self.server.server_close()
 
     def items(self, path):
-        """Spans, or records of the log: the members of every scope of every resource."""
+        """Yields the spans, or the records of the log: the members of every scope of every resource."""
         for own, content_type, body in self.got:
             if own == path:
                 assert content_type == "application/x-protobuf", content_type
@@ -51,7 +51,7 @@ class Collector:
 
 
 def dict_of(item):
-    """Returns the fields of a message by number, those that come several times as a list."""
+    """Returns the fields of a message, by number, each as a list of its values."""
     members = {}
     for number, value in fields(item):
         members.setdefault(number, []).append(value)
@@ -59,7 +59,7 @@ def dict_of(item):
 
 
 def attributes(span):
-    """Names and values; a value is text or a number."""
+    """Returns the attributes of a span, by name. A value is text or a number."""
     pairs = (dict(fields(pair)) for pair in span.get(9, ()))
     return {pair[1].decode(): fields(pair[2])[0][1] for pair in pairs}
 
@@ -76,7 +76,7 @@ class Otlp(HushTest):
             spans = list(collector.items("/v1/traces"))
             named = {span[5][0].decode(): span for span in spans}
             query = named["POST /v1/tables/{table}/query"]
-            self.assertEqual(query[6], [2])  # a server's
+            self.assertEqual(query[6], [2])  # the kind: server
             self.assertLess(query[7][0], query[8][0])
             self.assertEqual(attributes(query), {"http.request.method": b"POST", "http.route": b"/v1/tables/{table}/query",
                                                  "http.response.status_code": 200})

@@ -1,4 +1,4 @@
-"""Output that nobody reads: its reader has gone, or its disk is full."""
+"""Tests of output that cannot be written: the pipe is closed, or the disk is full."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from test_admin import AdminTest as _AdminTest
 
 @contextlib.contextmanager
 def unread():
-    """Yields a pipe whose reader has gone."""
+    """Yields the write end of a pipe whose read end is closed."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -41,17 +41,17 @@ class OutputTest(_AdminTest):
                 table = self.table(records, "colpack", *COLPACK, name=name)
                 listen = f"127.0.0.1:{free_port()}"
                 command = [BINARY, "serve", table, "--listen", listen, "--watch", "--compact-at", "1"]
-                # Everything that is logged, too.
+                # The log prints everything too.
                 env = {**self.env, "RUST_LOG": "debug"}
                 server = subprocess.Popen([*map(str, command)], stderr=stderr, env=env)
                 try:
                     url = f"http://{listen}"
                     wait_ready(url, server)
                     for word in ("once", "twice"):
-                        # The server makes a new base of them, and takes that up as well.
+                        # The server compacts the changes to a new base, and loads it.
                         changes = self.jsonl({f"k{i}": word for i in range(9)}, "changes.jsonl")
                         apply = ["apply", table, changes, "--key", "k", "--value", "v"]
-                        # A new base is in place a moment before its folder is free again.
+                        # A new base is in place a moment before the folder is unlocked.
                         self.wait_for("the folder", lambda: self.hushdb(*apply).returncode == 0)
                         self.wait_for("what was applied", lambda: self.ask(url, "k1")[0] == [word])
                         self.wait_for("a new base", lambda: self.facts(table)["changes"]["changes"] == 0)
@@ -103,7 +103,7 @@ class OutputTest(_AdminTest):
                     if command[-1] != self.dir / "full":
                         result = self.run_with(*command, stdout=stdout)
                         self.assertEqual((result.returncode, b"panicked" in result.stderr), (0, False), result.stderr)
-                    # What help and version print, clap does.
+                    # clap itself prints help and version.
                     if command[0].startswith("--") or command[-1] == self.dir / "unread":
                         continue
                     with full() as disk:

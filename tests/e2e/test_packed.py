@@ -1,4 +1,4 @@
-"""Protocols whose answers are packed: nothing to download; keys that each client uploads once, or nothing at all."""
+"""Tests of protocols with packed answers: no downloads, and keys that each client uploads once, or no keys at all."""
 
 import json
 import unittest
@@ -16,13 +16,13 @@ class Protocol(NamedTuple):
     """The differences between protocols in the tests that all of them run."""
 
     small: str  # an insecure preset with short keys, for tests of shapes and bytes: plaintexts of 256 bytes
-    full: str  # the preset of its tables by default
+    full: str  # the default preset of its tables
     plaintext: int  # bytes of a plaintext under that preset
-    keyed: bool  # whether its clients upload evaluation keys
+    keyed: bool  # whether clients upload evaluation keys
     fields: tuple  # the fields of a query: first, second, packed, name of the keys
-    files: tuple  # of a snapshot, sorted
-    fold_fact: str  # what inspect calls the number of folds
-    folds: bool = False  # whether it folds the entries of a table
+    files: tuple  # the files of a snapshot, sorted
+    fold_fact: str  # the name of the number of folds in the output of inspect
+    folds: bool = False  # whether the protocol folds the entries of a table
     longest: int = 65536  # the longest slot of the tests here, in bytes
 
 
@@ -55,18 +55,18 @@ PROTOCOLS = {
 }
 KEYED = [name for name, protocol in PROTOCOLS.items() if protocol.keyed]
 KEYLESS = [name for name, protocol in PROTOCOLS.items() if not protocol.keyed]
-# The keys that travel with a query of KEYLESS, with the bits of their 256 coefficients. The rows are those of an RGSW
-# ciphertext, where entries are folded.
+# The keys in a query of KEYLESS, with the bits of their 256 coefficients. The rows form an RGSW ciphertext, and exist if entries are
+# folded.
 QUERY_KEYS = (("rotation key", 46), ("conjugation key", 42), ("bottom row", 46), ("top row", 46))
 
 
 def small(protocols, *args):
-    """Returns the protocols with the arguments of a build under their small presets."""
+    """Returns the build arguments of the protocols, with their small presets."""
     return {name: ["--preset", PROTOCOLS[name].small, *args] for name in protocols}
 
 
 def parts(query):
-    """Returns a query of KEYLESS under the small preset consists of a vector, keys, and no name."""
+    """Returns the vector and the keys of a query of KEYLESS under the small preset, and checks that it names no keys."""
     fields = dict(wire.fields(query))
     assert set(fields) == {1, 3}, "a vector and keys, and no name"
     named, at = {"vector": fields[1]}, 0
@@ -79,7 +79,7 @@ def parts(query):
 
 class PackedTest(KeyedTest):
     def have_nothing_in_common(self, body, other):
-        """All queries of two requests, pairwise, and those of each: no 16 bytes in one place of a part are equal."""
+        """Checks that no two queries of two requests have 16 equal bytes at the same place of a part."""
         queries = [parts(query) for body in (body, other) for number, query in wire.fields(body) if number == 4]
         self.assertEqual(len({tuple(query) for query in queries}), 1, "queries of one table have the same parts")
         for index, query in enumerate(queries):
@@ -93,7 +93,7 @@ class PackedTest(KeyedTest):
 
 class Lookups(PackedTest):
     def test_records_of_every_size(self):
-        # Sizes of slots, of which a fingerprint takes 8 bytes; lanes and planes; records.
+        # Bytes of a slot, including a fingerprint of 8 bytes: lanes and planes, records.
         cases = {
             "lanes": (9, 28, 1, 900),
             "lane": (64, 4, 1, 130),
@@ -125,12 +125,12 @@ class Lookups(PackedTest):
                     stats = self.ask_some(url, label, expected, by=label.split("-")[-1])
                     self.assertEqual(stats["setup_bytes_up"], 0)
                     uploads.append(stats["key_bytes_up"] > 0)
-            # One preset, so one upload, whatever the protocol: at the first table that needs one.
+            # All protocols share one preset, so there is one upload, at the first table that needs keys.
             first = keyed.index(True)
             self.assertEqual(uploads, [number == first for number in range(len(tables))])
 
     def test_presets_of_full_size(self):
-        # Protocol, size of a slot, records, columns, preset.
+        # Each case: protocol, bytes of a slot, records, columns, preset.
         cases = (
             ("exppack-s", 60, 100, None, None),
             ("exppack-d", 3, 100, None, None),
@@ -162,14 +162,14 @@ class Lookups(PackedTest):
         with self.serve(*tables) as (url, _):
             for number, (case, expected) in enumerate(zip(cases, records)):
                 with self.subTest(case):
-                    # Few look-ups: in a debug build, each takes seconds.
+                    # Only a few look-ups: each takes seconds in a debug build.
                     last = len(expected) - 1
                     by_index = case[1] not in (60, 5000)
                     keys = ["--index", str(last)] if by_index else [f"k{last}", "absent"]
                     found, stats = self.ask(url, "--table", str(number), *keys)
                     self.assertEqual(found, [expected[f"k{last}"]] + [None] * (not by_index))
                     facts = self.facts(tables[number])
-                    # A query on the wire is its bytes, framed, and so is an answer.
+                    # Queries and answers on the wire have their bytes and some framing.
                     self.assertTrue(facts["query_bytes"] <= stats["query_bytes"] <= facts["query_bytes"] + 200, stats)
                     self.assertTrue(facts["answer_bytes"] <= stats["answer_bytes"] <= facts["answer_bytes"] + 100)
                     self.assertEqual(stats["setup_bytes_up"], 0)
@@ -244,7 +244,7 @@ class EvaluationKeys(PackedTest):
                 found, stats = ask("hybrid", "k1")
                 self.assertEqual((found, stats["key_bytes_up"]), ([records["k1"]], facts["key_bytes"]))
                 self.assertEqual((stats["protocol"], stats["setup_bytes_up"]), ("hybrid", 0))
-                # New ones go first, and the query is made once.
+                # New keys are uploaded first, and the query is sent once.
                 self.assertEqual((steps(proxy), stats["queries"]), (["PUT", "POST"], 1))
                 found, stats = ask("double-pack", "k2")
                 self.assertEqual((found, stats["key_bytes_up"]), ([records["k2"]], 0))
@@ -259,7 +259,7 @@ class EvaluationKeys(PackedTest):
             with serve(self.dir / "others.redb"):
                 found, stats = ask("hybrid", "k4")
                 self.assertEqual((found, stats["key_bytes_up"]), ([records["k4"]], facts["key_bytes"]))
-                # The server has lost them: asked for by a 428, and the query made once more.
+                # The server has lost the keys: it asks for them with 428, and the query is sent again.
                 self.assertEqual(steps(proxy), ["POST", "PUT", "POST"])
 
 
@@ -295,7 +295,7 @@ class QueriesWithoutKeys(PackedTest):
         tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         with self.serve(*tables) as (url, _):
             for protocol in KEYLESS:
-                # Whether the server has seen the query or not, and whether it broke once or twice.
+                # The connection breaks before or after the server sees the query, once or twice.
                 for where, times in (("request", 1), ("answer", 1), ("answer", 2)):
                     with self.subTest(protocol=protocol, where=where, times=times), Proxy(url) as proxy:
                         def breaks(method, path):
@@ -306,7 +306,7 @@ class QueriesWithoutKeys(PackedTest):
                         self.assertEqual(found, [records["k1"], records["k2"], None])
                         bodies = [body for _, body in proxy.sent("POST")]
                         self.assertGreater(len(bodies), times)
-                        # What is sent again is the same bytes, or a query under another secret.
+                        # A retry sends the same bytes, or a query under another secret.
                         for index, body in enumerate(bodies):
                             for other in bodies[:index]:
                                 if body != other:
@@ -333,10 +333,10 @@ class BadRequests(PackedTest):
                         other = wire.changed(body, 4, lambda query: wire.changed(query, 4, lambda id: other_name))
                         self.refused(url, "POST", path, other, 400, "key_preset")
                     else:
-                        # The name of keys where there are none is too much.
+                        # A query that names keys is refused by a protocol without keys.
                         more = wire.changed(body, 4, lambda query: query + wire.message([(4, bytes(32))]))
                         self.refused(url, "POST", path, more, 400, "invalid_request")
-                    # Every word of a vector is one: answered, with what decrypts to noise. Bits behind the last word are none.
+                    # Every word is valid in a vector: the query is answered, and decrypts to noise. Bits after the last word are invalid.
                     descriptor = json.loads(request(f"{url}/v1/tables/{protocol}")[2])
                     used = descriptor["columns"] * descriptor["word_bits"][0]
                     length = (used + 7) // 8
@@ -440,14 +440,14 @@ class Builds(PackedTest):
     def test_the_default_of_a_table_by_key(self):
         table = self.build(self.jsonl(values(2000, 60)), "--key", "k", "--value", "v")
         self.assertEqual(self.facts(table)["protocol"], "download")
-        # Of records that differ in length, the planner looks for tiers too.
+        # If records differ in length, the planner also considers tiers.
         table = self.build(self.jsonl({f"k{i}": "v" * (40 + 4 * (i % 500)) for i in range(20_000)}), "--key", "k", name="longer")
         self.assertEqual(self.facts(table)["protocol"], "colpack-s")
 
 
 class Inspection(PackedTest):
     def inspect(self, protocol, records, columns, known):
-        """Inspects a table under the preset of full size; returns its facts, the bytes of its files, and the text."""
+        """Inspects a table with the full preset. Returns its facts, the bytes of its files, and the text."""
         table = self.table(values(records, 52), protocol, "--columns", columns)
         facts = self.facts(table)
         self.assertEqual({name: facts[name] for name in known}, known)
@@ -464,7 +464,7 @@ class Inspection(PackedTest):
         self.assertEqual(files["lifted.bin"], facts["lifted_bytes"])
         self.assertEqual(facts["server_bytes"], facts["encoded_bytes"] + facts["lifted_bytes"] + facts["ready_key_bytes"])
         self.assertGreater(facts["ready_key_bytes"], facts["key_bytes"])
-        # One plaintext: two primes of 32 bits for every coefficient, and for every one of the LWE secret.
+        # One plaintext has two primes of 32 bits for each of 4096 coefficients and each of 1280 entries of the LWE secret.
         self.assertEqual(facts["lifted_bytes"], 2 * 4 * 4096 * 1280)
         self.assertLess(facts["key_bytes"], 1.3 * MIB)
         self.assertIn("40.00 MiB, kept by the server", text)
@@ -478,7 +478,7 @@ class Inspection(PackedTest):
         self.assertEqual(files["columns.bin"], facts["pack_column_bytes"])
         self.assertEqual(facts["pack_column_bytes"], -(-facts["rows"] // 32) * 32 * 8192)
         self.assertEqual(facts["server_bytes"], sum(files.values()))
-        # Whole panels of 32 rows and tiles of 64 columns; two polynomials of two limbs.
+        # Files have whole panels of 32 rows and tiles of 64 columns. The chain has two polynomials of two limbs.
         self.assertEqual(files, {"db.bin": 320 * 448, "columns.bin": 320 * 8192, "chain.bin": 4 * 2048 * 4})
         self.assertIn("\n  server     2.67 MiB in all: database 140.00 KiB, pack columns 2.50 MiB, "
                       "digits and masks 32.00 KiB\n", text)

@@ -1,4 +1,4 @@
-"""The page for browsers: where it is, who gets it, and what else a table could be. What it shows: clients/page/test."""
+"""Tests of the page for browsers: its URL, who gets it, and the plan of a table. clients/page/test has the tests of its content."""
 
 import json
 import pathlib
@@ -41,7 +41,7 @@ class Page(HushTest):
             self.assertEqual(policy["default-src"], "'none'")
             self.assertNotIn("unsafe-inline", str(policy))
             self.assertNotIn("http", str(policy))
-            # Nothing in it is of another server, and nothing is in line, which the policy forbids.
+            # The page loads nothing from other servers, and has no inline scripts or styles, which the policy forbids.
             self.assertNotIn(b"//", text)
             for inline in (b"<style", b" style=", b" onclick=", b"<script>"):
                 self.assertNotIn(inline, text)
@@ -65,7 +65,7 @@ class Page(HushTest):
                 self.assertEqual(request(url + path, headers=own)[0], with_token, path)
 
     def test_what_else_a_table_could_be(self):
-        """The page plots what the planner lists for such records, on the machine that the profile is of."""
+        """Checks that the page plots the planner's list for such records, on the machine of the profile."""
         machine = ["--machine", REFERENCE, "--json"]
         described = self.hushdb("plan", "--records", RECORDS, "--size", SIZE, "--key", *machine)
         expected = [json.loads(line) for line in described.stdout.splitlines()]
@@ -81,11 +81,11 @@ class Page(HushTest):
         own = plan["table"]
         self.assertEqual((own["protocol"], own["preset"]), (facts["protocol"], facts["preset"]))
         self.assertEqual(own["geometry"]["columns"], facts["columns"])
-        # The table that is there is one of those that it could be, and its options make it.
+        # The served table is in the list, and its options build it.
         self.assertIn(own["options"], options)
 
     def test_tiers_are_planned_for(self):
-        """Where values are as long as their tiers, it is what the planner lists for the records themselves."""
+        """Checks that the page equals the planner's list for the records, if values are as long as their tiers."""
         rows = [{"k": f"k{number}", "v": "x" * (2000 if number % 50 == 0 else 30)} for number in range(4000)]
         source = self.dir / "long.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""hushdb plan, and builds that are told what to be like."""
+"""Tests of hushdb plan, and of builds with a goal."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 from harness import BINARY
 from keyed import KeyedTest, values
 
-# Every binary measures the machine once; the profile of another one is given instead where times do not matter.
+# Each binary measures the machine once. Tests for which times do not matter use this profile instead.
 FAST = {"version": 1, "name": "a machine", "level": "portable", "threads": 2, "times": {"floors": {
     "bytes": 1e10, "multiply_adds": 1e11, "products": 1e9, "butterflies": 1e9}}}
 
@@ -52,7 +52,7 @@ class PlanTest(KeyedTest):
         facts = self.facts(table)
         self.assertEqual([facts["protocol"], facts["preset"], facts["answer_bytes"]],
                          [offers[0]["protocol"], offers[0]["preset"], offers[0]["bytes_down"]])
-        # Few keys are balanced with some slack.
+        # With few keys, the balanced blocks have some slack.
         self.assertAlmostEqual(facts["query_bytes"], offers[0]["bytes_up"], delta=0.1 * offers[0]["bytes_up"])
         self.assertEqual(facts["choice"]["goal"], "bytes")
         named = self.build(source, "--key", "k", "--goal", "latency", "--machine", self.machine, name="named")
@@ -78,7 +78,7 @@ class PlanTest(KeyedTest):
         args = ("--protocol", "colpack-s", "--max-upload", "50", "--machine", self.machine)
         refused = self.fails("build", source, "--key", "k", *args, "--out", self.dir / "none")
         self.assertIn("--max-upload allows 50 B", refused)
-        # Where there is no table at all, budgets or not.
+        # Some options allow no table at all, whatever the budget.
         for args in (["--protocol", "simple", "--form", "symbols", "--goal", "latency"], ["--form", "symbols", "--preset", "PACK_M31"]):
             refused = self.fails("build", source, "--key", "k", *args, "--machine", self.machine, "--out", self.dir / "none")
             self.assertIn("does not keep plaintexts as symbols", refused)

@@ -1,4 +1,4 @@
-"""hushdb plan --node: a table in parts, on machines that are alike or not."""
+"""Tests of hushdb plan --node: a table in parts, on equal or different machines."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tables that are read from a PostgreSQL server."""
+"""Tests of tables that are read from a PostgreSQL server."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from certificates import Authority
 from harness import BINARY, HushTest, free_port
 from postgres import Postgres
 
-# (type, as it is written in SQL, its bytes as a key or as the only value, in a JSON object if that is something else)
+# (type, literal in SQL, bytes as a key or as the only value, value in a JSON object if it differs)
 TYPES = [
     ("text", "E'a\\tb\\\\N\\n\\r\\b\\f\\x0b é'", "a\tb\\N\n\r\b\f\v é", ...),
     ("varchar(9)", "''", "", ""),
@@ -91,7 +91,7 @@ class FromPostgres(HushTest):
         for i, (kind, text, alone, member) in enumerate(TYPES):
             with self.subTest(kind=kind, text=text):
                 self.assertEqual(answer[f"c{i}"], alone if member is ... else member)
-        # A key is all of its columns, each as it would be alone.
+        # A key has all its columns, each with the bytes that it would have alone.
         parts = {f"c{i}": alone for i, (kind, text, alone, _) in enumerate(TYPES) if text != "NULL" and kind != "bytea"}
         keys = [word for name in parts for word in ("--key", name)]
         table = self.build(self.server.socket(), "--table", "types", *keys, "--value", "k", name="keys")

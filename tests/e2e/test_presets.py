@@ -1,4 +1,4 @@
-"""Tests of the parameter sets that the binary prints, and that the committed estimates are of these."""
+"""Tests of the parameter sets that the binary prints, and of the committed estimates for them."""
 
 import json
 import pathlib
@@ -49,7 +49,7 @@ class Presets(HushTest):
         self.assertRegex(found, r"^ONION_M31 +148\.\d  rlwe +4096 +93\.0  gaussian 3\.2 +ternary +onion$")
 
     def test_the_committed_estimates_are_of_these_sets(self):
-        """Whoever changes a set or its claim runs scripts/security.py."""
+        """Fails after a change of a set or its claim, until scripts/security.py is run."""
         lines = PAGE.read_text().partition("## Other counts")[0].splitlines()
         rows = [re.split(r" *\| *", line.strip("| ")) for line in lines if line.startswith("|")]
         claims = {row[0].strip("`"): (row[1], row[4]) for row in rows if row[0].startswith("`")}
@@ -64,7 +64,7 @@ class Presets(HushTest):
 
 
 def shape(problem):
-    """The cells of a problem on the page."""
+    """Returns the cells of a problem on the page."""
     def spread(of):
         return f"gaussian {of['std']:g}" if of["distribution"] == "gaussian" else of["distribution"]
 

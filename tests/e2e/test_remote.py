@@ -1,4 +1,4 @@
-"""Tables from object stores and web servers, over connections that break too."""
+"""Tests of tables from object stores and web servers, also over connections that break."""
 
 import gzip
 import random
@@ -11,7 +11,7 @@ from certificates import Authority
 from harness import BINARY, HushTest
 from remote import S3, Breaking, Web
 
-# Not to be compressed.
+# Random values, which do not compress.
 ROWS = [(f"key {i}", random.Random(i).randbytes(500).hex()) for i in range(2000)]
 CSV = ("k,v\n" + "".join(f"{k},{v}\n" for k, v in ROWS)).encode()
 
@@ -26,7 +26,7 @@ class FromElsewhere(HushTest):
         self.assertEqual(self.found(table, *(k for k, _ in wanted)), [v for _, v in wanted])
 
     def run_build(self, source, *args, env, name="table"):
-        """Builds a table that must succeed; what the build said."""
+        """Builds a table, which must succeed, and returns the output."""
         result = self.hushdb("build", source, "--key", "k", "--out", self.dir / name, *args, env={**self.env, **env})
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stderr
@@ -61,7 +61,7 @@ class FromElsewhere(HushTest):
             starts = sorted(proxy.starts())
             self.assertEqual(starts[0], 0)
             self.assertEqual(len([start for start in starts if start > 1_200_000]), 2, starts)
-            # Not much came twice.
+            # Few bytes are transferred twice.
             self.assertLess(proxy.answered, len(CSV) + 200_000)
 
     def test_objects_that_change_meanwhile_are_refused(self):
@@ -103,7 +103,7 @@ class FromElsewhere(HushTest):
             for path, records in (("lines.txt", 20), ("rows.txt", 1), ("rows.txt.gz", 1)):
                 told = self.hushdb("build", f"http://127.0.0.1:{web.port}/{path}", "--out", self.dir / path, "--key", "k", "--updatable").stderr
                 self.assertIn(f": {records} records", told)
-            # A list of keys, as one that is here.
+            # A list of keys may be remote too.
             told = self.hushdb("apply", self.dir / "lines.txt", "--delete", f"http://127.0.0.1:{web.port}/gone.txt").stderr
             self.assertIn("2 of them deletions", told)
 

@@ -1,4 +1,4 @@
-"""Builds of column packing that are killed go on where they stopped."""
+"""Tests that killed builds of column packing resume where they stopped."""
 
 import re
 import signal
@@ -9,7 +9,7 @@ import unittest
 from harness import BINARY
 from keyed import KeyedTest, values
 
-ENTRY_BYTES = 40  # of the journal
+ENTRY_BYTES = 40  # bytes of an entry of the journal
 ARGS = ["--key", "k", "--value", "v", "--protocol", "colpack", "--preset", "INSECURE_COLPACK_N256",
         "--columns", "8"]
 RESUMING = re.compile(r"^resuming: (\d+) of (\d+) plaintexts are done$", re.M)
@@ -21,7 +21,7 @@ class ResumedBuilds(KeyedTest):
         super().setUp()
         self.out = self.dir / "out"
         self.partial = self.dir / ".out.hush-partial"
-        # Long values in few columns: many plaintexts in a small table.
+        # Long values in few columns make many plaintexts in a small table.
         self.records = values(30, 10000)
         self.source = self.jsonl(self.records)
 
@@ -29,13 +29,13 @@ class ResumedBuilds(KeyedTest):
         return ["build", source, *ARGS, *args, "--out", self.out]
 
     def done(self):
-        """Plaintexts in the journal."""
+        """Returns the number of plaintexts in the journal."""
         journal = self.partial / "build.journal"
         return journal.stat().st_size // ENTRY_BYTES if journal.exists() else 0
 
     def killed(self, sent, plaintexts):
-        """Sends a signal to a build once it has done so many plaintexts; returns what it said."""
-        # Slowly, so that the signal comes in the middle.
+        """Sends a signal to a build once it has finished this many plaintexts, and returns its output."""
+        # The slow kernels make sure that the signal comes in the middle.
         env = {**self.env, "HUSH_CPU": "portable"}
         build = subprocess.Popen([BINARY, *self.command(self.source), "--threads", "1"], stderr=subprocess.PIPE,
                                  text=True, env=env)
@@ -50,7 +50,7 @@ class ResumedBuilds(KeyedTest):
         return error
 
     def built(self, source, records, **kwargs):
-        """Builds to the end, checks the table, and returns what the build said."""
+        """Builds to the end, checks the table, and returns the output."""
         result = self.hushdb(*self.command(source), **kwargs)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertFalse(self.partial.exists())
@@ -89,10 +89,10 @@ class ResumedBuilds(KeyedTest):
                                    env=self.env)
         wait_catches(reading, signal.SIGINT)
         reading.send_signal(signal.SIGINT)
-        # Before its input ends, which would be another reason to stop.
+        # The build must stop before its input ends, which would also end it.
         reading.wait(timeout=30)
         self.assertIn(b"an earlier build left is still there", reading.communicate()[1])
-        # The same records are the same build, wherever they come from.
+        # A build resumes for the same records, even from another input.
         said = self.built("-", self.records, input=self.source.read_text())
         self.assertEqual([found for found, _ in RESUMING.findall(said)], [done])
 

@@ -1,4 +1,5 @@
-"""Tests of rights: every endpoint, for every kind of token and for tables that a token is for or not. And what is in no folder's reach."""
+"""Tests of rights: every endpoint, every kind of token, and tables inside and outside of a token's scope. Also tests that no request
+reaches files outside of the server's folders."""
 
 import contextlib
 import hashlib
@@ -15,12 +16,12 @@ from remote import Web
 from test_admin import AdminTest
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs/reference"
-# What names a path, but no child of the folder before it.
+# Texts that name a path, but no child of a folder.
 NO_NAMES = ("", ".", "..", "../tables", ".x", "a/b", "/a", "a\\b", "a b", "a\nb", "a\x1b", "a" * 65, "\u00e4")
 
 
 def matrix():
-    """Returns the table of rights in the documentation: endpoint, what it is about, and what each token gets."""
+    """Returns the table of rights in the documentation: endpoint, subject, and the answer for each token."""
     section = (DOCS / "http-api.md").read_text().split("## Rights\n")[1].split("\n## ")[0]
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
     head, _, *rows = rows
@@ -47,7 +48,7 @@ class RightsTest(AdminTest):
 
     @contextlib.contextmanager
     def two_tables(self):
-        """Yields a server that keeps the tables people and cities."""
+        """Yields a server with the tables people and cities."""
         source = self.jsonl(values(50, 30))
         with self.server(args=["--tokens", self.tokens_file, "--gateway-keys", self.gateway]) as (url, _):
             for table in ("people", "cities"):
@@ -55,7 +56,7 @@ class RightsTest(AdminTest):
             yield url
 
     def as_token(self, token, url, body=None, method=None, **headers):
-        """Status and JSON of an answer; `token` is one of the names above."""
+        """Sends a request with a token, and returns the status and JSON of the answer. `token` is a name in `tokens`."""
         if token in self.tokens:
             headers["Authorization"] = f"Bearer {self.tokens[token]}"
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -80,7 +81,7 @@ class Rights(RightsTest):
         return re.search(r'"blake3": "([0-9a-f]{64})"', text)[1]
 
     def answered(self, url, token, method, path, of):
-        """Returns a request for an endpoint, about `of`: what came, as the table in the documentation says it."""
+        """Sends a request to an endpoint about `of`, and returns the answer in the words of the documentation's table."""
         tasks = {task["request"]["table"]: task["id"] for task in self.on_admin("admin", "/v1/admin/tasks")[1]["tasks"]}
         if "/uploads/{id}" in path:
             other = "admin of people" if token == "admin" else "admin"
@@ -129,20 +130,20 @@ class Rights(RightsTest):
                     {"kind": "load", "url": "https://hush.example/people"}, {"kind": "unload"}, {"kind": "delete"},
                 ):
                     status, problem = self.on_admin("admin of people", "/v1/admin/tasks", {**task, "table": table})
-                    # Whether there is such a table is not told.
+                    # The answer does not reveal whether the table exists.
                     self.assertEqual((status, problem["detail"]), (403, "the token is for other tables"), task)
-            # Nor may a task read what another token has uploaded.
+            # A task must not read another token's upload.
             for task in ({"kind": "build", "input": {"upload": foreign}, "options": {"key": "k"}},
                          {"kind": "apply", "delete": {"upload": foreign}}):
                 status, problem = self.on_admin("admin of people", "/v1/admin/tasks", {**task, "table": "people"})
                 self.assertEqual((status, problem["detail"]), (404, "there is no upload of this name"))
             self.assertEqual(len(self.on_admin("admin", "/v1/admin/tasks")[1]["tasks"]), before)
-            # A list goes back to the tasks that a token sees, however many others there are between.
+            # A list reaches all tasks that a token may see, however many others are between.
             for _ in range(3):
                 self.on_admin("admin", "/v1/admin/tasks", {"kind": "load", "table": "cities"})
             listed = self.on_admin("admin of people", "/v1/admin/tasks?limit=1")[1]["tasks"]
             self.assertEqual([task["request"]["table"] for task in listed], ["people"])
-            # What the token is for is done, and by the command as well.
+            # A task within the token's scope succeeds, also by the command.
             env = {"HUSHDB_TOKEN": self.tokens["admin of people"]}
             source = self.jsonl(values(9, 9), "more.jsonl")
             self.admin("build", "people", source, "--key", "k", "--value", "v", "--protocol", "frodo", env=env)
@@ -150,7 +151,7 @@ class Rights(RightsTest):
             self.assertIn("error: the token is for other tables\n", said)
             left = {path.name for path in (self.data / "uploads").iterdir()}
             self.assertEqual(left, {own, foreign}, "a task that is refused leaves no upload")
-            # A part for another's upload is refused before it comes.
+            # A part of another token's upload is refused before its body is read.
             port = int(self.admin_url.rsplit(":", 1)[1])
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
             connection.putrequest("PATCH", f"/v1/admin/uploads/{foreign}")
@@ -165,7 +166,7 @@ class Rights(RightsTest):
 
 class Names(RightsTest):
     def files(self, folder):
-        """Returns all that is in a folder, but for what changes by itself: tasks that are kept, caches, and the keys of clients."""
+        """Returns all files of a folder, except those that change by themselves: tasks, caches, and the keys of clients."""
         own = {"tasks", "cache", "state"}
         found = sorted(path for path in folder.rglob("*") if own.isdisjoint(path.relative_to(folder).parts))
         return {str(path): path.is_file() and hashlib.sha256(path.read_bytes()).digest() for path in found}
@@ -196,7 +197,7 @@ class Names(RightsTest):
                     ):
                         body = b"" if method != "GET" else None
                         status, _ = self.on_admin("admin", path, body, method, Upload_Offset="0")
-                        # Without a name it is the path of a list.
+                        # An empty name makes the path of a list.
                         self.assertIn(status, (404, 405) if name == "" else (404,), path)
                     if "\n" not in name:
                         said = self.admin("delete", "--", name, code=2, env=self.root).stderr
@@ -219,7 +220,7 @@ class Names(RightsTest):
                 config.unlink()
                 refused = self.hushdb("token", "create", "--tokens", self.tokens_file, "--name", "a", "--table", name)
                 self.assertIn("is not a name", refused.stderr)
-        # A folder's own name is a table's, if it can be.
+        # A folder's name becomes the table's name, if it is valid.
         (self.dir / ".hidden").symlink_to(table)
         line = self.fails("serve", self.dir / ".hidden", *listen)
         self.assertIn('".hidden" is not a name', line)

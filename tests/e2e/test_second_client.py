@@ -1,4 +1,4 @@
-"""A client that shares nothing with the server: written in Python, from docs/reference/file-formats.md (`scripts/vectors`)."""
+"""Tests with a client that shares no code with the server: Python after docs/reference/file-formats.md (`scripts/vectors`)."""
 
 import csv
 import json
@@ -10,14 +10,14 @@ from harness import HushTest
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts/vectors"))
 
 KEYS = 3000
-# Few columns, so that there are entries to choose among.
+# Few columns, so that tables have several entries.
 CASES = {
     "simple": ("--filter", "band256"),
     "colpack": ("--filter", "fuse3", "--columns", "60"),
     "hybrid": ("--filter", "fuse4", "--columns", "30"),
     "onion": ("--filter", "band64", "--columns", "16", "--preset", "ONION_M31"),
 }
-# Columns that A's ring has a multiple of beside the base.
+# Numbers of columns for tables with tiers: the ring degree of A is a multiple of each.
 TIERED = {
     "simple": ("--columns", "1000"),
     "colpack": ("--columns", "2000"),
@@ -104,7 +104,7 @@ class SecondClient(HushTest):
             client = Client(url, "table")
             columns = [["name", "string"], ["count", "int64"], ["tags", "any"], ["none", "any"]]
             self.assertEqual(client.descriptor["schema"], {"key": [["k", "string"]], "value": columns})
-            # Names and quotes are not in the values.
+            # Values contain no names and no quotes.
             self.assertLess(client.descriptor["slot"]["max_value_bytes"], 20)
             for i in (0, 7, 99):
                 expected = {name: value for name, value in lines[i].items() if name != "k"}
@@ -115,7 +115,7 @@ class SecondClient(HushTest):
 
     @staticmethod
     def tail(i):
-        """Mostly short, one in sixteen of some hundred bytes, one in sixty-four of up to 3,000."""
+        """Returns the value of key `i`: mostly short, one in sixteen of some hundred bytes, one in sixty-four of up to 3,000."""
         return f"value {i}" + "." * (2990 - i if i % 64 == 0 else 200 if i % 16 == 0 else i % 80)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A table that takes far more than its values: told, and refused where there is no room."""
+"""Tests of a table that is far larger than its values: the build prints its size, and refuses a disk that is too small."""
 
 import os
 import unittest
@@ -27,7 +27,7 @@ class SizeTest(HushTest):
                       "; without the longest ", "the longest has 1 bytes", "Allow tiers (--max-tiers 4)", "--force-size"):
             self.assertIn(words, line)
         self.assertEqual(sorted(path.name for path in self.dir.iterdir()), [source.name])
-        # What the error says to do.
+        # The remedy in the error works.
         self.build(self.csv(rows[1:], name="short.csv"), "--key", "key")
 
 

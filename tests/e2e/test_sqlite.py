@@ -1,4 +1,4 @@
-"""SQLite databases that are not easy to read."""
+"""Tests of SQLite databases that are hard to read."""
 
 import os
 import sqlite3
@@ -14,7 +14,7 @@ class Sqlite(HushTest):
         database = sqlite3.connect(folder / "rows.sqlite3")
         database.executescript("PRAGMA journal_mode = WAL; CREATE TABLE t (k, v); INSERT INTO t VALUES ('a', 'b')")
         database.close()
-        # Root writes everywhere, unless it gives that up.
+        # Root can write everywhere, unless it drops this capability.
         unable = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
 
         def build(out):

@@ -1,4 +1,4 @@
-"""Protocol tfhe: queries of a hundred or two hundred bytes, tables that are kept as symbols or in evaluation form."""
+"""Tests of the protocol tfhe: queries of one or two hundred bytes, tables as symbols or in evaluation form."""
 
 from keyed import KeyedTest, values
 
@@ -11,7 +11,7 @@ class TfheTest(KeyedTest):
         return self.table(records, "tfhe", *args, **kwargs)
 
     def test_records_of_every_size(self):
-        # Bytes of a slot, of which a fingerprint takes 8; preset, plaintexts of a record, records in a plaintext.
+        # Bytes of a slot, including a fingerprint of 8 bytes: preset, plaintexts of a record, records in a plaintext.
         cases = {
             "short": (40, 700, "TFHE_COMPACT", 1, 16),
             "quarter": (256, 300, "TFHE_COMPACT", 1, 4),
@@ -110,7 +110,7 @@ class TfheTest(KeyedTest):
         by_index = self.table(records, "tfhe-privks", name="index", by="index")
         by_key = self.table(records, "tfhe-privks", "--preset", "INSECURE_PRIVKS_N256", name="key")
         facts = self.facts(by_index)
-        # A column, 60 blocks in 30 entries of two lanes: 5 folds and a rotation, two words of 3 bytes each, and the selector.
+        # One column, 60 blocks in 30 entries of two lanes: 5 folds and a rotation with two words of 3 bytes each, and the selector.
         self.assertEqual((facts["columns"], facts["query_bytes"] - 32), (1, 16 + (1 + 2 * 6) * 3))
         self.assertGreater(facts["key_bytes"], 20 * MIB)
         with self.serve(by_index, by_key) as (url, _):

@@ -1,4 +1,4 @@
-"""Tables whose values have very different lengths: in tiers, all asked with one query."""
+"""Tests of tables with very different lengths of values, which are in tiers. One query asks all tiers."""
 
 import unittest
 
@@ -21,13 +21,13 @@ PROTOCOLS = {
 
 
 def value(i):
-    """Returns a rule: mostly up to 60 bytes, one in sixteen up to 300, one in a hundred and twenty-eight up to 4,000, one empty."""
+    """Returns the value of key `i`: mostly up to 60 bytes, one in 16 up to 300, one in 128 up to 4,000, one empty."""
     length = 0 if i == 7 else 4000 - i % 1000 if i % 128 == 0 else 61 + i % 239 if i % 16 == 0 else i % 61
     return "".join(chr(97 + (i * 31 + at * at) % 26) for at in range(length))
 
 
 RECORDS = {f"k{i}": value(i) for i in range(COUNT)}
-# Short, of the second tier, of the third, the longest of all, empty, absent.
+# Keys of all kinds: short values, the second tier, the third tier, the longest, empty, absent.
 ASKED = ["k1", "k2999", "k16", "k4848", "k128", "k0", "k7", "absent"]
 
 
@@ -45,7 +45,7 @@ class TierTest(KeyedTest):
                     found, stats = self.ask(url, "--table", table.name, *keys)
                     count = len(ASKED) if by == "key" else len(ASKED) - 1
                     self.assertEqual(found, [RECORDS.get(key) for key in ASKED[:count]])
-                    # One query for each look-up: new keys went first.
+                    # Each look-up sends one query, because new keys are uploaded first.
                     self.assertEqual(stats["queries"], count)
             table = tables["colpack", "index"]
             result = self.hushdb("get", url, "--table", table.name, "--allow-weak", SMALL["colpack"], "--no-cache", "--index", COUNT)
@@ -87,7 +87,7 @@ class TierTest(KeyedTest):
         self.assertIn("(without these records every answer is ", text)
 
     def test_a_build_finds_tiers_and_one_is_what_it_was(self):
-        # So many that tiers are worth their answers; as few long ones that their tier is small.
+        # Enough records to make tiers worth their answers, and few enough long ones to make their tier small.
         records = {f"k{i}": "v" * (3000 if i % 3000 == 0 else 40) for i in range(60_000)}
         source, out = self.jsonl(records), self.dir / "auto"
         result = self.hushdb("build", source, "--key", "k", "--out", out)
@@ -113,7 +113,7 @@ class TierTest(KeyedTest):
             (["--max-tiers", "2", "--tiers", "4000"], ["--max-tiers"]),
             (["--tiers", "60,4000", "--filter", "band256"], ["band256", "band128", "--max-tiers 1"]),
             (["--tiers", "60,4000", "--filter", "fuse3"], ["fuse3", "band128"]),
-            # Nearly all records go on in slots that fill a plaintext each.
+            # Nearly all records continue in slots that each fill a plaintext.
             (["--tiers", "10,3900,4000"], ["fit no tier", "--tiers"]),
         ):
             with self.subTest(args=args):

@@ -1,4 +1,4 @@
-"""TLS: what a server shows, what a client trusts, and what someone on the way sees."""
+"""Tests of TLS: the server's certificate, the client's trust, and the view of an eavesdropper."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class TlsTest(KeyedTest):
         return ["--tls-cert", self.cert, "--tls-key", self.key, *args]
 
     def shown(self, url, trusted=None):
-        """Returns the certificate that a server shows, once it is checked."""
+        """Returns the certificate of a server, after checking it."""
         context = ssl.create_default_context(cafile=trusted or self.authority.cert)
         with socket.create_connection(("127.0.0.1", port_of(url)), timeout=10) as tcp:
             with context.wrap_socket(tcp, server_hostname="localhost") as stream:
@@ -47,7 +47,7 @@ class TlsTest(KeyedTest):
 
 class Http2(TlsTest):
     def curl(self, url, *args, version="--http2"):
-        """(status, HTTP version, body) of a request."""
+        """Sends a request with curl, and returns (status, HTTP version, body)."""
         out = self.dir / "body"
         command = ["curl", "-sS", version, "--cacert", self.authority.cert, "-o", out, "-w", "%{http_code} %{http_version}", *args, url]
         run = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
@@ -61,7 +61,7 @@ class Http2(TlsTest):
             url = f"https://localhost:{port_of(url)}"
             for version, spoken in (("--http2", "2"), ("--http1.1", "1.1")):
                 self.assertEqual(self.curl(url + "/v1/tables", version=version)[:2], (200, spoken))
-                # The name that is asked is :authority there.
+                # HTTP/2 sends the host name as :authority.
                 other = self.curl(url + "/v1/tables", "-H", "Host: evil.example", version=version)
                 self.assertEqual((other[0], json.loads(other[2])["code"]), (421, "misdirected"))
             with Proxy(url) as proxy:
@@ -72,9 +72,9 @@ class Http2(TlsTest):
             post = ["-H", "Content-Type: application/x-protobuf", "--data-binary", f"@{query}"]
             answers = [self.curl(url + path, *post, version=version) for version in ("--http2", "--http1.1")]
             self.assertEqual([answer[0] for answer in answers], [200, 200])
-            # The same query has the same answer.
+            # Equal queries have equal answers.
             self.assertEqual(answers[0][2], answers[1][2])
-            # Many at once over one connection.
+            # One connection carries many requests at once.
             out = ["-o", "/dev/null"] * 40
             many = [url + path] * 39
             command = ["curl", "-sS", "--http2", "--parallel", "--cacert", self.authority.cert, "-w", "%{http_code} %{num_connects}\n",
@@ -95,7 +95,7 @@ class Http2(TlsTest):
                     stream.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
                     stream.recv(1)
                     process.send_signal(signal.SIGTERM)
-                    # Nothing that the server asks is answered.
+                    # The client answers none of the server's messages.
                     self.assertEqual(process.wait(15), 0)
 
 
@@ -132,7 +132,7 @@ class Serving(TlsTest):
                     found, stats = self.ask(tapped, *self.trust, key)
                     self.assertEqual(found, [RECORDS.get(key)])
                     up, down = tap.take()
-                    # Of an exchange of keys a few bytes are of no fixed length: signatures.
+                    # Signatures in the handshake vary in length by a few bytes.
                     seen.add((stats["bytes_up"], stats["bytes_down"], up, round(down / 16)))
                     self.assertGreater(up, stats["bytes_up"])
                 self.assertLessEqual(len({one[:3] for one in seen}), 1, seen)
@@ -152,14 +152,14 @@ class Serving(TlsTest):
                 self.assertEqual(code, 2)
                 self.assertIn("no secure connection", error)
                 self.assertIn("--ca-cert", error)
-            # Whoever speaks without TLS, or to somewhere else without a check.
+            # A client without TLS is refused, and so is --insecure to another machine.
             self.assertIn("https", self.look_up(f"http://localhost:{port_of(url)}", "k1")[2])
             self.assertIn("--insecure is for", self.look_up("https://hush.example", "k1", "--insecure")[2])
             self.assertIn("no certificate", self.look_up(local, "k1", "--ca-cert", self.key)[2])
             self.assertIn("cannot read", self.look_up(local, "k1", "--ca-cert", self.dir / "none")[2])
 
     def test_a_certificate_that_nobody_has_signed(self):
-        """Makes a certificate as docs/how-to/tls.md does."""
+        """Uses a self-signed certificate, made as in docs/how-to/tls.md."""
         cert, key = self.dir / "cert.pem", self.dir / "key.pem"
         Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
                           "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
@@ -168,7 +168,7 @@ class Serving(TlsTest):
             self.assertEqual(self.look_up(f"https://localhost:{port_of(url)}", "k1", "--ca-cert", cert)[0], 0)
 
     def test_a_certificate_of_an_authority_is_no_servers(self):
-        """Makes a certificate as openssl does by default."""
+        """Uses a certificate as openssl makes it by default."""
         cert, key = self.dir / "cert.pem", self.dir / "key.pem"
         Authority.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 30,
                           "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert)
@@ -205,7 +205,7 @@ class Serving(TlsTest):
             tcp = socket.create_connection(("127.0.0.1", port_of(url)), timeout=10)
             with context.wrap_socket(tcp, server_hostname="localhost") as open_since:
                 cert, key = self.authority.sign("renewed")
-                # Half of a pair is refused, and the old one kept.
+                # A certificate without its key is refused, and the old pair stays.
                 shutil.copy(cert, self.cert)
                 os.kill(process.pid, signal.SIGHUP)
                 time.sleep(1.5)
@@ -216,7 +216,7 @@ class Serving(TlsTest):
                 self.assertIn(b"200 OK", open_since.recv(1000))
             process.terminate()
             said = process.stderr.read()
-            self.assertNotIn("\x1b", said)  # no colours where no terminal is
+            self.assertNotIn("\x1b", said)  # no colours without a terminal
             self.assertIn("TLS certificates: cannot use the new files, and keep the current ones", said)
             self.assertIn("does not go with the certificate", said)
             self.assertIn("TLS certificates: read new files, and use them from now on", said)
@@ -242,7 +242,7 @@ class Serving(TlsTest):
                 try:
                     tcp.sendall((b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n")[number % 3])
                 except OSError:
-                    pass  # It had its place taken.
+                    pass  # The server has closed the connection to free its slot.
             local = f"https://localhost:{port_of(url)}"
             self.assertEqual(self.look_up(local, "k1")[0], 0)
             for tcp in silent:

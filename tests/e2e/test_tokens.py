@@ -1,4 +1,4 @@
-"""Tokens: who may ask, and what is refused."""
+"""Tests of tokens: who may ask, and what is refused."""
 
 import json
 import re
@@ -52,7 +52,7 @@ class Serving(TokenTest):
                 self.assertEqual(code, 2)
                 self.assertIn(words, error)
                 self.assertIn("HUSHDB_TOKEN", error)
-            # A token for one table sees and reaches no other.
+            # A token for one table neither lists nor reaches other tables.
             names = [table["name"] for table in json.loads(self.status(url + "/v1/tables", limited)[2])["tables"]]
             self.assertEqual(names, ["cities"])
             for path in ("/v1/tables/people", "/v1/tables/%70eople"):
@@ -60,7 +60,7 @@ class Serving(TokenTest):
             self.assertEqual(self.status(url + "/v1/tables/people/query", limited, b"x")[0], 403)
             status, headers, text = self.status(url + "/v1/tables")
             self.assertEqual((status, headers["WWW-Authenticate"], json.loads(text)["code"]), (401, "Bearer", "unauthorized"))
-            # Whether it runs, anyone may ask; its metrics are for who runs it.
+            # Anyone may ask whether the server runs. Its metrics are for its operator.
             self.assertEqual(self.status(url + "/livez")[0], 200)
             self.assertEqual([self.status(url + "/metrics", token)[0] for token in (None, alice, root)], [401, 403, 200])
             reload = f"http://{admin}/v1/admin/tables/people/reload"
@@ -81,7 +81,7 @@ class Serving(TokenTest):
             revoked = self.hushdb("token", "revoke", "--tokens", self.file, alice.split("_")[1])
             self.assertEqual(revoked.returncode, 0, revoked.stderr)
             self.wait_for("the files were not read again", lambda: self.look_up(url, alice)[0] == 2)
-            # A malformed file takes nobody's token away.
+            # A malformed file leaves all tokens valid.
             self.file.write_text("{")
             time.sleep(1.5)
             self.assertEqual(self.look_up(url, bob)[0], 0)
@@ -103,10 +103,10 @@ class Serving(TokenTest):
         with self.serve(table, args=["--tokens", self.file]) as (url, _):
             ask = lambda token: self.status(url + "/v1/tables/table", token)
             length = len(ask(many)[2])
-            # A minute's at once, the one included that goes over.
+            # The quota of a minute may be used at once, and the query that exceeds it is counted here too.
             start = time.monotonic()
             asked = next(count for count in range(1000) if ask(few)[0] == 429)
-            # Meanwhile more have come.
+            # The quota has been refilled meanwhile.
             most = 60_000 + 1000 * (time.monotonic() - start)
             self.assertGreaterEqual(asked, -(-60_000 // length))
             self.assertLessEqual(asked, -(-most // length))

@@ -1,4 +1,4 @@
-"""Tests of trust in a table: pinned epochs, signed tables, keys that no process list shows."""
+"""Tests of trust in a table: pinned epochs, signed tables, and keys that no process list shows."""
 
 import json
 import unittest
@@ -8,7 +8,7 @@ from harness import HushTest
 
 class TrustTest(HushTest):
     def keygen(self, name):
-        """Returns a publisher's key: its file, and its public half."""
+        """Makes a publisher's key. Returns its file, and its public half."""
         file = self.dir / name
         result = self.hushdb("keygen", file)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -51,12 +51,12 @@ class TrustTest(HushTest):
         leaked, test = build("leaked"), build("test")
         self.assertEqual([self.facts(table)["signed_name"] for table in (leaked, test)], ["leaked", "test"])
         look_up = lambda url, *args: ("get", url, "k", *args)
-        # A server that has another table of the publisher under the name.
+        # A server may have another table of the publisher under the expected name.
         with self.serve(test, args=("--name", "leaked")) as (url, _):
             line = self.fails(*look_up(url, "--table", "leaked", "--trust", public))
             self.assertIn("signed under the name 'test', not 'leaked'", line)
             self.assertIn("name the table", self.fails(*look_up(url, "--trust", public)))
-            # It is what it is.
+            # Its true name is accepted.
             self.assertEqual(self.hushdb(*look_up(url, "--trust", f"{public}=test")).stdout, "value")
             self.assertIn("letters, digits", self.fails(*look_up(url, "--trust", f"{public}=a/b")))
         with self.serve(leaked) as (url, _):
@@ -84,11 +84,11 @@ class TrustTest(HushTest):
             result = trusting(first)
             self.assertEqual((result.returncode, result.stdout), (2, ""))
             self.assertIn("serial 7, and this client has seen 8", result.stderr)
-            # Who keeps nothing, kept nothing, or trusts nobody, does not know.
+            # A client without a cache, with an empty cache, or without --trust cannot notice.
             self.assertEqual(trusting(first, "--no-cache").stdout, "old")
             self.assertEqual(trusting(first, env=self.env | {"XDG_CACHE_HOME": str(self.dir / "other")}).stdout, "old")
             self.assertEqual(look_up(first).stdout, "old")
-        # A publication is newer than the one in its place.
+        # A new publication has a greater serial than the one that it replaces.
         source = self.csv([("k", "newer")])
         command = ("build", source, "--key", "key", "--force", "--sign", key, "--out", new)
         self.assertIn("published with serial 8 before", self.fails(*command, "--serial", "8"))

@@ -1,4 +1,4 @@
-"""The wire format by hand, for messages that no client would send: protobuf fields, BLAKE3, requests on a socket."""
+"""The wire format by hand, for messages that no client sends: protobuf fields, BLAKE3, requests on a socket."""
 
 import socket
 import struct
@@ -22,7 +22,7 @@ def fields(message):
 
 
 def message(pairs):
-    """Returns the inverse of `fields`."""
+    """Returns the protobuf message with these (number, value) pairs: the inverse of `fields`."""
     out = b""
     for number, value in pairs:
         if isinstance(value, int):
@@ -33,7 +33,7 @@ def message(pairs):
 
 
 def changed(encoded, number, change):
-    """Returns a message whose fields of this number went through `change`."""
+    """Returns a message in which `change` is applied to all fields of this number."""
     return message((n, change(value) if n == number else value) for n, value in fields(encoded))
 
 
@@ -56,7 +56,7 @@ def _encode(value):
 
 
 def send_raw(url, method, path, body, length=None):
-    """Sends a request that states `length` as the length of its body, and goes; returns the status, if one came."""
+    """Sends a request that declares `length` as the length of its body, and closes its side. Returns the status, if one came."""
     address = urllib.parse.urlsplit(url)
     with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
         head = (f"{method} {path} HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n"
@@ -76,10 +76,10 @@ _MASK = 0xFFFFFFFF
 
 
 def blake3(data):
-    """Returns the hash in hex; for some hundred KiB, not more."""
+    """Returns the BLAKE3 hash in hex. This is slow above some hundred KiB."""
     chunks = [data[at:at + 1024] for at in range(0, len(data), 1024)] or [b""]
     nodes = [_chunk(chunk, number) for number, chunk in enumerate(chunks)]
-    # A parent hashes the values of its two children: the left one a full tree as large as can be.
+    # A parent hashes the values of its two children. The left child is the largest possible full tree.
     while len(nodes) > 1:
         pairs = zip(nodes[::2], nodes[1::2])
         parents = [(_IV, _value(left) + _value(right), 0, 64, _PARENT) for left, right in pairs]
@@ -89,7 +89,7 @@ def blake3(data):
 
 
 def _chunk(chunk, number):
-    """Returns the bytes that the last compression of a chunk takes."""
+    """Returns the input of the last compression of a chunk."""
     blocks = [chunk[at:at + 64] for at in range(0, len(chunk), 64)] or [b""]
     chaining, flags = _IV, _CHUNK_START
     for block in blocks[:-1]:

@@ -1,12 +1,11 @@
-"""A TCP proxy that counts what passes, whatever it is: what someone on the way sees of TLS."""
+"""A TCP proxy that counts bytes, like an eavesdropper on TLS."""
 
 import socket
 import threading
 
 
 class Wiretap:
-    """Forwards connections to an address, from `source` if the server is to see another one than the client's; `bytes` is what has
-    passed, up and down."""
+    """A proxy to an address. `source` replaces the client's address for the server. `bytes` counts the forwarded bytes, up and down."""
 
     def __init__(self, address, source=None):
         self.address, self.source = address, source
@@ -39,7 +38,7 @@ class Wiretap:
             up.join()
 
     def forward(self, number, source, sink):
-        """To the end of the source, also when the sink has gone: a farewell that nobody reads was sent all the same."""
+        """Forwards until the source ends, and counts on if the sink is closed: unread bytes were sent all the same."""
         try:
             while data := source.recv(1 << 16):
                 self.bytes[number] += len(data)
@@ -56,7 +55,7 @@ class Wiretap:
             pass
 
     def take(self):
-        """Returns the bytes that have passed since the last call, when all connections have ended."""
+        """Waits until all connections have ended, and returns the bytes since the last call."""
         while self.connections:
             self.connections.pop().join(30)
         passed, self.bytes = tuple(self.bytes), [0, 0]

@@ -1,11 +1,11 @@
 import { HushError } from "./error.js";
 import type { CallOptions, ConnectOptions } from "./options.js";
 
-/** A kind of option: its words, and whether a value is of it. */
+/** A kind of option: its name in messages, and a test of whether a value has this kind. */
 type Rule = readonly [words: string, holds: (value: unknown) => boolean];
 type Rules<Options> = { readonly [Name in keyof Options]-?: Rule };
 
-/** The longest time of a timer. */
+/** The longest time of a timer, in milliseconds. */
 const MAX_MS = 2 ** 31 - 1;
 
 const text: Rule = ["a string", (value) => typeof value === "string"];
@@ -16,7 +16,7 @@ const whole = (least: number, most: number): Rule => [
   (value) => Number.isInteger(value) && least <= (value as number) && (value as number) <= most,
 ];
 
-/** The options of `connect`. */
+/** The kinds of the options of `connect`. */
 export const CONNECT: Rules<ConnectOptions> = {
   token: text,
   signal,
@@ -35,16 +35,16 @@ export const CONNECT: Rules<ConnectOptions> = {
   fetch: call,
 };
 
-/** The options of calls. */
+/** The kinds of the options of calls. */
 export const CALL: Rules<CallOptions> = { signal };
 
-/** Refuses options that are not there, as a name with a letter too few, and values of another type. */
+/** Throws a `HushError` with code `options` if `options` has an unknown name, such as a misspelt one, or a value of the wrong kind. */
 export function check<Options extends object>(name: string, rules: Rules<Options>, options: Options): void {
   const names = Object.keys(rules).join(", ");
   if (typeof options !== "object" || options === null) {
     throw new HushError("options", `the options of ${name} are an object: { ${names} }`);
   }
-  // With what is inherited: an AbortSignal in place of { signal } has nothing else.
+  // `in` includes inherited names: an AbortSignal given instead of { signal } has no others.
   for (const option in options) {
     if (!Object.keys(rules).includes(option)) throw new HushError("options", `${name} has no option '${option}': it has ${names}`);
     const [words, holds] = rules[option];
@@ -56,7 +56,7 @@ function isFunction(value: unknown): boolean {
   return typeof value === "function";
 }
 
-/** Returns whether a value is an object with these methods. */
+/** Returns whether a value is an object with all of these methods. */
 function has(value: unknown, ...methods: string[]): boolean {
   const object = value as Record<string, unknown>;
   return typeof value === "object" && value !== null && methods.every((method) => isFunction(object[method]));

@@ -14,23 +14,23 @@ export type { CallOptions, ConnectOptions, Progress, Stats, TableFacts, TableInf
 export { IndexedDbStorage, type HushStorage } from "./storage.js";
 export { Value } from "./value.js";
 
-/** A column of a key: text, which is read as a value of the column's type, bytes, or a whole number. */
+/** A column of a key: text, which is parsed as the column's type, bytes, or a whole number. */
 export type KeyColumn = string | Uint8Array | number | bigint;
 
-/** A key: its only column, or an array of its columns; in a table by position, the position of a record, from 0. */
+/** A key: its only column, or an array of its columns. In a table by position, the position of a record, from 0. */
 export type Key = KeyColumn | readonly KeyColumn[];
 
-/** A key for the session. */
+/** A key in the form that the session takes. */
 type Wanted = Uint8Array | bigint | (Uint8Array | bigint)[];
 
 const TIMEOUT_MS = 120_000;
 
-/** Connects to the server at `url`, such as `https://hush.example`. */
+/** Connects to the server at `url`, such as `https://hush.example`. Rejects with a `HushError`, as every call of this package does. */
 export async function connect(url: string | Url, options: ConnectOptions = {}): Promise<Server> {
   check("connect", CONNECT, options);
   const { signal, onProgress, storage: chosen, fetch: chosenFetch, ohttpKeys, ...others } = options;
   const { timeoutMs, relay } = options;
-  // A file that is read into a variable often ends its line.
+  // A token that is read from a file often ends with a line end.
   const token = options.token?.replace(/[\r\n]+$/, "");
   if ([url, relay].some((own) => /^[a-z]+:\/\/[^/?#]*@/i.test(String(own)))) {
     const advice = "leave them out, and give a token with the option 'token'";
@@ -46,15 +46,15 @@ export async function connect(url: string | Url, options: ConnectOptions = {}): 
   const storage = chosen === undefined ? (IndexedDbStorage.isThere ? new IndexedDbStorage() : null) : chosen;
   try {
     const choices = JSON.stringify({ ...others, token, ohttpKeys: ohttpKeys && [...ohttpKeys] });
-    // A base of URLs: `URL` adds the slash that a server's URL ends without.
+    // Paths begin with a slash, so the base must not end with the one that `URL` adds.
     const client = new exports.Client(String(url).replace(/\/$/, ""), choices, storage !== null);
     const driver = new Driver(client, {
-      // Sealed requests have it, and a relay must not.
+      // Sealed requests carry the token inside: a relay must not see it.
       token: relay === undefined ? token : undefined,
       timeoutMs: timeoutMs ?? TIMEOUT_MS,
       storage,
       onProgress,
-      // Not as a method of ours: browsers refuse that.
+      // A wrapper, because browsers refuse `fetch` as a method of another object.
       fetch: chosenFetch ?? ((input, init) => globalThis.fetch(input, init)),
     });
     await driver.run(client.connect(), signal);
@@ -64,9 +64,9 @@ export async function connect(url: string | Url, options: ConnectOptions = {}): 
   }
 }
 
-/** A server and its tables. */
+/** A connection to a server, and the list of its tables. */
 export class Server {
-  /** The tables, as they were when the server was asked. */
+  /** The tables of the server, as it listed them when `connect` asked. */
   readonly tables: readonly TableInfo[];
   #client: Client | undefined;
   readonly #driver: Driver;
@@ -83,7 +83,7 @@ export class Server {
     this.tables = JSON.parse(client.tables()) as TableInfo[];
   }
 
-  /** Opens a table: by name, or the only one. `Fields` are the columns of its values, for programs that know them. */
+  /** Opens the table with this name, or the server's only one. `Fields` is the type of its values' columns, if the program knows it. */
   async open<Fields extends object = Record<string, unknown>>(
     name?: string,
     options: CallOptions = {},
@@ -101,20 +101,20 @@ export class Server {
     }
   }
 
-  /** Forgets the server. Tables that are open stay so. */
+  /** Closes the connection. Open tables stay open. */
   close(): void {
     if (this.#client) this.#driver.release();
     this.#client = undefined;
   }
 }
 
-/** An open table. Calls are made one after the other; to look many records up, `getMany` takes fewer requests. */
+/** An open table. Calls run one after another. For many records, `getMany` takes fewer requests than `get`. */
 export class Table<Fields extends object = Record<string, unknown>> {
-  /** Facts of the table; newer, once a look-up has met a newer epoch. */
+  /** The facts of the newest epoch that a look-up has met. */
   #facts: TableFacts;
   #table: OpenTable | undefined;
   readonly #driver: Driver;
-  /** The end of the last call. */
+  /** A promise of the end of the last call. */
   #turn: Promise<unknown> = Promise.resolve();
   #stats: Stats;
 
@@ -135,12 +135,12 @@ export class Table<Fields extends object = Record<string, unknown>> {
     return this.#facts.name;
   }
 
-  /** Facts of the table. A look-up that meets a newer epoch of it renews them. */
+  /** The facts of the table. A look-up that meets a newer epoch renews them. */
   get facts(): Readonly<TableFacts> {
     return this.#facts;
   }
 
-  /** Traffic and time of the table since it was opened. */
+  /** The traffic and the times of the table since it was opened. */
   get stats(): Readonly<Stats> {
     return this.#stats;
   }
@@ -152,12 +152,12 @@ export class Table<Fields extends object = Record<string, unknown>> {
   }
 
   /**
-   * The values of records, one for each of `keys`, in order. The server learns how many there are, and nothing else: what is found
-   * does not change what is sent, nor when.
+   * Returns the values of records, one for each of `keys`, in order. The server learns only how many keys there are: the values found
+   * change neither the requests nor their timing.
    */
   async getMany(keys: Iterable<Key>, options: CallOptions = {}): Promise<(Value<Fields> | null)[]> {
     check("getMany", CALL, options);
-    // Both have items, which would be looked up each.
+    // Both are iterable: each letter or byte would be looked up.
     if (typeof keys === "string" || keys instanceof Uint8Array) {
       throw new HushError("bad_key", "getMany takes an array of keys: getMany([key]), or get(key)");
     }
@@ -169,7 +169,7 @@ export class Table<Fields extends object = Record<string, unknown>> {
     return turn;
   }
 
-  /** Wipes the table's secrets from memory, after the calls that were made before. */
+  /** Closes the table: wipes its secrets from memory once the earlier calls have ended. */
   close(): void {
     const table = this.#table;
     if (!table) return;
@@ -209,7 +209,7 @@ function wantedOf(key: Key): Wanted {
 
 function bytesOrNumber(column: KeyColumn): Uint8Array | bigint {
   if (typeof column === "string") {
-    // UTF-8 has no halves of surrogate pairs: another key would be looked up, and not be found.
+    // UTF-8 cannot encode half of a surrogate pair: the encoder would replace it, and look up another key.
     if (/\p{Surrogate}/u.test(column)) throw new HushError("bad_key", "a key has half of a surrogate pair, which is no text");
     return new TextEncoder().encode(column);
   }

@@ -3,13 +3,13 @@ import { aborted, hushError } from "./error.js";
 import type { Progress } from "./options.js";
 import type { HushStorage } from "./storage.js";
 
-/** The next step of the session. */
+/** The next step that a session asks for. */
 type Step =
   | { kind: "send"; method: string; path: string; headers: string[]; body: Uint8Array<ArrayBuffer>; msLeft: number | undefined }
   | { kind: "wait"; ms: number; hints: string[]; keys: string[]; serials: string[] }
   | { kind: "done"; result: unknown };
 
-/** Does what sessions of one server ask for: requests, waits, looking for what was kept. What is asked, they decide. */
+/** The input and output of the sessions of one server: requests, waits, storage. The sessions in WebAssembly make all decisions. */
 export class Driver {
   #holders = 0;
 
@@ -24,7 +24,7 @@ export class Driver {
     },
   ) {}
 
-  /** Does `work` to its end. */
+  /** Runs `work` to its end, and returns its result. Throws a `HushError` if the work fails or `signal` aborts it. */
   async run(work: Work, signal: AbortSignal | undefined): Promise<unknown> {
     try {
       for (;;) {
@@ -46,18 +46,18 @@ export class Driver {
     }
   }
 
-  /** Counts who needs the server's client: a server object, open tables. */
+  /** Counts one more holder of the server's client: a server object or an open table. */
   hold(): void {
     this.#holders += 1;
   }
 
-  /** With the last of them go keys and hints. */
+  /** Counts one holder less. The last one frees the client, with its keys and hints. */
   release(): void {
     this.#holders -= 1;
     if (this.#holders === 0) free(this.client);
   }
 
-  /** Makes a request, and hands the response over. */
+  /** Sends a request, and passes the response, or the failure, to `work`. */
   async #exchange(work: Work, step: Step & { kind: "send" }, signal: AbortSignal | undefined): Promise<void> {
     const silence = new Silence(this.choices.timeoutMs, step.msLeft, signal);
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -81,13 +81,13 @@ export class Driver {
         }
       }
     } catch (error) {
-      if (signal?.aborted) return; // The next step gives up.
+      if (signal?.aborted) return; // The loop in `run` ends the call.
       if (silence.isOver) work.fail("timeout", silence.waitedFor, false);
       else if (isOfTransport(error)) work.fail("unreachable", reason(error), isTransient(error));
       else throw error;
     } finally {
       silence.end();
-      // Nobody reads the rest; of a body that was read to its end, there is none.
+      // After an early end, the rest of the body is not needed. After a full read, this has no effect.
       reader?.cancel().catch(() => undefined);
     }
   }
@@ -102,7 +102,7 @@ export class Driver {
         headers,
         body: step.method === "GET" ? null : step.body,
         signal,
-        // The session decides whether to follow; queries are new every time; nothing else says who asks.
+        // The session decides whether to follow a redirect. Queries are never equal. Nothing but the token identifies the client.
         redirect: "manual",
         cache: "no-store",
         credentials: "omit",
@@ -113,7 +113,7 @@ export class Driver {
     }
   }
 
-  /** Waits, and looks meanwhile for what was kept. */
+  /** Waits for the time of `step`, then provides the stored hints, keys and serials that it names. */
   async #wait(step: Step & { kind: "wait" }, signal: AbortSignal | undefined): Promise<void> {
     if (step.ms > 0) await sleep(step.ms, signal);
     for (const hash of step.hints) {
@@ -124,7 +124,7 @@ export class Driver {
     for (const name of step.serials) await this.#provideSerial(name);
   }
 
-  /** Hands a record of keys over, and keeps what becomes of it. */
+  /** Provides a stored record of keys to the client, and stores the record that the client returns. */
   async #provideKeys(name: string): Promise<void> {
     let isProvided = false;
     await this.#kept(undefined, (storage) =>
@@ -137,7 +137,7 @@ export class Driver {
     if (!isProvided) this.client.provide_keys(name, undefined);
   }
 
-  /** Hands the serial of a publication over, and keeps a greater one. */
+  /** Provides the stored serial of a publication to the client, and stores a greater one. */
   async #provideSerial(name: string): Promise<void> {
     let isProvided = false;
     await this.#kept(undefined, async (storage) =>
@@ -150,7 +150,7 @@ export class Driver {
     if (!isProvided) this.client.provide_serial(name, undefined);
   }
 
-  /** Keeps what was downloaded and noted, and forgets what was damaged. Never fails: whatever there is to say was said before. */
+  /** Stores new hints and records of keys, and deletes damaged hints. Never fails: the result of the call is already known. */
   async #keep(): Promise<void> {
     let damaged: string[], fresh: { hash: string; bytes: Uint8Array }[];
     try {
@@ -158,13 +158,13 @@ export class Driver {
       fresh = this.client.fresh_hints() as typeof fresh;
       for (const name of this.client.noted_keys()) await this.#provideKeys(name);
     } catch {
-      return; // The module is of no use after a failure in it.
+      return; // A module that has failed cannot be used again.
     }
     for (const hash of damaged) await this.#kept(undefined, (storage) => storage.forgetHint(hash));
     for (const { hash, bytes } of fresh) await this.#kept(undefined, (storage) => storage.keepHint(hash, bytes));
   }
 
-  /** Returns the answer of the storage; `otherwise` if there is none, or it fails. */
+  /** Returns the result of `ask`, or `otherwise` if there is no storage or it fails. */
   async #kept<T>(otherwise: T, ask: (storage: HushStorage) => Promise<T>): Promise<T> {
     if (!this.choices.storage) return otherwise;
     try {
@@ -181,23 +181,23 @@ export class Driver {
   }
 }
 
-/** Frees what is of WebAssembly. After a failure there it cannot be freed, which is no news then. */
+/** Frees an object of WebAssembly. Ignores errors: after a failure in WebAssembly, its objects cannot be freed. */
 export function free(thing: { free(): void }): void {
   try {
     thing.free();
   } catch {
-    // See above.
+    // The failure itself was reported before.
   }
 }
 
-/** A failure of `fetch`, apart from errors of ours. */
+/** A failure of `fetch`, as distinct from errors of this package. */
 class TransportError extends Error {
   constructor(override readonly cause: unknown) {
     super("no response");
   }
 }
 
-/** Gives a request up if its server is silent for too long, the time of the call is over, or its caller wants so. */
+/** A watch over one request. Aborts it if the server is silent for too long, the call's time is over, or the caller aborts. */
 class Silence {
   readonly #controller = new AbortController();
   readonly #giveUp = () => this.#controller.abort(this.caller?.reason);
@@ -219,7 +219,7 @@ class Silence {
     return this.#controller.signal;
   }
 
-  /** Waits for the server's next part. */
+  /** Waits for the server's next part, `comes`, which error messages call `what`. Throws a `TransportError` if the part fails. */
   async until<T>(what: string, comes: Promise<T>): Promise<T> {
     this.waitedFor = what;
     this.#timer = setTimeout(() => {
@@ -240,7 +240,7 @@ class Silence {
   }
 }
 
-/** Returns the length that the server says the body has; of one in a content coding it is another. */
+/** Returns the declared length of the body, or undefined if there is none. A content coding makes the header useless. */
 function bodyBytes(response: Response): number | undefined {
   const length = response.headers.get("content-length");
   if (length === null || response.headers.has("content-encoding")) return undefined;
@@ -262,7 +262,7 @@ function reason(error: TransportError): string {
     : `${said}; a browser also says this where the server does not allow this page (serve --allow-origin ${location.origin}), or is not https and the page is`;
 }
 
-/** Returns whether another attempt could go better. */
+/** Returns whether another attempt could succeed. */
 function isTransient(error: TransportError): boolean {
   const code = (error.cause as { cause?: { code?: string } } | undefined)?.cause?.code;
   return code !== "ENOTFOUND" && !code?.startsWith("ERR_INVALID") && !code?.includes("CERT");

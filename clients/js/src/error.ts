@@ -1,4 +1,4 @@
-/** Every code, by kind. docs/reference/clients.md says what each means. */
+/** All codes, by kind. docs/reference/clients.md defines each code. */
 const CODES = {
   OptionError: ["url", "options", "bad_key", "key_too_long", "wrong_lookup", "index_out_of_range", "token_in_the_open"],
   InputError: ["input"],
@@ -16,13 +16,13 @@ const CODES = {
   ],
 } as const;
 
-/** A kind of errors. */
+/** A kind of error. */
 export type ErrorKind = keyof typeof CODES;
 
 /** The code of an error, for programs. */
 export type ErrorCode = (typeof CODES)[ErrorKind][number];
 
-/** An error of this package. Its message says what to do, and never names what was looked up. */
+/** An error of this package. The message says what to do, and never contains a key. */
 export class HushError extends Error {
   override readonly name = "HushError";
 
@@ -37,19 +37,19 @@ export class HushError extends Error {
     this.retryAfterMs = options?.retryAfterMs;
   }
 
-  /** The kind of the error: of the call, of the way to the server, .. */
+  /** The kind of the error: an invalid option, a failed connection, .. */
   get kind(): ErrorKind {
     const kinds = Object.keys(CODES) as ErrorKind[];
     return kinds.find((kind) => (CODES[kind] as readonly ErrorCode[]).includes(this.code)) ?? "Other";
   }
 
-  /** The HTTP status, where the server refused, or a proxy in front of it answered (`proxy`). */
+  /** The HTTP status, if the server refused the request, or a proxy in front of it did (`proxy`). */
   readonly status: number | undefined;
-  /** How long a busy server asks to wait. */
+  /** The time that a busy server asks to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
 
-/** @internal What WebAssembly threw, as an error of this package. */
+/** @internal Returns anything thrown as an error of this package. */
 export function hushError(thrown: unknown): HushError {
   if (thrown instanceof HushError) return thrown;
   if (typeof thrown === "object" && thrown !== null && "code" in thrown && !(thrown instanceof Error)) {
@@ -60,7 +60,7 @@ export function hushError(thrown: unknown): HushError {
   return new HushError("client_failed", `the client failed (${said}): please report this`, { cause: thrown });
 }
 
-/** @internal What a given-up call throws. */
+/** @internal Returns the error of a call that its signal has aborted. */
 export function aborted(signal: AbortSignal): HushError {
   return new HushError("aborted", "the call was given up", { cause: signal.reason });
 }

@@ -1,4 +1,4 @@
 import "./node.js";
 
-// After it: what was set last counts.
+// The import order matters: the last `setSource` wins.
 export * from "./inline.js";

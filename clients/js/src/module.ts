@@ -12,20 +12,20 @@ export type Exports = typeof exports;
 let source: (() => Source | Promise<Source>) | undefined;
 let loaded: Promise<Exports> | undefined;
 
-/** @internal Where the module is unless the program says. */
+/** @internal Sets the source that is used if the program names none. */
 export function setSource(from: () => Source | Promise<Source>): void {
   source = from;
 }
 
 /**
- * Loads the WebAssembly module, which the first `connect` does otherwise. For programs that have it somewhere else: in a bundle, or
- * at another URL.
+ * Loads the WebAssembly module. Without this call, the first `connect` loads it from the default source. Programs call this if the
+ * module is in a bundle, or at another URL. Rejects with code `wasm` if the module cannot be loaded.
  */
 export async function initialize(from?: Source): Promise<void> {
   await module(from);
 }
 
-/** @internal */
+/** @internal Returns the loaded module, and loads it at the first call. A failed load is not cached. */
 export function module(from?: Source): Promise<Exports> {
   loaded ??= load(from).catch((error: unknown) => {
     loaded = undefined;

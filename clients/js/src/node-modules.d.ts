@@ -1,4 +1,4 @@
-// The parts of Node's modules that are used. The package depends on no types of Node's.
+// Types of the parts of Node's modules that are used, so that the package does not depend on Node's types.
 declare module "node:crypto" {
   export const webcrypto: Crypto;
 }

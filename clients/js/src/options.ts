@@ -1,88 +1,87 @@
 import type { Fetch, Signal } from "./platform.js";
 import type { HushStorage } from "./storage.js";
 
-/** An event of a call that takes long. */
+/** An event of a long call. */
 export type Progress =
-  /** A hint, which clients of some protocols download once, or what is missing of it. */
+  /** The download of a hint, or of its missing rest, begins. Clients of some protocols download a hint once. */
   | { kind: "hint_start"; bytes: number; present: number }
-  /** So many bytes of it are here. */
+  /** The number of bytes of the hint that are present. */
   | { kind: "hint_progress"; present: number }
-  /** A hint that is complete, and has its hash. */
+  /** The hint is complete, and its hash is right. */
   | { kind: "hint_end" }
-  /** Evaluation keys, which clients of some protocols upload before their look-ups, and again after so many of them. */
+  /** The upload of evaluation keys. Clients of some protocols upload them before their look-ups, and again after `lookupsPerKey`. */
   | { kind: "keys_upload"; bytes: number }
-  /** A request failed, and is made again after a wait. */
+  /** A request failed, and is retried after a wait. */
   | { kind: "retry"; reason: string; waitMs: number }
-  /** A hint, keys or a serial cannot be kept: the next session downloads or uploads again. */
+  /** A hint, keys or a serial cannot be stored: the next session downloads or uploads again. */
   | { kind: "not_kept"; reason: string };
 
 /** The options of `connect`. */
 export interface ConnectOptions {
-  /** The token with which the server knows this client, if it asks for one. */
+  /** The bearer token of this client, for a server that requires one. */
   token?: string;
-  /** Gives the connecting up. */
+  /** A signal that aborts the connecting. */
   signal?: Signal;
   /**
-   * The longest time that a call takes in milliseconds, with all its requests, retries and waits. Unless told, a call ends when the
-   * server is silent for 120,000.
+   * The longest time of a call in milliseconds, including all its requests, retries and waits. If not given, a call ends when the
+   * server is silent for 120,000 ms.
    */
   timeoutMs?: number;
-  /** Called with what happens. */
+  /** A function that is called with each event. */
   onProgress?: (progress: Progress) => void;
   /**
-   * Where hints, evaluation keys and the newest serials of signed tables are kept for later: IndexedDB in browsers unless told, and null
-   * where there is none: then they go
-   * with the server object.
+   * The storage for hints, evaluation keys and the newest serials of signed tables. The default is IndexedDB in browsers, and null
+   * elsewhere. With null, they are lost with the server object.
    */
   storage?: HushStorage | null;
-  /** The longest hint that is accepted, in bytes: 1 GiB unless told. */
+  /** The longest hint that is accepted, in bytes; 1 GiB if not given. */
   maxHint?: number;
-  /** Most look-ups in one request: 64 unless told. */
+  /** The most look-ups in one request, from 1 to 256; 64 if not given. */
   maxQueries?: number;
-  /** Attempts of a request in all, where a failure may pass: 5 unless told. */
+  /** The attempts of a request in all if it fails in a way that may pass, from 1 to 1,000; 5 if not given. */
   attempts?: number;
   /**
-   * The most look-ups under the same evaluation keys, where the protocol has some, from 1 to 1,048,576: 256 unless told. After them
-   * fresh keys are uploaded.
+   * The most look-ups under the same evaluation keys, from 1 to 1,048,576; 256 if not given. After them, fresh keys are uploaded.
+   * Protocols without evaluation keys ignore this.
    */
   lookupsPerKey?: number;
   /** The URL of a relay of Oblivious HTTP to ask through, so that the server does not see who asks. */
   relay?: string;
   /**
-   * The server's keys for requests through a relay, as the server gives them at `/.well-known/ohttp-gateway`. Unless told, the relay's
-   * word is taken for them.
+   * The server's keys for requests through a relay, as the server gives them at `/.well-known/ohttp-gateway`. If not given, the keys
+   * that the relay passes on are trusted.
    */
   ohttpKeys?: Uint8Array;
   /**
-   * The publisher (64 hex digits) who must have signed the table, under the name by which it is opened; or `KEY=NAME`, if the server
-   * has the table under another name than the one that is signed.
+   * The public key (64 hex digits) that must have signed the table under the name by which it is opened. `KEY=NAME` if the signed name
+   * differs from the name on the server.
    */
   trust?: string;
   /** The only epoch (64 hex digits) that is accepted. */
   epoch?: string;
   /** The name of a parameter set that is accepted although it has less than 128 bits of security. */
   allowWeak?: string;
-  /** A function that makes requests in place of `fetch`. */
+  /** A function that sends requests in place of `fetch`. */
   fetch?: Fetch;
 }
 
 /** The options of a call. */
 export interface CallOptions {
-  /** Gives the call up. The table stays open. */
+  /** A signal that aborts the call. The table stays open. */
   signal?: Signal;
 }
 
 /** A table in a server's list. */
 export interface TableInfo {
   name: string;
-  /** `resident`, or `loading` for a table whose look-ups have to wait. */
+  /** The state of the table: `resident`, or `loading` while its look-ups have to wait. */
   state: string;
-  /** Null while it is loading. */
+  /** The protocol; null while the table is loading. */
   protocol: string | null;
   records: number | null;
 }
 
-/** Facts of an open table. */
+/** The facts of an open table. */
 export interface TableFacts {
   name: string;
   protocol: string;
@@ -90,44 +89,44 @@ export interface TableFacts {
   preset: string;
   securityBits: number;
   records: number;
-  /** 64 hex digits: the hash of what is in the table. */
+  /** The hash of the table's content, in 64 hex digits. */
   epoch: string;
-  /** Whether records have keys, or else positions. */
+  /** Whether records are looked up by key; otherwise by position. */
   byKey: boolean;
-  /** The columns of a value, if it has several. */
+  /** The names of the columns of a value; null if a value is plain bytes. */
   fields: string[] | null;
   /**
-   * Whether each query names the client's evaluation keys: then the server can tell that look-ups come from the same client. It is so
-   * in protocols with evaluation keys.
+   * Whether each query names the client's evaluation keys, as in all protocols that have such keys. The server can then tell that
+   * look-ups come from the same client.
    */
   linkable: boolean;
-  /** Bytes that a look-up sends. */
+  /** The bytes that a look-up sends. */
   queryBytes: number;
-  /** Bytes that a look-up gets. */
+  /** The bytes that a look-up receives. */
   answerBytes: number;
-  /** Bytes of the hint as clients download it; 0 if there is none. */
+  /** The bytes of the hint as clients download it; 0 if the table has none. */
   hintBytes: number;
-  /** Bytes of evaluation keys as clients upload them; 0 if there are none. */
+  /** The bytes of evaluation keys as clients upload them; 0 if the protocol has none. */
   keyBytes: number;
 }
 
-/** Traffic and time of a table since it was opened. Bytes are those of bodies, without HTTP headers. */
+/** The traffic and times of a table since it was opened. Bytes count bodies, without HTTP headers. */
 export interface Stats {
-  /** Look-ups sent, those sent again included. */
+  /** The number of look-ups sent, including retries. */
   queries: number;
-  /** Look-ups answered. */
+  /** The number of look-ups answered. */
   answers: number;
   bytesUp: number;
   bytesDown: number;
-  /** Bytes sent for one look-up. */
+  /** The bytes sent for one look-up. */
   queryBytes: number;
-  /** Bytes received for one look-up. */
+  /** The bytes received for one look-up. */
   answerBytes: number;
-  /** Bytes of uploads of evaluation keys. */
+  /** The bytes of all uploads of evaluation keys. */
   keyBytesUp: number;
   setupBytesUp: number;
-  /** Bytes of lists, descriptors and hints; a hint that was kept is not among them. */
+  /** The bytes of lists, descriptors and hints; a hint that comes from the storage is not counted. */
   setupBytesDown: number;
-  /** Time by phase. */
+  /** The seconds of each phase. */
   seconds: { descriptor: number; hint: number; keys: number; encrypt: number; network: number; decode: number };
 }

@@ -1,4 +1,4 @@
-// Types of the platform, by names that may be missing: a program may have the types of browsers, those of Node, or neither.
+// Types of the platform, under names that may be missing: a program may have the types of browsers, the types of Node, or neither.
 
 type Platform<Name extends string> = typeof globalThis extends Record<Name, { prototype: infer Thing }> ? Thing : never;
 

@@ -1,41 +1,41 @@
 /**
- * Where hints, seeds of keys and serials of signed tables are kept for later. What cannot be kept or found costs another download
- * or upload; without serials an old table that a publisher signed is not told from its newest, but within one connection.
+ * A storage for hints, seeds of keys and serials of signed tables. A hint or a seed that cannot be stored or found costs another
+ * download or upload. Without stored serials, a client notices an outdated signed table only within one connection.
  *
- * Whoever reads the seeds can read the look-ups of protocols with evaluation keys: keep them as you would keep a password.
+ * A reader of the seeds can read the look-ups of protocols with evaluation keys. Protect the storage like a password.
  */
 export interface HushStorage {
-  /** Returns the hint of this hash, if it is kept. Its hash is checked by the caller. */
+  /** Returns the hint with this hash, or undefined. The caller checks the hash of the bytes. */
   hint(hash: string): Promise<Uint8Array | undefined>;
-  /** Keeps a hint. */
+  /** Stores a hint. */
   keepHint(hash: string, bytes: Uint8Array): Promise<void>;
-  /** Forgets a hint, which is damaged. */
+  /** Deletes a damaged hint. */
   forgetHint(hash: string): Promise<void>;
   /**
-   * Calls `renew` with what is kept under a name, if anything is, and keeps what it returns, if it returns anything. Nobody else
-   * changes what is kept under the name meanwhile: otherwise two pages that start together upload keys each, and count look-ups of
-   * both only once. A record has the seed of evaluation keys, and the number of look-ups under them.
+   * Calls `renew` with the record stored under a name, or undefined, and stores the record that it returns, if any. The two steps are
+   * atomic: otherwise two pages that start together would each upload keys, and would count the look-ups of one page only. A record
+   * has the seed of evaluation keys, and the number of look-ups under them.
    */
   seed(name: string, renew: (kept: Uint8Array | undefined) => Uint8Array | undefined): Promise<void>;
-  /** The record of the greatest serial that was seen of a publication, a decimal number. It is never deleted. */
+  /** Renews, like `seed`, the greatest serial seen of a publication, a decimal number. A serial is never deleted. */
   serial?(name: string, renew: (kept: string | undefined) => string | undefined): Promise<void>;
 }
 
 const DATABASE = "hushdb";
 const DAY = 24 * 3600 * 1000;
-/** How long a hint stays without being used. */
+/** The time after which an unused hint is deleted, in milliseconds. */
 const HINT_KEPT_UNUSED = 60 * DAY;
-/** How long a seed is used; its age is checked by the caller, too. */
+/** The time after which a seed is deleted, in milliseconds. The caller checks its age too. */
 const SEED_LIFETIME = 30 * DAY;
 
-/** The databases of version 1 were all but the last. */
+/** The names of the object stores. Version 1 of the database lacks the last one. */
 const STORES = ["hints", "used", "seeds", "serials"];
 
-/** Keeps hints, seeds and serials in IndexedDB: for all pages of an origin, and their workers. */
+/** A storage in IndexedDB, which all pages of an origin and their workers share. */
 export class IndexedDbStorage implements HushStorage {
   #database: Promise<IDBDatabase> | undefined;
 
-  /** Whether there is an IndexedDB. */
+  /** Whether this environment has IndexedDB. */
   static get isThere(): boolean {
     return typeof indexedDB !== "undefined";
   }
@@ -44,7 +44,7 @@ export class IndexedDbStorage implements HushStorage {
     const database = await this.#open();
     const transaction = database.transaction(["hints", "used"], "readwrite");
     const bytes = await result<Uint8Array | undefined>(transaction.objectStore("hints").get(hash));
-    // Apart from the bytes, which would be written again.
+    // The time of use has its own store: otherwise each use would write the bytes again.
     if (bytes) transaction.objectStore("used").put(Date.now(), hash);
     await done(transaction);
     return bytes;
@@ -78,16 +78,16 @@ export class IndexedDbStorage implements HushStorage {
     await this.#renew<string>("serials", name, renew);
   }
 
-  /** Puts what `renew` makes of what a store has under a name there, if it makes anything. */
+  /** Replaces the entry of a store with the result of `renew`, unless that is undefined, in one transaction. */
   async #renew<T>(storeName: string, name: string, renew: (kept: T | undefined) => T | undefined): Promise<void> {
     const database = await this.#open();
-    // Transactions that write to a store come one after the other, those of other pages too.
+    // Write transactions on a store run one after another, across all pages.
     const transaction = database.transaction(storeName, "readwrite");
     const store = transaction.objectStore(storeName);
     const ended = done(transaction);
     let failed: { reason: unknown } | undefined;
     const asked = store.get(name);
-    // In the callback: after it, the transaction is over.
+    // `renew` must run inside the callback: the transaction ends after it.
     asked.onsuccess = () => {
       try {
         const renewed = renew(asked.result as T | undefined);
@@ -127,7 +127,7 @@ async function opened(): Promise<IDBDatabase> {
   return database;
 }
 
-/** Deletes hints that have not been used for long, and seeds that are not used any more. */
+/** Deletes hints that were unused for `HINT_KEPT_UNUSED`, and seeds older than `SEED_LIFETIME`. */
 async function removeOld(database: IDBDatabase): Promise<void> {
   const transaction = database.transaction(["hints", "used", "seeds"], "readwrite");
   const [hints, used, seeds] = ["hints", "used", "seeds"].map((name) => transaction.objectStore(name));
@@ -141,7 +141,7 @@ async function removeOld(database: IDBDatabase): Promise<void> {
   await done(transaction);
 }
 
-/** When the keys of a record were made: bytes 8 to 16 are seconds since 1970. */
+/** Returns the time at which the keys of a record were made, in milliseconds since 1970. Bytes 8 to 16 are seconds. */
 function madeAt(record: Uint8Array): number {
   return 1000 * Number(new DataView(record.buffer, record.byteOffset).getBigUint64(8, true));
 }

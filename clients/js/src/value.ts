@@ -1,11 +1,11 @@
-/** The value of a record: its bytes. `Fields` are the columns of the table's values, if there are several. */
+/** The value of a record, as bytes. `Fields` is the type of its columns, if the table's values have several. */
 export class Value<Fields extends object = Record<string, unknown>> extends Uint8Array {
-  /** Parts and copies are plain bytes. */
+  /** The constructor of slices and copies, which are plain bytes. */
   static get [Symbol.species](): Uint8ArrayConstructor {
     return Uint8Array;
   }
 
-  /** Set where the table's values have several columns. */
+  /** Whether the table's values have several columns. */
   #hasFields = false;
 
   /** @internal */
@@ -21,9 +21,8 @@ export class Value<Fields extends object = Record<string, unknown>> extends Uint
   }
 
   /**
-   * The columns by their names, where the values of the table have several; else null. Such a value is a JSON object, which
-   * `text()` has as it is: JavaScript rounds numbers of more than 53 bits. Columns of bytes are base64.
-   * The type is the program's word for what is in the table: nothing checks it.
+   * Returns the columns by their names, or null if the table's values are plain bytes. JavaScript rounds numbers of more than 53 bits:
+   * `text()` returns the JSON object unrounded. Columns of bytes are base64. The type `Fields` is not checked.
    */
   fields(): Fields | null {
     return this.#hasFields ? (JSON.parse(this.text()) as Fields) : null;

@@ -17,9 +17,9 @@ const scratch = new Scratch();
 const bundles = join(scratch.dir, "bundles");
 let url, site, origin, browser;
 const by = ["--key", "k", "--value", "v"];
-/** Requests of the package to the server. */
+/** The requests of the package to the server. */
 const requests = [];
-/** Steps for the page, and who waits for what it says of them. */
+/** The page's open request for a step, and the steps that wait for the page. */
 let waiting, pending = [];
 
 before(async () => {
@@ -41,17 +41,17 @@ before(async () => {
 after(async () => {
   const ended = new Promise((resolve) => browser.once("exit", resolve));
   try {
-    process.kill(-browser.pid, "SIGKILL"); // With its own processes.
+    process.kill(-browser.pid, "SIGKILL"); // The whole process group: Chromium starts helpers.
     await ended;
   } catch {
-    // It did not even start.
+    // The browser did not start.
   }
   site.closeAllConnections();
   site.close();
   await scratch.stop();
 });
 
-/** The page, the package, and the server behind them: all of one origin. */
+/** Answers a request to the origin, which has the page, the package and the server behind them. */
 function answer(request, response) {
   const { pathname } = new URL(request.url, "http://localhost");
   if (pathname === "/step") return step(request, response);
@@ -79,7 +79,7 @@ function pass(request, response) {
   request.pipe(passed);
 }
 
-/** The page says what came of the last step, and waits for the next one. */
+/** Takes the result of the page's last step, and answers with the next step once there is one. */
 function step(request, response) {
   let said = "";
   request.setEncoding("utf8").on("data", (text) => (said += text));
@@ -100,7 +100,7 @@ function next() {
   waiting = undefined;
 }
 
-/** Has the page do something. */
+/** Runs a step in the page, and returns its result. */
 function inPage(...step) {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`the page did not answer: ${step}`)), 60_000);
@@ -175,7 +175,7 @@ test("a server of another origin, which allows the page", async () => {
   const token = scratch.hushdb("token", "create", "--tokens", tokens, "--name", "page").trim();
   const own = ["--tokens", tokens, "--rate-limit", "2", "--keys", join(scratch.dir, "own-keys.redb")];
   const allowing = await scratch.serve(["colpack", "simple", "onion"], "--allow-origin", `https://other.example,${origin}`, ...own);
-  // Preflights, tokens, a hint, uploads of keys; a refusal says how long to wait, which the page can read.
+  // Preflights, tokens, a hint and uploads of keys work across origins. The page can read the wait of a refusal.
   assert.deepEqual((await inPage("lookUp", allowing, { token })).found, all);
   assert.match(await inPage("otherOrigin", allowing, { token: "hush_wrong" }), /^unauthorized: /);
   const { busy, etag } = await inPage("refusal", allowing, { token });

@@ -1,4 +1,4 @@
-// Failures: on the way, on the server, in a caller's program.
+// Failures in the network, on the server, and in the caller's program.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ test("options that are mistyped", async () => {
   const table = await server.open("colpack");
   await assert.rejects(table.get("k1", { singal: AbortSignal.abort() }), { code: "options", message: /'singal'/ });
   await assert.rejects(table.getMany(["k1"], new AbortController()), { code: "options" });
-  // Their items are letters, and bytes.
+  // Both are iterable, but their items are letters and bytes.
   await assert.rejects(table.getMany("k1"), { code: "bad_key", message: /array/ });
   await assert.rejects(table.getMany(new Uint8Array(2)), { code: "bad_key" });
   assert.equal(table.stats.queries, 0);
@@ -92,7 +92,7 @@ test("a server that goes away, and comes back", async () => {
   assert.equal((await table.get("k7")).text(), valueOf(7));
   assert.equal(table.stats.queries, 3);
   assert.deepEqual(told.map(({ kind, waitMs }) => [kind, waitMs]), [["retry", 200], ["retry", 400]]);
-  // Every attempt has its own ciphertexts.
+  // Every attempt sends fresh ciphertexts.
   const bodies = between.requests.filter(({ method }) => method === "POST").map(({ body }) => body.toString("base64"));
   assert.equal(new Set(bodies).size, 3);
   await between.close();
@@ -157,7 +157,7 @@ test("a silent server, and callers that give up", async () => {
   const table = await server.open("colpack");
   await assert.rejects(table.get("k1"), { code: "timeout" });
 
-  // Attempts and waits are within the time of the call.
+  // The time of a call includes attempts and waits.
   const refusing = await proxy(url, (request, response) => request.method === "POST" && response.destroy() !== undefined);
   const hurried = await (await connect(refusing.url, { timeoutMs: 500, attempts: 100 })).open("colpack");
   const begun = performance.now();
@@ -174,7 +174,7 @@ test("a silent server, and callers that give up", async () => {
   await assert.rejects(connect(url, { signal: AbortSignal.abort() }), { code: "aborted" });
   await silent.close();
 
-  // While it waits for another attempt; the table is open afterwards.
+  // An abort during the wait for another attempt leaves the table open.
   let isDown = true;
   const down = await proxy(url, (request, response) => isDown && request.method === "POST" && response.destroy() !== undefined);
   const again = await (await connect(down.url)).open("colpack");
@@ -183,7 +183,7 @@ test("a silent server, and callers that give up", async () => {
   assert.equal((await again.get("k2")).text(), valueOf(2));
   await down.close();
 
-  // While a hint comes: the server object opens the table later, from what is there.
+  // After an abort during the download of a hint, the server object resumes the download.
   let isSlow = true;
   const slow = await proxy(url, (request, response) => {
     if (!isSlow || !request.path.startsWith("/v1/blobs/")) return false;

@@ -1,4 +1,4 @@
-// Builds tables with the real program, serves them on loopback, and notes what clients send.
+// Builds tables with the real program, serves them on loopback, and records the requests of clients.
 
 import { execFileSync, spawn } from "node:child_process";
 import { createServer, request as httpRequest } from "node:http";
@@ -12,7 +12,7 @@ export const packed = join(root, "target/npm/");
 const program = process.env.HUSHDB ?? join(root, "target/debug/hushdb");
 if (!existsSync(program)) throw new Error(`there is no ${program}: 'cargo build -p hushdb', or name one with HUSHDB`);
 
-/** A folder for tables and caches, and what is run in it. */
+/** A temporary folder for tables and caches, and the programs that run in it. */
 export class Scratch {
   constructor() {
     this.dir = mkdtempSync(join(tmpdir(), "hushdb-js-"));
@@ -24,7 +24,7 @@ export class Scratch {
     return execFileSync(program, args.map(String), { env: this.env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   }
 
-  /** A table of rows of objects. */
+  /** Builds a table from rows, which are objects. */
   build(name, rows, ...args) {
     const source = join(this.dir, `${name}.jsonl`);
     writeFileSync(source, rows.map((row) => JSON.stringify(row) + "\n").join(""));
@@ -32,7 +32,7 @@ export class Scratch {
     return name;
   }
 
-  /** Starts a program that listens; its URL. */
+  /** Starts a program that listens, and returns its URL. */
   async start(...args) {
     const server = spawn(program, [...args, "--listen", "127.0.0.1:0"], { env: this.env, stdio: ["ignore", "ignore", "pipe"] });
     this.servers.push(server);
@@ -40,7 +40,7 @@ export class Scratch {
     return line.split(" ")[2].replace(",", "");
   }
 
-  /** Serves tables; its URL. */
+  /** Serves tables, and returns the URL of the server. */
   async serve(names, ...args) {
     const url = await this.start("serve", ...names.map((name) => join(this.dir, name)), ...args);
     for (let tries = 0; tries < 400; tries++) {
@@ -67,7 +67,7 @@ function firstLine(server) {
     let said = "";
     let isFirst = true;
     server.stderr.setEncoding("utf8").on("data", (text) => {
-      said += text; // Read on, or the server waits for room.
+      said += text; // Drains the pipe: a full one would block the server.
       if (!isFirst || !said.includes("\n")) return;
       isFirst = false;
       const line = said.split("\n")[0];
@@ -78,7 +78,7 @@ function firstLine(server) {
   });
 }
 
-/** Passes requests on to a server, and notes them. `meddle` may answer in its place: it returns true then. */
+/** Starts a proxy that forwards requests to a server and records them. `meddle` may answer a request itself, and then returns true. */
 export async function proxy(url, meddle = () => false) {
   const requests = [];
   const server = createServer((request, response) => {
@@ -108,7 +108,7 @@ export async function proxy(url, meddle = () => false) {
   return { url: `http://127.0.0.1:${server.address().port}`, requests, close };
 }
 
-/** A storage in memory, as a program would give one. */
+/** A storage in memory, such as a program could provide. */
 export class MemoryStorage {
   hints = new Map();
   seeds = new Map();
@@ -143,7 +143,7 @@ export class MemoryStorage {
   }
 }
 
-/** Rows with keys and values by a rule: of all lengths up to `longest`. */
+/** Returns rows with deterministic keys and values, of all lengths up to `longest`. */
 export function rows(count, longest = 40) {
   return Array.from({ length: count }, (_, i) => ({ k: `k${i}`, v: valueOf(i, longest) }));
 }

@@ -1,4 +1,4 @@
-// Look-ups in tables of every kind, and what they cost, against a real server.
+// Look-ups in tables of every kind, and their costs, against a real server.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -43,7 +43,7 @@ for (const name of ["colpack", "simple", "onion", "tfhe"]) {
     const many = Array.from({ length: 150 }, (_, i) => `k${i * 4}`);
     const found = await table.getMany([...many, "absent", "k0", ""]);
     assert.deepEqual(found.map(text), [...many.map((_, i) => valueOf(i * 4)), null, "", null]);
-    // As the Rust client asks: 64 look-ups in a request, and evaluation keys before them.
+    // Requests have 64 look-ups, and follow the upload of evaluation keys, as in the Rust client.
     assert.equal(table.stats.queries, 3 + 153);
     assert.equal(table.stats.answers, 3 + 153);
     table.close();
@@ -177,7 +177,7 @@ test("requests are those of the Rust client, whatever is asked", async () => {
   }
 });
 
-/** `hushdb get`, while this process goes on: the proxy is in it. */
+/** Runs `hushdb get` without blocking this process, which runs the proxy. */
 async function inOtherProcess(at, ...args) {
   const { execFile } = await import("node:child_process");
   const { promisify } = await import("node:util");
@@ -194,12 +194,12 @@ test("hints are kept, shared and checked", async () => {
   assert.equal(storage.hints.size, 1);
   const [[hash, bytes]] = storage.hints;
   assert.equal(first - (await down(storage)), bytes.length);
-  // Damaged: noticed, forgotten, downloaded and kept anew.
+  // A damaged hint is noticed, deleted, downloaded and stored anew.
   storage.hints.set(hash, bytes.map((byte, at) => (at === 9 ? byte ^ 1 : byte)));
   assert.equal(await down(storage), first);
   assert.deepEqual(storage.hints.get(hash), bytes);
   assert.equal(storage.calls.filter((call) => call === "forgetHint").length, 1);
-  // Without a storage, tables of one server object share it.
+  // Without a storage, the tables of one server object share the hint.
   const server = await connect(url, { storage: null });
   const table = await server.open("simple");
   assert.ok((await server.open("simple")).stats.setupBytesDown < table.stats.setupBytesDown - bytes.length / 2);
@@ -214,17 +214,17 @@ test("evaluation keys are uploaded once", async () => {
   };
   assert.ok((await uploaded(await connect(url, { storage }))) > 100_000);
   assert.equal(await uploaded(await connect(url, { storage })), 0);
-  // Two that start together, with nothing kept, use the same ones.
+  // Two clients that start together with an empty storage use the same keys.
   const fresh = new MemoryStorage();
   await Promise.all([connect(url, { storage: fresh }), connect(url, { storage: fresh })].map((server) => server.then(uploaded)));
   assert.equal(fresh.seeds.size, 1);
   assert.equal(await uploaded(await connect(url, { storage: fresh })), 0);
-  // Damaged ones are replaced, and so are those of another server, whose name they do not have.
+  // Damaged keys are replaced, and so are the keys of another server.
   const [[name, kept]] = storage.seeds;
   storage.seeds.set(name, kept.map((byte, at) => (at === 20 ? byte ^ 1 : byte)));
   assert.ok((await uploaded(await connect(url, { storage }))) > 0);
   assert.notDeepEqual(storage.seeds.get(name), kept);
-  // Without a storage they go with the server object.
+  // Without a storage, keys are lost with the server object.
   const server = await connect(url, { storage: null });
   assert.ok((await uploaded(server)) > 0);
   assert.equal(await uploaded(server), 0);
@@ -245,7 +245,7 @@ test("evaluation keys serve so many look-ups, of all tables and processes", asyn
   assert.equal(await uploads(8, 4, 1), 0);
   assert.equal(await uploads(8, 1), once);
   assert.equal(await uploads(8, 20), 3 * once, "requests are no longer than that");
-  // Tables that are asked at once count together.
+  // Look-ups in two tables at once share one count.
   const server = await connect(url, { storage: new MemoryStorage(), lookupsPerKey: 6 });
   const tables = await Promise.all([server.open("onion"), server.open("onion")]);
   await Promise.all(tables.flatMap((table) => Array.from({ length: 6 }, () => table.get("k1"))));

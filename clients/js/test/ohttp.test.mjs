@@ -1,4 +1,4 @@
-// Look-ups through a relay (Oblivious HTTP), and what each party sees of them.
+// Look-ups through a relay (Oblivious HTTP), and the view of each party.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const keys = join(scratch.dir, "gateway.json");
 const tokens = join(scratch.dir, "tokens.json");
 const rotate = () => scratch.hushdb("gateway-key", "rotate", "--keys", keys);
 const text = (value) => value && value.text();
-/** Nobody answers at this name: whoever asked there would fail. */
+/** A name at which nobody answers: a direct request would fail. */
 const NOWHERE = "http://hush.example";
 let url, relay, watched;
 
@@ -29,7 +29,7 @@ after(async () => {
   await scratch.stop();
 });
 
-/** Looks a key up, and returns what was found with all that the relay saw. */
+/** Looks a key up, and returns the value and all requests that the relay saw. */
 async function seen(name, key, options = {}) {
   watched.requests.length = 0;
   const table = await (await connect(NOWHERE, { relay: watched.url, ...options })).open(name);

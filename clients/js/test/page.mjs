@@ -1,9 +1,9 @@
-// The steps of the test of browsers, by name. They run in a page and in Web Workers.
+// The steps of the browser test, by name. The steps run in a page and in Web Workers.
 
 import { connect, HushError } from "/package/index.js";
 
 const steps = {
-  /** Looks records up by the protocols with a hint and with evaluation keys, too; what it cost. */
+  /** Looks records up, including by protocols with a hint or evaluation keys, and returns the values and the costs. */
   async lookUp(url = location.origin, options = {}) {
     const told = [];
     const server = await connect(url, { ...options, onProgress: ({ kind }) => told.push(kind) });
@@ -30,7 +30,7 @@ const steps = {
     }
   },
 
-  /** A look-up by a bundle of the package. */
+  /** Looks a record up with a bundle of the package. */
   async inBundle(script) {
     const { connect, initialize, place } = await import(script);
     await initialize?.(place);
@@ -64,7 +64,7 @@ const steps = {
     }
   },
 
-  /** How many hints and records of keys are kept. */
+  /** Returns the numbers of stored hints and records of keys. */
   async kept() {
     const database = await opened();
     const count = (name) => result(database.transaction(name).objectStore(name).count());
@@ -73,7 +73,7 @@ const steps = {
     return counts;
   },
 
-  /** Makes what is kept so many days older. */
+  /** Makes everything in the storage older by this number of days. */
   async age(days) {
     const database = await opened();
     const past = Date.now() - days * 24 * 3600 * 1000;
@@ -122,7 +122,7 @@ async function run([name, ...args]) {
 if (typeof document === "undefined") {
   addEventListener("message", async ({ data }) => postMessage(await run(data)));
 } else {
-  // Asks the test for one step after the other.
+  // Fetches one step after another from the test.
   for (let answer = {}; ; ) {
     const response = await fetch("/step", { method: "POST", body: JSON.stringify(answer) });
     if (response.status !== 200) break;

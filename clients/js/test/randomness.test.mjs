@@ -1,4 +1,4 @@
-// `crypto.getRandomValues` is the only randomness: what is sent follows from it, and nothing is sent without it.
+// `crypto.getRandomValues` is the only randomness: it determines all requests, and nothing is sent without it.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ after(async () => {
   await scratch.stop();
 });
 
-/** Runs `body` with another `crypto`. */
+/** Runs `body` with `crypto` in place of the global one. */
 async function withCrypto(crypto, body) {
   const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");
   Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true });
@@ -48,7 +48,7 @@ test("without it nothing is connected, opened or looked up", async () => {
 });
 
 test("all that is sent follows from it", async () => {
-  // The same "randomness" twice: only a second source could tell the two apart. `seed` is what each of its calls begins with.
+  // With equal "randomness", two runs differ only if there is a second source. Each call's bytes begin with `seed`.
   const sent = async (seed) => {
     let calls = 0;
     const getRandomValues = (array) => {
@@ -68,7 +68,7 @@ test("all that is sent follows from it", async () => {
     assert.ok(calls >= 6, "a fresh secret for each query");
     return watched.requests.map(({ method, path, body }) => `${method} ${path} ${createHash("sha256").update(body).digest("hex")}`);
   };
-  for (const seed of [1, 2]) await sent(seed); // From here on the server has the evaluation keys of both.
+  for (const seed of [1, 2]) await sent(seed); // After this, the server has the evaluation keys of both seeds.
   const first = await sent(1);
   assert.deepEqual(await sent(1), first);
   const [own, other] = [first, await sent(2)].map((all) => all.filter((request) => !request.startsWith("GET")));
@@ -98,7 +98,7 @@ test("the module can reach no other source", () => {
   }
 });
 
-// The last one: the module is of no use afterwards.
+// This test must be the last: the module cannot be used afterwards.
 test("randomness that ends midway ends the client, and nothing is sent", async () => {
   const server = await connect(watched.url);
   const table = await server.open("colpack");

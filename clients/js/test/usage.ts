@@ -1,4 +1,4 @@
-// A program that uses the package, for the compiler alone: what is promised of types holds.
+// A program that is only compiled: it checks the types of the package.
 
 import { connect, HushError, initialize, type HushStorage, type Progress, type Stats, type Value } from "@hushdb/client";
 import * as inline from "@hushdb/client/inline";
@@ -26,7 +26,7 @@ export async function name(email: string, signal: AbortSignal): Promise<string |
   }
 }
 
-/** Columns with types that the program knows. */
+/** Looks up columns whose types the program knows. */
 export async function people(city: string): Promise<number | undefined> {
   await initialize(new URL(wasm, "https://app.example"));
   const table = await (await inline.connect("https://hush.example", { fetch: globalThis.fetch })).open<{ people: number }>("cities");

@@ -1,9 +1,9 @@
-/** The worker as the page asks it. */
+/** The page's interface to its worker. */
 
 import type { Progress, TableInfo } from "./client/index.js";
 import type { Ask, Failure, LookUp, Opened, Question, Reply } from "./messages.js";
 
-/** The error of a look-up that failed, or of a server that is not reached. */
+/** The error of a failed look-up, or of a server that cannot be reached. */
 export class ClientError extends Error {
   readonly kind: Failure["kind"];
 
@@ -18,7 +18,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Browsers that know trusted types take the address of a script from such a policy alone. */
+/** The browser's trusted types, if it has them: it then accepts the URL of a script only from such a policy. */
 declare const trustedTypes:
   | { createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string } }
   | undefined;

@@ -1,4 +1,4 @@
-/** Two look-ups of different keys, as the server sees them. */
+/** A comparison of two look-ups of different keys, as the server sees them. */
 
 import { row, the } from "./dom.js";
 import { purpose, query } from "./lookup.js";
@@ -6,7 +6,7 @@ import type { LookUp } from "./messages.js";
 import { alike, draw } from "./picture.js";
 import { count } from "./text.js";
 
-/** Shows two look-ups beside each other. Returns the outcome in words. */
+/** Shows two look-ups side by side. Returns the outcome in words. */
 export function compare(first: LookUp, second: LookUp): string {
   const both = [first, second];
   const asked = both.map(query);

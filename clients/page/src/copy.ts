@@ -1,4 +1,4 @@
-/** Buttons that give a text or a file away. */
+/** Buttons that copy a text or save a file. */
 
 import { make } from "./dom.js";
 
@@ -6,7 +6,7 @@ const SAID_FOR_MS = 2000;
 
 /** Returns a button that copies a text. */
 export function copyButton(name: string, text: string): HTMLButtonElement {
-  // Its new name is read out.
+  // `ariaLive` makes screen readers read the button's new name.
   const button = make("button", { type: "button", className: "small", ariaLive: "polite" }, name);
   button.addEventListener("click", async () => {
     button.textContent = (await copied(text, button)) ? "Copied" : "Not copied";
@@ -31,7 +31,7 @@ async function copied(text: string, button: HTMLButtonElement): Promise<boolean>
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // Browsers have no clipboard for pages that came without TLS from another machine, or it is refused.
+    // Browsers deny the clipboard to pages from another machine without TLS, and users may deny it.
     const area = make("textarea", { value: text, className: "hidden", readOnly: true });
     button.after(area);
     area.select();

@@ -1,4 +1,4 @@
-/** Elements. Whatever is shown is set as text, never as markup. */
+/** Functions that make elements. All content is set as text, never as markup. */
 
 /** Returns the element of the page with this id. */
 export function the<T extends Element = HTMLElement>(id: string): T {
@@ -18,7 +18,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Returns a row of a table: its head, then its cells. */
+/** Returns a row of a table: the head, then the cells. */
 export function row(head: Content, cells: Content[], className = ""): HTMLTableRowElement {
   const numbers = cells.map((cell) => make("td", { className: typeof cell === "string" ? "number" : "" }, cell));
   return make("tr", { className }, make("th", { scope: "row" }, head), ...numbers);

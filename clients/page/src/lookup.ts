@@ -1,4 +1,4 @@
-/** A look-up: the value, and beside it what the server saw. */
+/** The view of a look-up: the value, and beside it what the server saw. */
 
 import { make, the } from "./dom.js";
 import type { Exchange, LookUp } from "./messages.js";
@@ -7,7 +7,7 @@ import { bytes, count } from "./text.js";
 import { drawTimes } from "./times.js";
 import { valueParts } from "./value.js";
 
-/** Returns the request with the query, of those of a look-up. */
+/** Returns the successful request of a look-up that carried the query. */
 export function query({ exchanges }: LookUp): Exchange | undefined {
   return exchanges.findLast(({ path, status }) => path.endsWith("/query") && status === 200);
 }
@@ -39,7 +39,7 @@ export function show(found: LookUp): string {
   return outcome;
 }
 
-/** Removes the look-up that is shown. */
+/** Removes the shown look-up from the page. */
 export function clear(): void {
   for (const id of ["seen", "times"]) the(id).hidden = true;
   for (const id of ["found", "requests"]) the(id).replaceChildren();
@@ -68,7 +68,7 @@ function request(exchange: Exchange): HTMLLIElement {
   );
 }
 
-/** Why a request was not the last one of its kind. */
+/** Returns the reason for which a request was repeated, if it was refused. */
 function remark({ status }: Exchange): HTMLElement[] {
   if (status < 300) return [];
   const reasons: Record<number, string> = {

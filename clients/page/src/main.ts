@@ -1,4 +1,4 @@
-/** The page: tables, then look-ups in the one that is chosen. */
+/** The page: the list of tables, and look-ups in the chosen table. */
 
 import { Client, ClientError } from "./client.js";
 import type { Progress, TableInfo } from "./client/index.js";
@@ -31,7 +31,7 @@ function isOfToken(error: unknown): boolean {
   return error instanceof ClientError && error.kind === "NotAllowed";
 }
 
-/** Shows the form for a token, with what is wrong with the last one. */
+/** Shows the form for a token, with the reason why the last one was rejected. */
 function askForToken(wrong: string): void {
   the("token-form").hidden = false;
   say(wrong, true);
@@ -69,7 +69,7 @@ function list(all: readonly TableInfo[]): void {
     make("option", { value: name, disabled: state === "failed" }, state === "resident" ? name : `${name} (${state})`),
   );
   tables.replaceChildren(...options);
-  // A table can be linked to; a key never is in an address, which browsers keep.
+  // A link can name a table. A key is never in an address, because browsers keep addresses.
   const linked = location.hash.slice(1);
   const first = all.find(({ name }) => encodeURIComponent(name) === linked) ?? all.find(({ state }) => state === "resident") ?? all[0];
   tables.value = first?.name ?? "";
@@ -85,7 +85,7 @@ async function open(name: string): Promise<void> {
   say(`Opening ${name}…`);
   try {
     const opened = await client.open(name);
-    // Another one may be chosen meanwhile.
+    // The user may have chosen another table meanwhile.
     if (name !== tables.value) return;
     describe(opened);
     say("");
@@ -98,7 +98,7 @@ async function open(name: string): Promise<void> {
   try {
     await showPlan(name, token, by, () => name === tables.value);
   } catch {
-    // There is no list then, and all else goes on.
+    // Without the list, the rest of the page still works.
   }
 }
 
@@ -151,14 +151,14 @@ async function lookUp(key: string | bigint): Promise<LookUp> {
   }
 }
 
-/** Has a form do something, once at a time, and show in `place` what comes of it. `reset` removes what an earlier time has shown. */
+/** Makes a form run `act`, once at a time, and show its outcome in `place`. `reset` removes the outcome of the run before. */
 function onSubmit(id: string, place: HTMLElement, busy: string, act: () => Promise<string | undefined>, reset = () => {}): void {
   const form = the<HTMLFormElement>(id);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const button = form.querySelector("button")!;
     if (button.getAttribute("aria-disabled") === "true") return;
-    // Not `disabled`: that would take the focus away.
+    // `disabled` would take the focus away.
     button.setAttribute("aria-disabled", "true");
     const section = form.closest("section")!;
     section.setAttribute("aria-busy", "true");

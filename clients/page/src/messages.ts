@@ -2,14 +2,14 @@
 
 import type { ErrorKind, Progress, Stats, TableFacts, TableInfo } from "./client/index.js";
 
-/** Look-ups under the same evaluation keys. */
+/** The number of look-ups under the same evaluation keys. */
 export const LOOKUPS_PER_KEY = 256;
 
-/** A request as it went to the server, and what came back. */
+/** A request as it was sent to the server, and its response. */
 export interface Exchange {
   method: string;
   path: string;
-  /** The body. Long ones are cut: `sentBytes` counts all of it. */
+  /** The body of the request, cut if it is long. `sentBytes` counts the whole body. */
   sent: Uint8Array;
   sentBytes: number;
   status: number;
@@ -21,17 +21,17 @@ export type Phases = Stats["seconds"];
 
 /** The value that a look-up found, and the requests that the server saw. */
 export interface LookUp {
-  /** Null if the table has no such key. */
+  /** The value, or null if the table has no such key. */
   value: Uint8Array<ArrayBuffer> | null;
   /** Whether the key begins or ends with white space. */
   hasSpaces: boolean;
   exchanges: Exchange[];
-  /** Seconds by phase. */
+  /** The seconds of each phase. */
   phases: Phases;
   facts: TableFacts;
 }
 
-/** An open table, and what opening it took. */
+/** An open table, and the traffic and time that opening it took. */
 export interface Opened {
   facts: TableFacts;
   phases: Phases;

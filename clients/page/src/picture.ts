@@ -1,19 +1,19 @@
-/** Bytes as a picture: a dot a byte. */
+/** A picture of bytes with one dot for each byte. */
 
 import { bytes, percent } from "./text.js";
 
-/** From 0 to 255, through the middle: colours that tell light from dark on any ground. */
+/** The colours of the bytes 0, 127 and 255, between which the others are interpolated; distinct on any background. */
 const COLOURS = [
   [11, 29, 58],
   [42, 127, 158],
   [226, 246, 232],
 ] as const;
-/** Dots of a row, by how many there are. */
+/** The possible widths of a picture, in dots. */
 const WIDTHS = [16, 32, 64, 128, 256, 512];
 
-/** Draws `body`, of which there may be more, and describes the picture in words. */
+/** Draws `body`, the beginning of a body of `total` bytes. Returns a description of the picture in words. */
 export function draw(canvas: HTMLCanvasElement, body: Uint8Array, total: number): string {
-  // Twice as wide as high.
+  // The picture is about twice as wide as high.
   const width = WIDTHS.find((width) => (width * width) / 2 >= body.length) ?? WIDTHS[WIDTHS.length - 1]!;
   canvas.width = width;
   canvas.height = Math.max(1, Math.ceil(body.length / width));
@@ -35,7 +35,7 @@ function colour(byte: number): [number, number, number] {
   return [mixed(0), mixed(1), mixed(2)];
 }
 
-/** Returns how evenly bytes have all values: their entropy beside that of as many random ones. */
+/** Returns a text with the entropy of the bytes, beside the entropy of equally many random bytes. */
 function evenness(body: Uint8Array): string {
   if (body.length === 0) return "empty";
   const counts = new Array<number>(256).fill(0);
@@ -45,10 +45,10 @@ function evenness(body: Uint8Array): string {
   return `${entropy.toFixed(2)} bits of entropy a byte, where random bytes have ${ofRandom(body.length).toFixed(2)}`;
 }
 
-/** Bits of entropy a byte that so many random bytes have on average. */
+/** Returns the expected entropy of `length` random bytes, in bits per byte. */
 function ofRandom(length: number): number {
   if (length >= 2048) return 8 - 255 / (2 * length * Math.LN2);
-  // How likely it is that one of the 256 values comes `times` times, which is binomial.
+  // `share` is the binomial probability that one of the 256 values occurs `times` times.
   let share = (255 / 256) ** length;
   let sum = 0;
   for (let times = 0; times <= length; times++) {
@@ -58,7 +58,7 @@ function ofRandom(length: number): number {
   return Math.log2(length) - (256 * sum) / length;
 }
 
-/** Returns how many bytes two bodies have in common, at the same places. */
+/** Returns a text with the share of bytes that are equal at the same position in both bodies. */
 export function alike(one: Uint8Array, other: Uint8Array): string {
   const length = Math.min(one.length, other.length);
   let same = 0;

@@ -1,4 +1,4 @@
-/** Tables that the records of one could have: bytes of a look-up against the server's time, as `hushdb plan --plot` draws them. */
+/** A plot of the tables that a table's records could have: bytes of a look-up against server time, as `hushdb plan --plot` draws it. */
 
 import { copyButton } from "./copy.js";
 import { make, row, the } from "./dom.js";
@@ -28,18 +28,18 @@ interface Plan {
 }
 
 const SIZE = { height: 400, left: 80, right: 32, top: 16, bottom: 52 };
-/** Widths that it is drawn for. */
+/** The least and greatest width of the plot. */
 const WIDTHS = [300, 1000] as const;
-/** A tick of an axis takes so much of it. */
+/** The least distance between ticks of the x axis and of the y axis. */
 const TICK = { width: 90, height: 50 };
-/** Radii of dots, of the least memory and of the most. */
+/** The radii of the dots with the least memory and with the most. */
 const RADII = [4, 14] as const;
 
-/** Draws the dots anew, where there are any. */
+/** A function that redraws the plot, if there is one. */
 let drawn = () => {};
 new ResizeObserver(() => drawn()).observe(the("plot"));
 
-/** Draws the plan of a table, and shows it. Does neither if the server has none, or `isWanted` no more. */
+/** Draws and shows the plan of a table. Does nothing if the server has no plan, or `isWanted` has become false. */
 export async function showPlan(
   table: string,
   token: string | undefined,
@@ -51,7 +51,7 @@ export async function showPlan(
   if (!response.ok) return;
   const plan = (await response.json()) as Plan;
   if (!isWanted()) return;
-  // Shown first: it is drawn as wide as it is.
+  // The element is shown first, because its width sets the width of the drawing.
   the("plan").hidden = false;
   const { machine, lookups } = plan;
   const where = machine.is_this
@@ -115,7 +115,7 @@ function drawDots({ offers, table, lookups }: Plan): void {
   const title = label("the server's time for a look-up", 0, 0, "middle");
   title.setAttribute("transform", `translate(14 ${(SIZE.top + bottom) / 2}) rotate(-90)`);
   plot.append(title);
-  // The largest first, so that none hides another.
+  // The largest dots are drawn first, so that none hides another.
   for (const offer of [...offers].sort((a, b) => b.server_bytes - a.server_bytes)) {
     const dot = svg("circle", { cx: x.at(sent(offer)), cy: y.at(offer.seconds), r: radius(offer), fill: colourOf(offer.protocol), class: "dot" });
     const title = svg("title", {});

@@ -1,8 +1,8 @@
-/** The colours of protocols: the same ones wherever a protocol is shown, and in the pictures of `hushdb plan --plot`. */
+/** The colours of protocols, which are the same on the whole page and in the pictures of `hushdb plan --plot`. */
 
 import { make } from "./dom.js";
 
-/** Colours that people who tell few colours apart can tell apart as well (after Okabe and Ito, and Tol). */
+/** The colour of each protocol. Colour-blind people can tell the colours apart (after Okabe and Ito, and Tol). */
 const COLOURS: Record<string, string> = {
   colpack: "#0072b2",
   "colpack-s": "#56b4e9",
@@ -23,7 +23,7 @@ export function colourOf(protocol: string): string {
   return COLOURS[protocol] ?? "#000000";
 }
 
-/** Returns the name of a protocol behind a mark of its colour. */
+/** Returns the name of a protocol after a mark in its colour. */
 export function named(protocol: string, text = protocol): HTMLSpanElement {
   const mark = make("i", { className: "mark" });
   mark.style.background = colourOf(protocol);

@@ -1,4 +1,4 @@
-/** Numbers as people read them: three digits and a unit, never an exponent. */
+/** Formats of numbers for people: three digits and a unit, never an exponent. */
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const TIMES = [["s", 1], ["ms", 1e-3], ["µs", 1e-6]] as const;

@@ -1,4 +1,4 @@
-/** The time of a look-up, by phase, as a bar. Its colours are not those of protocols: whose time it is, yours or the server's. */
+/** A bar of a look-up's time, by phase. The colours show whose time a phase takes, the client's or the server's. */
 
 import { entry, make } from "./dom.js";
 import type { Phases } from "./messages.js";

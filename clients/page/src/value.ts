@@ -1,15 +1,15 @@
-/** The value that a look-up found: as text, as fields, or as bytes with text beside; to be copied and saved. */
+/** The view of a value: text, fields, or a dump of bytes, with buttons to copy and save it. */
 
 import { copyButton, saveButton } from "./copy.js";
 import { make } from "./dom.js";
 import { bytes } from "./text.js";
 
-/** Bytes of a value that are shown. */
+/** The most bytes of a value that are shown. */
 const MOST_SHOWN = 1 << 16;
-/** Bytes of a line, in hexadecimal digits and as text: as many as there is room for. */
+/** The possible numbers of bytes on a line of a dump: the largest that fits is used. */
 const PER_LINE = [16, 8, 4] as const;
 
-/** A parser of JSON that knows how a number is written: JavaScript rounds long ones. Older browsers lack it. */
+/** A reviver of `JSON.parse` that receives a number's source text: JavaScript rounds long numbers. Older browsers pass no source. */
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
 declare global {
   interface JSON {
@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** Returns the elements that show a value, and what kind of value it is. */
+/** Returns the elements that show a value, and the kind of the value. */
 export function valueParts(value: Uint8Array<ArrayBuffer>, hasFields: boolean, table: string): { kind: string; parts: HTMLElement[] } {
   const text = textOf(value);
   const shown = value.subarray(0, MOST_SHOWN);
@@ -30,7 +30,7 @@ export function valueParts(value: Uint8Array<ArrayBuffer>, hasFields: boolean, t
   const end = hasFields ? "json" : "txt";
   const tools = toolbar([copyButton("Copy", text), saveButton("Save", value, `${table}-value.${end}`)]);
   if (hasFields) return { kind: "fields", parts: [fields(text), tools] };
-  // A letter that was cut is left away.
+  // A letter that was cut in the middle is removed.
   const cut = rest > 0 ? new TextDecoder().decode(shown).replace(/\ufffd+$/, "") : text;
   return { kind: "text", parts: [make("pre", {}, cut), ...more, tools] };
 }
@@ -39,7 +39,7 @@ function toolbar(buttons: HTMLElement[]): HTMLElement {
   return make("div", { className: "tools" }, ...buttons);
 }
 
-/** Text, if the bytes are UTF-8 that can be shown. */
+/** Returns the bytes as text, or undefined if they are not UTF-8 that can be shown. */
 function textOf(value: Uint8Array): string | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(value);
@@ -64,7 +64,7 @@ function hex(value: Uint8Array): string {
   return Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Bytes in hexadecimal digits, with text beside, in lines as long as there is room for. */
+/** Returns a dump of bytes: hexadecimal digits with text beside, in lines as long as fit. */
 function dump(value: Uint8Array): HTMLElement {
   const place = make("pre", { className: "dump" });
   let last = 0;

@@ -1,9 +1,9 @@
-/** Looks records up, in a thread of its own: a hint of many MB takes a while to check, and the page goes on meanwhile. */
+/** The worker of the page, which looks records up. Checking a hint of many MB would block the page's own thread. */
 
 import { connect, HushError, type Server, type Stats, type Table } from "./client/index.js";
 import { type Exchange, LOOKUPS_PER_KEY, type LookUp, type Opened, type Phases, type Question, type Reply } from "./messages.js";
 
-/** Bytes of a body that are shown at most. */
+/** The most bytes of a body that are shown. */
 const MOST_SHOWN = 1 << 18;
 
 declare function postMessage(reply: Reply): void;
@@ -11,7 +11,7 @@ declare function postMessage(reply: Reply): void;
 let server: Server | undefined;
 let table: Table | undefined;
 let exchanges: Exchange[] = [];
-/** Questions are answered one after the other. */
+/** A promise of the end of the last question: questions are answered one after another. */
 let turn: Promise<unknown> = Promise.resolve();
 
 addEventListener("message", ({ data }: MessageEvent<Question>) => {
@@ -32,12 +32,12 @@ async function result(question: Question) {
   switch (question.kind) {
     case "connect":
       server?.close();
-      // The page is at the root of the server, whatever is before that in the URL.
+      // The worker's script is one folder below the server's root, which may be behind a path prefix.
       server = await connect(new URL("../", import.meta.url), {
         ...(question.token === undefined ? {} : { token: question.token }),
         onProgress: (progress) => postMessage({ progress }),
         fetch: seen,
-        // Somebody waits, and can ask again.
+        // Few attempts: a person waits, and can ask again.
         attempts: 2,
         lookupsPerKey: LOOKUPS_PER_KEY,
       });
@@ -75,7 +75,7 @@ function since(before: Phases, after: Stats["seconds"]): Phases {
   return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as unknown as Phases;
 }
 
-/** `fetch`, which notes what goes to the server. */
+/** Calls `fetch`, and records the request and the response. */
 async function seen(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   const body: Uint8Array = init.body instanceof Uint8Array ? init.body : new Uint8Array();
   const { pathname } = new URL(String(input));

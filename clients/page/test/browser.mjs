@@ -1,4 +1,4 @@
-// Chromium, and the page in it as people use it.
+// Actions of a user on the page, in Chromium.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -15,7 +15,7 @@ export async function launch() {
   return browser;
 }
 
-/** The page, open at a table. Whatever it complains of fails the test. */
+/** Opens the page at a table. Every error in its console fails the test. */
 export async function open(url, { table = "people", ...options } = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -34,7 +34,7 @@ export async function ready(page) {
   return page;
 }
 
-/** Looks a key up, by its form. What is said of it. */
+/** Looks a key up with the page's form, and returns the status text. */
 export async function lookUp(page, key) {
   await page.fill("#key", key);
   await page.click("#lookup-form button");
@@ -44,7 +44,7 @@ export async function lookUp(page, key) {
   return texts.join(" ").replaceAll(/\s+/g, " ");
 }
 
-/** Looks a key up, and returns the message of the failure. Nothing of an earlier look-up is left. */
+/** Looks a key up, and returns the message of the failure. Checks that nothing of an earlier look-up is left. */
 export async function refused(page, key) {
   await page.fill("#key", key);
   await page.press("#key", "Enter");
@@ -62,7 +62,7 @@ export async function compare(page, first, second) {
   await page.waitForSelector("#compare-form button:not([aria-disabled])");
 }
 
-/** Labels and contrast are right. */
+/** Checks labels and contrast. */
 export async function accessible(page) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   const { violations, passes } = await page.evaluate(() => globalThis.axe.run());
@@ -71,7 +71,7 @@ export async function accessible(page) {
   assert.ok(passes.some(({ id }) => id === "color-contrast"));
 }
 
-/** Nothing is wider than the window, but for what scrolls in it. */
+/** Checks that nothing is wider than the window, except elements that scroll. */
 export async function fits(page) {
   const wide = await page.evaluate(() => {
     const tooWide = (element) => element.getBoundingClientRect().right > innerWidth + 1 || element.getBoundingClientRect().left < -1;

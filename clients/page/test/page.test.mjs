@@ -1,4 +1,4 @@
-// The page that `hushdb serve` shows, in a real Chromium: as people see it, by keyboard, on a phone, and for who does not see it.
+// Tests of the page of `hushdb serve` in a real Chromium: with a mouse, by keyboard, on a phone, and with a screen reader.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -40,7 +40,7 @@ test("a look-up, and exactly what the server saw of it", async () => {
   const [{ body, received, path }] = own;
   const request = (await page.locator("#requests li").innerText()).replaceAll(/(\d),(\d)/g, "$1$2");
   assert.match(request, new RegExp(`The query\\s+POST ${path}\\s+${body.length} B sent, ${received} B received`));
-  // A byte a dot, and a colour a byte.
+  // Each byte is one dot, and each value has its own colour.
   const dots = await page.evaluate(() => {
     const canvas = document.querySelector("#picture");
     return Array.from(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data);
@@ -135,7 +135,7 @@ test("what else the table could be", async () => {
   const page = await ready(await open(seen.url));
   await page.waitForSelector("#plan:not([hidden])");
   const plan = await (await fetch(`${served}/v1/tables/people/plan`)).json();
-  // So few records leave little to choose: a download is as good as most in everything.
+  // So few records leave little to choose: a download is at least as good as most tables in every cost.
   assert.ok(plan.offers.length > 1);
   assert.equal(await page.locator("#plot circle.dot").count(), plan.offers.length);
   assert.equal(await page.locator("#plot circle.own").count(), 1);
@@ -218,11 +218,11 @@ test("a server that asks for a token", async () => {
   await ready(page);
   assert.match(await lookUp(page, "user10@example.org"), /Name 10/);
   await page.waitForSelector("#plan:not([hidden])");
-  // A token that is taken away is asked for again.
+  // After a token is revoked, the page asks for another one.
   await page.route("**/query", (route) => route.fulfill({ status: 401, json: { code: "unauthorized", detail: "gone" } }));
   await refused(page, "user10@example.org");
   await page.waitForSelector("#token-form:not([hidden])");
-  // The browser itself says of each refused request that it failed.
+  // The browser itself logs each refused request.
   page.complaints = page.complaints.filter((text) => !text.includes("401"));
   await close(page);
 });
@@ -234,7 +234,7 @@ test("a server that is gone", async () => {
   await lookUp(page, "user1@example.org");
   await other.stop();
   assert.match(await refused(page, "user1@example.org"), /cannot be reached|Failed to fetch/);
-  // By the connection that was there, or the next one.
+  // The failure may be on the open connection, or on the next one.
   page.complaints = page.complaints.filter((text) => !/ERR_CONNECTION_(REFUSED|RESET|CLOSED)/.test(text));
   await close(page);
 });

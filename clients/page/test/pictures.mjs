@@ -1,4 +1,4 @@
-// Pictures of the page for docs/how-to/page.md: `node clients/page/test/pictures.mjs URL FOLDER KEY KEY`, of a server at URL.
+// Takes the pictures of docs/how-to/page.md from a server at URL: `node clients/page/test/pictures.mjs URL FOLDER KEY KEY`.
 
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -16,7 +16,7 @@ for (const [name, options] of Object.entries({
   const page = await (await browser.newContext(options)).newPage();
   await page.goto(url);
   await page.waitForSelector("#plan:not([hidden])");
-  // The second one has a module that is compiled.
+  // The second look-up shows the usual times: its module is already compiled.
   for (let time = 0; time < 2; time++) {
     await page.fill("#key", key);
     await page.press("#key", "Enter");

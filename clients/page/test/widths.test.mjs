@@ -1,4 +1,4 @@
-// The page for each protocol, with binary values, long keys and long names, at the widths of phones and desktops, light and dark.
+// Tests of the page for each protocol, with binary values, long keys and names, at the widths of phones and desktops, light and dark.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ async function atAllWidths(page, isJudged) {
 
 for (const protocol of protocols) {
   test(`${protocol}: all widths, light and dark, and whether look-ups are linked`, async () => {
-    // Labels and contrast differ with the line of linked look-ups alone, and take seconds to judge.
+    // Labels and contrast depend only on whether look-ups are linked, and their check takes seconds.
     const isJudged = ["colpack", "hybrid"].includes(protocol);
     const page = await ready(await open(url, { table: named(protocol) }));
     assert.match(await lookUp(page, long), /^Found: 48 B of binary data 0000 00 a7 4e f5/);

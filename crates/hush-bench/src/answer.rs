@@ -1,5 +1,5 @@
-//! `hush-bench answer`: whole answers of a table, in process and over loopback HTTP. In process, the files are mapped and, in
-//! turns, in memory of the process.
+//! `hush-bench answer`: whole answers of a table, in process and over loopback HTTP. In process, the files are in turns mapped
+//! and in memory of the process.
 
 use std::{error::Error, sync::Arc, time::Instant};
 
@@ -20,7 +20,7 @@ use super::{
     threads,
 };
 
-/// Rounds over both ways to have files in memory, of which the best counts: whatever disturbs one disturbs the other.
+/// The rounds over both ways to have files in memory, of which the best time counts. A disturbance of one round hits both.
 const ROUNDS: usize = 3;
 
 pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -36,11 +36,12 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             None => None,
         };
         let client = ClientTable::new(header.descriptor.clone(), hint, &Acceptance::default())?;
-        let wanted = |index: usize| match records.keyed {
-            true => Wanted::Key(tables::key(index)),
-            false => Wanted::Index(index as u64),
+        let lookups = |batch| {
+            Lookups::new(&client, length, batch, |index: usize| match records.keyed {
+                true => Wanted::Key(tables::key(index)),
+                false => Wanted::Index(index as u64),
+            })
         };
-        let lookups = |batch| Lookups::new(&client, length, batch, wanted);
         let scanned = scanned_bytes(&header)?;
         let row = Row::named("answer").of(protocol);
         for threads in args.thread_counts() {
@@ -86,7 +87,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// Returns the bytes that every answer reads: all that is scanned.
+/// Returns the bytes that every answer scans.
 fn scanned_bytes(header: &Header) -> Result<usize, Box<dyn Error>> {
     let contents = header.descriptor.params()?.files().into_iter().map(|spec| spec.content);
     Ok(contents.filter(Content::is_scanned).map(|content| content.bytes() as usize).sum())

@@ -20,7 +20,7 @@ use super::{
     threads,
 };
 
-/// Bytes of a value.
+/// The bytes of a value.
 pub(super) const VALUE_BYTES: usize = 1024;
 
 pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// The hint of a square table, for both structures of A.
+/// Measures the hint of a square table, for both structures of A.
 fn hints(args: &Args, cpu: &Cpu, report: &mut Report) -> Result<(), Box<dyn Error>> {
     let tiling = square(args.size);
     let db = cpu.open_db(random_db(tiling)?)?;
@@ -53,7 +53,7 @@ fn hints(args: &Args, cpu: &Cpu, report: &mut Report) -> Result<(), Box<dyn Erro
         let shape = lwe.matrix_shape(MatrixDomain::First, tiling.cols());
         let matrix = PublicMatrix::new(PublicSeed([1; 32]), shape);
         let start = Instant::now();
-        // Row groups one after the other, as a build does.
+        // Row groups come one after the other, as in a build.
         let step = 2048;
         for first in (0..tiling.rows()).step_by(step) {
             let hint = cpu.lwe_hint(&db, &matrix, first..tiling.rows().min(first + step))?;

@@ -1,5 +1,5 @@
-//! Queries over loopback HTTP: one client, then many at once. The ciphertexts are made beforehand, so that the
-//! server is measured and not the clients that share its cores.
+//! Queries over loopback HTTP: one client, then many at once. The ciphertexts are made beforehand: the server is measured, and
+//! not the clients that share its cores.
 
 use std::{
     error::Error,
@@ -16,12 +16,12 @@ use ureq::Agent;
 
 use super::timing::quantile;
 
-/// Clients at once.
+/// The number of clients at once.
 const CLIENTS: usize = 32;
-/// How long each kind is measured.
+/// The time for which each kind is measured.
 const SPAN: Duration = Duration::from_secs(5);
 
-/// Measures, and returns the result with its seconds.
+/// Measures `queries` to a server of `engine`. Returns the name of each figure, with its seconds.
 pub(super) fn measure(
     engine: Arc<dyn Engine>,
     queries: &[wire::Query],
@@ -54,6 +54,7 @@ pub(super) fn measure(
     ])
 }
 
+/// Returns the body of a request with one query.
 fn body(engine: &dyn Engine, query: &wire::Query) -> Vec<u8> {
     let request = wire::QueryRequest {
         version: wire::VERSION,
@@ -64,7 +65,7 @@ fn body(engine: &dyn Engine, query: &wire::Query) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// Sends one query after the other for [`SPAN`]; returns the seconds that each took.
+/// Sends one query after the other for [`SPAN`], beginning with body `first`. Returns the seconds that each took.
 fn client(url: &str, bodies: &[Vec<u8>], first: usize) -> Result<Vec<f64>, ureq::Error> {
     let agent = Agent::new_with_config(Agent::config_builder().proxy(None).build());
     let begin = Instant::now();

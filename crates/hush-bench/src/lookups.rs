@@ -7,17 +7,18 @@ use hush_protocol::wire;
 
 use super::{tables::value, timing::timed};
 
-/// Queries, and what reads their answers, with the records asked for.
+/// A batch of queries, with the state that decodes each answer and the index of the record that it asks for.
 pub(crate) struct Lookups<'a> {
     client: &'a ClientTable,
-    /// Bytes of a value.
+    /// The bytes of a value.
     length: usize,
     pub(crate) queries: Vec<wire::Query>,
     pending: Vec<(usize, PendingLookup)>,
 }
 
 impl<'a> Lookups<'a> {
-    /// Look-ups of `batch` records of `length` bytes spread over the table; `wanted(i)` asks for record `i`.
+    /// Creates look-ups of `batch` records of `length` bytes, spread over the table. `wanted(i)` asks for record `i`. Fails if
+    /// the client cannot make a query.
     pub(crate) fn new(
         client: &'a ClientTable,
         length: usize,
@@ -44,10 +45,10 @@ impl<'a> Lookups<'a> {
         Self::new(client, length, batch, |index| Wanted::Index(index as u64))
     }
 
-    /// Seconds that `answer` takes for the batch.
+    /// Returns the seconds that `answer` takes for the batch.
     ///
     /// # Errors
-    /// Its own, and where it answers wrongly: a wrong fast answer is a failure.
+    /// The error of `answer`, or an error if any answer is wrong: a wrong fast answer is a failure.
     pub(crate) fn timed<E: Into<Box<dyn Error>>>(
         &self,
         mut answer: impl FnMut(&[wire::Query]) -> Result<Vec<Vec<u8>>, E>,

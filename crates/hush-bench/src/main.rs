@@ -1,6 +1,6 @@
 //! `hush-bench`: measurements as shares of a bound that is measured in the same run.
 //!
-//! Each has a module of its own, those on a GPU in `gpu`.
+//! Each measurement has its module. Measurements on a GPU are in `gpu`.
 
 mod answer;
 mod build;
@@ -67,12 +67,12 @@ enum What {
 }
 
 impl What {
-    /// Returns whether tables have a number of columns that one may choose.
+    /// Returns whether the caller may choose the number of columns of tables.
     fn has_columns(self) -> bool {
         self.is_gpu_answers() || matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
     }
 
-    /// Returns whether batches may be chosen.
+    /// Returns whether the caller may choose batches.
     fn has_batches(self) -> bool {
         self.is_gpu_answers() || matches!(self, Self::Scan | Self::Answer)
     }
@@ -220,16 +220,17 @@ fn has_keys(protocol: Protocol) -> bool {
     page.table(page.default_set(shape.slot_bytes), shape).is_ok_and(|table| table.facts().keys.is_some())
 }
 
-/// Threads: as asked, or one for every core.
+/// Returns the number of threads: `asked`, or one for every core.
 fn threads(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// Returns the backends to choose from, with so many threads of the CPU.
+/// Returns the backends of `choice`, with `threads` threads of the CPU. Fails if one cannot be opened.
 fn backends(choice: BackendChoice, threads: usize) -> Result<Backends, Box<dyn Error>> {
     Ok(Backends::choose(choice, Arc::new(Cpu::new(threads)?))?)
 }
 
+/// Parses a size in bytes, with a suffix K, M or G if there is one. Fails with advice if it is malformed or below 1M.
 fn parse_size(text: &str) -> Result<usize, String> {
     let (digits, shift) = match text.chars().last() {
         Some('K' | 'k') => (&text[..text.len() - 1], 10),

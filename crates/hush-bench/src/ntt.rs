@@ -18,21 +18,21 @@ pub(super) const COLUMNS: &[Column] = &[
     ("x scalar", 8, |row| fixed(row.transform.as_ref().map(|own| own.speedup), 1)),
     ("floor", 6, |row| percent(row.share)),
 ];
-/// Degrees that are measured.
+/// The degrees that are measured.
 const DEGREES: [usize; 3] = [1024, 2048, 4096];
-/// Bits of the primes that are measured.
+/// The bits of the primes that are measured.
 const PRIME_BITS: [u32; 2] = [29, 31];
-/// 512-bit instructions of the forward transform of 4096 coefficients with 52-bit multiply-adds, counted by hand: the
-/// butterflies, one transposition, and the last reduction. The floor, for two instructions a cycle.
+/// The number of 512-bit instructions of the forward transform of 4096 coefficients with 52-bit multiply-adds, counted by hand:
+/// the butterflies, one transposition, and the last reduction. The floor assumes two instructions a cycle.
 const FORWARD_OPS: f64 = 19_200.0;
-/// The operations of an inverse transform, counted as [`FORWARD_OPS`].
+/// The number of instructions of an inverse transform, counted as [`FORWARD_OPS`].
 const INVERSE_OPS: f64 = 17_300.0;
 
-/// Transforms that are timed together.
+/// The number of transforms that are timed together.
 const REPEATS: u32 = 16;
-/// Timings of which the best counts, in one round.
+/// The number of timings in one round, of which the best counts.
 const RUNS: usize = 20;
-/// Rounds of all measurements, so that all see the same clock rates.
+/// The number of rounds of all measurements, so that all see the same clock rates.
 const ROUNDS: usize = 20;
 
 pub(super) fn run(report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -70,9 +70,9 @@ pub(super) fn run(report: &mut Report) -> Result<(), Box<dyn Error>> {
 /// The shortest times of one transform in cache, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NttRates {
-    /// [`hush_math::ntt::NttPlan::forward`].
+    /// The portable forward transform, [`hush_math::ntt::NttPlan::forward`].
     pub(super) scalar_forward_ns: f64,
-    /// [`hush_math::ntt::NttPlan::inverse`].
+    /// The portable inverse transform, [`hush_math::ntt::NttPlan::inverse`].
     pub(super) scalar_inverse_ns: f64,
     /// The forward transform at the level.
     pub(super) forward_ns: f64,
@@ -88,7 +88,7 @@ pub(super) struct NttRates {
 /// [`CpuError::MissingLevel`] if the machine lacks `level`.
 ///
 /// # Panics
-/// As [`hush_math::ntt::NttPlan::new`].
+/// If [`hush_math::ntt::NttPlan::new`] panics for `modulus` and `degree`.
 pub(super) fn ntt_rates(level: Level, modulus: u32, degree: usize) -> Result<NttRates, CpuError> {
     let ntt = Ntt::at(level, modulus, degree)?;
     let mut scratch = AlignedBuffer::<u64>::zeroed(ntt.scratch_words());
@@ -113,7 +113,7 @@ pub(super) fn ntt_rates(level: Level, modulus: u32, degree: usize) -> Result<Ntt
     Ok(best)
 }
 
-/// Lowers `best` to the shortest time of `work`, in nanoseconds.
+/// Lowers `best` to the shortest time of `work` in `runs` timings, in nanoseconds.
 fn keep_best(best: &mut f64, runs: usize, mut work: impl FnMut()) {
     for _ in 0..runs {
         let start = Instant::now();

@@ -32,29 +32,29 @@ use super::{
     timing::timed,
 };
 
-/// Batches of steps and whole answers.
+/// The batches of steps and whole answers.
 const BATCHES: [usize; 3] = [1, 8, 32];
 
-/// Bytes of a record, but where plaintexts are longer.
+/// The bytes of a record, unless plaintexts are longer.
 const RECORD_BYTES: usize = 4096;
 
-/// Bytes of a record of `tfhe`, a quarter of a plaintext.
+/// The bytes of a record of `tfhe`, a quarter of a plaintext.
 const SHORT_RECORD_BYTES: usize = 256;
 
-/// Tables of one shape, of several protocols.
+/// Tables of one shape, one for each of several protocols.
 #[derive(Clone)]
 pub(super) struct Paths {
-    /// The protocols; the shape is that of the first one.
+    /// The protocols. The first one determines the shape.
     protocols: &'static [Protocol],
-    /// The parameter set; the default one if none.
+    /// The parameter set; `None` is the default one.
     preset: Option<&'static str>,
-    /// How plaintexts are kept, where there is a choice.
+    /// The form in which plaintexts are stored, where there is a choice.
     form: Option<DbForm>,
-    /// Bytes of a record.
+    /// The bytes of a record.
     record_bytes: usize,
 }
 
-/// Tables of `tfhe`: short records, transformed for every batch, and stored.
+/// Returns the tables of `tfhe`: short records, transformed for every batch, or stored in evaluation form.
 pub(super) fn tfhe() -> Vec<Paths> {
     [DbForm::Symbols, DbForm::Evaluation]
         .map(|form| Paths {
@@ -66,7 +66,7 @@ pub(super) fn tfhe() -> Vec<Paths> {
         .to_vec()
 }
 
-/// Tables of `onion`: records of two plaintexts.
+/// Returns the tables of `onion`: records of two plaintexts.
 pub(super) fn onion() -> Vec<Paths> {
     [ONION_M31, ONION_S]
         .map(|set: RingParams| Paths {
@@ -78,13 +78,13 @@ pub(super) fn onion() -> Vec<Paths> {
         .to_vec()
 }
 
-/// Tables whose answers are packed by evaluation keys: records of one plaintext.
+/// Returns the tables whose answers are packed by evaluation keys: records of one plaintext.
 pub(super) fn packed() -> Vec<Paths> {
     let protocols = &[Protocol::Hybrid, Protocol::ExppackS, Protocol::DoublePack];
     vec![Paths { protocols, preset: None, form: None, record_bytes: RECORD_BYTES }]
 }
 
-/// Tables of column packing: records of two plaintexts.
+/// Returns the tables of column packing: records of two plaintexts.
 pub(super) fn colpack() -> Vec<Paths> {
     vec![Paths {
         protocols: &[Protocol::Colpack, Protocol::ColpackS],
@@ -122,7 +122,7 @@ impl Paths {
                 let seconds = served.steps(&cpu, report)?;
                 served.answers(&cpu, &seconds, report)?;
             }
-            // The next protocol has a public matrix of its own, and so other files.
+            // The next protocol has another public matrix, and so other files.
             drop(served);
             fs::remove_dir_all(&dir)?;
         }
@@ -144,8 +144,10 @@ impl Served {
         let descriptor = header.descriptor.clone();
         let params = header.descriptor.params()?;
         let specs = params.files();
-        let load = |name: &'static str| Ok::<_, Box<dyn Error>>((name, resident(dir, name)? as DbBytes));
-        let files = specs.iter().map(|spec| load(spec.name)).collect::<Result<_, _>>()?;
+        let mut files = Vec::with_capacity(specs.len());
+        for spec in &specs {
+            files.push((spec.name, resident(dir, spec.name)? as DbBytes));
+        }
         let has_hint = params.facts().hint_bytes > 0;
         let hint = has_hint.then(|| resident(dir, HINT_FILE).map(|hint| hint as DbBytes)).transpose()?;
         let mut client = ClientTable::new(descriptor.clone(), hint, &Acceptance::default())?;
@@ -153,7 +155,7 @@ impl Served {
         Ok(Self { descriptor, params, files, client, record_bytes })
     }
 
-    /// Measures every step by itself; returns the sum of the seconds for each batch that fits into memory.
+    /// Measures every step by itself. Returns each batch that fits into memory, with the sum of the seconds of its steps.
     fn steps(&self, cpu: &Cpu, report: &mut Report) -> Result<Vec<(usize, f64)>, Box<dyn Error>> {
         let specs = self.params.files();
         let path = self.params.path();
@@ -165,7 +167,7 @@ impl Served {
         let mut sums = Vec::new();
         let mut alone = Vec::new();
         for batch in BATCHES {
-            // Operands, and as much again for results and what is lent.
+            // The operands need memory, and results and buffers as much again.
             if hush_engine::memory()
                 .is_some_and(|memory| 2 * batch_bytes::<Cpu>(&path, batch) as u64 > memory.available)
             {
@@ -192,13 +194,14 @@ impl Served {
         Ok(sums)
     }
 
-    /// Seconds of an answer to a batch.
+    /// Returns the seconds of an answer to a batch.
     pub(super) fn answer_seconds(&self, cpu: &Arc<Cpu>, batch: usize) -> Result<f64, Box<dyn Error>> {
         let lookups = Lookups::by_index(&self.client, self.record_bytes, batch)?;
         self.descriptor.protocol.visit(Answers { served: self, cpu, lookups: &lookups })
     }
 
-    /// Whole answers, as multiples of the time to read the table once, without what is beside it, and of the sum of their steps.
+    /// Measures whole answers, as multiples of the time to read the table once, without anything beside it, and of the sum of
+    /// their steps.
     fn answers(
         &self,
         cpu: &Arc<Cpu>,
@@ -217,7 +220,7 @@ impl Served {
     }
 }
 
-/// Times the answers of whichever page.
+/// A visitor that times the answers of any page.
 struct Answers<'a> {
     served: &'a Served,
     cpu: &'a Arc<Cpu>,

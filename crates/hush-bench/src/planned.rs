@@ -1,4 +1,4 @@
-//! `hush-bench plan`: what the planner says of answers, against what they take.
+//! `hush-bench plan`: the planner's times of answers, against the measured ones.
 
 use std::{error::Error, sync::Arc};
 
@@ -16,13 +16,13 @@ use super::{
     timing::quantile,
 };
 
-/// Shares of the size that is asked for: one table in so many bytes.
+/// The divisors of the requested size: there is a table of each quotient.
 const SHARES: [usize; 2] = [16, 4];
-/// Batches, up to the largest of a server.
+/// The batches that are measured, up to the largest of a server.
 const BATCHES: [usize; 3] = [1, 4, 16];
-/// Bytes of a record; where that is too long, of a short one.
+/// The bytes of a record, and of a short one for protocols for which that is too long.
 const RECORD_BYTES: [usize; 2] = [1024, 32];
-/// Answers that take longer than so many seconds are not waited for.
+/// The longest answer that is measured, in seconds.
 const PATIENCE: f64 = 4.0;
 
 /// The columns of a row.

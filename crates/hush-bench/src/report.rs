@@ -7,7 +7,7 @@ use std::{
 
 use super::row::Row;
 
-/// A column for people: its head, its width, and what a row has there.
+/// A column of a table: its head, its width, and the function that formats its cell.
 pub(crate) type Column = (&'static str, usize, fn(&Row) -> Option<String>);
 
 /// The columns of benchmarks on a CPU, beside a row's name and [`remarks`].
@@ -24,32 +24,33 @@ pub(crate) const ON_CPU: &[Column] = &[
     ("peak", 6, |row| percent(row.peak_share)),
 ];
 
-/// Returns a number that is counted.
+/// Formats a count.
 pub(crate) fn whole(count: Option<usize>) -> Option<String> {
     count.map(|count| count.to_string())
 }
 
-/// Returns a number with so many digits behind the point.
+/// Formats a number with `digits` digits behind the point.
 pub(crate) fn fixed(number: Option<f64>, digits: usize) -> Option<String> {
     number.map(|number| format!("{number:.digits$}"))
 }
 
-/// Returns a share.
+/// Formats a share in percent.
 pub(crate) fn percent(share: Option<f64>) -> Option<String> {
     share.map(|share| format!("{:.0}%", 100.0 * share))
 }
 
-/// Writes a line to standard output. A reader that has seen enough does not end a benchmark.
+/// Writes a line to standard output, and ignores errors: a reader that has seen enough does not end a benchmark.
 fn print(line: &str) {
     let _ = writeln!(stdout(), "{line}");
 }
 
-/// Writes a line to standard error. It cannot fail.
+/// Writes a line to standard error, and ignores errors.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(stderr(), "{line}");
 }
 
-/// Prints rows, and keeps the first error of those that could not be measured: a benchmark may go on after it, and fails then.
+/// The output of a benchmark. The report prints rows, and keeps the first error of a measurement: a benchmark goes on after an
+/// error, and fails in the end.
 pub(crate) struct Report {
     columns: &'static [Column],
     json: bool,
@@ -58,7 +59,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Creates a table without rows.
+    /// Creates a report without rows: JSON objects if `json`, a table of `columns` otherwise.
     pub(crate) fn new(columns: &'static [Column], json: bool) -> Self {
         Self { columns, json, started: false, error: None }
     }
@@ -75,6 +76,7 @@ impl Report {
         print(&self.line(&row.name, |(.., cell)| cell(row), &remarks(row)));
     }
 
+    /// Returns a line of the table, with `name` first, a cell for each column, and `remarks` last.
     fn line(&self, name: &str, cell: impl Fn(&Column) -> Option<String>, remarks: &str) -> String {
         let mut line = format!("{name:<34}");
         for column in self.columns {
@@ -85,17 +87,17 @@ impl Report {
         format!("{line}  {remarks}").trim_end().to_owned()
     }
 
-    /// A remark between rows, for people.
+    /// Prints a remark between rows, for people.
     pub(crate) fn note(&self, text: &str) {
         say(text);
     }
 
-    /// A row for what is not measured, and why; that is no error.
+    /// Prints a row for what is not measured, with the reason. Skipping is no error.
     pub(crate) fn skip(&mut self, row: &Row, why: impl Into<String>) {
         self.push(&Row { skipped: Some(why.into()), ..row.clone() });
     }
 
-    /// Returns the measurement; `None` after a row that says why there is none.
+    /// Returns a measurement. After an error, prints a row with the reason, keeps the error, and returns `None`.
     #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub(crate) fn keep<T>(&mut self, row: &Row, measured: Result<T, Box<dyn Error>>) -> Option<T> {
         let error = match measured {
@@ -107,10 +109,10 @@ impl Report {
         None
     }
 
-    /// The end of the benchmark.
+    /// Ends the benchmark.
     ///
     /// # Errors
-    /// The first that was met.
+    /// The first error that was kept.
     pub(crate) fn finish(self) -> Result<(), Box<dyn Error>> {
         self.error.map_or(Ok(()), Err)
     }

@@ -14,7 +14,7 @@ use hush_ops::{
 
 use super::{Args, probe, report::Report, row::Row, timing::timed};
 
-/// Columns of the wide shape.
+/// The columns of the wide shape.
 const WIDE: usize = 65_536;
 
 pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
@@ -49,6 +49,7 @@ pub(super) fn square(size: usize) -> Tiling {
     Tiling::new(size / side, side)
 }
 
+/// Measures the fold of a batch. Fails if its words differ from those of the reference.
 fn measure(cpu: &Cpu, db: &TiledDb, tiling: Tiling, batch: usize) -> Result<Row, Box<dyn Error>> {
     let queries = random_queries(tiling.cols(), batch);
     // A wrong fast answer is a failure: the first panel against the reference.

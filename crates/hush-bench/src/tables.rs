@@ -19,7 +19,7 @@ use hush_store::snapshot::{
 
 use super::{report::Report, row::Row, threads};
 
-/// Returns a build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
+/// Returns the options of a build for `protocol` with the default parameter sets, key filter, fingerprint and shape.
 pub(crate) fn options(protocol: Protocol) -> BuildOptions {
     BuildOptions { protocol: Some(protocol), tiers: Tiers::AtMost(1), ..BuildOptions::default() }
 }
@@ -27,17 +27,17 @@ pub(crate) fn options(protocol: Protocol) -> BuildOptions {
 /// The stages of a build, and the seconds of each.
 pub(crate) type Stages = Vec<(String, f64)>;
 
-/// Which records a table has: as many as fit `size` bytes, of `length` bytes each.
+/// The records of a table: as many of `length` bytes as fit `size` bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Records {
     pub(crate) size: usize,
     pub(crate) length: usize,
-    /// Whether they have keys ([`key`]).
+    /// Whether the records have keys ([`key`]).
     pub(crate) keyed: bool,
 }
 
 impl Records {
-    /// Builds their table in `dir`; returns the seconds of each stage as well.
+    /// Builds the table of the records in `dir`. Returns its header, and the seconds of each stage.
     pub(crate) fn build(
         &self,
         options: &BuildOptions,
@@ -57,7 +57,7 @@ impl Records {
     }
 }
 
-/// Builds a table of records of `length` bytes by index on all cores, with a row of `label` for each stage and one for all.
+/// Builds a table of records of `length` bytes by index on all cores. Prints a row of `label` for each stage, and one for all.
 pub(crate) fn build_by_index(
     size: usize,
     length: usize,
@@ -73,7 +73,7 @@ pub(crate) fn build_by_index(
     Ok(header)
 }
 
-/// A row for each stage of a build, its name after that of `row`.
+/// Prints a row for each stage of a build, under the name of `row` and of the stage.
 pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: usize, report: &mut Report) {
     for (stage, seconds) in stages {
         let row = row.renamed(format!("{}{stage}", row.name));
@@ -81,7 +81,7 @@ pub(crate) fn push_stages(stages: &Stages, header: &Header, row: &Row, threads: 
     }
 }
 
-/// Says what a table is, and how much of it is kept and sent.
+/// Prints a note about a table: its shape, and the bytes that are stored and sent.
 pub(crate) fn describe(header: &Header, facts: &Facts, report: &Report) {
     let payload = header.payload_bytes as f64;
     let records = header.descriptor.records;
@@ -103,19 +103,19 @@ pub(crate) fn describe(header: &Header, facts: &Facts, report: &Report) {
     ));
 }
 
-/// Key `index` of a table.
+/// Returns key `index` of a table.
 pub(crate) fn key(index: usize) -> Vec<u8> {
     format!("key-{index}").into_bytes()
 }
 
-/// Value `index` of a table of values of `length` bytes.
+/// Returns value `index` of a table of values of `length` bytes.
 pub(crate) fn value(index: usize, length: usize) -> Vec<u8> {
     let mut value = vec![0; length];
     Csprng::insecure_from_seed(index as u64).fill_bytes(&mut value);
     value
 }
 
-/// When each stage began.
+/// The time at which each stage began.
 #[derive(Default)]
 struct Watch(Mutex<Vec<(String, Instant)>>);
 
@@ -128,7 +128,7 @@ impl Progress for Watch {
 }
 
 impl Watch {
-    /// Seconds of each.
+    /// Returns the seconds of each stage.
     fn finish(self) -> Stages {
         let stages = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let ends = stages.iter().skip(1).map(|&(_, start)| start).chain([Instant::now()]);

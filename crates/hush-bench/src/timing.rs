@@ -1,13 +1,14 @@
-//! How long work takes, by the clock of the host.
+//! The time that work takes, by the clock of the host.
 
 use std::time::Instant;
 
-/// Fewest runs of which the median counts.
+/// The fewest runs of which the median counts.
 const RUNS: usize = 3;
-/// Seconds of all runs, at least.
+/// The least seconds of all runs.
 const SPAN: f64 = 0.5;
 
-/// Returns the middle of several timings in seconds, after a run that does not count, and the last result.
+/// Returns the median time of `work` in seconds, after a run that does not count, and the last result. Fails with the first error
+/// of `work`.
 pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64, T), E> {
     let mut result = work()?;
     let begin = Instant::now();
@@ -20,7 +21,7 @@ pub(crate) fn timed<T, E>(mut work: impl FnMut() -> Result<T, E>) -> Result<(f64
     Ok((quantile(seconds, 0.5), result))
 }
 
-/// Returns the bound that `share` of `seconds` stay within; there is at least one.
+/// Returns the bound that `share` of `seconds` stay within. `seconds` has at least one.
 pub(crate) fn quantile(mut seconds: Vec<f64>, share: f64) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[((seconds.len() - 1) as f64 * share) as usize]

@@ -4,7 +4,9 @@ use hush_engine::{Bytes, Progress};
 use hush_ingest::mirror::{MirrorError, RemoteTable};
 use hush_store::snapshot::Snapshot;
 
-/// Copies a table to `to`: first the files that are missing there, then the header. Prints the size before it starts.
+/// Copies a table to `to`: first the files that are missing there, then the header. Prints the size before it starts. Fails with
+/// [`MirrorError`] if the remote header cannot be fetched or is malformed, if a file cannot be read or uploaded, or if `progress`
+/// cancels the copy. The remote table is then unusable if some of its files were replaced.
 pub fn push(snapshot: &Snapshot, to: &RemoteTable, progress: &dyn Progress) -> Result<(), MirrorError> {
     let files = to.lacks(snapshot.header())?;
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();

@@ -38,7 +38,8 @@ HUSH_UNSANITIZED void report_hang(const Block& block) {
     std::abort();
 }
 
-// A place in the ring, drawn. Of several blocks one is favoured for a while, so that it is far ahead of the others.
+// Draws a place in the ring at random. In a cluster of several blocks, one block is favoured for a while, so that it gets far
+// ahead.
 HUSH_UNSANITIZED uint32_t draw(Cluster& cluster) {
     constexpr uint32_t steps = 512, tries = 8;
     if (cluster.grid->kernel->cluster > 1 && cluster.random.below(steps) == 0)
@@ -51,7 +52,7 @@ HUSH_UNSANITIZED uint32_t draw(Cluster& cluster) {
     return place;
 }
 
-// The next thread to run. If none can, copies land until one can; without copies the cluster hangs.
+// Returns the next thread to run. If none can run, copies land until one can. Returns null if no copy is left: the cluster hangs.
 HUSH_UNSANITIZED Thread* next_ready(Cluster& cluster) {
     while (cluster.ready_count == 0) {
         if (!land_bulk_copy(cluster)) return nullptr;
@@ -81,7 +82,7 @@ HUSH_UNSANITIZED void run_next(Cluster& cluster) {
     switch_fiber(self->fiber, next->fiber, self->finished);
 }
 
-// The whole life of a thread.
+// Runs a thread from its start to its end.
 HUSH_UNSANITIZED void run_thread() {
     Thread& self = *current;
     Block& block = *self.block;
@@ -231,7 +232,7 @@ HUSH_UNSANITIZED void Arena::reset(const Grid& grid, Index3 first, uint64_t seed
     }
 }
 
-// Threads that were given up half-way did what they did before what follows.
+// Orders the accesses of threads that stopped half-way before the accesses that follow.
 HUSH_UNSANITIZED void Arena::give_up() {
 #ifdef HUSH_TSAN
     Cluster& cluster = *cluster_;

@@ -1,5 +1,5 @@
-// Blocks of CUDA threads, run as fibers by one OS thread: their threads, warps and barriers, and who runs next. The blocks of a
-// cluster take turns on one OS thread, like the threads of a block; a block by itself is a cluster of one.
+// Blocks of CUDA threads, run as fibers by one OS thread: their threads, warps and barriers, and the scheduler. The blocks of a
+// cluster take turns on one OS thread, like the threads of a block. A single block is a cluster of one.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -30,17 +30,18 @@ struct Thread {
     Warp* warp;
     uint32_t lane;
     Thread* next_waiting;
-    /// The thing that the thread waits for, null if none; for reports of hangs.
+    /// The name of the event that the thread waits for, null if none. Reports of hangs print it.
     const char* waits_for;
     bool finished;
-    /// Whether it has arrived at the barrier of its cluster and not waited yet, and in which phase.
+    /// Whether the thread has arrived at the barrier of its cluster and not waited yet.
     bool arrived;
+    /// The phase of that arrival.
     uint32_t arrived_phase;
     ThreadCopies copies;
     ThreadWgmmas wgmmas;
 };
 
-/// Threads that wait for one event, in the order of their arrival.
+/// A list of threads that wait for one event, in the order of their arrival.
 struct WaitList {
     Thread* first = nullptr;
     Thread* last = nullptr;
@@ -56,7 +57,7 @@ struct WaitList {
 /// The joint operation of a warp's lanes: called once, by the last lane to arrive, with each lane's operand.
 using Collective = void (*)(void* const (&operands)[32], uint32_t lanes);
 
-/// Lanes of one warp that meet for one collective.
+/// A collective of some lanes of one warp for which not all lanes have arrived.
 struct Meeting {
     uint32_t mask, arrived;
     Collective collective;
@@ -64,26 +65,27 @@ struct Meeting {
     char* tag;
 };
 
+/// A warp of a block.
 struct Warp {
-    /// Lanes that exist and have not finished.
+    /// The lanes that exist and have not finished.
     uint32_t present;
     uint32_t meeting_count;
     Meeting meetings[32];
     void* operands[32];
     uint32_t tags_used;
     char tags[64];
-    /// A hash of all products of matrices that the warp ran; its address is also a tag for their reads.
+    /// A hash of all matrix products that the warp ran. Its address is also the happens-before tag of their reads.
     uint64_t wgmma_trace;
 };
 
-/// A barrier of the block, of which number 0 is __syncthreads, or of the cluster.
+/// A barrier of a cluster, or of a block, whose barrier 0 is __syncthreads.
 struct Barrier {
     uint32_t arrived, threads, phase;
     WaitList waiting;
     char tags[2];
 };
 
-/// Small and fast; good enough to pick an order.
+/// A small and fast random generator (xorshift). Its quality suffices to pick an order.
 struct Random {
     uint64_t state;
 
@@ -104,50 +106,51 @@ struct Grid {
     const HushEmulation* options;
 };
 
+/// A block of threads.
 struct Block {
     static constexpr uint32_t max_threads = 1024, max_barriers = 16;
 
     const Grid* grid;
     Cluster* cluster;
-    /// The number of the block in the cluster.
+    /// The index of the block in the cluster.
     uint32_t rank;
     Index3 index, threads_dim;
-    /// Whether one of its threads has run, and how many have not finished.
+    /// Whether one of the block's threads has run.
     bool started;
+    /// The number of threads that have not finished.
     uint32_t live;
     bool adversarial;
-    /// Dynamic shared memory: exactly as long as asked for.
+    /// The dynamic shared memory, exactly as long as requested.
     uint8_t* shared;
     Barrier barriers[max_barriers];
-    /// A tag of happens-before: what the asynchronous proxy was shown.
+    /// The happens-before tag of the accesses that the asynchronous proxy sees.
     char proxy_tag;
-    /// The threads that read for wgmma, as ThreadSanitizer sees it: writes that no fence.proxy.async follows race
-    /// with it.
+    /// The fiber that reads for wgmma under ThreadSanitizer. Writes without a later fence.proxy.async race with it.
     void* tsan_proxy;
     Thread* threads;
     Warp warps[max_threads / 32];
 };
 
-/// Blocks that run at the same time and reach each other's shared memory.
+/// A cluster: blocks that run at the same time and access each other's shared memory.
 struct Cluster {
     static constexpr uint32_t max_blocks = 2, max_threads = max_blocks * Block::max_threads;
 
     const Grid* grid;
     Fiber main;
-    /// Threads that have not finished.
+    /// The number of threads that have not finished.
     uint32_t live;
     int outcome;
     bool adversarial;
     Random random;
-    /// The block whose threads go first, for now, if adversarial.
+    /// The block that adversarial launches currently favour.
     uint32_t favoured;
     Barrier barrier;
     WaitList mbarrier_waiters;
     BulkCopies copies;
-    /// Tags of happens-before: the start and the end of all threads.
+    /// Happens-before tags of the start and the end of all threads.
     char start_tag, end_tag;
 
-    /// Threads that can run: a ring.
+    /// The ring of threads that can run.
     Thread* ready[max_threads];
     uint32_t ready_first, ready_count;
 
@@ -163,22 +166,22 @@ struct Cluster {
 /// The CUDA thread that runs on this OS thread.
 inline thread_local Thread* current __attribute__((tls_model("initial-exec"))) = nullptr;
 
-/// Stops the running thread until it is made ready; `what` it waits for. Meanwhile others run.
+/// Adds the running thread to `list`, and runs other threads until it is made ready. `what` names the event that it waits for.
 void wait(WaitList& list, const char* what);
 
-/// Lets others run; the running thread stays ready.
+/// Runs other threads. The running thread stays ready.
 void yield();
 
-/// In adversarial launches: lets others run first.
+/// Yields in adversarial launches.
 void maybe_yield();
 
-/// Ends the launch from inside a kernel with `outcome` and says why on stderr.
+/// Ends the launch from inside a kernel with `outcome`, and prints the reason to stderr.
 [[noreturn]] void fail(int outcome, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 /// Ends the launch unless the device has this compute capability.
 void require_capability(uint32_t major, const char* primitive);
 
-/// Room to run clusters of up to `capacity` threads, one after another: stacks and threads. Kept for later launches.
+/// The stacks and threads to run clusters of up to `capacity` threads, one after another. Later launches reuse an arena.
 class Arena {
 public:
     explicit Arena(uint32_t capacity);
@@ -188,8 +191,8 @@ public:
 
     uint32_t capacity() const { return capacity_; }
 
-    /// Runs the blocks of `grid` from number `first` on that make up a cluster, in this OS thread. `shared` is the dynamic shared
-    /// memory of each. After an outcome other than HUSH_EMULATE_OK the arena can only be destroyed.
+    /// Runs the cluster of `grid` that begins at block `first`, in this OS thread. `shared` has the dynamic shared memory of each
+    /// block. After an outcome other than HUSH_EMULATE_OK, the arena can only be destroyed.
     int run(const Grid& grid, Index3 first, uint64_t seed, uint8_t* const* shared);
 
 private:

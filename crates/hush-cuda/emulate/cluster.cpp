@@ -29,7 +29,7 @@ HUSH_UNSANITIZED void cluster_arrive() {
     if (current->arrived) fail(HUSH_EMULATE_MISUSE, "two barrier.cluster.arrive without a wait between");
     current->arrived = true;
     current->arrived_phase = cluster.barrier.phase;
-    // Two tags by turns, as for barriers of the block.
+    // Two tags alternate, as for barriers of the block.
     order_before(&cluster.barrier.tags[cluster.barrier.phase % 2]);
     if (++cluster.barrier.arrived == cluster.live) complete(cluster);
     maybe_yield();

@@ -12,7 +12,7 @@ HUSH_UNSANITIZED void complete(Block& block, Barrier& barrier) {
 }
 
 HUSH_UNSANITIZED void arrive(Barrier& barrier, uint32_t threads, const char* what) {
-    // Two tags by turns: what a fast thread does after this barrier is not ordered before what a slow one does.
+    // Two tags alternate: the accesses of a fast thread after this barrier are not ordered before those of a slow thread.
     char* tag = &barrier.tags[barrier.phase % 2];
     order_before(tag);
     if (++barrier.arrived == threads) {

@@ -15,7 +15,7 @@ constexpr int poison = 0xCD;
 
 bool misaligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % 16 != 0; }
 
-// Not inlined into functions that ThreadSanitizer does not see.
+// Memory accesses that ThreadSanitizer sees. The functions are not inlined, since it does not see their callers.
 __attribute__((noinline)) void copy(void* to, const void* from, uint32_t bytes) { std::memcpy(to, from, bytes); }
 __attribute__((noinline)) void spoil(void* to, uint32_t bytes) { std::memset(to, poison, bytes); }
 
@@ -57,7 +57,7 @@ HUSH_UNSANITIZED void cp_async_finish(Thread& thread) { land_groups_below(thread
 
 namespace {
 
-// Runs as the thread that issued the copy, whoever runs now: ThreadSanitizer must see that thread.
+// Lands a copy as the thread that issued it, whichever thread runs now: ThreadSanitizer must see that thread.
 HUSH_UNSANITIZED void land(const BulkCopies::Copy& item) {
 #ifdef HUSH_TSAN
     void* self = __tsan_get_current_fiber();

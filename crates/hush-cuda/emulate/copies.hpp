@@ -1,7 +1,7 @@
 // Asynchronous copies from global to shared memory: cp.async of each thread, and bulk copies to the blocks of a cluster.
 //
-// Orderly launches copy at issue. Adversarial ones poison the destination at issue and copy as late as CUDA allows:
-// when a thread waits for its group, or when somebody waits at an mbarrier.
+// Orderly launches copy at issue. Adversarial launches poison the destination at issue and copy as late as CUDA allows: when a
+// thread waits for its group, or when a thread waits at an mbarrier.
 #pragma once
 #include <cstdint>
 
@@ -13,29 +13,29 @@ struct Thread;
 struct Block;
 struct Cluster;
 
-/// cp.async of one thread, in the order of issue.
+/// The copies (cp.async) of one thread, in the order of issue.
 struct ThreadCopies {
     struct Copy {
         void* shared;
         const void* global;
-        /// How many groups were committed before this copy was issued.
+        /// The number of groups committed before this copy was issued.
         uint32_t group;
     };
     Queue<Copy> pending;
     uint32_t groups_committed = 0;
 };
 
-/// Bulk copies to the blocks of a cluster that have not landed.
+/// The bulk copies to the blocks of a cluster that have not landed.
 struct BulkCopies {
     static constexpr uint32_t capacity = 1024;
     struct Copy {
         void* shared;
-        /// Null for what `value` has.
+        /// The source. If it is null, `value` is copied.
         const void* global;
         uint32_t bytes;
         uint64_t* barrier;
         Thread* issuer;
-        /// The block whose shared memory it is.
+        /// The block of the destination.
         Block* to;
         uint64_t value[2];
     };
@@ -44,22 +44,21 @@ struct BulkCopies {
 
 void cp_async_16(void* shared, const void* global);
 void cp_async_commit();
-/// Waits until at most the last `pending` groups of this thread are under way.
+/// Waits until at most the last `pending` groups of this thread are in flight.
 void cp_async_wait(uint32_t pending);
-/// All copies of a thread that ends land.
+/// Lands all copies of a thread that ends.
 void cp_async_finish(Thread& thread);
 
 void bulk_copy(void* shared, const void* global, uint32_t bytes, uint64_t* barrier);
-/// Copies to each block of the cluster whose bit of `blocks` is set, at the places that these addresses have in the
-/// issuer's.
+/// Copies like bulk_copy to each block of the cluster whose bit of `blocks` is set, at the same offsets as in the issuer's block.
 void bulk_copy_multicast(void* shared, const void* global, uint32_t bytes, uint64_t* barrier, uint32_t blocks);
-/// st.async: writes 16 bytes to an address of the cluster as a bulk copy does; the barrier is in the same block.
+/// Writes 16 bytes to an address of the cluster like a bulk copy (st.async). The barrier is in the same block.
 void store_async_16(uint32_t shared, const void* value, uint32_t barrier);
-/// fence.proxy.async: what this thread wrote to shared memory can be read by wgmma and bulk copies.
+/// Makes this thread's writes to shared memory visible to wgmma and bulk copies (fence.proxy.async).
 void fence_proxy_async();
-/// Lands one bulk copy, any; false if none is under way.
+/// Lands one random bulk copy. Returns false if none is in flight.
 bool land_bulk_copy(Cluster& cluster);
-/// When a block ends: none that it started, and none to its shared memory, may be under way.
+/// Fails the launch if a bulk copy from or to a block that ends is in flight.
 void bulk_copies_finish(const Block& block);
 
 }  // namespace hush_emulate

@@ -21,10 +21,12 @@
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __cluster_dims__(...)
-// All threads of a block run on one OS thread. So do those of a cluster, whose kernels have dynamic shared memory alone.
+// Static shared memory is thread-local: all threads of a block run on one OS thread. So do all blocks of a cluster, whose kernels
+// must use dynamic shared memory alone.
 #define __shared__ static thread_local
 
-// For members too. Always inlined, so that functions of one name in two kernel files stay two.
+// The prefix of device functions, members too. They are always inlined, so that functions of one name in two kernel files stay
+// distinct.
 #define HUSH_DEVICE __forceinline__
 #define HUSH_DYNAMIC_SHARED(type, name) type* name = reinterpret_cast<type*>(::hush_emulate::current->block->shared)
 
@@ -71,7 +73,7 @@ static inline uint32_t __brev(uint32_t x) {
     x = (x >> 4 & 0x0f0f0f0f) | (x & 0x0f0f0f0f) << 4;
     return __builtin_bswap32(x);
 }
-/// Byte i of the result is byte number (selector >> 4 i & 7) of the eight bytes of a, then b. Bit 3 of each number, which
+/// Selects four of the eight bytes of a, then b: byte i of the result is byte (selector >> 4 i & 7). Bit 3 of each number, which
 /// spreads a sign in PTX's `prmt`, is ignored: CUDA masks the selector with 0x7777.
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t selector) {
     const uint64_t bytes = uint64_t{b} << 32 | a;
@@ -112,7 +114,7 @@ T shuffle_value(uint32_t mask, T value, uint32_t source) {
     return value;
 }
 
-/// `source` if it is in the lane's segment of `width` lanes, else the lane itself.
+/// Returns `source` if it is in the lane's segment of `width` lanes, else the lane itself.
 inline uint32_t within_segment(uint32_t source, uint32_t width) {
     return source / width == lane() / width ? source : lane();
 }

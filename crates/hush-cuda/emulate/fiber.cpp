@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #ifndef HUSH_EMULATE_UCONTEXT
-// Saves the registers that a callee must keep on the old stack and takes them from the new one.
+// Saves the callee-saved registers on the old stack, and restores them from the new stack.
 extern "C" void hush_emulate_switch(void** save_stack_pointer, void* stack_pointer);
 asm(R"(
     .text

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sanitizer.hpp"
-// Twenty instructions on x86-64; elsewhere, or where HUSH_EMULATE_UCONTEXT asks for it, the system's slower way.
+// A switch takes twenty instructions on x86-64. Elsewhere, or if HUSH_EMULATE_UCONTEXT is defined, the slower ucontext makes it.
 #if !defined(__x86_64__) && !defined(HUSH_EMULATE_UCONTEXT)
 #define HUSH_EMULATE_UCONTEXT 1
 #endif
@@ -14,7 +14,8 @@
 
 namespace hush_emulate {
 
-/// A stack and where its execution stopped. The OS thread's own stack is one too (`stack` null until it was left).
+/// A stack, and the state in which its execution stopped. The OS thread's own stack is a fiber too (`stack` is null until the first
+/// switch from it).
 struct Fiber {
     const void* stack = nullptr;
     size_t stack_bytes = 0;
@@ -27,7 +28,7 @@ struct Fiber {
 #endif
 };
 
-/// Stacks of `count` fibers with a guard page each, mapped once and used again for many blocks.
+/// The stacks of `count` fibers with a guard page each. They are mapped once and reused for many blocks.
 class Stacks {
 public:
     explicit Stacks(uint32_t count);
@@ -35,7 +36,7 @@ public:
     Stacks(const Stacks&) = delete;
     Stacks& operator=(const Stacks&) = delete;
 
-    /// The lowest byte of stack number `at`.
+    /// Returns the lowest byte of stack number `at`.
     char* at(uint32_t at) const { return memory_ + at * stride_ + guard_bytes; }
 
     static constexpr size_t guard_bytes = 4096;
@@ -51,17 +52,18 @@ private:
     char* memory_;
 };
 
-/// Makes `fiber` start with `entry` (which never returns) at the top of its stack, lowered by `colour` * 64 bytes, a
-/// different number for each fiber, so that the tops do not share cache sets. `poison` fills the first 4 KiB.
+/// Prepares `fiber` to start with `entry`, which never returns, at the top of its stack, lowered by `colour % 64` * 64 bytes.
+/// Neighbouring fibers have different colours, so that the tops do not share cache sets. With `poison`, the first 4 KiB are filled
+/// with 0xCD.
 void prepare_fiber(Fiber& fiber, void (*entry)(), uint32_t colour, bool poison);
 
-/// Stops `from`, which runs, and continues `to`; `for_good` if `from` is never continued.
+/// Stops `from`, which runs, and continues `to`. `for_good` means that `from` is never continued.
 void switch_fiber(Fiber& from, Fiber& to, bool for_good);
 
-/// To be called first in a fiber; `main` is whom the first fiber was entered from.
+/// Completes the first switch to a fiber, which must call it first. `main` is the fiber that entered the first fiber.
 void begin_fiber(Fiber& main);
 
-/// Forgets what sanitizers hold about a stack that was given up half-way.
+/// Clears the sanitizers' state of a stack that was abandoned half-way.
 void forget_stack(const Fiber& fiber);
 
 }  // namespace hush_emulate

@@ -1,9 +1,8 @@
-// The C interface of the CUDA emulator: kernels compiled as C++17 run on the CPU, one fiber a CUDA thread.
+// The C interface of the CUDA emulator. Kernels compiled as C++17 run on the CPU, with a fiber for each CUDA thread.
 //
-// The threads of a block take turns on one OS thread, which they leave only at barriers, collectives of a warp, and
-// waits, and so do the blocks of a cluster; others run on several OS threads. So no block may wait for what one of another
-// cluster does, and no thread may spin on memory. Dynamic shared memory is filled with 0xCD before each block. Memory that
-// kernels share is the host's.
+// All threads of a cluster, or of a single block, take turns on one OS thread. A thread yields only at barriers, collectives of a
+// warp, and waits. Different clusters run on several OS threads. So no block may wait for a block of another cluster, and no thread
+// may spin on memory. Dynamic shared memory is filled with 0xCD before each block. Global memory is the memory of the host.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -12,21 +11,22 @@
 extern "C" {
 #endif
 
-/// The device that is emulated and how.
+/// The emulated device, and the mode of the emulation.
 struct HushEmulation {
-    /// Compute capability: primitives of a later one end the launch with HUSH_EMULATE_UNSUPPORTED.
+    /// The compute capability. A primitive of a later one ends the launch with HUSH_EMULATE_UNSUPPORTED.
     uint32_t capability_major, capability_minor;
-    /// 0: orderly. Otherwise adversarial: threads are resumed in random order, asynchronous copies land late with
-    /// their destination poisoned at issue, and the stacks of threads start poisoned.
+    /// The seed of the schedule. 0 means orderly. Any other seed is adversarial: threads are resumed in random order, asynchronous
+    /// copies land late and poison their destination at issue, and the stacks of threads start poisoned.
     uint64_t seed;
-    /// OS threads that run blocks, at least one.
+    /// The number of OS threads that run blocks, at least one.
     uint32_t threads;
 };
 
+/// The outcome of a launch.
 enum HushEmulateOutcome {
     HUSH_EMULATE_OK = 0,
     HUSH_EMULATE_UNKNOWN_KERNEL = 1,
-    /// All unfinished threads of a block wait for what cannot happen any more.
+    /// All unfinished threads of a cluster wait for events that cannot happen any more.
     HUSH_EMULATE_HANG = 2,
     /// The kernel used a primitive that the emulated device lacks.
     HUSH_EMULATE_UNSUPPORTED = 3,
@@ -34,17 +34,18 @@ enum HushEmulateOutcome {
     HUSH_EMULATE_MISUSE = 4,
 };
 
-/// Runs a kernel over a grid of one-dimensional blocks and waits for it. `params` are pointers to the arguments, as
-/// for cuLaunchKernel. Returns a HushEmulateOutcome; what went wrong is said on stderr. May be called by several OS
-/// threads at once.
+/// Runs a kernel over a grid of one-dimensional blocks of `block` threads, and waits for it. `params` has pointers to the
+/// arguments, as for cuLaunchKernel. Returns a HushEmulateOutcome, and prints the reason of a failure to stderr. Several OS threads
+/// may call it at once.
 int hush_emulate_launch(const char* kernel, const uint32_t grid[3], uint32_t block, uint32_t shared_bytes,
                         void** params, const struct HushEmulation* options);
 
-/// How many kernels there are, and the name of number `at` (sorted by name; null if out of range).
+/// Returns the number of kernels.
 size_t hush_emulate_kernel_count(void);
+/// Returns the name of kernel `at` in the order of names, or null if `at` is out of range.
 const char* hush_emulate_kernel_name(size_t at);
 
-/// The sanitizer that emulator and kernels are compiled with: "address", "thread" or "".
+/// Returns the sanitizer that emulator and kernels are compiled with: "address", "thread" or "".
 const char* hush_emulate_sanitizer(void);
 
 #ifdef __cplusplus

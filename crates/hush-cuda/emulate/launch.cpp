@@ -1,4 +1,4 @@
-// Launches: clusters, or blocks by themselves, dealt to OS threads.
+// Launches: the distribution of clusters, or of single blocks, to OS threads.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -15,7 +15,7 @@
 namespace hush_emulate {
 namespace {
 
-/// Arenas that no launch uses now.
+/// A pool of arenas that no launch uses now.
 class ArenaPool {
 public:
     std::unique_ptr<Arena> take(uint32_t threads) {
@@ -49,7 +49,7 @@ ArenaPool& arena_pool() {
     return *pool;
 }
 
-/// Dynamic shared memory of a block, aligned to 1024 bytes and not a byte longer than asked for.
+/// The dynamic shared memory of a block, aligned to 1024 bytes and exactly as long as requested.
 class SharedMemory {
 public:
     explicit SharedMemory(uint32_t bytes) : bytes_(bytes) {
@@ -72,8 +72,9 @@ private:
     uint8_t* memory_;
 };
 
-/// Blocks and threads that run as one.
+/// Returns the number of blocks of a cluster.
 uint32_t cluster_of(const Grid& grid) { return grid.kernel->cluster; }
+/// Returns the number of threads of a cluster.
 uint32_t threads_of(const Grid& grid) { return cluster_of(grid) * grid.threads; }
 
 uint64_t clusters_of(const Grid& grid) {
@@ -92,7 +93,7 @@ public:
     Launch(const Grid& grid, uint32_t workers) : grid_(grid), clusters_(clusters_of(grid)), workers_(workers) {}
 
     int run() {
-        // Taken before any worker runs: handing an arena from one to another would order their clusters.
+        // Arenas are taken before any worker runs: an arena that passes from one worker to another would order their clusters.
         std::vector<std::unique_ptr<Arena>> arenas;
         for (uint32_t i = 0; i < workers_; i++) arenas.push_back(arena_pool().take(threads_of(grid_)));
         std::vector<std::thread> others;
@@ -105,7 +106,7 @@ public:
     }
 
 private:
-    // Runs clusters until there is none left. An arena of one that failed is destroyed: it has threads that stopped half-way.
+    // Runs clusters until none is left. If a cluster fails, its arena is destroyed: it has threads that stopped half-way.
     void work(uint32_t worker, std::unique_ptr<Arena>& arena) {
         std::vector<std::unique_ptr<SharedMemory>> memory;
         for (uint32_t i = 0; i < cluster_of(grid_); i++)
@@ -123,7 +124,7 @@ private:
     }
 
 #ifdef HUSH_TSAN
-    // The blocks of one worker are ordered, so neighbours always go to different workers.
+    // ThreadSanitizer sees the blocks of one worker as ordered, so neighbours always go to different workers.
     uint64_t first(uint32_t worker) { return worker; }
     uint64_t following(uint64_t at) { return at + workers_; }
 #else
@@ -146,13 +147,13 @@ private:
 
 uint32_t worker_count(const Grid& grid, uint32_t wanted) {
 #ifdef HUSH_TSAN
-    // Races between blocks show only between OS threads; as many as ThreadSanitizer has room for.
+    // Races between blocks show only between OS threads. There are as many as ThreadSanitizer has room for, up to eight.
     wanted = std::max(wanted, std::min(8u, 4096 / threads_of(grid)));
 #endif
     return static_cast<uint32_t>(std::min<uint64_t>(std::max(wanted, 1u), clusters_of(grid)));
 }
 
-/// Bytes of shared memory that a block may have. Ada has less than Ampere, and later GPUs of desks less than those before.
+/// Returns the most bytes of shared memory of a block: 163 KiB for capability 8.0, 99 KiB for other 8.x and 12.x, else 227 KiB.
 uint32_t most_shared(const HushEmulation& options) {
     const uint32_t major = options.capability_major, minor = options.capability_minor;
     if (major == 8) return minor == 0 ? 163 << 10 : 99 << 10;

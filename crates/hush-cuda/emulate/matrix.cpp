@@ -10,7 +10,7 @@ namespace {
 
 constexpr int depth = 32, tile_rows = 16;
 
-// A dot product of 16-bit numbers, which compilers know how to make instructions for. Only the last sum can wrap.
+// Returns a dot product of 16-bit numbers, for which compilers have vector instructions. All numbers are bytes: no sum wraps here.
 __attribute__((always_inline)) inline int32_t dot(const int16_t* a, const int16_t* b) {
     int32_t sum = 0;
     for (int k = 0; k < depth; k++) sum += a[k] * b[k];
@@ -43,7 +43,8 @@ struct MmaOperand {
     Signs signs;
 };
 
-// Lane l holds rows l / 4 and l / 4 + 8 of a, columns l / 4 of b, both at k = 4 (l % 4) and 16 further.
+// Multiplies the fragments of all lanes. Lane l holds rows l / 4 and l / 4 + 8 of a, and column l / 4 of b, both at k = 4 (l % 4)
+// to 4 (l % 4) + 3, and 16 further.
 HUSH_UNSANITIZED void multiply_lanes(void* const (&operands)[32], uint32_t) {
     int16_t a[tile_rows * depth], b[8 * depth];
     int32_t d[tile_rows * 8];
@@ -96,7 +97,7 @@ HUSH_UNSANITIZED void mma_m16n8k32(int32_t (&d)[4], const uint32_t (&a)[4], cons
     meet_warp(multiply_lanes, &operand, "mma");
 }
 
-// Each lane reads its own row, so that the sanitizers see who reads.
+// Each lane reads its own row, so that the sanitizers see which thread reads.
 void ldmatrix(uint32_t* words, uint32_t matrices, const void* row) {
     require_capability(8, "ldmatrix");
     LdmatrixOperand operand{{}, words, matrices};

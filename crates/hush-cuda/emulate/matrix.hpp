@@ -1,21 +1,21 @@
-// Products of small matrices of bytes, and what a warp loads for them.
+// Products of small matrices of bytes, and the loads of a warp for them.
 #pragma once
 #include <cstdint>
 
 namespace hush_emulate {
 
-/// Bytes of a product's operands.
+/// The signedness of the bytes of a product's operands.
 struct Signs {
     bool a_signed, b_signed;
 };
 
-/// A lane's fragments of mma.m16n8k32: d += a b, wrapping.
+/// Multiplies the fragments of a warp's lanes (mma.m16n8k32): d += a b, wrapping.
 void mma_m16n8k32(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Signs signs);
 
-/// ldmatrix: lane 8 i + r gives the 16 bytes of row r of matrix i, for `matrices` matrices.
+/// Loads `matrices` matrices (ldmatrix): lane 8 i + r gives the address of the 16 bytes of row r of matrix i.
 void ldmatrix(uint32_t* words, uint32_t matrices, const void* row);
 
-/// d[r * columns + c] += sum over k of a[32 r + k] b[32 c + k], for 16 rows r, wrapping.
+/// Adds a product: d[r * columns + c] += sum over k of a[32 r + k] b[32 c + k], for 16 rows r, wrapping.
 void multiply_16xk32(int32_t* d, const int16_t* a, const int16_t* b, uint32_t columns);
 
 }  // namespace hush_emulate

@@ -8,7 +8,7 @@
 namespace hush_emulate {
 namespace {
 
-// The content of the 8 bytes.
+// The content of an mbarrier's 8 bytes.
 struct State {
     int32_t missing_bytes;
     uint16_t phase : 1, pending : 15;
@@ -28,7 +28,7 @@ HUSH_UNSANITIZED State load(const uint64_t* barrier) {
     return state;
 }
 
-// The tag of the phase that a barrier is in, for happens-before.
+// Returns the happens-before tag of a phase of a barrier.
 HUSH_UNSANITIZED char* tag(uint64_t* barrier, uint32_t phase) { return reinterpret_cast<char*>(barrier) + (phase & 1); }
 
 HUSH_UNSANITIZED void store(uint64_t* barrier, State state) {

@@ -4,13 +4,13 @@
 
 namespace hush_emulate {
 
-/// Where dynamic shared memory starts in the window, as on Hopper: below it is what the system keeps.
+/// The start of dynamic shared memory in the window, as on Hopper. The system reserves the addresses below.
 constexpr uint32_t shared_base = 1024;
 
-/// The 32-bit address of a place in the block's dynamic shared memory.
+/// Returns the 32-bit address of a place in the block's dynamic shared memory. Another place fails the launch.
 uint32_t shared_address(const void* pointer);
 
-/// Where that address is; `bytes` from it must be in the block's dynamic shared memory.
+/// Returns the place of an address. `bytes` bytes from it must be in the block's dynamic shared memory, or the launch fails.
 const uint8_t* shared_pointer(uint32_t address, uint32_t bytes);
 
 }  // namespace hush_emulate

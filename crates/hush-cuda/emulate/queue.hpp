@@ -1,4 +1,4 @@
-// A growing array that fibers may use under ThreadSanitizer without being seen.
+// A growing array whose accesses ThreadSanitizer does not see, so that fibers may share it.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -31,12 +31,13 @@ struct Queue {
         items[count++] = item;
     }
 
-    /// Removes `[0, end)`; what follows keeps its order.
+    /// Removes the items `[0, end)`. The others keep their order.
     HUSH_UNSANITIZED void drop_first(uint32_t end) {
         for (uint32_t i = end; i < count; i++) items[i - end] = items[i];
         count -= end;
     }
 
+    /// Removes item `at`, and moves the last item to its place.
     HUSH_UNSANITIZED T take(uint32_t at) {
         T item = items[at];
         items[at] = items[--count];

@@ -8,7 +8,7 @@
 namespace hush_emulate {
 namespace {
 
-// Sorted by name. Filled before main, read only afterwards.
+// The list of kernels, sorted by name. It is filled before main, and only read afterwards.
 const Kernel* first_kernel = nullptr;
 
 }  // namespace

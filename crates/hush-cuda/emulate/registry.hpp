@@ -1,4 +1,4 @@
-// The kernels of the program by name, and how to call one with the arguments of a launch.
+// The registry of the program's kernels by name, and calls of kernels with the arguments of a launch.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -7,27 +7,28 @@
 
 namespace hush_emulate {
 
+/// A registered kernel.
 struct Kernel {
     const char* name;
     /// Calls the kernel in the running thread.
     void (*invoke)(void** params);
-    /// Bytes of its arguments one by one, then a zero.
+    /// The size of each argument in bytes, then a zero.
     const size_t* param_bytes;
-    /// Blocks of a cluster, in the first dimension of the grid.
+    /// The number of blocks of a cluster, in the first dimension of the grid.
     uint32_t cluster;
     const Kernel* next = nullptr;
 };
 
-/// The kernel of that name, or null.
+/// Returns the kernel of that name, or null.
 const Kernel* find_kernel(const char* name);
 
-/// Adds a kernel for good, at the start of the program.
+/// The registration of a kernel at the start of the program. It is never removed.
 struct Registration {
     Registration(const char* name, void (*invoke)(void** params), const size_t* param_bytes, uint32_t cluster);
     Kernel kernel;
 };
 
-/// An argument of type T: each thread has its own copy.
+/// Returns a copy of an argument of type T: each thread has its own.
 template <class T>
 T load_param(const void* param) {
     static_assert(std::is_trivially_copyable_v<T>, "arguments of kernels are copied byte by byte");
@@ -36,6 +37,7 @@ T load_param(const void* param) {
     return *reinterpret_cast<T*>(bytes);
 }
 
+/// A function that calls a kernel with the arguments of a launch, and the sizes of these arguments.
 template <auto function>
 struct Invoke;
 

@@ -1,8 +1,7 @@
-// The calls that tell the sanitizers about fibers and barriers; nothing in ordinary builds.
+// Calls that tell the sanitizers about fibers and barriers. They do nothing in ordinary builds.
 //
-// Under ThreadSanitizer each CUDA thread is a TSan fiber, so that unordered accesses of two CUDA threads are found
-// although one OS thread runs them. The emulator's own state is shared by the fibers without locks: functions that
-// touch it are HUSH_UNSANITIZED.
+// Under ThreadSanitizer, each CUDA thread is a TSan fiber. So unordered accesses of two CUDA threads are found although one OS
+// thread runs both. The fibers share the emulator's own state without locks: functions that access it are HUSH_UNSANITIZED.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -15,7 +14,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/// The sanitizer that this is compiled with.
+/// The name of the sanitizer of this build: "address", "thread" or "".
 #if defined(HUSH_ASAN)
 #define HUSH_SANITIZER "address"
 #elif defined(HUSH_TSAN)
@@ -28,13 +27,14 @@
 
 namespace hush_emulate {
 
-/// All that this thread did so far comes before what follows a later `order_after` of the same tag.
+/// Orders all earlier accesses of this thread before the accesses that follow a later `order_after` of the same tag.
 HUSH_UNSANITIZED inline void order_before([[maybe_unused]] void* tag) {
 #ifdef HUSH_TSAN
     __tsan_release(tag);
 #endif
 }
 
+/// Orders the accesses that follow after those before an earlier `order_before` of the same tag.
 HUSH_UNSANITIZED inline void order_after([[maybe_unused]] void* tag) {
 #ifdef HUSH_TSAN
     __tsan_acquire(tag);

@@ -24,13 +24,13 @@ HUSH_UNSANITIZED Descriptor decode(uint64_t word) {
     return result;
 }
 
-// Seen by ThreadSanitizer.
+// Reads 16 bytes. ThreadSanitizer sees the read: the function is not inlined.
 __attribute__((noinline)) void read_16(uint8_t (&bytes)[16], const uint8_t* from) {
     std::memcpy(bytes, from, sizeof bytes);
 }
 
-// Rows `first` to `first + rows` of an operand, 32 bytes each. The hardware swizzles addresses, not offsets in a tile:
-// bits 4 to 6 are changed by bits 7 to 9.
+// Reads rows `first` to `first + rows` of an operand, 32 bytes each. The hardware swizzles addresses, not offsets in a tile: bits
+// 7 to 9 are added to bits 4 to 6 by XOR.
 HUSH_UNSANITIZED void read_rows(int16_t* to, uint64_t descriptor, uint32_t first, uint32_t rows, bool is_signed) {
     const Descriptor operand = decode(descriptor);
     for (uint32_t row = first; row < first + rows; row++) {
@@ -47,8 +47,8 @@ HUSH_UNSANITIZED void read_rows(int16_t* to, uint64_t descriptor, uint32_t first
     }
 }
 
-// The running lane reads for its warp, so that writes without a barrier are found; before, the asynchronous proxy does, so
-// that writes without a fence are.
+// Reads rows twice under ThreadSanitizer. The asynchronous proxy reads first, so that writes without a fence are found. The running
+// lane then reads for its warp, so that writes without a barrier are found.
 HUSH_UNSANITIZED void load(int16_t* to, uint64_t descriptor, uint32_t first, uint32_t rows, bool is_signed) {
 #ifdef HUSH_TSAN
     Block& block = *current->block;
@@ -71,7 +71,7 @@ HUSH_UNSANITIZED ThreadWgmmas::Accumulator& accumulator(Thread& thread, const in
     return all.items[at];
 }
 
-// Word i of a lane's accumulators in the warp's 16 rows.
+// Returns the index of word i of a lane's accumulators in the warp's 16 rows.
 HUSH_UNSANITIZED uint32_t place(uint32_t lane, uint32_t i, uint32_t columns) {
     return (lane / 4 + i / 2 % 2 * 8) * columns + i / 4 * 8 + lane % 4 * 2 + i % 2;
 }
@@ -80,7 +80,7 @@ HUSH_UNSANITIZED const ThreadWgmmas::Product& product(const void* lane, uint32_t
     return static_cast<const Thread*>(lane)->wgmmas.pending.items[at];
 }
 
-// Products `at` to `end`, which go into the same accumulators.
+// Runs products `at` to `end`, which add to the same accumulators.
 HUSH_UNSANITIZED void multiply_add(void* const (&lanes)[32], uint32_t at, uint32_t end) {
     const uint32_t columns = product(lanes[0], at).columns, words = columns / 2;
     const uint32_t warp = static_cast<const Thread*>(lanes[0])->index.x / 32 % 4;
@@ -101,7 +101,8 @@ HUSH_UNSANITIZED void multiply_add(void* const (&lanes)[32], uint32_t at, uint32
         for (uint32_t i = 0; i < words; i++) values[lane][i] = d[place(lane, i, columns)];
 }
 
-// All lanes of a warp must have issued the same, into arrays that are the same or not as those of the product before.
+// Fails the launch unless all lanes of a warp have issued the same product, and all or none add it to the accumulators of the
+// product before.
 HUSH_UNSANITIZED void check_product(void* const (&lanes)[32], uint32_t at) {
     const ThreadWgmmas::Product& first = product(lanes[0], at);
     const bool chained = at > 0 && product(lanes[0], at - 1).d == first.d;
@@ -119,7 +120,7 @@ HUSH_UNSANITIZED void check_product(void* const (&lanes)[32], uint32_t at) {
         warp.wgmma_trace = (warp.wgmma_trace ^ word) * 0x9e3779b97f4a7c15 + 1;
 }
 
-// Gives back the running thread's arrays whose last product is done.
+// Copies the results to the running thread's arrays whose last product is done.
 HUSH_UNSANITIZED void finish_products(uint32_t done) {
     ThreadWgmmas& wgmmas = current->wgmmas;
     for (uint32_t at = 0; at < done; at++) {
@@ -136,9 +137,9 @@ HUSH_UNSANITIZED void finish_products(uint32_t done) {
 
 struct WaitOperand {
     Thread* thread;
-    /// Groups before this one are waited for.
+    /// The end of the groups that the thread waits for.
     uint32_t end;
-    /// How many products that were.
+    /// The number of products in these groups.
     uint32_t done;
 };
 

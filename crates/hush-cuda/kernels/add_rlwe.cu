@@ -1,8 +1,8 @@
-// `add_rlwe`: polynomials added to others.
+// The kernel `add_rlwe`: sum += part, for polynomials.
 #include "ring.cuh"
 
-// sum += part, of `count` vectors of four words of polynomials `[..][limb][slot]`, from the first limb of one on. A
-// thread adds four words at a time.
+// Adds `count` vectors of four words of polynomials `[..][limb][slot]`: sum += part. Both arrays begin at the first limb of a
+// polynomial. A thread adds four words at a time.
 extern "C" __global__ void __launch_bounds__(256)
     add_rlwe(uint4* sum, const uint4* part, RingView ring, uint64_t count) {
     uint64_t stride = uint64_t(gridDim.x) * blockDim.x;

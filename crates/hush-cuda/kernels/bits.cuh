@@ -1,11 +1,11 @@
-// Values of some bits each as bytes of an answer, as hush_he::codec packs them: value i takes the bits i * bits .. of all, the
-// least significant first; zeros fill the last byte.
+// Values packed to the bytes of an answer, as hush_he::codec packs them. Each has `bits` bits: value i takes the bits
+// i * bits .. (i + 1) * bits, least significant first. Zeros fill the last byte.
 #pragma once
 
 #include "prelude.cuh"
 
-// The 32 bits of packed values from bit `first` on; before the first value and behind the last there are zeros. `value(i)`
-// is below 2^bits, for bits of 1 to 48.
+// Returns the 32 bits of packed values from bit `first` on, with zeros before the first value and after the last. `value(i)` is
+// below 2^bits, for bits of 1 to 48.
 template <class Value>
 HUSH_DEVICE uint32_t packed_word(int64_t first, uint32_t bits, uint64_t count, const Value& value) {
     uint32_t word = 0;
@@ -18,8 +18,8 @@ HUSH_DEVICE uint32_t packed_word(int64_t first, uint32_t bits, uint64_t count, c
     return word;
 }
 
-// Writes `count` packed values to `out`, by threads of which this is number `thread` of `threads`: whole words where these are
-// aligned, and the bytes of the others, beside which somebody else may write.
+// Writes `count` packed values to `out`. This is thread `thread` of `threads`. Aligned words are written whole, the words at both
+// ends byte by byte: another thread may write their other bytes.
 template <class Value>
 HUSH_DEVICE void store_packed(uint8_t* out, uint32_t bits, uint64_t count, uint64_t thread, uint64_t threads,
                               const Value& value) {
@@ -36,7 +36,7 @@ HUSH_DEVICE void store_packed(uint8_t* out, uint32_t bits, uint64_t count, uint6
     }
 }
 
-// Value i of packed ones that begin with an aligned word, for bits of 1 to 48.
+// Returns value i of packed values that begin at an aligned word, for bits of 1 to 48.
 HUSH_DEVICE uint64_t packed_value(const uint32_t* packed, uint64_t i, uint32_t bits) {
     const uint64_t first = i * bits;
     const uint32_t* words = packed + first / 32;

@@ -1,12 +1,12 @@
-// The matrices on both sides of the chain, whose rows are transformed by ntt_forward and ntt_inverse. A matrix is
-// [hint][row][limb][N], with N rows.
+// The matrices on both sides of the chain. ntt_forward and ntt_inverse transform their rows. A matrix is [hint][row][limb][N], with
+// N rows.
 #include "limb_pair.cuh"
 #include "lift_fraction.cuh"
 #include "transpose.cuh"
 
 namespace {
 
-// Where a row begins.
+// Returns the offset of a row.
 HUSH_DEVICE size_t row_start(uint32_t degree, size_t hint, uint32_t row, uint32_t limb) {
     return ((hint * degree + row) * PAIR + limb) * degree;
 }
@@ -16,12 +16,12 @@ HUSH_DEVICE size_t row_start(uint32_t degree, size_t hint, uint32_t row, uint32_
 // A hint, on the device.
 struct Hint {
     const uint32_t* words; // rows x N
-    uint64_t rows;         // at most N; the others are zeros
+    uint64_t rows;         // at most N; further rows are zeros
 };
 static_assert(sizeof(Hint) == 16, "two words of 64 bits");
 
-// The hints, lifted to residues divided by N, and transposed: row j of the matrix is column j of the hint. Block
-// (column of squares, row of squares, hint).
+// Lifts the hints to residues divided by N, and transposes them: row j of the matrix is column j of the hint. Block (column of
+// squares, row of squares, hint).
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
     chain_lift(uint32_t* matrix, const Hint* hints, RingView ring, FractionLift lift) {
     const uint32_t n = ring.degree, first_column = blockIdx.x * SQUARE, first_row = blockIdx.y * SQUARE;
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
 }
 HUSH_KERNEL(chain_lift)
 
-// A matrix transposed. Block (column of squares, row of squares, hint and limb).
+// Transposes a matrix. Block (column of squares, row of squares, hint and limb).
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
     chain_transpose(uint32_t* out, const uint32_t* in, uint32_t degree) {
     const uint32_t first_column = blockIdx.x * SQUARE, first_row = blockIdx.y * SQUARE;
@@ -53,11 +53,11 @@ extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
 }
 HUSH_KERNEL(chain_transpose)
 
-// From residues to the balanced digits of an entry: half a base is added for every digit, modulo Q. The sum, in 0..Q,
-// is below 2^32 if and only if the centred entry has four digits, and its bytes then are these digits, each half a base
-// too large. Mirrored by `EntryJoin` in src/column/views.rs.
+// The constants of chain_join, which converts residues to the balanced digits of an entry: half a base is added for every digit,
+// modulo Q. The sum, in 0..Q, is below 2^32 if and only if the centred entry has four digits. Its bytes are then these digits, each
+// half a base too large. Mirrored by `EntryJoin` in src/column/views.rs.
 struct EntryJoin {
-    // The residues are those of the entry divided by `factor`: modulo p_0, the factor's Montgomery form.
+    // The residues are of the entry divided by the factor. `factor` is its Montgomery form modulo p_0.
     uint32_t factor, halves;
     // factor / p_0, -1 / p_0, halves / p_0 modulo p_1; Montgomery forms.
     uint32_t next, minus, constant;
@@ -66,9 +66,8 @@ static_assert(sizeof(EntryJoin) == 20, "the layout of EntryJoin");
 
 constexpr uint32_t BALANCED_HALVES = 0x80808080u;
 
-// The entries of the pack columns, transposed: columns [hint][row][N] words of four bytes from
-// [hint][column][limb][row]. misfits[0] becomes positive if an entry has more than four digits. Block (column of
-// squares, row of squares, hint).
+// Writes the entries of the pack columns, transposed: words of four bytes [hint][row][N] from residues [hint][column][limb][row].
+// misfits[0] becomes positive if an entry has more than four digits. Block (column of squares, row of squares, hint).
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
     chain_join(uint32_t* columns, uint32_t* misfits, const uint32_t* matrix, RingView ring, EntryJoin join) {
     const uint32_t n = ring.degree, first_column = blockIdx.x * SQUARE, first_row = blockIdx.y * SQUARE;

@@ -1,20 +1,21 @@
-// The chain of key switches, of which only the masks are known: those alone decide the digits. Its N / 2 steps depend
-// on each other, so one block runs a whole chain, with the polynomial in registers; what runs side by side are the two
-// chains of a hint, for the signs of the exponents +-5^k, and the hints.
+// The chain of key switches on the masks, which alone decide the digits:
+//     x = image_(N/2-1);  for k = N/2 - 2, .., 0: d = digit(x), x = image_k + d w(X^e), e = +-5^k
+// The N / 2 steps depend on each other, so one block runs a whole chain, with the polynomial in registers. The two chains of a
+// hint, for the signs of the exponents, and the hints run in parallel.
 #include "limb_pair.cuh"
 
 namespace {
 
-// Order of w in shared memory. The slots that the threads of a warp multiply at once are 16 apart, so for N = 2048
-// their exponents differ by multiples of 8, and their places a in a / 2 mod 32: places that are 2 apart are neighbours,
-// and no two threads of a warp read from one bank.
+// Returns the index of a place of w in shared memory. The slots that the threads of a warp multiply at once are 16 apart. So for
+// N = 2048 their exponents differ by multiples of 8, and their places a differ in a / 2 mod 32. Places that are 2 apart are
+// neighbours here, so no two threads of a warp read from one bank.
 template <int LOG>
 HUSH_DEVICE uint32_t interleaved(uint32_t place) {
     return place % 2 * (1 << (LOG - 2)) + place / 2;
 }
 
-// x becomes image + x w(X^e), e = +-5^k: w has at a slot what it has at the slot's place, moved by k. `orbit` is the
-// half of w that the slots of this thread are moved to.
+// Replaces x by image + x w(X^e), e = +-5^k. The value of w(X^e) in a slot is that of w at the slot's place plus k. `orbit` is the
+// half of w to which e moves the slots of this thread.
 template <int LOG>
 HUSH_DEVICE void add_switched(uint32_t (&x)[NTT_WORDS], const uint32_t (&image)[NTT_WORDS], const uint32_t* orbit,
                               const uint32_t* places, uint32_t k, const Prime& prime, uint32_t thread) {
@@ -27,11 +28,10 @@ HUSH_DEVICE void add_switched(uint32_t (&x)[NTT_WORDS], const uint32_t (&image)[
     }
 }
 
-// A chain is a block (sign, hint) of 2 T threads. Row (sign, k) of the images, A_e in [limb][slot] for e = +-5^k,
-// becomes
-// the digit that meets w(X^e); the last row, at which the chain begins, becomes zeros.
+// Runs a chain in block (sign, hint) of 2 T threads. Row (sign, k) of the images, A_e in [limb][slot] for e = +-5^k, becomes the
+// digit that is multiplied by w(X^e). The last row, at which the chain begins, becomes zeros.
 //   images    [hint][sign][k][limb][slot]
-//   sums      [hint][sign][limb][slot]: what is left
+//   sums      [hint][sign][limb][slot]: the final x
 //   rotation  [limb][half][place], Montgomery forms of w, places interleaved
 //   places    [slot]: N or 0, and a of the slot's exponent +-5^a
 // Shared memory: 6 N words: two transforms, an exchange, w.
@@ -45,7 +45,7 @@ HUSH_DEVICE void switch_chain(uint32_t* images, uint32_t* sums, const uint32_t* 
     uint32_t* const residues = shared + 2 * N;
     uint32_t* const masks = shared + 4 * N;
     for (uint32_t i = threadIdx.x; i < PAIR_WORDS<LOG>; i += PAIR_THREADS<LOG>) masks[i] = rotation[i];
-    // The second half of the slots has the exponents -5^a.
+    // The second half of the threads has the slots of the exponents -5^a.
     const uint32_t half = at.thread / (NTT_THREADS<LOG> / 2);
     const uint32_t* const orbit = masks + at.limb * N + (half ^ sign) * STEPS;
 
@@ -65,7 +65,7 @@ HUSH_DEVICE void switch_chain(uint32_t* images, uint32_t* sums, const uint32_t* 
     store_neighbours(sums + size_t(chain) * PAIR_WORDS<LOG> + at.limb * N, x, at.thread);
 }
 
-// Both chains to one: block (hint), 2 T threads. digit = digit(x_1), mask = x_0 + digit v.
+// Joins both chains: digit = digit(x_1), mask = x_0 + digit v. Block (hint), 2 T threads.
 //   sums         [hint][sign][limb][slot]
 //   conjugation  [limb][slot], Montgomery forms of v
 //   out          [hint][digit, mask][limb][slot]

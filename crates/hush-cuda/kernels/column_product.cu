@@ -1,12 +1,13 @@
-// The contribution of conjugation keys to packed words: round(t_z z 2^32 / Q) for every plaintext and query.
+// The kernels `column_product`: the contribution of conjugation keys to packed words, round(t_z z 2^32 / Q) for every plaintext and
+// query.
 #include "limb_pair.cuh"
 #include "pack.cuh"
 #include "switch.cuh"
 
 namespace {
 
-// words[query][row] += round(digit z 2^32 / Q) modulo 2^32, coefficient by row of the plaintext. Block (plaintext,
-// query), 2 T threads.
+// Adds: words[query][row] += round(digit z 2^32 / Q) modulo 2^32, for the coefficient of each row of the plaintext. Block
+// (plaintext, query), 2 T threads.
 //   digits  [plaintext][limb][slot], Montgomery forms
 //   keys    [query][limb][slot]: z
 // Shared memory: 4 N words.

@@ -1,6 +1,6 @@
-// Every primitive of the prelude once, bytes in and bytes out: the emulator and a GPU must give the same.
+// Conformance kernels: every primitive of the prelude once, bytes in and bytes out. The emulator and a GPU must give equal results.
 //
-// All kernels take (uint32_t* out, const uint32_t* in), pointers to any words. Shapes are [..] of words; the launch is
+// All kernels take (uint32_t* out, const uint32_t* in), pointers to any words. Shapes are [..] of words. A launch is
 // (blocks, threads, bytes of dynamic shared memory). Pointers are multiples of 16.
 #include "prelude.cuh"
 
@@ -21,7 +21,7 @@ CONFORM_MMA(u8s8)
 CONFORM_MMA(s8s8)
 #undef CONFORM_MMA
 
-// (1, 32, 512). in [32 rows][4], out [32 lanes][4]; the lanes give the rows in a scrambled order.
+// ldmatrix: (1, 32, 512). in [32 rows][4], out [32 lanes][4]; the lanes give the rows in a scrambled order.
 extern "C" __global__ void __launch_bounds__(32) conform_ldmatrix_x4(uint32_t* out, const uint32_t* in) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     for (uint32_t i = threadIdx.x; i < 128; i += 32) shared[i] = in[i];
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(32) conform_ldmatrix_x4(uint32_t* o
 }
 HUSH_KERNEL(conform_ldmatrix_x4)
 
-// (1, 32, 256). in [16 rows][4], out [32 lanes][2]; the first 16 lanes give the rows.
+// ldmatrix: (1, 32, 256). in [16 rows][4], out [32 lanes][2]; the first 16 lanes give the rows.
 extern "C" __global__ void __launch_bounds__(32) conform_ldmatrix_x2(uint32_t* out, const uint32_t* in) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     for (uint32_t i = threadIdx.x; i < 64; i += 32) shared[i] = in[i];
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(32) conform_ldmatrix_x2(uint32_t* o
 }
 HUSH_KERNEL(conform_ldmatrix_x2)
 
-// (1, 64, 3072). in [6 groups][64][4], out the same with the neighbour's words; three groups under way.
+// cp.async: (1, 64, 3072). in [6 groups][64][4], out [6 groups][64][4] with the neighbour's words; three groups are in flight.
 extern "C" __global__ void __launch_bounds__(64) conform_cp_async(uint32_t* out, const uint32_t* in) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     constexpr uint32_t groups = 6, stages = 3, words = 256;
@@ -64,28 +64,28 @@ extern "C" __global__ void __launch_bounds__(64) conform_cp_async(uint32_t* out,
 }
 HUSH_KERNEL(conform_cp_async)
 
-// (4, 64, 0). in [4 blocks][64], out [8], which must be zero before: out[i] is the sum of the words that are i mod 8.
+// red.add: (4, 64, 0). in [4 blocks][64], out [8], which must be zero before: out[i] is the sum of the words that are i mod 8.
 extern "C" __global__ void __launch_bounds__(64) conform_red_add(uint32_t* out, const uint32_t* in) {
     const uint32_t word = in[blockIdx.x * 64 + threadIdx.x];
     ptx::red_add(&out[word % 8], word);
 }
 HUSH_KERNEL(conform_red_add)
 
-// (4, 64, 0). As conform_red_add, by atomicAdd.
+// atomicAdd: (4, 64, 0), with the results of conform_red_add.
 extern "C" __global__ void __launch_bounds__(64) conform_atomic_add(uint32_t* out, const uint32_t* in) {
     const uint32_t word = in[blockIdx.x * 64 + threadIdx.x];
     atomicAdd(&out[word % 8], word);
 }
 HUSH_KERNEL(conform_atomic_add)
 
-// (1, 64, 0). in [64][4], out [64][4].
+// Streaming loads: (1, 64, 0). in [64][4], out [64][4].
 extern "C" __global__ void __launch_bounds__(64) conform_load_stream_16(uint32_t* out, const uint32_t* in) {
     const uint4 words = ptx::load_stream_16(in + threadIdx.x * 4);
     *reinterpret_cast<uint4*>(out + threadIdx.x * 4) = words;
 }
 HUSH_KERNEL(conform_load_stream_16)
 
-// (1, 64, 0). in [64], out [64][12]: shuffles and votes of two warps.
+// Shuffles and votes of two warps: (1, 64, 0). in [64], out [64][12].
 extern "C" __global__ void __launch_bounds__(64) conform_shuffles(uint32_t* out, const uint32_t* in) {
     constexpr uint32_t all = 0xffffffff;
     const uint32_t word = in[threadIdx.x], lane = threadIdx.x % 32;
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(64) conform_shuffles(uint32_t* out,
 }
 HUSH_KERNEL(conform_shuffles)
 
-// (1, 64, 0). in [64][3], out [64][13]: integer functions.
+// Integer functions: (1, 64, 0). in [64][3], out [64][13].
 extern "C" __global__ void __launch_bounds__(64) conform_integers(uint32_t* out, const uint32_t* in) {
     const uint32_t a = in[threadIdx.x * 3], b = in[threadIdx.x * 3 + 1], c = in[threadIdx.x * 3 + 2];
     uint32_t* to = out + threadIdx.x * 13;
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(64) conform_integers(uint32_t* out,
 }
 HUSH_KERNEL(conform_integers)
 
-// (1, 128, 512). in [128], out [128]: each half of the block meets at a barrier of its own, then all of it.
+// Barriers: (1, 128, 512). in [128], out [128]: each half of the block waits at its own named barrier, then the whole block.
 extern "C" __global__ void __launch_bounds__(128) conform_barriers(uint32_t* out, const uint32_t* in) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t half = threadIdx.x / 64;

@@ -1,6 +1,6 @@
-// The primitives of Hopper once, bytes in and bytes out: the emulator and a GPU must give the same.
+// Conformance kernels: every primitive of Hopper once, bytes in and bytes out. The emulator and a GPU must give equal results.
 //
-// Shapes are [..] of words (uint32_t) unless said; the launch is (blocks, threads, bytes of dynamic shared memory).
+// Shapes are [..] of words (uint32_t) unless stated otherwise. A launch is (blocks, threads, bytes of dynamic shared memory).
 // Pointers are multiples of 16.
 #include "prelude.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t ROW_BYTES = 128, A_ROWS = 64;
 
-// Puts `rows` rows of 128 bytes into shared memory with the 128-byte swizzle.
+// Copies `rows` rows of 128 bytes to shared memory with the 128-byte swizzle.
 HUSH_DEVICE void fill_tile(uint8_t* tile, const uint8_t* from, uint32_t rows) {
     for (uint32_t chunk = threadIdx.x; chunk < rows * 8; chunk += blockDim.x) {
         const uint32_t row = chunk / 8, column = chunk % 8;
@@ -17,7 +17,7 @@ HUSH_DEVICE void fill_tile(uint8_t* tile, const uint8_t* from, uint32_t rows) {
     }
 }
 
-// The product of 64 x 128 by 128 x N bytes added to d, in two groups of two slices of 32.
+// Adds the product of 64 x 128 by 128 x N bytes to d, in two groups of two slices of 32.
 template <int N, class Product>
 HUSH_DEVICE void multiply(uint32_t* out, const uint8_t* a, const uint8_t* b, const uint32_t* d_in, Product product) {
     HUSH_DYNAMIC_SHARED(uint8_t, shared);
@@ -44,8 +44,8 @@ HUSH_DEVICE void multiply(uint32_t* out, const uint8_t* a, const uint8_t* b, con
 
 }  // namespace
 
-// wgmma: (1, 128, (64 + N) * 128) with (out, a, b, d). a [64][128] bytes, b [N][128] bytes (columns), both row by row as
-// they are; d and out [128 threads][N / 2]: the accumulators before and after.
+// wgmma: (1, 128, (64 + N) * 128) with (out, a, b, d). a [64][128] bytes, b [N][128] bytes (columns), both without swizzle;
+// d and out [128 threads][N / 2]: the accumulators before and after.
 #define CONFORM_WGMMA(types, n)                                                                                     \
     extern "C" __global__ void __launch_bounds__(128, 1) conform_wgmma_##types##_n##n##_hopper(                     \
         uint32_t* out, const uint8_t* a, const uint8_t* b, const uint32_t* d) {                                     \
@@ -69,8 +69,9 @@ CONFORM_WGMMA(u8u8, 128)
 CONFORM_WGMMA(u8u8, 256)
 #undef CONFORM_WGMMA
 
-// (1, 128, (64 + 16) * 128) with (out, a, b, d) as conform_wgmma_s8u8_n16, but two sets of accumulators by turns: d and out
-// [128 threads][2 sets][8]; set 0 takes slices 0 and 2 of 32 bytes, set 1 slices 1 and 3. Two groups are under way.
+// wgmma groups: (1, 128, (64 + 16) * 128) with (out, a, b, d) like conform_wgmma_s8u8_n16, but with two sets of accumulators in
+// turns: d and out [128 threads][2 sets][8]. Set 0 takes slices 0 and 2 of 32 bytes, set 1 slices 1 and 3. Two groups are in
+// flight.
 extern "C" __global__ void __launch_bounds__(128, 1)
     conform_wgmma_groups_hopper(uint32_t* out, const uint8_t* a, const uint8_t* b, const uint32_t* d) {
     HUSH_DYNAMIC_SHARED(uint8_t, shared);
@@ -97,8 +98,8 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 }
 HUSH_KERNEL(conform_wgmma_groups_hopper)
 
-// (1, 160, 3 * 1024 + 48) with (out, in, pieces). in [pieces][256], out [pieces][128]: sums of two words of each piece.
-// The last warp fetches pieces into three stages by bulk copies, four warps read them and free the stages.
+// Bulk copies: (1, 160, 3 * 1024 + 48) with (out, in, pieces). in [pieces][256], out [pieces][128]: sums of two words of each
+// piece. The last warp fetches pieces to three stages by bulk copies, and four warps read them and free the stages.
 extern "C" __global__ void __launch_bounds__(160, 1)
     conform_bulk_copy_hopper(uint32_t* out, const uint32_t* in, uint32_t pieces) {
     constexpr uint32_t stages = 3, words = 256, consumers = 128;
@@ -135,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(160, 1)
 }
 HUSH_KERNEL(conform_bulk_copy_hopper)
 
-// (1, 512, 0) with (out, in). in [512], out [512]: one warpgroup gives registers to the three others, which wait for them.
-// A thread has 128 at entry.
+// setmaxnreg: (1, 512, 0) with (out, in). in [512], out [512]: one warpgroup gives registers to the three others, which wait for
+// them. A thread has 128 registers at entry.
 extern "C" __global__ void __launch_bounds__(512, 1)
     conform_set_max_registers_hopper(uint32_t* out, const uint32_t* in) {
     const uint32_t word = in[threadIdx.x];
@@ -150,8 +151,8 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 }
 HUSH_KERNEL(conform_set_max_registers_hopper)
 
-// (4, 128, 128 * 16 + 1024 + 24) with (out, in): two clusters of two blocks. in [4 blocks][128], out [4 blocks][128]. Each thread
-// gives its word to the same thread of the other block, and each block fetches its words for both.
+// Clusters: (4, 128, 128 * 16 + 1024 + 24) with (out, in), two clusters of two blocks. in [4 blocks][128], out [4 blocks][128].
+// Each thread sends its word to the same thread of the other block, and each block fetches its words for both.
 extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)
     conform_cluster_hopper(uint32_t* out, const uint32_t* in) {
     constexpr uint32_t words = 128;

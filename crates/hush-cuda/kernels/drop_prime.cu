@@ -1,9 +1,9 @@
-// The dropped prime of polynomials that wait in memory (drop_prime.cuh).
+// The kernels `drop_prime`: polynomials in memory lose their last prime (drop_prime.cuh).
 #include "drop_prime.cuh"
 
 namespace {
 
-// made_anew where there are primes of 32 bits: with these in registers, a word would be spilled.
+// Returns x, as made_anew for primes of 32 bits: their kernel would otherwise spill a word.
 template <class P>
 HUSH_DEVICE uint32_t made_anew_if_wide(uint32_t x) {
     if constexpr (std::is_same<P, WidePrime>::value) {
@@ -13,8 +13,8 @@ HUSH_DEVICE uint32_t made_anew_if_wide(uint32_t x) {
     }
 }
 
-// Block (poly, part) with N / 16 threads: polynomial `poly` of from[part], [limb][slot] modulo Q_e, becomes that of
-// to[part], modulo Q_1. `inverses` has 1/P modulo each kept prime, in Montgomery form.
+// Writes round(x / P) to polynomial `poly` of to[part], modulo Q_1, for polynomial `poly` of from[part], [limb][slot] modulo Q_e.
+// Block (poly, part) with N / 16 threads. `inverses` has 1/P modulo each kept prime, in Montgomery form.
 template <class P>
 HUSH_DEVICE void drop(uint32_t* const* to, const uint32_t* const* from, const uint32_t* inverses,
                       const RingOf<P>& ring) {

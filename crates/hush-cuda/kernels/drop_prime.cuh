@@ -1,22 +1,22 @@
-// round(x / P) modulo Q_1, from x modulo Q_e = Q_1 P: the last prime P, smaller than the others, goes.
+// Rounded division by the last prime P, smaller than the others: round(x / P) modulo Q_1, from x modulo Q_e = Q_1 P. With y the
+// centred residue of x modulo P, the result is (x - y) / P.
 #pragma once
 
 #include "gadget.cuh"
 
 namespace {
 
-// The centred residue modulo P of r, modulo p. With P = 2 half + 1, both r + half for r <= half and r - half - 1 for
-// others are in [0, P), and half too large.
+// Returns the centred residue modulo P of r, modulo p. With P = 2 half + 1, both r + half for r <= half and r - half - 1 for larger
+// r are in [0, P), and each is the centred residue plus half.
 template <class Modulus>
 HUSH_DEVICE uint32_t centred(uint32_t r, Modulus dropped, Modulus p) {
     const uint32_t half = value_of(dropped) / 2;
     return sub_mod(sub_mod(r, half + 1, dropped), half, p);
 }
 
-// Drops P from a polynomial: a block of N / 16 threads. `rest` are the slots of x modulo P of the calling thread
-// (ntt.cuh says
-// which), `divide(limb, y)` gets those of its centred rest modulo each kept prime, which are to be taken from x before it
-// is divided by P. `shared` is N words.
+// Drops P from a polynomial with a block of N / 16 threads. `rest` has the slots of x modulo P of the calling thread (ntt.cuh).
+// `divide(limb, y)` takes the slots of the centred residue y modulo each kept prime; it subtracts them from x and divides by P.
+// `shared` is N words.
 template <int LOG, class P, class Divide>
 HUSH_DEVICE void drop_last(uint32_t (&rest)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring, const Divide& divide) {
     const uint32_t kept = ring.limbs - 1;

@@ -1,14 +1,14 @@
-// Expansion of queries: a level of the tree is expand_decompose, then expand_children (operation-level), or expand_stage
-// alone, whose digits stay in shared memory (stage-level; GPIR, section 4.1), for all nodes of all queries of a batch.
-// Bottom rows of RGSW ciphertexts are expand_decompose, then expand_bottom.
+// Expansion of queries (expand.cuh), for all nodes of all queries of a batch. expand_decompose and then expand_children compute a
+// level of the tree (operation-level). expand_stage computes it alone, with digits in shared memory (stage-level; GPIR, section
+// 4.1). expand_decompose and then expand_bottom compute the bottom rows of RGSW ciphertexts.
 //
 // Ciphertexts are [a, b][limb][slot] modulo Q_e, nodes [query][node]. A block has N / 16 threads (ntt.cuh).
 #include "expand.cuh"
 
 namespace {
 
-// Digits of the image of half a of each node under X -> X^exponent. Block (node, query); nodes of a query are
-// `query_words` after those of the one before. `digits` gets [query][node][digit][N].
+// Computes the digits of the image of half a of each node under X -> X^exponent: `digits` becomes [query][node][digit][N]. Block
+// (node, query). The nodes of a query are `query_words` words after those of the query before.
 template <class P>
 HUSH_DEVICE void decompose_images(uint32_t* digits, const uint32_t* nodes, uint64_t query_words, uint32_t exponent,
                                   const RingOf<P>& ring, const GadgetView& gadget) {
@@ -18,8 +18,8 @@ HUSH_DEVICE void decompose_images(uint32_t* digits, const uint32_t* nodes, uint6
     decompose(digits + item * gadget.digits * ring.degree, ring, gadget, shared, Image{a, exponent, ring});
 }
 
-// Children 2i and 2i + 1 of node i, those below `needed`, from the digits of expand_decompose. Block (limb, node,
-// query). Query q has the rows [digit][a, b][limb][slot] of its client's key at keys[q] + key_at.
+// Computes children 2i and 2i + 1 of node i, if below `needed`, from the digits of expand_decompose. Block (limb, node, query).
+// The rows [digit][a, b][limb][slot] of the key of query q's client are at keys[q] + key_at.
 template <class P>
 HUSH_DEVICE void make_children(uint32_t* children, const uint32_t* nodes, const uint32_t* digits,
                                const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers, uint32_t level,
@@ -34,8 +34,8 @@ HUSH_DEVICE void make_children(uint32_t* children, const uint32_t* nodes, const 
     });
 }
 
-// From leaves of phase m, rows of phase m s: (a', b') = KS(a) under the key for s^2, a' += b. Block (limb, leaf,
-// query); the leaves of a query are `query_words` after those of the one before, `rows` gets [query][leaf].
+// Computes rows of phase m s from leaves (a, b) of phase m: (a', b') = KS(a) under the key for s^2, a' += b. Block (limb, leaf,
+// query). The leaves of a query are `query_words` words after those of the query before. `rows` becomes [query][leaf].
 template <class P>
 HUSH_DEVICE void make_bottom(uint32_t* rows, const uint32_t* leaves, uint64_t query_words, const uint32_t* digits,
                              const uint32_t* const* keys, uint64_t key_at, const RingOf<P>& ring,

@@ -1,26 +1,26 @@
-// The last level of an expansion in one launch: what expand_stage and drop_prime do. Selectors are written modulo Q_1,
-// rows of RGSW ciphertexts, of which bottom rows are still to be made, modulo Q_e.
+// The last level of an expansion in one launch. It does the work of expand_stage and drop_prime. Selectors are written modulo Q_1.
+// Leaves that become rows of RGSW ciphertexts are written modulo Q_e, since their bottom rows are made from them.
 //
-// A leaf c + c' or (c - c') X^(-2^level) is rounded by its coefficients modulo P. X^(-2^level) moves coefficients and changes
-// signs, and centred residues modulo P, which is odd, change signs alike: so what the odd leaf is rounded by is that of
-// c - c', times X^(-2^level), and nothing has to be multiplied modulo P.
+// To drop P from a leaf c + c' or (c - c') X^(-2^level), its centred residue modulo P is subtracted. X^(-2^level) permutes
+// coefficients and changes signs, and so do centred residues modulo P, which is odd. So the residue of the odd leaf is that of
+// c - c', times X^(-2^level), and no product modulo P is needed.
 //
-// Block (node, query) with N / 16 threads, and shared memory as for expand_stage. c' waits until all digits are multiplied:
-// modulo P in their place, which is two polynomials or more; modulo the kept primes where the even leaf will be, which is
-// made last. A kernel for each degree, as in expand_stage.cu.
+// Block (node, query) with N / 16 threads, and shared memory as for expand_stage. c' is kept until all digits are multiplied:
+// modulo P in the digits' memory, which is two polynomials or more; modulo the kept primes in the memory of the even leaf, which is
+// made last. Each degree has its own kernel, as in expand_stage.cu.
 #include "drop_prime.cuh"
 #include "expand.cuh"
 
 namespace {
 
-// Where leaves go.
+// The addresses of the leaves.
 struct Leaves {
     uint32_t* const* selectors; // [query] to [leaf][a, b][kept limb][slot], of `rows` leaves
     uint32_t* others;           // [query][leaf from `rows` on][a, b][limb][slot]
     uint32_t rows, needed;      // selectors, and all leaves of a query
 };
 
-// A limb of one half of a leaf of a query.
+// Returns the address of a limb of one half of a leaf of a query.
 template <int LOG>
 HUSH_DEVICE uint32_t* leaf_limb(const Leaves& leaves, uint32_t leaf, uint32_t query, uint32_t half, uint32_t limb,
                                 uint32_t limbs) {
@@ -32,7 +32,7 @@ HUSH_DEVICE uint32_t* leaf_limb(const Leaves& leaves, uint32_t leaf, uint32_t qu
     return leaves.others + (((2 * other + half) * limbs + limb) << LOG);
 }
 
-// x + y or x - y.
+// Adds y to x, or subtracts y from x.
 template <class Modulus>
 HUSH_DEVICE void add_or_sub(uint32_t (&x)[NTT_WORDS], const uint32_t (&y)[NTT_WORDS], bool add, Modulus p) {
     if (add) {
@@ -44,6 +44,11 @@ HUSH_DEVICE void add_or_sub(uint32_t (&x)[NTT_WORDS], const uint32_t (&y)[NTT_WO
     }
 }
 
+// Computes both leaves of the block's node:
+//     c' = image of the node, switched to its key, modulo each limb
+//     for each half of the odd, then of the even leaf: leaf = (c -+ c' - y) factor
+// For a selector, y is the centred residue modulo P, and the factor 1 / P; otherwise y = 0. The factor of the odd leaf includes
+// X^(-2^level).
 template <int LOG, class P>
 HUSH_DEVICE void expand_leaves(uint32_t* shared, const Leaves& leaves, const uint32_t* inverses, const uint32_t* nodes,
                                const uint32_t* const* keys, uint64_t key_at, const uint32_t* powers, uint32_t level,
@@ -57,7 +62,7 @@ HUSH_DEVICE void expand_leaves(uint32_t* shared, const Leaves& leaves, const uin
     auto leaf = [&](uint32_t odd, uint32_t half, uint32_t limb) {
         return leaf_limb<LOG>(leaves, 2 * made_anew(blockIdx.x) + odd, blockIdx.y, half, limb, ring.limbs);
     };
-    // Where c' waits. (What is made anew takes no registers from the products.)
+    // The address where c' is kept. (Recomputed indices take no registers from the products.)
     auto image = [&](uint32_t half, uint32_t limb) {
         return limb == kept ? digits + (half << LOG) : leaf(0, half, limb);
     };
@@ -82,7 +87,7 @@ HUSH_DEVICE void expand_leaves(uint32_t* shared, const Leaves& leaves, const uin
         const uint32_t half = item / 2;
         const bool odd = item % 2 == 0;
         if (2 * blockIdx.x + odd >= leaves.needed) continue;
-        // (c + c' - y) factor, or (c - c' - y) factor X^(-2^level).
+        // Stores (c + c' - y) factor, or (c - c' - y) factor X^(-2^level).
         auto put = [&](uint32_t limb, uint32_t (&y)[NTT_WORDS], uint32_t factor) {
             const P prime = ring.primes[limb];
             uint32_t words[NTT_WORDS];

@@ -1,12 +1,13 @@
-// A level of an expansion in one launch: what expand_decompose and expand_children do, with digits in shared memory
-// (stage-level; GPIR, section 4.1).
+// A level of an expansion in one launch, with the digits in shared memory (stage-level; GPIR, section 4.1). It does the work of
+// expand_decompose and expand_children.
 //
-// Block (node, query) with N / 16 threads. Shared memory: a transform, then the digits (gadget.cuh, stages). A kernel for each
-// degree: one for all would have no registers for it.
+// Block (node, query) with N / 16 threads. Shared memory: a transform, then the digits (gadget.cuh, stages). Each degree has its
+// own kernel: one kernel for all degrees would not have enough registers.
 #include "expand.cuh"
 
 namespace {
 
+// Computes both children of the block's node: decomposes the image of half a, then multiplies the digits modulo each limb.
 template <int LOG, class P>
 HUSH_DEVICE void expand_stage(uint32_t* shared, uint32_t* children, const uint32_t* nodes, const uint32_t* const* keys,
                               uint64_t key_at, const uint32_t* powers, uint32_t level, uint32_t needed,

@@ -1,11 +1,12 @@
-// External products of a batch, for all items of all planes of all queries: external_decompose, then external_product.
+// External products (external_product.cuh) for all items of all planes of all queries of a batch: external_decompose, then
+// external_product.
 //
 // A block has N / 16 threads (ntt.cuh).
 #include "external_product.cuh"
 
 namespace {
 
-// Digits of both halves of y - x: [query][plane][item][half][digit][N]. Block (2 item + half, plane, query).
+// Computes the digits of both halves of y - x: [query][plane][item][half][digit][N]. Block (2 item + half, plane, query).
 template <class P>
 HUSH_DEVICE void decompose_differences(uint32_t* digits, const CiphertextsView& y, const CiphertextsView& x,
                                        const RingOf<P>& ring, const GadgetView& gadget) {
@@ -18,7 +19,7 @@ HUSH_DEVICE void decompose_differences(uint32_t* digits, const CiphertextsView& 
     decompose(digits + poly * gadget.digits * ring.degree, ring, gadget, shared, load);
 }
 
-// The products, from the digits of external_decompose, and z. Block (limbs item + limb, plane, query). `rgsw` has the
+// Computes out = C [x] (y - x) + z from the digits of external_decompose. Block (limbs item + limb, plane, query). `rgsw` has the
 // rows of each query.
 template <class P>
 HUSH_DEVICE void multiply_digits(const CiphertextsView& out, const uint32_t* digits, const uint32_t* const* rgsw,

@@ -1,12 +1,12 @@
-// Operands of the external products of a batch: out = C [x] (y - x) + z, with a RGSW ciphertext C for each query.
+// Operands of the external products of a batch: out = C [x] (y - x) + z, with an RGSW ciphertext C for each query.
 //
-// Ciphertexts are [a, b][limb][slot]; an RGSW ciphertext is 2 l of them, the rows that meet the digits of a, then those
-// that meet the digits of b.
+// A ciphertext is [a, b][limb][slot]. An RGSW ciphertext is 2 l ciphertexts: the rows for the digits of a, then the rows for the
+// digits of b.
 #pragma once
 
 #include "gadget.cuh"
 
-// Where the ciphertexts of a batch are: item i of plane j of query q at bases[q] + first + i step + j plane (words).
+// The addresses of the ciphertexts of a batch: item i of plane j of query q is at bases[q] + first + i step + j plane (words).
 // Items from `count` on are zero. Mirrored by `CiphertextsView` in src/ring/external_product.rs.
 struct CiphertextsView {
     uint32_t* const* bases;
@@ -17,12 +17,12 @@ static_assert(sizeof(CiphertextsView) == 40 && offsetof(CiphertextsView, count) 
 
 namespace {
 
-// An item, or null.
+// Returns the address of an item, or null if the item is zero.
 HUSH_DEVICE uint32_t* item_at(const CiphertextsView& view, uint32_t query, uint32_t plane, uint32_t item) {
     return item < view.count ? view.bases[query] + view.first + item * view.step + plane * view.plane : nullptr;
 }
 
-// y - x, four slots of a limb; null is zero.
+// Returns y - x in four slots of a limb. A null pointer means zero.
 template <class Modulus>
 HUSH_DEVICE uint4 difference(const uint32_t* y, const uint32_t* x, uint32_t vector, Modulus p) {
     const uint4 from = y ? load_vector(y, vector) : zero_vector(), minus = x ? load_vector(x, vector) : zero_vector();
@@ -30,7 +30,7 @@ HUSH_DEVICE uint4 difference(const uint32_t* y, const uint32_t* x, uint32_t vect
                       sub_mod(from.w, minus.w, p));
 }
 
-// Slots of a half of y - x, as decompose reads them; null is zero.
+// A loader for decompose: the slots of a half of y - x. A null pointer means zero.
 template <class P>
 struct Difference {
     const uint32_t *y, *x;
@@ -55,8 +55,8 @@ struct Difference {
 template <class P>
 Difference(const uint32_t*, const uint32_t*, size_t, const RingOf<P>&) -> Difference<P>;
 
-// An external product modulo a limb. `out()` and `z()` say where it goes and what is added, `product(source, sink)` multiplies
-// the digits by the rows.
+// Computes an external product modulo a limb. `out()` and `z()` return the addresses of the result and of the addend, and
+// `product(source, sink)` multiplies the digits by the rows.
 template <class P, class Out, class Z, class Product>
 HUSH_DEVICE void multiply(const Out& out, const Z& z, uint32_t limb, const RingOf<P>& ring, const Product& product) {
     auto place = [&](uint32_t half) { return (half * ring.limbs + made_anew(limb)) << ring.log_degree; };

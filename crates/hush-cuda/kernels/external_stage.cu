@@ -1,12 +1,13 @@
-// External products in one launch: what external_decompose and external_product do, with digits in shared memory
-// (stage-level; GPIR, section 4.1).
+// External products in one launch, with the digits in shared memory (stage-level; GPIR, section 4.1). It does the work of
+// external_decompose and external_product.
 //
 // Block (item, plane, query) with N / 16 threads. Shared memory: a transform, then the digits of both halves (gadget.cuh,
-// stages). A kernel for each degree: one for all would have no registers for it.
+// stages). Each degree has its own kernel: one kernel for all degrees would not have enough registers.
 #include "external_product.cuh"
 
 namespace {
 
+// Computes the block's item, out = C [x] (y - x) + z: decomposes both halves of y - x, then multiplies modulo each limb.
 template <int LOG, class P>
 HUSH_DEVICE void external_stage(uint32_t* shared, const CiphertextsView& out, const CiphertextsView& y,
                                 const CiphertextsView& x, const uint32_t* const* rgsw, const CiphertextsView& z,

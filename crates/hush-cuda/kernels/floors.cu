@@ -1,29 +1,28 @@
-// The peak rates of a GPU: the bounds that the steps are measured against. Results go nowhere; they are written under
-// a
-// condition that hardly ever holds, so that the compiler keeps the work.
+// Benchmarks of a GPU's peak rates, the bounds that the steps are measured against. A result is written only under a condition that
+// hardly ever holds, so that the compiler keeps the work.
 #include "prelude.cuh"
 
 namespace {
 
 constexpr int CHAINS = 8;  // independent chains of operations a thread, enough to hide their latency
 
-// The condition: one value of 2^32. Where a benchmark gives it after all, one word more is written.
+// Writes `value` to `out` if it is one value of 2^32. A benchmark that hits this value writes one extra word.
 HUSH_DEVICE void keep(uint32_t value, uint32_t* out) {
     if (value == 0x9e3779b9u) *out = value;
 }
 
-// Operands that look random, for small `index`, and odd factors: zeros would draw less power, and run faster than data does.
+// Returns an operand that looks random, for small `index`. Zeros would draw less power, and run faster than data.
 HUSH_DEVICE uint32_t operand(uint32_t index) {
     return 0x9e3779b9u * (index + 1);
 }
 
+// Returns an odd factor that looks random.
 HUSH_DEVICE uint32_t odd_factor() {
     return 0x85ebca6bu | threadIdx.x << 1;
 }
 
-// Returns the word, of which the compiler then knows nothing: it takes half of a number for one of 64 bits, whose
-// product with
-// another takes an addition of zero beside.
+// Returns the word, and hides its origin from the compiler. Otherwise the compiler treats half of a number as a number of 64 bits,
+// and its product takes an extra addition of zero.
 HUSH_DEVICE uint32_t opaque(uint32_t word) {
     asm("" : "+r"(word));
     return word;
@@ -31,8 +30,8 @@ HUSH_DEVICE uint32_t opaque(uint32_t word) {
 
 }  // namespace
 
-// Reads `count` x 16 bytes once; neighbours read neighbouring bytes. Of the eight loads of a round the compiler keeps some
-// four in flight a thread: 128 KiB a multiprocessor of 2,048 threads.
+// Reads `count` x 16 bytes once; neighbouring threads read neighbouring bytes. The compiler keeps about four of the eight loads of
+// a round in flight in each thread: 128 KiB on a multiprocessor of 2,048 threads.
 extern "C" __global__ void __launch_bounds__(512) floor_read(const uint4* in, uint64_t count, uint32_t* out) {
     const uint64_t threads = (uint64_t)gridDim.x * blockDim.x;
     uint32_t sum = 0;
@@ -49,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(512) floor_read(const uint4* in, ui
 }
 HUSH_KERNEL(floor_read)
 
-// 32 x 32 -> 64 bits multiply-adds: `rounds` x CHAINS a thread (IMAD.WIDE.U32). The lower half of a sum is multiplied by the
-// odd `factor + 1` in a round; it is odd at first, and so it never becomes zero.
+// Computes `rounds` x CHAINS multiply-adds of 32 x 32 -> 64 bits in each thread (IMAD.WIDE.U32). A round multiplies the lower half
+// of a sum by the odd `factor + 1`. The lower half is odd at first, so it never becomes zero.
 extern "C" __global__ void __launch_bounds__(512) floor_multiply_wide(uint32_t rounds, uint32_t* out) {
     uint64_t sum[CHAINS];
     uint32_t factor = odd_factor() - 1;
@@ -68,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(512) floor_multiply_wide(uint32_t r
 }
 HUSH_KERNEL(floor_multiply_wide)
 
-// High halves of 32 x 32 bits products: `rounds` x CHAINS a thread (IMAD.HI.U32). A round takes a 2^-16th at most off a
-// value, so that after 2^15 rounds it still has all its bits, and the lower half of them changes in every round.
+// Computes `rounds` x CHAINS high halves of products of 32 x 32 bits in each thread (IMAD.HI.U32). A round subtracts at most a
+// 2^-16th of a value. So the value still has all its bits after 2^15 rounds, and their lower half changes in every round.
 extern "C" __global__ void __launch_bounds__(512) floor_multiply_high(uint32_t rounds, uint32_t* out) {
     uint32_t value[CHAINS];
     uint32_t factor = 0xffff0001u | threadIdx.x << 1;
@@ -86,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(512) floor_multiply_high(uint32_t r
 }
 HUSH_KERNEL(floor_multiply_high)
 
-// Low halves with an addition: `rounds` x CHAINS a thread (IMAD).
+// Computes `rounds` x CHAINS low halves of products with an addition in each thread (IMAD).
 extern "C" __global__ void __launch_bounds__(512) floor_multiply_low(uint32_t rounds, uint32_t* out) {
     uint32_t value[CHAINS];
     uint32_t factor = odd_factor();
@@ -103,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(512) floor_multiply_low(uint32_t ro
 }
 HUSH_KERNEL(floor_multiply_low)
 
-// Products of 16 x 32 by 32 x 8 bytes from registers: `rounds` x CHAINS a warp.
+// Computes `rounds` x CHAINS products of 16 x 32 by 32 x 8 bytes from registers in each warp.
 extern "C" __global__ void __launch_bounds__(256) floor_mma(uint32_t rounds, uint32_t* out) {
     int32_t sum[CHAINS][4] = {};
     uint32_t a[4], b[2];
@@ -121,7 +120,8 @@ extern "C" __global__ void __launch_bounds__(256) floor_mma(uint32_t rounds, uin
 }
 HUSH_KERNEL(floor_mma)
 
-// Random words, for tables that are made on the device: word i is a mix of i and the seed, below `below` unless that is 0.
+// Fills `out` with `count` random words, for tables that are made on the device. Word i is a hash (splitmix64) of i + seed, below
+// `below` unless that is 0.
 extern "C" __global__ void __launch_bounds__(256) fill_random(uint32_t* out, uint64_t count, uint64_t seed, uint32_t below) {
     const uint64_t threads = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += threads) {

@@ -1,9 +1,9 @@
-// The peak rates of a Hopper GPU: bulk copies and the tensor cores' products of bytes from shared memory.
+// Benchmarks of a Hopper GPU's peak rates: bulk copies, and the tensor cores' products of bytes from shared memory.
 #include "prelude.cuh"
 
 namespace {
 
-// `rounds` products of 64 x 32 by 32 x N bytes a warpgroup, 4 in flight; operands are whatever shared memory holds.
+// Computes `rounds` products of 64 x 32 by 32 x N bytes in a warpgroup, 4 in flight.
 template <int N>
 HUSH_DEVICE void multiply(uint32_t rounds, uint8_t* shared, uint32_t* out) {
     // Random-looking operands: zeros would draw less power, and run faster than data does.
@@ -29,7 +29,7 @@ HUSH_DEVICE void multiply(uint32_t rounds, uint8_t* shared, uint32_t* out) {
 
 }  // namespace
 
-// A warpgroup a block. Dynamic shared memory: (64 + N) x 128 bytes.
+// The kernel for N columns. A block is a warpgroup. Dynamic shared memory: (64 + N) x 128 bytes.
 #define FLOOR_WGMMA(N)                                                                                            \
     extern "C" __global__ void __launch_bounds__(128) floor_wgmma_n##N##_hopper(uint32_t rounds, uint32_t* out) { \
         HUSH_DYNAMIC_SHARED(uint8_t, shared);                                                                     \
@@ -42,9 +42,9 @@ FLOOR_WGMMA(32)
 FLOOR_WGMMA(128)
 FLOOR_WGMMA(256)
 
-// Reads `tiles` tiles of `tile_bytes` bytes once with bulk copies, `stages` of them in flight a block; a block takes every
-// gridDim.x-th tile. One thread issues, one warp looks at a word of every tile. Dynamic shared memory: stages x tile_bytes,
-// then 8 bytes a stage.
+// Reads `tiles` tiles of `tile_bytes` bytes once with bulk copies. A block takes every gridDim.x-th tile and has `stages` of them
+// in flight. One thread issues the copies, and one warp reads a word in each lane of every tile. Dynamic shared memory: stages x
+// tile_bytes, then 8 bytes for each stage.
 extern "C" __global__ void __launch_bounds__(32)
     floor_bulk_hopper(const uint8_t* in, uint32_t tiles, uint32_t tile_bytes, uint32_t stages, uint32_t* out) {
     HUSH_DYNAMIC_SHARED(uint8_t, shared);

@@ -1,23 +1,26 @@
 // Gadget digits of polynomials modulo Q, a product of up to four primes: as hush_math::gadget and
 // hush_he::algorithms::decompose.
 //
-// With h = (Q - 1) / 2, x + h is in [0, Q) for a centred x, and x + Gadget::offset has the digits as its bits, each of
-// them half a base too large. So h is added to the residues, Garner's algorithm gives the mixed radix of the sum, and
-// offset - h is added to the number that it makes up: no digit and no number has a sign until half a base is taken off
-// modulo each prime. That number has a word of 32 bits for each prime (two for one), by Horner's rule from the last digit
-// of mixed radix on; no gadget digit lies in more than two of them.
+// With h = (Q - 1) / 2, x + h is in [0, Q) for a centred x, and x + Gadget::offset has the digits as its bits, each of them half a
+// base too large:
+//     1. add h to the residues of x;
+//     2. compute the digits of x + h in mixed radix, by Garner's algorithm;
+//     3. join them to a number by Horner's rule, from the last digit on, and add offset - h;
+//     4. cut the gadget digits out of its bits, and subtract half a base modulo each prime.
+// No number has a sign before step 4. The number of step 3 has a word of 32 bits for each prime (two for one prime), and no gadget
+// digit lies in more than two words.
 //
-// Stages: a kernel of a whole stage takes polynomials apart and multiplies their digits in one block. Its shared memory has
-// N words for the transform of gadget_product, then all digits, or in place of the last polynomial's its residues, if these are
-// more words (GadgetTables::stage_polys in src/ring/gadget.rs).
+// Stages: a kernel of a whole stage decomposes polynomials and multiplies their digits in one block. Its shared memory has N words
+// for the transform of gadget_product, then all digits. If the residues of the last polynomial are more words than its digits,
+// there is room for them instead (GadgetTables::stage_polys in src/ring/tables/gadget.rs).
 #pragma once
 
 #include <type_traits>
 
 #include "ntt.cuh"
 
-// A gadget and the base of primes that it is for; a kernel argument by value. Mirrored by `GadgetView` in
-// src/ring/gadget.rs.
+// A gadget for one base of primes; a kernel argument by value. Mirrored by `GadgetView` in
+// src/ring/tables/gadget.rs.
 struct GadgetView {
     uint32_t digits, width; // l digits of `width` bits
     uint32_t dropped;       // low bits that are rounded away
@@ -30,18 +33,19 @@ struct GadgetView {
 };
 static_assert(sizeof(GadgetView) == 112 && offsetof(GadgetView, factors) == 16, "the layout of GadgetView");
 
+// Returns word i of four.
 HUSH_DEVICE uint32_t word(uint4 words, uint32_t i) {
     return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
 
-// x + offset, the lowest word first.
+// The number x + offset, lowest word first.
 template <uint32_t LIMBS>
 struct Shifted {
     static constexpr uint32_t WORDS = LIMBS < 2 ? 2 : LIMBS;
     uint32_t words[WORDS];
 };
 
-// add_product by a factor that does not change; as one instruction below 2^31 (ptx::multiply_add_wide says why).
+// Adds a product like add_product, by a loop-invariant factor: below 2^31 as one instruction (see ptx::multiply_add_wide).
 HUSH_DEVICE void add_constant_product(uint64_t& sum, uint32_t a, uint32_t factor, uint32_t) {
     sum = ptx::multiply_add_wide(a, factor, sum);
 }
@@ -50,7 +54,7 @@ HUSH_DEVICE void add_constant_product(uint64_t& sum, uint32_t a, uint32_t factor
     add_product(sum, a, factor, p);
 }
 
-// x + offset for the centred x with the given residues.
+// Returns x + offset for the centred x with the given residues: steps 1 to 3 above.
 //
 // Below 2^31, the sums of products are below p_j (p_0 + ... + p_j) + p_j <= 2^33 p_j; above, they stay below 2^32 p_j. In
 // Horner's rule, a product of two words and two more words fit 64 bits, so primes may have all 32 bits.
@@ -92,8 +96,8 @@ HUSH_DEVICE Shifted<LIMBS> shifted_value(const uint32_t (&residues)[LIMBS], cons
     return value;
 }
 
-// Digits plus half a base, from x + offset of each: those that begin `at` bits above word FIRST. They lie in that and the
-// next word, or in later ones.
+// Extracts one digit plus half a base from each value x + offset. The digit begins `at` bits above word FIRST. Its bits lie in word
+// FIRST and the next, or in later words.
 template <uint32_t FIRST = 0, uint32_t LIMBS, uint32_t COUNT>
 HUSH_DEVICE void shifted_digits(uint32_t (&digits)[COUNT], const Shifted<LIMBS> (&values)[COUNT], uint32_t at,
                                 const GadgetView& gadget) {
@@ -107,13 +111,13 @@ HUSH_DEVICE void shifted_digits(uint32_t (&digits)[COUNT], const Shifted<LIMBS> 
     }
 }
 
-// A digit modulo p, from a digit plus half a base. The base is at most p.
+// Returns a digit modulo p, from a digit plus half a base. The base is at most p.
 template <class Modulus>
 HUSH_DEVICE uint32_t digit_residue(uint32_t shifted, const GadgetView& gadget, Modulus p) {
     return sub_mod(shifted, 1u << (gadget.width - 1), p);
 }
 
-// The digits of all coefficients, whose residues are in `shared`, [limb][coefficient].
+// Stores the digits of all coefficients, [digit][coefficient], from the residues in `shared`, [limb][coefficient].
 template <uint32_t LIMBS, class P>
 HUSH_DEVICE void store_digits_of(uint32_t* digits, const uint32_t* shared, const RingOf<P>& ring,
                                  const GadgetView& gadget) {
@@ -144,10 +148,10 @@ HUSH_DEVICE void store_digits(uint32_t* digits, const uint32_t* shared, const Ri
     for_limbs(ring, [&](auto limbs) { store_digits_of<decltype(limbs)::value>(digits, shared, ring, gadget); });
 }
 
-// The residues of all coefficients of a polynomial, [limb][coefficient].
+// Stores the residues of all coefficients of a polynomial in `shared`, [limb][coefficient].
 template <int LOG, class P, class Load>
 HUSH_DEVICE void store_residues(uint32_t* shared, const RingOf<P>& ring, const Load& load) {
-    // The transforms are done where the last limb's residues will be.
+    // The transforms use the memory of the last limb's residues.
     uint32_t* transform = shared + (size_t(ring.limbs - 1) << LOG);
     for (uint32_t limb = 0; limb < ring.limbs; limb++) {
         uint32_t x[NTT_WORDS];
@@ -158,9 +162,9 @@ HUSH_DEVICE void store_residues(uint32_t* shared, const RingOf<P>& ring, const L
     }
 }
 
-// Takes one polynomial apart: a block of N / 16 threads. `load(log_degree, x, limb)` gives the slots of the calling
-// thread (ntt.cuh says which), `digits` gets [k][coefficient], each digit half a base too large. `shared` is limbs x N
-// words; it may be where `digits` is, since a thread writes where it alone has read.
+// Decomposes one polynomial with a block of N / 16 threads. `load(log_degree, x, limb)` loads the slots of the calling thread
+// (ntt.cuh) to x. `digits` becomes [k][coefficient], each digit half a base too large. `shared` is limbs x N words. It may be the
+// memory of `digits`, since a thread writes only where it alone has read.
 template <int LOG, class P, class Load>
 HUSH_DEVICE void decompose_at(uint32_t* digits, const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
                               const Load& load) {
@@ -169,7 +173,7 @@ HUSH_DEVICE void decompose_at(uint32_t* digits, const RingOf<P>& ring, const Gad
     store_digits(digits, shared, ring, gadget);
 }
 
-// Decomposes at any degree.
+// Decomposes like decompose_at, at any degree.
 template <class P, class Load>
 HUSH_DEVICE void decompose(uint32_t* digits, const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
                            const Load& load) {
@@ -178,13 +182,13 @@ HUSH_DEVICE void decompose(uint32_t* digits, const RingOf<P>& ring, const Gadget
     store_digits(digits, shared, ring, gadget);
 }
 
-// Words of a polynomial: all its limbs.
+// Returns the number of words of a polynomial with all its limbs.
 template <class P>
 HUSH_DEVICE size_t poly_words(const RingOf<P>& ring) {
     return size_t(ring.limbs) * ring.degree;
 }
 
-// Four slots of a limb, 4 vector .. 4 vector + 3, that the kernel does not change.
+// Loads four slots of a limb, 4 vector .. 4 vector + 3. The kernel must not change them.
 HUSH_DEVICE uint4 load_vector(const uint32_t* limb, uint32_t vector) {
     return __ldg(reinterpret_cast<const uint4*>(limb) + vector);
 }
@@ -197,18 +201,19 @@ HUSH_DEVICE void store_vector(uint32_t* limb, uint32_t vector, uint4 words) {
     reinterpret_cast<uint4*>(limb)[vector] = words;
 }
 
-// sums += x row, for four slots.
+// Adds products of four slots: sums += x row.
 template <class Modulus>
 HUSH_DEVICE void add_products(uint64_t* sums, const uint32_t* x, uint4 row, Modulus p) {
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++) add_product(sums[i], x[i], word(row, i), p);
 }
 
-// Adds the sum over `rows` of digit times row to the given polynomial, modulo one limb: a block of N / 16 threads.
-// `digits` is
-// [row][coefficient] as decompose leaves them, `keys` [row][poly][limb][slot]. `source(poly, vector)` is what is given
-// for the slots 4 vector .. 4 vector + 3, `sink(poly, vector, sums)` gets their canonical sums. `shared` is N words.
-// A residue and `rows` products of residues are to be below 2^64, if the primes are below 2^31.
+// Adds products of digits and key rows to polynomials, modulo one limb, with a block of N / 16 threads:
+//     out[poly] = given[poly] + sum over k < rows of NTT(digits[k]) keys[k][poly]
+// `digits(k)` points to the coefficients of row k as decompose stores them; it is called once for each k, in order. `keys` is
+// [row][poly][limb][slot]. `source(poly, vector)` returns the given slots 4 vector .. 4 vector + 3, and `sink(poly, vector, sums)`
+// takes their canonical sums. `shared` is N words. For primes below 2^31, a residue plus `rows` products of residues must be below
+// 2^64.
 template <int LOG, uint32_t POLYS, class P, class Digits, class Source, class Sink>
 HUSH_DEVICE void gadget_product_at(Digits digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
                                    const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared,
@@ -252,7 +257,7 @@ HUSH_DEVICE void gadget_product_at(Digits digits, const uint32_t* keys, uint32_t
     }
 }
 
-// Digits for gadget_product_at, one after another: it has no place to compute.
+// The digits of gadget_product_at, read in order: the kernel computes no address.
 template <int LOG>
 struct InTurn {
     const uint32_t* next;
@@ -264,7 +269,7 @@ struct InTurn {
     }
 };
 
-// Multiplies at any degree.
+// Multiplies like gadget_product_at, at any degree.
 template <uint32_t POLYS, class P, class Source, class Sink>
 HUSH_DEVICE void gadget_product(const uint32_t* digits, const uint32_t* keys, uint32_t rows, uint32_t limb,
                                 const RingOf<P>& ring, const GadgetView& gadget, uint32_t* shared, const Source& source,

@@ -1,7 +1,7 @@
-// Words as fractions of 2^32, lifted to the same fractions of Q: round(b Q / 2^32) / divisor modulo each prime of Q.
+// A lift of fractions b / 2^32 to fractions of Q: round(b Q / 2^32) / divisor modulo each prime of Q.
 //
 // With rest = b Q + 2^31 mod 2^32 the rounded lift is (b Q + 2^31 - rest) / 2^32, an integer. Modulo a prime of Q the
-// first term vanishes, so that a reduction of Montgomery is all that there is to do.
+// first term vanishes, so one Montgomery reduction suffices.
 #pragma once
 
 #include "ring.cuh"
@@ -14,7 +14,7 @@ struct FractionLift {
 };
 static_assert(sizeof(FractionLift) == 36, "the layout of FractionLift");
 
-// The lift of a word modulo one prime, canonical.
+// Returns the lift of a word modulo one prime, canonical.
 HUSH_DEVICE uint32_t lift_fraction(uint32_t word, const FractionLift& lift, const Prime& prime, uint32_t limb) {
     const uint32_t rest = word * lift.product + (1u << 31);
     return sub_mod(lift.half[limb], mont_mul(rest, lift.factor[limb], prime), prime.p);

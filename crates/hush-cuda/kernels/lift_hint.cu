@@ -1,10 +1,10 @@
-// `lift_hint`: a hint, rows of n words, as polynomials: polynomial i of a column has the words i of the column's rows
-// as coefficients. They are then rounded and transformed (ntt_db.cu) and tiled (ntt_tiles.cu).
+// The kernel `lift_hint`: a hint, rows of n words, as polynomials. The coefficients of polynomial i of a column are the words i of
+// the column's rows. Other kernels then round and transform them (ntt_db.cu) and tile them (ntt_tiles.cu).
 #include "pack.cuh"
 #include "transpose.cuh"
 
-// The coefficients of polynomials first_poly .. first_poly + polys of all columns, `[poly][column][coefficient]`, as
-// words; those without a row are zeros. One block turns a square of 32 rows and 32 polynomials over.
+// Writes the coefficients of polynomials first_poly .. first_poly + polys of all columns, `[poly][column][coefficient]`, as words.
+// Coefficients without a row are zeros. One block transposes a square of 32 rows and 32 polynomials.
 //
 // Grid: [N / 32 rounded up, polynomials / 32 rounded up, columns].
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)

@@ -1,6 +1,5 @@
-// A polynomial modulo Q = p_0 p_1 in the registers of 2 T threads, T = N / 16: T threads hold limb 0 and T hold limb 1,
-// each as ntt.cuh wants it, slots as neighbours. Where coefficients are needed as integers, the two groups exchange
-// their residues.
+// A polynomial modulo Q = p_0 p_1 in the registers of 2 T threads, T = N / 16. T threads hold limb 0 and T hold limb 1, in the
+// order of ntt.cuh, slots as neighbours. Where coefficients are needed as integers, the two groups exchange their residues.
 #pragma once
 
 #include "gadget.cuh"
@@ -8,25 +7,26 @@
 
 constexpr uint32_t PAIR = 2; // limbs
 
-// Threads of a polynomial.
+// The number of threads that hold a polynomial.
 template <int LOG>
 constexpr uint32_t PAIR_THREADS = PAIR * NTT_THREADS<LOG>;
 
-// Words of a polynomial, and of the shared memory that an exchange takes.
+// The number of words of a polynomial, and of the shared memory that an exchange takes.
 template <int LOG>
 constexpr uint32_t PAIR_WORDS = PAIR << LOG;
 
-// Which limb a thread has, and which of its T threads it is.
+// The limb that a thread holds, and its index among the T threads of that limb.
 struct PairThread {
     uint32_t limb, thread;
 };
 
+// Returns the limb and thread of thread `index` of the 2 T.
 template <int LOG>
 HUSH_DEVICE PairThread pair_thread(uint32_t index) {
     return {index / NTT_THREADS<LOG>, index % NTT_THREADS<LOG>};
 }
 
-// The 16 slots of a thread from and to a limb of a polynomial in global memory, aligned to 16 bytes.
+// Loads the 16 neighbouring slots of a thread from a limb in global memory, aligned to 16 bytes.
 HUSH_DEVICE void load_neighbours(uint32_t (&x)[NTT_WORDS], const uint32_t* limb, uint32_t thread) {
 #pragma unroll
     for (uint32_t v = 0; v < NTT_WORDS / 4; v++) {
@@ -35,6 +35,7 @@ HUSH_DEVICE void load_neighbours(uint32_t (&x)[NTT_WORDS], const uint32_t* limb,
     }
 }
 
+// Stores the 16 neighbouring slots of a thread to a limb in global memory, aligned to 16 bytes.
 HUSH_DEVICE void store_neighbours(uint32_t* limb, const uint32_t (&x)[NTT_WORDS], uint32_t thread) {
 #pragma unroll
     for (uint32_t v = 0; v < NTT_WORDS / 4; v++) {
@@ -43,15 +44,16 @@ HUSH_DEVICE void store_neighbours(uint32_t* limb, const uint32_t (&x)[NTT_WORDS]
     }
 }
 
-// Shows all threads of the polynomial the coefficients of both limbs: `residues` becomes [limb][coefficient]. All
-// threads of the block are to call it. What was in `residues` before must have been read before the last barrier.
+// Shares the coefficients of both limbs with all threads of the polynomial: `residues` becomes [limb][coefficient]. All threads of
+// the block must call it. Earlier contents of `residues` must have been read before the last barrier.
 template <int LOG>
 HUSH_DEVICE void share_residues(uint32_t* residues, const uint32_t (&x)[NTT_WORDS], PairThread at) {
     store_coefficients<LOG>(residues + (at.limb << LOG), x, at.thread);
     __syncthreads();
 }
 
-// Coefficients to their digits for a gadget of one digit: both canonical residues. As share_residues.
+// Replaces coefficients by their digits for a gadget of one digit, both as canonical residues. The rules are those of
+// share_residues.
 template <int LOG>
 HUSH_DEVICE void take_digit(uint32_t (&x)[NTT_WORDS], uint32_t* residues, const RingView& ring,
                             const GadgetView& gadget, PairThread at) {

@@ -1,9 +1,11 @@
-// (1) Fold the first dimension, on any GPU from Ampere on: mma.sync s8 x u8.
+// Step (1) on any GPU from Ampere on: folds the first dimension by mma.sync s8 x u8.
 //
-// A block of 256 threads has the accumulators of half a database tile, 128 rows, x N byte columns. A stage in shared
-// memory is a unit of work: the half tile (16 KiB), then the query tile (N x 128 bytes), both copied as they lie, 16
-// bytes a thread at a time, three stages deep (two in flight while one is multiplied). Warps are laid out 8 x 1 over
-// rows x columns, 4 x 2 for N = 128; ldmatrix reads the swizzled lines without bank conflicts.
+// A block of 256 threads has the accumulators of half a database tile, 128 rows, x N byte columns:
+//     for each run: for each of its units: wait for its stage; start the copies of unit + 2; multiply
+//                   add the sums to the result
+// A stage in shared memory is a unit of work: the half tile (16 KiB), then the query tile (N x 128 bytes). Both are copied
+// unchanged, 16 bytes in each thread at a time. Of three stages, two are in flight while one is multiplied. Warps are laid out 8 x
+// 1 over rows x columns, 4 x 2 for N = 128. ldmatrix reads the swizzled lines without bank conflicts.
 #include "lwe_fold.cuh"
 
 namespace lwe {
@@ -26,14 +28,14 @@ template <uint32_t N> struct WarpTile {
 
 template <uint32_t N> using Sums = int32_t[WarpTile<N>::row_tiles][4 * WarpTile<N>::column_tiles];
 
-// Begins to copy `bytes` bytes, 16 a thread at a time.
+// Starts to copy `bytes` bytes, 16 in each thread at a time.
 HUSH_DEVICE void copy_async(uint8_t* to, const uint8_t* from, uint32_t bytes) {
     for (uint32_t at = threadIdx.x * CHUNK_BYTES; at < bytes; at += MMA_THREADS * CHUNK_BYTES) {
         ptx::cp_async_16(to + at, from + at);
     }
 }
 
-// Begins to fetch unit k of a run, if there is one, as one group of copies.
+// Starts to fetch unit k of a run, if the run has it, as one group of copies.
 template <uint32_t N>
 HUSH_DEVICE void fetch_stage(uint8_t* shared, const uint8_t* db, const uint8_t* queries, const Run& run, uint32_t k,
                              uint32_t k_tiles) {
@@ -46,7 +48,7 @@ HUSH_DEVICE void fetch_stage(uint8_t* shared, const uint8_t* db, const uint8_t* 
     ptx::cp_async_commit();
 }
 
-// The accumulators of a tile of 8 columns.
+// Returns the accumulators of a tile of 8 columns.
 template <uint32_t R> HUSH_DEVICE int32_t (&tile_of(int32_t (&sums)[R], uint32_t tile))[4] {
     return reinterpret_cast<int32_t(&)[4]>(sums[4 * tile]);
 }
@@ -79,6 +81,7 @@ HUSH_DEVICE void multiply_stage(Sums<N>& sums, const uint8_t* rows,
     }
 }
 
+// Folds every unit of the block.
 template <uint32_t N>
 HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries, uint32_t* out,
                       const FoldShape& shape) {
@@ -96,7 +99,7 @@ HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries
 #pragma unroll 1
         for (uint32_t k = run.k; k < run.k_end; k++) {
             ptx::cp_async_wait<STAGES - 2>();
-            // All have this stage, and all are done with the one before, which is filled next.
+            // All threads see this stage, and are done with the stage before, which is filled next.
             __syncthreads();
             fetch_stage<N>(shared, db, queries, run, k + STAGES - 1, shape.k_tiles);
             const uint8_t* stage = shared + (k - run.k) % STAGES * W::stage_bytes;
@@ -115,8 +118,8 @@ HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries
 
 } // namespace lwe
 
-// lwe_fold_n<N>: adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of blocks; 256
-// threads; shared memory: three stages of WarpTile<N>::stage_bytes.
+// The kernels lwe_fold_n<N>: each adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of blocks;
+// 256 threads; dynamic shared memory: three stages of WarpTile<N>::stage_bytes.
 
 #define HUSH_LWE_FOLD(name, n)                                                                 \
     extern "C" __global__ void __launch_bounds__(lwe::MMA_THREADS)                             \

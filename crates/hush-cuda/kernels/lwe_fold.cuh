@@ -2,11 +2,11 @@
 //
 // out[query][row] += sum over columns of db[row][column] * query[column] modulo 2^32, with the four bytes of a query
 // word as four columns of a byte matrix: sum = sum over j of 2^8j (db * bytes_j). Accumulators of 32 bits wrap, and
-// what they lose is a multiple of 2^32, so any number of columns is exact.
+// lose a multiple of 2^32, so the result is exact for any number of columns.
 //
-// A unit of work is a row block (the rows that a block has accumulators for) times a k tile. Units are counted row
-// block after row block, and every block of the grid takes a run of them of the same length, give or take one. It adds
-// its sums to the result wherever a row block ends in its run: addition modulo 2^32 is exact in any order.
+// A unit of work is a row block (the rows that a block has accumulators for) times a k tile. Units are counted row block after row
+// block. Every block of the grid takes a run of units, and the lengths of two runs differ by at most one. A block adds its sums to
+// the result wherever a row block ends in its run: addition modulo 2^32 is exact in any order.
 #pragma once
 #include "lwe_tiles.cuh"
 
@@ -23,18 +23,19 @@ struct FoldShape {
 };
 static_assert(sizeof(FoldShape) == 32 && offsetof(FoldShape, rows) == 16, "the layout of FoldShape");
 
+// A run of units of work [next, end).
 struct Units {
     uint32_t next, end;
 };
 
-// The run of units of one of several workers.
+// Returns the run of units of worker `worker` of `workers`.
 HUSH_DEVICE Units units_of_worker(uint32_t worker, uint32_t workers, uint32_t row_blocks, uint32_t k_tiles) {
     uint32_t units = row_blocks * k_tiles, each = units / workers, more = units % workers;
     uint32_t next = worker * each + min(worker, more);
     return {next, next + each + (worker < more)};
 }
 
-// The run of units of this block.
+// Returns the run of units of this block.
 HUSH_DEVICE Units units_of_block(uint32_t row_blocks, uint32_t k_tiles) {
     return units_of_worker(blockIdx.x, gridDim.x, row_blocks, k_tiles);
 }
@@ -56,9 +57,9 @@ HUSH_DEVICE Run take_run(Units& units, uint32_t k_tiles) {
     return {row_block, k, k + length};
 }
 
-// Adds accumulators of 16 rows (mma) or 64 (wgmma) x 2 R byte columns to the result: register 4 g + 2 h + e of lane l
-// is row l / 4 + 8 h of its warp, column 8 g + 2 (l % 4) + e. `row` is the lane's row of h = 0, and `query` its first
-// query: lane l has the queries l % 4, l % 4 + 4 and so on.
+// Adds accumulators of 16 rows (mma) or 64 (wgmma) x 2 R byte columns to the result. Register 4 g + 2 h + e of lane l is row
+// l / 4 + 8 h of its warp, column 8 g + 2 (l % 4) + e. `row` is the lane's row for h = 0, and `query` its first query. Lane l has
+// the queries l % 4, l % 4 + 4 and so on.
 template <uint32_t R>
 HUSH_DEVICE void add_sums(uint32_t* out, const FoldShape& shape, uint32_t row, uint32_t query,
                           const int32_t (&sums)[R]) {

@@ -1,17 +1,22 @@
-// (1) Fold the first dimension, on Hopper: wgmma s8 x u8.
+// Step (1) on Hopper: folds the first dimension by wgmma s8 x u8.
 //
-// A block is one of a persistent grid, one a multiprocessor: three consumer warpgroups, each with the accumulators of
-// two slabs of 64 rows (one slab if N = 256), and a producer warp. Three, because the register file then holds 384 rows
-// x 128 byte columns of sums (192 x 256): the queries come from L2 once a row block, and that traffic is what two
-// warpgroups have too much of (docs/explanation/notes/cuda-lwe-fold.md). A unit's floors in cycles of a multiprocessor, on an H200:
-// memory 2,640; tensor cores 192 for B = 1, 1,536 for B = 32; for B = 64, of half the rows, 1,320 and 1,536, and its 56
-// KiB come out of L2 in some 2,000. So memory bounds B up to 32, and L2 bounds 64: there, clusters of two blocks with
-// neighbouring row blocks go in step, and each fetches half of the queries for both, which leaves 40 KiB.
+// The grid is persistent, with one block on each multiprocessor. A block has three consumer warpgroups, each with the accumulators
+// of two slabs of 64 rows (one slab if N = 256), and a producer warp:
+//     producer:  for each unit of work: wait for an empty stage; copy the slabs and the query tile to it
+//     consumers: for each unit of work: wait for its stage; multiply; return the stage
 //
-// A stage in shared memory is a unit of work: the row block's slabs of 64 x 128 bytes (8 KiB each, a quarter of a
-// database tile), then the query tile of N x 128 bytes. The producer's one thread fetches both with bulk copies that
-// complete on the stage's `full` barrier; the twelve consumer warps arrive on its `empty` barrier when their wgmma have
-// read it. In a cluster these are the consumers of both blocks, since the stage of both is filled.
+// With three consumers, the register file holds 384 rows x 128 byte columns of sums (192 x 256). The queries come from L2 once for
+// each row block, and with two consumers this traffic is too high (docs/explanation/notes/cuda-lwe-fold.md).
+//
+// A unit takes at least these cycles of a multiprocessor, on an H200: memory 2,640; tensor cores 192 for B = 1, 1,536 for B = 32.
+// For B = 64, with half the rows, it takes 1,320 and 1,536, and its 56 KiB come out of L2 in some 2,000. So memory bounds B up to
+// 32, and L2 bounds 64. There, clusters of two blocks process neighbouring row blocks in step, and each block fetches half of the
+// queries for both: 40 KiB remain.
+//
+// A stage in shared memory is a unit of work: the row block's slabs of 64 x 128 bytes (8 KiB each, a quarter of a database tile),
+// then the query tile of N x 128 bytes. The producer's one thread fetches both with bulk copies that complete on the stage's `full`
+// barrier. The twelve consumer warps arrive on its `empty` barrier when their wgmma have read it. In a cluster, the consumers of
+// both blocks arrive, since a query tile is copied to both.
 #include "lwe_fold.cuh"
 #include "lwe_waves.cuh"
 
@@ -28,11 +33,10 @@ constexpr uint32_t THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr uint32_t K_STEPS = TILE_COLS / 32;
 constexpr uint64_t K_STEP = 2;
 
-// The bytes that a stage holds for N byte columns, and the accumulators of a warpgroup: two products of 64 rows x
-// `width`
-// columns. They are those of two slabs, or for N = 256 of one slab and both halves of the queries. (One wgmma of 256
-// columns would do for the latter, but the compiler wants all 128 of its accumulators below the register count at
-// entry, which is 128.) Stages and their bytes are also in src/lwe/plan.rs.
+// The bytes that a stage holds for N byte columns, and the accumulators of a warpgroup. These are two products of 64 rows x `width`
+// columns: of two slabs, or for N = 256 of one slab and both halves of the queries. (For N = 256, one wgmma of 256 columns would
+// suffice. But the compiler wants all 128 of its accumulators below the register count at entry, which is 128.) Stages and their
+// bytes are also in src/lwe/plan.rs.
 template <uint32_t N> struct Geometry {
     static constexpr uint32_t width = N == 256 ? 128 : N;
     static constexpr uint32_t parts = N / width;
@@ -52,7 +56,7 @@ struct Pipeline {
     uint64_t* empty;
 };
 
-// Where they lie in shared memory; thread 0 makes the barriers.
+// Returns the stages and barriers in shared memory. Thread 0 initializes the barriers.
 template <uint32_t N, uint32_t CLUSTER> HUSH_DEVICE Pipeline make_pipeline(uint8_t* shared) {
     using G = Geometry<N>;
     uint64_t* full = reinterpret_cast<uint64_t*>(shared + G::stages * G::stage_bytes);
@@ -69,7 +73,7 @@ template <uint32_t N, uint32_t CLUSTER> HUSH_DEVICE Pipeline make_pipeline(uint8
     return {shared, full, empty};
 }
 
-// The place in the ring of stages: `parity` is that of the phase of `full` to wait for.
+// A place in the ring of stages: `parity` is the parity of the phase of `full` to wait for.
 struct Place {
     uint32_t stage, parity;
 };
@@ -80,7 +84,7 @@ template <uint32_t N> HUSH_DEVICE void advance(Place& place) {
     place.parity ^= wraps;
 }
 
-// The work of a block by itself, and of one of a cluster. Row blocks of a cluster are as many as it has blocks.
+// The work of a single block, or of a block of a cluster. A cluster of CLUSTER blocks takes as many row blocks at a time.
 template <uint32_t CLUSTER> struct Work;
 
 template <> struct Work<1> {
@@ -108,7 +112,7 @@ template <uint32_t CLUSTER> struct Work {
     }
 };
 
-// Fetches a query tile, or the block's part of it for all of the cluster.
+// Fetches a query tile. In a cluster, each block fetches its part of the tile for all blocks.
 template <uint32_t N, uint32_t CLUSTER>
 HUSH_DEVICE void fetch_queries(uint8_t* to, const uint8_t* from, uint64_t* full) {
     constexpr uint32_t part = Geometry<N>::query_bytes / CLUSTER;
@@ -130,7 +134,7 @@ HUSH_DEVICE void produce(const Pipeline& pipeline, const uint8_t* db, const uint
     Place place = {0, 0};
     while (work.is_left()) {
         Run run = work.take(shape);
-        // The last row block of a cluster may be behind the rows: it is none.
+        // The last row block of a cluster may lie beyond the rows: it then has no slabs.
         uint32_t first = min(run.row_block * G::slabs, db_slabs), slabs = min(G::slabs, db_slabs - first);
         for (uint32_t k = run.k; k < run.k_end; k++, advance<N>(place)) {
             uint8_t* stage = pipeline.stages + place.stage * G::stage_bytes;
@@ -150,7 +154,7 @@ HUSH_DEVICE void produce(const Pipeline& pipeline, const uint8_t* db, const uint
     }
 }
 
-// A lane for each block of the cluster tells that block that the warp has read a stage.
+// Returns a stage after this warp has read it. One lane for each block of the cluster arrives at that block's barrier.
 template <uint32_t CLUSTER> HUSH_DEVICE void give_back(uint64_t* empty, uint32_t lane) {
     if constexpr (CLUSTER == 1) {
         if (lane == 0) ptx::mbarrier_arrive(empty);
@@ -189,7 +193,7 @@ HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t*
     while (work.is_left()) {
         Run run = work.take(shape);
         uint32_t first_row = (run.row_block * G::slabs + first_slab) * SLAB_ROWS;
-        // In the last row block a warpgroup may have no rows: it only keeps step.
+        // In the last row block, a warpgroup may have no rows. It then only returns the stages.
         bool has_rows = first_row < shape.rows;
         Sums<N> sums = {};
 #pragma unroll 1
@@ -199,14 +203,14 @@ HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t*
             if (has_rows) {
                 multiply_stage<N>(sums, stage + first_slab * SLAB_BYTES, stage + G::slabs * SLAB_BYTES);
             } else {
-                // A lane that has not seen this phase must not miss it: the stage is filled again once it is given back.
+                // No lane may miss this phase: the stage is filled again after its return.
                 __syncwarp();
             }
             give_back<CLUSTER>(&pipeline.empty[place.stage], lane);
         }
 #pragma unroll
         for (uint32_t i = 0; i < 2; i++) {
-            // Nothing is under way: this tells the compiler that the sums are there.
+            // No product is in flight: this only tells the compiler that the sums are complete.
             ptx::wgmma_wait<0>(sums[i]);
             uint32_t row = first_row + i / G::parts * SLAB_ROWS + warp * 16 + lane / 4;
             add_sums(out, shape, row, i % G::parts * G::width / 4 + lane % 4, sums[i]);
@@ -214,13 +218,14 @@ HUSH_DEVICE void consume(const Pipeline& pipeline, uint32_t warpgroup, uint32_t*
     }
 }
 
+// Folds every unit of the block: one warp produces, three warpgroups consume.
 template <uint32_t N, uint32_t CLUSTER = 1>
 HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries, uint32_t* out,
                       const FoldShape& shape) {
     constexpr uint32_t block_rows = Geometry<N>::slabs * SLAB_ROWS;
     Pipeline pipeline = make_pipeline<N, CLUSTER>(shared);
     uint32_t row_blocks = (shape.rows + block_rows - 1) / block_rows;
-    // From one lane, so that the compiler sees that all of a warp go one way.
+    // The shuffle shows the compiler that all lanes of a warp take one branch.
     uint32_t warpgroup = __shfl_sync(0xffffffff, threadIdx.x / WARPGROUP, 0);
     if (warpgroup == CONSUMERS) {
         ptx::set_max_registers_dec<32>();
@@ -229,15 +234,15 @@ HUSH_DEVICE void fold(uint8_t* shared, const uint8_t* db, const uint8_t* queries
         ptx::set_max_registers_inc<160>();
         consume<N, CLUSTER>(pipeline, warpgroup, out, row_blocks, shape);
     }
-    // The others still arrive at the barriers of a block that is done.
+    // The other blocks still arrive at the barriers of a block that is done.
     if constexpr (CLUSTER > 1) ptx::cluster_sync();
 }
 
 } // namespace lwe
 
-// lwe_fold_n<N>_hopper: adds the fold of `db` with one pass of up to N / 4 queries to `out`. Grid: any number of
-// blocks, one a multiprocessor at best, of lwe_fold_n<N>_cluster_hopper an even one; 512 threads; shared memory as
-// Geometry<N> has it.
+// The kernels lwe_fold_n<N>_hopper and lwe_fold_n<N>_cluster_hopper: each adds the fold of `db` with one pass of up to N / 4
+// queries to `out`. Grid: any number of blocks, an even number for clusters, at best one on each multiprocessor. 512 threads.
+// Dynamic shared memory: the stages of Geometry<N>, then 16 bytes of barriers for each stage.
 #define HUSH_LWE_FOLD_HOPPER(name, ...)                                                              \
     name(const uint8_t* db, const uint8_t* queries, uint32_t* out, lwe::FoldShape shape) {           \
         HUSH_DYNAMIC_SHARED(uint8_t, shared);                                                        \

@@ -1,11 +1,10 @@
-// How the operands of a fold lie in device memory: databases and prepared queries, both in tiles for wgmma, ldmatrix
-// and plain loads alike.
+// The device layout of the operands of a fold: databases and prepared queries, in tiles that suit wgmma, ldmatrix and plain loads.
 //
 // A database (s8) is [row tile of 256][k tile of 128 columns][256 rows][128 bytes], padded with zeros. A pass of
 // queries (u8) is [k tile of 128 columns][N byte columns][128 bytes], padded with zeros; N = 4 x padded batch.
 //
 // The 128 bytes of a line are eight chunks of 16, and chunk c of line r lies at place c ^ (r & 7): the 128-byte swizzle
-// of wgmma, without bank conflicts for ldmatrix. A tile is one run of bytes and is copied as such.
+// of wgmma, without bank conflicts for ldmatrix. A tile is contiguous, and is copied unchanged.
 #pragma once
 #include "prelude.cuh"
 
@@ -18,27 +17,27 @@ constexpr uint32_t CHUNK_BYTES = 16;
 constexpr uint32_t TILE_CHUNKS = TILE_COLS / CHUNK_BYTES;
 constexpr uint32_t WORD_BYTES = 4;
 
-// Where chunk `chunk` of line `line` of a tile begins. A line is a row of a database tile or a byte column of a query
+// Returns the offset of chunk `chunk` of line `line` in a tile. A line is a row of a database tile or a byte column of a query
 // tile.
 HUSH_DEVICE uint32_t chunk_offset(uint32_t line, uint32_t chunk) {
     return line * TILE_COLS + ((chunk ^ (line & 7)) * CHUNK_BYTES);
 }
 
-// The byte column that byte `byte` of query `query` is. Four queries share 16 columns so that the four bytes of a query
+// Returns the byte column of byte `byte` of query `query`. Four queries share 16 columns so that the four bytes of a query
 // land in one thread: an accumulator tile of 8 columns gives lane l the columns 2 (l % 4) and 2 (l % 4) + 1, and two
-// such tiles side by side give it four, those of query l % 4.
+// such tiles side by side give it the four columns of query l % 4.
 HUSH_DEVICE uint32_t query_column(uint32_t query, uint32_t byte) {
     return query / 4 * 16 + byte / 2 * 8 + query % 4 * 2 + byte % 2;
 }
 
-// The bytes number `byte` of four words, the first word's lowest.
+// Gathers byte `byte` of each of four words in one word, the first word's byte lowest.
 HUSH_DEVICE uint32_t gather_bytes(const uint32_t* words, uint32_t byte) {
     uint32_t pick = byte | (byte + 4) << 4;
     uint32_t low = __byte_perm(words[0], words[1], pick), high = __byte_perm(words[2], words[3], pick);
     return __byte_perm(low, high, 0x5410);
 }
 
-// Writes 16 words of a query, those of chunk `chunk` of a k tile, as bytes to the query tile.
+// Writes the bytes of 16 words of a query, which are chunk `chunk` of a k tile, to the query tile.
 HUSH_DEVICE void store_query_chunk(uint8_t* tile, uint32_t query, uint32_t chunk, const uint32_t (&words)[16]) {
 #pragma unroll
     for (uint32_t byte = 0; byte < WORD_BYTES; byte++) {

@@ -1,14 +1,15 @@
-// Row blocks in waves: every worker (a block, or a cluster, that takes units of work) has a whole row block of each wave,
-// so that all of them read the same k tile of the queries at about the same time, and what one reads is in L2 for the
-// others. The row blocks that make no whole wave are cut into a run of units a worker, like all of them in lwe_fold.cuh.
+// Row blocks in waves. A worker is a block or a cluster. Every worker has a whole row block of each wave, so all workers read the
+// same k tile of the queries at about the same time, and share it in L2. The remaining row blocks, fewer than the workers, are
+// split into a run of units for each worker, as in lwe_fold.cuh.
 #pragma once
 #include "lwe_fold.cuh"
 
 namespace lwe {
 
+// The work of a worker.
 struct Waves {
-    uint32_t row_block, end; // of the next wave, and behind that of the last
-    Units rest;              // of the row blocks from the last wave on
+    uint32_t row_block, end; // the worker's row block in the next wave, and the end of the last wave's
+    Units rest;              // the worker's run of units of the row blocks after the last wave
 };
 
 HUSH_DEVICE Waves waves_of_worker(uint32_t worker, uint32_t workers, uint32_t row_blocks, uint32_t k_tiles) {
@@ -20,7 +21,7 @@ HUSH_DEVICE bool has_units(const Waves& waves) {
     return waves.row_block < waves.end || has_units(waves.rest);
 }
 
-// Takes the units of one row block, whole ones first.
+// Takes the units of one row block. Whole row blocks come first.
 HUSH_DEVICE Run take_run(Waves& waves, uint32_t workers, uint32_t k_tiles) {
     if (waves.row_block < waves.end) {
         Run run = {waves.row_block, 0, k_tiles};

@@ -1,20 +1,19 @@
-// Polynomials modulo Q_1 to powers of two, for all queries of a batch, and these to the bytes of an answer. Block
-// b * count + i has N / 16 threads and switches polynomial first + i of batch b, [limb][slot], in shared memory of as many
-// words of N as there are limbs, and at least two. The result is [batch][bytes of an answer].
+// Switches polynomials modulo Q_1 to powers of two for all queries of a batch, and packs them to the bytes of an answer. Block
+// b * count + i has N / 16 threads and switches polynomial first + i of batch b, [limb][slot]. Its shared memory has N words for
+// each limb, and at least 2 N. The result is [batch][bytes of an answer].
 #include "bits.cuh"
 #include "switch.cuh"
 
 namespace {
 
-// The part of a polynomial that is sent, and where its bytes lie in an answer; mirrored by `SentPoly` in
-// src/ring/mod_switch.rs.
+// The part of a polynomial that is sent, and the place of its bytes in an answer. Mirrored by `SentPoly` in src/ring/mod_switch.rs.
 struct SentPoly {
     uint64_t offset;
     uint32_t bits, stride, count, reserved;
 };
 static_assert(sizeof(SentPoly) == 24, "the layout of SentPoly");
 
-// The operands of the kernels; mirrored by `SwitchJob` in src/ring/mod_switch.rs.
+// The operands of the kernels. Mirrored by `SwitchJob` in src/ring/mod_switch.rs.
 struct SwitchJob {
     const uint64_t* batches; // addresses on the device
     const SentPoly* sent;
@@ -34,7 +33,7 @@ HUSH_DEVICE void mod_switch(const SwitchJob& job, const RingOf<P>& ring, const M
     auto load = [&](uint32_t(&x)[NTT_WORDS], uint32_t limb) {
         load_slots<LOG>(x, poly + (size_t(limb) << LOG), threadIdx.x);
     };
-    // Both halves of a coefficient, where its own thread alone has read.
+    // A thread stores both halves of a coefficient where it alone has read.
     uint32_t* high = shared + (size_t(1) << LOG);
     auto sink = [&](uint32_t at, uint64_t value) {
         shared[at] = uint32_t(value);

@@ -1,10 +1,10 @@
-// Prepares columns of a ring-structured matrix A for a fold, from its ring elements.
+// The kernel `split_negacyclic`: it prepares columns of a ring-structured matrix A for a fold, from its ring elements.
 //
-// A is a grid of d x d negacyclic matrices: row c of ring block m (database columns m d ..) has at k d + i the entry
+// A is a grid of d x d negacyclic matrices. Row c of ring block m (database columns m d and on) has at k d + i the entry
 // alpha[m][k][c - i], or -alpha[m][k][d + c - i] where c < i. Column k d + i of A is a query.
 #include "lwe_tiles.cuh"
 
-// The ring elements: [block][n] words. The same as RingBlocks in src/lwe/matrix.rs.
+// The shape of the ring elements, [block][n] words. Mirrored by `RingBlocks` in src/lwe/matrix.rs.
 struct RingBlocks {
     uint32_t columns; // database columns: rows of A
     uint32_t n;
@@ -13,7 +13,7 @@ struct RingBlocks {
 };
 static_assert(sizeof(RingBlocks) == 16, "the layout of RingBlocks");
 
-// A thread writes 16 database columns of one query, padding included. Grid: (k tiles, threads for 8 chunks x
+// Writes 16 database columns of one query in each thread, padding included. Grid: (k tiles, threads for 8 chunks x
 // `padded` queries); `padded` = N / 4.
 extern "C" __global__ void __launch_bounds__(256)
 split_negacyclic(uint8_t* tiles, const uint32_t* alpha, RingBlocks ring, uint32_t padded) {

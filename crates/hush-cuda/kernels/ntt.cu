@@ -1,5 +1,5 @@
 // Transforms of a batch of polynomials [poly][limb][N], from `in` to `out`, which may be the same. Block (poly, limb)
-// transforms one limb of one polynomial with N / 16 threads, in 4 N bytes of shared memory.
+// transforms one limb of one polynomial with N / 16 threads (ntt.cuh), in 4 N bytes of shared memory.
 #include "ntt.cuh"
 
 namespace {
@@ -27,7 +27,7 @@ HUSH_DEVICE void inverse_limb(uint32_t* out, const uint32_t* in, const RingOf<P>
 
 } // namespace
 
-// Canonical coefficients to canonical slots, and back.
+// The kernels ntt_forward_*, from canonical coefficients to canonical slots, and ntt_inverse_*, back.
 #define HUSH_NTT(name, limb, log, blocks, Ring)                            \
     extern "C" __global__ void __launch_bounds__(NTT_THREADS<log>, blocks) \
         name(uint32_t* out, const uint32_t* in, Ring ring) {               \

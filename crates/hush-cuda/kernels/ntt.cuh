@@ -1,36 +1,36 @@
 // Negacyclic number-theoretic transforms of a polynomial of N = 2^LOG coefficients modulo one prime, equal to
 // hush_math::ntt::NttPlan, by T = N / 16 threads that hold 16 words each in registers.
 //
-// Who holds what, with t the thread:
+// The words of thread t:
 //   coefficients   x[i]         is coefficient t + i T         (coalesced accesses of one word)
 //   slots          x[4 j + k]   is slot 4 (t + j T) + k        (coalesced accesses of 16 bytes)
-//   neighbours     x[i]         is slot 16 t + i               (what the butterflies leave: saves an exchange)
+//   neighbours     x[i]         is slot 16 t + i               (the order after the butterflies: saves an exchange)
 //
 // The log2 N layers of butterflies go in passes of at most four, each within the 16 words of a thread:
 //   top      4 layers, on words T apart; every thread has the same factors
 //   middle   4 layers, on words T / 16 apart, if N > 256; each block of T / 16 threads has its factors
 //   bottom   the rest, on 16 neighbours; every thread has its own factors
-// and the words change hands through shared memory in between. An index is swizzled (swizzle) so that no access has
-// bank conflicts for N of 2048 and 4096.
+// Threads exchange words through shared memory in between. An index is swizzled (swizzle) so that no access has bank conflicts for
+// N of 2048 and 4096.
 //
-// Factors of a limb (RingView::forward, ::inverse), built by src/ring/tables.rs, in pairs (uint4). Word j of the 16 of
+// Factors of a limb (RingView::forward, ::inverse), built by src/ring/tables/factors.rs, in pairs (uint4). Word j of the 16 of
 // a thread is the factor of block k of layer l of the pass, j = 2^l + k; in a bottom pass of L layers the 16 / 2^L
 // blocks of neighbours have 2^L words each. Order: top [8 pairs], middle [16 blocks][8 pairs] if N > 256, bottom
-// [8 pairs][T]. Word 0 of the top of the inverse is 1/N, by which its word 1 is multiplied as well.
+// [8 pairs][T]. Word 0 of the top of the inverse is 1/N, and word 1 there is multiplied by 1/N.
 //
 // Source: Longa and Naehrig, "Speeding up the Number Theoretic Transform for Faster Ideal Lattice-Based Cryptography",
-// algorithms 1 and 2. Plantard's multiplication (plantard_mul) makes the butterflies, or modulo primes of 32 bits
-// Montgomery's (constant_mul).
+// algorithms 1 and 2. The butterflies use Plantard's multiplication (plantard_mul), or modulo primes of 32 bits Montgomery's
+// (constant_mul).
 #pragma once
 
 #include "ring.cuh"
 
-constexpr uint32_t NTT_WORDS = 16; // words a thread
+constexpr uint32_t NTT_WORDS = 16; // words of a thread
 
 template <int LOG>
 constexpr uint32_t NTT_THREADS = (1u << LOG) / NTT_WORDS;
 
-// Shared memory of a transform, in words; it is to be aligned to 16 bytes.
+// The shared memory of a transform, in words. It must be aligned to 16 bytes.
 template <int LOG>
 constexpr uint32_t NTT_SHARED_WORDS = 1u << LOG;
 
@@ -43,11 +43,11 @@ constexpr uint32_t MIDDLE_STRIDE = HAS_MIDDLE<LOG> ? NTT_THREADS<LOG> / 16 : 1;
 template <int LOG>
 constexpr int BOTTOM_LAYERS = HAS_MIDDLE<LOG> ? LOG - 8 : LOG - 4;
 
-// Bits of an index that swizzle may change: which of the eight 16-byte vectors of a line of 128 bytes.
+// The bits of an index that swizzle may change. They select one of the eight 16-byte vectors of a line of 128 bytes.
 constexpr uint32_t SWIZZLED = 0x1c;
 
-// Where an index lies in shared memory. Linear over XOR. Threads of the bottom pass differ in index bits 4 and up, and
-// blocks of the middle pass in bits LOG - 4 and up, so these bits are added to those that choose the banks.
+// Returns the place of an index in shared memory, linear over XOR. Threads of the bottom pass differ in index bits 4 and up, and
+// blocks of the middle pass in bits LOG - 4 and up. So these bits are added to the bits that select the banks.
 template <int LOG>
 HUSH_DEVICE constexpr uint32_t swizzle(uint32_t index) {
     if (LOG == 12) {
@@ -59,7 +59,7 @@ HUSH_DEVICE constexpr uint32_t swizzle(uint32_t index) {
     return index;
 }
 
-// The shared memory that a thread accesses: index first<..>(thread) + step<..>(i), which have no bit in common.
+// The indices that a thread accesses: first<..>(thread) + step<..>(i), two terms that have no bit in common.
 enum class Places {
     STRIDED,    // words t + i T, i < 16
     BLOCKED,    // words of the middle pass, i < 16
@@ -89,7 +89,7 @@ HUSH_DEVICE constexpr uint32_t step(uint32_t i) {
     }
 }
 
-// Where access i lies, from the swizzled first index. The offset is an immediate but for its swizzled bits.
+// Returns the place of access i, from the swizzled first index. The offset is an immediate except for its swizzled bits.
 template <int LOG, Places PLACES>
 HUSH_DEVICE uint32_t place(uint32_t base, uint32_t i) {
     uint32_t offset = swizzle<LOG>(step<LOG, PLACES>(i));
@@ -159,7 +159,7 @@ HUSH_DEVICE uint2 factor(const Factors& factors, uint32_t j) {
     return j % 2 ? make_uint2(pair.z, pair.w) : make_uint2(pair.x, pair.y);
 }
 
-// Butterflies of Cooley and Tukey: a + b w and a - b w. Modulo primes below 2^31, words below 2p before and after.
+// Computes a butterfly of Cooley and Tukey: a + b w and a - b w. Modulo primes below 2^31, words are below 2p before and after.
 HUSH_DEVICE void forward_butterfly(uint32_t& a, uint32_t& b, uint2 w, uint32_t p) {
     uint32_t product = plantard_mul(b, w, p);
     uint32_t from = fold_mod(a, p);
@@ -173,7 +173,7 @@ HUSH_DEVICE void forward_butterfly(uint32_t& a, uint32_t& b, uint2 w, WideModulu
     b = sub_mod(from, product, p);
 }
 
-// The canonical words that the stages leave.
+// Returns the canonical form of a word after the last pass.
 HUSH_DEVICE uint32_t forward_result(uint32_t x, uint32_t p) {
     return fold_mod(x, p);
 }
@@ -182,7 +182,7 @@ HUSH_DEVICE uint32_t forward_result(uint32_t x, WideModulus) {
     return x;
 }
 
-// Butterflies of Gentleman and Sande: a + b, by `scale` if SCALED, and (a - b) w. Canonical words before and after.
+// Computes a butterfly of Gentleman and Sande: a + b, times `scale` if SCALED, and (a - b) w. Words are canonical before and after.
 template <bool SCALED>
 HUSH_DEVICE void inverse_butterfly(uint32_t& a, uint32_t& b, uint2 w, uint2 scale, uint32_t p) {
     uint32_t sum = a + b, difference = a - b + p;
@@ -197,7 +197,7 @@ HUSH_DEVICE void inverse_butterfly(uint32_t& a, uint32_t& b, uint2 w, uint2 scal
     b = constant_mul(difference, w, p);
 }
 
-// LAYERS layers of Cooley-Tukey butterflies within each 2^LAYERS words.
+// Computes LAYERS layers of Cooley-Tukey butterflies within each 2^LAYERS words.
 template <int LAYERS, class Modulus>
 HUSH_DEVICE void forward_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, Modulus p) {
 #pragma unroll
@@ -212,8 +212,8 @@ HUSH_DEVICE void forward_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, 
     }
 }
 
-// LAYERS layers of Gentleman-Sande butterflies within each 2^LAYERS words. If SCALED, sums of the last layer are multiplied by
-// factor 0.
+// Computes LAYERS layers of Gentleman-Sande butterflies within each 2^LAYERS words. If SCALED, sums of the last layer are
+// multiplied by factor 0.
 template <int LAYERS, bool SCALED, class Modulus>
 HUSH_DEVICE void inverse_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, Modulus p) {
 #pragma unroll
@@ -235,10 +235,10 @@ HUSH_DEVICE void inverse_pass(uint32_t (&x)[NTT_WORDS], const Factors& factors, 
 
 } // namespace ntt
 
-// Coefficients, below 2p (for a WidePrime: canonical), to neighbours, canonical. `thread` in 0..T is the thread of this
-// transform, `shared` its NTT_SHARED_WORDS. All threads of the block are to call this together, but a block may run
-// several transforms side by side. It begins with a barrier before it writes to `shared`, and its last accesses are reads,
-// so `shared` may be written again after another barrier.
+// Transforms coefficients, below 2p (for a WidePrime: canonical), to neighbours, canonical. `thread` in 0..T is the thread of this
+// transform, and `shared` has its NTT_SHARED_WORDS. All threads of the block must call this together, but a block may run several
+// transforms side by side. A barrier comes before the first write to `shared`, and the last accesses are reads: `shared` may be
+// written again after another barrier.
 template <int LOG, class P>
 HUSH_DEVICE void ntt_forward_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring,
                                         uint32_t limb, uint32_t thread) {
@@ -261,19 +261,19 @@ HUSH_DEVICE void ntt_forward_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shar
     for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = forward_result(x[i], p);
 }
 
-// Coefficients to slots under the same rules.
+// Transforms coefficients to slots, under the rules of ntt_forward_neighbours.
 template <int LOG, class P>
 HUSH_DEVICE void ntt_forward(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring, uint32_t limb,
                              uint32_t thread) {
     ntt_forward_neighbours<LOG>(x, shared, ring, limb, thread);
-    // Each thread writes where it read last itself: no barrier before.
+    // Each thread writes where only it has read last: no barrier is needed before.
     ntt::store<LOG, ntt::Places::NEIGHBOURS>(shared, thread, x);
     __syncthreads();
     ntt::load<LOG, ntt::Places::VECTORS>(x, shared, thread);
 }
 
-// Neighbours to coefficients, both canonical; the inverse of ntt_forward_neighbours. It begins with writes where the calling
-// thread reads last in that function, so a barrier is needed before only if `shared` was used for something else since.
+// Transforms neighbours to coefficients, both canonical: the inverse of ntt_forward_neighbours. Its first writes are where the
+// calling thread reads last in that function. So a barrier is needed before only if `shared` was used for something else since.
 template <int LOG, class P>
 HUSH_DEVICE void ntt_inverse_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring,
                                         uint32_t limb, uint32_t thread) {
@@ -293,7 +293,7 @@ HUSH_DEVICE void ntt_inverse_neighbours(uint32_t (&x)[NTT_WORDS], uint32_t* shar
     inverse_pass<4, true>(x, top_factors(table), p);
 }
 
-// Slots to coefficients, both canonical; the inverse of ntt_forward, under the same rules.
+// Transforms slots to coefficients, both canonical: the inverse of ntt_forward, under the rules of ntt_forward_neighbours.
 template <int LOG, class P>
 HUSH_DEVICE void ntt_inverse(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const RingOf<P>& ring, uint32_t limb,
                              uint32_t thread) {
@@ -305,20 +305,21 @@ HUSH_DEVICE void ntt_inverse(uint32_t (&x)[NTT_WORDS], uint32_t* shared, const R
     ntt_inverse_neighbours<LOG>(x, shared, ring, limb, thread);
 }
 
-// The words of a thread from and to a limb of a polynomial in global memory: coefficients.
+// Loads the coefficients of a thread from a limb of a polynomial in global memory.
 template <int LOG>
 HUSH_DEVICE void load_coefficients(uint32_t (&x)[NTT_WORDS], const uint32_t* limb, uint32_t thread) {
 #pragma unroll
     for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = limb[thread + i * NTT_THREADS<LOG>];
 }
 
+// Stores the coefficients of a thread to a limb of a polynomial in global memory.
 template <int LOG>
 HUSH_DEVICE void store_coefficients(uint32_t* limb, const uint32_t (&x)[NTT_WORDS], uint32_t thread) {
 #pragma unroll
     for (uint32_t i = 0; i < NTT_WORDS; i++) limb[thread + i * NTT_THREADS<LOG>] = x[i];
 }
 
-// Loads slots. `limb` is aligned to 16 bytes.
+// Loads the slots of a thread. `limb` is aligned to 16 bytes.
 template <int LOG>
 HUSH_DEVICE void load_slots(uint32_t (&x)[NTT_WORDS], const uint32_t* limb, uint32_t thread) {
 #pragma unroll
@@ -328,6 +329,7 @@ HUSH_DEVICE void load_slots(uint32_t (&x)[NTT_WORDS], const uint32_t* limb, uint
     }
 }
 
+// Stores the slots of a thread. `limb` is aligned to 16 bytes.
 template <int LOG>
 HUSH_DEVICE void store_slots(uint32_t* limb, const uint32_t (&x)[NTT_WORDS], uint32_t thread) {
 #pragma unroll

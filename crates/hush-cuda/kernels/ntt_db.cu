@@ -1,5 +1,5 @@
-// Plaintexts to evaluation form. Block (plaintext, limb) of N / 16 threads lifts the N symbols of one plaintext and
-// transforms them modulo one prime, in 4 N bytes of shared memory: `symbols` is [plaintext][N], `out`
+// Conversion of plaintexts to evaluation form: out = NTT(lift(symbols)). Block (plaintext, limb) of N / 16 threads lifts the N
+// symbols of one plaintext and transforms them modulo one prime, in 4 N bytes of shared memory. `symbols` is [plaintext][N], `out`
 // [plaintext][limb][N].
 #include "lift.cuh"
 #include "ntt.cuh"

@@ -1,9 +1,9 @@
-// Databases in evaluation form to the layout of the device (ntt_tiles.cuh), and back.
+// Conversion of databases in evaluation form to the device layout (ntt_tiles.cuh), and back.
 #include "ntt_tiles.cuh"
 #include "transpose.cuh"
 
-// Where the residue of (point, row, column) is in the layout of the host, whose tiles are `width` columns wide;
-// points are counted from a group of slots on.
+// Returns the index of the residue of (point, row, column) in the host layout, whose tiles are `width` columns wide. Points are
+// counted from the first point of a group of slots.
 HUSH_DEVICE uint64_t host_at(const NttTiles& db, uint32_t width, uint32_t point, uint32_t row, uint32_t column) {
     constexpr uint32_t GROUP_SLOTS = 16;
     uint32_t tiles = (db.columns + width - 1) / width;
@@ -11,10 +11,10 @@ HUSH_DEVICE uint64_t host_at(const NttTiles& db, uint32_t width, uint32_t point,
     return ((tile * GROUP_SLOTS + point % GROUP_SLOTS) * db.rows + row) * width + column % width;
 }
 
-// From the layout of the host, `[group of 16 slots][tile of columns][slot][row][column]` (hush_ops::ntt_tiling), of
-// whole groups that begin at point `first_point`. One block writes the lines of all columns of a tile, for one point
-// and 32 rows; a thread a word. The 32 rows of a tile of the host are contiguous, so the block reads each line of the
-// cache once.
+// Converts from the host layout, `[group of 16 slots][tile of columns][slot][row][column]` (hush_ops::ntt_tiling). `from` has
+// whole groups, the first of which begins at point `first_point`. One block writes the lines of all columns of a tile, for one
+// point and 32 rows; a thread writes a word at a time. The 32 rows of a tile of the host are contiguous, so the block reads each
+// cache line once.
 //
 // Grid: [points x tiles, row tiles].
 extern "C" __global__ void __launch_bounds__(256)
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 HUSH_KERNEL(ntt_tiles_from_host)
 
-// The other way. `to` is zeroed before: the padding of the host's tiles is not written.
+// Converts to the host layout of ntt_tiles_from_host. The caller zeroes `to` first: the padding of the host's tiles is not written.
 //
 // Grid: [points x tiles, row tiles].
 extern "C" __global__ void __launch_bounds__(256)
@@ -48,9 +48,9 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 HUSH_KERNEL(ntt_tiles_to_host)
 
-// From polynomials `[row][column][point]`, of the rows from row tile `first_tile` on; `points` is N times the limbs.
-// One block turns a square of 32 rows and 32 points of a column over. Columns from db.columns on, and rows from
-// db.rows on, become zeros.
+// Converts from polynomials `[row][column][point]`, of the rows from row tile `first_tile` on; `points` is N times the limbs. One
+// block transposes a square of 32 rows and 32 points of a column. Columns from db.columns on, and rows from db.rows on, become
+// zeros.
 //
 // Grid: [points / 32 rounded up, row tiles, columns padded to whole tiles].
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)

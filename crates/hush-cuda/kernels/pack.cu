@@ -1,4 +1,4 @@
-// The half of `pack` that has no secret in it: the folded words themselves, on top of the folded hint.
+// The kernels `pack_add_folded`: the part of `pack` that needs no key. They add the folded words to the folded hint.
 #include "lift.cuh"
 #include "ntt.cuh"
 #include "pack.cuh"
@@ -10,9 +10,9 @@ struct Delta {
 };
 static_assert(sizeof(Delta) == 16, "the layout of Delta");
 
-// Adds Delta G to b of every ciphertext `[column][a, b][limb][slot]` of every query, where G has the column's rounded
-// words of `folded`, `[query][row]`, as coefficients. Block (column, limb, query) transforms one limb with N / 16
-// threads, in 4 N bytes of shared memory.
+// Adds Delta G to half b of every ciphertext `[column][a, b][limb][slot]` of every query. The coefficients of G are the column's
+// rounded words of `folded`, `[query][row]`. Block (column, limb, query) transforms one limb with N / 16 threads, in 4 N bytes of
+// shared memory.
 template <int LOG>
 HUSH_DEVICE void add_folded(const QueryPointers& out, const uint32_t* folded, const RingView& ring,
                             const PackColumns& shape, const Delta& delta, const Lift& lift) {

@@ -1,12 +1,12 @@
-// Which database rows are the coefficients of which plaintext.
+// The map from database rows to the coefficients of plaintexts.
 #pragma once
 
 #include "prelude.cuh"
 
-// hush_ops::PackShape and a range of its plaintexts (columns). Mirrored by `PackColumns` in src/pack/columns.rs.
+// A hush_ops::PackShape and a range of its plaintexts (columns). Mirrored by `PackColumns` in src/pack/columns.rs.
 struct PackColumns {
     uint32_t degree, rows, entry_rows;
-    uint32_t planes; // plaintexts an entry
+    uint32_t planes; // plaintexts of an entry
     uint32_t first;  // the first column
     uint32_t first_row;
 };
@@ -16,7 +16,7 @@ struct PlaintextRows {
     uint32_t start, count;
 };
 
-// The rows of column `column`, counted from the first one: coefficient j is row start + j.
+// Returns the rows of column `column`, counted from the first column: coefficient j is row start + j.
 HUSH_DEVICE PlaintextRows plaintext_rows(const PackColumns& shape, uint32_t column) {
     uint32_t entry = (shape.first + column) / shape.planes, plane = (shape.first + column) % shape.planes;
     uint64_t entry_start = uint64_t(entry) * shape.entry_rows;

@@ -1,12 +1,12 @@
-// Packs pairs of ciphertexts x, y into three polynomials a, b_0, b_1: pack_pairs_decompose, then pack_pairs_product,
-// for all pairs of all queries of a batch.
+// Packing of pairs of ciphertexts x, y to three polynomials a, b_0, b_1, for all pairs of all queries of a batch:
+// pack_pairs_decompose, then pack_pairs_product.
 //
-// Ciphertexts are [a, b][limb][slot], those of query q at batches[q]. A block has N / 16 threads (ntt.cuh).
+// Ciphertexts are [a, b][limb][slot]. The ciphertexts of query q are at batches[q]. A block has N / 16 threads (ntt.cuh).
 #include "gadget.cuh"
 
 namespace {
 
-// Digits of half a of each ciphertext. Block (ciphertext, query). `digits` gets [query][ciphertext][digit][N].
+// Computes the digits of half a of each ciphertext, `digits` [query][ciphertext][digit][N]. Block (ciphertext, query).
 template <class P>
 HUSH_DEVICE void decompose_ciphertexts(uint32_t* digits, const uint32_t* const* batches, const RingOf<P>& ring,
                                        const GadgetView& gadget) {
@@ -20,8 +20,9 @@ HUSH_DEVICE void decompose_ciphertexts(uint32_t* digits, const uint32_t* const* 
     decompose(digits + item * gadget.digits * ring.degree, ring, gadget, shared, load);
 }
 
-// The three polynomials of each pair, from the digits of pack_pairs_decompose. Block (limb, pair, query). out[q] gets
-// [pair][a, b_0, b_1][limb][slot]; keys[q] + key_at are the rows [x, y][digit][a, b_0, b_1][limb][slot] of the client.
+// Computes the three polynomials of each pair from the digits of pack_pairs_decompose. Block (limb, pair, query):
+//     out[q][pair] = (0, b of x, b of y) + sum over rows of digit times key row
+// out[q] becomes [pair][a, b_0, b_1][limb][slot]. The client's rows [x, y][digit][a, b_0, b_1][limb][slot] are at keys[q] + key_at.
 template <class P>
 HUSH_DEVICE void pack_digits(uint32_t* const* out, const uint32_t* const* batches, const uint32_t* digits,
                              const uint32_t* const* keys, uint64_t key_at, const RingOf<P>& ring,

@@ -1,13 +1,13 @@
-// (7h) A block a plane (power_fold.cuh).
+// Step (7h) with a block for a plane (power_fold.cuh).
 #include "power_fold.cuh"
 
 namespace {
 
-// A block: the polynomials a and b, of two limbs each, by T threads a limb.
+// The threads of a block: T threads for each of two limbs of the polynomials a and b.
 template <int LOG>
 constexpr uint32_t FOLD_THREADS = 2 * PAIR_THREADS<LOG>;
 
-// The digits of the two halves change hands in shared memory.
+// The exchange of digits between the two halves, in shared memory.
 template <int LOG>
 struct BlockExchange {
     uint4* digits; // [half][v][thread], from this limb and thread on
@@ -26,8 +26,8 @@ struct BlockExchange {
     HUSH_DEVICE uint4 take(uint32_t v) const { return place(1 - half, v); }
 };
 
-// Block (unit), 4 T threads. Shared memory: 8 N words: four transforms, and the residues of both halves, of which the
-// digits take the places.
+// Folds a plane in block (unit) of 4 T threads. Shared memory: 8 N words, for four transforms, and the residues of both halves,
+// whose memory the digits reuse.
 template <int LOG>
 HUSH_DEVICE void fold_by_block(const PowerFold& fold, const RingView& ring, const GadgetView& gadget,
                                uint32_t* shared) {

@@ -1,26 +1,28 @@
-// (7h) The terms c_k of a plane to one ciphertext, by Horner's rule: x = c_(T-1), then x = power [x] x + c_k. The T - 1
-// external products depend on each other, so their ciphertext stays in registers: by one block (power_fold.cu), or by a
-// cluster of two, a half of the ciphertext each (power_fold_hopper.cu). What runs side by side are planes and queries.
+// Step (7h): folds the terms c_k of a plane to one ciphertext, by Horner's rule:
+//     x = c_(T-1);  for k = T - 2, .., 0: x = power [x] x + c_k
+// The T - 1 external products depend on each other, so the ciphertext stays in registers. One block computes it (power_fold.cu), or
+// a cluster of two blocks, a half of the ciphertext each (power_fold_hopper.cu). Planes and queries run in parallel.
 #pragma once
 #include "limb_pair.cuh"
 
-// Where a plane has its operands. Mirrored by `PowerFold` in src/column/rgsw_power_fold.rs.
+// The addresses of the operands of all planes. Mirrored by `PowerFold` in src/column/rgsw_power_fold.rs.
 struct PowerFold {
     uint32_t* out;          // [unit][a, b][limb][slot]
     const uint32_t* masks;  // [plane][k][limb][coefficient]: the halves a of all terms
     const uint32_t* bodies; // [unit][k][limb][coefficient]: the halves b
-    // The rows of the RGSW ciphertexts: row 0 meets the digit of a, row 1 that of b.
-    const uint32_t* power_masks;  // [row][limb][slot]: their halves a, of all queries alike
-    const uint32_t* power_bodies; // [query][row][limb][slot]: their halves b
+    // The rows of the RGSW ciphertexts: row 0 is for the digit of a, row 1 for the digit of b.
+    const uint32_t* power_masks;  // [row][limb][slot]: the halves a, shared by all queries
+    const uint32_t* power_bodies; // [query][row][limb][slot]: the halves b
     uint32_t terms, planes; // T; unit = query planes + plane
     uint32_t first_unit;    // of the first block or cluster; `bodies` begins with it
     uint32_t reserved;
 };
 static_assert(sizeof(PowerFold) == 56, "the layout of PowerFold");
 
-// x, a half of the ciphertext in coefficients, becomes the same half of power [x] x, in neighbours. The digits of the
-// half meet `own_row`, those of the other half, which threads with the same slots have, `other_row`: both the words of this
-// thread. `exchange.give(x)` gives them the digits of this one, and then take(v) has four of theirs. `residues` is [limb][N].
+// Replaces x, a half of the ciphertext in coefficients, by the same half of power [x] x, in neighbours:
+//     x = digits(x) own_row + digits(other half) other_row
+// Other threads have the same slots of the other half. `exchange.give(x)` sends them the digits of this thread, and then take(v)
+// returns four of theirs. `own_row` and `other_row` are the words of this thread. `residues` is [limb][N].
 template <int LOG, class Exchange>
 HUSH_DEVICE void multiply_by_power(uint32_t (&x)[NTT_WORDS], const uint4* own_row, const uint4* other_row,
                                    uint32_t* transform, uint32_t* residues, const RingView& ring,
@@ -39,13 +41,14 @@ HUSH_DEVICE void multiply_by_power(uint32_t (&x)[NTT_WORDS], const uint4* own_ro
     }
 }
 
+// Adds: x += c.
 template <int LOG>
 HUSH_DEVICE void add_coefficients(uint32_t (&x)[NTT_WORDS], const uint32_t (&c)[NTT_WORDS], uint32_t p) {
 #pragma unroll
     for (uint32_t i = 0; i < NTT_WORDS; i++) x[i] = add_mod(x[i], c[i], p);
 }
 
-// Folds plane `index` of the launch: the threads of half `half` of the ciphertext, 0 for a, 1 for b.
+// Folds plane `index` of the launch, in the threads of half `half` of the ciphertext: 0 for a, 1 for b.
 template <int LOG, class Exchange>
 HUSH_DEVICE void fold_terms(const PowerFold& fold, const RingView& ring, const GadgetView& gadget, uint32_t index,
                             uint32_t half, PairThread at, uint32_t* transform, uint32_t* residues, Exchange& exchange) {
@@ -55,7 +58,7 @@ HUSH_DEVICE void fold_terms(const PowerFold& fold, const RingView& ring, const G
     const uint32_t* const halves =
         half == 0 ? fold.masks + unit % fold.planes * plane_words : fold.bodies + index * plane_words;
     const uint32_t* const terms = halves + at.limb * N;
-    const size_t place = half * PAIR_WORDS<LOG> + at.limb * N; // of this half and limb in a ciphertext
+    const size_t place = half * PAIR_WORDS<LOG> + at.limb * N; // the offset of this half and limb in a ciphertext
 
     const size_t query = unit / fold.planes;
     const uint32_t* const powers = half == 0 ? fold.power_masks : fold.power_bodies + query * 2 * PAIR_WORDS<LOG>;

@@ -1,19 +1,19 @@
-// (7h) A cluster of two blocks a plane (power_fold.cuh): each has a half of the ciphertext, so that a product takes little
-// more than half the time. For few planes, which leave multiprocessors idle.
+// Step (7h) with a cluster of two blocks for a plane (power_fold.cuh). Each block has a half of the ciphertext, so a product takes
+// little more than half the time. The kernel is for few planes, which would leave multiprocessors idle.
 #include "power_fold.cuh"
 
 namespace {
 
-// The digits of the two halves change hands in the shared memory of the block that reads them. Writes there report their
-// bytes to a barrier there, by turns of two: digits may come while the last ones are read, and no earlier, since a block
-// sends those of a product after it has got all of the one before, and each of these was sent by a thread that had read
-// what it got for the one before that.
+// The exchange of digits between the two blocks, in the shared memory of the block that reads them. Writes report their bytes to a
+// barrier of that block. There are two turns of digits and barriers, used alternately. So digits may arrive while the digits of the
+// product before are read, but no earlier. For a block sends the digits of a product only after it has received all of the product
+// before, and their sender had then read the digits of the product before that.
 template <int LOG>
 struct ClusterExchange {
     const uint4* digits; // [turn][v][limb and thread], from this limb and thread on
     uint64_t* given;     // [turn]
-    uint32_t other;      // the other block
-    uint32_t products;   // until now
+    uint32_t other;      // the rank of the other block
+    uint32_t products;   // the number of products so far
 
     HUSH_DEVICE const uint4* place(uint32_t v) const {
         return digits + products % 2 * (PAIR_WORDS<LOG> / 4) + v * PAIR_THREADS<LOG>;
@@ -33,8 +33,8 @@ struct ClusterExchange {
     HUSH_DEVICE uint4 take(uint32_t v) const { return *place(v); }
 };
 
-// Cluster (unit), 2 T threads a block. Shared memory: 8 N words: two transforms, residues, two turns of digits; then two
-// barriers.
+// Folds a plane in cluster (unit), with 2 T threads in each block. Shared memory: 8 N words, for two transforms, residues and two
+// turns of digits; then two barriers.
 template <int LOG>
 HUSH_DEVICE void fold_by_cluster(const PowerFold& fold, const RingView& ring, const GadgetView& gadget,
                                  uint32_t* shared) {
@@ -51,7 +51,7 @@ HUSH_DEVICE void fold_by_cluster(const PowerFold& fold, const RingView& ring, co
     ptx::cluster_sync();
     ClusterExchange<LOG> exchange = {reinterpret_cast<const uint4*>(digits) + threadIdx.x, given, half ^ 1, 0};
     fold_terms<LOG>(fold, ring, gadget, blockIdx.x / 2, half, at, shared + (at.limb << LOG), residues, exchange);
-    // Waits until the words that this block has sent are there.
+    // This block must not end before the words that it has sent have arrived.
     ptx::cluster_sync();
 }
 

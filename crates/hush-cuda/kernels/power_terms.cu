@@ -1,13 +1,12 @@
-// The terms that the entries of a plane are folded from: c_k = sum_j X^(-2N j k / T) entry_j for k < T, coefficients.
+// The terms from which the entries of a plane are folded: c_k = sum_j X^(-2N j k / T) entry_j for k < T, coefficients.
 //
-// A Fourier transform whose root of unity is a power of X, so its factors are rotations. It goes in passes of radix R
-// <= 8, from [j] to [k] (Stockham: no bit reversal). A pass with `done`, the product of the radices before it, and
-// length = T / done makes for every u = q + done j2 < T / R (q < done) of the polynomials u + j1 T / R, j1 < R, the
-// polynomials
+// This is a Fourier transform whose root of unity is a power of X, so its factors are rotations. It has passes of radix R <= 8,
+// from [j] to [k] (Stockham: no bit reversal). A pass has `done`, the product of the radices before it, and length = T / done. For
+// every u = q + done j2 < T / R (q < done), it computes from the polynomials u + j1 T / R, j1 < R, the polynomials
 //     q + done (R j2 + k1) = X^(-2N / length j2 k1) sum_j1 Y^(-j1 k1) (polynomial u + j1 T / R),   Y = X^(2N / R).
-// In Z_p[X]/(X^N + 1), Y^(R/2) = -1 and Y moves a coefficient by 2N / R: so the R / 2 coefficients of R polynomials
-// that are so far apart are transformed by themselves. They are in the registers of one thread, where Y^-1 is another
-// name for a word.
+// In Z_p[X]/(X^N + 1), Y^(R/2) = -1 and Y moves a coefficient by 2N / R. So the R / 2 coefficients of R polynomials at this
+// distance are transformed independently of all others. They are in the registers of one thread, where a product with Y^-1 only
+// renames a word.
 #include "lift_fraction.cuh"
 #include "pack.cuh"
 
@@ -23,11 +22,11 @@ static_assert(sizeof(TermsPass) == 16, "the layout of TermsPass");
 
 namespace {
 
-// Coefficients of a polynomial that a thread has.
+// The number of coefficients of a polynomial that a thread has.
 template <uint32_t R>
 constexpr uint32_t PART = R < 4 ? 1 : R / 2;
 
-// x[j][m] is coefficient m of polynomial j, with Y^PART = -1: the transform over j, its results in bit-reversed order.
+// Transforms x over j, with results in bit-reversed order. x[j][m] is coefficient m of polynomial j, and Y^PART = -1.
 template <uint32_t R>
 HUSH_DEVICE void transform(uint32_t (&x)[R][PART<R>], uint32_t p) {
     constexpr uint32_t M = PART<R>;
@@ -41,7 +40,7 @@ HUSH_DEVICE void transform(uint32_t (&x)[R][PART<R>], uint32_t p) {
             for (uint32_t m = 0; m < M; m++) u[m] = x[low][m], v[m] = x[high][m];
 #pragma unroll
             for (uint32_t m = 0; m < M; m++) {
-                // Y^-moved (u - v)
+                // x[high] = Y^-moved (u - v)
                 const uint32_t moved = m + j * (R / length), from = moved % M;
                 x[low][m] = add_mod(u[m], v[m], p);
                 x[high][m] = moved < M ? sub_mod(u[from], v[from], p) : sub_mod(v[from], u[from], p);
@@ -50,7 +49,7 @@ HUSH_DEVICE void transform(uint32_t (&x)[R][PART<R>], uint32_t p) {
     }
 }
 
-// The index with its log2 R bits reversed.
+// Returns the index with its log2 R bits reversed.
 template <uint32_t R>
 HUSH_DEVICE uint32_t reversed(uint32_t index) {
     uint32_t result = 0;
@@ -59,12 +58,12 @@ HUSH_DEVICE uint32_t reversed(uint32_t index) {
     return result;
 }
 
-// Where a thread works: coefficients `first` + m N / PART of the polynomials u + j1 T / R, modulo one prime.
+// The work of a thread: coefficients `first` + m N / PART of the polynomials u + j1 T / R, modulo one prime.
 struct Place {
     uint32_t u, limb, first;
 };
 
-// A pass over one plane; `out` is [k][limb][N], value(place, j, i) is coefficient i of polynomial j.
+// Runs a pass over one plane. `out` is [k][limb][N], and value(place, j, i) returns coefficient i of polynomial j.
 template <uint32_t R, class Value>
 HUSH_DEVICE void transform_part(uint32_t* out, const TermsPass& pass, const RingView& ring, const Value& value) {
     constexpr uint32_t M = PART<R>;
@@ -105,7 +104,7 @@ HUSH_DEVICE void transform_terms(uint32_t* out, const TermsPass& pass, const Rin
 
 } // namespace
 
-// A pass over polynomials, [unit][j][limb][N]. Block (part, unit), 128 threads of T / R x limbs x N / PART.
+// Runs a pass over polynomials, [unit][j][limb][N]. Block (part, unit), 128 threads of T / R x limbs x N / PART.
 extern "C" __global__ void __launch_bounds__(THREADS)
     power_terms(uint32_t* out, const uint32_t* in, TermsPass pass, RingView ring) {
     const size_t unit = size_t(blockIdx.y) * pass.terms * LIMBS * pass.degree;
@@ -115,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 HUSH_KERNEL(power_terms)
 
-// The first pass, over packed words [query][row], which are lifted: unit first_unit + blockIdx.y is plane unit % planes
-// of query unit / planes. Blocks as above.
+// Runs the first pass over packed words [query][row], which are lifted. Unit first_unit + blockIdx.y is plane unit % planes of
+// query unit / planes. The blocks are those of power_terms.
 extern "C" __global__ void __launch_bounds__(THREADS)
     power_terms_lift(uint32_t* out, const uint32_t* words, uint32_t first_unit, PackColumns shape, TermsPass pass,
                      FractionLift lift, RingView ring) {

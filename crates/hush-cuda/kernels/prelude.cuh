@@ -5,11 +5,11 @@
 
 #ifdef __CUDACC__
 #define HUSH_DEVICE __device__ __forceinline__
-// The block's dynamic shared memory as an array of `type`, aligned to 1024 bytes.
+// Declares `name`: the block's dynamic shared memory as an array of `type`, aligned to 1024 bytes.
 #define HUSH_DYNAMIC_SHARED(type, name)                              \
     extern __shared__ __align__(1024) uint8_t hush_dynamic_shared[]; \
     type* name = reinterpret_cast<type*>(hush_dynamic_shared)
-// After the definition of a kernel: makes it known to the emulator by its name.
+// Registers a kernel by its name with the emulator. It comes after the kernel's definition.
 #define HUSH_KERNEL(name)
 // Registers a kernel with __cluster_dims__(blocks, 1, 1).
 #define HUSH_CLUSTER_KERNEL(name, blocks)

@@ -1,11 +1,12 @@
-// (2) Make LWE words a new byte database, in device tiles.
+// Step (2): converts LWE words to a new byte database, in device tiles.
 //
-// Word c * items + i of query b is rounded to its top 8 `digits` bits, and byte k of that, least significant first, goes to
-// row (b * items + i) * digits + k, column c: (w + 2^(31 - 8 digits)) >> (32 - 8 digits), modulo 2^(8 digits).
+// Word w, number c * items + i of query b, is rounded to its top 8 `digits` bits:
+//     (w + 2^(31 - 8 digits)) >> (32 - 8 digits), modulo 2^(8 digits)
+// Byte k of the result, least significant first, goes to row (b * items + i) * digits + k, column c.
 #include "lwe_tiles.cuh"
 
-// A thread writes one row's chunk of 16 columns; the lanes of a warp have neighbouring rows, which lie together in the
-// words. Grid: (tiles, 8 chunks), 256 threads. Beyond the rows and columns are zeros.
+// Writes one row's chunk of 16 columns in each thread, with zeros beyond the rows and columns. The lanes of a warp have
+// neighbouring rows, which are neighbours in the words. Grid: (tiles, 8 chunks), 256 threads.
 extern "C" __global__ void __launch_bounds__(256)
 reinterpret_lwe(uint8_t* tiles, const uint32_t* words, uint32_t queries, uint32_t items, uint32_t columns,
                 uint32_t digits) {
@@ -13,7 +14,7 @@ reinterpret_lwe(uint8_t* tiles, const uint32_t* words, uint32_t queries, uint32_
     uint32_t row_tile = blockIdx.x / k_tiles, k_tile = blockIdx.x % k_tiles, line = threadIdx.x, chunk = blockIdx.y;
     uint32_t row = row_tile * lwe::TILE_ROWS + line, at = row / digits, query = at / items, item = at - query * items;
     uint32_t first = k_tile * lwe::TILE_COLS + chunk * lwe::CHUNK_BYTES;
-    // Modulo 2^32 the carry of the rounding falls off at the top, as it shall. The digit's bits come last of 32.
+    // The carry of the rounding overflows the word, which is the reduction modulo 2^(8 digits). The rounded bits are at the top.
     uint32_t dropped = 32 - 8 * digits, half = dropped == 0 ? 0 : 1u << (dropped - 1);
     uint32_t shift = dropped + 8 * (row - at * digits);
     const uint32_t* own = words + uint64_t(query) * columns * items;

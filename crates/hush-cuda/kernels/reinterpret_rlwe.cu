@@ -1,10 +1,10 @@
-// The switched halves of ciphertexts (mod_switch.cu) as words, which then become the bytes of a database as those of
-// LWE do (reinterpret_lwe.cu).
+// The kernel `reinterpret_rlwe`: the switched halves of ciphertexts (mod_switch.cu) as words. reinterpret_lwe.cu then converts
+// these words to the bytes of a database, like the words of LWE.
 #include "bits.cuh"
 
-// Packed polynomials `[ciphertext][a, b][coefficient]`, of bits_a and bits_b bits a coefficient; coefficient j of a
-// ciphertext becomes the `words` words (at most three) of a + 2^bits_a b, least significant first,
-// `[ciphertext][coefficient][word]`. A thread joins a coefficient.
+// Joins the halves of every coefficient, one coefficient in each thread. `packed` has the polynomials
+// `[ciphertext][a, b][coefficient]`, with bits_a and bits_b bits for a coefficient. `out` becomes the words of a + 2^bits_a b, at
+// most three, least significant first: `[ciphertext][coefficient][word]`.
 extern "C" __global__ void __launch_bounds__(256)
     reinterpret_rlwe(uint32_t* out, const uint32_t* packed, uint32_t log_degree, uint32_t bits_a, uint32_t bits_b,
                      uint64_t coefficients) {

@@ -1,4 +1,4 @@
-// Turns a group of a host database's tiling (crates/hush-ops/src/tiling.rs) into device tiles (lwe_tiles.cuh).
+// Conversion of a group of a host database's tiling (crates/hush-ops/src/tiling.rs) to device tiles (lwe_tiles.cuh).
 //
 // A group is up to 512 rows: [chunk of 8 tiles][panel of 32 rows][tile of 64 columns][32 rows][64 bytes], the last
 // chunk short.
@@ -11,7 +11,7 @@ constexpr uint32_t PANEL_ROWS = 32;
 constexpr uint32_t CHUNK_TILES = 8;
 constexpr uint32_t HOST_TILE_BYTES = PANEL_ROWS * HOST_TILE_COLS;
 
-// Where the byte at (`row`, `col`) of a group of `panels` panels of `tiles` tiles begins.
+// Returns the offset of the byte at (`row`, `col`) in a group of `panels` panels of `tiles` tiles.
 HUSH_DEVICE uint64_t host_offset(uint32_t row, uint32_t col, uint32_t panels, uint32_t tiles) {
     uint32_t tile = col / HOST_TILE_COLS, chunk = tile / CHUNK_TILES;
     uint32_t chunk_tiles = min(CHUNK_TILES, tiles - chunk * CHUNK_TILES);
@@ -21,8 +21,8 @@ HUSH_DEVICE uint64_t host_offset(uint32_t row, uint32_t col, uint32_t panels, ui
 
 } // namespace lwe
 
-// A thread writes 16 bytes of a device tile, in the order in which they lie; a warp reads pieces of 64 bytes a row,
-// rows together. Beyond the group's panels and tiles are zeros. Grid: (device tiles of the group, 8), 256 threads.
+// Writes 16 bytes of a device tile in each thread, in memory order, with zeros beyond the group's panels and tiles. A warp reads
+// pieces of 64 bytes of each row, from neighbouring rows. Grid: (device tiles of the group, 8), 256 threads.
 extern "C" __global__ void __launch_bounds__(256)
 retile(uint8_t* tiles, const uint8_t* group, uint32_t panels, uint32_t host_tiles) {
     uint32_t k_tiles = (host_tiles + 1) / 2, row_tile = blockIdx.x / k_tiles, k_tile = blockIdx.x % k_tiles;

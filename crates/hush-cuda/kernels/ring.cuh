@@ -9,7 +9,7 @@
 
 constexpr uint32_t MAX_LIMBS = 4;
 
-// Passed by value as a kernel argument; the pointers are on the device. Mirrored by `RingView` in src/ring/tables.rs.
+// Passed by value as a kernel argument; the pointers are on the device. Mirrored by `RingView` in src/ring/tables/mod.rs.
 template <class P>
 struct RingOf {
     uint32_t degree, log_degree; // N, log2 N
@@ -19,14 +19,14 @@ struct RingOf {
     // Constant factors (plantard_mul, constant_mul) of the transforms, in the order that ntt.cuh describes.
     const uint2* forward[MAX_LIMBS];
     const uint2* inverse[MAX_LIMBS];
-    uint2 inverse_degree[MAX_LIMBS]; // that of 1/N
+    uint2 inverse_degree[MAX_LIMBS]; // the factor of 1/N
 };
 
-// A ring modulo primes below 2^31, and one with others among its primes: those of N = 2048 with up to two primes.
+// A ring modulo primes below 2^31, and a ring with a prime above 2^31: such rings have N = 2048 and up to two primes.
 using RingView = RingOf<Prime>;
 using WideRingView = RingOf<WidePrime>;
 
-// Mirrored in src/ring/tables.rs.
+// Mirrored in src/ring/tables/mod.rs.
 static_assert(sizeof(Prime) == 16 && sizeof(RingView) == 176, "the layout of RingView");
 static_assert(offsetof(RingView, primes) == 16 && offsetof(RingView, forward) == 80, "the layout of RingView");
 static_assert(offsetof(RingView, inverse) == 112 && offsetof(RingView, inverse_degree) == 144, "the layout of RingView");
@@ -48,7 +48,7 @@ HUSH_DEVICE void for_limbs(const WideRingView& ring, const Step& step) {
     return ring.limbs == 1 ? step(std::integral_constant<uint32_t, 1>()) : step(std::integral_constant<uint32_t, 2>());
 }
 
-// Calls `step` with the log2 of the degree as a constant: one of the degrees of the parameter sets.
+// Calls `step` with the log2 of the degree as a constant. The degree is one of those of the parameter sets.
 template <class Step>
 HUSH_DEVICE void for_degree(const RingView& ring, const Step& step) {
     switch (ring.log_degree) {

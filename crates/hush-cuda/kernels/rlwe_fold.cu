@@ -1,9 +1,9 @@
-// Selectors and results of `rlwe_fold`, turned over between polynomials and points (rlwe_fold.cuh).
+// Transposition of the selectors and results of `rlwe_fold` between polynomials and points (rlwe_fold.cuh).
 #include "rlwe_fold.cuh"
 #include "transpose.cuh"
 
-// Selectors `[row][a, b][point]` of each query to `[point][row tile][poly][32 rows]`; rows beyond the last are zeros.
-// One block turns a square of 32 rows and 32 points of a polynomial over.
+// Transposes the selectors `[row][a, b][point]` of each query to `[point][row tile][poly][32 rows]`, with zeros beyond the last
+// row. One block transposes a square of 32 rows and 32 points of a polynomial.
 //
 // Grid: [points / 32 rounded up, row tiles, polys].
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
@@ -27,8 +27,8 @@ extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)
 }
 HUSH_KERNEL(rlwe_fold_selectors)
 
-// Sums `[point][poly][column]` to each query's ciphertexts `[column][a, b][point]`. One block turns a square of 32
-// columns and 32 points of a polynomial over. `padded` is the number of columns in the sums.
+// Transposes the sums `[point][poly][column]` to each query's ciphertexts `[column][a, b][point]`. One block transposes a square of
+// 32 columns and 32 points of a polynomial. `padded` is the number of columns in the sums.
 //
 // Grid: [points / 32 rounded up, columns / 32 rounded up, polys].
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS)

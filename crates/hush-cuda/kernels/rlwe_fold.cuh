@@ -1,14 +1,14 @@
-// The common part of the kernels of `rlwe_fold`: for every query and column, sum_row db[row][column]
-// selector[query][row] at
-// every point, a product of matrices modulo the limb's prime. A query's selector is two polynomials (a, b): what is
-// folded is 2 B polynomials a row, poly = 2 query + (0 for a, 1 for b).
+// The common part of the kernels of `rlwe_fold`. At every point, they compute a product of matrices modulo the limb's prime:
+//     out[query][column] = sum over rows of db[row][column] selector[query][row]
+// A query's selector is two polynomials (a, b) for each row. So B queries fold 2 B polynomials: poly = 2 query + (0 for a, 1 for
+// b).
 //
 // A pass takes some points of up to 64 queries:
-//   1. `rlwe_fold_selectors` turns the selectors over, to `[point][row tile][poly][32 rows]`;
-//   2. `rlwe_fold_imad_*`, `rlwe_fold_mma_*` or `rlwe_fold_*_hopper` multiplies, to sums `[point][poly][column]`,
-//      columns padded as the database's;
-//   3. `rlwe_fold_results` turns the sums over, to the ciphertexts.
-// Points are numbered from the first one of the launch on in what passes between the kernels.
+//   1. `rlwe_fold_selectors` transposes the selectors to `[point][row tile][poly][32 rows]`;
+//   2. `rlwe_fold_imad_*`, `rlwe_fold_mma_*` or `rlwe_fold_*_hopper` multiplies to sums `[point][poly][column]`, with columns
+//      padded like the database's;
+//   3. `rlwe_fold_results` transposes the sums to the ciphertexts.
+// In the arrays between these kernels, points are counted from the first point of the launch.
 #pragma once
 
 #include "modular.cuh"
@@ -18,7 +18,7 @@
 constexpr uint32_t MAX_PASS = 64;
 constexpr uint32_t RLWE_POLYS = 2;
 
-// A prime. Mirrored by `FoldPrime` in src/ring/rlwe_fold.rs.
+// A prime with the constants of a fold. Mirrored by `FoldPrime` in src/ring/rlwe_fold.rs.
 template <class P>
 struct FoldPrime {
     P prime;
@@ -39,13 +39,13 @@ using FoldRing = FoldRingOf<Prime>;
 using WideFoldRing = FoldRingOf<WidePrime>;
 static_assert(sizeof(FoldRing) == 200 && sizeof(WideFoldRing) == 200, "the layout of FoldRing");
 
-// Ciphertexts of each query of a pass, on the device. Mirrored by `QueryPointers` in src/ring/rlwe_fold.rs.
+// Device addresses of the ciphertexts of each query of a pass. Mirrored by `QueryPointers` in src/ring/rlwe_fold.rs.
 struct QueryPointers {
     uint32_t* query[MAX_PASS];
 };
 static_assert(sizeof(QueryPointers) == 512, "the layout of QueryPointers");
 
-// Points that a polynomial has, and those of this launch. Mirrored by `PassPoints` in src/ring/rlwe_fold.rs.
+// The number of points of a polynomial, and the range of this launch. Mirrored by `PassPoints` in src/ring/rlwe_fold.rs.
 struct PassPoints {
     uint32_t all, first, count;
 };

@@ -1,10 +1,10 @@
 // A product modulo p as a product of byte matrices.
 //
-// With x = sum_i 2^(8i) x_i for the bytes of a residue of the database, a x = sum_i (2^(8i) a mod p) x_i modulo p. So
-// a selector becomes four words, one for each byte of the other operand, and their bytes of weight 2^(8j) are *class*
-// j: all products of a class have one weight, and four sums of products of bytes, of at most 4 rows 255^2 < 2^30
-// each, give the result with one reduction. (The plain way, bytes by bytes, has seven weights.) The database's words
-// are bytes as they are.
+// With x = sum_i 2^(8i) x_i for the bytes of a residue of the database, a x = sum_i (2^(8i) a mod p) x_i modulo p. So a selector a
+// becomes four words, one for each byte x_i. Their bytes of weight 2^(8j) are class j, and all products of a class have one weight:
+//     sum over rows of a x = sum_j 2^(8j) (sum over rows and i of byte_j(2^(8i) a mod p) x_i) modulo p
+// Each of the four inner sums is at most 4 rows 255^2 < 2^30, and one reduction gives the result. (Products of plain bytes have
+// seven weights.) The database's words are used as bytes without change.
 //
 // So 32 rows of a polynomial are a line of 128 bytes in each of four matrices, swizzled like the database's.
 #pragma once
@@ -14,7 +14,7 @@
 constexpr uint32_t CLASSES = 4;
 constexpr uint32_t LINE_BYTES = 128;
 
-// a times one of the constants FoldPrime::scale modulo p. What is below 2 p < 2^32 will do: any word has four bytes.
+// Returns a times one of the constants FoldPrime::scale modulo p. A result below 2 p < 2^32 suffices: any word has four bytes.
 HUSH_DEVICE uint32_t scale_mul(uint32_t a, uint2 scale, uint32_t p) {
     return a * scale.x - __umulhi(a, scale.y) * p;
 }
@@ -23,7 +23,7 @@ HUSH_DEVICE uint32_t scale_mul(uint32_t a, uint2 scale, WideModulus p) {
     return constant_mul(a, scale, p);
 }
 
-// The bytes of a selector in each class: word j has byte j of a, 2^8 a, 2^16 a and 2^24 a modulo p.
+// Returns the bytes of a selector in each class: word j has byte j of a, 2^8 a, 2^16 a and 2^24 a modulo p.
 template <class P>
 HUSH_DEVICE uint4 class_words(uint32_t a, const FoldPrime<P>& modulus) {
     uint32_t scaled[3];
@@ -49,7 +49,7 @@ HUSH_DEVICE void write_unit(uint8_t* matrices, uint32_t unit, const uint4& selec
     put(3, make_uint4(r0.w, r1.w, r2.w, r3.w));
 }
 
-// The residue of the sums of the four classes.
+// Returns the residue of c0 + 2^8 c1 + 2^16 c2 + 2^24 c3, the sums of the four classes.
 template <class P>
 HUSH_DEVICE uint32_t join_classes(int32_t c0, int32_t c1, int32_t c2, int32_t c3, const P& prime) {
     uint64_t sum = uint32_t(c0);

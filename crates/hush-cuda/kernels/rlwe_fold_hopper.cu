@@ -8,15 +8,18 @@ constexpr uint32_t TILE_COLUMNS = 64;
 constexpr uint32_t BLOCK_TILES = 2;
 constexpr uint32_t TILE_BYTES = TILE_COLUMNS * LINE_BYTES;
 constexpr uint32_t STAGES = 4;
-// Arrivals that fill a stage: every producer's, and the one that announces the copies.
+// The arrivals that fill a stage: one of every producer thread, and the one that announces the copies.
 constexpr uint32_t FILLS = WARPGROUP + 1;
-// And those that empty it: one of each consumer warp, since a warp only knows that its own products are done.
+// The arrivals that empty a stage: one of each consumer warp, since a warp only knows that its own products are done.
 constexpr uint32_t EMPTIES = 2 * WARPGROUP / 32;
 
-// The work of a block: items blockIdx.x, blockIdx.x + gridDim.x, .., each of them two tiles of 64 columns at one point
-// and a group of POLYS polynomials; the groups of the same columns are neighbours, so that the database comes from
-// memory once. A step is a row tile (32 rows, 128 bytes of k) of an item; all steps of all items go through one ring of
-// four stages, each with two tiles of the database and the byte matrices of the selectors.
+// The work of a block: items blockIdx.x, blockIdx.x + gridDim.x, and so on. An item is two tiles of 64 columns at one point, and a
+// group of POLYS polynomials. Groups of the same columns are neighbours, so that the database is read from memory once. A step is a
+// row tile (32 rows, 128 bytes of k) of an item. All steps of all items go through one ring of four stages, each with two tiles of
+// the database and the byte matrices of the selectors:
+//     producer:  for each step: wait for an empty stage; copy the tiles, and write the byte matrices
+//     consumers: for each step: wait for its stage; multiply; release the stage of the step before
+//                after the last step of an item: write the residues
 template <uint32_t POLYS>
 struct HopperFold {
     static constexpr uint32_t MATRIX_ROWS = CLASSES * POLYS; // N of the products
@@ -52,9 +55,8 @@ struct HopperFold {
         }
     }
 
-    // The producer, a warpgroup: copies the database, and makes the byte matrices of the selectors. Their words are
-    // loaded a step
-    // ahead, before the wait for a stage, so that the latency passes while the step before is waited for and converted.
+    // Runs the producer, a warpgroup: copies the database, and writes the byte matrices of the selectors. Selectors are loaded a
+    // step ahead, before the wait for a stage. So their latency overlaps with the wait and the conversion of the step before.
     template <class P>
     HUSH_DEVICE void produce(const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring) const {
         uint32_t thread = threadIdx.x % WARPGROUP, step = 0;
@@ -96,8 +98,8 @@ struct HopperFold {
         }
     }
 
-    // Two warpgroups, a tile of 64 columns each: multiplies, and writes the residues to `sums`. Polynomials and
-    // columns that are not there give what nobody reads.
+    // Runs the consumers, two warpgroups with a tile of 64 columns each: multiplies, and writes the residues to `sums`. The
+    // products of polynomials and columns beyond the item's are never read.
     template <class P>
     HUSH_DEVICE void consume(uint32_t* sums, const NttTiles& db, const FoldRingOf<P>& ring) const {
         uint32_t tile = threadIdx.x / WARPGROUP - 1, step = 0;
@@ -130,8 +132,8 @@ struct HopperFold {
         }
     }
 
-    // Writes the residues of a tile to `out`, `[poly][padded columns]`. A thread has two rows (columns of the
-    // database) of its warp's 16, and two neighbouring polynomials of every eight.
+    // Writes the residues of a tile to `out`, `[poly][padded columns]`. A thread has two of its warp's 16 rows, which are columns
+    // of the database, and two neighbouring polynomials of every eight.
     template <class P>
     HUSH_DEVICE void write(const int32_t (&products)[MATRIX_ROWS / 2], uint32_t* out, uint32_t padded,
                            uint32_t polys, const P& prime) const {
@@ -146,9 +148,9 @@ struct HopperFold {
     }
 };
 
-// A block is a producer warpgroup and two consumer warpgroups, and stays for the whole launch.
+// Folds the items of a block with a producer warpgroup and two consumer warpgroups. A block runs for the whole launch.
 //
-// Dynamic shared memory: four stages of 16 KiB and 512 POLYS bytes, then 64 bytes of barriers. Grid: a block a
+// Dynamic shared memory: four stages of 16 KiB and 512 POLYS bytes, then 64 bytes of barriers. Grid: a block on each
 // multiprocessor.
 template <uint32_t POLYS, class P>
 HUSH_DEVICE void fold_hopper(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
@@ -174,7 +176,7 @@ HUSH_DEVICE void fold_hopper(uint32_t* sums, const uint4* selectors, const NttTi
     }
 }
 
-// p32 and p64: up to 16 queries, and groups of 32.
+// The kernels p32 and p64: for up to 16 queries, and for groups of 32 queries.
 #define HUSH_RLWE_FOLD(name, most, Ring)                                                     \
     extern "C" __global__ void __launch_bounds__(HOPPER_THREADS, 1)                          \
         name(uint32_t* sums, const uint4* selectors, NttTiles db, Ring ring, uint32_t polys, \

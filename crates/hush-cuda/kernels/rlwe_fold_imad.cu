@@ -1,16 +1,16 @@
-// The product of `rlwe_fold` on CUDA cores, for up to two queries: products of 64 bits, added up lazily in as many, or in 96
-// modulo primes of 32 bits.
+// The product of `rlwe_fold` on CUDA cores, for up to two queries. Products of 64 bits are summed with late reduction in 64 bits,
+// or in 96 bits modulo primes of 32 bits.
 #include "rlwe_fold.cuh"
 
-// Eight lanes with a line of 128 bytes, four rows a lane.
+// The lanes of a unit, which loads a line of 128 bytes: four rows in each lane.
 constexpr uint32_t UNIT_LANES = LINE_CHUNKS;
 constexpr uint32_t UNITS = 32;
 constexpr uint32_t IMAD_THREADS = UNITS * UNIT_LANES;
-// Lines that a unit has under way.
+// The number of steps whose lines a unit loads ahead.
 constexpr uint32_t AHEAD = 4;
 
-// Two products more, reduced by a multiple of p 2^32 so that the sum stays below limit 2^32. With limit the largest multiple of
-// p up to 2^31, two products are below limit 2^32 too, and everything fits 64 bits.
+// Adds two products to the sum, and subtracts limit 2^32 if the sum then stays non-negative: the sum stays below limit 2^32. The
+// limit is the largest multiple of p up to 2^31. Two products are below limit 2^32 as well, so everything fits 64 bits.
 HUSH_DEVICE void add_products(uint64_t& sum, uint32_t x0, uint32_t y0, uint32_t x1, uint32_t y1,
                               const FoldPrime<Prime>& modulus) {
     uint64_t all = sum + uint64_t(x0) * y0 + uint64_t(x1) * y1;
@@ -22,7 +22,7 @@ HUSH_DEVICE uint32_t residue_of(uint64_t sum, const Prime& prime) {
     return reduce_64(sum, prime);
 }
 
-// A sum of any products of words, fewer than 2^32. A word more and an addition a product are less than a reduction.
+// A sum of fewer than 2^32 products of words. One more word, and one more addition for each product, cost less than a reduction.
 struct WideSum {
     uint64_t low;
     uint32_t high;
@@ -56,7 +56,7 @@ HUSH_DEVICE void add_chunk(Sum<P>& sum, const uint4& x, const uint4& y, const Fo
     add_products(sum, x.z, y.z, x.w, y.w, modulus);
 }
 
-// The sum over the eight lanes of a unit.
+// Returns the sum of `residue` over the eight lanes of a unit.
 template <class Modulus>
 HUSH_DEVICE uint32_t add_unit(uint32_t residue, Modulus p) {
 #pragma unroll
@@ -66,14 +66,15 @@ HUSH_DEVICE uint32_t add_unit(uint32_t residue, Modulus p) {
     return residue;
 }
 
-// A block folds a tile of columns at one point. Its 32 units of eight lanes stream the tile, a line of 32 rows at a
-// time and COLUMNS lines of the same rows together: with COLUMNS = 2 (tiles of 64 columns) unit u has columns u and u
-// + 32 of all rows; with COLUMNS = 1 (up to 32 columns) it has column u mod W of every 32/W-th row tile. Lanes keep
-// sums of their four rows for every polynomial, which are added up at the end. The selectors of the point
-// are in shared memory all the time.
+// Folds a tile of columns at one point in each block:
+//     sums[poly][column] = sum over rows of db[row][column] selectors[row][poly]
+// A block has 32 units of eight lanes, which stream the tile a line of 32 rows at a time, and COLUMNS lines of the same rows
+// together. With COLUMNS = 2 (tiles of 64 columns), unit u has columns u and u + 32 of all rows. With COLUMNS = 1 (W <= 32
+// columns), it has column u mod W of every 32/W-th row tile. Lanes keep sums of their four rows for every polynomial, and the units
+// add them up at the end. The selectors of the point stay in shared memory.
 //
 // Dynamic shared memory: row tiles x POLYS x 128 bytes of selectors, then 32 x COLUMNS x POLYS words of sums.
-// Grid: points x tiles. `polys` <= POLYS: the others are any.
+// Grid: points x tiles. `polys` <= POLYS; the sums of further polynomials are never read.
 template <uint32_t POLYS, uint32_t COLUMNS, class P>
 HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTiles& db, const FoldRingOf<P>& ring,
                            uint32_t polys, uint32_t first_point) {
@@ -141,7 +142,7 @@ HUSH_DEVICE void fold_imad(uint32_t* sums, const uint4* selectors, const NttTile
     }
 }
 
-// p2 and p4: one and two queries; c1 and c2: tiles of up to 32 columns, and of 64.
+// The kernels p2 and p4 are for one and two queries; c1 and c2 for tiles of up to 32 columns, and of 64.
 #define HUSH_RLWE_FOLD_IMAD(name, Ring, ...)                                                 \
     extern "C" __global__ void __launch_bounds__(IMAD_THREADS)                               \
         name(uint32_t* sums, const uint4* selectors, NttTiles db, Ring ring, uint32_t polys, \

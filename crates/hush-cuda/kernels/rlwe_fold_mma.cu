@@ -2,10 +2,10 @@
 #include "rlwe_fold_classes.cuh"
 
 constexpr uint32_t MMA_THREADS = 256;
-// Columns of a block, and polynomials of a warp.
+// The columns of a block, and the polynomials of a warp.
 constexpr uint32_t BLOCK_COLUMNS = 128;
 constexpr uint32_t WARP_POLYS = 16;
-// Row tiles of the database under way or in use.
+// The number of row tiles of the database that are in flight or in use.
 constexpr uint32_t STAGES = 3;
 constexpr uint32_t STAGE_BYTES = BLOCK_COLUMNS * LINE_BYTES;
 
@@ -21,13 +21,13 @@ struct FoldMma {
 
     uint8_t* stages;         // [3][128 columns][128 bytes], swizzled
     uint8_t* matrices;       // [2][class][poly][128 bytes], swizzled
-    const uint4* selectors;  // of the point, [row tile][all polynomials][32 rows], from the block's first one on
+    const uint4* selectors;  // of the point, [row tile][all polynomials][32 rows], from the block's first polynomial on
     const uint4* db;         // of the point
     uint32_t all_polys, polys; // of the pass, of the block
     uint32_t row_tiles, log_width;
     uint32_t first_column, columns; // those of the block, padded as the database's
 
-    // Starts the copies of row tile `row_tile` to its stage; columns that the database has not are left as they are.
+    // Starts the copies of row tile `row_tile` to its stage. Columns beyond the database are left unchanged.
     HUSH_DEVICE void load_stage(uint32_t row_tile) const {
         uint8_t* stage = stages + row_tile % STAGES * STAGE_BYTES;
 #pragma unroll
@@ -40,6 +40,7 @@ struct FoldMma {
         }
     }
 
+    // Loads this thread's selectors of row tile `row_tile`.
     HUSH_DEVICE void load_units(uint4 (&units)[THREAD_UNITS], uint32_t row_tile) const {
 #pragma unroll
         for (uint32_t i = 0; i < THREAD_UNITS; i++) {
@@ -48,7 +49,7 @@ struct FoldMma {
         }
     }
 
-    // Makes the byte matrix of row tile `row_tile`; polynomials that the block has not are left as they are.
+    // Writes the byte matrices of row tile `row_tile`. Polynomials beyond the block's are left unchanged.
     template <class P>
     HUSH_DEVICE void scale_units(const uint4 (&units)[THREAD_UNITS], uint32_t row_tile,
                                  const FoldPrime<P>& modulus) const {
@@ -61,7 +62,7 @@ struct FoldMma {
         }
     }
 
-    // sums[column tile][class][8 polynomials]: the fragments of m16n8k32, rows of which are columns of the database.
+    // The fragments of m16n8k32, [column tile][class][8 polynomials]. Rows of a fragment are columns of the database.
     using Sums = int32_t[COLUMN_TILES][CLASSES][WARP_POLYS / 8][4];
 
     HUSH_DEVICE uint32_t warp_poly() const { return threadIdx.x / 32 % POLY_WARPS * WARP_POLYS; }
@@ -69,13 +70,13 @@ struct FoldMma {
         return threadIdx.x / 32 / POLY_WARPS * (COLUMN_TILES * 16);
     }
 
-    // Multiplies row tile `row_tile`, whose stage and matrix are there. What becomes of columns and polynomials that
-    // are not there is of no account, but a warp without any column has nothing to do.
+    // Multiplies row tile `row_tile`, whose stage and matrices are ready. The sums of columns and polynomials beyond the block's
+    // are never read. A warp without any column returns at once.
     HUSH_DEVICE void multiply(Sums& sums, uint32_t row_tile) const {
         if (warp_column() >= columns) return;
         uint32_t lane = threadIdx.x % 32, group = lane / 8, within = lane % 8;
-        // Lane 8 g + r gives the address of line r of 8 x 16-byte matrix g: (line, chunk) bits of g are (0, 1) for
-        // the columns, (1, 0) for the polynomials.
+        // Lane 8 g + r gives the address of line r of 8 x 16-byte matrix g. Bit 0 of g selects the line half of columns and the
+        // chunk of polynomials; bit 1 the chunk of columns and the line half of polynomials.
         const uint8_t* column_lines = stages + row_tile % STAGES * STAGE_BYTES
                                       + (warp_column() + group % 2 * 8 + within) * LINE_BYTES;
         const uint8_t* poly_lines = matrices + row_tile % 2 * MATRIX_BYTES
@@ -124,9 +125,11 @@ struct FoldMma {
     }
 };
 
-// A block multiplies 128 columns at one point with a group of POLYS polynomials, a row tile (32 rows, 128 bytes of k)
-// at a time: three stages of the database by asynchronous copies, two matrices that all threads make of the selectors'
-// words. The groups of the same columns are neighbours in the grid, so that the database comes from memory once.
+// Multiplies 128 columns at one point by a group of POLYS polynomials in each block, a row tile (32 rows, 128 bytes of k) at a
+// time:
+//     for each row tile: wait for its stage; start the copies of row tile + 2; write the matrices of row tile + 1; multiply
+// Asynchronous copies fill three stages with the database. All threads write two sets of matrices from the selectors' words. Groups
+// of the same columns are neighbours in the grid, so that the database is read from memory once.
 //
 // Dynamic shared memory: 48 KiB, and 2 x 4 x POLYS x 128 bytes. Grid: points x blocks of 128 columns x groups.
 template <uint32_t POLY_WARPS, class P>
@@ -161,7 +164,7 @@ HUSH_DEVICE void fold_mma(uint32_t* sums, const uint4* selectors, const NttTiles
     if (db.row_tiles > 1) fold.load_units(units, 1);
     for (uint32_t row_tile = 0; row_tile < db.row_tiles; row_tile++) {
         ptx::cp_async_wait<STAGES - 2>();
-        // From here on the stage and the matrix of this tile are there, and nobody reads those of the one before.
+        // From here on, the stage and the matrices of this row tile are ready, and no thread reads those of the row tile before.
         __syncthreads();
         if (row_tile + STAGES - 1 < db.row_tiles) fold.load_stage(row_tile + STAGES - 1);
         ptx::cp_async_commit();

@@ -1,16 +1,16 @@
-// The words of an answer, rounded and packed to its bytes.
+// The kernel `send_words`: it rounds the words of an answer and packs them to bytes.
 #include "bits.cuh"
 
 namespace {
 
-// Rows that are sent, and where their bytes lie in an answer; mirrored by `SentRows` in src/lwe/send_words.rs.
+// The rows that are sent, and the place of their bytes in an answer. Mirrored by `SentRows` in src/lwe/send_words.rs.
 struct SentRows {
     uint64_t first, count, offset;
     uint32_t bits, reserved;
 };
 static_assert(sizeof(SentRows) == 32, "the layout of SentRows");
 
-// `word` rounded to its top `bits` bits, modulo 2^bits: half up, or half to even (hush_ops::contract::Rounding).
+// Rounds `word` to its top `bits` bits, modulo 2^bits: half up, or half to even (hush_ops::contract::Rounding).
 HUSH_DEVICE uint32_t rounded(uint32_t word, uint32_t bits, bool half_up) {
     if (bits == 32) return word;
     const uint32_t dropped = 32 - bits, half = 1u << (dropped - 1);
@@ -20,8 +20,8 @@ HUSH_DEVICE uint32_t rounded(uint32_t word, uint32_t bits, bool half_up) {
 
 } // namespace
 
-// Words `[query][row]` to bytes `[query][bytes of an answer]`. Grid: (blocks for the words of a piece, pieces, queries); of
-// pieces and queries there may be more than fit a grid.
+// Packs words `[query][row]` to bytes `[query][bytes of an answer]`. Grid: (blocks for the words of a piece, pieces, queries).
+// There may be more pieces and queries than a grid has blocks: a block then takes several.
 extern "C" __global__ void __launch_bounds__(256)
     send_words(uint8_t* out, const uint32_t* words, const SentRows* sent, uint64_t rows, uint64_t answer_bytes,
                uint32_t pieces, uint32_t queries, uint32_t half_up) {

@@ -1,16 +1,16 @@
-// Prepares queries for a fold: words modulo 2^32 to swizzled tiles of their bytes (lwe_tiles.cuh).
+// The kernel `split_queries`: it converts the words of queries modulo 2^32 to swizzled tiles of their bytes (lwe_tiles.cuh).
 #include "lwe_tiles.cuh"
 
 // The words of some queries and columns: word (query, column) is words[query * query_stride + column * column_stride].
-// A column of the matrix A is a query too. The same as WordShape in src/lwe/queries.rs.
+// A column of the matrix A is a query too. Mirrored by `WordShape` in src/lwe/queries.rs.
 struct WordShape {
     uint64_t query_stride, column_stride;
     uint32_t queries, columns;
 };
 static_assert(sizeof(WordShape) == 24 && offsetof(WordShape, queries) == 16, "the layout of WordShape");
 
-// A thread writes 16 columns of one query, padding included. Grid: (k tiles, threads for 8 chunks x `padded` queries);
-// `padded` = N / 4. `tiles` is where the pass's first of these k tiles lies.
+// Writes 16 columns of one query in each thread, padding included. Grid: (k tiles, threads for 8 chunks x `padded` queries);
+// `padded` = N / 4. `tiles` points to the first of these k tiles in the pass.
 extern "C" __global__ void __launch_bounds__(256)
 split_queries(uint8_t* tiles, const uint32_t* words, WordShape shape, uint32_t padded) {
     uint32_t at = blockIdx.y * blockDim.x + threadIdx.x;

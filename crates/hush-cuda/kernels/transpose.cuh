@@ -1,16 +1,15 @@
-// A square of 32 x 32 words turned over, so that a warp reads and writes 128 bytes at a time on both sides.
+// Transposition of a square of 32 x 32 words, with reads and writes of 128 bytes by each warp.
 #pragma once
 
 #include "prelude.cuh"
 
 constexpr uint32_t SQUARE = 32;
 constexpr uint32_t SQUARE_THREADS = 256;
-// A word more in a line, so that a column of the square is in 32 banks.
+// The stride of a line, with a word of padding: a column of the square is in 32 banks.
 constexpr uint32_t SQUARE_STRIDE = SQUARE + 1;
 
-// Block-wide, 256 threads: warp w takes lines w, w + 8, .. of the square. `load(line, lane)` gives the word that
-// `store(lane, line, word)` puts away: lanes are neighbours in memory on either side. Dynamic shared memory: 32 x 33
-// words.
+// Transposes a square with a block of 256 threads; warp w takes lines w, w + 8, and so on. `load(i, j)` returns the word that
+// `store(j, i, word)` stores. In either call, the second index counts neighbours in memory. Dynamic shared memory: 32 x 33 words.
 template <class Load, class Store>
 HUSH_DEVICE void transpose_square(Load load, Store store) {
     HUSH_DYNAMIC_SHARED(uint32_t, square);

@@ -1,7 +1,7 @@
-// Ciphertexts of `tfhe`, then all of them times a power of X, as a round of a rotation folds them.
+// The kernel `turn`: ciphertexts of `tfhe`, followed by their products with a power of X, for a round of a rotation.
 #include "gadget.cuh"
 
-// `out` is the words [poly][limb][slot], then the same times the factors [limb][slot], which are in Montgomery form.
+// Writes the words [poly][limb][slot] to `out`, then their products with the factors [limb][slot], which are in Montgomery form.
 //
 // Grid: [vectors of four slots of all polynomials / threads, rounded up].
 extern "C" __global__ void __launch_bounds__(256)

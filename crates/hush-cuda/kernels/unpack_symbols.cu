@@ -1,10 +1,11 @@
-// Plaintexts of a database of symbols (crates/hush-ops/src/symbol_tiling.rs) to a word a symbol.
+// The kernel `unpack_symbols`: it expands plaintexts of a database of symbols (crates/hush-ops/src/symbol_tiling.rs), so that each
+// symbol has a word.
 //
 // A plaintext is W words, and word w holds the symbols w, w + W, w + 2 W, .., the lowest bits first.
 #include "prelude.cuh"
 
-// Some rows of some columns: plaintext (row, column) is at `packed` + (column rows + row) W; `symbols` gets [row][column][N].
-// Block: a plaintext, row after row from `first` on.
+// Expands some rows of some columns to `symbols`, [row][column][N]. Plaintext (row, column) is at `packed` + (column rows + row) W.
+// A block expands one plaintext: row first + blockIdx.x / columns of column blockIdx.x mod columns.
 extern "C" __global__ void __launch_bounds__(256)
     unpack_symbols(uint32_t* symbols, const uint32_t* packed, uint32_t words, uint32_t bits, uint32_t rows,
                    uint32_t first, uint32_t columns) {

@@ -25,12 +25,12 @@ impl Cuda {
         Self { device, stages, thresholds, symbols_on_host, fold_kernel, matrices }
     }
 
-    /// Sets the kernels for the stages of trees, for comparison.
+    /// Sets the kernels for the stages of trees, to compare them.
     pub fn with_stages(self, stages: Stages) -> Self {
         Self { stages, ..self }
     }
 
-    /// Sets thresholds that were measured on this kind of device.
+    /// Sets the thresholds, which should be measured on this kind of device.
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
@@ -45,8 +45,8 @@ impl Cuda {
         self.thresholds
     }
 
-    /// Keeps databases of symbols in the host's memory, and copies them to the device for every batch: for databases that
-    /// do not fit into device memory.
+    /// Keeps databases of symbols in the host's memory, and copies them to the device for every batch. Use it for databases that do
+    /// not fit into device memory.
     pub fn with_symbols_on_host(self) -> Self {
         Self { symbols_on_host: true, ..self }
     }

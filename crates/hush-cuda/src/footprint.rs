@@ -1,4 +1,4 @@
-//! The device memory of files and keys, and the largest batches. The memory of a step is stated beside the step.
+//! The device memory of table contents and keys, and the largest batches. Each step's own file states the memory of the step.
 
 use hush_he::params::RingParams;
 use hush_ops::{

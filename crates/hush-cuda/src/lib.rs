@@ -1,6 +1,7 @@
 //! The CUDA backend: one file for each step, with its kernels in `kernels/`. Everything also runs without a GPU, in the emulator.
 //!
-//! * [`device`]: a GPU or the emulator: memory, copies, launches. * [`Cuda`]: the backend.
+//! * [`device`]: a GPU or the emulator, with its memory, copies and launches.
+//! * [`Cuda`]: the backend.
 //!
 //! Every function that uses the device returns an error if the device fails or has no memory left: [`device::CudaError`], and in
 //! steps `OpsError::Backend`. The docs of private functions list only further errors.

@@ -1,4 +1,4 @@
-//! Random contents for tables that are measured and never queried. Not for secrets.
+//! Random contents for tables that are only measured. They must not be used for secrets.
 
 use hush_math::modulus::Modulus;
 use hush_ops::{OpsError, ntt_tiling::NttTiling, steps::rlwe_fold::check_db};
@@ -14,7 +14,8 @@ const THREADS: usize = 256;
 /// The blocks of `fill_random` for each multiprocessor.
 const BLOCKS: usize = 16;
 
-/// Fills words with pseudo-random values from a seed: any value if `below` is 0, values less than `below` otherwise.
+/// Fills words with pseudo-random values from a seed: any value if `below` is 0, values less than `below` otherwise. Fails with
+/// [`CudaError::OtherDevice`] if the words are on another device, and with another [`CudaError`] if the device fails.
 pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u32) -> Result<(), CudaError> {
     let blocks = words.len().div_ceil(THREADS).min(BLOCKS * device.info().multiprocessors as usize);
     let launch = Launch::new(blocks as u32, THREADS as u32);
@@ -26,7 +27,8 @@ pub fn fill_random(device: &Device, words: &Slice<'_, u32>, seed: u64, below: u3
 }
 
 impl Cuda {
-    /// Creates a database of random bytes on the device.
+    /// Creates a database of `rows` x `cols` random bytes on the device. Fails with [`CudaError::OutOfMemory`] if the device has no
+    /// memory for it, and with another [`CudaError`] if the device fails.
     pub fn random_db(&self, rows: usize, cols: usize, seed: u64) -> Result<CudaDb, CudaError> {
         let db = CudaDb::alloc(self.device(), rows, cols)?;
         fill_random(self.device(), &db.bytes().words(), seed, 0)?;
@@ -47,7 +49,8 @@ impl Cuda {
         self.random_residues(ring.context().kept().moduli(), tiling, seed)
     }
 
-    /// Creates a database of random residues modulo any primes, one a limb, for [`crate::ring::fold_rows`].
+    /// Creates a database of random residues for [`crate::ring::fold_rows`]. `moduli` has a prime for each limb, and all residues
+    /// are below the smallest one. Fails with [`OpsError::Backend`] if the device has no memory for the database, or fails.
     pub fn random_residues(
         &self,
         moduli: &[Modulus],

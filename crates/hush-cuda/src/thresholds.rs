@@ -1,4 +1,4 @@
-//! The batch sizes from which another kernel takes over: guesses, or measured on a device.
+//! The batch sizes from which another kernel takes over: the defaults, or values measured on a device.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ pub struct Thresholds {
     pub hopper_from: usize,
 }
 
-/// The thresholds for devices that were not measured, which are those of an H100. Below `mma_from`, CUDA cores need less
-/// preparation; up to `hopper_from`, memory is the limit.
+/// The thresholds of an H100, used for devices without measurements. Below `mma_from`, CUDA cores need less preparation. Up to
+/// `hopper_from`, memory is the limit.
 impl Default for Thresholds {
     fn default() -> Self {
         Self { mma_from: 3, hopper_from: 40 }

@@ -1,4 +1,4 @@
-// Looks keys up, privately: LookUpKt URL KEY..
+// Looks keys up privately, and prints their values: LookUpKt URL KEY..
 import hushdb.Client
 import hushdb.HushException
 import hushdb.Key
@@ -9,7 +9,7 @@ import kotlinx.coroutines.runBlocking
 
 fun main(arguments: Array<String>) = runBlocking {
     val (url, keys) = arguments.first() to arguments.drop(1)
-    // Who asks, for a server that wants to know, and whom to trust.
+    // The token is for servers that require one, the CA certificate for servers with a private CA.
     val caCert = System.getenv("HUSHDB_CA_CERT")?.ifEmpty { null }?.let { File(it).readText() }
     val options = Options(token = System.getenv("HUSHDB_TOKEN")?.ifEmpty { null }, caCert = caCert)
     try {

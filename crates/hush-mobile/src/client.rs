@@ -29,7 +29,8 @@ impl Client {
 
 #[uniffi::export]
 impl Client {
-    /// Asks the server at `url` for its tables. `observer` is told what happens, here and later, while a call takes long.
+    /// Asks the server at `url` for its tables. `observer` gets the events of this and all later calls. Throws an error if the URL
+    /// or an option is invalid, or the server cannot be reached, refuses the token, or does not answer in time.
     #[uniffi::constructor(default(observer = None, options))]
     pub async fn connect(
         url: String,
@@ -39,7 +40,7 @@ impl Client {
         on_thread(move |cancel| Self::reach(&url, options, observer, cancel)).await
     }
 
-    /// Connects as `connect` does, and blocks.
+    /// Connects like `connect`, and blocks. Throws the same errors.
     #[uniffi::constructor(default(observer = None, options))]
     pub fn connect_blocking(
         url: String,
@@ -54,14 +55,15 @@ impl Client {
         self.http.tables().to_vec()
     }
 
-    /// Opens a table: by name, or the only one. What a client keeps of it is fetched, unless it is in the cache.
+    /// Opens the table with this name, or the server's only one. Downloads its hint and dictionary unless they are in the cache. Throws
+    /// an error if there is no such table, the table is not accepted, or a request fails.
     #[uniffi::method(default(name))]
     pub async fn table(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
         let http = self.http.clone();
         on_thread(move |cancel| Ok(Table::new(http.open_unless(cancel, name.as_deref())?))).await
     }
 
-    /// Opens a table as `table` does, and blocks.
+    /// Opens a table like `table`, and blocks. Throws the same errors.
     #[uniffi::method(default(name))]
     pub fn table_blocking(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
         guarded(|| Ok(Table::new(self.http.open(name.as_deref())?)))

@@ -44,7 +44,7 @@ fn told(http: &HttpTable) -> (Facts, Stats) {
     (http.table().into(), http.stats())
 }
 
-/// Returns a look-up that failed leaves nothing behind that the next one could not begin with.
+/// Locks a mutex, even a poisoned one: a failed look-up leaves a state from which the next one can begin.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -64,24 +64,25 @@ impl Table {
 
 #[uniffi::export]
 impl Table {
-    /// Returns the value of a key; nothing if the table has no such key. The server learns neither the key, nor whether it was
-    /// there.
+    /// Returns the value of a key, or nothing if the table has no such key. The server learns neither the key, nor whether it was
+    /// found. Throws an error if the key does not fit the table, or a request fails.
     pub async fn get(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
         Ok(only(self.get_many(vec![key]).await?))
     }
 
-    /// Returns the values of several keys, in their order, all of one epoch. The server learns how many there were.
+    /// Returns the values of several keys, in the order of the keys, all from one epoch. The server learns how many keys there are.
+    /// Throws the errors of `get`.
     pub async fn get_many(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         let open = self.open.clone();
         on_thread(move |cancel| open.look_up(keys, cancel)).await
     }
 
-    /// Looks a record up as `get` does, and blocks.
+    /// Looks a record up like `get`, and blocks. Throws the same errors.
     pub fn get_blocking(&self, key: Key) -> Result<Option<Vec<u8>>, HushError> {
         Ok(only(self.get_many_blocking(vec![key])?))
     }
 
-    /// Looks records up as `getMany` does, and blocks.
+    /// Looks records up like `getMany`, and blocks. Throws the same errors.
     pub fn get_many_blocking(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, HushError> {
         guarded(|| self.open.look_up(keys, &Cancel::default()))
     }

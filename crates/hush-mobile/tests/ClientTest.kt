@@ -1,4 +1,4 @@
-// The client in Kotlin against a server: ClientTestKt PROGRAM.
+// Tests the Kotlin client against a real server: ClientTestKt PROGRAM.
 import hushdb.Client
 import hushdb.Event
 import hushdb.HushException
@@ -28,7 +28,7 @@ private fun person(index: Int) = Key.Text("user$index@example.org")
 
 private fun List<ByteArray?>.texts() = map { it?.decodeToString() }
 
-/** Keeps what it is told. */
+/** An observer that keeps the events that it receives. */
 private class Notes : Observer {
     val events: MutableList<Event> = Collections.synchronizedList(mutableListOf())
 
@@ -118,7 +118,7 @@ private class Tests(private val scratch: Scratch) {
         assertEquals((0..9).map { "Name $it" }, found.texts())
     }
 
-    /** Somebody who takes a connection and says nothing holds up nobody else, and can be left. */
+    /** A server that accepts a connection and never answers blocks no other call, and the waiting call can be cancelled. */
     fun aCallCanBeLeft() = runBlocking {
         ServerSocket(0, 8, InetAddress.getLoopbackAddress()).use { silent ->
             val url = "http://127.0.0.1:${silent.localPort}"

@@ -12,7 +12,7 @@ class Server(val url: String, private val process: Process) : AutoCloseable {
     }
 }
 
-/** A folder for tables and caches, and what is run in it. */
+/** A temporary folder for tables and caches, and the programs that run in it. */
 class Scratch(private val program: String) : AutoCloseable {
     val dir: File = Files.createTempDirectory("hushdb-kotlin-").toFile()
 
@@ -23,7 +23,7 @@ class Scratch(private val program: String) : AutoCloseable {
         return builder.redirectErrorStream(true).start()
     }
 
-    /** Runs a command that must succeed; what it prints. */
+    /** Runs a command, and returns its output. Fails if the command fails. */
     fun hushdb(vararg arguments: String): String {
         val process = start(*arguments)
         val said = process.inputStream.bufferedReader().readText()
@@ -31,7 +31,7 @@ class Scratch(private val program: String) : AutoCloseable {
         return said
     }
 
-    /** A table of rows in CSV, or of objects in JSON. */
+    /** Builds a table from rows in CSV or objects in JSON, and returns its folder. */
     fun build(name: String, rows: List<String>, vararg options: String): String {
         val source = File(dir, if (rows.first().startsWith("{")) "$name.jsonl" else "$name.csv")
         source.writeText(rows.joinToString("\n", postfix = "\n"))
@@ -44,7 +44,7 @@ class Scratch(private val program: String) : AutoCloseable {
         val said = process.inputStream.bufferedReader()
         val line = said.readLine() ?: "nothing"
         check(line.startsWith("listening on http")) { "the server said: $line" }
-        thread(isDaemon = true) { said.forEachLine {} } // Read on, or the server waits for room.
+        thread(isDaemon = true) { said.forEachLine {} } // Drains the pipe: a full one would block the server.
         val server = Server(line.split(" ")[2], process)
         val end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30)
         while (!isReady(server.url)) {

@@ -34,7 +34,7 @@ impl Source {
         Ok(Some(Self { table, dir, looked: None, has_failed: false }))
     }
 
-    /// Returns the name of the table, from its URL.
+    /// Returns the name of the table, which is the last part of its URL, or [`InvalidName`] if that is not a valid name.
     pub fn name(&self) -> Result<Name, InvalidName> {
         self.table.name()
     }
@@ -54,7 +54,8 @@ impl Source {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
     }
 
-    /// Fetches the difference to the remote table. With `is_damaged`, the content of the copy is not trusted.
+    /// Fetches the difference to the remote table. With `is_damaged`, the content of the copy is not trusted. Fails with a message if
+    /// the table cannot be fetched, or the copy cannot be written.
     pub fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
         let trust = if is_damaged { Trust::Nothing } else { Trust::Copy };
         let copied = mirror(&self.table, &self.dir, trust, progress);

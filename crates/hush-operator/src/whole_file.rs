@@ -29,6 +29,7 @@ pub fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
 }
 
 /// Locks the file at `path` against changes by others until the result is dropped, so that a read and a later write are one step.
+/// Fails with a message if the lock file beside `path` cannot be created or locked.
 pub fn lock(path: &Path) -> Result<File, String> {
     let beside = path.with_added_extension("lock");
     let lock = File::create(&beside).and_then(|file| {

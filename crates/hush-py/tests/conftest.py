@@ -1,4 +1,4 @@
-"""Tables that tests share, and where they keep what they make."""
+"""Tables and folders that tests share."""
 
 import polars
 import pytest
@@ -18,13 +18,13 @@ def own_folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def people():
-    """Keys, and values of one column."""
+    """Returns records with a key and values of one column."""
     return polars.DataFrame({"email": [f"user{i}@example.org" for i in range(COUNT)], "name": [f"Name {i}, é" for i in range(COUNT)]})
 
 
 @pytest.fixture(scope="session")
 def curves():
-    """Values of several columns, of several types."""
+    """Returns records with values of several columns, of several types."""
     return polars.DataFrame({
         "label": [f"{i}a1" for i in range(COUNT)], "rank": [i % 4 for i in range(COUNT)], "regulator": [i / 8 for i in range(COUNT)],
         "cm": [i % 2 == 0 for i in range(COUNT)], "note": [None if i % 3 else f"note {i}" for i in range(COUNT)],

@@ -1,4 +1,4 @@
-"""Calls that are awaited, given up, and out of time."""
+"""Tests of calls that are awaited, cancelled, or out of time."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ KEYS = [f"user{i}@example.org" for i in range(20)]
 
 
 class Between:
-    """A proxy that passes everything on, but answers queries as a test says."""
+    """A proxy that forwards all requests except queries, which it answers as a test chooses."""
 
     def __init__(self, url):
         between = self
@@ -79,7 +79,7 @@ def test_a_look_up_that_is_cancelled_stops(between):
             asked = asyncio.create_task(table.get_many_async(KEYS, max_in_flight=1))
             while not between.queries:
                 await asyncio.sleep(0.01)
-            # What is told of the table does not wait for the look-up.
+            # The facts of a table do not wait for a look-up.
             began = time.monotonic()
             assert table.facts["records"] == 500 and table.stats["answers"] == 0 and table.name == "people" and repr(table)
             assert time.monotonic() - began < 1

@@ -1,4 +1,4 @@
-"""Data frames in and out."""
+"""Tests of data frames as inputs and results."""
 
 import os
 
@@ -12,7 +12,7 @@ import hushdb
 
 
 def frames(frame):
-    """Returns the same rows as a frame of every library."""
+    """Returns the rows of `frame` as a frame of each library."""
     table = frame.to_arrow()
     return {
         "polars": frame, "pandas": frame.to_pandas(), "pyarrow": table, "reader": pyarrow.RecordBatchReader.from_batches(

@@ -1,4 +1,4 @@
-"""Ctrl-C, and programs that end."""
+"""Tests of Ctrl-C, and of programs that end with an open server."""
 
 import os
 import signal

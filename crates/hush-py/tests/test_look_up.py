@@ -1,4 +1,4 @@
-"""Look-ups, of servers and of folders."""
+"""Tests of look-ups in tables of servers and in folders."""
 
 import asyncio
 import datetime
@@ -74,7 +74,7 @@ def test_it_can_be_awaited_and_leaves_other_threads_free(server):
             return one, many
 
     assert asyncio.run(look_up()) == ("Name 1, é".encode(), [None, "Name 2, é".encode()])
-    # Somebody who takes a connection and says nothing holds up this call and no other.
+    # A server that accepts a connection and never answers blocks this call and no other.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         ended = []
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -154,7 +154,7 @@ def test_keys_have_the_normal_form_of_the_table(tmp_path):
     assert table.get_many(["ZO\u00cb", "bob ", "zoe"]) == [b"1", b"2", None]
     found = table.lookup(polars.Series("k", ["Bob", "zo\u00eb"]))
     assert found["k"].to_list() == ["Bob", "zo\u00eb"] and found["v"].to_list() == ["2", "1"]
-    # A time has its own form, with a T.
+    # The normal form of a time has a T.
     timed = frame.with_columns(at=datetime.datetime(2024, 2, 29, 12))
     hushdb.build(timed, out=tmp_path / "timed", key=["k", "at"], normalize="lower", protocol="simple")
     assert hushdb.open(tmp_path / "timed").get(("Bob", datetime.datetime(2024, 2, 29, 12))) == b"2"

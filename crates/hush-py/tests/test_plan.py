@@ -1,4 +1,4 @@
-"""Plans."""
+"""Tests of `hushdb.plan`."""
 
 import polars
 import pytest

@@ -1,4 +1,4 @@
-"""Parts on a real Ray cluster of several nodes: answers, processes that are killed, epochs that change."""
+"""Tests of parts on a real Ray cluster of several nodes: answers, killed processes, changing epochs."""
 
 import contextlib
 import json
@@ -28,10 +28,10 @@ COUNT = 400
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Four nodes, as Ray has them: each with processes of its own. Three are of two kinds, of which the larger has an emulated GPU."""
+    """Starts four nodes of Ray, each with its own processes. Three are of two kinds, of which the larger has an emulated GPU."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HUSH_CUDA", "emulator")  # for their processes
-        # Room for all that a build returns at once. Ray's 150 MiB for tests would send it to the disk, and Ray refuses one that is 95 % full.
+        patch.setenv("HUSH_CUDA", "emulator")  # for the nodes' processes
+        # Memory for all results of a build. Ray's 150 MiB for tests would spill them to the disk, and Ray refuses a disk that is 95 % full.
         node = {"num_cpus": 1, "object_store_memory": 1 << 30}
         cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
         for kind in ("small", "large", "small"):
@@ -53,7 +53,7 @@ def table(tmp_path_factory):
 
 @contextlib.contextmanager
 def served(table, **options):
-    """Yields a table on the cluster, of which nothing is left afterwards."""
+    """Yields a service of a table on the cluster, and ends all its parts afterwards."""
     with hushdb.ray.serve(table, **options) as service:
         try:
             yield service
@@ -80,11 +80,11 @@ def test_parts_find_what_is_there(cluster, people_table):
                 assert table.get_many(["user7@example.org", "nobody"]) == ["Name 7, é".encode(), None]
         status = service.status()
         assert [(part["part"], part["weights"]) for part in status] == [(at, [2, 1, 1]) for at in range(3)]
-        # Each on a node of its own, in a process of its own.
+        # Each part has its own node and its own process.
         assert len({part["node"] for part in status}) == len({part["pid"] for part in status}) == 3
         with pytest.raises(hushdb.OptionError, match="stop it first"):
             hushdb.ray.serve(people_table)
-        # What is there is not touched by that.
+        # The refusal does not affect the running parts.
         assert one(service.url).get("user7@example.org") == "Name 7, é".encode()
         assert len(service.status()) == 3
     assert hushdb.ray.status() == []
@@ -151,7 +151,7 @@ def test_protocols_with_keys_and_hints(cluster, people, tmp_path):
 
 
 def test_killed_parts_are_answered_by_their_replicas(cluster, table):
-    """No answer is wrong, and none is lost that was asked for twice, while processes are killed one after another."""
+    """Kills one process after another. No answer is wrong, and no look-up fails twice."""
     kills, wrong, looked_up, done = int(os.environ.get("HUSHDB_KILLS", 6)), [], [0], threading.Event()
     with served(table, parts=2, replicas=2) as service:
         def look_up(start):
@@ -166,7 +166,7 @@ def test_killed_parts_are_answered_by_their_replicas(cluster, table):
                         found = own.get(f"k{number}")
                     if found != f"value {number}".encode():
                         wrong.append((number, found))
-                except Exception as error:  # noqa: BLE001 whatever it is, the look-up is lost
+                except Exception as error:  # noqa: BLE001 any error loses the look-up
                     wrong.append((number, repr(error)))
                 looked_up[0] += 1
 
@@ -176,7 +176,7 @@ def test_killed_parts_are_answered_by_their_replicas(cluster, table):
         try:
             for kill in range(kills):
                 parts = service.status()
-                # Every other part, so that its replica was there again before.
+                # Parts alternate, so that the killed replica of the other part is alive again.
                 alive = [part for part in parts if "pid" in part and part["part"] == kill % 2]
                 before = looked_up[0]
                 os.kill(alive[kill // 2 % len(alive)]["pid"], signal.SIGKILL)
@@ -193,16 +193,16 @@ def test_killed_parts_are_answered_by_their_replicas(cluster, table):
 def test_without_a_replica_a_look_up_fails_at_once(cluster, table):
     with served(table, parts=2) as service:
         one(service.url).get("k1")
-        # A query as it was sent, so that no client tries it again.
+        # A recorded query is sent without a client, which would retry it.
         body = recorded(service.url, table)
         assert post(service.url, body)[0] == 200
         os.kill(service.status()[1]["pid"], signal.SIGKILL)
         started = time.monotonic()
         statuses = [post(service.url, body) for _ in range(3)]
-        assert time.monotonic() - started < 8  # not the 10 seconds that a part has
+        assert time.monotonic() - started < 8  # less than the 10 seconds of a part's timeout
         refused = [answer for answer in statuses if answer[0] != 200]
         assert refused and all((status, code) == (503, "part_unavailable") and after == "1" for status, code, after in refused)
-        # Ray starts it again, and a client waits as long as it is told.
+        # Ray restarts the part, and a client waits as long as the server asks.
         wait_for(lambda: post(service.url, body)[0] == 200)
         assert one(service.url).get("k5") == b"value 5"
 
@@ -220,13 +220,13 @@ def test_epochs_change_everywhere_at_once(cluster, tmp_path):
         second = build("changed", force=True)
         wait_for(lambda: service.head.epoch == second)
         assert one(service.url).get_many(["k3", "k4"]) == [b"changed", b"value 4"]
-        # Who has begun with the one before is answered by it, for a while.
+        # A client of the epoch before is still answered for a while.
         assert own.get_many(["k3", "k4"]) == [b"value 3", b"value 4"]
         assert all(part["epochs"] == [first, second] for part in service.status())
 
 
 class Crew:
-    """Does tasks here, as many as it is to; then it is gone."""
+    """A crew that does a limited number of tasks in this process, and then fails."""
 
     def __init__(self, places, tasks=1 << 30, lie=lambda contents: contents):
         self.left, self.lie, self.asked = tasks, lie, []
@@ -254,11 +254,11 @@ def same_files(one, other):
     ("colpack", 6000, 256, 200, 1, "pack columns", "columns.bin"),
     ("simple", 6000, 64, 200, 1, "hint", "hint.bin"),
     ("exppack-s", 600, 64, 200, 0, "hint", "lifted.bin"),
-    # Of the hint of which it makes a second database, nothing is kept.
+    # The hint that becomes the second database is not kept.
     ("exppack-d", 600, 64, 40, 1, "hint", "lifted.bin"),
 ])
 def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records, columns, width, tasks, stage, file):
-    """Tasks compute what one process does, byte for byte; what they have done is not done again."""
+    """Checks that tasks compute the same bytes as one process, and that finished tasks are not repeated."""
     rows = tmp_path / "rows.csv"
     rows.write_text("key,value\n" + "".join(f"k{i},{i:0{width}}\n" for i in range(records)))
     options = {"key": "key", "protocol": protocol, "columns": columns}
@@ -266,14 +266,14 @@ def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records
     with pytest.raises(hushdb.HushError, match="the cluster is gone; the same build resumes from those that did") as gone:
         hushdb._build(rows, tmp_path / "ours", crew=Crew(1, tasks), **given)
     assert not isinstance(gone.value, hushdb.OptionError)
-    # The same unfinished table twice: its seeds are drawn.
+    # Both builds resume a copy of one unfinished table, because the seeds of a table are random.
     shutil.copytree(tmp_path / ".ours.hush-partial", tmp_path / ".theirs.hush-partial", copy_function=shutil.copy2)
     told = []
     epochs = {hushdb.ray.build(rows, out=tmp_path / "ours", on_progress=lambda *said: told.append(said), **options),
               hushdb.build(rows, out=tmp_path / "theirs", **options).epoch}
     assert len(epochs) == 1
     assert file in same_files(tmp_path / "ours", tmp_path / "theirs")
-    # What was done is not computed again: the stage goes on behind it.
+    # Finished units are not computed again: the stage resumes after them.
     begun = next(place for place, said in enumerate(told) if said[0] == stage)
     checked = any(said[0] == "check" and said[3] == "pieces" for said in told)
     assert checked == (tasks > 0 and protocol != "exppack-d"), told
@@ -287,7 +287,7 @@ def test_builds_are_computed_by_the_cluster(cluster, tmp_path, protocol, records
 
 @pytest.mark.parametrize("protocol", ["simple", "onion"])
 def test_filters_are_solved_by_a_crew_that_is_large(tmp_path, protocol):
-    """The seeds of a table are drawn: what tasks solve is compared with what the same tables answer."""
+    """Checks filters that tasks solve by the answers of their tables: tables cannot be compared, because their seeds are random."""
     rows = tmp_path / "rows.csv"
     rows.write_text("key,value\n" + "".join(f"k{i},{i:0{i % 700 + 4}}\n" for i in range(4000)))
     options = {"key": "key", "protocol": protocol}
@@ -305,7 +305,7 @@ def test_filters_are_solved_by_a_crew_that_is_large(tmp_path, protocol):
 
 
 def test_the_manifest_says_what_a_shell_can():
-    """deploy/kuberay: its command is one, and has room where it runs; clients reach the servers."""
+    """Checks deploy/kuberay: its command is valid, its resources suffice, and clients reach the servers."""
     import shlex
 
     import yaml
@@ -331,7 +331,7 @@ def test_the_manifest_says_what_a_shell_can():
 
 
 def test_from_a_shell(table):
-    """With a cluster of its own, which ends with it."""
+    """Serves a table by a command that starts its own cluster, which ends with the command."""
     command = [sys.executable, "-m", "hushdb.ray", "serve", str(table), "--listen", "127.0.0.1:0", "--cpus", "0.5,0.25"]
     env = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
@@ -346,7 +346,7 @@ def test_from_a_shell(table):
 
 
 def recorded(url, folder):
-    """The body of a query to a table."""
+    """Records and returns the body of a query to a table."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     bodies = []
@@ -380,7 +380,7 @@ def recorded(url, folder):
 
 
 def post(url, body):
-    """Status, code of a problem, and Retry-After."""
+    """Sends a query. Returns the status, the code of the problem, and Retry-After."""
     asked = urllib.request.Request(f"{url}/v1/tables/people/query", data=body, headers={"content-type": "application/x-protobuf"})
     try:
         with urllib.request.urlopen(asked, timeout=30) as response:

@@ -1,5 +1,5 @@
-"""Runs the commands of docs/how-to/cluster.md for several machines, as they stand there but for addresses, folders and sizes; and commands where
-there is no cluster."""
+"""Runs the commands of docs/how-to/cluster.md for several machines, with other addresses, folders and sizes. Also runs commands without a
+cluster."""
 
 import os
 import pathlib
@@ -28,13 +28,13 @@ def free_port():
 
 
 def commands():
-    """Returns the commands of the block that begins with the token."""
+    """Returns the commands of the page's block that has the token."""
     block = re.search(r"(?:^    .*\n)*^    export RAY_AUTH_MODE.*\n(?:^    .*\n)*", PAGE.read_text(), re.MULTILINE)
     return [line.partition("#")[0].strip() for line in block[0].splitlines()]
 
 
 class Machine:
-    """Processes that know each other by a mark in their environment: Ray's own do not end with the command that starts them."""
+    """A machine, whose processes have a mark in their environment: Ray's processes do not end with the command that starts them."""
 
     def __init__(self, home):
         programs = pathlib.Path(sys.executable).parent
@@ -48,7 +48,7 @@ class Machine:
         return done.stdout
 
     def serve(self, command, log):
-        """Starts a server, and returns where it listens."""
+        """Starts a server, and returns its URL."""
         with log.open("w") as file:
             process = subprocess.Popen(shlex.split(command), env=self.env, stdout=file, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 120
@@ -63,7 +63,7 @@ class Machine:
                 if self.mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
                     os.kill(int(folder.name), signal.SIGKILL)
             except (OSError, ProcessLookupError):
-                pass  # it has ended, or is somebody else's
+                pass  # the process has ended, or belongs to another user
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found in /proc")
@@ -102,7 +102,7 @@ def test_the_commands_of_the_page(tmp_path):
 
 
 def test_where_there_is_no_cluster(tmp_path):
-    """The error is a line that says what to do, and comes soon."""
+    """Checks that the error comes soon, and is one line that says what to do."""
     port, start = free_port(), time.monotonic()
     for command in ("status", "stop people", "head people"):
         done = subprocess.run([sys.executable, "-m", "hushdb.ray", *command.split(), "--address", f"127.0.0.1:{port}"], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Parts of a table that is on a web server: no more comes than they scan, once, and it is what the table's header says."""
+"""Tests of parts of a table on a web server: they fetch only the bytes that they scan, once, and check them by the table's header."""
 
 import http.server
 import re
@@ -23,7 +23,7 @@ def table(tmp_path_factory):
 
 
 class Web(http.server.ThreadingHTTPServer):
-    """Files of a folder, by ranges as well; `sent` has the ranges of the database that were asked for."""
+    """A web server of a folder that supports ranges. `sent` has the requested ranges of the database."""
 
     def __init__(self, folder):
         super().__init__(("127.0.0.1", 0), Ranges)
@@ -74,7 +74,7 @@ def test_a_part_fetches_its_share_alone(web, table, tmp_path):
     assert 0 < sum(end - start for start, end in ours) < size / 4 + 2 * CHUNK
     second = _native.Part(source, 1, [1, 3], 1, "cpu")
     assert first.epoch == second.epoch == source.epoch()
-    # Every chunk once: what a part has, another one on the machine has as well.
+    # Every chunk is fetched once: parts on one machine share their chunks.
     assert len(web.sent) == len(set(web.sent)) == -(-size // CHUNK)
     _native.Part(source, 1, [1, 1], 1, "cpu")
     assert len(web.sent) == -(-size // CHUNK)

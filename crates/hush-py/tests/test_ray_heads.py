@@ -1,4 +1,4 @@
-"""Servers of a table on a Ray cluster that come and go: the parts are none of theirs, and end by name or by their lease."""
+"""Tests of servers of a table on a Ray cluster that come and go. The parts outlive servers, and end by `stop` or by their lease."""
 
 import os
 import re
@@ -44,14 +44,14 @@ def shell(cluster, *arguments, **options):
 
 
 def said(cluster, *arguments):
-    """Returns the output of a command, and its status."""
+    """Runs a command. Returns its status and its output."""
     process = shell(cluster, *arguments)
     out, error = process.communicate(timeout=60)
     return process.returncode, out, error
 
 
 class HeadProcess:
-    """A server in a process of its own, by the same command again and again."""
+    """A server in its own process, which the same command starts again after each kill."""
 
     def __init__(self, cluster, table):
         self.cluster, self.table = cluster, table
@@ -75,7 +75,7 @@ class HeadProcess:
 
 
 class Balancer:
-    """Passes connections on to servers in turn, and to the next one where nobody listens."""
+    """A load balancer that forwards connections to servers in turn, and skips those that do not listen."""
 
     def __init__(self, ports):
         self.ports = ports
@@ -122,7 +122,7 @@ class Balancer:
 
 
 def test_heads_are_killed_one_after_another(cluster, table):
-    """The first included, which started the parts: no look-up fails, none is wrong, and the parts are the same processes throughout."""
+    """Kills all heads, including the first, which started the parts. No look-up fails or is wrong, and the parts keep their processes."""
     kills, failed, looked_up, done = int(os.environ.get("HUSHDB_KILLS", 4)), [], [0], threading.Event()
     heads = [HeadProcess(cluster, table), HeadProcess(cluster, table)]
     balancer = Balancer(lambda: [head.port for head in heads])
@@ -132,7 +132,7 @@ def test_heads_are_killed_one_after_another(cluster, table):
         while not done.is_set():
             number = (number + 7) % COUNT
             try:
-                # Its own client each time, as many users have.
+                # Every look-up has its own client, as with many users.
                 with hushdb.connect(balancer.url) as client:
                     found = client.table("people").get(f"k{number}")
                 if found != f"value {number}".encode():
@@ -172,7 +172,7 @@ def test_heads_are_killed_one_after_another(cluster, table):
     assert ended == (0, "people: 4 parts ended\n", "")
     assert said(cluster, "stop", "people") == (2, "", "error: there is no table people on this cluster; there are none\n")
     assert said(cluster, "status") == (0, "there are no tables on this cluster\n", "")
-    # What a log has of all this are lines of ours: none for each actor.
+    # The log has only lines of this package: Ray prints none for each actor.
     assert not [line for head in heads for line in head.lines if not re.match("listening|the parts outlive|.*replicas of a part", line)]
 
 
@@ -182,13 +182,13 @@ def test_parts_end_when_nobody_renews_their_lease(cluster, table):
         assert (lease["name"], lease["heads"], lease["lease"]) == ("people", [service.url], 3)
         time.sleep(5)
         assert len(service.status()) == 2
-    # The head has taken nothing with it, and another one takes up what is there.
+    # The parts outlive the head, and another head uses them.
     with hushdb.ray.serve(table, cpus=0.5) as service:
         assert service.lease == 3
         assert one(service.url).get("k5") == b"value 5"
     wait_for(lambda: not hushdb.ray.leases(), 15)
     assert hushdb.ray.status() == []
-    # Nothing is left that takes room.
+    # All resources are free again.
     wait_for(lambda: ray.available_resources()["CPU"] == 4)
 
 
@@ -216,7 +216,7 @@ def test_a_head_without_a_part_is_not_ready(cluster, table):
         wait_for(lambda: ready(service.url)[0] == 503)
         assert "has had no live replica for" in ready(service.url)[1]
         assert metrics()['hush_part_up{table="people",part="0"}'] == "0"
-        # Whoever serves the table again serves it for this head as well.
+        # Parts that another head starts serve this head too.
         with served(table, cpus=0.5, parts=3) as other:
             assert one(other.url).get("k2") == b"value 2"
             wait_for(lambda: ready(service.url)[0] == 200)

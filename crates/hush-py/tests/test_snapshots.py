@@ -1,4 +1,4 @@
-"""Tables in folders: what they are, their changes, servers that take them up, the program."""
+"""Tests of tables in folders: their facts, their changes, servers that load new epochs, and the program."""
 
 import logging
 import subprocess
@@ -20,7 +20,7 @@ def test_a_build_says_what_it_has_made(people, tmp_path):
     built = hushdb.build(people, out=tmp_path / "table", key="email", protocol="simple")
     assert (built.records, built.protocol, len(built.epoch), built.path) == (500, "simple", 64, tmp_path / "table")
     assert built.download_bytes > built.query_bytes > 0 == built.upload_bytes and built.seconds > 0 and built.changes is None
-    # What clients download is on disk, and not in a server's memory.
+    # The files that clients download are on disk, and not in a server's memory.
     assert built.disk_bytes == built.server_bytes + built.download_bytes
     assert built.payload_bytes == sum(len(name.encode()) for name in people["name"])
     assert "protocol" in str(built) and "500 records, simple" in repr(built)
@@ -55,7 +55,7 @@ def test_plans_and_tables_mean_the_same_by_the_memory_of_a_server(people, tmp_pa
     planned = plan.row(0, named=True)
     built = hushdb.build(people, out=tmp_path / "table", key="email", protocol=protocol, preset=planned["preset"],
                          columns=planned["columns"], max_tiers=1)
-    # So few keys are balanced with some slack.
+    # With so few keys, the balanced blocks have some slack.
     assert abs(built.server_bytes / planned["server_bytes"] - 1) < 0.15
 
 
@@ -88,7 +88,7 @@ def test_a_server_takes_up_what_is_put_in_place_of_a_table(updatable, people, ca
 
     def comes(server, key, value):
         deadline = time.monotonic() + 20
-        # Opened anew: who has begun with the table before is answered by it, for a while.
+        # Each look-up opens the table anew: a client of the epoch before is still answered by it for a while.
         while server.connect().table().get(key) != value:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -99,7 +99,7 @@ def test_a_server_takes_up_what_is_put_in_place_of_a_table(updatable, people, ca
         hushdb.apply(path, polars.DataFrame({"email": ["new"], "name": ["New"]}))
         comes(server, "new", b"New")
         assert table.get("new") == b"New"
-        # A table that is built anew.
+        # A new build replaces the table.
         hushdb.build(people.head(100), out=path, key="email", protocol="colpack", force=True)
         comes(server, "user200@example.org", None)
         assert table.get("user7@example.org") == "Name 7, é".encode()
@@ -119,13 +119,13 @@ def test_progress_has_stages_and_totals(people, tmp_path):
     stages = {}
     for stage, done, total, unit in told:
         if unit != "note":
-            # A stage may come again, from its beginning.
+            # A stage may be repeated, from its beginning.
             assert (done == 0 or done >= stages[stage][0]) and (total is None or done <= total)
             stages[stage] = (done, total)
     assert stages and any(done == total for done, total in stages.values()), stages
 
     class Bar:
-        """The part of tqdm that is used."""
+        """A bar with the methods of tqdm that are used."""
 
         n, desc, total = 0, "", None
 

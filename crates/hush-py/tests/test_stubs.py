@@ -1,4 +1,4 @@
-"""_native.pyi lists the names and parameters of the module, which is written in Rust."""
+"""Checks that _native.pyi lists the names and parameters of the module, which is written in Rust."""
 
 import ast
 import inspect
@@ -10,13 +10,13 @@ STUB = pathlib.Path(_native.__file__).with_name("_native.pyi")
 
 
 def parameters(function):
-    """Names of parameters, without that of the object."""
+    """Returns the names of a function's parameters, without `self`."""
     args = function.args
     return [arg.arg for arg in [*args.posonlyargs, *args.args, *args.kwonlyargs] if arg.arg not in ("self", "cls")]
 
 
 def told():
-    """Functions and methods of the stub, by name; attributes of classes have None."""
+    """Yields the functions and methods of the stub, by name. Attributes of classes have None."""
     for node in ast.parse(STUB.read_text()).body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, parameters(node)
@@ -30,7 +30,7 @@ def told():
 
 
 def found():
-    """Returns the names of the module."""
+    """Yields the names of the module."""
     for name, thing in vars(_native).items():
         if name.startswith("__") or isinstance(thing, str):
             continue

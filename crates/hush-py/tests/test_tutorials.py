@@ -1,4 +1,4 @@
-"""Runs every block of the tutorials, in order, as a reader would, and compares what they print with what the pages show."""
+"""Runs every block of the tutorials, in order, as a reader would, and compares the output with the pages."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page):
-    """Returns the blocks of a page: the language, and the text."""
+    """Returns the code blocks of a page, each with its language."""
     return BLOCK.findall((PAGES / page).read_text())
 
 
@@ -27,7 +27,7 @@ def free_port():
 
 
 def end(group):
-    """Ends the processes that a page has left, and waits for them: a cluster ends with the server that started it."""
+    """Ends the remaining processes of a page, and waits for them: a cluster ends with the server that started it."""
     deadline = time.monotonic() + 60
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGTERM)
@@ -38,7 +38,7 @@ def end(group):
 
 
 def run(page, folder):
-    """Runs the page's blocks as one program, and returns what they print."""
+    """Runs the page's blocks as one program, and returns the output."""
     language = next(language for language, _ in blocks(page))
     program = "".join(text for of, text in blocks(page) if of == language)
     program = program.replace("127.0.0.1:7700", f"127.0.0.1:{free_port()}")
@@ -46,7 +46,7 @@ def run(page, folder):
     programs = pathlib.Path(sys.executable).parent
     env = {**os.environ, "HOME": str(folder), "PATH": f"{programs}:{os.environ['PATH']}"}
     out = folder / "printed"
-    # Servers of a page go on when it has ended, and hold on to what it prints to: a file.
+    # The output goes to a file: servers of a page outlive its program, and would keep a pipe open.
     with out.open("w") as file:
         process = subprocess.Popen(command, cwd=folder, env=env, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
     try:
@@ -64,7 +64,7 @@ def test_the_tutorial_does_what_it_says(page, tmp_path):
     printed, at = run(page, tmp_path), 0
     shown = [line for language, text in blocks(page) if language == "text" for line in text.splitlines()]
     assert shown, page
-    # `hushdb get` ends a value with a line end on a terminal only.
+    # `hushdb get` prints a line end after a value only on a terminal.
     for line in shown:
         assert line in printed[at:], (line, printed)
         at = printed.index(line, at) + len(line)

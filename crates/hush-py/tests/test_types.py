@@ -1,4 +1,4 @@
-"""Types come back: what is looked up has the columns and types of what was built, whatever is found."""
+"""Tests that look-ups return the columns and types of the built records, even if nothing is found."""
 
 import datetime
 import decimal
@@ -23,7 +23,7 @@ def day(rng):
 
 
 def moment(rng, unit):
-    """Returns a count of units between the years 1800 and 2200."""
+    """Returns a random time between the years 1800 and 2200, in units of 1 / `unit` seconds since 1970."""
     return rng.randrange(-5_000_000_000, 7_000_000_000) * unit + rng.randrange(unit)
 
 
@@ -51,7 +51,7 @@ def money(digits, places):
     return lambda rng: decimal.Decimal(rng.randint(-(10**digits) + 1, 10**digits - 1)).scaleb(-places, decimal.Context(prec=100))
 
 
-# Every type of docs/reference/input-formats.md that Arrow has, with what makes a value of it.
+# Every Arrow type of docs/reference/input-formats.md, with a function that makes a value of the type.
 ARROW = {
     "bool": (pyarrow.bool_(), lambda rng: rng.random() < 0.5),
     **{f"int{bits}": (getattr(pyarrow, f"int{bits}")(), number(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)) for bits in (8, 16, 32, 64)},
@@ -106,7 +106,7 @@ def column(own, make, rng, *, nulls=True):
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    """A table of all types, and the folder that was built of it."""
+    """Returns records of all types, and the table that is built from them."""
     rng = random.Random(5)
     columns = {"key": pyarrow.array([f"k{i}" for i in range(ROWS)]), **{name: column(*case, rng) for name, case in ARROW.items()}}
     table, folder = pyarrow.table(columns), tmp_path_factory.mktemp("types") / "all"
@@ -115,7 +115,7 @@ def everything(tmp_path_factory):
 
 
 def same(found, expected):
-    """Compares values; the types of dictionaries may number them otherwise."""
+    """Compares two tables by value: dictionaries may number their values differently."""
     assert found.schema.names == expected.schema.names
     for name in expected.schema.names:
         assert found.schema.field(name).type == expected.schema.field(name).type, name
@@ -162,14 +162,14 @@ def test_keys_of_every_type_are_found(name, tmp_path):
     assert found.schema == table.schema
     assert found["row"].to_pylist() == [last[str(key)] for key in keys.to_pylist()]
     if "[ns" not in name and name != "dictionary":
-        # Python's own values are keys too.
+        # Values of Python's own types are valid keys too.
         asked = keys.to_pylist()[:5]
         assert [got == str(last[str(key)]).encode() for got, key in zip(looked_up.get_many(asked), asked)] == [True] * 5
 
 
 def test_get_gives_values_of_python(everything):
     table, looked_up = everything
-    unlike = {"time64[ns]", "timestamp[ns,UTC]", "map"}  # text, as Python has no nanoseconds; a dictionary
+    unlike = {"time64[ns]", "timestamp[ns,UTC]", "map"}  # the first two are text, because Python has no nanoseconds; a map is a dictionary
     for row in range(0, ROWS, 7):
         got = looked_up.get(f"k{row}")
         for name in table.schema.names[1:]:
@@ -181,7 +181,7 @@ def test_get_gives_values_of_python(everything):
 
 
 def frames():
-    """Returns a frame of each library with the types that it has."""
+    """Returns a frame of each library, with the types that the library has."""
     rng = random.Random(3)
     count = range(ROWS)
     data = {
@@ -210,7 +210,7 @@ def test_polars_comes_back(tmp_path):
     assert table.lookup(frame["id"].head(1)).schema == frame.schema
     assert table.lookup(polars.Series("id", [-1])).schema == frame.schema
     assert frame.join(table.lookup(frame["id"]), on="id").height == ROWS
-    # As text, in another order, filtered, of another width; always a join back.
+    # Keys as text, in another order, filtered, or of another width: the result joins with the keys.
     for keys in (frame["id"].cast(polars.String), frame["id"].reverse(), frame.filter(polars.col("id") > 50)["id"], frame["id"].cast(polars.UInt8)):
         found = table.lookup(keys)
         assert found["money"].null_count() <= frame["money"].null_count() and found.width == frame.width
@@ -227,7 +227,7 @@ def test_pandas_comes_back(tmp_path):
     some = frame[frame["id"] % 7 == 3]  # its index has gaps
     pandas.testing.assert_frame_equal(table.lookup(some["id"]), some, check_categorical=False)
     missing = table.lookup(pandas.Series([-1, 5], name="id"))
-    # The categories are those that were found.
+    # A categorical column has only the categories that were found.
     assert dict(missing.drop(columns="kind").dtypes) == dict(frame.drop(columns="kind").dtypes) and missing["u64"].isna()[0]
     assert len(frame.merge(table.lookup(some["id"]), on="id")) == len(some)
 
@@ -243,7 +243,7 @@ def test_an_index_of_pandas_is_no_key(tmp_path):
     hushdb.build(named, out=tmp_path / "named", key="email", protocol="frodo")
     again = hushdb.open(tmp_path / "named")
     assert again.lookup(named.index)["n"].to_list() == filtered["n"].to_list()
-    # Frames of pyarrow that were made of pandas.
+    # Tables of pyarrow may be made from pandas, with an index.
     made = pyarrow.Table.from_pandas(filtered, preserve_index=True)
     assert "__index_level_0__" in made.column_names
     hushdb.build(made, out=tmp_path / "made", key="email", protocol="frodo")
@@ -287,7 +287,7 @@ def test_keys_of_the_wrong_columns_are_errors(people, tmp_path):
     for table, frame in [(one, people), (two, people.select("email")), (two, people.rename({"email": "mail"})), (one, people.select(polars.lit(1.5)))]:
         with pytest.raises(hushdb.OptionError, match="email"):
             table.lookup(frame)
-    # By name, whatever their order.
+    # Columns of keys are matched by name, in any order.
     assert two.lookup(people.select("name", "email").head(3))["name_found"].to_list() == people["name"].head(3).to_list()
 
 
@@ -318,7 +318,7 @@ def test_columns_of_files_have_types(tmp_path):
 
 @pytest.mark.parametrize("own", [pyarrow.list_(pyarrow.int8(), 1 << 22), pyarrow.binary(1 << 22)], ids=str)
 def test_nulls_of_large_fields_are_refused(tmp_path, own):
-    """A server names the size of a field, and Arrow has all of it for a null."""
+    """Checks the refusal of huge nulls: a server names the size of a field, and Arrow allocates all of it for a null."""
     frame = pyarrow.table({"key": list("abcde"), "value": pyarrow.nulls(5, own), "other": [1] * 5})
     hushdb.build(frame, out=tmp_path / "table", key="key")
     table = hushdb.open(tmp_path / "table")

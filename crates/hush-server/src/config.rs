@@ -9,16 +9,16 @@ use crate::{error::ServerError, keys::Keys};
 /// Limits and timeouts. The defaults suit one server with a few tables.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// How long the next batch of a table stays open after a scan that others waited for. A query
-    /// that arrives when the table is idle never waits.
+    /// The time for which the next batch of a table stays open after a scan that others waited for. A query that arrives at an
+    /// idle table never waits.
     pub window: Duration,
-    /// How long the previous epoch of a table still answers queries that name it, and keeps its memory,
-    /// after it was replaced; not at all if zero. At most a year.
+    /// The time for which a replaced epoch still answers queries that name it, and keeps its memory. Zero drops it at once. The
+    /// maximum is a year.
     pub epoch_window: Duration,
     /// The most queries that wait for a scan of one table; more are answered 503.
     pub max_queue: usize,
-    /// The longest time that a query may wait for its scan, judged by the last scans. A query that would wait longer
-    /// is answered 503 at once. A full batch may wait in any case, and another one towards the end of a scan.
+    /// The longest time that a query may wait for its scan, estimated from the last scans. A query that would wait longer is
+    /// answered 503 at once. A full batch may wait in any case, and another one towards the end of a scan.
     pub max_wait: Duration,
     /// The most queries in one request; more are answered 413.
     pub max_queries: usize,
@@ -27,49 +27,46 @@ pub struct ServerConfig {
     pub max_connections: usize,
     /// The most connections of each listener for health or admin endpoints alone.
     pub max_other_connections: usize,
-    /// The share that one client may have of connections, of `max_queue`, of `max_body_memory` and of
-    /// `max_key_bytes`, in percent. 100 behind a proxy, where all clients have one address.
+    /// The share that one client may have of connections, of `max_queue`, of `max_body_memory` and of `max_key_bytes`, in
+    /// percent. Behind a proxy, where all clients have one address, the right value is 100.
     pub client_share: u32,
-    /// The most bytes that request bodies and their answers take together, from the first byte of a
-    /// body received until the response is written; more are answered 503. A request whose body and
-    /// answers alone are more is answered 413.
+    /// The most bytes that request bodies and their answers take together, from the first byte of a body until the response is
+    /// written. A request beyond the limit is answered 503. A request whose body and answers alone exceed it is answered 413.
     pub max_body_memory: usize,
     /// The most requests of one HTTP/2 connection at once: a client that has more to ask uses more connections.
     pub max_streams: u32,
     /// The longest wait for a request's headers, and for the next request on an open connection.
     pub header_timeout: Duration,
-    /// The longest that a request's body may take.
+    /// The longest time that a request's body may take.
     pub body_timeout: Duration,
-    /// The longest that the server waits for a client to take more of a response, and for a client that takes less
-    /// than 4 KiB a second on average.
+    /// The longest time for which a client may take nothing of a response, or less than 4 KiB a second on average.
     pub write_timeout: Duration,
     /// The longest wait for requests in flight after a shutdown.
     pub drain_timeout: Duration,
-    /// The file in which the evaluation keys of clients are kept; in memory, and so until the end, if
-    /// `None`. One file serves one server.
+    /// The file that keeps the evaluation keys of clients. `None` keeps them in memory, until the server stops. Each server needs
+    /// its own file.
     pub keys_path: Option<PathBuf>,
-    /// How long keys stay without being used.
+    /// The time after which unused keys expire.
     pub key_lifetime: Duration,
-    /// The most bytes of keys; those that were used longest ago go first. The file takes up to a
-    /// quarter more of the disk.
+    /// The most bytes of keys. Keys that were used longest ago are evicted first. The file takes up to a quarter more on disk.
     pub max_key_bytes: u64,
-    /// The most keys that are ready in memory, with those of waiting queries. If waiting queries hold that many,
-    /// other queries are answered 503. A key takes some MB, which depends on its parameter set.
+    /// The most keys that are ready in memory, the keys of waiting queries included. If waiting queries hold all of them, other
+    /// queries are answered 503. A key takes some MB, depending on its parameter set.
     pub open_keys: usize,
-    /// Queries per second for each client address, an upload of keys or a request whether they are here
-    /// counting as one; unlimited if `None`.
+    /// The queries per second of each client address; `None` is no limit. An upload of keys, and a request for whether keys are
+    /// here, count as one query each.
     pub throttle: Option<Throttle>,
     /// Whether the server is ready only while no table has failed. Otherwise it is ready while one table answers.
     pub require_tables: bool,
 }
 
-/// A token bucket for each client: an IPv4 address, or a /64 of IPv6. Behind a proxy all clients
-/// have one address, so the limit belongs into the proxy there.
+/// A token bucket for each client: an IPv4 address, or a /64 of IPv6. Behind a proxy all clients have one address, so there the
+/// proxy must have the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Throttle {
-    /// Queries per second that a client may make for ever.
+    /// The sustained queries per second of a client.
     pub queries_per_second: u32,
-    /// Queries that it may make at once after a pause.
+    /// The queries that a client may make at once after a pause.
     pub burst: u32,
 }
 
@@ -107,16 +104,16 @@ impl ServerConfig {
         (share as usize).max(1)
     }
 
-    /// Returns the most queries of one client that wait for a scan of one table: at least as many as one request has.
+    /// Returns the most queries of one client that wait for a scan of one table: at least the maximum of one request.
     pub(crate) fn client_queue(&self) -> usize {
         self.share_of(self.max_queue).max(self.max_queries)
     }
 
-    /// Opens the file of [`ServerConfig::keys_path`] as [`run`](crate::run) does, and closes it: nothing on disk is created or
-    /// changed. Returns whether no other server uses the file; one that is in use is not read.
+    /// Opens the file of [`ServerConfig::keys_path`] as [`run`](crate::run) does, and closes it. The file itself is neither
+    /// created nor changed. Returns whether no other server uses the file; a file in use is not read.
     ///
     /// # Errors
-    /// [`ServerError::KeyFile`] if the file cannot be opened, or not created in its folder.
+    /// [`ServerError::KeyFile`] if the file cannot be opened, or cannot be created in its folder.
     pub fn check_keys(&self) -> Result<bool, ServerError> {
         Keys::check(self)
     }

@@ -1,4 +1,4 @@
-//! The errors of the server itself; those of a request are in `problem.rs`.
+//! Errors of the server itself. Errors of a request are in `problem.rs`.
 
 use std::path::PathBuf;
 

@@ -5,18 +5,18 @@
 //! | `config.rs` | every limit and timeout, in one struct |
 //! | `state.rs` | a table with its queue, and what requests share |
 //! | `tables/` | tables by name, loading, failed or resident; replaced epochs; the health of parts that are elsewhere |
-//! | `connections/` | connections of a listener, over TCP or TLS: how many, how long, and HTTP/2 over one |
+//! | `connections/` | connections of a listener, over TCP or TLS: their number, their timeouts, and HTTP/2 |
 //! | `access/` | who may ask for what: callers, clients, tokens, the gateway of Oblivious HTTP |
 //! | `queue/` | how requests are admitted and wait, and how queries become scans |
 //! | `routes/` | one endpoint a file |
 //! | `keys/` | evaluation keys of clients: on disk, and ready in memory |
-//! | `operator.rs` | what a server is told to do by who runs it |
+//! | `operator.rs` | the orders that an operator gives a server |
 //! | `relay.rs` | a relay, which has no tables and passes sealed requests on |
-//! | `page.rs` | what a browser is shown |
-//! | `renewed.rs` | what is read of files, and read again when they change |
+//! | `page.rs` | the page for browsers |
+//! | `renewed.rs` | values read from files, and read again when the files change |
 //! | `problem.rs`, `error.rs` | errors of requests as RFC 9457 problem documents; errors of the server itself |
 //! | `metrics/` | Prometheus metrics: counted as it happens, or read when they are asked for |
-//! | `upkeep.rs` | background tasks that are started again, and when tables were looked at |
+//! | `upkeep.rs` | background tasks that restart after a failure, and the time of the last look at each table |
 //!
 //! The server speaks HTTP/1.1, with TLS or behind a proxy that terminates TLS, and with TLS HTTP/2. Nothing that it
 //! counts, logs or sends depends on the key that a client looks up: it never learns one.
@@ -74,36 +74,36 @@ use keys::Keys;
 use routes::{Endpoints, Hosts, Origins};
 use state::Server;
 
-/// How often the files of certificates and tokens are looked at.
+/// The interval at which the files of certificates, tokens and gateway keys are read again.
 const LOOK: Duration = Duration::from_secs(1);
-/// The errors of a process, and of a system, that has no file left: ENFILE and EMFILE.
+/// The OS errors of running out of file descriptors: ENFILE (the system) and EMFILE (the process).
 const NO_FILE_LEFT: [i32; 2] = [23, 24];
 /// The longest pause after a failed `accept`, for instance when file descriptors run out.
 const MAX_ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Where a server listens.
+/// The listeners of a server, with what each needs.
 pub struct Listeners {
-    /// For everybody.
+    /// The listener for everybody.
     pub public: TcpListener,
-    /// TLS for `public`; plain HTTP without it.
+    /// The TLS of `public`. Without it, `public` speaks plain HTTP.
     pub tls: Option<Arc<Tls>>,
     /// The tokens that callers need; `None` lets anyone ask.
     pub tokens: Option<Arc<Tokens>>,
-    /// Opens requests that come to `public` through a relay, if it is to.
+    /// The gateway, if there is one. It opens requests that come to `public` through a relay.
     pub gateway: Option<Arc<Gateway>>,
-    /// The way on, if `public` is a relay: it has no tables then.
+    /// The way to the gateway, if `public` is a relay. A relay has no tables.
     pub uplink: Option<Arc<dyn Uplink>>,
     /// The page for browsers at `public`, if there is one.
     pub page: Option<Arc<dyn Page>>,
-    /// For health and metrics, which `public` does not have then; connections here are counted by themselves.
+    /// The listener for health and metrics, if `public` is not to answer these. Its connections have their own limit.
     pub health: Option<TcpListener>,
-    /// The listener for operators, with the operator that fulfils their requests. Whoever reaches it may ask, or
-    /// needs a token. Off loopback it has the TLS of `public`.
+    /// The listener for operators, with the operator that fulfils their requests. Callers need a token if the server has tokens.
+    /// A listener that is not on loopback has the TLS of `public`.
     pub admin: Option<(TcpListener, Arc<dyn Operator>)>,
-    /// Names beside those of loopback ([`host_name`]) to which `public` and `admin` answer. Without any, a listener that is not on
-    /// loopback answers to every name.
+    /// The names ([`host_name`]) to which `public` and `admin` answer, beside those of loopback. If the list is empty, a listener
+    /// that is not on loopback answers to every name.
     pub allowed_hosts: Vec<String>,
-    /// The origins ([`origin`]) whose pages may look records up at `public`, from a browser; none if empty.
+    /// The origins ([`origin`]) whose pages may look records up at `public` from a browser. If the list is empty, no page may.
     pub allowed_origins: Vec<String>,
 }
 
@@ -128,6 +128,7 @@ impl From<TcpListener> for Listeners {
 type Listening = (TcpListener, Option<Arc<Tls>>, Endpoints, Option<Arc<Hosts>>);
 
 impl Listeners {
+    /// Splits into the listeners, each with its endpoints.
     fn with_endpoints(self) -> Vec<Listening> {
         let public = match (&self.uplink, &self.health) {
             (Some(_), _) => Endpoints::Relay,
@@ -156,11 +157,11 @@ fn is_local(listener: &TcpListener) -> bool {
     listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
 }
 
-/// Serves `tables` on `listeners` until `shutdown` resolves, then answers what is in flight and
-/// returns. Tables may be added or replaced while it runs. Nothing is accepted until the file of keys is checked.
+/// Serves `tables` on `listeners` until `shutdown` resolves, then answers the requests in flight and returns. Tables may be added
+/// or replaced while the server runs. No connection is accepted until the file of keys is checked.
 ///
 /// # Errors
-/// [`ServerError::Config`] and [`ServerError::KeyFile`] before anything is accepted; [`ServerError::Drain`] if requests were
+/// [`ServerError::Config`] and [`ServerError::KeyFile`] before any connection is accepted. [`ServerError::Drain`] if requests are
 /// still unanswered [`ServerConfig::drain_timeout`] after the shutdown.
 pub async fn run(
     listeners: impl Into<Listeners>,
@@ -170,8 +171,8 @@ pub async fn run(
 ) -> Result<(), ServerError> {
     config.check()?;
     let mut shutdown = pin!(shutdown);
-    // A large file of keys takes a while to check: until then connections wait in the listener's backlog. A check can
-    // break off at any time. The creation of a file is quick, and half of one would be taken for a damaged file.
+    // A large file of keys takes a while to check, and connections wait in the backlog of the listener. A check may stop at any
+    // time. The creation of a file is quick and must not stop: half a file would be taken for a damaged one.
     let exists = config.keys_path.as_ref().is_some_and(|path| path.exists());
     let keys = tokio::select! {
         biased;
@@ -187,7 +188,7 @@ pub async fn run(
     let page = listeners.page.clone();
     let origins = Origins::new(listeners.allowed_origins.clone());
     let server = Arc::new(Server::new(tables.clone(), config, keys, operator, tokens, gateway, page));
-    // Ends with this function.
+    // The background tasks end with this function.
     let upkeep = tables.upkeep().clone();
     let mut background = JoinSet::new();
     spawn(&mut background, &upkeep, Background::Keys, {
@@ -245,7 +246,7 @@ fn spawn<F: Future<Output = Infallible> + Send + 'static>(
 /// The contents of files that are read again when they change.
 type Files = (Option<Arc<Tls>>, Option<Arc<Tokens>>, Option<Arc<Gateway>>);
 
-/// Takes up certificates, tokens and the gateway's keys as their files change. What is half written is read again later.
+/// Reads certificates, tokens and the gateway's keys again as their files change. A half-written file is read again later.
 async fn renew((tls, tokens, gateway): Files) -> Infallible {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -300,14 +301,14 @@ impl Door {
         }
     }
 
-    /// Waits for a connection, then for a place for it.
+    /// Waits for a connection, then for a free slot. Tries again after an error.
     async fn accept(&self) -> (TcpStream, ConnectionPlace) {
         let mut pause = Duration::from_millis(10);
         loop {
             let error = match self.listener.accept().await {
                 Ok((tcp, peer)) => match self.places.place(peer.ip().into()).await {
                     Some(place) => return (tcp, place),
-                    // Words would have to wait for a handshake.
+                    // A refusal in words would have to wait for the TLS handshake.
                     None if self.tls.is_some() => {
                         drop(tcp);
                         continue;
@@ -319,7 +320,7 @@ impl Door {
                 },
                 Err(error) => error,
             };
-            // A connection that asks nothing makes room at once.
+            // An idle connection frees its descriptor at once.
             if is_out_of_files(&error) && self.places.close_idle().await {
                 tracing::debug!(%error, "out of file descriptors: closed an idle connection");
                 continue;
@@ -340,6 +341,8 @@ fn is_out_of_files(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| NO_FILE_LEFT.contains(&code))
 }
 
+/// Waits at most `limit` for the connections to end, and closes the others. Fails with [`ServerError::Drain`] if there are
+/// others.
 async fn drain(mut connections: Vec<JoinSet<()>>, limit: Duration) -> Result<(), ServerError> {
     let all = async {
         for connections in &mut connections {

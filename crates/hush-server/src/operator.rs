@@ -9,22 +9,22 @@ use thiserror::Error;
 
 use crate::access::caller::Caller;
 
-/// Why it was not done.
+/// Why an order was not fulfilled.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum OperatorError {
-    /// No table of this name.
+    /// The server has no table of this name.
     #[error("no table of this name is served here")]
     UnknownTable,
-    /// No task, or no upload, of this name.
+    /// The server has no task, or no upload, of this name. Holds which of the two.
     #[error("there is no {0} of this name")]
     Unknown(&'static str),
     /// The caller may not act on this table.
     #[error("the token is for other tables")]
     Forbidden,
-    /// The request is invalid: why, and what to do.
+    /// The request is invalid. Holds the reason and the remedy.
     #[error("{0}")]
     Invalid(String),
-    /// The request cannot be fulfilled: why, for the operator.
+    /// The request cannot be fulfilled. Holds the reason, for the operator.
     #[error("{0}")]
     Refused(String),
 }
@@ -84,7 +84,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Returns whether nothing more will come of it.
+    /// Returns whether the status never changes again.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Enqueued | Self::Processing)
     }
@@ -145,35 +145,38 @@ pub struct KeptBuild {
     pub bytes: u64,
 }
 
-/// The program around the server, which knows where tables come from and does what the admin endpoints are asked for. A method that
-/// takes a caller acts on the tables that the caller may operate ([`Caller::may`]), and on the caller's own uploads; a caller who
-/// operates all tables has all uploads. Other tasks and uploads are unknown. A method without a caller is only called for one who
-/// may operate the table.
+/// The program around the server, which knows where tables come from and fulfils the requests of the admin endpoints.
+///
+/// A method that takes a caller acts on the tables that the caller may operate ([`Caller::may`]), and on the caller's own
+/// uploads. A caller who operates all tables has all uploads. Other tasks and uploads are unknown. A method without a caller is
+/// only called for a caller who may operate the table.
 pub trait Operator: Send + Sync {
-    /// Takes up what has taken a table's place. Returns the epoch that is served.
+    /// Loads the table that is in the place of `table` now. Returns the epoch that is served.
     ///
     /// # Errors
-    /// [`OperatorError`]. The table is then served as it was.
+    /// [`OperatorError`] if the table cannot be served. The current table is then served as before.
     fn reload(&self, table: &Name) -> Result<[u8; 32], OperatorError>;
 
-    /// Begins to fold the changes of a table into a new base, in the background.
+    /// Begins to fold the changes of a table into a new base, in the background. Fails with [`OperatorError`] if that cannot
+    /// begin.
     fn compact(&self, table: &Name) -> Result<(), OperatorError>;
 
-    /// Begins the tasks that were asked for before, and later ones. The program that starts the server calls it once.
+    /// Starts the tasks that were submitted before, and later ones. The program that starts the server calls it once. Fails with
+    /// the reason if the tasks cannot start.
     fn start(self: Arc<Self>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Appends a task to the queue.
+    /// Appends a task to the queue. `request` is a `TaskRequest` in JSON. Returns the task.
     ///
     /// # Errors
-    /// [`OperatorError::Invalid`] if the request is invalid.
+    /// [`OperatorError::Invalid`] if the request is invalid; another [`OperatorError`] if it cannot be fulfilled.
     fn submit(&self, caller: &Caller, request: Value) -> Result<Task, OperatorError> {
         let _ = (caller, request);
         Err(no_data())
     }
 
-    /// Returns the last tasks before one, or the last of all, the newest first.
+    /// Returns at most `most` tasks, the newest first: the last tasks before the number `before`, or the last of all.
     fn tasks(&self, caller: &Caller, before: Option<u64>, most: usize) -> Vec<Task> {
         let _ = (caller, before, most);
         Vec::new()
@@ -182,16 +185,16 @@ pub trait Operator: Send + Sync {
     /// Returns a task.
     ///
     /// # Errors
-    /// [`OperatorError::Unknown`].
+    /// [`OperatorError::Unknown`] if there is no such task.
     fn task(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
         let _ = (caller, id);
         Err(OperatorError::Unknown("task"))
     }
 
-    /// Has a task given up. One that is being processed ends soon.
+    /// Cancels a task. A task that is being processed ends soon.
     ///
     /// # Errors
-    /// [`OperatorError`], also if it has ended.
+    /// [`OperatorError`], also if the task has ended.
     fn cancel(&self, caller: &Caller, id: u64) -> Result<Task, OperatorError> {
         let _ = (caller, id);
         Err(OperatorError::Unknown("task"))
@@ -203,25 +206,26 @@ pub trait Operator: Send + Sync {
         Vec::new()
     }
 
-    /// Begins an upload, of a file with this name.
+    /// Begins an upload of a file with this name. Fails with [`OperatorError::Refused`] if the server keeps no tables.
     fn begin_upload(&self, caller: &Caller, name: &Name) -> Result<Upload, OperatorError> {
         let _ = (caller, name);
         Err(no_data())
     }
 
-    /// Returns an upload.
+    /// Returns the state of an upload.
     ///
     /// # Errors
-    /// [`OperatorError::Unknown`].
+    /// [`OperatorError::Unknown`] if there is no such upload.
     fn upload(&self, caller: &Caller, id: &Name) -> Result<Upload, OperatorError> {
         let _ = (caller, id);
         Err(OperatorError::Unknown("upload"))
     }
 
-    /// Adds bytes to an upload that has `offset` so far.
+    /// Appends `bytes` to an upload that has `offset` bytes so far.
     ///
     /// # Errors
-    /// [`OperatorError::Refused`] if it has another count.
+    /// [`OperatorError::Refused`] if the upload has another number of bytes, [`OperatorError::Unknown`] if there is no such
+    /// upload.
     fn append(&self, caller: &Caller, id: &Name, offset: u64, bytes: &[u8]) -> Result<Upload, OperatorError> {
         let _ = (caller, id, offset, bytes);
         Err(OperatorError::Unknown("upload"))
@@ -230,13 +234,14 @@ pub trait Operator: Send + Sync {
     /// Removes an upload.
     ///
     /// # Errors
-    /// [`OperatorError::Unknown`].
+    /// [`OperatorError::Unknown`] if there is no such upload.
     fn remove_upload(&self, caller: &Caller, id: &Name) -> Result<(), OperatorError> {
         let _ = (caller, id);
         Err(OperatorError::Unknown("upload"))
     }
 }
 
+/// Returns the error of a server that keeps no tables.
 fn no_data() -> OperatorError {
     let advice = Wording("start it with {data=DIR}");
     OperatorError::Refused(format!("this server keeps no tables of its own: {advice}"))

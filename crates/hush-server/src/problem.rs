@@ -26,9 +26,9 @@ use crate::{
     state::ResidentTable,
 };
 
-/// Seconds after which a client may ask a loading table again.
+/// The seconds after which a client may ask a loading table again.
 const WARMING_SECONDS: u64 = 5;
-/// Seconds after which a client may ask an overloaded server again.
+/// The seconds after which a client may ask an overloaded server again.
 const OVERLOADED_SECONDS: u64 = 1;
 
 /// An error response.
@@ -36,9 +36,9 @@ const OVERLOADED_SECONDS: u64 = 1;
 pub(crate) struct Problem {
     code: Code,
     detail: String,
-    /// Seconds for `Retry-After`.
+    /// The seconds for `Retry-After`.
     retry_after: Option<u64>,
-    /// Length of the file, for `Content-Range` of a range outside it.
+    /// The length of the file, for `Content-Range` of a range outside it.
     file_bytes: Option<u64>,
     /// The table's current descriptor, for a client with an old one.
     descriptor: Option<Arc<RawValue>>,
@@ -65,7 +65,7 @@ impl Problem {
         Problem { code, detail, retry_after: None, file_bytes: None, descriptor: None }
     }
 
-    /// Sets how long a client should wait before it asks again: `wait`, and at least a second.
+    /// Sets how long a client should wait before it asks again: `wait`, rounded up to seconds, and at least one.
     pub(crate) fn retry_in(self, wait: Duration) -> Problem {
         let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
         Problem { retry_after: Some(seconds), ..self }
@@ -84,7 +84,7 @@ impl Problem {
         Problem::new(Code::Internal, "the server's log has the cause")
     }
 
-    /// Returns a query of a table whose GPU has failed for good.
+    /// Returns the problem of a query of a table whose GPU has failed for good.
     pub(crate) fn device_lost() -> Problem {
         let detail = "the table's GPU has failed: nothing is answered until the server is started again";
         Problem::new(Code::DeviceLost, detail)
@@ -94,7 +94,7 @@ impl Problem {
         Problem::new(Code::UnknownTable, "no table of this name is served here")
     }
 
-    /// Returns a request for a table that could not be loaded, or was changed while it was served.
+    /// Returns the problem of a request for a table that could not be loaded, or that was changed while it was served.
     pub(crate) fn table_failed(name: &str, reason: &str) -> Problem {
         let detail =
             format!("table {name} is not served, and has to be mended by who runs this server: {reason}");
@@ -114,7 +114,7 @@ impl Problem {
         Problem { retry_after: Some(seconds), ..Problem::new(Code::Throttled, detail) }
     }
 
-    /// Returns a client that has its share of something already.
+    /// Returns the problem of a client that has its whole share of a resource. `what` names the resource.
     pub(crate) fn used_up(what: &str) -> Problem {
         let detail = format!("this address has its share of the {what}: wait for its other requests");
         Problem { retry_after: Some(OVERLOADED_SECONDS), ..Problem::new(Code::Throttled, detail) }
@@ -145,7 +145,7 @@ impl Problem {
         Problem::new(Code::InvalidRequest, "the body broke off or is badly framed")
     }
 
-    /// Returns a request whose bytes do not fit `table`.
+    /// Returns the problem of a request whose bytes do not fit `table`.
     pub(crate) fn wire(error: WireError, table: &ResidentTable) -> Problem {
         let code = match error {
             WireError::EpochGone => {
@@ -159,7 +159,7 @@ impl Problem {
         Problem::new(code, error.to_string())
     }
 
-    /// Keys that query `index` of a request names and that it cannot have.
+    /// Returns the problem of query `index` of a request, whose keys cannot be used.
     pub(crate) fn query_keys(error: KeyError, index: usize) -> Problem {
         match error {
             KeyError::NotFound => Problem::new(
@@ -176,7 +176,7 @@ impl Problem {
         }
     }
 
-    /// Returns a store of keys that does not do what it should.
+    /// Returns the problem of a store of keys that has failed.
     pub(crate) fn stored_keys(error: KeyError) -> Problem {
         match error {
             KeyError::Unavailable => {
@@ -188,7 +188,7 @@ impl Problem {
         }
     }
 
-    /// Keys that were not taken. `complete` says whether no table is still loading.
+    /// Returns the problem of uploaded keys that were rejected. `complete` is whether no table is still loading.
     pub(crate) fn uploaded_keys(error: KeyError, complete: bool) -> Problem {
         let invalid = |detail| Problem::new(Code::InvalidRequest, detail);
         match error {
@@ -215,7 +215,7 @@ impl Problem {
         }
     }
 
-    /// Query `index` of a request that got no answer.
+    /// Returns the problem of query `index` of a request, which got no answer.
     pub(crate) fn answer(error: AnswerError, index: usize) -> Problem {
         match error {
             AnswerError::Query { reason } => {
@@ -238,7 +238,7 @@ impl IntoResponse for Problem {
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let document = Document {
             r#type: match self.code {
-                // RFC 9458 sections 5.3 and 6.5.2 name these.
+                // RFC 9458 sections 5.3 and 6.5.2 define these types.
                 Code::OhttpKey => KEY_PROBLEM.to_owned(),
                 Code::OhttpDate => DATE_PROBLEM.to_owned(),
                 code => format!("urn:hushdb:problem:{}", code.word()),

@@ -8,38 +8,38 @@ use zeroize::Zeroizing;
 /// The bytes of a file, which may be secret.
 pub(crate) type FileBytes = Zeroizing<Vec<u8>>;
 
-/// Files, and what they say.
+/// Files that hold a value.
 pub(crate) trait Source {
     /// The value that the files hold.
     type Value;
-    /// Why they say nothing.
+    /// The error of files that hold no value.
     type Error: Error;
 
-    /// Returns the bytes of all of them.
+    /// Returns the bytes of each file. Fails if one cannot be read.
     fn read(&self) -> Result<Vec<FileBytes>, Self::Error>;
 
-    /// Parses the files; `before` is the value that they held before.
+    /// Parses the files into a value. `before` is the last valid value, if there is one. Fails if the files are malformed.
     fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, Self::Error>;
 }
 
-/// The value of some files, as of the last time that they were valid.
+/// The last valid value of some files.
 pub(crate) struct Renewed<S: Source> {
     source: S,
     current: RwLock<Arc<S::Value>>,
     seen: Mutex<SeenFiles>,
 }
 
-/// The files as they were last looked at: each state of them is logged once.
+/// The state of the files at the last look. Each state is logged once.
 #[derive(PartialEq)]
 enum SeenFiles {
-    /// The hash of their bytes, good or bad.
+    /// The hash of the bytes of readable files, valid or not.
     Read(blake3::Hash),
-    /// The files could not be read, and why.
+    /// The reason why the files could not be read.
     Unreadable(String),
 }
 
 impl<S: Source> Renewed<S> {
-    /// Reads the files.
+    /// Reads and parses the files. Fails if they cannot be read or are malformed.
     pub(crate) fn open(source: S) -> Result<Self, S::Error> {
         let files = source.read()?;
         let current = RwLock::new(Arc::new(source.parse(&files, None)?));
@@ -51,7 +51,8 @@ impl<S: Source> Renewed<S> {
         self.current.read().clone()
     }
 
-    /// Reads the files again. Whether they say something else.
+    /// Reads the files again. Returns whether they changed. Fails if the new files cannot be read or are malformed, once for each
+    /// state of the files; the current value then stays.
     pub(crate) fn reload(&self) -> Result<bool, S::Error> {
         let files = self.source.read();
         let now = match &files {
@@ -85,7 +86,7 @@ fn hash(files: &[FileBytes]) -> blake3::Hash {
     blake3::hash(hashes.as_flattened())
 }
 
-/// Returns the bytes of a file of at most `most` bytes.
+/// Returns the bytes of a file. Fails with the reason if the file cannot be read or has more than `most` bytes.
 pub(crate) fn read_file(path: &Path, most: u64) -> Result<FileBytes, String> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

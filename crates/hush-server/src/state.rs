@@ -35,11 +35,12 @@ pub(crate) struct ResidentTable {
     /// The descriptor for embedding in another document.
     pub(crate) descriptor_value: Arc<RawValue>,
     pub(crate) batcher: Batcher,
-    /// When it became resident.
+    /// The time at which the table became resident.
     pub(crate) since: SystemTime,
 }
 
 impl ResidentTable {
+    /// Creates a resident table. Fails with [`ServerError::Descriptor`] if the descriptor is not a JSON object.
     pub(crate) fn new(name: &Name, engine: Arc<dyn Engine>) -> Result<ResidentTable, ServerError> {
         let json = engine.served().descriptor_json.clone();
         let refuse = |source| ServerError::Descriptor { table: name.to_string(), source };
@@ -60,7 +61,7 @@ impl ResidentTable {
         self.engine.served()
     }
 
-    /// Queries of one scan, at least 1.
+    /// Returns the maximum number of queries of one scan, at least 1.
     pub(crate) fn max_batch(&self) -> usize {
         self.served().max_batch.max(1)
     }
@@ -70,6 +71,7 @@ impl ResidentTable {
         self.served().blobs.iter().find(|blob| blob.hash == *hash)
     }
 
+    /// Returns the shape that a request to this table must have.
     pub(crate) fn request_shape(&self, config: &ServerConfig) -> RequestShape<'_> {
         RequestShape {
             asked: &self.served().asked,
@@ -90,9 +92,9 @@ pub(crate) struct Server {
     pub(crate) buckets: Option<Buckets>,
     /// The tokens that callers need; `None` lets anyone ask.
     pub(crate) tokens: Option<Arc<Tokens>>,
-    /// Opens what comes through a relay, if there is a gateway.
+    /// The gateway, if there is one. It opens requests that come through a relay.
     pub(crate) gateway: Option<Arc<Gateway>>,
-    /// Does what the admin endpoints are asked for.
+    /// The operator that fulfils the requests of the admin endpoints, if there is one.
     pub(crate) operator: Option<Arc<dyn Operator>>,
     /// The page for browsers, if there is one.
     pub(crate) page: Option<Arc<dyn Page>>,
@@ -130,12 +132,12 @@ impl Server {
         }
     }
 
-    /// From now on the server says that it is not ready.
+    /// Marks the server as stopping. From now on it reports that it is not ready.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Logs that a GPU has failed for good.
+    /// Logs that a GPU has failed for good. Only the first call writes a line.
     pub(crate) fn tell_lost(&self, reason: &str) {
         self.lost_told.call_once(|| {
             tracing::error!(

@@ -1,4 +1,4 @@
-//! The background work of a server: tasks that are started again when they fail, and when the places of tables were last looked at.
+//! The background work of a server: tasks that restart after a failure, and the time of the last look at the place of each table.
 
 use std::{
     any::Any,
@@ -23,9 +23,10 @@ use crate::metrics::{TableLabels, TaskLabels};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause before a task is started again.
 const LAST_PAUSE: Duration = Duration::from_secs(30);
-/// A task that goes on for so long has got over its failure.
+/// The running time after which a task has recovered from its last failure.
 const STEADY: Duration = Duration::from_secs(60);
-/// A table is stale if its place was last looked at longer ago. Looks come every 200 ms, and every 10 s where a table is fetched.
+/// The age of the last look at its place beyond which a table is stale. Looks come every 200 ms, or every 10 s for a table that
+/// is fetched.
 const STALE: Duration = Duration::from_secs(60);
 
 /// A kind of background task.
@@ -39,15 +40,15 @@ pub enum Background {
     Keys,
     /// Drops replaced epochs.
     Epochs,
-    /// Takes up certificates, tokens and gateway keys.
+    /// Reads certificates, tokens and gateway keys again.
     Files,
-    /// Looks whether the mapped files of tables were changed.
+    /// Checks whether the mapped files of tables were changed.
     Mapped,
-    /// Loads tables, and takes up what is in their folders.
+    /// Loads tables, and reloads what is in their folders.
     Folders,
     /// Fetches tables that are elsewhere.
     Copies,
-    /// Does what the admin endpoints are asked for.
+    /// Processes the tasks of the admin endpoints.
     Tasks,
     /// Folds changes into new bases.
     Compaction,
@@ -82,7 +83,7 @@ impl Background {
         }
     }
 
-    /// Returns whether queries are not answered without the task.
+    /// Returns whether queries cannot be answered without the task.
     fn is_vital(self) -> bool {
         matches!(self, Background::Accept | Background::Scan)
     }
@@ -96,7 +97,7 @@ pub struct Upkeep(Arc<SharedUpkeep>);
 struct SharedUpkeep {
     failures: Mutex<BTreeMap<Background, Failures>>,
     looks: Mutex<BTreeMap<String, Look>>,
-    /// Whether the places of tables are looked at by themselves.
+    /// Whether the server looks at the places of tables by itself.
     is_watching: AtomicBool,
     restarts: Family<TaskLabels, Counter>,
     last_look: Family<TableLabels, Gauge<i64, AtomicI64>>,
@@ -115,12 +116,13 @@ struct Failures {
 /// The last look at the place of one table.
 struct Look {
     at: Instant,
-    /// Whether the content of the place cannot be served, so that an older table is.
+    /// Whether the content of the place cannot be served, so that the server still serves an older table.
     is_behind: bool,
 }
 
 impl Upkeep {
-    /// Runs a task until it returns. A task that panics is counted, and started again after a pause.
+    /// Runs a task until it returns, and returns its value. A panic is counted and logged, and the task starts again after a
+    /// pause.
     pub async fn keep<T, F: Future<Output = T>>(&self, task: Background, mut start: impl FnMut() -> F) -> T {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -149,7 +151,8 @@ impl Upkeep {
         }
     }
 
-    /// Runs one piece of a task's work. A panic is counted, and the next piece starts all the same. Returns `None` after a panic.
+    /// Runs one piece of a task's work, and returns its value. A panic is counted and logged, and returns `None`: the caller goes
+    /// on with the next piece.
     pub fn attempt<T>(&self, task: Background, run: impl FnOnce() -> T) -> Option<T> {
         let started = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(run));
@@ -162,7 +165,7 @@ impl Upkeep {
         None
     }
 
-    /// Counts a failure. Returns how long to wait, and makes the next pause longer.
+    /// Counts and logs a failure. Returns the pause before the next start, and doubles `pause`, up to [`LAST_PAUSE`].
     fn failed(&self, task: Background, panic: &dyn Any, started: Instant, pause: &mut Duration) -> Duration {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let reason = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked");
@@ -178,22 +181,23 @@ impl Upkeep {
         std::mem::replace(pause, (*pause * 2).min(LAST_PAUSE))
     }
 
+    /// Marks a task as running again.
     fn started(&self, task: Background) {
         self.0.failures.lock().entry(task).and_modify(|failures| failures.is_down = false);
     }
 
-    /// Marks that the places of tables are looked at by themselves from now on: a table that was not looked at is
+    /// Declares that the server looks at the places of tables by itself from now on. A table whose place is not looked at is then
     /// stale.
     pub fn watch(&self) {
         self.0.is_watching.store(true, Ordering::Relaxed);
     }
 
-    /// Notes a look at the place of a table, or progress of what the look has led to.
+    /// Notes a look at the place of a table, or progress of the work that a look has started.
     pub fn looked(&self, table: &str) {
         self.note(table, |_| {});
     }
 
-    /// Notes that the content of a table's place was served, or that it cannot be.
+    /// Notes whether the content of a table's place is served. Counts a failure if it is not.
     pub fn took_up(&self, table: &str, is_served: bool) {
         self.note(table, |look| look.is_behind = !is_served);
         if !is_served {
@@ -208,6 +212,7 @@ impl Upkeep {
         self.0.reload_failures.remove(&TableLabels::new(table));
     }
 
+    /// Sets the time of the last look at a table to now, and applies `change`.
     fn note(&self, table: &str, change: impl FnOnce(&mut Look)) {
         let at = Instant::now();
         let mut looks = self.0.looks.lock();
@@ -217,29 +222,31 @@ impl Upkeep {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let labels = TableLabels::new(table);
         self.0.last_look.get_or_create(&labels).set(seconds as i64);
-        // It counts from 0, so that Prometheus sees the first failure as an increase.
+        // The counter exists from 0 on, so that Prometheus sees the first failure as an increase.
         drop(self.0.reload_failures.get_or_create(&labels));
     }
 
-    /// Returns the vital tasks that wait to be started again: without them the server does not answer.
+    /// Returns the name of a vital task that waits to be started again, if there is one. Without it the server does not answer.
     pub(crate) fn down(&self) -> Option<&'static str> {
         let failures = self.0.failures.lock();
         let mut down = failures.iter().filter(|(task, failures)| task.is_vital() && failures.is_down);
         down.next().map(|(task, _)| task.name())
     }
 
-    /// Everything that is not as it should be although the server answers, a line each.
+    /// Returns a line for each thing that is wrong although the server answers. Sets the gauge of stale tables.
     pub(crate) fn degraded(&self) -> Vec<String> {
-        let failing = |failures: &Failures| failures.is_down || failures.last.elapsed() < STEADY;
-        let failures = self.0.failures.lock();
-        let tasks = failures.iter().filter(|(_, failures)| failing(failures)).map(|(task, failures)| {
-            let count = failures.count;
-            let ago = failures.last.elapsed().as_secs();
-            format!(
-                "the task {} has failed {count} times since the start, the last time {ago} s ago",
-                task.name()
-            )
-        });
+        let mut lines = Vec::new();
+        for (task, failures) in self.0.failures.lock().iter() {
+            let since = failures.last.elapsed();
+            if failures.is_down || since < STEADY {
+                let name = task.name();
+                let count = failures.count;
+                let ago = since.as_secs();
+                lines.push(format!(
+                    "the task {name} has failed {count} times since the start, the last time {ago} s ago"
+                ));
+            }
+        }
         let is_watching = self.0.is_watching.load(Ordering::Relaxed);
         let looks = self.0.looks.lock();
         let tables = looks.iter().filter_map(|(table, look)| match look.at.elapsed() {
@@ -253,10 +260,11 @@ impl Upkeep {
         });
         let tables: Vec<String> = tables.collect();
         self.0.stale.set(tables.len() as i64);
-        tasks.chain(tables).collect()
+        lines.extend(tables);
+        lines
     }
 
-    /// Returns the failures after which a task was started again.
+    /// Returns the counters of failures after which a task was started again, one for each task.
     pub(crate) fn restarts(&self) -> &Family<TaskLabels, Counter> {
         for task in Background::ALL {
             drop(self.0.restarts.get_or_create(&TaskLabels { task: task.name() }));
@@ -264,17 +272,17 @@ impl Upkeep {
         &self.0.restarts
     }
 
-    /// Returns the times of the last looks, in seconds since 1970.
+    /// Returns the gauges of the last look at each table, in seconds since 1970.
     pub(crate) fn last_look(&self) -> &Family<TableLabels, Gauge<i64, AtomicI64>> {
         &self.0.last_look
     }
 
-    /// Returns the times that the content of a table's place was not taken up.
+    /// Returns the counters of contents of a table's place that could not be served.
     pub(crate) fn reload_failures(&self) -> &Family<TableLabels, Counter> {
         &self.0.reload_failures
     }
 
-    /// Returns the number of tables that are stale, as of the last call of [`Upkeep::degraded`].
+    /// Returns the gauge of stale tables, as of the last call of [`Upkeep::degraded`].
     pub(crate) fn stale_tables(&self) -> &Gauge<i64, AtomicI64> {
         &self.0.stale
     }
@@ -299,7 +307,7 @@ mod tests {
             let run = runs.fetch_add(1, Ordering::Relaxed);
             let upkeep = &upkeep;
             async move {
-                // It is running again.
+                // The task is running again.
                 assert_eq!(upkeep.down(), None);
                 assert!(run == 2, "run {run}");
                 run
@@ -315,8 +323,7 @@ mod tests {
     fn a_thread_goes_on_and_work_is_counted() {
         let upkeep = Upkeep::default();
         let runs = AtomicUsize::new(0);
-        let run = || assert!(runs.fetch_add(1, Ordering::Relaxed) == 1, "first");
-        upkeep.keep_thread(Background::Tasks, run);
+        upkeep.keep_thread(Background::Tasks, || assert!(runs.fetch_add(1, Ordering::Relaxed) == 1, "first"));
         assert_eq!((runs.into_inner(), restarts(&upkeep, Background::Tasks)), (2, 1));
         assert_eq!(upkeep.attempt(Background::Compaction, || 5), Some(5));
         assert_eq!(upkeep.attempt(Background::Compaction, || panic!("asked to panic")), None::<()>);
@@ -336,7 +343,7 @@ mod tests {
         assert_eq!(upkeep.down(), None);
         let long_ago = now.checked_sub(STEADY).unwrap();
         assert_eq!(upkeep.failed(Background::Keys, &"", long_ago, &mut pause), FIRST_PAUSE);
-        // Look-ups go on without it.
+        // Look-ups go on without the task of keys.
         assert_eq!(upkeep.down(), None);
     }
 
@@ -346,7 +353,7 @@ mod tests {
         upkeep.looked("people");
         let long_ago = Instant::now().checked_sub(2 * STALE).unwrap();
         upkeep.0.looks.lock().get_mut("people").unwrap().at = long_ago;
-        // Nobody is to look.
+        // Without `watch`, nobody has to look.
         assert_eq!(upkeep.degraded(), Vec::<String>::new());
         upkeep.watch();
         assert_eq!(upkeep.degraded(), ["the place of table people was last looked at 120 s ago"]);
@@ -356,7 +363,7 @@ mod tests {
             upkeep.degraded(),
             ["table people is not up to date: what is in its place cannot be fetched or served"]
         );
-        // Another look at the same does not change that.
+        // Another look at the same content changes nothing.
         upkeep.looked("people");
         assert_eq!(upkeep.degraded().len(), 1);
         upkeep.took_up("people", true);

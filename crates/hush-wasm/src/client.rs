@@ -52,7 +52,7 @@ struct About<'a> {
 #[wasm_bindgen]
 impl Client {
     /// Creates a server that is not asked yet. `choices` is a JSON document; `keeps_hints` is whether the driver keeps hints
-    /// for later.
+    /// for later. Throws an error for an invalid URL or option, and for a token that would be sent without TLS.
     #[wasm_bindgen(constructor)]
     pub fn new(url: &str, choices: &str, keeps_hints: bool) -> Result<Self, JsValue> {
         let parsed = |url: &str| ServerUrl::parse(url).map_err(|error| thrown(&error));
@@ -78,7 +78,7 @@ impl Client {
         self.peer.as_str().to_owned()
     }
 
-    /// Asks the server for its tables.
+    /// Asks the server for its tables. Throws `no_randomness` without randomness; errors of requests come from the `Work`.
     pub fn connect(&self) -> Result<Work, JsValue> {
         randomness()?;
         let task = Server::connect(self.url.clone(), self.options.clone(), self.host.clone());
@@ -96,7 +96,8 @@ impl Client {
         json(&tables)
     }
 
-    /// Opens a table, by name or the only one: the result is an `OpenTable`.
+    /// Opens a table, by name or the only one: the result is an `OpenTable`. Throws an error without randomness, or if `connect` has
+    /// not ended.
     pub fn open(&self, name: Option<String>) -> Result<Work, JsValue> {
         randomness()?;
         let server = self.server.borrow();
@@ -109,7 +110,7 @@ impl Client {
         }))
     }
 
-    /// Takes what the driver has kept of the hint of this hash (hex), if it has.
+    /// Takes what the driver has kept of the hint of this hash, if it has. Throws an error for a hash without 64 hex digits.
     pub fn provide_hint(&self, hash: &str, bytes: Option<Uint8Array>) -> Result<(), JsValue> {
         let mut blake3 = [0; 32];
         hex::decode_to_slice(hash, &mut blake3)
@@ -118,8 +119,8 @@ impl Client {
         Ok(())
     }
 
-    /// Takes the record of keys that the driver has kept under this name, if it has. Returns the record to be kept in its place, if
-    /// there is news.
+    /// Takes the record of keys that the driver has kept under this name, if it has. Returns the record to be kept in its place, if it
+    /// has changed. Throws `no_randomness` without randomness.
     pub fn provide_keys(&self, name: &str, kept: Option<Uint8Array>) -> Result<Option<Uint8Array>, JsValue> {
         let right_length = |kept: &Uint8Array| kept.length() as usize == RECORD_BYTES;
         let mut kept = kept.filter(right_length).map(|kept| kept.to_vec());
@@ -158,21 +159,22 @@ impl Client {
 
 #[wasm_bindgen]
 impl OpenTable {
-    /// Returns the facts of the table, as JSON.
+    /// Returns the facts of the table, as JSON. Throws an error while look-ups are under way.
     pub fn about(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         let session = session.as_ref().ok_or_else(busy)?;
         Ok(json(&About { name: session.name(), facts: session.table().into() }))
     }
 
-    /// Returns the cost of the table, as JSON.
+    /// Returns the cost of the table, as JSON. Throws an error while look-ups are under way.
     pub fn stats(&self) -> Result<String, JsValue> {
         let session = self.session.borrow();
         Ok(json(&session.as_ref().ok_or_else(busy)?.stats()))
     }
 
     /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only
-    /// column of a key or a position. The result is an array of bytes or null, one of each.
+    /// column of a key or a position. The result is an array of bytes or null, one of each. Throws an error without randomness, for a
+    /// key that does not fit the table, and while other look-ups are under way.
     pub fn look_up(&mut self, wanted: Array) -> Result<Work, JsValue> {
         randomness()?;
         let mut place = self.session.borrow_mut();

@@ -29,7 +29,8 @@ pub use crate::commands::{
     serve::tables_cache,
 };
 
-/// Uploads the table in the folder `dir` to a URL of an object store. Returns its epoch, and the URL without its secrets.
+/// Uploads the table in the folder `dir` to a URL of an object store. Returns its epoch, and the URL without its secrets. Fails if
+/// there is no table, the URL is not that of an object store, or the store cannot be used.
 pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, String), Box<dyn Error>> {
     crate::commands::push::push(dir, to, progress)
 }
@@ -37,7 +38,8 @@ pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, S
 /// The placeholder for an input that the caller passes separately.
 const GIVEN: &str = "-";
 
-/// Returns the request of `hushdb build` of `input` into the folder `out`. May measure this machine for a goal or a budget.
+/// Returns the request of `hushdb build` of `input` into the folder `out`. May measure this machine for a goal or a budget. Fails if
+/// an option is invalid, or no table fits the goal.
 pub fn build(
     options: &Map<String, Value>,
     input: Input,
@@ -49,7 +51,7 @@ pub fn build(
 }
 
 /// Returns the request of `hushdb apply` for the table in `dir`, and the signing of the next epoch. Without a key among the
-/// options, the key columns of the table are read.
+/// options, the key columns of the table are read. Fails if an option is invalid, or the table or the signing key cannot be read.
 pub fn apply(
     options: &Map<String, Value>,
     dir: &Path,
@@ -68,7 +70,8 @@ pub fn apply(
     Ok((request, update.signing()?))
 }
 
-/// Returns the request of `hushdb compact` for the table in `dir`, and the signing of the next epoch.
+/// Returns the request of `hushdb compact` for the table in `dir`, and the signing of the next epoch. Fails if an option is invalid,
+/// or the signing key cannot be read.
 pub fn compact(
     options: &Map<String, Value>,
     dir: &Path,

@@ -1,4 +1,4 @@
-"""The gates catch what they are for: planted in reports, and in the tools' own words."""
+"""Tests that the gates find faults that are planted in reports and in the tools' output."""
 
 import pathlib
 import sys

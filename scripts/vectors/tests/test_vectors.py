@@ -1,4 +1,4 @@
-"""The comparison fails where it must: planted in the known answers, in what is recomputed, and in the arithmetic."""
+"""Tests that the comparison finds faults that are planted in the known answers, in the recomputation, and in the arithmetic."""
 
 import copy
 import pathlib
@@ -30,7 +30,7 @@ def vector(protocol: str) -> Vector:
 
 
 class Planted(unittest.TestCase):
-    """In protocols that are recomputed at once; all have one comparison."""
+    """Faults in protocols that are quick to recompute. All protocols share one comparison."""
 
     @classmethod
     def setUpClass(cls):
@@ -57,7 +57,7 @@ class Planted(unittest.TestCase):
                         self.check_differs(changed, steps, entry["name"])
 
     def test_in_every_step(self):
-        """Changes one bit of the last word, which no first bytes show in most."""
+        """Changes one bit of the last word, which is mostly not among the first bytes in the file."""
         for known, steps in self.known.values():
             for index, (name, value) in enumerate(steps):
                 octets = bytearray(as_bytes(value))
@@ -85,14 +85,14 @@ class Planted(unittest.TestCase):
             self.check_differs(known, protocols.STEPS["exppack-s"](known), first)
 
     def test_the_slot_is_that_of_the_table(self):
-        """A look-up adds columns 7 and 3 times 299 up, byte by byte."""
+        """Checks that a look-up adds column 7 and 3 times column 299, byte by byte."""
         known, steps = self.known["colpack-s"]
         table = np.frombuffer(steps[0][1], np.uint8).reshape(-1, known.columns)
         rows = slice(known.target * known.slot_bytes, None)
         self.assertEqual((table[rows, 7] + 3 * table[rows, 299]).tobytes(), steps[-1][1])
 
     def test_a_difference_is_reported(self):
-        """Returns the result that the exit code follows."""
+        """Checks the result from which the exit code follows."""
         text = (protocols.FOLDER / "simple.json").read_text()
         of_slot = vector("simple").facts["intermediates"][-1]["blake3"]
         with tempfile.TemporaryDirectory() as temporary:
@@ -108,7 +108,7 @@ class Planted(unittest.TestCase):
 
 
 def flipped(text: str) -> str:
-    """With one bit of the last hexadecimal digit changed."""
+    """Returns a text with one bit of its last hexadecimal digit changed."""
     return text[:-1] + f"{int(text[-1], 16) ^ 1:x}" if text else text
 
 
@@ -117,7 +117,7 @@ class Arithmetic(unittest.TestCase):
         self.random = np.random.default_rng(1)
 
     def integers(self, ring: Ring, x: np.ndarray) -> list[int]:
-        """By the Chinese remainder theorem, one after another."""
+        """Computes integers from residues, one by one, by the Chinese remainder theorem."""
         units = [ring.modulus // p * pow(ring.modulus // p, -1, p) for p in ring.primes]
         return [sum(int(residue) * unit for residue, unit in zip(column, units)) % ring.modulus for column in x.T]
 
@@ -127,7 +127,7 @@ class Arithmetic(unittest.TestCase):
         return x
 
     def test_chacha20(self):
-        """The first block under the key of zeros, and streams that are read in pieces."""
+        """Checks the first block under the key of zeros, and streams that are read in pieces."""
         self.assertEqual(streams.Stream(bytes(32)).bytes(8).hex(), "76b8e0ada0f13d90")
         whole, pieces = streams.insecure(3).words(40_000), streams.insecure(3)
         self.assertTrue(np.array_equal(whole, np.concatenate([pieces.words(n) for n in (1, 2, 20_000, 19_997)])))

@@ -1,4 +1,4 @@
-//! Whole answers from tables of random bytes: the protocols' pages on real queries.
+//! Whole answers from tables of random bytes: the pages of the protocols on real queries.
 
 use std::{error::Error, sync::Arc, time::Instant};
 
@@ -26,7 +26,7 @@ use crate::{Args, row::Row};
 pub(super) const PROTOCOLS: [Protocol; 5] =
     [Protocol::Colpack, Protocol::ColpackS, Protocol::Simple, Protocol::Hybrid, Protocol::ExppackS];
 
-/// Others, on tables of the shapes that suit them, and bytes of a record.
+/// The other protocols, each with the bytes of a record, on tables of the shapes that suit them.
 const SUITED: [(Protocol, usize); 4] = [
     (Protocol::Onion, RECORD_BYTES),
     (Protocol::DoublePack, RECORD_BYTES),
@@ -34,19 +34,19 @@ const SUITED: [(Protocol, usize); 4] = [
     (Protocol::Double, SHORT_RECORD),
 ];
 
-/// PPIR's tables (its table 8): transformed as they are folded, and stored in evaluation form, which is several times as long. They
-/// have rows of their own, and are measured if their protocol is asked for.
+/// The tables of PPIR (its table 8): plaintexts that are transformed as they are folded, and plaintexts in evaluation form, which
+/// are several times as long. These tables have other rows, and are measured only if their protocol is asked for.
 const PPIR: [(Protocol, &str, DbForm); 2] = [
     (Protocol::Tfhe, "answer, on the fly", DbForm::Symbols),
     (Protocol::Tfhe, "answer, stored", DbForm::Evaluation),
 ];
 
-/// Fewest blocks of a table.
+/// The fewest blocks of a table.
 const LEAST_BLOCKS: usize = 4;
 
-/// All of them, or the one that is asked for, on tables of `args.size` bytes, if there is room, as the engine plans it.
+/// Measures all protocols, or the requested one, on tables of `args.size` bytes, if the engine's plan has room for them.
 pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Error>> {
-    // Half of the columns for tables of up to a GiB; a few blocks for the smallest.
+    // Tables of up to a GiB have half of the columns.
     let most = bench.scale.columns >> u32::from(args.size <= 1 << 30);
     let columns = args.columns.map_or(most, |columns| columns.get());
     let shape = table_shape(args.size, columns);
@@ -63,7 +63,7 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Returns a table under the set of the scale that its protocol has.
+/// Returns a table of `shape`, under the parameter set of the scale for its protocol.
 pub(super) fn table_params(
     scale: &Scale,
     protocol: Protocol,
@@ -72,7 +72,7 @@ pub(super) fn table_params(
     protocol.page().table(set(scale, protocol, shape.slot_bytes), shape)
 }
 
-/// Returns the tables of the other protocols that are measured.
+/// Returns the tables of the other protocols that are measured, of `size` bytes each.
 pub(super) fn suited(
     scale: &Scale,
     size: usize,
@@ -80,7 +80,7 @@ pub(super) fn suited(
     SUITED.map(|(protocol, slot_bytes)| (protocol, suited_table(scale, protocol, size, slot_bytes)))
 }
 
-/// PPIR's tables of `size` bytes.
+/// Returns the tables of PPIR, of `size` bytes each, with the names of their rows.
 pub(super) fn ppir(
     scale: &Scale,
     size: usize,
@@ -104,7 +104,7 @@ fn suited_table(
     page.table(preset, page.shape(preset, slots, None)?)
 }
 
-/// Returns the set of the scale that a protocol has, or else its own.
+/// Returns the parameter set of the scale for a protocol, or else the protocol's own default.
 fn set(scale: &Scale, protocol: Protocol, slot_bytes: usize) -> &'static str {
     let sets = [scale.column.name(), scale.pack.name(), scale.onion.name(), scale.tfhe.name()];
     let page = protocol.page();
@@ -119,8 +119,8 @@ pub(super) fn table_shape(size: usize, columns: usize) -> TableShape {
 }
 
 impl Bench<'_> {
-    /// Measures the answers of one table, as far as the device has room for it: a row like `row` for each of `batches`, or of
-    /// the batches of the scale.
+    /// Measures the answers of one table, as far as the device has room for it. Prints a row like `row` for each of `batches`, or
+    /// of the batches of the scale.
     fn measure(
         &mut self,
         row: Row,
@@ -146,19 +146,19 @@ impl Bench<'_> {
     }
 }
 
-/// Answers of whichever page.
+/// A visitor that measures the answers of any page.
 struct Answers<'a, 'b> {
     bench: &'a mut Bench<'b>,
     params: &'a TableParams,
     row: Row,
-    /// Batches that are measured.
+    /// The batches that are measured.
     sizes: Vec<usize>,
 }
 
 impl Visitor for Answers<'_, '_> {
     type Output = Result<(), Box<dyn Error>>;
 
-    /// Rows for all batches: the time of one batch alone, and of a batch where as many are under way as the server has.
+    /// Measures each batch alone, and with as many in flight as the server has.
     fn visit<P: Page>(self) -> Self::Output {
         let Self { bench, params, row, sizes } = self;
         let facts = params.facts();
@@ -182,12 +182,13 @@ impl Visitor for Answers<'_, '_> {
         let up = facts.query.total() / size_of::<u32>();
         for batch in sizes {
             let keys: Vec<_> = keys.iter().cycle().take(batch * keys.iter().len()).collect();
-            let answer = || hosted.answer(&queries[..batch], &keys).map(drop);
             for in_flight in [1, BATCHES_IN_FLIGHT] {
                 let several = format!("{}, {in_flight} in flight", row.name);
                 let row = if in_flight > 1 { row.renamed(several) } else { row.clone() }.batch(batch);
                 bench.attempt(row.clone(), |bench| {
-                    let seconds = seconds_a_batch(bench.scale.runs, in_flight, answer)?;
+                    let seconds = seconds_a_batch(bench.scale.runs, in_flight, || {
+                        hosted.answer(&queries[..batch], &keys).map(drop)
+                    })?;
                     let work = work::answers(&path, batch, up, facts.answer_bytes);
                     bench.report.push(&bench.floors.row(row, &work, seconds).queries());
                     Ok(())
@@ -198,7 +199,7 @@ impl Visitor for Answers<'_, '_> {
     }
 }
 
-/// Seconds from one batch to the next where `in_flight` of them are under way, after a batch that does not count.
+/// Returns the seconds from one batch to the next with `in_flight` of them in flight, after a batch that does not count.
 fn seconds_a_batch(
     runs: usize,
     in_flight: usize,
@@ -208,8 +209,8 @@ fn seconds_a_batch(
     let answer = &answer;
     let start = Instant::now();
     std::thread::scope(|scope| {
-        let work = move || (0..runs).try_for_each(|_| answer());
-        let workers: Vec<_> = (0..in_flight).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> =
+            (0..in_flight).map(|_| scope.spawn(move || (0..runs).try_for_each(|_| answer()))).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("answers do not panic"))
     })?;
     Ok(start.elapsed().as_secs_f64() / (runs * in_flight) as f64)

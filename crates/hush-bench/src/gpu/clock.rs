@@ -1,4 +1,4 @@
-//! How long work takes: by the clock of the GPU, or by the host's where the emulator is in its place.
+//! The time that work takes, by the clock of the GPU, or by the host's if the emulator is in its place.
 
 use std::{error::Error, time::Instant};
 
@@ -8,7 +8,8 @@ use hush_cuda::device::Stopwatch;
 
 use crate::timing::quantile;
 
-/// The middle of `runs` timings of queued work in seconds, after a run that does not count.
+/// Returns the median of `runs` timings of queued work in seconds, after a run that does not count. Fails with the first error of
+/// `work` or of the device.
 pub(super) fn device_seconds<E: Into<Box<dyn Error>>>(
     device: &Device,
     runs: usize,
@@ -19,6 +20,7 @@ pub(super) fn device_seconds<E: Into<Box<dyn Error>>>(
     Ok(quantile(seconds, 0.5))
 }
 
+/// Returns the seconds of one run of queued work.
 fn clocked<E: Into<Box<dyn Error>>>(
     device: &Device,
     work: &mut impl FnMut() -> Result<(), E>,

@@ -1,5 +1,5 @@
-//! Files of tables that nobody built: random bytes, as long as the table's. A stretch of memory is mapped again and again, so that
-//! a file takes none beyond it.
+//! Files of random bytes, as long as those of a table that was never built. One stretch of memory is mapped again and again, so
+//! that a file takes no more than that.
 
 use std::{error::Error, io, ptr, sync::Arc};
 
@@ -11,10 +11,11 @@ use hush_protocol::{
     facts::{Facts, FileSpec},
 };
 
-/// Bytes that are mapped again and again.
+/// The bytes that are mapped again and again.
 const STRETCH: usize = 64 << 20;
 
-/// Returns the files that a backend reads. Words of polynomials are below the least prime.
+/// Returns random files for those of `specs` that a backend reads. Words of polynomials are below the least prime. Fails if
+/// memory cannot be mapped.
 pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>, Box<dyn Error>> {
     let read = specs.iter().filter(|spec| spec.content.is_held());
     read.map(|spec: &FileSpec| -> Result<_, Box<dyn Error>> {
@@ -28,28 +29,28 @@ pub(super) fn random(specs: &[FileSpec]) -> Result<Vec<(&'static str, DbBytes)>,
 /// The seed of public values.
 pub(super) const SEED: PublicSeed = PublicSeed([1; 32]);
 
-/// No prime of a parameter set has fewer bits.
+/// A lower bound of the primes of all parameter sets.
 const LEAST_PRIME: u32 = 1 << 25;
 
-/// Returns the values that a client of such a table is given, but for keys: a hint of zeros, some whitening.
+/// Returns the values that a client of such a table is given, except keys: a hint of zeros, and a whitening if there is one.
 pub(super) fn given(facts: &Facts) -> Given {
     let hint = (facts.hint_bytes > 0).then(|| Arc::new(vec![0u8; facts.hint_bytes as usize]) as Arc<_>);
     Given { hint, whitening: facts.is_whitened.then_some([1; 32]), ..Given::new(SEED) }
 }
 
-/// Memory that repeats.
+/// A stretch of memory that is mapped again and again, to `len` bytes.
 struct Repeated {
     start: *mut libc::c_void,
     len: usize,
 }
 
-// SAFETY: it is only read.
+// SAFETY: the memory is only read.
 unsafe impl Send for Repeated {}
 // SAFETY: as above.
 unsafe impl Sync for Repeated {}
 
 impl Repeated {
-    /// `len` bytes, of random words below `most`.
+    /// Maps `len` bytes, of random words below `most`.
     fn new(len: usize, most: u32) -> io::Result<Self> {
         let stretch = STRETCH.min(len.next_multiple_of(1 << 16)).max(1 << 16);
         let mut words = vec![0u32; stretch / size_of::<u32>()];
@@ -99,7 +100,7 @@ impl AsRef<[u8]> for Repeated {
 impl Drop for Repeated {
     fn drop(&mut self) {
         let stretch = STRETCH.min(self.len.next_multiple_of(1 << 16)).max(1 << 16);
-        // SAFETY: the range is this one's, and no slice of it is left.
+        // SAFETY: the range belongs to `self`, and no slice of it is left.
         unsafe { libc::munmap(self.start, self.len.next_multiple_of(stretch)) };
     }
 }

@@ -10,45 +10,45 @@ use crate::{
     row::{Rate, Row},
 };
 
-/// Independent chains of operations a thread, as the kernels have them.
+/// The independent chains of operations of a thread, as in the kernels.
 const CHAINS: f64 = 8.0;
-/// Tiles and stages of the bulk copies: about 190 KiB in flight a multiprocessor.
+/// The bytes of a tile, and the stages, of the bulk copies: about 190 KiB in flight on a multiprocessor.
 const BULK: [(u32, u32); 4] = [(32 << 10, 6), (16 << 10, 12), (8 << 10, 24), (4 << 10, 47)];
-/// Columns of the products on a Hopper GPU.
+/// The columns of the products on a Hopper GPU, with their kernels.
 const WGMMA: [(u32, &str); 4] = [
     (8, "floor_wgmma_n8_hopper"),
     (32, "floor_wgmma_n32_hopper"),
     (128, "floor_wgmma_n128_hopper"),
     (256, "floor_wgmma_n256_hopper"),
 ];
-/// Products of the cores.
+/// The products of the cores, with their kernels.
 const WORDS: [(&str, &str); 3] = [
     ("word products, all of them", "floor_multiply_wide"),
     ("word products, high halves", "floor_multiply_high"),
     ("word products, low halves", "floor_multiply_low"),
 ];
 
-/// A rate, a second.
+/// A rate per second.
 type Measured = Result<f64, Box<dyn Error>>;
 
-/// The rates that floors are computed with, a second. What could not be measured is infinite: it bounds nothing.
+/// The rates per second with which floors are computed. A rate that could not be measured is infinite: it bounds nothing.
 pub(super) struct Floors {
-    /// Bytes read from device memory.
+    /// The bytes read from device memory.
     pub(super) read: f64,
-    /// Operations on bytes by the tensor cores, 2 a multiply-add.
+    /// The operations on bytes by the tensor cores, 2 a multiply-add.
     pub(super) byte_ops: f64,
-    /// Products modulo a prime by the cores.
+    /// The products modulo a prime by the cores.
     pub(super) modular_products: f64,
-    /// Multiply-adds of 32 bits with results of 64 by the cores.
+    /// The multiply-adds of 32 bits with results of 64 by the cores.
     pub(super) multiply_adds: f64,
-    /// Bytes copied from the host to the device.
+    /// The bytes copied from the host to the device.
     pub(super) up: f64,
-    /// Bytes copied from the device to the host.
+    /// The bytes copied from the device to the host.
     pub(super) down: f64,
 }
 
 impl Floors {
-    /// Measures them: a second or so. `table` gets what could not be measured.
+    /// Measures all rates, which takes a second or so. `report` gets a row for each rate that could not be measured.
     ///
     /// # Errors
     /// If the device has no memory for the measurements.
@@ -58,7 +58,7 @@ impl Floors {
         report: &mut Report,
     ) -> Result<Self, Box<dyn Error>> {
         let measured = measure(device, scale, report, |_, _| ())?;
-        // Of several ways the best.
+        // The best of several ways counts.
         let best = |what: &str| {
             let rates = measured.iter().filter(|(name, _)| name.starts_with(what));
             rates.map(|&(_, rate)| rate).reduce(f64::max).unwrap_or(f64::INFINITY)
@@ -74,8 +74,8 @@ impl Floors {
         })
     }
 
-    /// Returns the row of `work` in `seconds`. It is compared with reading its table once: not what is read beside that, like
-    /// pack columns, which would make slow paths look fast.
+    /// Returns the row of `work` that took `seconds`, compared with reading its table once. Reads beside the table, like those of
+    /// pack columns, do not count there: they would make slow paths look fast.
     pub(super) fn row(&self, row: Row, work: &Work, seconds: f64) -> Row {
         let (bound, floor) = self.longest(work);
         let stream = row.table_bytes.map(|table| table as f64 / self.read);
@@ -90,7 +90,7 @@ impl Floors {
         }
     }
 
-    /// Returns the part of `work` that takes longest, and its seconds. Copies share the queue with each other; other parts overlap.
+    /// Returns the part of `work` that takes longest, and its seconds. Copies share a queue with each other; other parts overlap.
     pub(super) fn longest(&self, work: &Work) -> (&'static str, f64) {
         let cores = work.modular_products / self.modular_products + work.multiply_adds / self.multiply_adds;
         let parts = [
@@ -103,12 +103,16 @@ impl Floors {
     }
 }
 
-/// Returns the rate of what takes one operation of each of `rates`, by the same units.
+/// Returns the rate of work that takes one operation of each of `rates`, one after another:
+///
+/// ```text
+/// 1 / (1 / rates[0] + 1 / rates[1] + 1 / rates[2])
+/// ```
 fn one_after_another(rates: [f64; 3]) -> f64 {
     1.0 / rates.into_iter().map(f64::recip).sum::<f64>()
 }
 
-/// All rates, with a row each.
+/// Measures all rates, with a row each.
 ///
 /// # Errors
 /// If the device has no memory for the measurements.
@@ -116,7 +120,7 @@ pub(super) fn run(device: &Device, scale: &Scale, report: &mut Report) -> Result
     measure(device, scale, report, |report, row| report.push(&row)).map(drop)
 }
 
-/// Returns the names of all rates and what they are, each after `each` has had its row.
+/// Measures all rates. Returns the name and the value of each, after `each` has got its row.
 fn measure(
     device: &Device,
     scale: &Scale,
@@ -154,7 +158,7 @@ fn measure(
     Ok(measured)
 }
 
-/// The device with what the kernels read and write.
+/// A device, with the buffers that the kernels read and write.
 struct Probe<'a> {
     device: &'a Device,
     scale: &'a Scale,
@@ -178,11 +182,13 @@ impl<'a> Probe<'a> {
         (size_of::<u32>() * self.table.len()) as f64
     }
 
-    /// Launches `kernel` and returns `work` a second.
+    /// Launches `kernel`, and returns its `work` per second.
     fn rate(&self, work: f64, kernel: &'static str, launch: Launch, args: &[Arg<'_>]) -> Measured {
-        // SAFETY: the arguments are what the kernel's comment asks for, and the buffers are the probe's.
-        let launched = || unsafe { self.device.launch_kernel(kernel, launch, args) };
-        Ok(work / device_seconds(self.device, self.scale.runs, launched)?)
+        let seconds = device_seconds(self.device, self.scale.runs, || {
+            // SAFETY: the arguments are what the kernel's comment asks for, and the buffers are the probe's.
+            unsafe { self.device.launch_kernel(kernel, launch, args) }
+        })?;
+        Ok(work / seconds)
     }
 
     fn loads(&self) -> Measured {
@@ -201,7 +207,7 @@ impl<'a> Probe<'a> {
     }
 
     fn wgmma(&self, columns: u32, kernel: &'static str) -> Measured {
-        // Warpgroups of a multiprocessor: of narrow products it takes many to hide that each waits for its own.
+        // The warpgroups of a multiprocessor. Each waits for its own products, and it takes many to hide that for narrow ones.
         let each = if columns < 128 { 8 } else { 2 };
         let blocks = each * self.multiprocessors();
         let work = 2.0 * 64.0 * 32.0 * f64::from(columns) * f64::from(self.scale.rounds) * f64::from(blocks);
@@ -227,21 +233,22 @@ impl<'a> Probe<'a> {
         self.scale.copy_bytes.min(size_of::<u32>() * self.table.len()) / size_of::<u32>()
     }
 
-    /// To the device, from memory of the host that is not pinned.
+    /// Measures copies to the device, from memory of the host that is not pinned.
     fn upload(&self) -> Measured {
         let host = vec![1u32; self.copied()];
         let part = self.table.slice(..host.len());
-        let upload = || self.device.upload_into(&host, &part);
-        Ok(size_of_val(&host[..]) as f64 / device_seconds(self.device, self.scale.runs, upload)?)
+        let seconds = device_seconds(self.device, self.scale.runs, || self.device.upload_into(&host, &part))?;
+        Ok(size_of_val(&host[..]) as f64 / seconds)
     }
 
-    /// From the device, to memory of the host that is not pinned, and was written before.
+    /// Measures copies from the device, to memory of the host that is not pinned, and was written before.
     fn download(&self) -> Measured {
         let mut host = vec![1u32; self.copied()];
         let part = self.table.slice(..host.len());
         let bytes = size_of_val(&host[..]);
-        let download = || self.device.download_into(&part, &mut host);
-        Ok(bytes as f64 / device_seconds(self.device, self.scale.runs, download)?)
+        let seconds =
+            device_seconds(self.device, self.scale.runs, || self.device.download_into(&part, &mut host))?;
+        Ok(bytes as f64 / seconds)
     }
 }
 

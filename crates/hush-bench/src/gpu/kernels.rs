@@ -24,7 +24,7 @@ use crate::row::Row;
 /// The kernels of `pack`.
 const FOLDS: [RlweFoldKernel; 3] = [RlweFoldKernel::Imad, RlweFoldKernel::Mma, RlweFoldKernel::Hopper];
 
-/// Seconds of the kernels of `pack` by batch.
+/// The seconds of the kernels of `pack` by batch.
 pub(super) type Timings = Vec<(RlweFoldKernel, usize, f64)>;
 
 /// Measures the kernels of `lwe_fold` and `pack` on a table of `shape`, and the transforms.
@@ -37,7 +37,7 @@ pub(super) fn run(bench: &mut Bench<'_>, shape: TableShape) {
     bench.cuda.release_unused();
 }
 
-/// (1) with every kernel, for all batches that a pass of it takes; and what is done with queries before.
+/// Measures `lwe_fold` (1) with every kernel, for all batches that a pass of it takes, and the preparation of queries.
 fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Error>> {
     let cuda = bench.cuda;
     let device = bench.cuda.device();
@@ -48,26 +48,27 @@ fn lwe_folds(bench: &mut Bench<'_>, shape: TableShape) -> Result<(), Box<dyn Err
     for &batch in bench.scale.fold_batches {
         let queries = random_queries(cols, batch);
         let words = WORD * queries.words.len() as f64;
-        // Words come up and are written; they are read, and their bytes written.
+        // Words are copied to the device and written; then they are read, and their bytes written.
         let work = Work { bytes: 3.0 * words, up: words, ..Work::default() };
-        let prepare = || cuda.prepare_queries(&queries, None).map(drop);
-        bench.row(Row::named("lwe_fold: queries").batch(batch), &work, prepare);
+        let row = Row::named("lwe_fold: queries").batch(batch);
+        bench.row(row, &work, || cuda.prepare_queries(&queries, None).map(drop));
         let sums = device.zeroed::<u32>(batch * rows)?;
         for kernel in [FoldKernel::Wgmma, FoldKernel::Mma] {
             let runs = kernel == FoldKernel::Mma || device.is_hopper();
             if runs && batch <= kernel.pass_queries() {
                 let prepared = cuda.prepare_queries(&queries, Some(kernel))?;
-                let run = || cuda.add_prepared_fold(&db, &prepared, &sums.slice(..));
                 // Tiles are read whole.
                 let row = Row::named(format!("lwe_fold, {kernel:?}")).batch(batch).table(bytes);
-                bench.row(row, &fold(bytes as f64, batch), run);
+                bench.row(row, &fold(bytes as f64, batch), || {
+                    cuda.add_prepared_fold(&db, &prepared, &sums.slice(..))
+                });
             }
         }
     }
     Ok(())
 }
 
-/// (3) without the words: the hint of all plaintexts of a table, two primes a word.
+/// Measures `pack` (3) without the words: the hint of all plaintexts of a table, two primes a word. Returns the timings.
 pub(super) fn rlwe_folds(
     bench: &mut Bench<'_>,
     shape: TableShape,
@@ -88,7 +89,7 @@ fn widest_folds(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     fold_hint(bench, &name, full, columns, bench.scale.batches).map(drop)
 }
 
-/// Measures every kernel on a hint of so many plaintexts, times selectors.
+/// Measures every kernel on a hint of `columns` plaintexts, times selectors. Returns the timings.
 fn fold_hint(
     bench: &mut Bench<'_>,
     name: &str,
@@ -113,22 +114,23 @@ fn fold_hint(
         let selectors: Vec<_> = selectors.iter().collect();
         // A word of the hint meets both halves of a selector.
         let products = 2.0 * batch as f64 * bytes / WORD;
-        // Elsewhere the others are the second.
+        // The third kernel runs on Hopper GPUs alone.
         for &kernel in &FOLDS[..if device.is_hopper() { FOLDS.len() } else { 2 }] {
             let work = match kernel {
                 RlweFoldKernel::Imad => Work { bytes, multiply_adds: products, ..Work::default() },
                 _ => Work { bytes, byte_ops: WORD_OPS * products, ..Work::default() },
             };
-            let fold = || ring::fold_rows(device, moduli, &hint, &selectors, Some(kernel)).map(drop);
             let row = Row::named(format!("{name}, {kernel:?}")).batch(batch).of(Protocol::Hybrid);
-            let seconds = bench.row(row.table(tiling.bytes()), &work, fold);
+            let seconds = bench.row(row.table(tiling.bytes()), &work, || {
+                ring::fold_rows(device, moduli, &hint, &selectors, Some(kernel)).map(drop)
+            });
             timings.extend(seconds.map(|seconds| (kernel, batch, seconds)));
         }
     }
     Ok(timings)
 }
 
-/// Transforms of N words modulo all limbs of Q_e.
+/// Measures transforms of N words modulo all limbs of Q_e.
 fn ntts(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let device = bench.cuda.device();
     let polys = bench.scale.polys;

@@ -1,7 +1,7 @@
-//! `hush-bench gpu-..`: measurements on a GPU, as shares of what it does at most, measured in the same run.
+//! `hush-bench gpu-..`: measurements on a GPU, as shares of its highest rates, measured in the same run.
 //!
-//! With `HUSH_CUDA=emulator` all of it runs in the emulator, at a small scale: its figures say nothing, but that a measurement on a
-//! GPU will not end before its time.
+//! With `HUSH_CUDA=emulator` everything runs in the emulator, at a small scale. The figures then say nothing of a GPU. Such a run
+//! only shows that a measurement on a GPU will not end early.
 
 use std::{env, error::Error, sync::Arc};
 
@@ -30,7 +30,7 @@ use super::{
     row::Row,
 };
 
-/// Bytes of a record of the tables.
+/// The bytes of a record of the tables.
 const RECORD_BYTES: usize = 4096;
 /// The bytes of a short record.
 const SHORT_RECORD: usize = 2;
@@ -57,23 +57,23 @@ pub(super) const WORK: &[Column] = &[
     ("queries/s", 10, |row| fixed(row.queries_per_second, 0)),
 ];
 
-/// `hush-bench gpu-floors`.
+/// Runs `hush-bench gpu-floors`.
 pub(super) fn floors(report: &mut Report) -> Result<(), Box<dyn Error>> {
     let (device, scale) = open()?;
     floors::run(&device, &scale, report)
 }
 
-/// `hush-bench gpu-steps`.
+/// Runs `hush-bench gpu-steps`.
 pub(super) fn steps(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
     measure(report, |bench| steps::run(bench, args.size))
 }
 
-/// `hush-bench gpu-thresholds`.
+/// Runs `hush-bench gpu-thresholds`.
 pub(super) fn thresholds(report: &mut Report) -> Result<(), Box<dyn Error>> {
     measure(report, thresholds::run)
 }
 
-/// `hush-bench gpu-answers`.
+/// Runs `hush-bench gpu-answers`.
 pub(super) fn answers(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>> {
     measure(report, |bench| answers::run(bench, args))
 }
@@ -87,8 +87,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Returns a part of the measurements. After an error a row says why there is no more of it, and the benchmark goes on:
-    /// there may not be another run. Once the device is lost, nothing is done any more.
+    /// Runs a part of the measurements, and returns its result. After an error, a row says why the rest of the part is missing,
+    /// and the benchmark goes on: there may not be another run. Once the device is lost, nothing runs any more.
     fn attempt<T>(
         &mut self,
         row: Row,
@@ -101,7 +101,7 @@ impl Bench<'_> {
         self.report.keep(&row, done)
     }
 
-    /// A row for work on the device; returns its seconds.
+    /// Measures work on the device, and prints its row. Returns its seconds, unless it fails.
     fn row<E: Into<Box<dyn Error>>>(
         &mut self,
         row: Row,
@@ -116,6 +116,7 @@ impl Bench<'_> {
     }
 }
 
+/// Opens the device, measures its floors, and runs a benchmark on it.
 fn measure(
     report: &mut Report,
     run: impl FnOnce(&mut Bench<'_>) -> Result<(), Box<dyn Error>>,
@@ -127,7 +128,7 @@ fn measure(
     run(&mut Bench { cuda: &cuda, scale: &scale, floors: &floors, report })
 }
 
-/// Returns the GPU, or the emulator in its place, and how much is measured there.
+/// Returns the GPU, or the emulator in its place, and the scale of measurements on it.
 fn open() -> Result<(Device, Scale), Box<dyn Error>> {
     let device = open_devices()?.remove(0);
     if env::var_os(CUDA_VARIABLE).is_none() {
@@ -143,8 +144,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a benchmark whose second part fails, and the device may be lost there. Returns what its parts return, and
-    /// how many ran.
+    /// Runs a benchmark whose second part fails, and loses the device there if `loses`. Returns the error of the report, and how
+    /// many parts ran.
     fn parts(loses: bool) -> (String, usize) {
         let cuda = Arc::new(Cuda::new(Device::emulated(Emulation::default())));
         let mut report = Report::new(WORK, true);
@@ -154,15 +155,14 @@ mod tests {
         for index in 0..4 {
             bench.attempt(Row::named("part"), |bench| {
                 ran += 1;
-                let run = || match index {
+                bench.row(Row::named("row"), &Work::default(), || match index {
                     0 => Ok(()),
                     1 if loses => {
                         cuda.device().emulate_loss();
                         cuda.device().synchronize().map_err(|_| "part 1".to_owned())
                     }
                     _ => Err(format!("part {index}")),
-                };
-                bench.row(Row::named("row"), &Work::default(), run);
+                });
                 Ok(())
             });
         }

@@ -1,12 +1,12 @@
-//! Which answers a device has room for.
+//! The batches that a device has room for.
 
 use hush_engine::MemoryPlan;
 
-/// Returns those of `batches` that a device with `free` bytes has room for; in place of those that are too large, the
-/// largest.
+/// Returns the sizes of `batches` that a device with `free` bytes has room for. The largest that fits replaces those that are too
+/// large.
 ///
 /// # Errors
-/// Says what a table of `encoded` bytes needs, if there is no room for it.
+/// A text that says what a table of `encoded` bytes needs, if there is no room for it.
 pub(super) fn batches_that_fit(
     plan: &MemoryPlan,
     device: &str,
@@ -30,7 +30,7 @@ mod tests {
 
     const BATCHES: [usize; 4] = [1, 8, 32, 64];
 
-    /// Returns a table of 64 GiB and what it takes.
+    /// Returns the memory plan of a table of 64 GiB, and its encoded bytes.
     fn hybrid() -> (MemoryPlan, u64) {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
         let table = Protocol::Hybrid.page().table("PACK_M31", shape).unwrap();
@@ -57,7 +57,6 @@ mod tests {
     #[test]
     fn batches_that_are_too_large_become_the_largest() {
         let (plan, _) = hybrid();
-        let free_for = |batch| plan.kept_bytes() + 2 * plan.batch_bytes(batch);
         for (most, expected) in [
             (1, &[1][..]),
             (7, &[1, 7]),
@@ -67,7 +66,8 @@ mod tests {
             (64, &BATCHES),
             (1000, &BATCHES),
         ] {
-            assert_eq!(fit(free_for(most)).unwrap(), expected, "{most}");
+            let free = plan.kept_bytes() + 2 * plan.batch_bytes(most);
+            assert_eq!(fit(free).unwrap(), expected, "{most}");
         }
     }
 }

@@ -1,32 +1,32 @@
-//! How much is measured: what keeps a GPU busy, or as little as runs every line in the emulator, which is for tests.
+//! The scale of measurements: enough to keep a GPU busy, or the least that runs every line in the emulator, for tests.
 
 use hush_he::params::{
     COLPACK_N2048_Q52, ColumnParams, INSECURE_COLPACK_N256, INSECURE_PACK_N256, INSECURE_RING_N256,
     INSECURE_TFHE_N256, ONION_M31, PACK_M31, PackParams, RingParams, TFHE_COMPACT, TfheParams,
 };
 
-/// Sizes and parameter sets of all measurements.
+/// The sizes and parameter sets of all measurements.
 pub(super) struct Scale {
-    /// Runs of which the median counts.
+    /// The number of runs of which the median counts.
     pub(super) runs: usize,
-    /// Bytes that the bandwidths are measured on, many times what caches hold; at most, since half of the memory may be less.
+    /// The most bytes on which bandwidths are measured, many times what caches hold. Half of the memory may be less.
     pub(super) read_bytes: usize,
-    /// Bytes of the copies between host and device, at most as many.
+    /// The most bytes of the copies between host and device.
     pub(super) copy_bytes: usize,
-    /// Rounds of a kernel of operations, a multiple of 4.
+    /// The rounds of a kernel of operations, a multiple of 4.
     pub(super) rounds: u32,
-    /// Batches of the fold.
+    /// The batches of the fold.
     pub(super) fold_batches: &'static [usize],
-    /// Batches of all else.
+    /// The batches of everything else.
     pub(super) batches: &'static [usize],
-    /// Batches by which kernels are compared for thresholds, and bytes of the table.
+    /// The batches by which kernels are compared for thresholds, and the bytes of the table.
     pub(super) threshold_batches: &'static [usize],
     pub(super) threshold_bytes: usize,
-    /// Columns (D0) of tables of bytes.
+    /// The columns (D0) of tables of bytes.
     pub(super) columns: usize,
-    /// Plaintexts of the largest table whose hint is packed.
+    /// The plaintexts of the largest table whose hint is packed.
     pub(super) widest_columns: usize,
-    /// Polynomials of the transforms.
+    /// The polynomials of the transforms.
     pub(super) polys: usize,
     pub(super) column: ColumnParams,
     pub(super) pack: PackParams,
@@ -34,7 +34,7 @@ pub(super) struct Scale {
     pub(super) tfhe: TfheParams,
 }
 
-/// A GPU: the default sets.
+/// The scale of a GPU, with the default sets.
 pub(super) const GPU: Scale = Scale {
     runs: 5,
     read_bytes: 8 << 30,
@@ -53,7 +53,7 @@ pub(super) const GPU: Scale = Scale {
     tfhe: TFHE_COMPACT,
 };
 
-/// The emulator.
+/// The scale of the emulator.
 pub(super) const EMULATOR: Scale = Scale {
     runs: 1,
     read_bytes: 4 << 20,

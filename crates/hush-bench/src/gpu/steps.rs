@@ -1,5 +1,5 @@
-//! `hush-bench gpu-steps`: the steps of the main protocols' answers, each by itself, on databases that are made on the device; and
-//! those of builds.
+//! `hush-bench gpu-steps`: the steps of the main protocols' answers, each by itself, on databases that are made on the device;
+//! and the steps of builds.
 
 use std::{error::Error, sync::Arc};
 
@@ -36,18 +36,18 @@ use crate::row::Row;
 
 /// Bytes of a word that the second database is made of, in `double`.
 const DIGITS: usize = 2;
-/// How many times as long as its records a database of ring elements is, about.
+/// The approximate length of a database of ring elements over the length of its records.
 const NTT_EXPANSION: usize = 4;
-/// The expansion of a table of `tfhe`. Symbols are made on the host, and so no table of them is longer.
+/// The expansion of a table of `tfhe`. Symbols are made on the host, so no table of symbols is longer.
 const SYMBOL_EXPANSION: usize = 32;
-/// Words of the hint that become a part of the second database, at most.
+/// The most words of the hint that become a part of the second database.
 const HINT_WORDS: usize = 1 << 27;
 
 /// The kernels of stages that suit a device, beside those of one kind alone: the ablation of GPIR (figure 10).
 const STAGES: [(&str, Stages); 2] =
     [("by operations", Stages::Operations), ("one kernel a stage", Stages::Whole)];
 
-/// Databases and polynomials that are made on the device: residues are below the least of the primes.
+/// Databases and polynomials that are made on the device. Residues are below the least of the primes.
 struct OnDevice;
 
 impl Operands<Cuda> for OnDevice {
@@ -77,7 +77,7 @@ impl Operands<Cuda> for OnDevice {
     }
 }
 
-/// The steps of tables of `size` bytes, or half of the device's memory.
+/// Measures the steps of tables of `size` bytes, or of half of the device's memory if that is less.
 pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Error>> {
     let size = size.min(bench.cuda.device().free_bytes()? / 2);
     let shape = table_shape(size, bench.scale.columns);
@@ -108,7 +108,7 @@ pub(super) fn run(bench: &mut Bench<'_>, size: usize) -> Result<(), Box<dyn Erro
 }
 
 impl Bench<'_> {
-    /// The steps of a path, but for those that are `done`.
+    /// Measures the steps of a path that are not `done` yet, and adds them to `done`.
     fn steps(&mut self, params: &TableParams, done: &mut Vec<StepShape>) {
         for step in params.path() {
             if done.contains(&step.shape) {
@@ -132,13 +132,13 @@ impl Bench<'_> {
         }
     }
 
-    /// A step for some batches.
+    /// Measures a step for some batches.
     fn step(&mut self, shape: StepShape, row: &Row, batches: &[usize]) {
         let cuda = self.cuda;
         self.step_on(cuda, shape, row, batches);
     }
 
-    /// Measures a step on a backend of this device.
+    /// Measures a step on a backend of this device, for some batches.
     fn step_on(&mut self, cuda: &Cuda, shape: StepShape, row: &Row, batches: &[usize]) {
         for &batch in batches {
             let row = row.clone().batch(batch);
@@ -154,7 +154,8 @@ impl Bench<'_> {
     }
 }
 
-/// (2) of `rows` words, as in an answer of `double` with records of two bytes, and of a part of its hint.
+/// Measures `reinterpret_lwe` (2) of `rows` words, as in an answer of `double` with records of two bytes, and of a part of its
+/// hint.
 fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Error>> {
     let hint_items = SHORT_RECORD * DEFAULT_LWE.n();
     for (name, items, blocks) in [
@@ -168,7 +169,7 @@ fn reinterpret_lwe(bench: &mut Bench<'_>, rows: usize) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// Offline: the hint of as many plaintexts as a tile has.
+/// Measures an offline step: the hint of as many plaintexts as a tile has is lifted.
 fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let ring = *bench.scale.pack.ring();
     let n = bench.scale.pack.lwe().n();
@@ -177,7 +178,7 @@ fn lift_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Offline: hints of plaintexts to pack columns.
+/// Measures an offline step: hints of plaintexts become pack columns.
 fn chain_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let cuda = bench.cuda;
     let context = Arc::new(RingContext::new(*bench.scale.column.ring()));
@@ -194,8 +195,8 @@ fn chain_hint(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
         // The hint is read, and 4 N columns of as many rows are written, and go to the host.
         let words = (count * degree * degree) as f64;
         let work = Work { bytes: 2.0 * WORD * words, down: WORD * words, ..transforms(transformed, degree) };
-        let run = || cuda.chain_hint(&ring, &plan, &hints).map(drop);
-        bench.row(Row::named("chain_hint").batch(count).of(Protocol::Colpack), &work, run);
+        let row = Row::named("chain_hint").batch(count).of(Protocol::Colpack);
+        bench.row(row, &work, || cuda.chain_hint(&ring, &plan, &hints).map(drop));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `hush-bench gpu-thresholds`: from how many queries on another kernel is the faster, and keeps that for this kind of device.
+//! `hush-bench gpu-thresholds`: the numbers of queries from which on another kernel is faster, kept for this kind of device.
 
 use std::error::Error;
 
@@ -12,10 +12,11 @@ use super::{
 };
 use crate::row::Row;
 
-/// Queries that no batch has.
+/// A number of queries that no batch has.
 const NEVER: usize = 1 << 20;
 
-/// Measures kernels on tables of the scale, and keeps what follows unless the measurement failed: there may be another one.
+/// Measures kernels on tables of the scale, and keeps the thresholds that follow. If the measurement failed, nothing is kept:
+/// there may be another one.
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     let scale = bench.scale;
     let guessed = bench.cuda.thresholds();
@@ -31,7 +32,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the thresholds that follow from timings; `guessed` where nothing was measured.
+/// Returns the thresholds that follow from timings, and those of `guessed` where nothing was measured.
 fn thresholds(products: &Timings, batches: &[usize], guessed: Thresholds) -> Thresholds {
     let mma_from = first_for_good(
         products,
@@ -46,8 +47,8 @@ fn thresholds(products: &Timings, batches: &[usize], guessed: Thresholds) -> Thr
     }
 }
 
-/// Returns the first of the batches from which on some kernels are always faster than others, of those for which both were
-/// measured; [`NEVER`] if they are slower for the last; nothing where they were not measured.
+/// Returns the first of the batches from which on the kernels of `late` are always faster than those of `early`, among the
+/// batches with timings of both. Returns [`NEVER`] if `late` is slower for the last batch, and `None` if there are no timings.
 fn first_for_good(
     timings: &Timings,
     batches: &[usize],
@@ -74,7 +75,7 @@ mod tests {
         use RlweFoldKernel::{Hopper, Imad, Mma};
         let guessed = Thresholds { mma_from: 4, hopper_from: 9 };
         let batches = [1, 2, 4, 8, 16];
-        // A run of luck at 2 is none for good.
+        // A lucky run at batch 2 sets no threshold.
         let imad = [1.0, 2.1, 3.0, 6.0, 12.0].into_iter().zip(batches).map(|(s, b)| (Imad, b, s));
         let mma = [2.0, 2.0, 3.1, 3.2, 5.0].into_iter().zip(batches).map(|(s, b)| (Mma, b, s));
         let hopper = [2.5, 2.5, 3.2, 3.1, 3.0].into_iter().zip(batches).map(|(s, b)| (Hopper, b, s));

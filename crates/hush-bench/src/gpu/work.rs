@@ -1,32 +1,32 @@
-//! The least work of steps: counts of bytes and operations, worked out.
+//! The least work of steps, computed: counts of bytes and operations.
 
 use std::ops::Add;
 
 use hush_he::params::RingParams;
 use hush_ops::{path::Step, steps::StepShape};
 
-/// Bytes of a word.
+/// The bytes of a word.
 pub(super) const WORD: f64 = 4.0;
-/// Operations on bytes of an entry of s8 and a word: a word has 4 bytes, and a multiply-add is 2.
+/// The byte operations of the product of an entry of s8 and a word: a word has 4 bytes, and a multiply-add is 2 operations.
 const FOLD_OPS: f64 = 8.0;
 
-/// Operations on bytes of a product of words modulo a prime: four classes of four by one bytes each.
+/// The byte operations of a product of words modulo a prime: four classes of four by one bytes each.
 pub(super) const WORD_OPS: f64 = 2.0 * 16.0;
 
-/// The work of a row, from which its floor follows. Two works are added up part by part.
+/// The work of a row, from which its floor follows. The sum of two works is the sum of each part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
-    /// Bytes of device memory that are read or written, each once.
+    /// The bytes of device memory that are read or written, each once.
     pub(super) bytes: f64,
-    /// Operations on bytes (2 a multiply-add).
+    /// The operations on bytes (2 a multiply-add).
     pub(super) byte_ops: f64,
-    /// Products modulo a prime on the cores: the low half, the high half and all of a product of 32 by 32 bits each.
+    /// The products modulo a prime on the cores: the low half, the high half and all of a product of 32 by 32 bits each.
     pub(super) modular_products: f64,
-    /// Other multiply-adds on the cores, of 32 by 32 bits onto 64.
+    /// The other multiply-adds on the cores, of 32 by 32 bits onto 64.
     pub(super) multiply_adds: f64,
-    /// Bytes from the host to the device.
+    /// The bytes from the host to the device.
     pub(super) up: f64,
-    /// Bytes from the device to the host.
+    /// The bytes from the device to the host.
     pub(super) down: f64,
 }
 
@@ -45,18 +45,19 @@ impl Add for Work {
     }
 }
 
-/// Returns a fold of `entries` bytes by a batch.
+/// Returns the work of a fold of `entries` bytes by a batch.
 pub(super) fn fold(entries: f64, batch: usize) -> Work {
     Work { bytes: entries, byte_ops: FOLD_OPS * batch as f64 * entries, ..Work::default() }
 }
 
-/// `count` transforms of N words: N / 2 butterflies in each of log2 N levels, a product modulo a prime each.
+/// Returns the work of `count` transforms of N words: N / 2 butterflies in each of log2 N levels, a product modulo a prime each.
 pub(super) fn transforms(count: f64, degree: usize) -> Work {
     let modular_products = count * degree as f64 / 2.0 * f64::from(degree.ilog2());
     Work { modular_products, ..Work::default() }
 }
 
-/// Returns the steps of a path for `batch` queries, of which each has `up` words that come up and `down` bytes that go back.
+/// Returns the work of the steps of a path for `batch` queries. Each query has `up` words that are copied to the device, and
+/// `down` bytes that are copied back.
 pub(super) fn answers(path: &[Step], batch: usize, up: usize, down: usize) -> Work {
     let queries = batch as f64;
     let copies = Work { up: queries * WORD * up as f64, down: queries * down as f64, ..Work::default() };
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(work.bytes, 3.0 * slots * WORD);
     }
 
-    /// A table of 64 GiB.
+    /// Checks works on a table of 64 GiB.
     #[test]
     fn answers_are_what_their_steps_are() {
         let shape = TableShape { columns: 1 << 16, blocks: 256, slot_bytes: 4096 };
@@ -113,7 +114,7 @@ mod tests {
         let of = |protocol, preset| answers(&table(protocol, preset).path(), 8, 10, 3);
         let set = "LWE_N1280_STD3_2_RING256";
         let simple = of(Protocol::Simple, set);
-        // Words of a row are written by the fold, and read by what makes an answer of them.
+        // The fold writes the words of a row, and the step that makes the answer reads them.
         let answer = table(Protocol::Simple, set).facts().answer_bytes as f64;
         let words = 8.0 * (WORD * (2.0 * rows + columns) + answer);
         assert_eq!((simple.bytes, simple.byte_ops), (rows * columns + words, 64.0 * rows * columns));

@@ -1,4 +1,4 @@
-//! The fastest instructions of an ARM CPU of 64 bits.
+//! The fastest instructions of a 64-bit ARM CPU.
 #![cfg(target_arch = "aarch64")]
 
 use std::arch::asm;
@@ -9,7 +9,7 @@ use super::{read_words, repeat_multiply};
 
 /// Returns the function that reads bytes.
 pub(super) fn reader(_level: Level) -> fn(&[u8]) -> u64 {
-    // The compiler makes vectors of the words: every ARMv8 has them.
+    // The compiler makes vectors of the words, which every ARMv8 has.
     read_words
 }
 

@@ -12,15 +12,15 @@ use self::arm as machine;
 #[cfg(target_arch = "x86_64")]
 use self::x86 as machine;
 
-/// Measurements of which the best counts.
+/// The number of measurements of which the best counts.
 const RUNS: usize = 5;
-/// Bytes that are read before the next stream position: the streams stay this close to each other.
+/// The bytes that are read before the next stream position: the streams stay this close to each other.
 const STREAM_BYTES: usize = 16 << 20;
-/// Places that are read side by side.
+/// The number of places that are read side by side.
 const STREAMS: usize = 4;
-/// Bytes read at one place before the next one.
+/// The bytes read at one place before the next one.
 const STEP: usize = 256;
-/// How far ahead of a read is prefetched.
+/// The distance of a prefetch ahead of a read, in bytes.
 const AHEAD: usize = 1024;
 
 /// Returns the best measured bandwidth of reading all of `bytes` with `threads` threads, in GB (10^9 bytes) a second.
@@ -44,8 +44,8 @@ pub(crate) fn stream_read_gbps(bytes: &[u8], threads: usize) -> f64 {
 /// Returns the best measured rate of 8-bit multiply-adds from registers with `threads` threads, in 10^12 operations (two a
 /// multiply-add) a second.
 ///
-/// Measured with the instruction that the fold of `level` uses: `tdpbsud`, `vpdpbusd`, `vpmaddwd` with `vpaddd` (a byte by 16
-/// bits: two multiply-adds of bytes), `smmla`, `sdot`, `smlal`, or a product of 64 bits.
+/// The instruction is the one that the fold of `level` uses: `tdpbsud`, `vpdpbusd`, `vpmaddwd` with `vpaddd` (a byte by 16 bits:
+/// two multiply-adds of bytes), `smmla`, `sdot`, `smlal`, or a product of 64 bits.
 ///
 /// # Errors
 /// [`CpuError::MissingLevel`] if the machine lacks `level`.
@@ -65,7 +65,7 @@ pub(crate) fn ifma_gops() -> Option<f64> {
     Some((16 * ITERATIONS) as f64 / seconds / 1e9)
 }
 
-/// Returns the shortest of some runs of `work(thread)` on `threads` threads at once.
+/// Returns the seconds of the shortest of some runs of `work(thread)` on `threads` threads at once.
 fn best_seconds(threads: usize, work: impl Fn(usize) + Sync) -> f64 {
     (0..RUNS)
         .map(|_| {
@@ -87,6 +87,7 @@ fn steps(len: usize) -> impl Iterator<Item = usize> {
     (0..stream / STEP).flat_map(move |step| (0..STREAMS).map(move |s| s * stream + step * STEP))
 }
 
+/// Reads all words of `bytes`, in the order of [`steps`]. Returns their XOR, so that the compiler leaves no read out.
 fn read_words(bytes: &[u8]) -> u64 {
     let mut sums = [0u64; STEP / 8];
     for at in steps(bytes.len()) {
@@ -98,7 +99,7 @@ fn read_words(bytes: &[u8]) -> u64 {
     sums.into_iter().fold(0, |sum, word| sum ^ word)
 }
 
-/// Eight multiplications an iteration, in four chains.
+/// Runs iterations of eight multiplications in four chains.
 fn repeat_multiply(iterations: u64) {
     let mut values = black_box([3u64, 5, 7, 9]);
     for _ in 0..iterations {

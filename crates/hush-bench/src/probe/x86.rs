@@ -38,6 +38,8 @@ pub(super) fn ifma() -> Option<fn(u64)> {
     Some(|iterations| unsafe { repeat_vpmadd52luq(iterations) })
 }
 
+/// Reads `bytes` with vectors of 512 bits, and returns a checksum, so that no read is left out.
+///
 /// # Safety
 /// The CPU must have AVX-512 F.
 #[target_feature(enable = "avx512f")]
@@ -54,6 +56,8 @@ unsafe fn read_avx512(bytes: &[u8]) -> u64 {
     sums.into_iter().fold(0, |sum, vector| sum ^ _mm512_reduce_add_epi64(vector) as u64)
 }
 
+/// Reads `bytes` with vectors of 256 bits, and returns a checksum, so that no read is left out.
+///
 /// # Safety
 /// The CPU must have AVX2.
 #[target_feature(enable = "avx2")]
@@ -72,7 +76,7 @@ unsafe fn read_avx2(bytes: &[u8]) -> u64 {
     sums.into_iter().fold(0, |sum, vector| sum ^ _mm256_extract_epi64::<0>(vector) as u64)
 }
 
-/// Six vectors of 16 multiply-adds an iteration.
+/// Runs iterations of six vectors of 16 multiply-adds each.
 ///
 /// # Safety
 /// The CPU must have AVX2.
@@ -81,7 +85,7 @@ unsafe fn repeat_vpmaddwd(iterations: u64) {
     unsafe {
         asm!(
             "2:",
-            // Products and sums in registers of their own, operands in two others.
+            // Products and sums have their own registers, operands two others.
             "vpmaddwd ymm0, ymm14, ymm15", "vpaddd ymm6, ymm6, ymm0",
             "vpmaddwd ymm1, ymm14, ymm15", "vpaddd ymm7, ymm7, ymm1",
             "vpmaddwd ymm2, ymm14, ymm15", "vpaddd ymm8, ymm8, ymm2",
@@ -97,7 +101,7 @@ unsafe fn repeat_vpmaddwd(iterations: u64) {
     }
 }
 
-/// 16 vectors of 64 multiply-adds an iteration.
+/// Runs iterations of 16 vectors of 64 multiply-adds each.
 ///
 /// # Safety
 /// The CPU must have AVX-512 VNNI.
@@ -118,7 +122,7 @@ unsafe fn repeat_vpdpbusd(iterations: u64) {
     }
 }
 
-/// Four tiles of 16 x 16 x 64 multiply-adds an iteration.
+/// Runs iterations of four tiles of 16 x 16 x 64 multiply-adds each.
 ///
 /// # Safety
 /// The CPU must have AMX, and this process the permission to use it.
@@ -149,7 +153,7 @@ unsafe fn repeat_tdpbsud(iterations: u64) {
     }
 }
 
-/// 16 instructions an iteration, in as many chains.
+/// Runs iterations of 16 instructions, in as many chains.
 ///
 /// # Safety
 /// The CPU must have AVX-512 IFMA.

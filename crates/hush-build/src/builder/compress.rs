@@ -92,8 +92,8 @@ fn compressed(
         progress.advance(bytes);
         progress.check()
     };
-    let context = || compressor.context();
-    let smaller = cpu.install(|| records.converted(dir, context, Compressor::compress, advance))?;
+    let smaller =
+        cpu.install(|| records.converted(dir, || compressor.context(), Compressor::compress, advance))?;
     Ok(Some((smaller, compressor.dictionary().to_vec())))
 }
 

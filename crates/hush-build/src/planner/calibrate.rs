@@ -73,17 +73,17 @@ impl Machine {
                 progress.check()?;
             }
         }
-        let timing = |((place, batch), seconds): ((usize, usize), f64)| {
+        let mut timings = Vec::with_capacity(shortest.len());
+        for ((place, batch), seconds) in shortest {
             let shape = &steps[place].shape;
-            Timing {
+            timings.push(Timing {
                 step: shape.name().into(),
                 set: shape.ring().map_or("", |ring| ring.name()).into(),
                 size: nominal_seconds(shape, 1),
                 batch,
                 ratio: seconds / nominal_seconds(shape, batch),
-            }
-        };
-        let timings = shortest.into_iter().map(timing).collect();
+            });
+        }
         let name = hush_engine::cpu_model();
         let level = cpu.level().to_string();
         let times = Times::Measured(timings);

@@ -77,8 +77,13 @@ impl Wishes {
             ("a server's memory", "max-memory", offer.server_bytes, memory),
         ];
         let bytes = bytes.into_iter().filter_map(|(name, option, needed, limit)| {
-            let text = |bytes: f64| Bytes(bytes as usize).to_string();
-            Some(BudgetNeed { name, option, needed: needed as f64, limit: limit?, text })
+            Some(BudgetNeed {
+                name,
+                option,
+                needed: needed as f64,
+                limit: limit?,
+                text: |bytes| Bytes(bytes as usize).to_string(),
+            })
         });
         let time = latency.map(|limit| BudgetNeed {
             name: "a look-up",

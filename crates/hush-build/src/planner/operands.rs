@@ -41,12 +41,15 @@ impl Operands<Cpu> for Random {
     fn ntt_db(&self, cpu: &Cpu, ring: &CpuRing, tiling: NttTiling) -> Result<NttTiledDb, Box<dyn Error>> {
         let context = cpu.context(ring);
         let set = cpu.context(ring).params().name();
-        let make = || {
-            let polys = residues(context, tiling.rows() * tiling.columns());
-            Ok((set, NttTiledDb::from_polys(tiling, &polys)))
-        };
-        let fits = |(of, db): &(&str, NttTiledDb)| *of == set && db.tiling() == tiling;
-        Ok(cpu.open_ntt_db(ring, kept(&self.evaluated, fits, make)?.1)?)
+        let (_, db) = kept(
+            &self.evaluated,
+            |(of, db): &(&str, NttTiledDb)| *of == set && db.tiling() == tiling,
+            || {
+                let polys = residues(context, tiling.rows() * tiling.columns());
+                Ok((set, NttTiledDb::from_polys(tiling, &polys)))
+            },
+        )?;
+        Ok(cpu.open_ntt_db(ring, db)?)
     }
 
     fn symbols(
@@ -75,14 +78,16 @@ fn fill(out: &mut [u8]) {
     rest.chunks_mut(STRETCH).for_each(|chunk| chunk.copy_from_slice(&first[..chunk.len()]));
 }
 
-/// Returns a byte database with random content.
+/// Returns a byte database with random content. Its only error, [`OpsError::Shape`], cannot occur: the content has the length of
+/// `tiling`.
 pub fn random_db(tiling: Tiling) -> Result<TiledDb, OpsError> {
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     fill(&mut bytes);
     TiledDb::new(tiling, Arc::new(bytes))
 }
 
-/// Returns a database of symbols with random content.
+/// Returns a database of symbols with random content. Its only error, [`OpsError::Shape`], cannot occur: the content has the
+/// length of `tiling`.
 pub fn random_symbols(tiling: SymbolTiling) -> Result<SymbolDb, OpsError> {
     let mut bytes = AlignedBuffer::<u8>::zeroed(tiling.bytes());
     fill(&mut bytes);

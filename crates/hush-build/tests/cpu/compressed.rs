@@ -15,8 +15,8 @@ use crate::tables::{Folder, Wanted, on_cpu};
 /// Text with much in common.
 fn text(index: usize) -> Vec<u8> {
     let words = ["private ", "look-up ", "of a ", "record ", "in a ", "table "];
-    let word = |at: usize| words[(index * 7 + at * at + index / 3) % words.len()];
-    let mut text: String = (0..index % 40).map(word).collect();
+    let mut text: String =
+        (0..index % 40).map(|at: usize| words[(index * 7 + at * at + index / 3) % words.len()]).collect();
     text += &format!("number {index}");
     text.into_bytes()
 }

@@ -255,8 +255,7 @@ fn what_is_wrong_is_told_by_kind() {
     let error = |change: &dyn Fn(&mut JobRequest)| {
         let mut request = place.request(Protocol::Simple, true);
         change(&mut request);
-        let run = |job: Job| job.run(&on_cpu(1), &Silent);
-        Job::open(request, &Cancel::new()).and_then(run).unwrap_err()
+        Job::open(request, &Cancel::new()).and_then(|job: Job| job.run(&on_cpu(1), &Silent)).unwrap_err()
     };
     let missing = error(&|request| request.ingest.key = vec!["none".into()]);
     assert!(matches!(missing, JobError::Ingest(IngestError::MissingColumn { .. })), "{missing}");

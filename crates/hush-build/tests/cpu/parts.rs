@@ -1,12 +1,9 @@
 //! A table whose parts are elsewhere answers as the whole one does, byte for byte, and never with less than all of them.
 
-use std::{
-    ops::Range,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use hush_engine::{Engine, EngineError, parts::Share};
-use hush_protocol::{Protocol, any_page::SegmentParams, descriptor::Descriptor};
+use hush_protocol::{Protocol, descriptor::Descriptor};
 
 use crate::tables::{
     Asked, Folder, Wanted, client_with,
@@ -60,10 +57,12 @@ fn replies_are_as_long_as_pages_say(head: &Arc<dyn Engine>, workers: &Here, weig
     let table = descriptor.params().unwrap();
     for (index, &replied) in workers.replied.lock().unwrap().iter().enumerate() {
         let share = Share { index, weights: weights.to_vec() };
-        let of_segment = |(segment, units): (&SegmentParams, Range<usize>)| {
-            if units.is_empty() { 0 } else { size_of::<u32>() * segment.part(&units).words * queries }
-        };
-        let said: usize = table.segments().iter().zip(share.of(&table.scanned())).map(of_segment).sum();
+        let mut said = 0;
+        for (segment, units) in table.segments().iter().zip(share.of(&table.scanned())) {
+            if !units.is_empty() {
+                said += size_of::<u32>() * segment.part(&units).words * queries;
+            }
+        }
         let most = 32 + table.segments().len() * (32 + 8 * queries);
         assert!((said..said + most).contains(&replied), "{table:?}, {share:?}: {replied} for {said}");
     }

@@ -133,10 +133,9 @@ fn tables_share_a_device() {
     let folder = built((Protocol::Simple, 300));
     let (memory, _) = least_memory(&folder, false, 1, 1);
     let gpu = on_gpu(BackendChoice::Auto, 3 * memory);
-    let open = || folder.open(&gpu).unwrap();
     let (mut tables, mut batches) = (Vec::new(), Vec::new());
     while tables.last().is_none_or(|table: &Arc<dyn Engine>| table.served().placement.to_string() == "cuda") {
-        tables.push(open());
+        tables.push(folder.open(&gpu).unwrap());
         batches.push(tables[tables.len() - 1].served().max_batch);
     }
     // Each leaves half of the room to the next.
@@ -200,7 +199,8 @@ fn keys_of_clients_have_their_room() {
     let gpu = gpu.for_clients(CLIENTS);
     let (told, again) = (Told::default(), Told::default());
     let tables = [&told, &again].map(|told| open(&keyed.table(), Verify::Header, &gpu, told).unwrap());
-    let has_keys = |told: Told| told.notes.into_inner().unwrap().iter().any(|line| line.contains("keys"));
-    assert_eq!([told, again].map(has_keys), [true, false]);
+    let have_keys = [told, again]
+        .map(|told: Told| told.notes.into_inner().unwrap().iter().any(|line| line.contains("keys")));
+    assert_eq!(have_keys, [true, false]);
     keyed.ask([&*tables[0], &*tables[1]], 1);
 }

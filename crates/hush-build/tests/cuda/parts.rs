@@ -109,23 +109,17 @@ fn shares_follow_the_memory() {
 
 /// Returns the least memory of each of two devices in which the table fits, to a 64th of it, and the engine there.
 fn least_memory(folder: &Folder, pooled: bool) -> (usize, Arc<dyn Engine>) {
-    let fits = |memory: usize| {
-        let devices = [(); 2].map(|()| device(pooled, memory));
-        match folder.open(&backends(BackendChoice::Cuda, devices)) {
-            Ok(engine) => Some(engine),
-            Err(OpenError::Memory(_)) => None,
-            Err(error) => panic!("{:?} with {memory} bytes: {error}", folder.wanted),
-        }
-    };
     let (mut memory, mut step) = (MIB, MIB / 2);
     let mut least = None;
     while least.is_none() || step > memory / 64 {
-        match fits(memory) {
-            Some(engine) => {
+        let devices = [(); 2].map(|()| device(pooled, memory));
+        match folder.open(&backends(BackendChoice::Cuda, devices)) {
+            Ok(engine) => {
                 least = Some((memory, engine));
                 memory -= step;
             }
-            None => memory += step,
+            Err(OpenError::Memory(_)) => memory += step,
+            Err(error) => panic!("{:?} with {memory} bytes: {error}", folder.wanted),
         }
         if least.is_some() {
             step /= 2;

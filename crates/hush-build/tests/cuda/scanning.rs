@@ -43,10 +43,10 @@ fn parts_on_devices_answer_as_the_whole_table_does() {
         let asked = folder.some(&*whole, 5);
         let theirs = asked.answers(&*whole).unwrap();
         for is_tight in [false, true] {
-            // Room for a batch of one or two.
-            let memory = |index| if is_tight { too_little(&folder, index) + MIB / 16 } else { 1 << 30 };
             let part = |index| {
-                let gpu = on_gpu(BackendChoice::Cuda, memory(index)).for_clients(1);
+                // Room for a batch of one or two.
+                let memory = if is_tight { too_little(&folder, index) + MIB / 16 } else { 1 << 30 };
+                let gpu = on_gpu(BackendChoice::Cuda, memory).for_clients(1);
                 open_part(&source(&folder), &share(index), &gpu, &Told::default()).unwrap()
             };
             let workers = Here::of(vec![part(0), part(1)]);

@@ -122,10 +122,9 @@ fn keys_are_of_the_place_that_opened_them() {
         assert!(second.served().keys.as_ref() == Some(&there) && *spec != there);
 
         let asked = folder.some(&*first, 2);
-        let opened = || [&first, &second].map(|engine| asked.keys(&**engine).unwrap().unwrap());
         let free = |device: usize| devices[device].free_bytes().unwrap();
         let before = [free(0), free(1)];
-        let keys: [ClientKeys; 2] = opened();
+        let keys: [ClientKeys; 2] = [&first, &second].map(|engine| asked.keys(&**engine).unwrap().unwrap());
         assert_eq!([&keys[0].devices[..], &keys[1].devices[..]], [[on(0)], [on(1)]]);
         let taken = [before[0] - free(0), before[1] - free(1)];
         assert!(taken[0] > 0 && taken[0] == taken[1], "{taken:?} bytes of one upload, on each device");

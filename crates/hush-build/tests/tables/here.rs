@@ -33,11 +33,11 @@ pub(crate) type Spoil = fn(Vec<u8>) -> Vec<u8>;
 impl Here {
     /// Parts of these weights, on `backends`.
     pub(crate) fn open(folder: &Folder, weights: &[u32], backends: &Backends) -> Arc<Self> {
-        let open = |index| {
+        let parts = (0..weights.len()).map(|index| {
             let share = Share { index, weights: weights.to_vec() };
             open_part(&source(folder), &share, backends, &Silent).unwrap()
-        };
-        Self::of((0..weights.len()).map(open).collect())
+        });
+        Self::of(parts.collect())
     }
 
     pub(crate) fn of(parts: Vec<Arc<dyn PartEngine>>) -> Arc<Self> {

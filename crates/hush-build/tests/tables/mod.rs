@@ -93,10 +93,12 @@ impl Wanted {
 
     pub(crate) fn options(&self) -> BuildOptions {
         let page = self.protocol.page();
-        let small = || SMALL_SETS.into_iter().find(|set| page.has_set(set));
         BuildOptions {
             protocol: Some(self.protocol),
-            preset: self.preset.or_else(small).map(str::to_owned),
+            preset: self
+                .preset
+                .or_else(|| SMALL_SETS.into_iter().find(|set| page.has_set(set)))
+                .map(str::to_owned),
             filter: Some(match (self.tiers, self.room) {
                 ([], None) => FilterKind::Fuse3,
                 _ => FilterKind::Band64,
@@ -281,10 +283,10 @@ impl Asked<'_> {
     /// Asks as many batches at once as the engine has under way, and checks that their answers are equal.
     pub(crate) fn answers(&self, engine: &dyn Engine) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys = vec![self.keys(engine)?; self.queries.len()];
-        let answer = || engine.answer(&self.queries, &keys);
         let batches = 0..engine.served().placement.batches_in_flight();
         let mut answers = thread::scope(|scope| {
-            let batches: Vec<_> = batches.map(|_| scope.spawn(answer)).collect();
+            let batches: Vec<_> =
+                batches.map(|_| scope.spawn(|| engine.answer(&self.queries, &keys))).collect();
             batches.into_iter().map(|batch| batch.join().unwrap()).collect::<Result<Vec<_>, _>>()
         })?;
         assert!(answers.iter().all(|other| *other == answers[0]), "{:?}", self.folder.wanted);
@@ -294,9 +296,11 @@ impl Asked<'_> {
     /// Returns the look-ups as those of a later epoch that has answered them.
     pub(crate) fn adopted(self, folder: &Folder, client: Client) -> Asked<'_> {
         let Self { indices, queries, pending, .. } = self;
-        let pending = pending.into_iter().zip(&indices);
-        let adopt = |(pending, &index): (_, &usize)| client.adopt(pending, &folder.look_up(index)).unwrap();
-        let pending = pending.map(adopt).collect();
+        let pending = pending
+            .into_iter()
+            .zip(&indices)
+            .map(|(pending, &index): (_, &usize)| client.adopt(pending, &folder.look_up(index)).unwrap())
+            .collect();
         Asked { folder, client, indices, queries, pending }
     }
 
@@ -313,11 +317,11 @@ impl Asked<'_> {
 
 /// Returns all files of a table, by name.
 pub(crate) fn files(table: &Path) -> Vec<(String, Vec<u8>)> {
-    let entries = std::fs::read_dir(table).unwrap().map(|entry| entry.unwrap());
-    let content = |entry: std::fs::DirEntry| {
-        (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())
-    };
-    let mut files: Vec<_> = entries.map(content).collect();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(table).unwrap() {
+        let entry = entry.unwrap();
+        files.push((entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()));
+    }
     files.sort();
     files
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t memory_mib = 4 << 10;
 constexpr size_t most = 8;
 
-/// The number in an environment variable, or `otherwise`.
+/// Returns the number in an environment variable, or `otherwise` if it is not set.
 size_t number(const char* variable, size_t otherwise) {
     const char* said = std::getenv(variable);
     return said == nullptr ? otherwise : std::strtoul(said, nullptr, 10);

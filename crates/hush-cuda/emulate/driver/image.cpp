@@ -7,7 +7,7 @@
 namespace hush_emulate {
 namespace {
 
-// EM_CUDA of elf.h, where it is known.
+// The constant EM_CUDA, which not every elf.h has.
 constexpr unsigned cuda_machine = 190;
 
 template <class T>
@@ -15,7 +15,7 @@ const T* at(const void* image, size_t offset) {
     return reinterpret_cast<const T*>(static_cast<const char*>(image) + offset);
 }
 
-/// The names of the functions in tables of symbols that are for others to see.
+/// Returns the names of the global functions in the symbol tables.
 std::set<std::string> functions(const void* image) {
     std::set<std::string> names;
     const Elf64_Ehdr* header = at<Elf64_Ehdr>(image, 0);
@@ -32,7 +32,7 @@ std::set<std::string> functions(const void* image) {
     return names;
 }
 
-/// The words after `.entry`, up to the list of arguments.
+/// Returns the words after `.entry`, up to the list of arguments.
 std::set<std::string> entries(const char* text) {
     static constexpr char mark[] = ".entry ";
     std::set<std::string> names;

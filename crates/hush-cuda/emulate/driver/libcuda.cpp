@@ -1,6 +1,6 @@
-// The interface of the CUDA driver, as far as the backend uses it, over the emulator: what opens a GPU, loads compiled
-// kernels, copies and launches is tested with it on machines without one. One Hopper GPU or several (context.hpp), whose work
-// is done as late as a driver may do it, or part of it as early (HUSH_EMULATED_HASTY).
+// The part of the CUDA driver's interface that the backend uses, over the emulator. Tests on machines without a GPU run the code
+// that opens GPUs, loads compiled kernels, copies and launches. There is one Hopper GPU or several (context.hpp). Their work runs
+// as late as a driver may run it, or part of it as early as possible (HUSH_EMULATED_HASTY).
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -24,7 +24,7 @@ namespace {
 using namespace hush_emulate;
 using Clock = std::chrono::steady_clock;
 
-// The driver's numbers of errors.
+// The driver's error numbers.
 enum Result {
     success = 0,
     invalid_value = 1,
@@ -38,7 +38,7 @@ enum Result {
     launch_failed = 719,
 };
 
-// The driver's numbers of attributes.
+// The driver's attribute numbers.
 enum Attribute {
     multiprocessors = 16,
     l2_bytes = 38,
@@ -78,7 +78,7 @@ Blocks& pinned() {
     return *blocks;
 }
 
-/// The context of this thread, or none.
+/// The current context of this thread, or null.
 thread_local Context* current = nullptr;
 
 template <class T, class V>
@@ -87,16 +87,16 @@ int give(T* to, V value) {
     return success;
 }
 
-/// Why nothing can be done: no context, or an error that stays.
+/// Returns the error that every call returns now, or 0: the thread has no context, or earlier work failed.
 int refusal() { return current == nullptr ? int{invalid_context} : current->failure.load(); }
 
-/// Checks work on a stream: a stream of another context is invalid here.
+/// Returns the error of work on a stream, or 0: the stream may belong to another context.
 int refusal(const Stream* stream) {
     if (const int error = refusal()) return error;
     return stream->context() == current ? success : invalid_handle;
 }
 
-/// Loads a kernel, unless it is loaded.
+/// Loads a kernel, unless it is loaded. Returns an error if its code does not fit the GPU's memory.
 int load(Function* function) {
     static std::mutex mutex;
     std::lock_guard<std::mutex> lock(mutex);
@@ -104,7 +104,7 @@ int load(Function* function) {
     return function->code == nullptr ? int{out_of_memory} : int{success};
 }
 
-/// Queues a copy between blocks that are there now, and have to be when it is done.
+/// Queues a copy. Both blocks must exist now, and still exist when the copy runs.
 int queue_copy(Stream* stream, Blocks& to_blocks, void* to, Blocks& from_blocks, const void* from, size_t bytes) {
     auto there = [=, &to_blocks, &from_blocks] {
         return to_blocks.hold(to, bytes) && from_blocks.hold(from, bytes);
@@ -120,7 +120,7 @@ int queue_copy(Stream* stream, Blocks& to_blocks, void* to, Blocks& from_blocks,
 
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-/// The arguments of a launch, which the driver copies.
+/// The arguments of a launch. The driver copies them when the launch is queued.
 struct Arguments {
     std::vector<std::vector<uint8_t>> bytes;
 
@@ -131,7 +131,7 @@ struct Arguments {
         }
     }
 
-    /// Whether a word of them is an address in the memory of another GPU.
+    /// Returns whether a word of the arguments is an address in the memory of another GPU.
     bool point_elsewhere(const Context* gpu) const {
         for (const auto& one : bytes)
             for (size_t at = 0; at + sizeof(uint64_t) <= one.size(); at += sizeof(uint64_t)) {
@@ -219,7 +219,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     return *address == 0 ? out_of_memory : success;
 }
 
-/// At once: that the driver waits for work which is queued is not to be relied on.
+/// Frees memory at once. The real driver may wait for queued work first, but callers must not rely on that.
 int cuMemFree_v2(uint64_t address) {
     if (const int error = refusal()) return error;
     return current->memory.free(pointer(address)) ? success : invalid_value;
@@ -253,7 +253,7 @@ int cuStreamSynchronize(Stream* stream) {
     return current->failure;
 }
 
-/// Streams of other contexts may still wait for it: it stays.
+/// Runs the stream's work, and never deletes the stream: streams of other contexts may still wait for it.
 int cuStreamDestroy_v2(Stream* stream) {
     stream->run();
     return success;
@@ -280,7 +280,8 @@ int cuEventSynchronize(Event* event) {
     return current->failure;
 }
 
-/// The event may be recorded again, or destroyed, before the stream has waited; one of another context is waited for, too.
+/// Queues a wait for the event's last record. The event may be recorded again or destroyed before the stream has waited, and may
+/// belong to another context.
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
     if (const int error = refusal(stream)) return error;
     Stream* const from = event->stream;
@@ -319,7 +320,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* stre
     return success;
 }
 
-/// Pinned memory is read when the copy is done; other memory is copied aside at once.
+/// Queues a copy to the GPU. Pinned memory is read when the copy runs; other memory is saved at once.
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
     if (const int error = refusal(stream)) return error;
     Blocks& device = current->memory;
@@ -335,7 +336,7 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* st
     return success;
 }
 
-/// To pinned memory only: nothing else is asked for.
+/// Queues a copy from the GPU to pinned memory. The backend never copies to other memory.
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
     if (const int error = refusal(stream)) return error;
     return queue_copy(stream, pinned(), to, current->memory, pointer(from), bytes);
@@ -367,8 +368,8 @@ int cuModuleUnload(Module* module) {
     return success;
 }
 
-/// A kernel that the compiled module has, which is loaded when it is first launched, or before by cuFuncLoad; what runs is
-/// the one that the C++ compiler made.
+/// Returns a kernel that the compiled module has. The kernel is loaded at its first launch, or before by cuFuncLoad. Its emulated
+/// counterpart runs, which the C++ compiler made.
 int cuModuleGetFunction(Function** function, Module* module, const char* name) {
     if (const int error = refusal()) return error;
     const Kernel* kernel = find_kernel(name);
@@ -399,7 +400,7 @@ int cuLaunchKernel(Function* function, unsigned x, unsigned y, unsigned z, unsig
     auto arguments = std::make_shared<Arguments>(kernel->param_bytes, params);
     Context* const gpu = current;
     stream->push([=] {
-        // Another GPU's memory may be within reach, but not in the order of its work.
+        // A peer's memory is accessible, but its work is not ordered with this launch.
         if (arguments->point_elsewhere(gpu)) return int{illegal_address};
         const uint32_t blocks[3] = {x, y, z};
         HushEmulation options = hopper;

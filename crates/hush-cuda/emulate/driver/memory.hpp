@@ -1,4 +1,4 @@
-// Memory of the emulated GPU, and pinned memory of the host.
+// The memory of the emulated GPU, and pinned memory of the host.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace hush_emulate {
 
-/// Blocks of memory. Each ends where its pages end, with a page behind it that nobody may touch, and its pages go when it
-/// is freed: what reads or writes beyond a block, or too late, ends the program.
+/// Allocated blocks of memory. A block ends at the end of its pages, an inaccessible page follows, and the pages are unmapped when
+/// the block is freed. So an access beyond the end of a block, or after its release, ends the program.
 class Blocks {
 public:
     explicit Blocks(size_t capacity) : capacity_(capacity) {}
 
-    /// A block full of 0xCD, aligned to 256 bytes; null if there is no room.
+    /// Allocates a block filled with 0xCD, aligned to 256 bytes. Returns null if `bytes` is 0 or there is no room.
     void* allocate(size_t bytes);
-    /// Whether there was a block at `address`.
+    /// Frees the block at `address`. Returns whether there was one.
     bool free(const void* address);
-    /// Whether all these bytes are in one block.
+    /// Returns whether all these bytes are in one block.
     bool hold(const void* address, size_t bytes) const;
     size_t capacity() const { return capacity_; }
     size_t free_bytes() const;

@@ -30,7 +30,7 @@ void Stream::run(uint64_t place) {
         if (context_->failure == 0) {
             if (const int error = work()) context_->failure = error;
         }
-        // The resources that a piece holds are freed before the piece is done.
+        // The resources that a piece of work holds are freed before it counts as done.
         work = nullptr;
         lock.lock();
         running_ = false;

@@ -1,4 +1,4 @@
-// Work of an emulated GPU, which is done as late as the driver may do it.
+// Streams of an emulated GPU, which run work as late as a driver may.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hush_emulate {
 
-/// Work in order. None of it is done before somebody waits for it; or all of it as soon as it is queued, in a hasty one.
+/// A queue of work, which runs in order. No work runs before a thread waits for it. In a hasty stream, work runs when it is queued.
 class Stream {
 public:
     /// A piece of work; returns 0, or the driver's number of an error.
@@ -18,12 +18,12 @@ public:
 
     Stream(Context* context, bool is_hasty) : context_(context), is_hasty_(is_hasty) {}
 
-    /// Queues work; returns its place in the order.
+    /// Queues work, and returns its place in the order.
     uint64_t push(Work work);
-    /// Does all work up to `place`. After an error that is all that is done, here and in all other streams of the context: it
-    /// stays. Work may wait for that of another stream, which must not wait for it.
+    /// Runs all work up to `place`. After an error, all further work of all streams of the context is skipped: the error stays.
+    /// Work may wait for work of another stream, which must not wait for it in turn.
     void run(uint64_t place);
-    /// Does all that is queued.
+    /// Runs all queued work.
     void run();
 
     Context* context() const { return context_; }
@@ -35,7 +35,7 @@ private:
     std::condition_variable changed_;
     std::deque<Work> queue_;
     uint64_t queued_ = 0, done_ = 0;
-    /// Whether a thread does a piece of it.
+    /// Whether a thread runs a piece of work.
     bool running_ = false;
 };
 

@@ -14,34 +14,35 @@ uint32_t power(uint32_t base, uint32_t exponent, uint32_t p) {
     return static_cast<uint32_t>(result);
 }
 
-// p^-1 mod 2^64, by Newton's method.
+// Returns p^-1 mod 2^64, by Newton's method.
 uint64_t inverse(uint32_t p) {
     uint64_t inverse = p;
     for (int i = 0; i < 5; i++) inverse *= 2 - p * inverse;
     return inverse;
 }
 
-// The fields of either type of prime.
+// Returns a prime of either type.
 template <class P, class Modulus>
 P prime_of(uint32_t p, Modulus modulus) {
     const uint32_t r1 = static_cast<uint32_t>((uint64_t{1} << 32) % p);
     return {modulus, static_cast<uint32_t>(inverse(p)), r1, static_cast<uint32_t>(uint64_t{r1} * r1 % p)};
 }
 
-// Residues near both ends and the middle, and random ones; then any words, those among them that are no residues.
+// Returns residues near both ends and the middle, and random residues.
 Words residues_of(uint32_t p) {
     Words residues = {0, 1, 2 % p, p / 2, p / 2 + 1, p - 2, p - 1};
     for (uint32_t word : random_words(12, p)) residues.push_back(word % p);
     return residues;
 }
 
+// Returns residues, and words that are not residues.
 Words words_of(uint32_t p) {
     Words words = residues_of(p);
     for (uint32_t word : {p, p + 1, 2 * p - 1, 0x7fffffffu, 0x80000000u, 0xfffffffeu, 0xffffffffu}) words.push_back(word);
     return words;
 }
 
-// x 2^-32 mod p.
+// Returns x 2^-32 mod p.
 uint32_t without_form(Wide x, uint32_t p) {
     const uint64_t half = power(2, p - 2, p);
     uint64_t scale = 1;
@@ -49,7 +50,7 @@ uint32_t without_form(Wide x, uint32_t p) {
     return static_cast<uint32_t>(static_cast<uint64_t>(x % p) * scale % p);
 }
 
-// The common part of both types of primes.
+// Checks the functions that both types of primes have.
 template <class P>
 void check_prime(const P& prime) {
     const uint32_t p = value_of(prime.p);
@@ -73,7 +74,7 @@ void check_prime(const P& prime) {
     }
 }
 
-// Sums of two products of a residue and any word; in 64 bits if the prime is narrow.
+// Checks sums of a residue and two products of a residue and any word.
 template <class P>
 void check_sums(const P& prime, bool is_wide) {
     const uint32_t p = value_of(prime.p);
@@ -86,7 +87,7 @@ void check_sums(const P& prime, bool is_wide) {
                     add_product(sum, a, b, prime.p);
                     add_product(sum, 0xffffffff, c, prime.p);
                     if (is_wide) CHECK(sum < uint64_t{p} << 32);
-                    // Narrow primes have a bound, which this sum exceeds by one word.
+                    // For narrow primes, a sum must be below p 2^33, and this sum is not.
                     if (!is_wide && expected >= Wide{p} << 33) continue;
                     CHECK(mont_reduce_sum(sum, prime) == without_form(expected, p));
                     CHECK(reduce_sum(sum, prime) == static_cast<uint32_t>(expected % p));
@@ -96,7 +97,7 @@ void check_sums(const P& prime, bool is_wide) {
     }
 }
 
-// Many products in one sum: more than 64 bits hold.
+// Checks sums of more products than 64 bits hold.
 void check_long_sums(const WidePrime& prime) {
     const uint32_t p = prime.p.value;
     for (uint32_t a : words_of(p)) {
@@ -129,7 +130,7 @@ void check_wide(uint32_t p) {
     check_prime(prime);
     check_sums(prime, true);
     check_long_sums(prime);
-    // From 0 to p: what additions take off.
+    // The subtrahend may be p: add_mod subtracts up to p.
     for (uint32_t a : residues_of(p)) CHECK(sub_mod(a, p, prime.p) == a);
     for (uint32_t w : residues_of(p)) {
         const uint32_t form = static_cast<uint32_t>((uint64_t{w} << 32) % p);
@@ -143,6 +144,7 @@ void check_wide(uint32_t p) {
 
 void check_arithmetic() {
     for (uint32_t p : {3u, 7681u, 1454081u, 134176769u, 2147377153u, 2147483647u}) check_narrow(p);
-    // The smaller prime of a set with a wide one, the smallest wide one, that of a set, the largest of all.
+    // Among them: the smaller prime of a set with a wide prime, the smallest wide prime, the wide prime of a set, the largest
+    // prime.
     for (uint32_t p : {3u, 7681u, 1454081u, 2147483647u, 2147483659u, 4293849089u, 4294967291u}) check_wide(p);
 }

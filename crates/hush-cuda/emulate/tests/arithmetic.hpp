@@ -1,4 +1,4 @@
 #pragma once
 
-/// Checks modular arithmetic of kernels against that of 128-bit integers, on extreme and on random operands.
+/// Checks the modular arithmetic of kernels against 128-bit integers, on extreme and random operands.
 void check_arithmetic();

@@ -1,4 +1,4 @@
-// The common part of the tests: inputs, launches, comparisons.
+// Helpers of the tests: inputs, launches, comparisons.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -17,7 +17,7 @@ using Words = std::vector<uint32_t>;
         std::exit(1);                                                                \
     } while (false)
 
-/// Random words; one in four is extreme in each byte.
+/// Returns random words. One in four is extreme in each byte.
 inline Words random_words(size_t count, uint32_t seed) {
     std::mt19937 random(seed);
     Words words(count);
@@ -32,7 +32,7 @@ struct Shape {
 
 inline HushEmulation device(uint64_t seed, uint32_t major = 9) { return {major, 0, seed, 2}; }
 
-/// Launches with arguments of the kernel's exact types.
+/// Launches a kernel with arguments of its exact types. Returns a HushEmulateOutcome.
 template <class... Args>
 int launch(const char* kernel, Shape shape, const HushEmulation& options, Args... args) {
     const uint32_t grid[3] = {shape.blocks, 1, 1};

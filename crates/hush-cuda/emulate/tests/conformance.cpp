@@ -1,4 +1,4 @@
-// The kernels of conformance.cu and conformance_hopper.cu against scalar code.
+// Checks of the kernels of conformance.cu and conformance_hopper.cu against scalar code.
 #include "conformance.hpp"
 
 #include <cstring>
@@ -92,7 +92,7 @@ void check_shuffles() {
     }
 }
 
-// Selectors of all bits: the fourth bit of a nibble has no meaning.
+// Checks byte permutations with selectors of all bits: the fourth bit of a nibble has no meaning.
 void check_byte_permutations() {
     const Words in = random_words(192, 12);
     const Words out = run("conform_integers", {1, 64, 0}, in, 832);

@@ -1,4 +1,5 @@
-// `tests clean`: everything must be right. `tests planted NAME`: must fail, by what the emulator or a sanitizer finds.
+// The tests of the emulator. `tests clean` runs all checks, which must pass. `tests planted NAME` runs a kernel with its bug; the
+// emulator or a sanitizer must find it, so that the program fails.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -25,7 +26,7 @@ constexpr Planted all_planted[] = {
     {"early_multicast", 2, 528},
 };
 
-// 16-byte aligned, with the bounds that AddressSanitizer knows.
+// Memory with a copy of some words, aligned to 16 bytes. AddressSanitizer knows its bounds.
 struct Memory {
     explicit Memory(const Words& words) : data(static_cast<uint32_t*>(std::malloc(words.size() * 4))) {
         std::memcpy(data, words.data(), words.size() * 4);
@@ -35,7 +36,7 @@ struct Memory {
     uint32_t* data;
 };
 
-// The outcome, or -1 if the results are wrong.
+// Runs a planted kernel, with its bug if `planted` is 1. Returns the outcome, or -1 if the results are wrong.
 int run(const Planted& what, uint32_t planted, uint64_t seed) {
     const Words words = random_words(128, 12);
     const Memory in(words), out(Words(128));

@@ -1,5 +1,5 @@
-// Kernels with a bug that `planted` switches on. Without it each gives out[t] = in[(t + 1) % 128] for the 128 threads of
-// its only block; (out, in, planted), 128 words each, a multiple of 16.
+// Kernels with a bug that `planted` switches on. Without the bug, each gives out[t] = in[(t + 1) % 128] for the 128 threads of its
+// only block. Arguments are (out, in, planted); out and in are 128 words each, at multiples of 16.
 #include "prelude.cuh"
 
 namespace {
@@ -17,7 +17,7 @@ extern "C" __global__ void missing_barrier(uint32_t* out, const uint32_t* in, ui
 }
 HUSH_KERNEL(missing_barrier)
 
-// Static shared memory this time. The bug: the second barrier is missing, a fast thread overwrites what a slow one reads.
+// Static shared memory. The bug: the second barrier is missing, so a fast thread overwrites the words that a slow thread reads.
 extern "C" __global__ void missing_second_barrier(uint32_t* out, const uint32_t* in, uint32_t planted) {
     __shared__ uint32_t shared[128];
     uint32_t word = 0;
@@ -31,7 +31,7 @@ extern "C" __global__ void missing_second_barrier(uint32_t* out, const uint32_t*
 }
 HUSH_KERNEL(missing_second_barrier)
 
-// Shared: 512 bytes. The bug: a shuffle instead of a barrier of the warp; it orders nothing.
+// Shared: 512 bytes. The bug: a shuffle instead of a barrier of the warp. A shuffle does not order memory accesses.
 extern "C" __global__ void missing_warp_barrier(uint32_t* out, const uint32_t* in, uint32_t planted) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     shared[threadIdx.x] = in[threadIdx.x];
@@ -48,14 +48,14 @@ extern "C" __global__ void race_between_blocks(uint32_t* out, const uint32_t* in
 }
 HUSH_KERNEL(race_between_blocks)
 
-// The bug: thread 127 reads behind the end of `in`.
+// The bug: thread 127 reads beyond the end of `in`.
 extern "C" __global__ void global_overflow(uint32_t* out, const uint32_t* in, uint32_t planted) {
     const uint32_t word = in[planted ? threadIdx.x + 1 : neighbour()];
     out[threadIdx.x] = threadIdx.x == 127 ? in[0] : word;
 }
 HUSH_KERNEL(global_overflow)
 
-// Shared: 512 bytes. The bug: thread 127 writes behind their end.
+// Shared: 512 bytes. The bug: thread 127 writes beyond the end of shared memory.
 extern "C" __global__ void shared_overflow(uint32_t* out, const uint32_t* in, uint32_t planted) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     shared[planted ? threadIdx.x + 1 : neighbour()] = in[neighbour()];
@@ -64,7 +64,7 @@ extern "C" __global__ void shared_overflow(uint32_t* out, const uint32_t* in, ui
 }
 HUSH_KERNEL(shared_overflow)
 
-// Shared: 512 bytes. The bug: thread 0 writes before their start.
+// Shared: 512 bytes. The bug: thread 0 writes before the start of shared memory.
 extern "C" __global__ void shared_underflow(uint32_t* out, const uint32_t* in, uint32_t planted) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     const uint32_t at = (threadIdx.x + 127) % 128;
@@ -74,7 +74,7 @@ extern "C" __global__ void shared_underflow(uint32_t* out, const uint32_t* in, u
 }
 HUSH_KERNEL(shared_underflow)
 
-// The bug: a vector at an address that is no multiple of 16.
+// The bug: a vector at an address that is not a multiple of 16.
 extern "C" __global__ void misaligned_vector(uint32_t* out, const uint32_t* in, uint32_t planted) {
     const uint32_t at = planted && threadIdx.x < 100 ? neighbour() : neighbour() / 4 * 4;
     const uint4 words = *reinterpret_cast<const uint4*>(in + at);
@@ -83,7 +83,7 @@ extern "C" __global__ void misaligned_vector(uint32_t* out, const uint32_t* in, 
 }
 HUSH_KERNEL(misaligned_vector)
 
-// Shared: 512 bytes. The bug: the copies are not waited for.
+// Shared: 512 bytes. The bug: the threads do not wait for the copies.
 extern "C" __global__ void missing_copy_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);
     if (threadIdx.x < 32) ptx::cp_async_16(shared + threadIdx.x * 4, in + threadIdx.x * 4);
@@ -95,7 +95,7 @@ extern "C" __global__ void missing_copy_wait(uint32_t* out, const uint32_t* in, 
 }
 HUSH_KERNEL(missing_copy_wait)
 
-// Two or more blocks. The bug: one thread in 128 does not come to the barrier, and waits for its warp.
+// Two or more blocks. The bug: one thread in 128 does not arrive at the barrier, and waits for its warp.
 extern "C" __global__ void hang(uint32_t* out, const uint32_t* in, uint32_t planted) {
     if (planted && threadIdx.x == 77) __syncwarp();
     else __syncthreads();

@@ -1,4 +1,4 @@
-// Planted bugs as in planted.cu, for the primitives of Hopper.
+// Kernels with planted bugs, as in planted.cu, for the primitives of Hopper.
 #include "prelude.cuh"
 
 namespace {
@@ -33,19 +33,19 @@ HUSH_DEVICE uint32_t fetch(const uint32_t* in, uint32_t turns, bool wait_full, b
 
 }  // namespace
 
-// Shared: 528 bytes. The bug: nobody waits for the copy before it reads.
+// Shared: 528 bytes. The bug: the threads read before the copy is complete.
 extern "C" __global__ void missing_bulk_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
     out[threadIdx.x] = fetch(in, 1, !planted, true);
 }
 HUSH_KERNEL(missing_bulk_wait)
 
-// Shared: 528 bytes. The bug: the stage is filled again before all have read it.
+// Shared: 528 bytes. The bug: the stage is filled again before all threads have read it.
 extern "C" __global__ void early_refill(uint32_t* out, const uint32_t* in, uint32_t planted) {
     out[threadIdx.x] = fetch(in, 3, true, !planted);
 }
 HUSH_KERNEL(early_refill)
 
-// Shared: 16 bytes. The bug: a barrier is used that was never initialized.
+// Shared: 16 bytes. The bug: a thread arrives at a barrier that was never initialized.
 extern "C" __global__ void uninitialized_mbarrier(uint32_t* out, const uint32_t* in, uint32_t planted) {
     HUSH_DYNAMIC_SHARED(uint64_t, barriers);
     if (threadIdx.x == 0) ptx::mbarrier_init(&barriers[0], 128);
@@ -77,13 +77,13 @@ HUSH_DEVICE uint32_t multiply(uint32_t word, bool fence_proxy, bool barrier, boo
 
 }  // namespace
 
-// The bug: the writes to shared memory are not shown to the asynchronous proxy.
+// The bug: the writes to shared memory are not visible to the asynchronous proxy.
 extern "C" __global__ void missing_proxy_fence(uint32_t* out, const uint32_t* in, uint32_t planted) {
     out[threadIdx.x] = multiply(in[neighbour()], !planted, true, true, true);
 }
 HUSH_KERNEL(missing_proxy_fence)
 
-// The bug: the product reads what other threads wrote without a barrier.
+// The bug: the product reads the writes of other threads without a barrier.
 extern "C" __global__ void missing_product_barrier(uint32_t* out, const uint32_t* in, uint32_t planted) {
     out[threadIdx.x] = multiply(in[neighbour()], true, !planted, true, true);
 }
@@ -95,7 +95,7 @@ extern "C" __global__ void missing_product_fence(uint32_t* out, const uint32_t* 
 }
 HUSH_KERNEL(missing_product_fence)
 
-// The bug: the accumulators are read before the product is waited for.
+// The bug: the accumulators are read before the wait for the product.
 extern "C" __global__ void missing_product_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
     out[threadIdx.x] = multiply(in[neighbour()], true, true, true, !planted);
 }
@@ -103,7 +103,8 @@ HUSH_KERNEL(missing_product_wait)
 
 namespace {
 
-// Gives the words of `in` to the other block of a cluster of two, and takes those that it gives. Shared: 128 x 16 + 16 bytes.
+// Sends the words of `in` to the other block of a cluster of two, and returns a word that the other block sends. Shared: 128 x 16 +
+// 16 bytes.
 HUSH_DEVICE uint32_t exchange(const uint32_t* in, bool wait_for_begin, bool wait_for_words, bool wait_for_end) {
     HUSH_DYNAMIC_SHARED(uint4, shared);
     uint64_t* given = reinterpret_cast<uint64_t*>(shared + 128);
@@ -121,7 +122,7 @@ HUSH_DEVICE uint32_t exchange(const uint32_t* in, bool wait_for_begin, bool wait
     if (wait_for_words) ptx::mbarrier_wait(&given[0], 0);
     word = shared[neighbour()].x;
     ptx::mbarrier_wait(&given[0], 0);
-    // The other block has all that it needs.
+    // The other block needs nothing more from this block.
     ptx::mbarrier_arrive_cluster(ptx::cluster_address(&given[1], rank ^ 1));
     if (wait_for_end) ptx::cluster_sync();
     return word;
@@ -140,7 +141,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
 }
 HUSH_CLUSTER_KERNEL(unbegun_block, 2)
 
-// The bug: what the other block gives is read before it is there.
+// The bug: the words of the other block are read before they arrive.
 extern "C" __global__ void __cluster_dims__(2, 1, 1)
     missing_store_wait(uint32_t* out, const uint32_t* in, uint32_t planted) {
     store_of_first(out, exchange(in, true, !planted, true));
@@ -154,8 +155,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
 }
 HUSH_CLUSTER_KERNEL(ended_block, 2)
 
-// Shared: 528 bytes. Each block of a cluster of two fetches half of a stage for both. The bug: a block waits for its own readers
-// alone before it fetches the next.
+// Shared: 528 bytes. Each block of a cluster of two fetches half of a stage for both. The bug: before it fetches the next stage, a
+// block waits only for its own readers.
 extern "C" __global__ void __cluster_dims__(2, 1, 1)
     early_multicast(uint32_t* out, const uint32_t* in, uint32_t planted) {
     HUSH_DYNAMIC_SHARED(uint32_t, shared);

@@ -8,7 +8,7 @@
 
 namespace ptx {
 
-// The 32-bit address of a place in shared memory.
+// Returns the 32-bit address of `pointer`, which points to shared memory.
 HUSH_DEVICE uint32_t shared_address(const void* pointer) {
 #ifdef __CUDACC__
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));

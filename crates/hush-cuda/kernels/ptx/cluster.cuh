@@ -1,6 +1,6 @@
-// Clusters (Hopper): blocks that run at the same time, in the first dimension of the grid, and reach each other's shared memory.
-// A place in it has an address of 32 bits, as shared_address has for the block's own. A block may be reached from its first
-// barrier of the cluster on, and must not end before the others have reached it last.
+// Clusters (Hopper): blocks that run at the same time, in the first dimension of the grid, and access each other's shared memory.
+// An address in a cluster's shared memory has 32 bits, like shared_address. Other blocks may access a block's shared memory once
+// it has passed its first barrier of the cluster. A block must not end before the last such access.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +11,7 @@
 
 namespace ptx {
 
-// The number of this block in its cluster.
+// Returns the index of this block in its cluster.
 HUSH_DEVICE uint32_t cluster_rank() {
 #ifdef __CUDACC__
     uint32_t rank;
@@ -22,7 +22,7 @@ HUSH_DEVICE uint32_t cluster_rank() {
 #endif
 }
 
-// Arrives at the barrier of the cluster: every thread once, then cluster_wait.
+// Arrives at the barrier of the cluster. Every thread calls it once, and then cluster_wait.
 HUSH_DEVICE void cluster_arrive() {
 #ifdef __CUDACC__
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
@@ -31,7 +31,7 @@ HUSH_DEVICE void cluster_arrive() {
 #endif
 }
 
-// Waits until all threads of the cluster that have not ended have arrived; what they did before comes before what follows.
+// Waits until all threads of the cluster that have not ended have arrived. Their accesses before it are ordered before those after.
 HUSH_DEVICE void cluster_wait() {
 #ifdef __CUDACC__
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
@@ -40,12 +40,13 @@ HUSH_DEVICE void cluster_wait() {
 #endif
 }
 
+// Arrives at the barrier of the cluster, and waits for all of its threads.
 HUSH_DEVICE void cluster_sync() {
     cluster_arrive();
     cluster_wait();
 }
 
-// The address of the same place in the shared memory of block `rank`.
+// Returns the cluster address of the same offset in the shared memory of block `rank`.
 HUSH_DEVICE uint32_t cluster_address(const void* shared, uint32_t rank) {
 #ifdef __CUDACC__
     uint32_t address;

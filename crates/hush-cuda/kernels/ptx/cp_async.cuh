@@ -1,4 +1,4 @@
-// Asynchronous copies of 16 bytes from global to shared memory (sm_80), in groups of a thread.
+// Asynchronous copies of 16 bytes from global to shared memory (sm_80). A thread collects its copies in groups.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace ptx {
 
-// Starts a copy, past L1. Both addresses are multiples of 16.
+// Starts a copy that bypasses L1. Both addresses are multiples of 16.
 HUSH_DEVICE void cp_async_16(void* shared, const void* global) {
 #ifdef __CUDACC__
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(shared)), "l"(global) : "memory");
@@ -27,7 +27,7 @@ HUSH_DEVICE void cp_async_commit() {
 #endif
 }
 
-// Waits until at most the last `pending` groups of this thread are under way. Others see the bytes after a barrier.
+// Waits until at most the last `pending` groups of this thread are in flight. Other threads see the bytes after a barrier.
 template <int pending>
 HUSH_DEVICE void cp_async_wait() {
     static_assert(pending >= 0);

@@ -1,4 +1,5 @@
-// mbarriers and bulk copies (Hopper): copies that report their bytes to 8 bytes of shared memory that threads wait at.
+// mbarriers and bulk copies (Hopper). An mbarrier is 8 bytes of shared memory at which threads wait; a bulk copy reports its bytes
+// to one.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +11,7 @@
 
 namespace ptx {
 
-// Makes an mbarrier whose phases take `count` arrivals. By one thread; then mbarrier_init_fence and a barrier.
+// Initializes an mbarrier whose phases take `count` arrivals. One thread calls it; mbarrier_init_fence and a barrier follow.
 HUSH_DEVICE void mbarrier_init(uint64_t* barrier, uint32_t count) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
@@ -19,7 +20,7 @@ HUSH_DEVICE void mbarrier_init(uint64_t* barrier, uint32_t count) {
 #endif
 }
 
-// Shows this thread's initializations to the copy engine.
+// Makes this thread's initializations visible to the copy engine.
 HUSH_DEVICE void mbarrier_init_fence() {
 #ifdef __CUDACC__
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -28,7 +29,7 @@ HUSH_DEVICE void mbarrier_init_fence() {
 #endif
 }
 
-// Arrives once, and makes the phase wait for `bytes` bytes of bulk copies, too.
+// Arrives once, and makes the phase wait for `bytes` bytes of bulk copies as well.
 HUSH_DEVICE void mbarrier_expect(uint64_t* barrier, uint32_t bytes) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
@@ -47,10 +48,9 @@ HUSH_DEVICE void mbarrier_arrive(uint64_t* barrier) {
 #endif
 }
 
-// Arrives once at a barrier of any block of the cluster (cluster_address). It comes after what this thread has read,
-// as in its
-// own block; what it wrote the other block sees after a barrier of the cluster, or by store_async. (Of all that, `.release.cluster`
-// would make a fence for all memory of the GPU.)
+// Arrives once at an mbarrier of any block of the cluster (cluster_address). The arrival is ordered after this thread's reads, but
+// not after its writes: the other block sees these after a barrier of the cluster, or by store_async. (`.release.cluster` would
+// order the writes too, with a fence for all memory of the GPU.)
 HUSH_DEVICE void mbarrier_arrive_cluster(uint32_t barrier) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
@@ -60,7 +60,7 @@ HUSH_DEVICE void mbarrier_arrive_cluster(uint32_t barrier) {
 }
 
 #ifdef __CUDACC__
-// Whether the phase of this parity is complete, after waiting for it as long as the hardware cares to.
+// Waits for the phase of this parity for a time that the hardware chooses. Returns whether the phase is complete.
 HUSH_DEVICE bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
     uint32_t complete;
     asm volatile(
@@ -75,7 +75,7 @@ HUSH_DEVICE bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
     return complete;
 }
 
-// The time in units of 2^32 ns, 4.3 s: one register, where there are none to spare.
+// Returns the time in units of 2^32 ns, 4.3 s: a wait has one register to spare, not two.
 HUSH_DEVICE uint32_t coarse_time() {
     uint32_t time;
     asm volatile("mov.u32 %0, %%globaltimer_hi;" : "=r"(time));
@@ -83,11 +83,11 @@ HUSH_DEVICE uint32_t coarse_time() {
 }
 #endif
 
-// Waits until the phase of this parity is complete: 0 for the first, then 1, 0, ... A fresh barrier counts as having
-// completed a phase of parity 1.
+// Waits until the phase of this parity is complete. The first phase has parity 0, then 1, 0, and so on. A fresh barrier counts as
+// having completed a phase of parity 1.
 //
-// A phase that does not come is a defect of the kernel, which then traps after 9 to 13 s: the device is lost, and says
-// so, where it would otherwise hang with all that is queued. The clock is looked at after several tries in vain.
+// A phase that never completes is a defect of the kernel. The kernel then traps after 9 to 13 s: the device is lost with an error,
+// and does not hang with all queued work. The clock is read only after several failed tries.
 HUSH_DEVICE void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
 #ifdef __CUDACC__
     constexpr uint32_t patience = 3;
@@ -105,7 +105,7 @@ HUSH_DEVICE void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
 #endif
 }
 
-// Starts a copy from global to shared memory, by one thread; addresses and size are multiples of 16.
+// Starts a copy of `bytes` bytes from global to shared memory. One thread calls it; addresses and size are multiples of 16.
 HUSH_DEVICE void bulk_copy(void* shared, const void* global, uint32_t bytes, uint64_t* barrier) {
 #ifdef __CUDACC__
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -117,9 +117,8 @@ HUSH_DEVICE void bulk_copy(void* shared, const void* global, uint32_t bytes, uin
 #endif
 }
 
-// Copies like bulk_copy, to every block of the cluster whose bit of `blocks` is set: to the same place there,
-// completing on the same
-// barrier there. These blocks have begun and must not end before.
+// Copies like bulk_copy to every block of the cluster whose bit of `blocks` is set: to the same offset, completing on the barrier
+// at the same offset. These blocks have begun, and must not end before the copy is complete.
 HUSH_DEVICE void bulk_copy_multicast(void* shared, const void* global, uint32_t bytes, uint64_t* barrier,
                                      uint32_t blocks) {
 #ifdef __CUDACC__
@@ -133,8 +132,8 @@ HUSH_DEVICE void bulk_copy_multicast(void* shared, const void* global, uint32_t 
 #endif
 }
 
-// Starts a write of 16 bytes to an address of the cluster, a multiple of 16; it completes as a copy of 16 bytes on a barrier of the
-// same block.
+// Starts a write of 16 bytes to the cluster address `shared`, a multiple of 16. The write completes like a bulk copy of 16 bytes on
+// `barrier`, which is in the same block as `shared`.
 HUSH_DEVICE void store_async_16(uint32_t shared, uint4 value, uint32_t barrier) {
 #ifdef __CUDACC__
     asm volatile(
@@ -146,7 +145,7 @@ HUSH_DEVICE void store_async_16(uint32_t shared, uint4 value, uint32_t barrier) 
 #endif
 }
 
-// Copies like bulk_copy, for bytes that are read once: they leave L2 first.
+// Copies like bulk_copy, for bytes that are read once: L2 evicts them first.
 HUSH_DEVICE void bulk_copy_evict_first(void* shared, const void* global, uint32_t bytes, uint64_t* barrier) {
 #ifdef __CUDACC__
     uint64_t policy;
@@ -161,7 +160,7 @@ HUSH_DEVICE void bulk_copy_evict_first(void* shared, const void* global, uint32_
 #endif
 }
 
-// Shows what this thread wrote to shared memory to wgmma and bulk copies; before the barrier that they wait for.
+// Makes this thread's writes to shared memory visible to wgmma and bulk copies. A barrier that these wait for follows.
 HUSH_DEVICE void fence_proxy_async() {
 #ifdef __CUDACC__
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -1,10 +1,10 @@
-// Accesses of global memory.
+// Accesses to global memory.
 #pragma once
 #include <cstdint>
 
 namespace ptx {
 
-// *global += value, atomic and relaxed, without a result.
+// Adds: *global += value, atomic and relaxed, without a result.
 HUSH_DEVICE void red_add(uint32_t* global, uint32_t value) {
 #ifdef __CUDACC__
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(global), "r"(value) : "memory");
@@ -13,7 +13,7 @@ HUSH_DEVICE void red_add(uint32_t* global, uint32_t value) {
 #endif
 }
 
-// 16 bytes that are read once and that nobody writes while the kernel runs; a multiple of 16.
+// Loads 16 bytes that are read once, without a line in L1. The address is a multiple of 16, and the kernel never writes there.
 HUSH_DEVICE uint4 load_stream_16(const void* global) {
 #ifdef __CUDACC__
     uint4 value;

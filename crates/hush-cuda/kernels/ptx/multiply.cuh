@@ -4,8 +4,8 @@
 
 namespace ptx {
 
-// a b + c, wrapping, as one instruction. Of the same in C++ the compiler extends operands that do not change to 64 bits outside
-// of loops, and forgets that the higher halves are zeros: it adds them up.
+// Returns a b + c, wrapping, as one instruction. In the C++ expression, the compiler extends loop-invariant operands to 64 bits
+// outside of the loop. It then no longer knows that their high halves are zeros, and adds these halves' products too.
 HUSH_DEVICE uint64_t multiply_add_wide(uint32_t a, uint32_t b, uint64_t c) {
 #ifdef __CUDACC__
     uint64_t d;

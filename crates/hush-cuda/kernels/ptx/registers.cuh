@@ -1,11 +1,11 @@
-// Registers moved between warpgroups (Hopper).
+// Register reallocation between warpgroups (Hopper).
 #pragma once
 #include <cstdint>
 
 namespace ptx {
 
-// Raises the registers of each thread of this warpgroup to `registers`, waiting for them to be free. Needs a register
-// cap at entry: __launch_bounds__(threads, 1).
+// Raises the registers of each thread of this warpgroup to `registers`, and waits until as many are free. The kernel needs a
+// register cap at entry: __launch_bounds__(threads, 1).
 template <int registers>
 HUSH_DEVICE void set_max_registers_inc() {
     static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0);
@@ -29,8 +29,8 @@ HUSH_DEVICE void set_max_registers_dec() {
 
 }  // namespace ptx
 
-// x, of which the compiler is not to know that it is the same at every call: what is made of it is made where it is used, and takes
-// no registers in between.
+// Returns x, but hides from the compiler that it is the same at every call. The compiler then recomputes values derived from x
+// where they are used, and keeps no registers for them in between.
 HUSH_DEVICE uint32_t made_anew(uint32_t x) {
 #ifdef __CUDACC__
     asm volatile("" : "+r"(x));

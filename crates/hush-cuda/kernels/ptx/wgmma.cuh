@@ -5,8 +5,8 @@
 // bytes of k, swizzled: its 16 bytes number c are at c ^ (row % 8). Tiles start at multiples of 1024 bytes. 32 bytes of
 // k further is a descriptor + 2.
 //
-// Order of calls: wgmma_fence, any number of products, wgmma_commit, wgmma_wait; between the first product and the wait
-// nobody touches d or writes the operands.
+// Order of calls: wgmma_fence, any number of products, wgmma_commit, wgmma_wait. Between the first product and the wait, no thread
+// may access d or write the operands.
 #pragma once
 #include <cstdint>
 
@@ -17,13 +17,13 @@
 
 namespace ptx {
 
-// The descriptor of an operand that starts at `shared`: groups of 8 rows are 1024 bytes apart, 128-byte swizzle.
+// Returns the descriptor of an operand that starts at `shared`: groups of 8 rows are 1024 bytes apart, with the 128-byte swizzle.
 HUSH_DEVICE uint64_t descriptor_128b(const void* shared) {
     constexpr uint64_t leading = 1, stride = 1024 >> 4, swizzle_128b = 1;  // the leading offset has no meaning here
     return uint64_t{(shared_address(shared) & 0x3ffff) >> 4} | leading << 16 | stride << 32 | swizzle_128b << 62;
 }
 
-// Orders what this thread did to its accumulators before the products that follow.
+// Orders this thread's accesses to its accumulators before the products that follow.
 HUSH_DEVICE void wgmma_fence() {
 #ifdef __CUDACC__
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -41,7 +41,7 @@ HUSH_DEVICE void wgmma_commit() {
 #endif
 }
 
-// Waits until at most the last `pending` groups are under way.
+// Waits until at most the last `pending` groups are in flight.
 template <int pending>
 HUSH_DEVICE void wgmma_wait() {
     static_assert(pending >= 0 && pending < 8);
@@ -52,7 +52,7 @@ HUSH_DEVICE void wgmma_wait() {
 #endif
 }
 
-// Waits, and keeps the compiler from moving uses of d before the wait.
+// Waits like wgmma_wait<pending>(), and keeps the compiler from moving uses of d before the wait.
 template <int pending, int words>
 HUSH_DEVICE void wgmma_wait([[maybe_unused]] int32_t (&d)[words]) {
     wgmma_wait<pending>();
@@ -63,7 +63,7 @@ HUSH_DEVICE void wgmma_wait([[maybe_unused]] int32_t (&d)[words]) {
 }
 
 #ifdef __CUDACC__
-// Operands 0 to n - 1 of an instruction, in its text and in C++.
+// Lists of operands 0 to n - 1 of an instruction, in its text and in C++.
 #define HUSH_WORDS_4 "%0, %1, %2, %3"
 #define HUSH_WORDS_8 HUSH_WORDS_4 ", %4, %5, %6, %7"
 #define HUSH_WORDS_16 HUSH_WORDS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
@@ -85,7 +85,7 @@ HUSH_DEVICE void wgmma_wait([[maybe_unused]] int32_t (&d)[words]) {
 #define HUSH_OUT_64(d, i) HUSH_OUT_32(d, i), HUSH_OUT_32(d, i + 32)
 #define HUSH_OUT_128(d, i) HUSH_OUT_64(d, i), HUSH_OUT_64(d, i + 64)
 
-// Defines a shape: the descriptors are the operands after the `words` accumulators. The 1 says: add to d.
+// Issues the product if N == n. The descriptors are the operands after the `words` accumulators. The operand 1 means: add to d.
 #define HUSH_WGMMA(types, n, words, a_operand, b_operand)                                         \
     if constexpr (N == n)                                                                         \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32.s32." types " {" HUSH_WORDS_##words  \
@@ -102,7 +102,7 @@ HUSH_DEVICE void wgmma_wait([[maybe_unused]] int32_t (&d)[words]) {
     HUSH_WGMMA(types, 256, 128, 128, 129)
 #endif
 
-// a of signed, b of unsigned bytes.
+// Adds a product to d: d += a b, with signed bytes in a and unsigned bytes in b.
 template <int N>
 HUSH_DEVICE void wgmma_m64k32_s8u8(int32_t (&d)[N / 2], uint64_t a_desc, uint64_t b_desc) {
     static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 128 || N == 256);
@@ -113,7 +113,7 @@ HUSH_DEVICE void wgmma_m64k32_s8u8(int32_t (&d)[N / 2], uint64_t a_desc, uint64_
 #endif
 }
 
-// Both of unsigned bytes.
+// Adds a product to d: d += a b, with unsigned bytes in both operands.
 template <int N>
 HUSH_DEVICE void wgmma_m64k32_u8u8(int32_t (&d)[N / 2], uint64_t a_desc, uint64_t b_desc) {
     static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 128 || N == 256);

@@ -17,7 +17,7 @@ pub struct CudaChain {
     rows: PackColumns,
     /// The digits: `[plaintext][limb][slot]`, in Montgomery form.
     pub(super) digits: Buffer<u32>,
-    /// The masks of the terms `c_k` of every plane, `[plane][k][limb][coefficient]`. Empty where nothing is folded.
+    /// The masks of the terms `c_k` of every plane, `[plane][k][limb][coefficient]`. Empty if entries are not folded.
     pub(super) masks: Buffer<u32>,
 }
 

@@ -22,8 +22,8 @@ const MAX_DEGREE: usize = 2048;
 /// The bytes of device memory that a hint needs: for itself, two matrices, and its columns.
 const HINT_BYTES: usize = (1 + 2 * LIMBS + 1) * size_of::<u32>() * MAX_DEGREE * MAX_DEGREE;
 
-/// The rows of a rotated matrix in a block (`BAND` in `kernels/chain_orbits.cu`), the threads of the block, and the words by which
-/// a row in its shared memory is padded.
+/// The rows of a matrix in a block's band (`BAND` in `kernels/chain_orbits.cu`), the threads of the block, and the words by which a
+/// row in its shared memory is padded.
 const BAND: usize = 8;
 const ORBIT_THREADS: u32 = 256;
 const BAND_PADDING: usize = 4;
@@ -46,7 +46,7 @@ pub(super) fn most_at_once(device: &Device) -> usize {
     device.info().multiprocessors.div_ceil(2) as usize
 }
 
-/// Switches some hints, side by side.
+/// Switches some hints in parallel.
 ///
 /// # Errors
 /// [`OpsError::PackColumns`] if an entry of any hint has more than four digits; [`OpsError::Backend`] if the device fails.

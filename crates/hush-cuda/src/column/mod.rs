@@ -46,7 +46,7 @@ impl ColumnOps for Cuda {
         hints: &[&Buffer<u32>],
     ) -> Result<Vec<ChainedHint>, OpsError> {
         let mut chained = Vec::with_capacity(hints.len());
-        // Parts of about the same size: a chain takes the same time, however many run beside it.
+        // Parts have about the same size: a chain takes the same time, however many chains run beside it.
         let parts = hints.len().div_ceil(chain_hint::most_at_once(self.device()));
         for hints in hints.chunks(hints.len().div_ceil(parts.max(1)).max(1)) {
             chained.extend(chain_hint::chain_hints(self.device(), ring, plan, hints)?);

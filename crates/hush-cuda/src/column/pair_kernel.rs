@@ -16,10 +16,11 @@ pub(super) struct PairKernel {
     pub(super) names: [&'static str; 3],
     /// The number of polynomials of two limbs in the registers of a block.
     pub(super) polys: u32,
-    /// The number of polynomials of one limb in its shared memory.
+    /// The number of polynomials of one limb in the shared memory of a block.
     pub(super) shared: usize,
-    /// The number of blocks of a cluster, and of the barriers for it that each block has after the polynomials.
+    /// The number of blocks of a cluster.
     pub(super) cluster: u32,
+    /// The number of barriers for the cluster that each block has after the polynomials.
     pub(super) barriers: usize,
 }
 
@@ -46,10 +47,10 @@ impl PairKernel {
     }
 }
 
-/// Checks that there are kernels for column packing over a ring.
+/// Checks that there are kernels for column packing over a ring. All parameter sets of column packing have kernels.
 ///
 /// # Errors
-/// [`OpsError::Backend`] if there are none. All parameter sets of column packing have kernels.
+/// [`OpsError::Backend`] if there are no kernels.
 pub(super) fn check_ring(ring: &CudaRing) -> Result<(), OpsError> {
     ring.kept().check_narrow()?;
     let fits = ring.kept().limbs() == LIMBS && ring.fold_gadget().digits() == 1;

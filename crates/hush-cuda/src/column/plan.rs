@@ -18,7 +18,7 @@ use crate::{
     ring::{CudaRing, montgomery_form},
 };
 
-/// The tables for [`hush_ops::contract::ColumnOps::chain_hint`] on the device, the same for all hints.
+/// The tables for [`hush_ops::contract::ColumnOps::chain_hint`] on the device. All hints share them.
 pub struct ChainPlan {
     /// The conversion from words of the hint to residues divided by N.
     pub(super) lift: FractionLift,
@@ -27,9 +27,9 @@ pub struct ChainPlan {
     /// The slot of each place, and the place of each slot ([`Orbits`]).
     pub(super) slots: Buffer<u32>,
     pub(super) places: Buffer<u32>,
-    /// w as `[limb][half][place]`, in Montgomery form, with the places in the order of [`interleaved`].
+    /// The mask w as `[limb][half][place]`, in Montgomery form, with the places in the order of [`interleaved`].
     pub(super) rotation: Buffer<u32>,
-    /// v as `[limb][slot]`, in Montgomery form.
+    /// The mask v as `[limb][slot]`, in Montgomery form.
     pub(super) conjugation: Buffer<u32>,
 }
 
@@ -60,6 +60,7 @@ pub(super) fn montgomery_words(ring: &Ring, words: &[u32]) -> Vec<u32> {
     limbs.flat_map(|(limb, &p)| limb.iter().map(move |&word| montgomery_form(p, word))).collect()
 }
 
+/// Returns the words of [`ChainPlan::rotation`].
 fn rotation_words(ring: &Ring, mask: &Poly<Eval>, orbits: &Orbits) -> Vec<u32> {
     let degree = ring.degree();
     let round = ring.degree() / 2;

@@ -1,7 +1,7 @@
 //! The step `rgsw_power_fold` (7h): a single RGSW ciphertext folds the entries to one.
 //!
-//! The entries stay in coefficient form, in which the products of their spectrum with powers of X are rotations, and
-//! decomposition needs no inverse transform.
+//! The entries stay in coefficient form. There, products with powers of X are rotations, and decomposition needs no inverse
+//! transform.
 
 use hush_math::poly::Poly;
 use hush_ops::{
@@ -25,11 +25,12 @@ use crate::{
 };
 
 /// The words of terms in memory at once, for more than one plane: 512 MiB, and twice that if their transform has several passes.
-/// A launch has as many planes as that allows, and no more than the second dimension of a grid.
+/// This bounds the planes of a launch, and so does the second dimension of a grid.
 const TERM_WORDS: usize = 1 << 27;
-/// The kernels with one block a plane: both halves of a ciphertext, and four transforms and an exchange in shared memory.
+/// The kernels with one block for each plane: both halves of a ciphertext, and four transforms and an exchange in shared memory.
 const BY_BLOCK: PairKernel = PairKernel::of_blocks(["power_fold_6", "power_fold_8", "power_fold_11"], 2, 8);
-/// The kernels with two blocks a plane: a half of a ciphertext, and two transforms and two exchanges in shared memory, in each.
+/// The kernels with two blocks for each plane. Each block has a half of a ciphertext, and two transforms and two exchanges in
+/// shared memory.
 const BY_CLUSTER: PairKernel = PairKernel {
     names: ["power_fold_6_hopper", "power_fold_8_hopper", "power_fold_11_hopper"],
     polys: 1,
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
     use crate::{Cuda, device::Emulation};
 
-    /// Checks that planes may be folded a part at a time, as those of long tables are.
+    /// Checks that planes may be folded a part at a time, like the planes of long tables.
     #[test]
     fn parts_make_up_the_whole() {
         let cuda = Cuda::new(Device::emulated(Emulation::default()));

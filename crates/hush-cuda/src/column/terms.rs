@@ -15,12 +15,13 @@ const THREADS: u32 = 128;
 /// log2 of the largest radix.
 const LOG_RADIX: u32 = 3;
 
-/// Packed words, which are lifted to the polynomials of some planes.
+/// The packed words from which the polynomials of some planes are lifted.
 pub(super) struct LiftedWords<'a> {
     /// The words: `[query][row]`.
     pub(super) words: Slice<'a, u32>,
-    /// The first plane, counted over all queries, and the number of planes.
+    /// The first plane, counted over all queries.
     pub(super) first_unit: usize,
+    /// The number of planes.
     pub(super) units: usize,
     pub(super) shape: &'a PackColumns,
     pub(super) lift: &'a FractionLift,

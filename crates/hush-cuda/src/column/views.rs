@@ -18,7 +18,7 @@ pub(super) struct FractionLift {
 const _: () = assert!(size_of::<FractionLift>() == 36);
 
 impl FractionLift {
-    /// Creates the lift of words b to `round(b Q / 2^32) / divisor`; the divisor is not a multiple of a prime.
+    /// Creates the lift of words b to `round(b Q / 2^32) / divisor`. The divisor must not be a multiple of a prime of Q.
     pub(super) fn new(rns: &Rns, divisor: usize) -> Self {
         let mut lift = Self { product: rns.product() as u32, factor: [0; MAX_LIMBS], half: [0; MAX_LIMBS] };
         for (limb, p) in rns.moduli().iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) struct EntryJoin {
 const _: () = assert!(size_of::<EntryJoin>() == 20);
 
 impl EntryJoin {
-    /// Creates the conversion for residues of entries divided by N = the degree of `ring`, which has two primes.
+    /// Creates the conversion for residues of entries divided by N, the degree of `ring`, which has two primes.
     pub(super) fn new(ring: &Ring) -> Self {
         let p0 = ring.moduli()[0];
         let p1 = ring.moduli()[1];

@@ -1,4 +1,4 @@
-//! Calls of the driver: their errors, and the calls that copies share.
+//! Calls of the driver: the conversion of their errors, and the calls that several modules share.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -28,12 +28,12 @@ const SMALL_BYTES: usize = 64 << 10;
 /// The dynamic shared memory that a block may have without a setting.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// A GPU: its context, the main stream, which does all work in order, the copies and branches beside it, and its kernels.
+/// A GPU: its context, its kernels, the main stream, which runs all work in order, and the streams of copies and branches.
 pub(super) struct Gpu {
     info: DeviceInfo,
-    /// The GPUs whose memory it was set to read directly.
+    /// The GPUs for which [`Gpu::reach`] was called.
     peers: Mutex<HashSet<sys::CUdevice>>,
-    /// All kernels that it can run.
+    /// All kernels that the GPU can run.
     functions: Mutex<HashMap<&'static str, Function>>,
     modules: Vec<sys::CUmodule>,
     uploads: Mutex<Uploads>,
@@ -80,7 +80,7 @@ struct Function {
 
 // SAFETY: the driver's handles may be used from any thread; each call makes the context current first.
 unsafe impl Send for Gpu {}
-// SAFETY: as above; fields of this crate are behind locks.
+// SAFETY: the reason above holds for shared references too, and the fields of this crate are behind locks.
 unsafe impl Sync for Gpu {}
 
 /// Returns the properties that the GPUs report.
@@ -184,7 +184,7 @@ impl Gpu {
                 // SAFETY: the module is loaded until drop.
                 let handle = unsafe { module::get_function(module, name) }
                     .map_err(failed(format!("cuModuleGetFunction of {kernel}")))?;
-                // SAFETY: as above.
+                // SAFETY: the function belongs to the loaded module.
                 unsafe { sys::cuFuncLoad(handle) }
                     .result()
                     .map_err(failed(format!("cuFuncLoad of {kernel}")))?;

@@ -1,6 +1,6 @@
 //! The properties that a device reports.
 
-/// The bytes of shared memory that a block may have on every GPU: those of Ada and of later desktop GPUs.
+/// The bytes of shared memory that a block may have on every GPU. Ada and later desktop GPUs have no more.
 pub const LEAST_SHARED: usize = 99 << 10;
 
 /// The properties of a device that decide how kernels are launched.

@@ -29,7 +29,7 @@ impl Launch {
         Self { grid, block: threads, shared: 0 }
     }
 
-    /// Creates a launch of enough blocks of `threads` threads for `items` items, with one thread for each.
+    /// Creates a launch of blocks of `threads` threads, with a thread for each of `items` items.
     pub fn cover(items: usize, threads: u32) -> Self {
         Self::new(items.div_ceil(threads as usize) as u32, threads)
     }

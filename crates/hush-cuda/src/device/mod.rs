@@ -205,7 +205,8 @@ impl Device {
         self.info().is_hopper()
     }
 
-    /// Returns the bytes of device memory that can be allocated: those free in the driver, and those kept for later.
+    /// Returns the bytes of device memory that can be allocated: those free in the driver, and those kept for later. Fails with
+    /// [`CudaError`] if the device fails.
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
         Ok(self.ask(Runtime::free_bytes)? + self.kept_bytes())
     }
@@ -226,21 +227,23 @@ impl Device {
         self.uploaded.load(Ordering::Relaxed)
     }
 
-    /// Allocates memory for `len` values, with arbitrary contents.
+    /// Allocates memory for `len` values, with arbitrary contents. Fails with [`CudaError::OutOfMemory`] if too little memory is
+    /// free, even after unused memory is released, and with another [`CudaError`] if the device fails.
     pub fn alloc<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
         let take = || self.pool.take(len * size_of::<T>());
         let (address, bytes) = self.health.watch(&self.runtime, take)?;
         Ok(Buffer::new(self.pool.clone(), address, bytes, len))
     }
 
-    /// Allocates memory for `len` zeros.
+    /// Allocates memory for `len` zeros. Fails like [`Device::alloc`].
     pub fn zeroed<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(len)?;
         self.clear(&buffer.slice(..))?;
         Ok(buffer)
     }
 
-    /// Returns the address of memory of this device, for a kernel that reads it from a table or a structure.
+    /// Returns the address of memory of this device, for a kernel that reads it from a table or a structure. Fails with
+    /// [`CudaError::OtherDevice`] if the memory is on another device.
     pub fn address<T: Word>(&self, slice: &Slice<'_, T>) -> Result<u64, CudaError> {
         self.address_for("a table of addresses", slice)
     }
@@ -253,7 +256,8 @@ impl Device {
         Err(CudaError::OtherDevice { call: call.to_owned() })
     }
 
-    /// Sets memory to zeros.
+    /// Sets memory to zeros. Fails with [`CudaError::OtherDevice`] if the memory is on another device, and with another
+    /// [`CudaError`] if the device fails.
     pub fn clear<T: Word>(&self, slice: &Slice<'_, T>) -> Result<(), CudaError> {
         let address = self.address_for("setting memory to zeros", slice)?;
         if slice.is_empty() {
@@ -262,14 +266,15 @@ impl Device {
         self.ask(|runtime| runtime.clear(address, slice.bytes()))
     }
 
-    /// Copies `host` to new memory on the device.
+    /// Copies `host` to new memory on the device. Fails like [`Device::alloc`].
     pub fn upload<T: Word>(&self, host: &[T]) -> Result<Buffer<T>, CudaError> {
         let buffer = self.alloc(host.len())?;
         self.upload_into(host, &buffer.slice(..))?;
         Ok(buffer)
     }
 
-    /// Copies `host` to device memory of the same length.
+    /// Copies `host` to device memory of the same length. Fails with [`CudaError::OtherDevice`] if the memory is on another device,
+    /// and with another [`CudaError`] if the device fails.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -283,14 +288,16 @@ impl Device {
         Ok(())
     }
 
-    /// Copies device memory to the host, as it is after all work queued so far. Waits for that work.
+    /// Copies device memory to the host, as it is after all work queued so far. Waits for that work. Fails with
+    /// [`CudaError::OtherDevice`] if the memory is on another device, and with another [`CudaError`] if the device or the work
+    /// fails.
     pub fn download<T: Word + Default>(&self, from: &Slice<'_, T>) -> Result<Vec<T>, CudaError> {
         let mut host = vec![T::default(); from.len()];
         self.download_into(from, &mut host)?;
         Ok(host)
     }
 
-    /// Copies device memory to host memory of the same length.
+    /// Copies device memory to host memory of the same length, like [`Device::download`] and with its errors.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -307,7 +314,7 @@ impl Device {
         })
     }
 
-    /// Copies `rows` rows of the same length to the host, each into its own vector.
+    /// Copies `rows` rows of the same length to the host, each into its own vector, like [`Device::download`] and with its errors.
     ///
     /// # Panics
     /// If the length of `from` is not a multiple of `rows`.
@@ -331,7 +338,8 @@ impl Device {
         })
     }
 
-    /// Copies device memory to device memory of the same length.
+    /// Copies device memory to device memory of the same length. Fails with [`CudaError::OtherDevice`] if either is on another
+    /// device, and with another [`CudaError`] if the device fails.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -359,7 +367,7 @@ impl Device {
     pub fn exchange<T: Word>(copies: &[PeerCopy<'_, T>]) -> Result<(), CudaError> {
         let call = "a copy between devices";
         let is_same = |one: &Self, other: &Self| one.pool.device() == other.pool.device();
-        // Each pair of a reader and an owner, once.
+        // The distinct pairs of a reader and an owner.
         let mut pairs: Vec<(&Self, &Self)> = Vec::new();
         let mut queued = Vec::new();
         for PeerCopy { from: (owner, from), to: (reader, to) } in copies {
@@ -408,9 +416,9 @@ impl Device {
 
     /// Queues a kernel, for a step. A grid without blocks does nothing.
     ///
-    /// It is a safe function only within this crate, whose steps keep the contract of [`Device::launch_kernel`], because nothing
-    /// can check it. The driver knows the number and the lengths of a kernel's arguments, but not their targets; and the memory
-    /// that a kernel reads and writes depends on all of them. Tests under sanitizers check that the steps keep the contract.
+    /// The caller must keep the contract of [`Device::launch_kernel`], which nothing can check: the driver knows the number and the
+    /// lengths of a kernel's arguments, but not the memory to which they point. So the function is private to this crate. Tests
+    /// under sanitizers check that the crate's steps keep the contract.
     pub(crate) fn launch(
         &self,
         kernel: &'static str,
@@ -451,7 +459,7 @@ impl Device {
         self.launch(kernel, launch, args)
     }
 
-    /// Waits for all work queued so far.
+    /// Waits for all work queued so far. Fails with [`CudaError`] if that work or the device fails.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.ask(Runtime::synchronize)
     }

@@ -1,4 +1,4 @@
-//! The compiled kernels in the program, and the choice of those that a GPU runs.
+//! The compiled kernels in the program, and the choice of kernels for a GPU.
 
 use std::cmp::Reverse;
 
@@ -54,7 +54,8 @@ impl Image {
     }
 }
 
-/// Returns every module that a GPU of this compute capability runs, machine code rather than text where there are both.
+/// Returns every module that a GPU of this compute capability runs. If a module has both machine code and text, machine code is
+/// chosen.
 pub(super) fn images_for(capability: (u32, u32)) -> Vec<&'static Image> {
     let mut images: Vec<_> = IMAGES.iter().filter(|image| image.target.runs_on(capability)).collect();
     images.sort_by_key(|image| (image.name, Reverse(image.target)));

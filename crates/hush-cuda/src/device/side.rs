@@ -1,4 +1,4 @@
-//! Work of a device beside its main order.
+//! Branches: work of a device beside its main order.
 
 use super::{Arg, CudaError, Device, Launch, runtime::Runtime};
 
@@ -31,7 +31,7 @@ impl Side<'_> {
         self.device.ask(Runtime::fork)
     }
 
-    /// Queues a kernel in the branch, as [`Device::launch`] does in the device's order.
+    /// Queues a kernel in the branch, like [`Device::launch`] in the device's order.
     pub(crate) fn launch(
         &mut self,
         kernel: &'static str,

@@ -1,4 +1,4 @@
-//! The time that work takes, measured on the device.
+//! Measurement of the time that work takes, on the device.
 
 use cudarc::driver::result::event;
 
@@ -11,7 +11,8 @@ pub struct Stopwatch<'a> {
 }
 
 impl<'a> Stopwatch<'a> {
-    /// Starts a stopwatch when all work queued so far is done. Returns `None` for the emulator.
+    /// Creates a stopwatch that starts when all work queued so far is done. Returns `None` for the emulator. Fails with
+    /// [`CudaError`] if the driver cannot create or record an event.
     pub fn start(device: &'a Device) -> Result<Option<Self>, CudaError> {
         #[allow(irrefutable_let_patterns, reason = "without the emulator there are GPUs only")]
         let Runtime::Gpu(gpu) = &*device.runtime else { return Ok(None) };
@@ -21,7 +22,8 @@ impl<'a> Stopwatch<'a> {
         Ok(Some(stopwatch))
     }
 
-    /// Waits for all work queued so far. Returns the milliseconds from the start until that work was done.
+    /// Waits for all work queued so far. Returns the milliseconds from the start until that work was done. Fails with [`CudaError`]
+    /// if that work or the device fails.
     pub fn stop(self) -> Result<f32, CudaError> {
         let [start, end] = &self.events;
         self.gpu.enter()?;

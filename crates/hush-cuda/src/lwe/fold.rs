@@ -1,4 +1,4 @@
-//! The step `lwe_fold` (1): fold the first dimension.
+//! The step `lwe_fold` (1): it folds the first dimension.
 
 use std::{mem::offset_of, ops::Range};
 
@@ -15,7 +15,7 @@ pub(super) struct ResultStrides {
     pub(super) row: usize,
 }
 
-/// The struct of `kernels/lwe_fold.cuh`.
+/// The struct `FoldShape` of `kernels/lwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct FoldShape {

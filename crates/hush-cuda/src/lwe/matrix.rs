@@ -17,7 +17,7 @@ use super::{
     tiles::TILE_COLS,
 };
 
-/// The words of A in flight to the device at once, about: 32 MiB.
+/// The approximate number of words of A in flight to the device at once: 32 MiB.
 const STAGED_WORDS: usize = 8 << 20;
 /// The divisor of the device's memory that gives the share for prepared matrices. One matrix is always kept.
 const KEPT_SHARE: usize = 8;
@@ -31,8 +31,8 @@ pub fn matrix_bytes(a: &MatrixShape) -> usize {
     PreparedQueries::bytes_for(a.n(), a.cols()) + size_of::<u32>() * staged
 }
 
-/// A cache of the columns of the matrices that were used last. The hint of a table is computed some rows at a time, and that of a
-/// second fold for every query. So tables that alternate find their matrices prepared.
+/// A cache of the columns of the most recently used matrices. The hint of a table is computed some rows at a time, and the hint of
+/// a second fold for every query. So tables that alternate find their matrices prepared.
 #[derive(Default)]
 pub(crate) struct PreparedMatrices {
     /// The matrices, of which the most recently used comes last.
@@ -73,7 +73,7 @@ impl PreparedMatrices {
         Ok(columns)
     }
 
-    /// Evicts all matrices. Callers that use one keep it.
+    /// Evicts all matrices. A caller that uses a matrix keeps it.
     pub(super) fn forget(&self) {
         self.lock().clear();
     }
@@ -83,7 +83,7 @@ impl PreparedMatrices {
     }
 }
 
-/// Evicts the least recently used matrices, until `more` bytes and those of the others are at most `most` bytes.
+/// Evicts the least recently used matrices until the remaining ones and `more` further bytes are at most `most` bytes.
 fn make_room(matrices: &mut Vec<Prepared>, more: usize, most: usize) {
     let mut bytes = more + matrices.iter().map(|ready| ready.columns.bytes()).sum::<usize>();
     let mut forgotten = 0;
@@ -122,7 +122,7 @@ fn prepare_plain(
     Ok(prepared)
 }
 
-/// The struct of `kernels/negacyclic.cu`.
+/// The struct `RingBlocks` of `kernels/negacyclic.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct RingBlocks {

@@ -1,8 +1,8 @@
 //! The steps over LWE.
 //!
-//! All of them are one product: a database of bytes (s8, [`CudaDb`]) times words modulo 2^32 in tiles of their bytes
-//! ([`queries`]). The device's kernel adds the product to words in device memory ([`fold`]). The hint is the fold of the
-//! columns of A ([`matrix`]).
+//! All folds are one product: a database of bytes (s8, [`CudaDb`]) times words modulo 2^32 in tiles of their bytes ([`queries`]).
+//! The device's kernel adds the product to words in device memory ([`fold`]). The hint is the fold of the columns of A
+//! ([`matrix`]).
 
 use std::ops::Range;
 
@@ -155,7 +155,7 @@ hush_ops::footprint!(Cuda: LweFold, |step, batch| {
 
 hush_ops::footprint!(Cuda: FoldOnline, |step, batch| {
     let all = LweFold { db: step.db.times(batch) };
-    // Each query first has the words of all queries' rows; then its own rows are copied out.
+    // Each query first has the words of all queries' rows. The query's own rows are then copied.
     Self::footprint(&all, batch) + size_of::<u32>() * batch * step.db.rows()
 });
 

@@ -4,13 +4,13 @@ use crate::device::{DeviceInfo, Launch};
 
 use super::tiles::{TILE_COLS, TILE_ROWS};
 
-/// A kernel of the fold. All give the same words; they differ in speed.
+/// A kernel of the fold. All kernels give the same words, and differ in speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FoldKernel {
-    /// `wgmma` and bulk copies: Hopper only. Up to 64 queries a pass; from 17 on in clusters of two blocks, which share the
-    /// queries.
+    /// The kernel with `wgmma` and bulk copies, for Hopper only. A pass has up to 64 queries. From 17 queries on, clusters of two
+    /// blocks share the queries.
     Wgmma,
-    /// `mma.sync`: any GPU from Ampere on. Up to 32 queries a pass.
+    /// The kernel with `mma.sync`, for any GPU from Ampere on. A pass has up to 32 queries.
     Mma,
 }
 
@@ -28,7 +28,7 @@ impl FoldKernel {
         }
     }
 
-    /// Returns the passes of a batch: full ones, and a last one for the rest.
+    /// Returns the passes of a batch: full passes, and a last pass for the rest.
     pub(super) fn passes(self, batch: usize) -> impl Iterator<Item = Pass> {
         let most = self.pass_queries();
         (0..batch).step_by(most).map(move |first| Pass::new(self, first, most.min(batch - first)))
@@ -77,8 +77,8 @@ impl Pass {
         }
     }
 
-    /// Returns the launch over `rows` rows and `k_tiles` k tiles: as many blocks as run at once, or one for each unit of work if
-    /// there are fewer. It has at least one cluster, even on one multiprocessor.
+    /// Returns the launch over `rows` rows and `k_tiles` k tiles. The launch has as many blocks as run at once, or one for each
+    /// unit of work if there are fewer units. Even on one multiprocessor, it has a whole cluster.
     pub(super) fn launch(&self, info: &DeviceInfo, rows: usize, k_tiles: usize) -> Launch {
         let block = self.block();
         let cluster = self.cluster();
@@ -130,7 +130,7 @@ struct Block {
 impl Block {
     /// Returns the number of blocks that a multiprocessor runs at once.
     fn at_once(&self, info: &DeviceInfo) -> usize {
-        // The shared memory that the system reserves for each block. A block may use all but one such part.
+        // The shared memory that the system reserves for each block. A block may use all of a multiprocessor but one such part.
         const SYSTEM: usize = 1 << 10;
         let fit = (info.shared_per_block + SYSTEM) / (self.shared + SYSTEM);
         fit.clamp(1, self.most_at_once)

@@ -17,7 +17,7 @@ const TILE_CHUNKS: usize = 8;
 /// The threads of a block of `split_queries` and `split_negacyclic`.
 const THREADS: u32 = 256;
 
-/// The prepared queries of a batch on the device, each of `cols` words: `[pass][k tile][N byte columns][128 bytes]`.
+/// The prepared queries of a batch on the device: `[pass][k tile][N byte columns][128 bytes]`.
 pub struct PreparedQueries {
     batch: usize,
     cols: usize,
@@ -35,7 +35,7 @@ pub(super) struct WordView<'a> {
     pub(super) columns: usize,
 }
 
-/// The struct of `kernels/split_queries.cu`.
+/// The struct `WordShape` of `kernels/split_queries.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct WordShape {

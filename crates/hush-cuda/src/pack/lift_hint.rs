@@ -1,4 +1,4 @@
-//! The step `lift_hint`: a hint to evaluation form.
+//! The step `lift_hint`: it converts a hint to evaluation form.
 
 use std::ops::Range;
 

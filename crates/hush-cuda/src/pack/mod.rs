@@ -109,6 +109,6 @@ hush_ops::footprint!(Cuda: AddRlwe, |_, _| {
 });
 
 hush_ops::footprint!(Cuda: ReinterpretRlwe, |step, batch| {
-    // Both switched halves, and the same as words.
+    // The bytes of both switched halves, and their words.
     batch * (2 * step.count * SentPoly::answer_bytes(&step.ring) + CudaDb::bytes_for(step.db))
 });

@@ -5,8 +5,8 @@ use hush_ops::OpsError;
 use super::{CudaRing, tables::addresses::addresses};
 use crate::device::{Device, Slice};
 
-/// Rounds polynomials modulo Q_e to polynomials modulo Q_1, as [`hush_he::algorithms::drop_primes`] does, all of `parts` in one
-/// launch. A part is a source and a target, both `[poly][limb][slot]`; each has as many polynomials as the first.
+/// Rounds polynomials modulo Q_e to polynomials modulo Q_1, like [`hush_he::algorithms::drop_primes`], with one launch for all of
+/// `parts`. A part is a source and a target, both `[poly][limb][slot]`. All parts have the same number of polynomials.
 pub(super) fn drop_prime(
     device: &Device,
     ring: &CudaRing,

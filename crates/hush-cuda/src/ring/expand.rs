@@ -31,8 +31,8 @@ const WHOLE: [&str; 4] = ["expand_stage_6", "expand_stage_8", "expand_stage_11",
 /// The kernels that compute the last level and drop a prime.
 const LEAVES: [&str; 4] = ["expand_leaves_6", "expand_leaves_8", "expand_leaves_11", "expand_leaves_12"];
 
-/// Runs [`hush_ops::contract::RingOps::expand`] for the queries of a batch together, as many at once as [`TREE_BYTES`] allows
-/// for their nodes.
+/// Runs [`hush_ops::contract::RingOps::expand`] for the queries of a batch together. [`TREE_BYTES`] bounds the queries that are
+/// expanded at once.
 pub(super) fn expand(
     cuda: &Cuda,
     ring: &CudaRing,
@@ -82,8 +82,9 @@ struct Expansion<'a> {
 struct Level<'a> {
     index: usize,
     gadget: &'a GadgetTables,
-    /// The number of nodes of each query, and the number of their children that are above a wanted leaf.
+    /// The number of nodes of each query.
     count: usize,
+    /// The number of the nodes' children that are above a wanted leaf.
     needed: usize,
 }
 
@@ -91,7 +92,7 @@ struct Level<'a> {
 struct Leaves {
     /// The wanted leaves from `first` on: `[query][leaf][a, b][limb][slot]` modulo Q_e.
     words: Buffer<u32>,
-    /// The number of selectors if these are in the results already, and else 0.
+    /// The number of selectors if the results have them already, and 0 otherwise.
     first: usize,
     /// The expanded queries.
     results: Vec<Expanded<Buffer<u32>>>,

@@ -18,7 +18,7 @@ pub(super) const DIGIT_BYTES: usize = 1 << 30;
 const WHOLE: [&str; 4] = ["external_stage_6", "external_stage_8", "external_stage_11", "external_stage_12"];
 
 /// The ciphertexts of a batch of queries: item i of plane j of query q is at `bases[q] + first + i * step + j * plane` (in words).
-/// Items from `count` on are zero. The same as `CiphertextsView` in `kernels/external_product.cuh`.
+/// Items from `count` on are zero. `CiphertextsView` in `kernels/external_product.cuh` has the same fields.
 #[derive(Clone, Copy)]
 pub struct Ciphertexts<'a> {
     /// The address of each query's ciphertexts.
@@ -73,8 +73,7 @@ pub struct ExternalProducts<'a> {
     pub items: usize,
     /// The results, for all items.
     pub out: Ciphertexts<'a>,
-    /// The address of the RGSW ciphertext of each query: the rows for the digits of half a, then those for the digits of
-    /// half b.
+    /// The address of the RGSW ciphertext of each query: the rows for the digits of half a, then the rows for half b.
     pub rgsw: Slice<'a, u64>,
     /// The ciphertexts y, which are multiplied.
     pub y: Ciphertexts<'a>,

@@ -8,13 +8,13 @@ use hush_he::{
 use super::CudaRing;
 use crate::device::{Buffer, CudaError, Device, Slice};
 
-/// The evaluation keys of one client: the rows `[row][poly][limb][slot]` of the levels of the expansion, then those of the key
-/// for s^2, then those of the packing of pairs.
+/// The evaluation keys of one client: the rows `[row][poly][limb][slot]` of the levels of the expansion, then the rows of the key
+/// for s^2, then the rows of the packing of pairs.
 pub struct CudaKeys {
     words: Buffer<u32>,
-    /// The key of the ring switch, on the host, where it is used.
+    /// The key of the ring switch, which the host uses.
     switch: Option<RingSwitchKey>,
-    /// The keys of private key switching, on the host too.
+    /// The keys of private key switching, which the host uses.
     private: Option<[Vec<RlweCiphertext>; 2]>,
 }
 
@@ -58,8 +58,8 @@ impl CudaKeys {
     }
 }
 
-/// Returns the position of the rows of a level in the words of [`CudaKeys`]. If `level` is the number of levels, it is that of the
-/// rows of the key for s^2; if it is one more, that of the rows of the packing of pairs.
+/// Returns the position of the rows of a level in the words of [`CudaKeys`]. The number of levels stands for the key for s^2, and
+/// one more for the packing of pairs.
 pub(super) fn key_at(ring: &CudaRing, level: usize) -> u64 {
     let params = ring.context().params();
     let square = params.square_gadget();

@@ -3,7 +3,8 @@
 use super::RingTables;
 use crate::device::{CudaError, Device, Slice};
 
-/// Transforms coefficients to slots: whole polynomials `[poly][limb][N]`, canonical. `from` and `to` may be the same memory.
+/// Transforms coefficients to slots: whole polynomials `[poly][limb][N]`, canonical. `from` and `to` may be the same memory. Fails
+/// with [`CudaError::OtherDevice`] if the ring or a slice is on another device, and with another [`CudaError`] if the device fails.
 ///
 /// # Panics
 /// If the slices differ in length, or are not whole polynomials.
@@ -17,7 +18,7 @@ pub fn forward(
     transform(device, ring, ring.pick(kernels, "ntt_forward_11_wide"), from, to)
 }
 
-/// Transforms slots to coefficients: the inverse of [`forward`].
+/// Transforms slots to coefficients: the inverse of [`forward`], with its errors.
 ///
 /// # Panics
 /// If the slices differ in length, or are not whole polynomials.

@@ -12,7 +12,7 @@ use crate::{
 /// The largest number of symbols on the device at once, with their residues.
 const CHUNK_SYMBOLS: usize = 1 << 24;
 
-/// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`. The same as `Lift` in `kernels/lift.cuh`.
+/// The lift of words to symbols modulo `t = 2^bits`, centred to `-t/2..t/2`. It mirrors `Lift` in `kernels/lift.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 pub struct Lift {
@@ -36,7 +36,8 @@ impl Lift {
     }
 }
 
-/// Lifts and transforms plaintexts on the device: `symbols` is `[plaintext][N]`, `to` is `[plaintext][limb][N]`.
+/// Lifts and transforms plaintexts on the device: `symbols` is `[plaintext][N]`, `to` is `[plaintext][limb][N]`. Fails with
+/// [`CudaError::OtherDevice`] if the ring or a slice is on another device, and with another [`CudaError`] if the device fails.
 ///
 /// # Panics
 /// If `symbols` are not whole plaintexts, or `to` is not as long as their residues.

@@ -1,4 +1,4 @@
-//! The step `rlwe_fold` (6): fold the first dimension of ring elements. `kernels/rlwe_fold.cuh` describes the method.
+//! The step `rlwe_fold` (6): it folds the first dimension of ring elements. `kernels/rlwe_fold.cuh` describes the method.
 
 use std::mem::offset_of;
 
@@ -180,8 +180,9 @@ pub(super) fn rlwe_fold(
 /// to compare kernels; `None` selects the suitable one.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if there is not one modulus a limb, a query does not have one selector a row, or there are too many columns
-/// for a grid; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`] moduli, or the device fails.
+/// [`OpsError::Shape`] if the degree is not a power of two, the moduli are not one for each limb, a query does not have a selector
+/// for each row, or there are too many columns for a grid; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`] moduli, or
+/// the device fails.
 pub fn fold_rows(
     device: &Device,
     moduli: &[Modulus],
@@ -383,7 +384,7 @@ impl Chunk<'_> {
     }
 }
 
-/// The struct of `kernels/rlwe_fold.cuh`.
+/// The struct `PassPoints` of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 struct PassPoints {
@@ -394,7 +395,7 @@ struct PassPoints {
 
 const _: () = assert!(size_of::<PassPoints>() == 12);
 
-/// The addresses of each query's memory in a pass. The same as in `kernels/rlwe_fold.cuh`.
+/// The addresses of each query's memory in a pass: the struct `QueryPointers` of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Immutable, IntoBytes)]
 pub(crate) struct QueryPointers([u64; MAX_PASS]);
@@ -418,12 +419,12 @@ impl QueryPointers {
     }
 }
 
-/// The struct of `kernels/rlwe_fold.cuh`.
+/// The struct `FoldPrime` of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct FoldPrime {
     prime: Prime,
-    /// 2^8, 2^16, 2^24 with their Shoup quotients; for a wide prime, the words of [`montgomery_factor`].
+    /// The factors 2^8, 2^16, 2^24 with their Shoup quotients; for a wide prime, the words of [`montgomery_factor`].
     scale: [[u32; 2]; 3],
     /// The largest multiple of p up to 2^31; 0 for a wide prime.
     limit: u32,
@@ -446,7 +447,7 @@ impl FoldPrime {
     }
 }
 
-/// The struct of `kernels/rlwe_fold.cuh`.
+/// The struct `FoldRing` of `kernels/rlwe_fold.cuh`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Immutable, IntoBytes)]
 struct FoldRing {

@@ -1,4 +1,4 @@
-//! The kernels of a stage, which is a level of a tree of ciphertexts: several for its operations, or one for all of it.
+//! The kernels of a stage, which is a level of a tree of ciphertexts: several kernels for its operations, or one kernel for all.
 //!
 //! Kernels of single operations have a block for each ciphertext and limb, and their digits go through device memory. A kernel of
 //! the whole stage keeps the digits in shared memory, and has a block for each ciphertext: it moves less, and has fewer blocks.
@@ -13,7 +13,7 @@ use std::{
 use super::Degree;
 use crate::device::{DeviceInfo, Launch};
 
-/// The threads that keep the memory of a multiprocessor busy: 16 warps (GPIR, section 4.3).
+/// The number of threads that keep the memory of a multiprocessor busy: 16 warps (GPIR, section 4.3).
 const BUSY: usize = 512;
 /// The environment variable that, set to 1, prints every choice on standard error.
 const PRINT: &str = "HUSH_PRINT_CONFIGS";
@@ -33,8 +33,9 @@ pub enum Stages {
 /// A stage of all queries of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stage {
-    /// The name of the step, and the number of the level or round.
+    /// The name of the step.
     pub(super) step: &'static str,
+    /// The number of the level or round.
     pub(super) depth: usize,
     /// The number of ciphertexts that are multiplied.
     pub(super) ciphertexts: usize,

@@ -1,4 +1,4 @@
-//! Ciphertexts times powers of X, for rotations.
+//! Products of ciphertexts and powers of X, for rotations.
 
 use hush_ops::{
     OpsError,

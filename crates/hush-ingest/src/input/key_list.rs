@@ -24,7 +24,7 @@ pub fn without_mark(text: &[u8]) -> Result<&[u8], Utf16> {
 }
 
 /// Returns the keys of a list: its lines without LF or CRLF. Skips a byte order mark and empty lines. A key may have any other
-/// bytes, and is not trimmed.
+/// bytes, and is not trimmed. Refuses a text with a byte order mark of UTF-16: [`Utf16`].
 pub fn keys(text: &[u8]) -> Result<impl Iterator<Item = &[u8]>, Utf16> {
     let lines = without_mark(text)?.split(|&byte| byte == b'\n');
     let keys = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));

@@ -35,7 +35,8 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Begins to copy `table`, whose header is `header`, to the folder `target`. Finds the pieces that are there already.
+    /// Begins to copy `table`, whose header is `header`, to the folder `target`. Finds the pieces that are there already. Fails with
+    /// the errors of [`ArrivingSnapshot::begin`].
     pub fn begin(
         table: &RemoteTable,
         header: Header,
@@ -58,7 +59,7 @@ impl Mirror {
         self.copy.folder()
     }
 
-    /// Requests the missing pieces, on a separate thread.
+    /// Requests the missing pieces, on a separate thread. Fails with [`SnapshotError::Io`] if no runtime can be started.
     pub fn start(&mut self, table: &RemoteTable) -> Result<(), SnapshotError> {
         let runtime = runtime().map_err(SnapshotError::io(table.shown(), "fetch"))?;
         let (sender, receiver) = sync_channel(1);

@@ -69,7 +69,7 @@ impl RemoteTable {
         self.url.shown()
     }
 
-    /// Returns the last part of the URL, if that is a name.
+    /// Returns the last part of the URL as a name, or [`InvalidName`] if it is not a valid name of a table.
     pub fn name(&self) -> Result<Name, InvalidName> {
         Name::last_of(self.shown())
     }

@@ -37,7 +37,7 @@ impl SparseCopy {
         self.table.shown()
     }
 
-    /// Finds the missing pieces of some ranges of a file, as [`SparseFolder::missing`].
+    /// Finds the missing pieces of some ranges of a file. Works and fails like [`SparseFolder::missing`].
     pub fn missing(&self, name: &str, ranges: &[Range<usize>]) -> Result<Missing, SnapshotError> {
         self.folder.missing(name, ranges)
     }

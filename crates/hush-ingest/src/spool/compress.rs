@@ -82,7 +82,7 @@ impl Compressor {
         context
     }
 
-    /// Compresses a value. Returns the frame without the four bytes with which every frame begins.
+    /// Compresses a value. Returns the frame without the four bytes with which every frame begins. Fails with zstd's error.
     pub fn compress(context: &mut bulk::Compressor<'_>, value: &[u8]) -> io::Result<Vec<u8>> {
         let mut frame = context.compress(value)?;
         if !frame.starts_with(&MAGIC) {

@@ -82,14 +82,16 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Creates an empty spool with its files in `dir`, which needs about as much disk as the input.
+    /// Creates an empty spool with its files in `dir`, which needs about as much disk as the input. Fails with an [`IngestError`] of
+    /// the spool if the system has no randomness, or no file can be created in `dir`.
     pub fn create(dir: &Path) -> Result<Self, IngestError> {
         let mut seed = [0; blake3::KEY_LEN];
         getrandom::fill(&mut seed).map_err(|error| spool_error(dir, error.into()))?;
         Self::with_seed(dir, seed)
     }
 
-    /// Creates an empty spool for a table that is laid out under this seed, which was drawn at random.
+    /// Creates an empty spool for a table that is laid out under this seed, which was drawn at random. Fails if no file can be
+    /// created in `dir`.
     pub fn with_seed(dir: &Path, seed: [u8; blake3::KEY_LEN]) -> Result<Self, IngestError> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, new_file(dir)?);
         let dir = dir.into();

@@ -109,7 +109,8 @@ pub fn is_in_use(data: &Path) -> bool {
 }
 
 impl Tasks {
-    /// Opens the folder `data`. Its tables are served from now on, and its tasks continue after [`Operator::start`].
+    /// Opens the folder `data`. Its tables are served from now on, and its tasks continue after [`Operator::start`]. Fails with a
+    /// message if the folder cannot be read or written, another server uses it, its tasks are malformed, or a table is refused.
     pub fn open(
         data: &Path,
         folders: &Arc<Folders>,

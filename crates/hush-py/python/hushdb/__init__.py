@@ -5,10 +5,10 @@
     with hushdb.connect("https://hush.example") as client:
         print(client.table("people").get("alice@example.org"))
 
-`connect` asks a server, `open` a folder of this machine, `serve` starts a server in this process. `build` makes a table of a data frame
-or a file, `apply` and `compact` change it, `push` puts it into an object store, `inspect` tells what it is, and `plan` what tables records
-could have. Everything that blocks leaves other threads of Python free, ends on Ctrl-C, and has a form with `_async` to await: where that
-is cancelled, the call is given up. `python -m hushdb` is the program `hushdb`.
+`connect` asks a server, `open` reads a table in a local folder, and `serve` starts a server in this process. `build` makes a table from a
+data frame or a file. `apply` and `compact` change a table, `push` uploads it to an object store, `inspect` describes it. `plan` compares
+the tables that records could have. Every call that blocks leaves other threads of Python free, ends on Ctrl-C, and has an `_async` form to
+await: cancelling the task cancels the call. `python -m hushdb` is the program `hushdb`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ __all__ = [
 __version__: str = _native.VERSION
 
 Part = Union[str, bytes, bool, int, float, decimal.Decimal, datetime.date, datetime.time, uuid.UUID]
-"""A column of a key, of its type; text is read as any type."""
+"""A column of a key, of the column's type. Text is accepted for every type."""
 
 Key = Union[Part, "tuple[Part, ...]"]
-"""A key, or a tuple of its columns if there are several; in a table by position a number from 0."""
+"""A key: one column, or a tuple of all its columns. In a table by position, a whole number from 0."""
 
 Value = Union[bytes, "dict[str, Any]"]
-"""The bytes of a value; of a table whose values have several columns, a dictionary of them, each of its type."""
+"""The bytes of a value. If values have several columns: a dictionary from a column's name to its value, of the column's type."""
 
 
 class TableInfo(NamedTuple):
@@ -57,7 +57,7 @@ class TableInfo(NamedTuple):
 
     name: str
     state: str
-    """`resident`, or `loading` for a table whose look-ups have to wait."""
+    """The state of the table: `resident`, or `loading` while its look-ups have to wait."""
     protocol: str | None
     records: int | None
 
@@ -74,8 +74,8 @@ class Table:
         return self.get_many([key])[0]
 
     def get_many(self, keys: Iterable[Key], *, max_in_flight: int | None = None) -> list[Value | None]:
-        """Returns the values of several keys, in their order, all of one epoch. The server learns how many there were. They are asked in
-        requests of at most `max_in_flight` look-ups (64 if not given), one after another: so many are under way at a time."""
+        """Returns the values of several keys, in the order of the keys, all from one epoch. The server learns how many there are. Look-ups
+        are sent in requests of at most `max_in_flight` (64 if not given), one request after another."""
         return list(self._native.get_many(_keys(keys), max_in_flight, given_up.get()))
 
     async def get_async(self, key: Key) -> Value | None:
@@ -90,10 +90,10 @@ class Table:
     def lookup(self, keys: Any, *, text: bool = True, max_in_flight: int | None = None) -> Any:
         """Returns a frame with a row for each key: the columns of the key, and those of the value, null where there is no such record.
 
-        `keys` is a series, an array or a frame of Polars, pandas or pyarrow, or anything else with `__arrow_c_stream__`; what comes back
-        is a frame of the same library. A frame has the columns of the key, of their types or as text. Keys that are null are not looked
-        up. Columns of values have the names and types that they had when the table was built, whatever is found; a single one of text is
-        bytes with `text=False`. The index of pandas is no key, and comes back with its rows.
+        `keys` is a series, an array or a frame of Polars, pandas or pyarrow, or anything else with `__arrow_c_stream__`. The result is a
+        frame of the same library. A frame of keys has the columns of the key, of their types or as text. Null keys are not looked up.
+        Columns of values keep the names and types of the records from which the table was built, even if nothing is found. With
+        `text=False`, a single column of text is returned as bytes. An index of pandas is not a key, and is returned with its rows.
         """
         frame = as_frame(keys, self._native.key_name() or "key")
         return like(keys, frame, self._native.lookup(as_stream(frame), text, max_in_flight, given_up.get()))
@@ -109,19 +109,19 @@ class Table:
 
     @property
     def fields(self) -> list[str] | None:
-        """The columns of its values, if these have several."""
+        """The names of the columns of a value; None if a value is plain bytes."""
         return self._fields
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Protocol, parameter set, bits of security, records, epoch, whether it is by key, bytes of a query, an answer, the hint, and
-        evaluation keys."""
+        """The facts of the table: protocol, parameter set, bits of security, records, epoch, whether look-ups are by key, and the bytes of
+        a query, an answer, the hint and the evaluation keys."""
         return self._native.facts()
 
     @property
     def stats(self) -> dict[str, Any] | None:
-        """The cost of the table since it was opened, up to the last call that has ended: look-ups, bytes up and down, seconds by phase. None
-        of one in a folder."""
+        """The cost of all finished calls since the table was opened: look-ups, bytes up and down, seconds by phase. None for a table in a
+        folder."""
         return self._native.stats() if isinstance(self._native, _native.RemoteTable) else None
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class Table:
 
 
 class Client:
-    """A server. `connect` makes one."""
+    """A connection to a server, made by `connect`."""
 
     def __init__(self, url: str, native: _native.Client) -> None:
         self.url = url
@@ -153,11 +153,11 @@ class Client:
 
     @property
     def tables(self) -> list[TableInfo]:
-        """The tables, as they were when the server was asked."""
+        """The tables of the server, as it listed them when `connect` asked."""
         return [TableInfo(**table) for table in self._native.tables()]
 
     def table(self, name: str | None = None) -> Table:
-        """Opens a table: by name, or the only one. What a client keeps of it is fetched, unless it is in the cache."""
+        """Opens a table: the one with this name, or the server's only one. Downloads its hint and dictionary unless the cache has them."""
         return Table(self._native.table(name, given_up.get()))
 
     async def table_async(self, name: str | None = None) -> Table:
@@ -165,7 +165,7 @@ class Client:
         return await awaited(lambda: self.table(name))
 
     def close(self) -> None:
-        """Lets its connections go. Tables that are open stay."""
+        """Closes the connections of this client. Open tables stay usable."""
         self._open = None
 
     def __enter__(self) -> Client:
@@ -207,17 +207,17 @@ def connect(
 ) -> Client:
     """Asks the server at `url` for its tables.
 
-    token: with which the server knows this client; HUSHDB_TOKEN if not given.
-    timeout: seconds that a call takes at most, with all its requests, retries and waits; of a call that opens a table, its downloads too.
+    token: the bearer token of this client; HUSHDB_TOKEN if not given.
+    timeout: the most seconds for one call, including all its requests, retries and waits, and the downloads when a table is opened.
         If not given, a call ends when it takes 10 s to connect, or the server is silent for 120 s.
-    attempts: how often a request is made in all, where a failure may pass; 5 if not given.
-    ca_cert, client_cert, client_key, insecure: as of `hushdb get`: whom to trust, and who this client is.
+    attempts: how often a request is sent in all if it fails in a way that may pass; 5 if not given.
+    ca_cert, client_cert, client_key, insecure: whom to trust, and who this client is, as for `hushdb get`.
     relay, ohttp_keys: ask through a relay, so that the server does not see who asks.
-    cache, no_cache: the folder in which hints, evaluation keys and serials of signed tables are kept; the user's own if not given.
-    trust, epoch, allow_weak, max_hint: which tables are accepted. trust is the public key of who must have signed the table under
-        the name by which it is opened, or "KEY=NAME" if the server has it under another name.
-    lookups_per_key: how many look-ups are made under the same evaluation keys before fresh ones are uploaded; 256 if not given.
-    on_progress: is told of what takes long: a function of stage ("hint", "keys"), done, total or None, and unit, or a bar of tqdm.
+    cache, no_cache: the folder in which hints, evaluation keys and serials of signed tables are kept; the user's cache if not given.
+    trust, epoch, allow_weak, max_hint: which tables are accepted. trust is the public key that must have signed the table under the
+        name by which it is opened, or "KEY=NAME" if the server has the table under another name.
+    lookups_per_key: the number of look-ups under the same evaluation keys before fresh ones are uploaded; 256 if not given.
+    on_progress: a function of stage ("hint", "keys"), done, total or None, and unit, called while a call takes long; or a bar of tqdm.
     """
     token = token if token is not None else os.environ.get("HUSHDB_TOKEN") or None
     native = _native.Client(
@@ -233,7 +233,7 @@ async def connect_async(url: str, **options: Any) -> Client:
 
 
 def open(path: str | os.PathLike[str], *, threads: int | None = None) -> Table:
-    """Returns a table in a folder of this machine, without a server. Queries are encrypted, answered and decrypted all the same."""
+    """Opens a table in a local folder, without a server. Queries are encrypted, answered and decrypted as with a server."""
     return Table(_native.LocalTable(pathlib.Path(path), threads or _threads(), given_up.get()))
 
 
@@ -252,14 +252,14 @@ def build(
     on_progress: Progress | None = None,
     **options: Any,
 ) -> Snapshot:
-    """Builds a table in the folder `out`. Returns what it is: its epoch, its sizes, what a client downloads.
+    """Builds a table in the folder `out`. Returns its description: the epoch, the sizes, and how much a client downloads.
 
     data: a frame of Polars, pandas, pyarrow or DuckDB, or anything else with `__arrow_c_stream__`, which is read once, batch by batch;
-    or a path or a URL, as `hushdb build` takes them; or a list of paths and URLs of files of the same columns.
-    key, value: columns; without a key, records are looked up by position; without a value, all other columns are.
-    on_progress: is called with a stage, how much of it is done, of how much (or None), and the unit; a line to read is a stage whose unit
-        is "note". Or a bar of tqdm.
-    options: those of `hushdb build`, with underscores: protocol="simple", updatable=True, on_duplicate="last", force=True, ..
+    or a path or a URL, as `hushdb build` takes them; or a list of paths and URLs of files with the same columns.
+    key, value: names of columns. Without a key, records are looked up by position. Without a value, all other columns are the value.
+    on_progress: a function of stage, amount done, total or None, and unit; or a bar of tqdm. The unit "note" marks a stage that is a line
+        of text to show.
+    options: the options of `hushdb build`, with underscores: protocol="simple", updatable=True, on_duplicate="last", force=True, ..
     """
     return _build(data, out, threads, on_progress, None, {**options, "key": key, "value": value})
 
@@ -279,27 +279,28 @@ def _build(
 
 
 async def build_async(data: Any, **options: Any) -> Snapshot:
-    """Builds like `build`, to await. A cancelled build ends, and leaves what it has laid out to the next one."""
+    """Builds like `build`, to await. A cancelled build ends, and the next build resumes from the units that it finished."""
     return await awaited(lambda: build(data, **options))
 
 
 class Server:
-    """A server in this process, on loopback. It ends with its `with`, by `stop`, or with the process."""
+    """A server in this process, on loopback unless `listen` names another address. It ends with its `with` block, by `stop`, or with the
+    process."""
 
     def __init__(self, native: _native.Server) -> None:
         self._native = native
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL on which the server listens."""
         return self._native.url
 
     def connect(self, **options: Any) -> Client:
-        """Returns a client of it."""
+        """Connects a client to this server. Takes the options of `hushdb.connect`."""
         return connect(self.url, **options)
 
     def stop(self) -> None:
-        """Answers what is in flight, and ends."""
+        """Answers the requests in flight, and ends the server."""
         self._native.stop()
 
     def __enter__(self) -> Server:
@@ -320,12 +321,12 @@ def serve(
     threads: int | None = None,
     **options: Any,
 ) -> Server:
-    """Serves tables in this process: folders by their own names, `tables` by those that it gives. On a free port of 127.0.0.1, if none
-    is given.
+    """Serves tables in this process. Folders are served under their own names, `tables` under the names that are its keys.
 
-    watch: take up what is put in the place of a table: a new build, or an epoch of `apply` and `compact`. What cannot be served is a
-        warning of the logger "hushdb", and the table stays as it was.
-    options: those of `hushdb serve`, with underscores, but for those about folders: listen="..", tokens=FILE, ..
+    port: the port of 127.0.0.1; a free one if not given.
+    watch: load a new build, or a new epoch of `apply` and `compact`, when it appears in a table's folder. If it cannot be served, the
+        logger "hushdb" gets a warning, and the current epoch stays.
+    options: the options of `hushdb serve`, with underscores, except those about folders: listen="..", tokens=FILE, ..
     """
     named = [(pathlib.Path(path).resolve().name, pathlib.Path(path)) for path in paths]
     named += [(name, pathlib.Path(path)) for name, path in (tables or {}).items()]
@@ -342,7 +343,7 @@ async def serve_async(*paths: str | os.PathLike[str], **options: Any) -> Server:
 
 
 class Plot:
-    """A picture, which a notebook shows."""
+    """A picture in SVG that a notebook shows."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
@@ -352,7 +353,7 @@ class Plot:
 
 
 class Plan:
-    """The tables that records could have, the best first, with what each costs: `polars.DataFrame(plan)`, `pyarrow.table(plan)`."""
+    """The tables that records could have, the best first, with the costs of each: `polars.DataFrame(plan)`, `pyarrow.table(plan)`."""
 
     def __init__(self, native: _native.Plan) -> None:
         self._native = native
@@ -361,11 +362,11 @@ class Plan:
         return self._native.stream(False).__arrow_c_stream__(requested_schema)
 
     def all(self) -> Any:
-        """Also those that others are better than in everything: a stream of Arrow."""
+        """Returns an Arrow stream of all tables, including the ones that another table beats in every cost."""
         return self._native.stream(True)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Plot | None:
-        """Draws bytes against server time: to a file whose name ends with .svg or .png, or for a notebook."""
+        """Draws bytes against server time, to a file whose name ends with .svg or .png. Without a path, returns a `Plot` for a notebook."""
         if path is not None:
             self._native.draw(pathlib.Path(path), False)
             return None
@@ -396,9 +397,9 @@ def plan(
     on_progress: Progress | None = None,
     **options: Any,
 ) -> Plan:
-    """Returns the tables that records could have: those of a frame, a path or a URL, as `build` takes them; or described by records=N and
-    size=BYTES, or lengths=[P50, P99, MAX], with key=True if they have keys. options: those of `hushdb plan`, with underscores: goal=..,
-    max_memory=.., protocol=.. . Times are those of this machine, which is measured once and then kept."""
+    """Returns the tables that records could have. The records are a frame, a path or a URL, as `build` takes them; or they are described by
+    records=N and size=BYTES, or lengths=[P50, P99, MAX], with key=True if they have keys. options: the options of `hushdb plan`, with
+    underscores: goal=.., max_memory=.., protocol=.. . Times are for this machine, which is measured once; the measurement is kept."""
     if data is None and key is True:
         key = "key"
     if isinstance(options.get("lengths"), (list, tuple)):

@@ -7,8 +7,8 @@ from . import _native
 
 
 def main() -> int:
-    """Runs the command line of this process."""
-    # The program has its own ways to end on Ctrl-C and on a reader that has gone.
+    """Runs the command line of this process, and returns its exit code."""
+    # The program itself handles Ctrl-C and a closed pipe.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _native.run(["hushdb", *sys.argv[1:]])
 

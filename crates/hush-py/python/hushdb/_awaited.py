@@ -1,4 +1,4 @@
-"""Calls that block, for those who await them."""
+"""Blocking calls as awaitables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from . import _native
 T = TypeVar("T")
 
 given_up: contextvars.ContextVar[_native.Cancel | None] = contextvars.ContextVar("hushdb_given_up", default=None)
-"""The handle that gives up the call of this context, if somebody awaits the call."""
+"""The handle that cancels the call of this context; None if the call is not awaited."""
 
 
 async def awaited(call: Callable[[], T]) -> T:
-    """Does `call` on another thread. Where the task is cancelled, the call is given up: it makes no query more."""
+    """Runs `call` on another thread, and returns its result. Cancelling the task cancels the call: no further query is sent."""
     cancel, context = _native.Cancel(), contextvars.copy_context()
     context.run(given_up.set, cancel)
     try:

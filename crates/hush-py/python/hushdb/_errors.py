@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HushError(Exception):
-    """The base of all errors of this package. ``code`` is a word for programs: docs/reference/clients.md lists all."""
+    """The base of all errors of this package. ``code`` is a word for programs: docs/reference/clients.md lists all codes."""
 
     code = "client_failed"
 
@@ -16,15 +16,15 @@ class OptionError(HushError, ValueError):
 
 
 class WrongType(OptionError, TypeError):
-    """A key, or an option, of a type that the call does not take."""
+    """A key or an option has a type that the call does not take."""
 
 
 class InputError(HushError, ValueError):
-    """Records that cannot be read, or a folder that holds no table."""
+    """Records cannot be read, or a folder holds no table."""
 
 
 class ConnectionFailed(HushError, ConnectionError):
-    """The server is not reached, or the way to it is not safe."""
+    """The server cannot be reached, or the connection to it is not safe."""
 
 
 class TimedOut(HushError, TimeoutError):
@@ -32,16 +32,16 @@ class TimedOut(HushError, TimeoutError):
 
 
 class NotAllowed(HushError, PermissionError):
-    """The server asks for a token, or for another one."""
+    """The server requires a token, or rejects the given one."""
 
 
 class NoSuchTable(HushError, LookupError):
-    """The server has no table of this name, or several and none was named."""
+    """The server has no table of this name, or has several and no name was given."""
 
 
 class ServerBusy(HushError):
-    """The server is loading a table, or has more to do than it can: the call was tried again before this was raised."""
+    """The server is loading a table, or is overloaded. The call was retried before this was raised."""
 
 
 class Untrusted(HushError):
-    """The table is not one that this client accepts: too weak, of another epoch, or not signed by whom it trusts."""
+    """This client does not accept the table: it is too weak, has another epoch, or is not signed by a trusted key."""

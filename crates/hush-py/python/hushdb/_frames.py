@@ -1,4 +1,4 @@
-"""Data frames of any library, as streams of Arrow and back."""
+"""Conversions between data frames of any library and streams of Arrow."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ._errors import OptionError, WrongType
 
 
 def library(data: Any) -> str:
-    """Returns the package that an object is of."""
+    """Returns the name of the package that defines an object's type."""
     return type(data).__module__.partition(".")[0]
 
 
 def as_frame(data: Any, name: str) -> Any:
-    """Returns a series, an array or a list as a frame with one column; a frame as it is."""
+    """Returns a series or an array as a frame with one column called `name`, and a frame as it is. Refuses a list: `OptionError`."""
     if hasattr(data, "collect") and not hasattr(data, "__arrow_c_stream__"):
         return as_stream(data)
     if isinstance(data, (list, tuple)):
@@ -33,7 +33,8 @@ def as_frame(data: Any, name: str) -> Any:
 
 
 def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
-    """Returns an object with `__arrow_c_stream__`. An index of pandas is no column, unless `named` has its name."""
+    """Returns an object with `__arrow_c_stream__`. An index of pandas becomes a column only if `named` has its name. Raises `WrongType`
+    for an object that has no such stream."""
     names = {name for some in named if some is not None for name in ([some] if isinstance(some, str) else some)}
     if library(data) == "pandas" and hasattr(data, "columns"):
         pyarrow = importlib.import_module("pyarrow")
@@ -45,7 +46,7 @@ def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
     if hasattr(data, "__arrow_c_stream__"):
         return data
     for method in ("fetch_arrow_reader", "to_arrow_reader", "to_arrow_table", "to_arrow"):
-        if hasattr(data, method):  # DuckDB and others of older days
+        if hasattr(data, method):  # older versions of DuckDB and other libraries
             return getattr(data, method)()
     if hasattr(data, "collect"):
         raise WrongType(f"a {type(data).__name__} has no rows yet: give it with .collect()")
@@ -54,7 +55,7 @@ def as_stream(data: Any, *named: str | Sequence[str] | None) -> Any:
 
 
 def as_input(data: Any, *named: str | Sequence[str] | None) -> Any:
-    """Returns the source of records: a path or a URL, several of them, or a stream of Arrow."""
+    """Returns a source of records: a path or a URL, a list of them, or a stream of Arrow."""
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
     if isinstance(data, (list, tuple)) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
@@ -63,7 +64,7 @@ def as_input(data: Any, *named: str | Sequence[str] | None) -> Any:
 
 
 def like(data: Any, frame: Any, stream: Any) -> Any:
-    """Returns a stream as a frame of the library that `data` is of; as it is if there is no such. `frame` has the keys."""
+    """Returns a stream as a frame of the library of `data`, or as it is for an unknown library. `frame` has the keys."""
     own = library(data)
     if own == "polars":
         return importlib.import_module("polars").DataFrame(stream)
@@ -75,7 +76,8 @@ def like(data: Any, frame: Any, stream: Any) -> Any:
 
 
 def as_pandas(frame: Any, found: Any) -> Any:
-    """Returns the keys as they were given, with their index; values of types that stay the same where some are missing."""
+    """Returns `found` as a frame of pandas, with the keys and the index of `frame`. Types are nullable, so that missing values do not
+    change them."""
     pandas, pyarrow = importlib.import_module("pandas"), importlib.import_module("pyarrow")
     nullable = {pyarrow.bool_(): pandas.BooleanDtype(), pyarrow.time64("ns"): pandas.ArrowDtype(pyarrow.time64("ns"))}
     for bits in (8, 16, 32, 64):

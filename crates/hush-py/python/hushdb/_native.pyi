@@ -1,4 +1,4 @@
-"""The Rust part of the package. Nothing of it is for users: `hushdb` has their interface."""
+"""The Rust part of the package, which is not public: users call `hushdb`."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Options of commands, as the program takes them."""
+"""Options of commands, in the form that the program takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._errors import WrongType
 
 
 def options_json(options: Mapping[str, Any], **columns: Any) -> str:
-    """Options of a command in JSON, by the names that they have there; `as_` is `as`, which is a word of Python."""
+    """Returns the options of a command as JSON, under their names on the command line. `as_` stands for `as`, a keyword of Python."""
     named = {name.rstrip("_").replace("_", "-"): value for name, value in options.items()} | columns
     given = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in named.items() if value is not None}
     try:

@@ -1,4 +1,4 @@
-"""Progress of calls that take long, for a function or a bar."""
+"""Progress of long calls, for a function or a bar of tqdm."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ._errors import WrongType
 Told = Callable[[str, int, "int | None", str], None]
 
 Progress = Union[Told, Any]
-"""A function that is called with a stage ("read", "hint", ..), how much of it is done, of how much if that is known, and what is counted
-("bytes", ..). A line to read is a stage whose unit is "note". Or a bar of tqdm, which shows the stages one after another."""
+"""A function of a stage ("read", "hint", ..), the amount done, the total or None, and the unit ("bytes", ..). The unit "note" marks a stage
+that is a line of text to show. Or a bar of tqdm, which shows the stages one after another."""
 
 
 def teller(progress: Progress | None) -> Told | None:
-    """Returns the function that a call tells."""
+    """Returns the function that a call reports to: `progress` itself, or one that drives a bar of tqdm."""
     if progress is None or not hasattr(progress, "set_description"):
         if progress is not None and not callable(progress):
             raise WrongType("on_progress is a function of a stage, done, total and unit, or a bar of tqdm")

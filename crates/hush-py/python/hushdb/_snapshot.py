@@ -1,4 +1,4 @@
-"""Tables in folders: what they are, changes of them, object stores."""
+"""Tables in folders: their facts, changes of their records, and uploads to object stores."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ._shown import facts_html, size
 
 
 class Snapshot:
-    """A table in a folder, as it was when this was made: what `build`, `apply`, `compact` and `inspect` return."""
+    """A table in a folder, as it was when `build`, `apply`, `compact` or `inspect` returned this object."""
 
     def __init__(self, native: _native.Snapshot) -> None:
         self.path: pathlib.Path = pathlib.Path(native.path)
-        """The folder."""
+        """The folder of the table."""
         self.facts: dict[str, Any] = json.loads(native.facts)
         """Everything that `hushdb inspect --json` prints."""
         self.seconds: float | None = native.seconds
-        """How long it took to make; None of one that was inspected."""
+        """The seconds that the call took; None after `inspect`."""
         self._summary = native.summary
 
     @property
     def epoch(self) -> str:
-        """The hash of what is in the table, as clients give it to `connect(epoch=..)`."""
+        """The hash of the table's content, which clients pass to `connect(epoch=..)`."""
         return self.facts["epoch"]
 
     @property
@@ -62,17 +62,17 @@ class Snapshot:
 
     @property
     def server_bytes(self) -> int:
-        """The bytes in the memory of a server, with the evaluation keys of one client. `Plan` means the same by it."""
+        """The bytes in the memory of a server, with the evaluation keys of one client. `Plan` counts in the same way."""
         return self.facts["server_bytes"]
 
     @property
     def download_bytes(self) -> int:
-        """The bytes that a client downloads before its first look-up: the hint and the dictionary of compressed values, if there are any."""
+        """The bytes that a client downloads before its first look-up: the hint, and the dictionary of compressed values."""
         return self.facts["hint_bytes"] + ((self.facts["compression"] or {}).get("dictionary") or {}).get("bytes", 0)
 
     @property
     def upload_bytes(self) -> int:
-        """The bytes that a client uploads before its first look-up: evaluation keys, if the protocol has any."""
+        """The bytes that a client uploads before its first look-up: the evaluation keys; 0 if the protocol has none."""
         return self.facts["key_bytes"]
 
     @property
@@ -87,7 +87,7 @@ class Snapshot:
 
     @property
     def changes(self) -> dict[str, int] | None:
-        """How many changes there are since the base was made, and room for how many; None of a table that is not updatable."""
+        """The number of changes since the base was made, and the number that fit; None if the table is not updatable."""
         return self.facts["changes"]
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Snapshot:
 
 
 def inspect(path: str | os.PathLike[str], *, verify: str = "full") -> Snapshot:
-    """Reads the facts of a table in a folder. verify: "full" checks every byte, "header" the header and the length of every file."""
+    """Reads the facts of a table in a folder. verify: "full" checks every byte; "header" checks the header and the length of every file."""
     if verify not in ("full", "header"):
         raise OptionError(f'verify is "full" or "header", not {verify!r}')
     return Snapshot(_native.inspect(pathlib.Path(path), verify == "full", given_up.get()))
@@ -123,12 +123,12 @@ def apply(
     on_progress: Progress | None = None,
     **options: Any,
 ) -> Snapshot:
-    """Changes records of a table that was built with updatable=True, which is then a new epoch. Servers that watch the folder take it up.
+    """Changes records of a table that was built with updatable=True. The result is a new epoch, which servers that watch the folder load.
 
     changes: records that are new or have a new value, as `build` takes them: a frame, a reader, a path or a URL.
-    delete: keys whose records go: a list of them, a series or a frame of the key columns, or a path.
-    key: the columns of the key, or of the position; those of the table's own key if not given.
-    options: those of `hushdb apply`, with underscores: on_duplicate="last", sign=FILE, ..
+    delete: keys whose records are deleted: a list of keys, a series or a frame of the key columns, or a path.
+    key: the columns of the key, or of the position; the columns of the table's key if not given.
+    options: the options of `hushdb apply`, with underscores: on_duplicate="last", sign=FILE, ..
     """
     keys = None
     if isinstance(delete, (list, tuple)):
@@ -145,33 +145,33 @@ def _text(part: Any) -> str:
 def compact(
     path: str | os.PathLike[str], *, threads: int | None = None, on_progress: Progress | None = None, **options: Any,
 ) -> Snapshot:
-    """Folds the changes of a table into a new base, so that there is room for others. options: those of `hushdb compact`, with
+    """Folds the changes of a table into a new base, which makes room for further changes. options: the options of `hushdb compact`, with
     underscores: changes=N, longest=BYTES, .."""
     return Snapshot(_native.compact(
         pathlib.Path(path), options_json(options), threads or threads_here(), teller(on_progress), given_up.get()))
 
 
 def push(path: str | os.PathLike[str], url: str, *, on_progress: Progress | None = None) -> str:
-    """Puts a table into an object store (s3://, gs://, az://), from which servers fetch it. Returns its epoch. Of a table that is there,
-    what has changed is sent."""
+    """Uploads a table to an object store (s3://, gs://, az://), from which servers fetch it. Returns its epoch. If the store already has
+    the table, only the changes are sent."""
     return _native.push(pathlib.Path(path), url, teller(on_progress), given_up.get())[0]
 
 
 async def inspect_async(path: str | os.PathLike[str], **options: Any) -> Snapshot:
-    """Does what `inspect` does, for those who await it."""
+    """Reads facts like `inspect`, to await."""
     return await awaited(lambda: inspect(path, **options))
 
 
 async def apply_async(path: str | os.PathLike[str], changes: Any = None, **options: Any) -> Snapshot:
-    """Does what `apply` does, for those who await it."""
+    """Changes records like `apply`, to await."""
     return await awaited(lambda: apply(path, changes, **options))
 
 
 async def compact_async(path: str | os.PathLike[str], **options: Any) -> Snapshot:
-    """Does what `compact` does, for those who await it."""
+    """Folds changes like `compact`, to await."""
     return await awaited(lambda: compact(path, **options))
 
 
 async def push_async(path: str | os.PathLike[str], url: str, **options: Any) -> str:
-    """Does what `push` does, for those who await it."""
+    """Uploads like `push`, to await."""
     return await awaited(lambda: push(path, url, **options))

@@ -1,4 +1,4 @@
-"""Keys and values of Python as tables have them, by the types of their columns."""
+"""Conversions between Python values and the keys and values of tables, by the types of their columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BYTES = (*TEXTS, "binary", "large_binary", "fixed_size_binary")
 
 
 def key(given: Any, kinds: Sequence[str] | None, shown: str) -> int | tuple[bytes, ...]:
-    """Returns a position, if the table has no columns of a key; or the bytes of each of these columns."""
+    """Returns the bytes of each column of a key. `kinds` are the types of the columns; without them, a whole number is a position. Raises
+    `WrongType` for a key of another type or another number of columns; `shown` is the key's type in the message."""
     parts = given if isinstance(given, tuple) else (given,)
     if kinds is None:
         if hasattr(given, "__index__") and not isinstance(given, bool):
@@ -39,8 +40,8 @@ def key(given: Any, kinds: Sequence[str] | None, shown: str) -> int | tuple[byte
 
 
 def column(given: Any, kind: str) -> bytes | None:
-    """Returns the bytes of a column of a key, in which text is read as any type; None of what is of another type."""
-    if hasattr(given, "item") and hasattr(given, "dtype"):  # a number of numpy
+    """Returns the bytes of a column of a key, or None if its type does not fit `kind`. Text fits every kind."""
+    if hasattr(given, "item") and hasattr(given, "dtype"):  # a scalar of numpy
         given = given.item()
     fits = (lambda *kinds: kind == "any" or kind.startswith(kinds))
     text: str | None = None
@@ -71,7 +72,7 @@ def column(given: Any, kind: str) -> bytes | None:
 
 
 def record(names: Sequence[str], kinds: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
-    """Returns the fields of a record: text, bytes, None, or JSON as a tuple of its text."""
+    """Returns the fields of a record, by name. A cell is text, bytes, None, or JSON as a tuple of one text."""
     return {name: field(cell, kind) for name, kind, cell in zip(names, kinds, cells)}
 
 
@@ -86,13 +87,13 @@ def field(cell: Any, kind: str) -> Any:
 
 
 def exact(text: str) -> float | decimal.Decimal:
-    """Returns a number as a float, if that says all of it."""
+    """Returns a number as a float if the float has the same decimal value, and as a `Decimal` otherwise."""
     number = float(text)
     return number if decimal.Decimal(repr(number)) == decimal.Decimal(text) else decimal.Decimal(text)
 
 
 def plain(text: Any, kind: str) -> Any:
-    """Returns a field that is text as what it means. What Python does not have stays text: times in nanoseconds, and years from 10,000."""
+    """Returns a field of text as a value of its kind. Values that Python cannot hold stay text: times in nanoseconds, years from 10,000."""
     if not isinstance(text, str) or kind == "any" or kind.startswith(TEXTS):
         return text
     if kind.startswith(INTEGERS):
@@ -130,7 +131,7 @@ def timestamp(text: str, kind: str) -> datetime.datetime:
 
 
 def nested(value: Any, kind: Any) -> Any:
-    """Returns a part of a nested field, of JSON."""
+    """Returns a part of a nested field, read from JSON, as a value of its kind."""
     if value is None:
         return None
     if isinstance(kind, str):

@@ -19,9 +19,9 @@ pub struct Caller(CallerIdentity);
 
 #[derive(Clone)]
 enum CallerIdentity {
-    /// Without a token, at an endpoint that asks for one: nothing is allowed.
+    /// A caller without a token at an endpoint that asks for one. Nothing is allowed.
     Nobody,
-    /// Whoever reaches a listener that asks for no token: everything is allowed.
+    /// A caller of a listener that asks for no token. Everything is allowed.
     Anyone,
     /// The holder of a token.
     Holder(Arc<Grant>),
@@ -38,12 +38,12 @@ impl Caller {
         Self(CallerIdentity::Holder(grant))
     }
 
-    /// Returns the caller that the gate has put beside a request; a caller without rights if it has put none.
+    /// Returns the caller that the gate attached to a request, or a caller without rights.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get::<Self>().cloned().unwrap_or(Self(CallerIdentity::Nobody))
     }
 
-    /// Returns whether the caller may do with a table what `scope` is for.
+    /// Returns whether the caller may do with `table` what `scope` is for.
     pub fn may(&self, scope: Scope, table: &Name) -> bool {
         self.has(scope, |tables| tables.contains(table))
     }
@@ -65,7 +65,7 @@ impl Caller {
         }
     }
 
-    /// Refuses a caller that may not do with a table what `scope` is for.
+    /// Refuses, with the code `forbidden`, a caller that may not do with `table` what `scope` is for.
     pub(crate) fn check(&self, scope: Scope, table: &Name) -> Result<(), Problem> {
         if self.may(scope, table) {
             return Ok(());
@@ -78,7 +78,7 @@ impl Caller {
         self.grant().map(|grant| &*grant.token.id)
     }
 
-    /// Returns the caller's token with what is counted of it.
+    /// Returns the caller's token with its counts, if the caller has one.
     pub(crate) fn grant(&self) -> Option<&Grant> {
         match &self.0 {
             CallerIdentity::Nobody | CallerIdentity::Anyone => None,

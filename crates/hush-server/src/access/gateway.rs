@@ -1,5 +1,5 @@
-//! The keys of the gateway of Oblivious HTTP (RFC 9458): requests are sealed for the newest, and those before it open what was
-//! sealed before a rotation.
+//! The keys of the gateway of Oblivious HTTP (RFC 9458). Clients seal requests for the newest key. Older keys still open requests
+//! that were sealed before a rotation.
 
 use std::{
     mem,
@@ -27,26 +27,28 @@ const VERSION: u32 = 1;
 const MAX_FILE_BYTES: u64 = 1 << 16;
 /// The number of keys that are kept: the newest, and the keys of the last rotations.
 const KEPT: usize = 3;
-/// Bytes of a sealed request before its encapsulated key (RFC 9458 section 4.3): the identifiers of the key and of the ciphers.
+/// The bytes of a sealed request before its encapsulated key (RFC 9458 section 4.3): the identifiers of the key and of the
+/// ciphers.
 const HEADER_BYTES: usize = 7;
 
-/// A key of a gateway as it is kept.
+/// A key pair of a gateway, as the file has it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayKey {
     /// The number by which requests name the key pair.
     pub id: u8,
-    /// When it was made, in seconds since 1970.
+    /// The time at which the key pair was made, in seconds since 1970.
     pub created: u64,
     /// The text that the key pair is derived from (RFC 9180 section 7.1.3).
     secret: Zeroizing<String>,
 }
 
 impl GatewayKey {
-    /// Bytes that a key is made of, from a cryptographic source.
+    /// The number of random bytes that a key pair is made of, from a cryptographic source.
     pub const RANDOM_BYTES: usize = 32;
 
-    /// X25519, and the ciphers that every client has.
+    /// Returns the key configuration: X25519, and the ciphers that every client has. Fails with the reason if the secret is
+    /// malformed.
     fn config(&self) -> Result<KeyConfig, String> {
         let mut secret = Zeroizing::new([0; Self::RANDOM_BYTES]);
         hex::decode_to_slice(&*self.secret, &mut *secret)
@@ -58,7 +60,7 @@ impl GatewayKey {
     }
 }
 
-/// Adds a key of random bytes before the others, and drops keys that are older than the last rotations.
+/// Puts a new key pair, made of `random`, before the others, and drops all but the three newest.
 pub fn rotate(keys: &mut Vec<GatewayKey>, random: &[u8; GatewayKey::RANDOM_BYTES]) {
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let id = keys.first().map_or(random[0], |newest| newest.id.wrapping_add(1));
@@ -66,7 +68,7 @@ pub fn rotate(keys: &mut Vec<GatewayKey>, random: &[u8; GatewayKey::RANDOM_BYTES
     keys.truncate(KEPT);
 }
 
-/// Why a file of gateway keys is of no use.
+/// Why a file of gateway keys cannot be used.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum GatewayError {
@@ -83,14 +85,15 @@ struct GatewayDocument<K> {
     keys: K,
 }
 
-/// Returns the keys in a file, the newest first.
+/// Returns the keys in a file, the newest first. Fails with [`GatewayError::File`] if the file cannot be read or has more than 64
+/// KiB. Fails with [`GatewayError::Format`] if it is malformed, has another version, or has no key.
 pub fn read_gateway_keys(path: &Path) -> Result<Vec<GatewayKey>, GatewayError> {
     parse(&bytes_of(path)?, path)
 }
 
 /// Returns the text of a file of gateway keys.
 pub fn text_of_gateway_keys(keys: &[GatewayKey]) -> Zeroizing<String> {
-    // As long as it can become: a buffer that grows leaves copies behind.
+    // The buffer has its final capacity from the start: a buffer that grows leaves copies of secrets behind.
     let mut text = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize));
     serde_json::to_writer_pretty(&mut *text, &GatewayDocument { version: VERSION, keys })
         .expect("plain data");
@@ -127,23 +130,23 @@ pub(crate) struct OpenedRequest {
     pub(crate) message: Vec<u8>,
     /// The key that seals the response.
     pub(crate) seals: ServerResponse,
-    /// The name of the request: no other has it.
+    /// The name of the request, which no other request has.
     pub(crate) name: RequestName,
 }
 
 struct GatewayFile(PathBuf);
 
-/// Keys that are in use, the newest first.
+/// The keys in use, the newest first.
 pub(crate) struct KeySet {
     servers: Vec<(u8, ohttp::Server)>,
-    /// The newest as clients get it: all get the same, so that none can be told by the key that it uses.
+    /// The newest public key, as clients get it. All clients get the same one, so that the key identifies no client.
     public: Vec<u8>,
 }
 
 /// Why a sealed request stays closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
-    /// For another key.
+    /// The request is sealed for a key that the gateway does not have.
     UnknownKey,
     /// The sealed request does not open.
     Broken,
@@ -170,7 +173,8 @@ impl Source for GatewayFile {
 }
 
 impl Gateway {
-    /// Reads a file. Takes up to a second: what an earlier process answered has a date of an earlier second.
+    /// Reads the keys in a file. Fails as [`read_gateway_keys`] does, and with [`GatewayError::Format`] if a secret is malformed.
+    /// Waits for the next full second, so that every request that an earlier process answered has an earlier date.
     pub fn open(path: &Path) -> Result<Arc<Self>, GatewayError> {
         let keys = Renewed::open(GatewayFile(path.to_owned()))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -188,7 +192,7 @@ impl Gateway {
         self.keys.current().public.clone()
     }
 
-    /// Opens a request.
+    /// Opens a sealed request. Fails with [`Sealed`] if the gateway does not have its key or the request is malformed.
     pub(crate) fn open_request(&self, sealed: &[u8]) -> Result<OpenedRequest, Sealed> {
         let keys = self.keys.current();
         let id = *sealed.first().ok_or(Sealed::Broken)?;
@@ -198,7 +202,7 @@ impl Gateway {
         Ok(OpenedRequest { message, seals, name: *name })
     }
 
-    /// Accepts an opened request, once. `date` is the date that the request states.
+    /// Accepts an opened request, once. `date` is the date that the request states. Fails as [`Replays::admit`] does.
     pub(crate) fn admit(&self, name: RequestName, date: Option<SystemTime>) -> Result<(), Unanswered> {
         self.replays.admit(name, date.map(seconds), seconds(SystemTime::now()))
     }

@@ -1,10 +1,11 @@
-//! Sealed requests that were answered already. A relay, or whoever sees one, can send it again (RFC 9458 section 6.5).
+//! Sealed requests that were answered already. A relay, or whoever else sees a sealed request, can send it again (RFC 9458
+//! section 6.5).
 //!
-//! The encapsulated key of a request is never that of another one, so it names the request. The gateway remembers it for
-//! [`WINDOW`] at least. The client's `Date`, which is sealed with the request, bounds the memory: a request is refused unless its
-//! date is later than that of every request that was forgotten. A request made before the server started is refused too, since an
-//! earlier process may have answered it. When requests come faster than the memory is meant for, older ones are forgotten sooner.
-//! Clients with slow clocks then take the server's date, and still no request is answered twice.
+//! No two requests have the same encapsulated key, so the key names the request. The gateway remembers it for [`WINDOW`] at
+//! least. The client's `Date`, which is sealed with the request, bounds the memory: a request is refused unless its date is later
+//! than that of every forgotten request. A request made before the server started is refused too, since an earlier process may
+//! have answered it. If requests come faster than the memory is meant for, older ones are forgotten sooner. Clients with slow
+//! clocks then take the server's date, and still no request is answered twice.
 
 use std::{
     collections::HashSet,
@@ -13,11 +14,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-/// Bytes of an encapsulated key that are kept: two of 2^64 requests agree in as many.
+/// The bytes of an encapsulated key that are kept. Two of 2^64 requests agree in as many.
 pub(crate) const NAME_BYTES: usize = 16;
 /// The least time for which a request is remembered, unless [`MOST`] come meanwhile.
 const WINDOW: Duration = Duration::from_secs(300);
-/// The most requests of a generation. There are two, which take 36 MB when they are full.
+/// The most requests of a generation. Two full generations take 36 MB.
 const MOST: usize = 1 << 19;
 
 /// The first bytes of a request's encapsulated key.
@@ -52,21 +53,24 @@ struct Generation {
 }
 
 impl Replays {
-    /// Remembers requests that are made after `now`.
+    /// Creates a memory that accepts requests made after `now`, in seconds since 1970.
     pub(crate) fn new(now: u64) -> Replays {
         Replays::with_most(now, MOST)
     }
 
+    /// Creates a memory whose generations have at most `most` requests each.
     fn with_most(now: u64, most: usize) -> Replays {
         let current = Generation::default();
         let previous = Generation::default();
         Replays(Mutex::new(RequestMemory { since: Instant::now(), current, previous, forgotten: now, most }))
     }
 
-    /// Takes a request that was opened, made at `date` by its client's clock. Dates are in seconds since 1970.
+    /// Accepts an opened request, once. `date` is when its client made it, by the client's clock, and `now` the time of the
+    /// server, both in seconds since 1970.
     ///
     /// # Errors
-    /// [`Unanswered`], also if two threads take the same one.
+    /// [`Unanswered::Replay`] for a request that was accepted before, also if two threads take the same one. [`Unanswered::Date`]
+    /// for a date that is missing, later than `now`, or no later than that of a forgotten request.
     pub(crate) fn admit(&self, name: RequestName, date: Option<u64>, now: u64) -> Result<(), Unanswered> {
         let mut seen = self.0.lock();
         if seen.since.elapsed() >= WINDOW {
@@ -97,7 +101,7 @@ impl RequestMemory {
     }
 }
 
-/// Seconds since 1970.
+/// Returns a time in seconds since 1970.
 pub(crate) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -120,7 +124,7 @@ mod tests {
             assert_eq!(replays.admit(name(1), date, START + 9), Err(Unanswered::Replay));
         }
         assert_eq!(replays.admit(name(2), Some(START + 9), START + 9), Ok(()));
-        // Before the start, in the future, not at all: none of these is remembered.
+        // A request with a date before the start, in the future or missing is refused and not remembered.
         for date in [Some(START), Some(0), Some(START + 10), None] {
             assert_eq!(replays.admit(name(3), date, START + 9), Err(Unanswered::Date), "{date:?}");
         }
@@ -130,7 +134,7 @@ mod tests {
     #[test]
     fn a_full_memory_refuses_what_it_may_have_forgotten() {
         let replays = Replays::with_most(START, 10);
-        // Two dates a second and one out of order, so that generations end between requests of one date.
+        // Two requests share a date and some are out of order, so that generations end between requests of one date.
         let date = |number: u64| START + 1 + number / 2 - number % 5 / 4;
         let now = START + 1000;
         let taken: Vec<u64> = (0..100)

@@ -1,7 +1,7 @@
 //! Bearer tokens: who may ask, for what, and how much.
 //!
-//! A token is `hush_ID_SECRET`. The file has the hash of the secret, of which nobody can make the token; lists and logs name it
-//! by its ID.
+//! A token is `hush_ID_SECRET`. The file has only the hash of the secret, from which nobody can compute the token. Lists and logs
+//! name a token by its ID.
 
 use std::{
     collections::HashMap,
@@ -37,13 +37,13 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// To look records up.
+    /// Look-ups of records.
     Query,
     /// The admin endpoints, and metrics.
     Admin,
 }
 
-/// A token as it is kept.
+/// A token, as the file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
@@ -51,34 +51,33 @@ pub struct Token {
     pub id: String,
     /// The owner of the token, for the operator.
     pub name: String,
-    /// BLAKE3 of its secret.
+    /// The BLAKE3 hash of the secret.
     #[serde(with = "hex::serde")]
     hash: [u8; 32],
     /// The scopes of the token.
     pub scopes: Vec<Scope>,
-    /// The tables that it is for; all if none.
+    /// The tables that the token is for; `None` is all tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<Vec<Name>>,
-    /// When it ends, in seconds since 1970.
+    /// The time at which the token expires, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// Queries a second that it may make.
+    /// The queries a second that the token may make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries_per_second: Option<u32>,
-    /// Requests of it that are answered at once at most.
+    /// The most requests of the token that are answered at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<usize>,
-    /// The bytes a second, of the bodies of requests and responses, that the token may have for ever; a minute's
-    /// bytes at once.
+    /// The sustained bytes a second of the bodies of the token's requests and responses. A minute's bytes may come at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u32>,
 }
 
 impl Token {
-    /// Bytes that a token is made of, from a cryptographic source.
+    /// The number of random bytes that a token is made of, from a cryptographic source.
     pub const RANDOM_BYTES: usize = ID_BYTES + SECRET_BYTES;
 
-    /// Creates a token of random bytes, and the text that proves it, which is kept nowhere.
+    /// Creates a token of random bytes. Returns it with the text that proves it, which is kept nowhere.
     pub fn new(
         name: &str,
         random: &[u8; Self::RANDOM_BYTES],
@@ -99,14 +98,14 @@ impl Token {
         (token, text)
     }
 
-    /// Returns whether it has ended.
+    /// Returns whether the token has expired at `now`.
     pub fn has_expired(&self, now: SystemTime) -> bool {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         self.expires.is_some_and(|end| end <= now)
     }
 }
 
-/// Why a file of tokens is of no use.
+/// Why a file of tokens cannot be used.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum TokenError {
@@ -123,7 +122,8 @@ struct TokenDocument {
     tokens: Vec<Token>,
 }
 
-/// Returns the tokens in a file.
+/// Returns the tokens in a file. Fails with [`TokenError::File`] if the file cannot be read or has more than 64 MiB. Fails with
+/// [`TokenError::Format`] if it is malformed, has another version, or has a token with a limit of 0.
 pub fn read_tokens(path: &Path) -> Result<Vec<Token>, TokenError> {
     parse(&bytes_of(path)?, path)
 }
@@ -158,7 +158,7 @@ pub struct Tokens(Renewed<TokenFile>);
 
 struct TokenFile(PathBuf);
 
-/// A token that is in use, with what is counted of it.
+/// A token in use, with its counts.
 pub(crate) struct Grant {
     pub(crate) token: Token,
     in_flight: Arc<AtomicUsize>,
@@ -166,7 +166,7 @@ pub(crate) struct Grant {
     bytes: Option<Buckets<()>>,
 }
 
-/// Why a request is not let in.
+/// Why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The request has no token.
@@ -187,7 +187,7 @@ impl Source for TokenFile {
         Ok(vec![bytes_of(&self.0)?])
     }
 
-    /// Tokens that stay as they are keep their counts.
+    /// Parses the tokens of the file. Unchanged tokens keep their counts.
     fn parse(&self, files: &[FileBytes], before: Option<&Self::Value>) -> Result<Self::Value, TokenError> {
         Ok(parse(&files[0], &self.0)?
             .into_iter()
@@ -201,7 +201,7 @@ impl Source for TokenFile {
 }
 
 impl Tokens {
-    /// Reads a file.
+    /// Reads a file of tokens. Fails as [`read_tokens`] does.
     pub fn open(path: &Path) -> Result<Arc<Self>, TokenError> {
         Ok(Arc::new(Self(Renewed::open(TokenFile(path.to_owned()))?)))
     }
@@ -211,7 +211,8 @@ impl Tokens {
         self.0.take_up("tokens");
     }
 
-    /// Returns the token of an `Authorization` header, if it is for `scope`.
+    /// Returns the token of an `Authorization` header, if it is for `scope`. Fails with [`Refusal`] if the header is missing, or
+    /// if its token is unknown, has expired, or lacks the scope.
     pub(crate) fn check(&self, header: Option<&[u8]>, scope: Scope) -> Result<Arc<Grant>, Refusal> {
         let header = header.ok_or(Refusal::Missing)?;
         let text = std::str::from_utf8(header).map_err(|_| Refusal::Unknown)?;
@@ -242,14 +243,16 @@ fn parts(token: &str) -> Option<(&str, Zeroizing<[u8; SECRET_BYTES]>)> {
 
 impl Grant {
     fn new(token: Token) -> Arc<Self> {
-        let limit = |rate: u32| Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) };
-        let buckets = token.queries_per_second.map(|rate| Buckets::new(limit(rate)));
-        let of_a_minute = |rate: u32| Throttle { queries_per_second: rate, burst: rate.saturating_mul(60) };
-        let bytes = token.bytes_per_second.map(|rate| Buckets::new(of_a_minute(rate)));
+        let buckets = token
+            .queries_per_second
+            .map(|rate| Buckets::new(Throttle { queries_per_second: rate, burst: rate.saturating_mul(4) }));
+        let bytes = token
+            .bytes_per_second
+            .map(|rate| Buckets::new(Throttle { queries_per_second: rate, burst: rate.saturating_mul(60) }));
         Arc::new(Self { token, in_flight: Arc::default(), buckets, bytes })
     }
 
-    /// Lets a request with a query in, or says after how many seconds to come again.
+    /// Admits a request with a query. Fails with the seconds after which the client may try again.
     pub(crate) fn enter(&self) -> Result<InFlight, u64> {
         let entered = InFlight(self.in_flight.clone());
         let others = self.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -260,19 +263,20 @@ impl Grant {
         Ok(entered)
     }
 
-    /// Lets a request in if the token has bytes left, or says after how many seconds to come again. What it takes is known later.
+    /// Admits a request if the token has bytes left. Fails with the seconds after which the client may try again. The bytes of
+    /// the request are charged later, when they are known.
     pub(crate) fn enter_bytes(&self) -> Result<(), u64> {
         self.bytes.as_ref().map_or(Ok(()), |bytes| bytes.admit((), Instant::now()))
     }
 
-    /// Counts the bytes of a request and of its response.
+    /// Charges the token for the bytes of a request and of its response.
     pub(crate) fn charge_bytes(&self, bytes: u64) {
         if let Some(buckets) = &self.bytes {
             buckets.charge((), usize::try_from(bytes).unwrap_or(usize::MAX), Instant::now());
         }
     }
 
-    /// Counts the other queries of a request.
+    /// Charges the token for the queries of a request beyond the first.
     pub(crate) fn charge(&self, queries: usize) {
         if let Some(buckets) = &self.buckets {
             buckets.charge((), queries, Instant::now());
@@ -280,7 +284,7 @@ impl Grant {
     }
 }
 
-/// A request that is being answered; on drop it is no more.
+/// A request in flight, until it is dropped.
 pub(crate) struct InFlight(Arc<AtomicUsize>);
 
 impl Drop for InFlight {
@@ -342,7 +346,7 @@ mod tests {
         let second = grant.enter().ok().unwrap();
         assert_eq!(grant.enter().err(), Some(1));
         drop((first, second));
-        // Of the burst of four, two are left.
+        // Two queries of the burst of four are left.
         grant.charge(3);
         assert_eq!(grant.enter().err(), Some(2));
         assert_eq!(grant.in_flight.load(Ordering::Relaxed), 0);
@@ -353,7 +357,7 @@ mod tests {
         let (mut token, _) = Token::new("a", &[1; 40], vec![Scope::Query]);
         token.bytes_per_second = Some(100);
         let grant = Grant::new(token);
-        // Those of a minute, and of one request that is longer.
+        // The bytes of a minute are there, and one request may take more.
         assert_eq!(grant.enter_bytes(), Ok(()));
         grant.charge_bytes(7000);
         assert_eq!(grant.enter_bytes(), Err(11));

@@ -32,11 +32,11 @@ use crate::{
     state::Server,
 };
 
-/// How long the rest of a refused request is read away after the response.
+/// The longest time for which the rest of a refused request is read and discarded after the response.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Serves one connection until it ends, or until the request in flight is answered once `stopped`
-/// turns true or its place is another's.
+/// Serves one connection until it ends. Once `stopped` turns true, or another connection needs the slot, only the request in
+/// flight is still answered.
 pub(crate) async fn serve(
     tcp: TcpStream,
     tls: Option<Arc<Tls>>,
@@ -85,10 +85,12 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     let service = service_fn(move |mut request: Request<Incoming>| {
         asked.asked();
         request.extensions_mut().insert::<ConnectInfo<SocketAddr>>(ConnectInfo(peer));
-        // A router is always ready.
         let activity = asked.clone();
-        let answer = |response: Response| response.map(|body| WatchedBody::new(body, activity));
-        router.clone().call(request).map_ok(answer)
+        // A router is always ready.
+        router
+            .clone()
+            .call(request)
+            .map_ok(|response: Response| response.map(|body| WatchedBody::new(body, activity)))
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -120,14 +122,14 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
 const REFUSAL: &[u8] =
     b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/// Closes a connection that has no place, and says so if that is to be had without waiting.
+/// Sends a client that has no slot the response 429, if the socket takes it at once. The caller closes the connection.
 pub(crate) fn refuse(tcp: &TcpStream) {
     tracing::debug!("refused a connection: its address has as many as its share allows");
     let _ = tcp.try_write(REFUSAL);
 }
 
-/// Closes in order. A client that is still sending a request which was refused would lose the
-/// response to a reset if the socket were dropped with unread bytes in it.
+/// Closes a stream in order: ends the output, then discards input for at most [`LINGER`]. A socket that is dropped with unread
+/// input is reset, and a client that still sends a refused request would lose the response.
 async fn linger(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let read_rest = async {
         stream.shutdown().await?;
@@ -135,7 +137,7 @@ async fn linger(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         while stream.read(&mut discarded).await? > 0 {}
         io::Result::Ok(())
     };
-    // The client may have gone already, or go on sending: either way the socket closes now.
+    // The client may be gone or go on sending: either way the socket closes now.
     let _ = tokio::time::timeout(LINGER, read_rest).await;
 }
 
@@ -145,7 +147,7 @@ struct MeteredStream {
     server: Arc<Server>,
     pace: Pace,
     activity: Arc<Activity>,
-    /// While a write is pending: since when, and for how much longer it may be.
+    /// The write that is pending: the time since when, and a timer for how much longer it may be.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -155,6 +157,7 @@ impl MeteredStream {
         MeteredStream { tcp, server, pace, activity, pending: None }
     }
 
+    /// Counts the outcome of a write. A write that is pending for longer than the pace allows fails with `TimedOut`.
     fn wrote(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(outcome) = write {
             let waited = self.pending.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());

@@ -21,15 +21,15 @@ use crate::{
 pub(crate) const MAX_HEADER_BYTES: usize = 32 << 10;
 /// The bytes that a client may send ahead of the reader, on a stream and on all of a connection.
 const WINDOW: u32 = 256 << 10;
-/// Bytes of a response that wait for the socket.
+/// The bytes of a response that may wait for the socket.
 const SEND_BUFFER: usize = 256 << 10;
-/// How long a connection that is to end, and has nothing under way, waits for its client to say that it knows. A client may never.
+/// The longest wait for the client to confirm the end of an idle connection. A client may never confirm it.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How often a connection is looked at.
+/// The interval between checks of a connection.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Speaks HTTP/2 over a stream until the stream ends, no request has come for long, or a client takes an answer too
-/// slowly.
+/// Speaks HTTP/2 over a stream until the stream ends, the connection was idle for `header_timeout`, or the client reads an answer
+/// too slowly. Once `stopped` turns true, only open requests are answered.
 pub(crate) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: SocketAddr,

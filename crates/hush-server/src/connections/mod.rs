@@ -1,6 +1,6 @@
-//! Connections, from the place that a listener gives to one to its orderly close.
+//! Connections of a listener, from the allocation of a slot to an orderly close.
 //!
-//! * [`places`]: how many connections a listener has at most, and which idle one makes room.
+//! * [`places`]: the slots for connections of a listener, and the idle connection that frees one.
 //! * [`connection`]: one connection, with its timeouts and byte counts. [`tls`]: its TLS. [`http2`] and [`streams`]: HTTP/2 and its
 //!   requests.
 //! * [`pace`]: how slowly a client may read.

@@ -1,20 +1,20 @@
-//! How slowly a client may read.
+//! The least pace at which a client must read.
 
 use std::time::Duration;
 
-/// Bytes a second that a client has to take in the long run, as over a slow modem. A timer that any progress resets would let
-/// a client hold a response, and the memory that it takes, for hours with a byte at a time.
+/// The least rate at which a client must read in the long run, in bytes a second: that of a slow modem. A timer that any progress
+/// resets is no bound: a client could hold a response and its memory for hours, a byte at a time.
 pub(crate) const LEAST_RATE: f64 = 4096.0;
 
-/// A connection's patience with its client. It shrinks while there is something to write that the client does not take, and grows
-/// with what the client takes, up to where it began.
+/// The patience of a connection with its client. The patience shrinks while the client does not take bytes that wait. It grows,
+/// up to its initial value, with the bytes that the client takes.
 pub(crate) struct Pace {
     limit: Duration,
     left: Duration,
 }
 
 impl Pace {
-    /// Patience of `limit`.
+    /// Creates a pace with a patience of at most `limit`.
     pub(crate) fn new(limit: Duration) -> Pace {
         Pace { limit, left: limit }
     }
@@ -24,7 +24,11 @@ impl Pace {
         self.left
     }
 
-    /// A write took `waited` and wrote `bytes`.
+    /// Notes that a write of `bytes` waited for `waited`:
+    ///
+    /// ```text
+    /// left = min(max(left - waited, 0) + bytes / LEAST_RATE, limit)
+    /// ```
     pub(crate) fn wrote(&mut self, bytes: usize, waited: Duration) {
         let earned = Duration::from_secs_f64(bytes as f64 / LEAST_RATE);
         self.left = self.left.saturating_sub(waited).saturating_add(earned).min(self.limit);
@@ -38,7 +42,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Seconds after which a client that takes `bytes` every second is cut off, if it ever is within an hour.
+    /// Returns the seconds after which a client that takes `bytes` every second is cut off; `None` if it is not within an hour.
     fn patience(bytes: usize) -> Option<u64> {
         let mut pace = Pace::new(LIMIT);
         (1..3600).find(|_| {

@@ -16,18 +16,18 @@ use tokio::sync::Notify;
 
 use crate::access::client::ClientAddress;
 
-/// How long a file is waited for that a connection leaves: one that is idle closes at once.
+/// The longest wait for the file descriptor of an idle connection that was told to close.
 const CLOSING: Duration = Duration::from_millis(100);
 
-/// Places for connections.
+/// The slots for the connections of one listener.
 pub(crate) struct Connections {
     limit: usize,
-    /// The most of one client.
+    /// The most connections of one client.
     share: usize,
     open: Mutex<OpenConnections>,
-    /// Wakes a task that waits for a place: a place is free, or its connection idle.
+    /// Wakes a task that waits for a slot, once a slot is free or its connection idle.
     changed: Notify,
-    /// How many there are, those included that were told to close.
+    /// The number of connections, those included that were told to close.
     gauge: Gauge,
 }
 
@@ -43,9 +43,9 @@ impl Connections {
         Arc::new(Connections { limit, share, open: Mutex::default(), changed: Notify::new(), gauge })
     }
 
-    /// Returns a place for a connection of `client`. If all places are taken, the connection that has been idle for
-    /// longest is told to close, and gives its place; if none is idle, this waits. `None` if the client has its share
-    /// and none of its connections is idle.
+    /// Allocates a slot for a connection of `client`. If all slots are in use, the connection that has been idle for longest is
+    /// told to close, and its slot is free. If none is idle, this waits. Returns `None` if the client has its share and none of
+    /// its connections is idle.
     pub(crate) async fn place(self: &Arc<Self>, client: ClientAddress) -> Option<ConnectionPlace> {
         loop {
             let changed = self.changed.notified();
@@ -63,13 +63,13 @@ impl Connections {
         }
     }
 
-    /// Tells the connection that has been idle for longest to close, and waits a moment for its file to be free. Returns whether
-    /// there was one.
+    /// Tells the connection that has been idle for longest to close, and waits at most [`CLOSING`] for its file descriptor.
+    /// Returns whether there was one.
     pub(crate) async fn close_idle(&self) -> bool {
         let changed = self.changed.notified();
         let was_idle = self.open.lock().close_idle(|_| true);
         if was_idle {
-            // It may have been told before this.
+            // The wake-up may be of another connection, or late: the caller tries again either way.
             let _ = tokio::time::timeout(CLOSING, changed).await;
         }
         was_idle
@@ -81,7 +81,8 @@ impl OpenConnections {
         self.of_client.get(&client).copied().unwrap_or(0)
     }
 
-    /// Tells one of those that `may_close` to close, and gives its place away. Whether one of them was idle.
+    /// Tells the connection that has been idle for longest to close, of those for which `may_close` holds, and frees its slot.
+    /// Returns whether there was one.
     fn close_idle(&mut self, may_close: impl Fn(&Activity) -> bool) -> bool {
         let candidates = self.activities.iter().filter(|(_, activity)| may_close(activity));
         let idle = candidates.filter_map(|(&id, activity)| Some((activity.idle_since()?, id)));
@@ -91,6 +92,7 @@ impl OpenConnections {
         true
     }
 
+    /// Frees a slot.
     fn remove(&mut self, id: u64) -> Option<Arc<Activity>> {
         let activity = self.activities.remove(&id)?;
         if let Entry::Occupied(mut count) = self.of_client.entry(activity.client) {
@@ -103,7 +105,7 @@ impl OpenConnections {
     }
 }
 
-/// The place of one connection; free again on drop, even after a panic.
+/// The slot of one connection. A drop frees it, even after a panic.
 pub(crate) struct ConnectionPlace {
     connections: Arc<Connections>,
     id: u64,
@@ -131,7 +133,7 @@ impl ConnectionPlace {
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        // It is gone already if it was told to close.
+        // The entry is gone already if the connection was told to close.
         self.connections.open.lock().remove(self.id);
         self.connections.gauge.dec();
         self.connections.changed.notify_one();
@@ -148,7 +150,7 @@ pub(crate) struct Activity {
 
 #[derive(Clone, Copy)]
 enum ConnectionPhase {
-    /// No request is here, or only a part of its headers.
+    /// No request is open, or only a part of its headers has come. Holds the time since when.
     Idle(Instant),
     /// A request is being answered.
     Asked,
@@ -157,12 +159,12 @@ enum ConnectionPhase {
 }
 
 impl Activity {
-    /// The headers of a request are here.
+    /// Notes that the headers of a request have come.
     pub(crate) fn asked(&self) {
         *self.phase.lock() = ConnectionPhase::Asked;
     }
 
-    /// All that was to be written is written.
+    /// Notes that all output is written. If the response is complete, the connection is idle.
     pub(crate) fn flushed(&self) {
         let mut phase = self.phase.lock();
         if matches!(*phase, ConnectionPhase::Answered) {
@@ -172,13 +174,13 @@ impl Activity {
         }
     }
 
-    /// No request is here any more, and all that was to be written is.
+    /// Notes that no request is open and all output is written: the connection is idle.
     pub(crate) fn rest(&self) {
         *self.phase.lock() = ConnectionPhase::Idle(Instant::now());
         self.connections.changed.notify_one();
     }
 
-    /// Waits until another connection has got the place of this one.
+    /// Waits until the connection is told to close, since another one needs its slot.
     pub(crate) async fn told_to_close(&self) {
         self.close.notified().await;
     }
@@ -195,7 +197,7 @@ impl Activity {
     }
 }
 
-/// The body of a response; its end completes the response.
+/// The body of a response. Its drop notes that the response is complete.
 pub(crate) struct WatchedBody {
     body: Body,
     activity: Arc<Activity>,

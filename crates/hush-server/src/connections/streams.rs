@@ -1,8 +1,7 @@
-//! The requests of one HTTP/2 connection: how many are under way, and which client takes its answers too slowly.
+//! The requests of one HTTP/2 connection: how many are open, and which client reads its answers too slowly.
 //!
-//! A client can stop the window of a stream while the connection goes on: the answer is then in memory, and nothing is pending at
-//! the socket that `pace.rs` sees. So every response has a time until which all of it has to be written, as a client has that reads
-//! at the least rate.
+//! A client can stop the window of a stream while the connection goes on. The answer is then in memory, and nothing is pending at
+//! the socket that `pace.rs` sees. So every response has a deadline: the time that a client needs that reads at the least rate.
 
 use std::{
     collections::HashMap,
@@ -22,7 +21,7 @@ use parking_lot::Mutex;
 
 use crate::connections::{pace::LEAST_RATE, places::Activity};
 
-/// The requests of a connection.
+/// The open requests of one HTTP/2 connection.
 pub(crate) struct Streams {
     activity: Arc<Activity>,
     patience: Duration,
@@ -31,18 +30,18 @@ pub(crate) struct Streams {
 
 #[derive(Default)]
 struct OpenStreams {
-    /// Until when each of them has to be written, once it is answered.
+    /// The deadline of each response; `None` until the request is answered.
     until: HashMap<u64, Option<Instant>>,
     next: u64,
 }
 
 impl Streams {
-    /// Creates an empty set. A response may take `patience` plus the time that its bytes take at the least rate.
+    /// Creates an empty set. A response may take `patience` plus its size divided by [`LEAST_RATE`].
     pub(crate) fn new(activity: Arc<Activity>, patience: Duration) -> Arc<Streams> {
         Arc::new(Streams { activity, patience, open: Mutex::default() })
     }
 
-    /// Notes that a request is here.
+    /// Adds a request that has come.
     pub(crate) fn begin(self: &Arc<Self>) -> RequestStream {
         let mut open = self.open.lock();
         let id = open.next;
@@ -52,7 +51,7 @@ impl Streams {
         RequestStream { streams: self.clone(), id }
     }
 
-    /// Returns whether a response should have been written by now.
+    /// Returns whether a response is past its deadline.
     pub(crate) fn are_overdue(&self) -> bool {
         let now = Instant::now();
         self.open.lock().until.values().flatten().any(|until| *until < now)
@@ -66,7 +65,8 @@ pub(crate) struct RequestStream {
 }
 
 impl RequestStream {
-    /// Returns the response, whose bytes keep the request open until they are written.
+    /// Sets the deadline of a response. Returns the response with a body whose bytes keep the request open until they are
+    /// written.
     pub(crate) fn answer(self, response: Response) -> Response<StreamBody> {
         let declared =
             response.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -89,7 +89,7 @@ impl Drop for RequestStream {
     }
 }
 
-/// The body of a response.
+/// The body of a response, which keeps its request open.
 pub(crate) struct StreamBody {
     body: Body,
     stream: Arc<RequestStream>,
@@ -115,10 +115,14 @@ impl hyper::body::Body for StreamBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let polled = ready!(Pin::new(&mut self.body).poll_frame(cx));
         let stream = &self.stream;
-        let unwritten = |bytes| Bytes::from_owner(Unwritten { bytes, _stream: stream.clone() });
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(unwritten))))
+        Poll::Ready(match polled {
+            Some(Ok(frame)) => Some(Ok(
+                frame.map_data(|bytes| Bytes::from_owner(Unwritten { bytes, _stream: stream.clone() }))
+            )),
+            other => other,
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -155,7 +159,7 @@ mod tests {
         let body = first.answer(Response::new(Body::from("answer"))).into_body();
         let frames: Vec<_> = BodyStream::new(body).collect().await;
         drop(other);
-        // The body is gone, its bytes are not.
+        // The body is gone, but its bytes are still there.
         assert!(!place.activity.is_idle());
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert!(streams.are_overdue());

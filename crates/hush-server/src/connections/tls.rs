@@ -18,7 +18,7 @@ use crate::renewed::{FileBytes, Renewed, Source, read_file};
 
 /// The protocol that a client offers, and gets, for HTTP/2 (RFC 9113 section 3.2).
 pub(crate) const HTTP_2: &[u8] = b"h2";
-/// The longest file that is read: chains have some KiB.
+/// The longest file that is read, in bytes. Chains have some KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The files of a TLS server, in PEM.
@@ -32,7 +32,7 @@ pub struct TlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why files make no TLS server.
+/// Why files cannot serve TLS.
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "each text says what its variant is")]
 pub enum TlsError {
@@ -52,18 +52,20 @@ pub enum TlsError {
 pub struct Tls(Renewed<TlsFiles>);
 
 impl Tls {
-    /// Reads the files.
+    /// Reads the files. Fails with [`TlsError::File`] if one cannot be read or has more than 1 MiB. Fails with
+    /// [`TlsError::Certificate`] or [`TlsError::Key`] if one has no valid certificate or key in PEM. Fails with
+    /// [`TlsError::Pair`] if the key does not belong to the certificate.
     pub fn open(files: TlsFiles) -> Result<Arc<Self>, TlsError> {
         Ok(Arc::new(Self(Renewed::open(files)?)))
     }
 
-    /// Reads the files again. If they are not a pair, the current pair stays, and the log says why. Open connections
-    /// stay as they are.
+    /// Reads the files again. If the new files are invalid, the current ones stay in use, and the log says why. Open connections
+    /// are not changed.
     pub fn take_up(&self) {
         self.0.take_up("TLS certificates");
     }
 
-    /// Returns the acceptor of the next connection.
+    /// Returns the acceptor for the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         self.0.current().into()
     }
@@ -73,7 +75,7 @@ impl Source for TlsFiles {
     type Value = ServerConfig;
     type Error = TlsError;
 
-    /// Returns the certificate, the key, and the authorities of clients' certificates, if there are any.
+    /// Returns the bytes of the certificate, of the key, and of the authorities of clients' certificates, if there are any.
     fn read(&self) -> Result<Vec<FileBytes>, TlsError> {
         [Some(&self.cert), Some(&self.key), self.client_ca.as_ref()]
             .into_iter()
@@ -110,7 +112,7 @@ impl Source for TlsFiles {
             cert: self.cert.clone(),
             source,
         })?;
-        // A session that is resumed would tell that two connections are of one client.
+        // A resumed session would reveal that two connections belong to one client.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
@@ -118,7 +120,7 @@ impl Source for TlsFiles {
     }
 }
 
-/// Returns the certificates in a file, at least one.
+/// Returns the certificates in a file. Fails with [`TlsError::Certificate`] if there is none.
 fn certificates(pem: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let invalid = |reason: &str| TlsError::Certificate { path: path.to_owned(), reason: reason.into() };
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();

@@ -1,7 +1,7 @@
 //! A redb database that is opened again after its file has failed.
 //!
-//! After the first error of the file system, for instance a full disk, redb refuses all further work on a database.
-//! What was committed is on disk: opened again, it goes on from there. A panic inside redb is treated alike.
+//! After the first error of the file system, for instance a full disk, redb refuses all further work on a database. Committed
+//! data is on disk, and a database that is opened again goes on from there. A panic inside redb is treated alike.
 
 use std::{
     fs::OpenOptions,
@@ -19,14 +19,14 @@ use redb::{
 
 use super::trial::Untouched;
 
-/// Memory for parts of the file.
+/// The memory for cached parts of the file, in bytes.
 const CACHE_BYTES: usize = 16 << 20;
 /// The least time between two attempts to open a file again: each reads all of it.
 pub(crate) const PAUSE: Duration = Duration::from_secs(10);
 
 type OpenDatabase = dyn Fn() -> Result<Database, DatabaseError> + Send + Sync;
 
-/// A database and how to open it.
+/// A database, with the function that opens it again.
 pub(super) struct KeyDatabase {
     open: Box<OpenDatabase>,
     state: RwLock<DatabaseState>,
@@ -36,20 +36,22 @@ pub(super) struct KeyDatabase {
 struct DatabaseState {
     /// `None` if it could not be opened again.
     database: Option<Database>,
+    /// The time of the last attempt to open the database.
     opened: Instant,
 }
 
 impl KeyDatabase {
-    /// Returns the database in a file, which is created for its owner alone and checked in full; or in memory.
+    /// Opens the database in a file, or one in memory if `path` is `None`. A file that does not exist is created for its owner
+    /// alone; an existing one is checked in full. Fails with the error of redb.
     pub(super) fn open(path: Option<&Path>) -> Result<KeyDatabase, Error> {
         match path.map(Path::to_owned) {
-            // Never opened again: it would be empty.
+            // A database in memory is never opened again: it would be empty.
             None => KeyDatabase::new(|| build(InMemoryBackend::new()), Duration::MAX),
             Some(path) => KeyDatabase::new(move || build(open_file(&path)?), PAUSE),
         }
     }
 
-    /// Opens the file, or fails, without writing to it.
+    /// Opens the database in a file, without writing to the file. Fails with the error of redb.
     pub(super) fn try_open(path: &Path) -> Result<KeyDatabase, Error> {
         let path = path.to_owned();
         KeyDatabase::new(move || build(Untouched::new(open_file(&path)?)?), PAUSE)
@@ -63,7 +65,7 @@ impl KeyDatabase {
         Ok(KeyDatabase { open: Box::new(open), state, pause })
     }
 
-    /// Works with the database. If its file fails or redb panics, so does the work, but the next may succeed:
+    /// Runs `work` on the database. If the file fails or redb panics, `work` fails and the file is opened again: see
     /// [`has_failed`].
     pub(super) fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Error>) -> Result<T, Error> {
         let state = self.state.read();
@@ -79,13 +81,14 @@ impl KeyDatabase {
         outcome
     }
 
+    /// Opens the file again, unless the last attempt was less than `pause` ago.
     fn open_again(&self) {
         let mut state = self.state.write();
         if state.opened.elapsed() < self.pause {
             return;
         }
         state.opened = Instant::now();
-        // Closes the file first, which is locked while it is open.
+        // Closes the file before it is opened: an open file is locked.
         state.database = None;
         state.database = (self.open)()
             .inspect_err(|error| tracing::error!(%error, "cannot open the file of evaluation keys again"))
@@ -171,8 +174,9 @@ mod tests {
         let full = Arc::new(AtomicBool::new(false));
         let path = folder.path().join("keys");
         let disk_full = full.clone();
-        let open = move || build(Disk { file: open_file(&path)?, full: disk_full.clone() });
-        (KeyDatabase::new(open, pause).unwrap(), full, folder)
+        let database =
+            KeyDatabase::new(move || build(Disk { file: open_file(&path)?, full: disk_full.clone() }), pause);
+        (database.unwrap(), full, folder)
     }
 
     #[test]
@@ -184,7 +188,7 @@ mod tests {
             assert!(add(&database, number).is_err());
         }
         full.store(false, Ordering::Relaxed);
-        // One failure may be left over from before.
+        // A failure may be left over from before.
         assert!((0..2).any(|_| add(&database, 9).is_ok()));
         assert!(has(&database, 1).unwrap() && has(&database, 9).unwrap());
         assert!(!has(&database, 2).unwrap());

@@ -51,9 +51,9 @@ use crate::{
     upkeep::Background,
 };
 
-/// Keys that are read, checked or written at once.
+/// The number of keys that are read, checked or written at once.
 const AT_ONCE: usize = 4;
-/// How often expired keys are removed, and how much later than it happened a use may be noted.
+/// The interval at which expired keys are removed, and the longest delay with which a use is noted.
 const HOUR: Duration = Duration::from_secs(3600);
 /// The time after which keys that are used are noted again while the store is nearly full. A client that asks now
 /// must not look like one that has not asked for an hour.
@@ -68,17 +68,17 @@ pub(crate) enum KeyError {
     OtherPreset,
     /// Queries hold as many keys as may be in memory.
     NoPlace,
-    /// The body is not what its address says.
+    /// The body has another hash than its address.
     Mismatch,
-    /// The body is no message.
+    /// The body is malformed.
     Wire(WireError),
-    /// No resident table has this parameter set; these are the sets that there are.
+    /// No resident table has this parameter set. `served` are the sets of resident tables.
     UnknownPreset { served: Vec<String> },
-    /// The length is not that of the parameter set.
+    /// The body has another length than keys of the parameter set.
     Length { expected: usize, actual: usize },
-    /// The engine does not take them.
+    /// The engine refuses the keys.
     Refused { reason: String },
-    /// The store never has room for them.
+    /// The keys are larger than the store.
     TooLarge { max: u64 },
     /// The store's file has failed and will be opened again; the log says how.
     Unavailable,
@@ -92,15 +92,15 @@ pub(crate) enum KeyError {
 pub(crate) struct Keys {
     store: KeyStore,
     opened: OpenedCache,
-    /// Limits what happens on blocking threads to [`AT_ONCE`].
+    /// The semaphore that limits the work on blocking threads to [`AT_ONCE`].
     work: Arc<Semaphore>,
     uploaders: Mutex<Uploaders>,
     uses: Mutex<Uses>,
     /// The age at which the last use that the store knows of is renewed: most queries write nothing.
     note_after: Millis,
-    /// Bytes in the store at which it is nearly full.
+    /// The bytes in the store at which it is nearly full.
     nearly_full: u64,
-    /// Bytes in the store.
+    /// The bytes in the store.
     bytes: AtomicU64,
 }
 
@@ -113,7 +113,7 @@ struct Uses {
 }
 
 impl Keys {
-    /// Opens the store.
+    /// Opens the store. Fails with [`ServerError::KeyFile`] as [`KeyStore::open`] does.
     pub(crate) async fn open(config: &ServerConfig) -> Result<Keys, ServerError> {
         if let Some(path) = &config.keys_path {
             tracing::info!(path = %path.display(), "checking the evaluation keys of clients");
@@ -135,8 +135,8 @@ impl Keys {
         })
     }
 
-    /// Opens the file that the configuration names as [`Keys::open`] does, and closes it; nothing on disk is created or changed.
-    /// Returns whether no other server uses the file: one that is in use is not read.
+    /// Opens the file that the configuration names as [`Keys::open`] does, and closes it. The file is neither created nor
+    /// changed. Returns whether no other server uses the file; a file in use is not read.
     ///
     /// # Errors
     /// [`ServerError::KeyFile`] if the file cannot be opened or created.
@@ -145,7 +145,7 @@ impl Keys {
         if path.exists() {
             return KeyStore::try_open(path, config);
         }
-        // A file of its own is made in the same place, so that one that a server makes meanwhile stays.
+        // The check creates and removes another file in the same folder, so that a file that a server creates meanwhile stays.
         let mut trial = path.clone().into_os_string();
         trial.push(format!(".{}", process::id()));
         let keys_path = Some(PathBuf::from(trial));
@@ -159,7 +159,7 @@ impl Keys {
         })
     }
 
-    /// Returns the age at which the last use that the store knows of is renewed, now.
+    /// Returns the current age at which the last use that the store knows of is renewed.
     fn note_after(&self) -> Millis {
         let is_nearly_full = self.bytes.load(Ordering::Relaxed) >= self.nearly_full;
         if is_nearly_full { self.note_after.min(NEARLY_FULL_NOTE_AFTER) } else { self.note_after }
@@ -176,7 +176,8 @@ impl Keys {
     }
 }
 
-/// Returns the keys `id` for queries of `table`, from memory or from the store.
+/// Returns the keys `id` for queries of `table`, from memory or from the store. Fails if they are not found, of another parameter
+/// set, or unusable, or if queries hold all slots.
 pub(crate) async fn find(
     server: &Arc<Server>,
     table: &ResidentTable,
@@ -202,8 +203,7 @@ pub(crate) async fn find(
     Ok(opened)
 }
 
-/// Reads keys from the store and opens them. Those that turn out to be damaged are forgotten: the
-/// client uploads them again.
+/// Reads keys from the store and opens them. Damaged keys are removed, and the client uploads them again. Fails as [`find`] does.
 fn load(
     server: &Server,
     engine: &dyn Engine,
@@ -247,7 +247,8 @@ fn load(
     }
 }
 
-/// Checks uploaded keys and stores them; says whether they are new. `memory` is what the body counts.
+/// Checks uploaded keys and stores them. Returns whether they are new. `memory` is the reservation of `body`. Fails if the keys
+/// do not match `id`, or no table takes them, or the store fails.
 pub(crate) async fn upload(
     server: &Arc<Server>,
     client: ClientAddress,
@@ -264,13 +265,14 @@ pub(crate) async fn upload(
     .await
 }
 
+/// Checks uploaded keys, stores them, and keeps them in memory if a slot is free. Returns whether they are new.
 fn accept(server: &Server, client: ClientAddress, id: &KeyId, body: &Bytes) -> Result<bool, KeyError> {
     if blake3::hash(body) != *id {
         return Err(KeyError::Mismatch);
     }
     let preset = wire::decode_keys(body.clone()).map_err(KeyError::Wire)?.preset;
     let takers = server.tables.with_keys();
-    // A table whose GPU has failed can open none, and is asked only if there is no other.
+    // A table whose GPU has failed can open no keys, and is asked only if there is no other.
     let of_preset = takers.iter().filter(|(spec, _)| spec.preset == preset);
     let Some((spec, engine)) = of_preset.min_by_key(|(_, engine)| engine.lost().is_some()) else {
         let mut served: Vec<String> = takers.into_iter().map(|(spec, _)| spec.preset).collect();
@@ -285,7 +287,7 @@ fn accept(server: &Server, client: ClientAddress, id: &KeyId, body: &Bytes) -> R
     let now = now();
     let change = change_store(server, |uploaders| put(server, uploaders, client, id, &preset, body, now))?;
     server.metrics.key_uploads.inc();
-    // The client asks next. Without a place, its first query opens them once more.
+    // The client asks next. Without a slot, its first query opens the keys once more.
     if let Some(permit) = server.keys.opened.permit() {
         server.keys.opened.insert(*id, OpenedKeys::new(client_keys, spec, (now, false), permit));
     }
@@ -314,8 +316,8 @@ fn put(
     Ok(change)
 }
 
-/// Keys come and go one change at a time, each on record before the next: two uploads of one client
-/// both count, and the number of keys that the metrics tell is of the last change.
+/// Applies a change to the store. Changes are made one at a time, each recorded before the next. So two uploads of one client
+/// both count, and the metrics tell the state after the last change.
 fn change_store(
     server: &Server,
     change: impl FnOnce(&mut Uploaders) -> Result<StoreChange, KeyError>,
@@ -328,6 +330,7 @@ fn change_store(
     Ok(change)
 }
 
+/// Opens keys for the engine. Fails if the engine refuses them, has lost its GPU, or fails.
 fn open(server: &Server, engine: &dyn Engine, body: &[u8]) -> Result<ClientKeys, KeyError> {
     engine.open_keys(body).map_err(|error| match error {
         EngineError::Keys { reason } => KeyError::Refused { reason },
@@ -357,7 +360,7 @@ pub(crate) async fn tidy_up(server: Arc<Server>) -> Infallible {
     }
 }
 
-/// Says whether anything was removed.
+/// Removes some expired keys. Returns whether there were any.
 async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
     let shared = server.clone();
     blocking(&server.keys, move || {
@@ -367,7 +370,7 @@ async fn tidy_some(server: &Arc<Server>) -> Result<bool, KeyError> {
     .await
 }
 
-/// Brings memory and metrics in line with the store.
+/// Brings the keys in memory and the metrics in line with the store.
 fn record(server: &Server, change: &StoreChange) {
     server.keys.opened.remove(&change.evicted);
     server.keys.opened.remove(&change.expired);
@@ -379,7 +382,8 @@ fn record(server: &Server, change: &StoreChange) {
     metrics.key_bytes.set(change.bytes as i64);
 }
 
-/// Lets the store know of a use by a query if it has to. Nobody waits for it: those that come meanwhile go together next.
+/// Tells the store of a use by a query, unless the store knows of a recent one. Nobody waits for it: uses that come meanwhile are
+/// written together next.
 fn note_use(server: &Arc<Server>, id: &KeyId, opened: &OpenedKeys, now: Millis) {
     if !opened.is_to_be_noted(now, server.keys.note_after()) {
         return;
@@ -410,17 +414,18 @@ fn tell_store(keys: &Keys) {
     }
 }
 
-/// Runs `work` on a blocking thread, with few others.
+/// Runs `work` on a blocking thread, at most [`AT_ONCE`] at a time. A panic fails with [`KeyError::Internal`].
 async fn blocking<T: Send + 'static>(
     keys: &Keys,
     work: impl FnOnce() -> Result<T, KeyError> + Send + 'static,
 ) -> Result<T, KeyError> {
     let permit = keys.work.clone().acquire_owned().await.expect("the semaphore is never closed");
-    let run = move || {
+    spawn_blocking(move || {
         let _permit = permit;
         work()
-    };
-    spawn_blocking(run).await.unwrap_or_else(|_| {
+    })
+    .await
+    .unwrap_or_else(|_| {
         tracing::error!("a panic while evaluation keys were handled; the log has it above");
         Err(KeyError::Internal)
     })

@@ -1,4 +1,4 @@
-//! Keys that are ready for the engine: a bounded number, the last used.
+//! Keys that are ready for the engine: a bounded number, the last used ones.
 
 use std::{
     collections::HashMap,
@@ -14,23 +14,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::store::{KeyId, Millis};
 
-/// A client's keys in memory. Queries that wait for a scan hold on to the keys they name.
+/// The keys of a client in memory. Queries that wait for a scan hold the keys that they name.
 pub(crate) struct OpenedKeys {
     pub(crate) keys: ClientKeys,
     /// The parameter set of the keys.
     pub(crate) spec: KeySpec,
-    /// The last use that the store knows of.
+    /// The time of the last use that the store knows of.
     noted: AtomicU64,
-    /// Whether the store knows that a query has used them.
+    /// Whether the store knows that a query has used the keys.
     is_used: AtomicBool,
     _permit: Permit,
 }
 
-/// Room for one [`OpenedKeys`]; free again when the last query that uses them is answered.
+/// A slot for one [`OpenedKeys`], free again when the last query that uses the keys is answered.
 pub(super) struct Permit(#[expect(dead_code, reason = "held, not used")] OwnedSemaphorePermit);
 
-/// The keys in memory. However many queries with different keys wait, there are never more of them
-/// than places.
+/// The keys in memory. However many queries with different keys wait, there are never more keys than slots.
 pub(super) struct OpenedCache {
     places: Arc<Semaphore>,
     entries: Mutex<Entries>,
@@ -50,7 +49,8 @@ struct CachedKeys {
 }
 
 impl OpenedKeys {
-    /// Keys of `spec` whose last use that the store knows of was at `noted`: by a query if `is_used`.
+    /// Creates opened keys of `spec`. `noted` is the time of the last use that the store knows of, and `is_used` whether a query
+    /// made it.
     pub(super) fn new(
         keys: ClientKeys,
         spec: &KeySpec,
@@ -66,8 +66,8 @@ impl OpenedKeys {
         })
     }
 
-    /// Returns whether the store must be told of a use by a query. It knows of a use that is younger than
-    /// `note_after`.
+    /// Returns whether the store must be told of a use by a query at `now`, and takes it as told. The store need not be told if
+    /// it knows of a use by a query within the last `note_after`.
     pub(super) fn is_to_be_noted(&self, now: Millis, note_after: Millis) -> bool {
         if self.is_used.load(Ordering::Relaxed) && now.saturating_sub(self.noted()) < note_after {
             return false;
@@ -98,8 +98,8 @@ impl OpenedCache {
         Some(entry.opened.clone())
     }
 
-    /// Returns a place, if need be that of the keys that were used longest ago and that no query holds;
-    /// `None` if queries hold all.
+    /// Allocates a slot. If none is free, evicts the keys that were used longest ago and that no query holds. Returns `None` if
+    /// queries hold all keys.
     pub(super) fn permit(&self) -> Option<Permit> {
         loop {
             if let Ok(permit) = self.places.clone().try_acquire_owned() {
@@ -118,7 +118,7 @@ impl OpenedCache {
         entries.by_id.remove(&oldest)
     }
 
-    /// Adds keys; those that came first stay.
+    /// Adds keys, unless keys with this ID are there on the same devices. Returns the keys that are there.
     pub(super) fn insert(&self, id: KeyId, opened: Arc<OpenedKeys>) -> Arc<OpenedKeys> {
         let mut entries = self.entries.lock();
         entries.clock += 1;
@@ -131,7 +131,7 @@ impl OpenedCache {
             .clone()
     }
 
-    /// Removes keys, whoever opened them.
+    /// Removes keys, on all devices.
     pub(super) fn remove(&self, ids: &[KeyId]) {
         let mut entries = self.entries.lock();
         let removed: Vec<_> = entries.by_id.extract_if(|(id, _), _| ids.contains(id)).collect();

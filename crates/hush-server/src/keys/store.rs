@@ -1,8 +1,8 @@
 //! Uploaded keys in one redb file, or in memory.
 //!
-//! Five tables: what is known of each body, its bytes in pieces, the bodies that queries have used by the time of the last one,
-//! those that none has used by the time of their upload, and the bytes of all together. Every change is one transaction, so that a
-//! crash leaves the state before or after it.
+//! The file has five tables: entries, bytes in pieces, bodies that queries have used by the time of their last use, other bodies
+//! by the time of their upload, and the bytes of all together. Every change is one transaction, so a crash leaves the state
+//! before or after it.
 
 use std::{
     fmt, fs, io,
@@ -19,31 +19,31 @@ use thiserror::Error;
 use super::database::KeyDatabase;
 use crate::{config::ServerConfig, error::ServerError};
 
-/// Names a body: its BLAKE3 hash.
+/// The name of a body: its BLAKE3 hash.
 pub(crate) type KeyId = [u8; KEY_ID_BYTES];
 
 /// Milliseconds since 1970.
 pub(crate) type Millis = u64;
 
-/// Name of the parameter set, bytes of the body, and its last use: by a query, or else an upload.
+/// The entries: the name of the parameter set, the bytes of the body, and its last use, by a query or else an upload.
 const ENTRIES: TableDefinition<&KeyId, (&str, u64, Millis)> = TableDefinition::new("entries");
-/// The body, cut into pieces of [`PIECE_BYTES`].
+/// The bodies, cut into pieces of [`PIECE_BYTES`].
 const PIECES: TableDefinition<(&KeyId, u32), &[u8]> = TableDefinition::new("pieces");
-/// The bytes of each body that a query has used; in order, those that were used longest ago come first.
+/// The bytes of each body that a query has used, by the time of the last use: the oldest comes first.
 const BY_USE: ByTime = TableDefinition::new("by use");
-/// The times of bodies that no query has used. These go first: uploads alone cannot push out what others use.
+/// The bytes of each body that no query has used, by time. Such bodies go first: uploads alone push out nothing in use.
 const UNUSED: ByTime = TableDefinition::new("unused");
-/// Bytes of all bodies, each with [`ENTRY_BYTES`].
+/// The bytes of all bodies, each with [`ENTRY_BYTES`].
 const TOTAL: TableDefinition<(), u64> = TableDefinition::new("total");
 
 type ByTime = TableDefinition<'static, (Millis, &'static KeyId), u64>;
 
-/// Bytes of a piece. A value and what the file adds to it takes a power of two: one of the length of
-/// a body would leave up to half of its space empty.
+/// The bytes of a piece. A value, with what the file adds to it, takes a power of two: a value as long as a body would leave up
+/// to half of its space empty.
 const PIECE_BYTES: usize = (64 << 10) - 256;
 /// The bytes that an entry counts beside its body.
 const ENTRY_BYTES: u64 = 512;
-/// Bodies that one transaction removes at most when the store is tidied up.
+/// The most bodies that one transaction removes when the store is tidied up.
 const TIDY_BATCH: usize = 64;
 
 /// Why the store did not do what it was asked.
@@ -78,13 +78,13 @@ pub(crate) struct StoredKeys {
 /// An upload of a body: the client, and what is known of it.
 #[derive(Default)]
 pub(crate) struct KeyUpload<'a> {
-    /// Bodies of the same client. If the new one makes them more than its share, they make room for it.
+    /// The bodies of the same client. If the new body makes them more than the client's share, they make room for it.
     pub(crate) own: &'a [KeyId],
     /// The bytes that the client's bodies count.
     pub(crate) own_bytes: u64,
-    /// The most that they may count, unless there is only one.
+    /// The most bytes that they may count, unless there is only one.
     pub(crate) share: u64,
-    /// Uses by queries that the store does not know of.
+    /// The uses by queries that the store does not know of.
     pub(crate) uses: Vec<(KeyId, Millis)>,
 }
 
@@ -93,17 +93,17 @@ pub(crate) struct KeyUpload<'a> {
 pub(crate) struct StoreChange {
     /// Whether a body was added.
     pub(crate) added: bool,
-    /// Bodies that were removed to make room.
+    /// The bodies that were removed to make room.
     pub(crate) evicted: Vec<KeyId>,
     /// The bodies that were removed because no query had used them for long.
     pub(crate) expired: Vec<KeyId>,
-    /// Bodies that are there now.
+    /// The number of bodies after the change.
     pub(crate) keys: u64,
-    /// The bytes that all bodies count.
+    /// The bytes that all bodies count after the change.
     pub(crate) bytes: u64,
 }
 
-/// Returns the time now.
+/// Returns the current time.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     millis(since)
@@ -114,11 +114,10 @@ pub(crate) fn millis(span: Duration) -> Millis {
 }
 
 impl KeyStore {
-    /// Opens or creates the file that the configuration names, readable by its owner alone, and checks all of it;
-    /// a new store in memory if it names none.
+    /// Opens or creates the file of the configuration, readable by its owner alone, and checks it; or a store in memory.
     ///
     /// # Errors
-    /// [`ServerError::KeyFile`] if it is damaged, in use by another server, or cannot be had at all.
+    /// [`ServerError::KeyFile`] if the file is damaged, in use by another server, or cannot be opened or created.
     pub(crate) fn open(config: &ServerConfig) -> std::result::Result<KeyStore, ServerError> {
         let path = config.keys_path.as_deref();
         let is_new = path.is_some_and(|path| !path.exists());
@@ -133,8 +132,8 @@ impl KeyStore {
         })
     }
 
-    /// Opens the file in `path` as [`KeyStore::open`] does, writes nothing to it, and closes it. Returns whether no other server
-    /// uses the file; one that is in use is not read.
+    /// Opens the file in `path` as [`KeyStore::open`] does, without writing to it, and closes it. Returns whether no other server
+    /// uses the file; a file in use is not read.
     ///
     /// # Errors
     /// [`ServerError::KeyFile`] if the file cannot be opened.
@@ -146,7 +145,7 @@ impl KeyStore {
         }
     }
 
-    /// Creates the tables, or refuses those of another program.
+    /// Creates a store on a database, and its tables if it has none. Refuses the tables of another program.
     fn of(database: KeyDatabase, config: &ServerConfig) -> Result<KeyStore> {
         let (lifetime, max_bytes) = (config.key_lifetime, config.max_key_bytes);
         let store = KeyStore { database, lifetime, max_bytes };
@@ -154,8 +153,8 @@ impl KeyStore {
         Ok(store)
     }
 
-    /// Adds a body. If there is no room, others go: first the bodies of the same client beyond its share, then bodies that no
-    /// query has ever used, then those that were used longest ago. A body that is there already lives as long as a new one.
+    /// Adds a body. For room, others are evicted: first those of the same client beyond its share, then those that no query has
+    /// used, then those used longest ago. A body that is there already lives as long as a new one. Fails if the body never fits.
     pub(crate) fn put(
         &self,
         id: &KeyId,
@@ -215,7 +214,7 @@ impl KeyStore {
         })
     }
 
-    /// Notes that queries used bodies, and when. What has gone stays gone.
+    /// Notes when queries used bodies. Ignores bodies that are not there.
     pub(crate) fn note(&self, uses: &[(KeyId, Millis)]) -> Result<()> {
         self.change(|ledger| uses.iter().try_for_each(|(id, time)| ledger.touch(id, *time, true).map(drop)))
     }
@@ -228,8 +227,7 @@ impl KeyStore {
         })
     }
 
-    /// Removes some of the bodies that have expired, or that are too many since the bound was lowered.
-    /// To be called again until nothing changes.
+    /// Removes some of the bodies that have expired or exceed a lowered bound. The caller repeats it until nothing changes.
     pub(crate) fn tidy(&self, now: Millis) -> Result<StoreChange> {
         self.change(|ledger| {
             let mut change = StoreChange::default();
@@ -252,12 +250,12 @@ impl KeyStore {
         })
     }
 
-    /// Returns whether a body that was last used then is past its lifetime.
+    /// Returns whether a body that was last used at `last_used` has expired at `now`.
     pub(crate) fn is_expired(&self, last_used: Millis, now: Millis) -> bool {
         now.saturating_sub(last_used) > millis(self.lifetime)
     }
 
-    /// Makes one transaction.
+    /// Runs `work` in one transaction.
     fn change<T>(&self, work: impl FnOnce(&mut Ledger<'_>) -> Result<T>) -> Result<T> {
         self.database.with(|database| {
             let mut transaction = database.begin_write()?;
@@ -319,7 +317,7 @@ impl<'t> Ledger<'t> {
         Ok(())
     }
 
-    /// Returns whether it was there.
+    /// Removes a body. Returns whether it was there.
     fn remove(&mut self, id: &KeyId) -> Result<bool> {
         let removed = self.entries.remove(id)?.map(|entry| (entry.value().1, entry.value().2));
         let Some((bytes, last_used)) = removed else { return Ok(false) };
@@ -330,7 +328,7 @@ impl<'t> Ledger<'t> {
         Ok(true)
     }
 
-    /// Renews the time of a body, by a query or by another upload. Whether it is there.
+    /// Renews the time of a body, for a use by a query or another upload. Returns whether the body is there.
     fn touch(&mut self, id: &KeyId, now: Millis, by_query: bool) -> Result<bool> {
         let entry = self.entries.get(id)?.map(|entry| {
             let (preset, bytes, last_used) = entry.value();
@@ -355,13 +353,13 @@ impl<'t> Ledger<'t> {
         Ok([first(&self.unused)?, first(&self.by_use)?])
     }
 
-    /// Returns the body that makes room for another one before all others do.
+    /// Returns the body that is evicted before all others.
     fn first_to_go(&self) -> Result<Option<KeyId>> {
         Ok(self.oldest()?.into_iter().flatten().next().map(|(_, id)| id))
     }
 
-    /// Removes some of `own`, which count `own_bytes`, until `bytes` more are within `share`, and says which: what no query has
-    /// used before what was used longest ago.
+    /// Removes bodies of `own`, which count `own_bytes`, until `bytes` more are within `share`. Returns which: first those that
+    /// no query has used, then those that were used longest ago.
     fn make_room_among(
         &mut self,
         own: &[KeyId],
@@ -394,7 +392,7 @@ impl<'t> Ledger<'t> {
     }
 }
 
-/// Returns the bytes that a body counts.
+/// Returns the bytes that a body counts, its entry included.
 pub(crate) fn counted(body: &[u8]) -> u64 {
     body.len() as u64 + ENTRY_BYTES
 }
@@ -415,7 +413,7 @@ fn advice(error: &redb::Error) -> String {
     }
 }
 
-/// For a file that cannot be what this program wrote.
+/// Returns the reason, and the remedy, for a file that this program cannot have written.
 pub(super) fn damaged(reason: impl fmt::Display) -> String {
     format!(
         "it is damaged or no file of keys ({reason}): move it away and start again; clients upload their keys \
@@ -442,7 +440,7 @@ mod tests {
         store.put(&[number; 32], "toy", &vec![number; bytes], now, KeyUpload::default()).unwrap()
     }
 
-    /// A query uses a body.
+    /// Notes that a query uses a body.
     fn touch(store: &KeyStore, number: u8, now: Millis) {
         store.note(&[([number; 32], now)]).unwrap();
     }
@@ -481,7 +479,7 @@ mod tests {
         assert_eq!(add(&store, 3, 100, 12).evicted, [[2; 32]]);
         touch(&store, 3, 12);
         assert_eq!(numbers(&store, 12), [0, 1, 3]);
-        // One that needs the room of several.
+        // A body that needs the room of several.
         assert_eq!(add(&store, 4, 700, 13).evicted, [[0; 32], [1; 32]]);
         assert_eq!(numbers(&store, 13), [3, 4]);
         let error = store.put(&[5; 32], "toy", &[0; 2000], 14, KeyUpload::default()).unwrap_err();
@@ -525,11 +523,13 @@ mod tests {
         }
         touch(&store, 1, 7);
         let own = [[1; 32], [4; 32], [3; 32], [77; 32]];
-        let upload = || KeyUpload { own: &own, own_bytes: 3 * entry, share: 3 * entry, uses: Vec::new() };
-        let evicted = |bytes| store.put(&[9; 32], "toy", &vec![9; bytes], 9, upload()).unwrap().evicted;
+        let evicted = |bytes| {
+            let upload = KeyUpload { own: &own, own_bytes: 3 * entry, share: 3 * entry, uses: Vec::new() };
+            store.put(&[9; 32], "toy", &vec![9; bytes], 9, upload).unwrap().evicted
+        };
         assert_eq!(evicted(100), [[3; 32]]);
         store.remove(&[9; 32]).unwrap();
-        // One that is larger than the share has it alone.
+        // A body that is larger than the share has it alone.
         assert_eq!(evicted(5000), [[4; 32], [1; 32]]);
         assert_eq!(numbers(&store, 9), [0, 2, 5, 9]);
     }
@@ -577,7 +577,7 @@ mod tests {
         for number in 0..10 {
             add(&store_before, number, 150_000, 1);
         }
-        // What a process that is killed now leaves behind.
+        // The file that a process leaves behind if it is killed now.
         fs::copy(&path, &image).unwrap();
         let store_after = store(Some(&image), 1 << 30).unwrap();
         assert_eq!(numbers(&store_after, 2), (0..10).collect::<Vec<_>>());

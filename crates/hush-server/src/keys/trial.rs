@@ -1,11 +1,11 @@
-//! The file of keys as it would be opened, with nothing written to it.
+//! The file of keys as it would be opened, without writing to it.
 
 use std::{collections::BTreeMap, io, ops::Bound};
 
 use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend, backends::FileBackend};
 
-/// Bytes of the blocks in which changes are kept.
+/// The bytes of the blocks in which changes are kept.
 const BLOCK: usize = 4096;
 
 /// A file whose changes stay in memory.
@@ -31,7 +31,7 @@ impl Untouched {
         Ok(Untouched { file, state: Mutex::new(TrialState { len, kept: len, changed: BTreeMap::new() }) })
     }
 
-    /// Reads what the file itself has; zeros where it has nothing.
+    /// Reads the file's own bytes before `kept`, and zeros beyond.
     fn read_file(&self, kept: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
         out.fill(0);
         let there = kept.saturating_sub(offset).min(out.len() as u64) as usize;
@@ -39,7 +39,8 @@ impl Untouched {
     }
 }
 
-/// Splits a range at the blocks: the number of each, the first byte inside it, and the bytes of the range that are there.
+/// Splits a range at the blocks. Yields for each block its number, the first byte inside it, and the bytes of the range that are
+/// there.
 fn blocks(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -109,7 +110,7 @@ impl StorageBackend for Untouched {
         self.file.close()
     }
 
-    // Locks are those of the file: a file that a server uses is found to be in use.
+    // Locks go to the file itself: a file that a server uses is found to be in use.
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.try_lock_range(start, end)
@@ -163,7 +164,7 @@ mod tests {
             expected[offset..offset + count].fill(2);
             same(&tried, &expected);
         }
-        // What is cut off does not come back.
+        // Bytes that are cut off do not come back.
         for len in [2 * BLOCK + 5, 5 * BLOCK, 0, 100] {
             tried.set_len(len as u64).unwrap();
             expected.resize(len, 0);

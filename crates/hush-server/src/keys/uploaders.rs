@@ -1,5 +1,5 @@
-//! The clients that uploaded keys, so that no client takes the room of all. The list is in memory alone: no address
-//! is ever written down.
+//! The clients that uploaded keys, so that no client takes the room of all. The list is in memory only: no address is ever
+//! written down.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -26,7 +26,7 @@ impl Uploaders {
         self.by_client.get(&client).map_or((&[], 0), |uploads| (&uploads.keys, uploads.bytes))
     }
 
-    /// Notes an upload that counts `bytes`. A client that uploads the same again changes nothing.
+    /// Notes an upload that counts `bytes`. A repeated upload changes nothing.
     pub(super) fn add(&mut self, client: ClientAddress, id: KeyId, bytes: u64) {
         if let Entry::Vacant(upload) = self.uploads.entry(id) {
             upload.insert((client, bytes));

@@ -17,19 +17,19 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 use super::list::help;
 use crate::tables::{TableSlot, Tables};
 
-/// Returns the BLAKE3 hash of the program that runs in hex, also where another one has taken its place on disk.
-/// The first call reads the whole file.
+/// Returns the BLAKE3 hash of the running program, in hex, even if another program has replaced it on disk. Returns `None` if the
+/// program cannot be read. The first call reads the whole file.
 pub(crate) fn program() -> Option<&'static str> {
     static HASH: OnceLock<Option<String>> = OnceLock::new();
-    let hash = || {
+    HASH.get_or_init(|| {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open("/proc/self/exe").ok()?).ok()?;
         Some(hasher.finalize().to_hex().to_string())
-    };
-    HASH.get_or_init(hash).as_deref()
+    })
+    .as_deref()
 }
 
-/// The tables of a server, and its build.
+/// The metrics of the tables of a server, and of its build.
 pub(crate) struct OfTables(pub(crate) Tables);
 
 impl fmt::Debug for OfTables {
@@ -89,7 +89,7 @@ fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// The process of the server. Names are those that Prometheus' own clients give.
+/// The metrics of the server's process, under the names that Prometheus' own clients give.
 #[derive(Debug)]
 pub(crate) struct OfProcess;
 

@@ -97,7 +97,7 @@ pub const METRICS: &[Metric] = &[
 /// Returns the help text of the metric `name`.
 ///
 /// # Panics
-/// If it is none of [`METRICS`].
+/// If [`METRICS`] has no metric of this name.
 pub(crate) fn help(name: &str) -> &'static str {
     match METRICS.iter().find(|metric| metric.name == name) {
         Some(metric) => metric.help,
@@ -108,7 +108,7 @@ pub(crate) fn help(name: &str) -> &'static str {
 /// Registers a metric under its name and with its help text of [`METRICS`].
 ///
 /// # Panics
-/// If there is none of that name.
+/// If [`METRICS`] has no metric of this name.
 pub(crate) fn register(registry: &mut Registry, name: &'static str, metric: impl Measured) {
     registry.register(name, help(name), metric);
 }

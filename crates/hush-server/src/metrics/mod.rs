@@ -36,25 +36,25 @@ pub(crate) struct Metrics {
     queue_depth: Family<TableLabels, Gauge<i64, AtomicI64>>,
     /// Evaluation keys in the store.
     pub(crate) keys: Gauge<i64, AtomicI64>,
-    /// Bytes that they count.
+    /// The bytes of the evaluation keys in the store.
     pub(crate) key_bytes: Gauge<i64, AtomicI64>,
-    /// The uploads that were taken, with uploads of keys that were there already.
+    /// The uploads that were accepted, including uploads of keys that were there already.
     pub(crate) key_uploads: Counter,
-    /// Keys that a query named and the store did not have.
+    /// The keys that a query named and the store did not have.
     pub(crate) key_misses: Counter,
-    /// Keys that were removed to make room.
+    /// The keys that were removed to make room.
     pub(crate) keys_evicted: Counter,
     /// The keys that were removed because no query had used them for long.
     pub(crate) keys_expired: Counter,
-    /// Sealed requests that were answered before, and are not again.
+    /// The sealed requests that were refused because they were answered before.
     pub(crate) sealed_replays: Counter,
-    /// Sealed requests without a date that is taken.
+    /// The sealed requests that were refused because of their date.
     pub(crate) sealed_dates: Counter,
     /// Open connections.
     pub(crate) connections: Gauge<i64, AtomicI64>,
-    /// Bytes read from sockets, headers included.
+    /// The bytes read from sockets, headers included.
     pub(crate) received: Counter,
-    /// Bytes written to sockets, headers included.
+    /// The bytes written to sockets, headers included.
     pub(crate) sent: Counter,
     background_restarts: Family<TaskLabels, Counter>,
     last_look: Family<TableLabels, Gauge<i64, AtomicI64>>,
@@ -157,7 +157,7 @@ impl Metrics {
         self
     }
 
-    /// Counts a request that was answered, and the time that it took.
+    /// Counts a request that was answered in `elapsed`.
     pub(crate) fn request(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
         let labels = RequestLabels { route: route.to_owned(), status: status.into() };
         self.requests.get_or_create(&labels).inc();
@@ -169,7 +169,7 @@ impl Metrics {
         self.request_seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
-    /// Counts a scan of `table` that answered so many queries, and the time that it took.
+    /// Counts a scan of `table` that answered `queries` in `elapsed`.
     pub(crate) fn scanned(&self, table: &str, queries: usize, elapsed: Duration) {
         let labels = TableLabels::new(table);
         self.queries.get_or_create(&labels).inc_by(queries as u64);
@@ -182,7 +182,7 @@ impl Metrics {
         self.queue_depth.get_or_create(&TableLabels::new(table)).clone()
     }
 
-    /// Returns all metrics in the text format.
+    /// Returns all metrics in the text format of OpenMetrics. Fails if a metric cannot be formatted.
     pub(crate) fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;

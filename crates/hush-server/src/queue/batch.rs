@@ -1,13 +1,12 @@
 //! Concurrent queries of a table become one scan.
 //!
-//! A scan reads the whole table however many queries it answers, so queries that arrive during a
-//! scan wait and share the next one, taken from their clients in turn. There is no thread or task
-//! for an idle table: the request that finds it idle starts a task, which scans until the queue is
-//! empty.
+//! A scan reads the whole table however many queries it answers. Queries that arrive during a scan therefore wait and share the
+//! next one, taken from their clients in turn. An idle table has no thread or task: the request that finds it idle starts a task,
+//! which scans until the queue is empty.
 //!
-//! Where the host has little to do with a scan (on a GPU), a second batch goes beside the first, so
-//! that its queries are read meanwhile. It has to be full: the scans come one after another anyway,
-//! and queries that leave room for others had better share the next.
+//! If the host has little to do with a scan (on a GPU), a second batch runs beside the first, so that its queries are read
+//! meanwhile. The second batch must be full. Scans run one after another anyway, so a batch with room for more queries had better
+//! wait.
 
 use std::{
     mem,
@@ -46,7 +45,7 @@ pub(crate) struct Batcher {
 #[derive(Default)]
 struct Queue {
     waiting: Turns<QueryJob>,
-    /// Whether a task scans, collects or waits for scans. It alone takes from `waiting`.
+    /// Whether a task scans, collects or waits for scans. Only that task takes from `waiting`.
     busy: bool,
     scan_time: ScanTime,
 }
@@ -56,9 +55,9 @@ struct QueryJob {
     /// The keys of the query's client, in a table that needs keys.
     keys: Option<Arc<OpenedKeys>>,
     reply: oneshot::Sender<Result<AnsweredBatch, AnswerError>>,
-    /// The query borrows from the request's body, which counts until the last query is answered.
+    /// The memory of the request's body, from which the query borrows, until the last query is answered.
     _body: Arc<Reservation>,
-    /// The answer will take memory even if the client goes during the scan.
+    /// The memory of the answer, which is needed even if the client goes during the scan.
     memory: Reservation,
 }
 
@@ -68,7 +67,7 @@ pub(crate) struct AnsweredBatch {
     pub(crate) memory: Reservation,
 }
 
-/// The answer to one query, later.
+/// The receiver of the answer to one query.
 pub(crate) type QueryReply = oneshot::Receiver<Result<AnsweredBatch, AnswerError>>;
 
 /// Why one query got no answer.
@@ -89,7 +88,8 @@ pub(crate) enum AnswerError {
     TableFailed(Name),
 }
 
-/// Checks whether [`submit`] would take `count` queries now. A caller asks before it makes ready what they need.
+/// Checks whether [`submit`] would accept so many `queries` of `client` now. A caller checks before it opens the keys of the
+/// queries.
 ///
 /// # Errors
 /// `throttled`, `overloaded`.
@@ -102,8 +102,8 @@ pub(crate) fn check_room(
     table.batcher.queue.lock().admit(server, table, client, queries)
 }
 
-/// Queues the queries of one request of `client`, all or none; `body` is what their bytes have taken of the budget, `answers` what
-/// the answers of all of them will take. Must be called inside the async runtime.
+/// Queues the queries of one request of `client`, all or none, and returns a receiver for each. `body` is the memory that their
+/// bytes have taken of the budget, `answers` the memory that all answers will take. Must be called inside the async runtime.
 ///
 /// # Errors
 /// `throttled`, `overloaded`.
@@ -139,6 +139,7 @@ pub(crate) fn submit(
     Ok(replies)
 }
 
+/// Scans until no query waits.
 async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
     let depth = server.metrics.queue_depth(&table.name);
     let mut scans = JoinSet::new();
@@ -160,8 +161,10 @@ async fn scan_until_idle(server: Arc<Server>, table: Arc<ResidentTable>) {
 }
 
 impl Queue {
+    /// Admits `queries` of `client`. Queries whose client has gone do not count.
+    ///
     /// # Errors
-    /// [`ScanTime::admit`]'s, and those whose client has gone are not in the way.
+    /// The errors of [`ScanTime::admit`].
     fn admit(
         &mut self,
         server: &Server,
@@ -178,7 +181,7 @@ impl Queue {
         self.scan_time.admit(&self.waiting, client, queries, config, max_batch)
     }
 
-    /// Drops those whose client has gone, and says how many they were.
+    /// Drops the queries whose client has gone. Returns how many there were.
     fn forget_gone(&mut self) -> i64 {
         self.waiting.retain(|job| !job.reply.is_closed()) as i64
     }
@@ -189,8 +192,8 @@ impl Batcher {
         self.queue.lock().waiting.len()
     }
 
-    /// Returns the next batch, without queries whose client has gone: a full batch if it goes beside others. `None`
-    /// if no query waits; if this was the only batch, the table is idle from now on.
+    /// Returns the next batch, without queries whose client has gone; a full batch if it runs `beside` others. Returns `None` if
+    /// too few queries wait. The table is then idle, unless other batches run.
     fn take(&self, max_batch: usize, beside: bool, depth: &Gauge<i64, AtomicI64>) -> Option<Vec<QueryJob>> {
         let mut queue = self.queue.lock();
         let gone = queue.forget_gone();
@@ -201,16 +204,15 @@ impl Batcher {
         (size > 0).then(|| queue.waiting.take(size))
     }
 
-    /// Waits until a full batch waits.
+    /// Waits until enough queries for a full batch wait.
     async fn filled(&self, max_batch: usize) {
         while self.waiting() < max_batch {
             self.arrived.notified().await;
         }
     }
 
-    /// Waits until the next batch is full, or for `window`. Those who were just answered tend to ask
-    /// again: without the pause they would miss the scan that starts for those who waited. Returns
-    /// at once if nobody waits.
+    /// Waits until the next batch is full, or for `window`. Clients that were just answered tend to ask again: without the pause
+    /// they would miss the scan that starts for those who waited. Returns at once if no query waits.
     async fn collect(&self, window: Duration, max_batch: usize) {
         let full = async {
             while (1..max_batch).contains(&self.waiting()) {
@@ -222,8 +224,8 @@ impl Batcher {
     }
 }
 
-/// Answers one batch. A query that the engine refuses is answered alone, and the others go again. Says whether others
-/// waited for the last scan: before the first answer went, since a client alone may ask again at once.
+/// Answers one batch. If the engine refuses a query, its client gets the error, and the other queries are scanned again. Returns
+/// whether other queries waited for the last scan, as of before its first answer was sent: a client alone may ask again at once.
 async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<QueryJob>) -> bool {
     let mut others_waited = false;
     while !batch.is_empty() {
@@ -282,7 +284,8 @@ async fn scan(server: Arc<Server>, table: Arc<ResidentTable>, mut batch: Vec<Que
     others_waited
 }
 
-/// Runs the engine on a blocking thread and checks the shape of what it returns.
+/// Runs the engine on a blocking thread and checks the shape of its answers. Fails with [`EngineError::Internal`] if the engine
+/// panics or the shape is wrong.
 async fn ask_engine(table: &ResidentTable, batch: &[QueryJob]) -> Result<Vec<Vec<u8>>, EngineError> {
     // Clones of `Bytes`: no ciphertext is copied.
     let queries: Vec<Query> = batch.iter().map(|job| job.query.clone()).collect();

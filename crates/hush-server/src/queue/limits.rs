@@ -14,19 +14,19 @@ use parking_lot::Mutex;
 
 use crate::{access::client::ClientAddress, problem::Problem, state::Server};
 
-/// The least memory that is set aside for a body, unless it cannot become as long.
+/// The least memory that is allocated for a body, in bytes, unless the body cannot become as long.
 const FIRST_ALLOCATION: usize = 64 << 10;
 
-/// Memory that all requests and their answers share.
+/// The memory budget that all requests and their answers share.
 pub(crate) struct Budget {
-    /// The most that one client may have of it.
+    /// The most bytes that one client may have of it.
     share: usize,
     state: Mutex<LimitState>,
 }
 
 struct LimitState {
     free: usize,
-    /// The units that each client holds; no entry for a client that holds none.
+    /// The bytes that each client holds; a client that holds none has no entry.
     taken: HashMap<ClientAddress, usize>,
 }
 
@@ -35,6 +35,7 @@ impl Budget {
         Budget { share, state: Mutex::new(LimitState { free: bytes, taken: HashMap::new() }) }
     }
 
+    /// Takes `bytes` for a client, or nothing. Fails as [`Reservation::grow`] does.
     fn take(&self, client: ClientAddress, bytes: usize) -> Result<(), Problem> {
         let mut state = self.state.lock();
         let taken = state.taken.get(&client).copied().unwrap_or(0);
@@ -61,7 +62,7 @@ impl Budget {
     }
 }
 
-/// The part of the budget that one request holds; given back on drop.
+/// The part of the budget that one request holds. A drop gives it back.
 pub(crate) struct Reservation {
     budget: Arc<Budget>,
     client: ClientAddress,
@@ -69,16 +70,17 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// Creates a reservation that holds nothing.
     fn none(budget: &Arc<Budget>, client: ClientAddress) -> Reservation {
         Reservation { budget: budget.clone(), client, taken: 0 }
     }
 
-    /// Another one of the same client, which has taken nothing.
+    /// Returns another reservation of the same client, which holds nothing.
     pub(crate) fn another(&self) -> Reservation {
         Reservation::none(&self.budget, self.client)
     }
 
-    /// Takes `bytes` of what this one has, or all of it.
+    /// Moves `bytes` of this reservation into a new one, or all of it if it has less.
     pub(crate) fn split(&mut self, bytes: usize) -> Reservation {
         let taken = bytes.min(self.taken);
         self.taken -= taken;
@@ -87,17 +89,17 @@ impl Reservation {
         part
     }
 
-    /// Takes more, or nothing.
+    /// Takes `bytes` more of the budget, or nothing.
     ///
     /// # Errors
-    /// `throttled` if the client has its share, `overloaded` if the budget does not have it.
+    /// `throttled` if the client has its share, `overloaded` if the budget does not have as much.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Problem> {
         self.budget.take(self.client, bytes)?;
         self.taken += bytes;
         Ok(())
     }
 
-    /// Gives back all but `bytes`.
+    /// Gives all but `bytes` back to the budget.
     fn shrink(&mut self, bytes: usize) {
         let excess = self.taken.saturating_sub(bytes);
         self.budget.give_back(self.client, excess);
@@ -115,13 +117,13 @@ impl Drop for Reservation {
 struct BodyBuffer {
     bytes: Vec<u8>,
     memory: Reservation,
-    /// The most bytes that may come: what the client declared, or the limit.
+    /// The most bytes that may come: the length that the client declared, or the limit.
     most: usize,
 }
 
 impl BodyBuffer {
-    /// Capacity grows with what has come, at most by doubling: a large `Content-Length` alone takes
-    /// no memory away from others.
+    /// Appends a chunk. The capacity grows with the bytes that have come, at most by doubling: a large `Content-Length` alone
+    /// takes no memory away from others. Fails with `too_large` beyond `most`, or as [`Reservation::grow`] does.
     fn append(&mut self, chunk: &[u8]) -> Result<(), Problem> {
         if chunk.len() > self.most - self.bytes.len() {
             return Err(Problem::body_too_large(self.most));
@@ -144,8 +146,8 @@ impl BodyBuffer {
     }
 }
 
-/// Reads a body of at most `limit` bytes. A body that declares more is refused before any of it is read; one that
-/// turns out to be longer is refused as soon as it does.
+/// Reads a body of at most `limit` bytes. Returns it with the memory that it takes. A body that declares more is refused before
+/// any of it is read. A body that turns out to be longer is refused as soon as it does.
 ///
 /// # Errors
 /// `too_large`, `throttled`, `overloaded`, `timeout`, or `invalid_request` if the client breaks off.

@@ -1,4 +1,4 @@
-//! How requests are admitted and wait, and how queries become scans.
+//! The admission of requests, their waiting, and the scans that queries become.
 //!
 //! * [`limits`]: reads a body within a size, a time and a memory budget, which answers share.
 //! * [`throttle`]: limits queries per second and address.

@@ -1,4 +1,4 @@
-//! Queries per second and client address: token buckets.
+//! The limit of queries per second and client address, by token buckets.
 
 use std::{collections::HashMap, hash::Hash, time::Instant};
 
@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use crate::{access::client::ClientAddress, config::Throttle};
 
-/// Clients that are remembered at most. Beyond that, all that are not in debt are forgotten, or
-/// everybody: memory stays bounded, and the price is a fresh burst.
+/// The most clients that are remembered. Beyond that, the server forgets all clients that are not in debt, or else all clients.
+/// Memory stays bounded, and the price is a fresh burst.
 const MAX_CLIENTS: usize = 1 << 16;
 
 /// The buckets of all clients (or other keys) that asked lately.
@@ -18,10 +18,10 @@ pub(crate) struct Buckets<K = ClientAddress> {
 
 #[derive(Clone, Copy)]
 struct Bucket {
-    /// Queries that the client may make now. Negative after a request with many queries: they are
-    /// counted once the body is read, and it is read if the client may make at least one.
+    /// The queries that the client may make now. Negative after a request with many queries: they are counted once the body is
+    /// read, and it is read if the client may make at least one.
     tokens: f64,
-    /// When `tokens` was right.
+    /// The time at which `tokens` was right.
     at: Instant,
 }
 
@@ -30,7 +30,7 @@ impl<K: Copy + Eq + Hash> Buckets<K> {
         Self { limit, buckets: Mutex::default() }
     }
 
-    /// Takes one token, or says in how many seconds there will be one.
+    /// Takes one token. Fails with the seconds after which there will be one.
     pub(crate) fn admit(&self, client: K, now: Instant) -> Result<(), u64> {
         let rate = f64::from(self.limit.queries_per_second);
         self.with_bucket(client, now, |bucket| {
@@ -48,6 +48,11 @@ impl<K: Copy + Eq + Hash> Buckets<K> {
         self.with_bucket(client, now, |bucket| bucket.tokens -= queries as f64);
     }
 
+    /// Refills the bucket of a client, and applies `step` to it. A client that is not remembered has a full bucket.
+    ///
+    /// ```text
+    /// tokens = min(tokens + queries_per_second * (now - at), burst)
+    /// ```
     fn with_bucket<T>(&self, client: K, now: Instant, step: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut buckets = self.buckets.lock();
         let full = f64::from(self.limit.burst);

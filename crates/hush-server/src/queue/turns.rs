@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use crate::access::client::ClientAddress;
 
-/// Waiting jobs of clients. A client's own are taken in order; clients are taken from in turn, one job each.
+/// The waiting jobs of clients. Clients take turns, with one job each. The jobs of one client keep their order.
 pub(crate) struct Turns<T> {
     /// The jobs of each client that has any.
     jobs: HashMap<ClientAddress, VecDeque<T>>,
@@ -20,17 +20,21 @@ impl<T> Default for Turns<T> {
 }
 
 impl<T> Turns<T> {
-    /// Jobs of all clients.
+    /// Returns the number of jobs of all clients.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Jobs of one client.
+    /// Returns the number of jobs of one client.
     pub(crate) fn of(&self, client: ClientAddress) -> usize {
         self.jobs.get(&client).map_or(0, VecDeque::len)
     }
 
-    /// Jobs that are taken before the next one that `client` adds, if nobody else adds any: its own, and so many of each other.
+    /// Returns the number of jobs that are taken before the next one that `client` adds, if nobody else adds any:
+    ///
+    /// ```text
+    /// own + sum over the others of min(their jobs, own + 1)
+    /// ```
     pub(crate) fn ahead_of(&self, client: ClientAddress) -> usize {
         let own = self.of(client);
         let others = self.jobs.iter().filter(|(other, _)| **other != client);
@@ -50,7 +54,7 @@ impl<T> Turns<T> {
         self.len += 1;
     }
 
-    /// Takes so many, or all.
+    /// Takes `count` jobs, or all if there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> Vec<T> {
         let mut taken = Vec::with_capacity(count.min(self.len));
         while taken.len() < count
@@ -68,7 +72,7 @@ impl<T> Turns<T> {
         taken
     }
 
-    /// Drops those that are not to be kept, and says how many they were.
+    /// Drops the jobs for which `keep` is false. Returns how many there were.
     pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) -> usize {
         let before = self.len;
         self.jobs.retain(|_, jobs| {
@@ -91,7 +95,7 @@ mod tests {
         IpAddr::from([10, 0, 0, last]).into()
     }
 
-    /// Jobs `(client, number)`.
+    /// Returns a queue of jobs `(client, number)`.
     fn queued(counts: &[(u8, usize)]) -> Turns<(u8, usize)> {
         let mut turns = Turns::default();
         for &(name, count) in counts {

@@ -1,12 +1,12 @@
-//! How long a query will wait for its scan, and whether that is too long.
+//! The time that a query waits for its scan, and whether that is too long.
 
 use std::time::{Duration, Instant};
 
 use crate::{access::client::ClientAddress, config::ServerConfig, problem::Problem, queue::turns::Turns};
 
-/// Scans after which a query's own begins at the latest, however long they take: what is left of the one that goes on, and a full
-/// batch before its own in the last quarter of it. That is enough for batches to be full, and with its own, and what bodies and
-/// answers take beside scans, a query that is let in is answered within three.
+/// The longest wait of an admitted query for its own scan, in scan times, however long a scan takes: the rest of the running
+/// scan, and in its last quarter a full batch before its own. That is enough for batches to be full. With its own scan, and the
+/// time for bodies and answers, an admitted query is answered within three scan times.
 const LEAST_SCANS: f64 = 1.25;
 /// The assumed duration of a scan before one was measured.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
@@ -14,25 +14,32 @@ const FIRST_GUESS: Duration = Duration::from_secs(1);
 /// An estimate of how long a table's scans take, learnt from the last ones.
 #[derive(Default)]
 pub(crate) struct ScanTime {
-    /// The duration of a full batch.
+    /// The estimated duration of the scan of a full batch.
     full: Option<Duration>,
-    /// When the one that goes on began.
+    /// The time at which the running scan began, if there is one.
     began: Option<Instant>,
 }
 
 impl ScanTime {
-    /// A scan begins.
+    /// Notes that a scan begins.
     pub(crate) fn begin(&mut self) {
         self.began = Some(Instant::now());
     }
 
-    /// The scan that went on is over.
+    /// Notes that the running scan is over.
     pub(crate) fn end(&mut self) {
         self.began = None;
     }
 
-    /// A scan answered `queries` of at most `max_batch`. A batch that is not full takes less than a full one, which takes
-    /// at most as much more as it has more queries.
+    /// Learns from a scan that answered `queries` of at most `max_batch` in `elapsed`. A batch that is not full takes no longer
+    /// than a full one, and a full one at most `max_batch / queries` times as long:
+    ///
+    /// ```text
+    /// most = elapsed * max_batch / queries
+    /// full = most                           for the first scan
+    ///        (3 * full + elapsed) / 4       if the batch was at least half full
+    ///        clamp(full, elapsed, most)     otherwise
+    /// ```
     pub(crate) fn learn(&mut self, queries: usize, max_batch: usize, elapsed: Duration) {
         let most = elapsed.mul_f64((max_batch as f64 / queries.max(1) as f64).max(1.0));
         self.full = Some(match self.full {
@@ -46,17 +53,17 @@ impl ScanTime {
         self.full.unwrap_or(FIRST_GUESS)
     }
 
-    /// Returns how long a query waits for its scan that has so many before it.
+    /// Returns how long a query waits for its scan if `ahead` queries are before it.
     fn wait(&self, ahead: usize, max_batch: usize) -> Duration {
         let left = self.began.map_or(Duration::ZERO, |began| self.full().saturating_sub(began.elapsed()));
         left.saturating_add(self.full().saturating_mul((ahead / max_batch) as u32))
     }
 
-    /// Lets `queries` more of `client` in behind those that wait, if the first of them is not scanned too late.
+    /// Admits `queries` of `client` behind the queries that wait, if the first of them is not scanned too late.
     ///
     /// # Errors
-    /// `throttled` if the client would have more than its share of the queue, `overloaded` if too much waits. Both say when what
-    /// waits now will have been answered.
+    /// `throttled` if the client would have more than its share of the queue, `overloaded` if too many queries wait. Both tell
+    /// the client when the queries that wait now will have been answered.
     pub(crate) fn admit<T>(
         &self,
         waiting: &Turns<T>,
@@ -136,7 +143,7 @@ mod tests {
         // A scan that takes longer than those before it is as good as over.
         let longer = going_on(4 * SECOND, 9 * SECOND);
         assert!(admits(&longer, 15, Duration::ZERO) && !admits(&longer, 16, Duration::ZERO));
-        // Short ones may be as many as are over in time.
+        // More batches may wait if their scans are short enough to be over in time.
         let short = going_on(SECOND / 100, Duration::ZERO);
         assert!(admits(&short, 79, SECOND / 10) && !admits(&short, 88, SECOND / 10));
         assert!(admits(&short, 1000, Duration::MAX));
@@ -154,7 +161,7 @@ mod tests {
         }
         let refused = admit(&waiting, 1).unwrap_err();
         assert!(refused.is(Code::Overloaded));
-        // The scans of two batches that wait, and one that they have made wait.
+        // Two batches that wait take two scans, and the query itself one.
         assert_eq!(refused.retry_after(), Some(9));
         for name in 2..17 {
             admit(&waiting, name).unwrap();

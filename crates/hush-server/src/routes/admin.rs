@@ -1,4 +1,4 @@
-//! `/v1/admin/..`: for who runs the server.
+//! `/v1/admin/..`: the endpoints for operators.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -22,13 +22,13 @@ use crate::{
     state::Server,
 };
 
-/// The longest request of a task.
+/// The longest request of a task, in bytes.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// The longest part of an upload.
+/// The longest part of an upload, in bytes.
 const MAX_PART_BYTES: usize = 64 << 20;
-/// Tasks of a list, unless fewer are asked for.
+/// The most tasks of a list.
 const MOST_TASKS: usize = 100;
-/// Where the next part of an upload begins.
+/// The header that tells where the next part of an upload begins.
 const UPLOAD_OFFSET: &str = "upload-offset";
 
 /// The ID of a task or of an upload in a path.
@@ -209,7 +209,7 @@ pub(super) async fn append(
     let id = of_path(id, "upload")?;
     let (parts, body) = request.into_parts();
     let offset = offset(&parts.headers)?;
-    // Nobody sends a part to an upload that is not the caller's.
+    // Asked before the body is read: the upload must be the caller's.
     let asking = caller.clone();
     let asked = id.clone();
     ask(&server, move |operator| operator.upload(&asking, &asked)).await?;
@@ -247,17 +247,19 @@ fn offset(headers: &HeaderMap) -> Result<u64, Problem> {
     })
 }
 
-/// Returns the table that a path names, for a caller that operates it.
+/// Returns the table that a path names, for a caller that operates it. Fails with `unknown_table` or `forbidden`.
 fn operated(caller: &Caller, table: TableName) -> Result<Name, Problem> {
     let Path(table) = table.map_err(|_| Problem::unknown_table())?;
     caller.check(Scope::Admin, &table)?;
     Ok(table)
 }
 
+/// Returns the ID in a path. Fails with `not_found` if it is malformed; `what` names its kind.
 fn of_path<T>(id: Id<T>, what: &'static str) -> Result<T, Problem> {
     id.map(|Path(id)| id).map_err(|_| problem(OperatorError::Unknown(what)))
 }
 
+/// Reads the body of a request as JSON.
 async fn json_of(server: &Server, peer: SocketAddr, request: Request) -> Result<Value, Problem> {
     let (parts, body) = request.into_parts();
     let client = ClientAddress::from(peer.ip());
@@ -266,12 +268,12 @@ async fn json_of(server: &Server, peer: SocketAddr, request: Request) -> Result<
         .map_err(|error| Problem::new(Code::InvalidRequest, format!("the body is no JSON: {error}")))
 }
 
-/// Asks who does it, on a thread of its own.
+/// Runs an order of the operator on a blocking thread.
 async fn ask<T: Send + 'static>(
     server: &Server,
     what: impl FnOnce(&dyn Operator) -> Result<T, OperatorError> + Send + 'static,
 ) -> Result<T, Problem> {
-    // Without one there is no such endpoint.
+    // A server without an operator has no admin endpoints.
     let operator = server.operator.clone().ok_or_else(Problem::internal)?;
     spawn_blocking(move || what(&*operator)).await.map_err(|_| Problem::internal())?.map_err(problem)
 }

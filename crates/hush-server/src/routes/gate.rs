@@ -1,5 +1,5 @@
-//! The first check of a request: its token, before anything else is done with it. The [`Caller`] decides about a
-//! table, where the table is known.
+//! The first check of a request: its token, before anything else is done. The [`Caller`] decides about a table, once the table is
+//! known.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ use crate::{
     state::Server,
 };
 
-/// Lets a request through whose token is good, with its [`Caller`] beside it; any, if the listener asks for no token.
+/// Passes a request with a valid token on, with its [`Caller`] attached. Passes every request on if the listener asks for no
+/// token.
 pub(super) async fn enter(
     State((server, endpoints)): State<(Arc<Server>, Endpoints)>,
     mut request: Request,
@@ -71,22 +72,22 @@ fn length(headers: &HeaderMap) -> u64 {
     headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
-/// Returns whether a browser asks for a page: any page that is read on this machine could have it send requests here.
+/// Returns whether a page in a browser sends the request. Any page that is open on this machine could send requests here.
 fn is_from_a_page(headers: &HeaderMap) -> bool {
     ["origin", "sec-fetch-site"].iter().any(|name| headers.contains_key(*name))
 }
 
-/// Returns the scope that a token needs; `None` if the path needs no token.
+/// Returns the scope that a request to `path` needs; `None` if it needs no token.
 fn scope(endpoints: Endpoints, path: &str, has_page: bool) -> Option<Scope> {
     match endpoints {
         Endpoints::Admin => Some(Scope::Admin),
         Endpoints::Health | Endpoints::Relay => None,
         Endpoints::All | Endpoints::Tables => match path {
             "/livez" | "/readyz" => None,
-            // The page has to be there before it can ask for a token, and has nothing of a table.
+            // The page must load before it can ask for a token, and holds nothing of a table.
             "/" if has_page => None,
             file if has_page && file.starts_with(page::FILES) => None,
-            // The token is in what it passes on.
+            // The sealed request inside has the token.
             GATEWAY_PATH => None,
             "/metrics" | "/info" => Some(Scope::Admin),
             _ => Some(Scope::Query),

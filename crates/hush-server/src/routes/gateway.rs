@@ -1,4 +1,5 @@
-//! `/.well-known/ohttp-gateway`: requests that come through a relay, which sees who asks and not what; here it is the other way.
+//! `/.well-known/ohttp-gateway`: requests that come through a relay. The relay sees who asks and not what, the gateway what and
+//! not who.
 
 use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 
@@ -34,13 +35,13 @@ use crate::{
     tables::TableSlot,
 };
 
-/// How long clients and relays may keep the key.
+/// The time for which clients and relays may cache the key.
 const KEY_CACHING: &str = "max-age=3600";
-/// Bytes of a message beside its body.
+/// The bytes of a message beside its body.
 const MESSAGE_SLACK: usize = 64 << 10;
-/// Fields of the response to a look-up, and what their encoding adds.
+/// The bytes of the fields of the response to a look-up, encoded.
 const RESPONSE_FIELDS: usize = 512;
-/// How often a body is in memory at once while it is opened, or sealed.
+/// The number of copies of a body in memory while it is opened or sealed.
 const COPIES: usize = 3;
 
 /// The state of the gateway, with the endpoints that it passes requests on to.
@@ -118,7 +119,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Returns the longest sealed request that an endpoint would take.
+/// Returns the bytes of the longest sealed request that an endpoint accepts.
 fn longest(server: &Server) -> usize {
     let resident = server.tables.all().into_iter().filter_map(|(_, slot)| match slot {
         TableSlot::Resident(table) => Some(table.request_shape(&server.config).max_bytes()),
@@ -141,7 +142,7 @@ fn refused(sealed: Sealed) -> Problem {
     }
 }
 
-/// Returns the date that a request says it was made at.
+/// Returns the date in the headers of a request.
 fn date(headers: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
@@ -154,7 +155,8 @@ fn other_date() -> Response {
     (date, Problem::new(Code::OhttpDate, detail)).into_response()
 }
 
-/// Returns the request of a message. Whatever server it names, it is for this one.
+/// Returns the request of a message, always for this server, whatever server the message names. Fails with `invalid_request` if
+/// the message is malformed or a response.
 fn decode(message: &[u8]) -> Result<Request, Problem> {
     let refused = |why: &str| Problem::new(Code::InvalidRequest, format!("the sealed request: {why}"));
     check_message(message).map_err(refused)?;
@@ -175,7 +177,7 @@ fn decode(message: &[u8]) -> Result<Request, Problem> {
     request.body(body).map_err(|_| refused("its fields are none"))
 }
 
-/// Returns the least bytes of the response: those of the answers, if look-ups are asked for, so that a refused
+/// Returns the least bytes of the response to a request. For look-ups, these are the bytes of the answers, so that a refused
 /// request looks no different to the relay.
 fn least_bytes(server: &Server, request: &Request) -> usize {
     let table = request.uri().path().strip_prefix("/v1/tables/").and_then(|rest| rest.strip_suffix("/query"));
@@ -191,7 +193,8 @@ fn queries(table: &ResidentTable, body_bytes: u64) -> usize {
     body_bytes as usize / table.served().query.total().max(1)
 }
 
-/// Returns a response as a message of at least so many bytes.
+/// Encodes a response as a message of at least `least` bytes. Returns it with the memory that it takes. A response that is too
+/// long, or of unknown length, becomes the problem `too_large`. Fails with `throttled` or `overloaded` if there is no memory.
 async fn encode(
     server: &Server,
     mut memory: Reservation,
@@ -201,7 +204,7 @@ async fn encode(
     let (head, body) = response.into_parts();
     let limit = server.config.share_of(server.config.max_body_memory) / COPIES;
     let least = least.min(limit);
-    // What is streamed says its length there alone.
+    // A streamed body states its length in the header alone.
     let declared = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let bytes = body.size_hint().exact().or(declared);
     let bytes = bytes.filter(|&bytes| bytes <= limit as u64).ok_or_else(|| {

@@ -15,7 +15,7 @@ use crate::{
     tables::parts::PartDown,
 };
 
-/// After which a part may be there again.
+/// The time after which a client may ask for a part again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Tells that the process answers.

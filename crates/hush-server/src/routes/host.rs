@@ -1,7 +1,7 @@
 //! The names by which a listener is asked.
 //!
-//! A page of another site can have its own name resolve to an address of this machine (DNS rebinding), and then reads what only
-//! this machine should. Its requests have that name in `Host` all the same.
+//! A page of another site can have its own name resolve to an address of this machine (DNS rebinding), and then read what only
+//! this machine should. The requests of such a page still have its own name in `Host`, so the server can refuse them.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -15,7 +15,7 @@ use axum::{
 use super::Endpoints;
 use crate::problem::{Code, Problem};
 
-/// Characters of a name that are shown.
+/// The number of characters of a name that an error shows.
 const MAX_SHOWN: usize = 100;
 
 /// The names of a server beside those of loopback.
@@ -26,7 +26,7 @@ impl Hosts {
         Hosts(names)
     }
 
-    /// Returns whether a listener answers to some names alone. Health checks come to any address, and a relay has nothing of
+    /// Returns whether a listener answers to some names alone. Health checks come to any address, and a relay serves nothing of
     /// its own.
     pub(crate) fn are_asked_for(&self, is_local: bool, endpoints: Endpoints) -> bool {
         match endpoints {
@@ -36,7 +36,7 @@ impl Hosts {
         }
     }
 
-    /// Returns whether `authority` names this server. A port that is forwarded to the server's own (`ssh -L`) has another number.
+    /// Returns whether `authority` names this server, with any port: a forwarded port (`ssh -L`) has another number.
     fn include(&self, authority: &str) -> bool {
         let Some(host) = authority.parse().ok().as_ref().and_then(host_of) else { return false };
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -47,21 +47,24 @@ impl Hosts {
     }
 }
 
-/// Returns the host of an authority, as it is compared; `None` if there is a user.
+/// Returns the host of an authority in the form that is compared: lower case, without a dot at the end. Returns `None` if there
+/// is a user or no host.
 pub(super) fn host_of(authority: &Authority) -> Option<String> {
     let host = authority.host().to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
     (!authority.as_str().contains('@') && !host.is_empty()).then(|| host.to_owned())
 }
 
-/// Reads a name of a server, as `hush.example` or `[2001:db8::1]`.
+/// Reads a name of a server, such as `hush.example` or `[2001:db8::1]`. Returns it in lower case. Fails with advice if the text
+/// is no host, or has a port or a user.
 pub fn host_name(text: &str) -> Result<String, String> {
     let authority: Option<Authority> = text.parse().ok();
     let host = authority.filter(|authority| authority.port().is_none()).as_ref().and_then(host_of);
     host.ok_or_else(|| "it is the name or the address of a server, without a port, as hush.example".into())
 }
 
-/// Answers a request by one of the names; without `hosts`, any request.
+/// Passes a request on if it names one of `hosts`, and refuses others with `misdirected`. Without `hosts`, passes every request
+/// on. Health checks by another name get the status alone.
 pub(super) async fn check(State(hosts): State<Option<Arc<Hosts>>>, request: Request, next: Next) -> Response {
     let Some(hosts) = hosts else { return next.run(request).await };
     let fields = request.headers().get_all(HOST).iter().map(|value| value.to_str().unwrap_or_default());
@@ -71,7 +74,7 @@ pub(super) async fn check(State(hosts): State<Option<Arc<Hosts>>>, request: Requ
         return next.run(request).await;
     }
     if matches!(request.uri().path(), "/livez" | "/readyz") {
-        // Balancers and orchestrators go by the status. A page of another site gets no more.
+        // Balancers and orchestrators look at the status only. A page of another site gets no more.
         return next.run(request).await.status().into_response();
     }
     let detail = match named.iter().find(|name| !hosts.include(name)) {

@@ -63,6 +63,7 @@ pub(super) async fn contains(
     }
 }
 
+/// Returns the hash that a path names. Fails with `invalid_request` if it is malformed.
 fn key_id(hash: Result<Path<String>, PathRejection>) -> Result<KeyId, Problem> {
     let wrong = || Problem::new(Code::InvalidRequest, "keys are named by a hash of 64 hex digits");
     let Path(text) = hash.map_err(|_| wrong())?;
@@ -71,6 +72,7 @@ fn key_id(hash: Result<Path<String>, PathRejection>) -> Result<KeyId, Problem> {
     Ok(id)
 }
 
+/// Returns the problem of keys that no table needs.
 fn no_taker(server: &Server) -> Problem {
     if server.tables.any_loading() {
         still_loading()
@@ -79,7 +81,8 @@ fn no_taker(server: &Server) -> Problem {
     }
 }
 
-/// Decides about keys that are too long for the tables that are here: a table that is still loading may take them.
+/// Returns the problem of keys that are too long for the tables that are here. A table that is still loading may take them, so
+/// the client is then told to ask again.
 fn too_long(server: &Server, problem: Problem) -> Problem {
     if problem.is(Code::TooLarge) && server.tables.any_loading() { still_loading() } else { problem }
 }

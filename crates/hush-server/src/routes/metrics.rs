@@ -28,7 +28,7 @@ pub(super) async fn text(State(server): State<Arc<Server>>, caller: Caller) -> R
             "the metrics are of all tables, and the token is for some",
         ));
     }
-    // One of the metrics has the program's hash, for which all of the program is read once.
+    // A metric has the hash of the program, for which the whole program is read once.
     let _ = spawn_blocking(program).await;
     // Counts the tables that are stale now, and the parts whose state is unknown.
     server.tables.upkeep().degraded();

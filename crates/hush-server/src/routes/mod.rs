@@ -48,7 +48,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoints {
     All,
-    /// All but health and metrics.
+    /// Everything but health and metrics.
     Tables,
     Health,
     Admin,
@@ -56,7 +56,8 @@ pub(crate) enum Endpoints {
     Relay,
 }
 
-/// Returns the endpoints of a listener, for requests by the names `hosts` if it answers to some alone, and for pages of `origins`.
+/// Returns the endpoints of a listener, for pages of `origins`. `hosts` are the names to which the listener answers, if these are
+/// limited.
 pub(crate) fn router(
     server: Arc<Server>,
     endpoints: Endpoints,
@@ -115,7 +116,7 @@ fn of_tables() -> Router<Arc<Server>> {
         .route("/v1/keys/{hash}", head(keys::contains).put(keys::upload))
 }
 
-/// Returns a relay, which has nothing else.
+/// Returns the endpoints of a relay.
 pub(crate) fn relay_router(
     server: Arc<Server>,
     uplink: Arc<dyn Uplink>,
@@ -125,7 +126,7 @@ pub(crate) fn relay_router(
     finished(Router::new().route("/", own), &server, Endpoints::Relay, None, origins)
 }
 
-/// Endpoints with what is done for all of them.
+/// Adds the checks and records that all endpoints share.
 fn finished(
     router: Router<Arc<Server>>,
     server: &Arc<Server>,
@@ -145,8 +146,8 @@ fn finished(
         .with_state(server.clone())
 }
 
-/// Counts, logs and traces a request: its route's template, never its bytes, nor who asked. Nor does a client say of which trace it
-/// is a part.
+/// Counts, logs and traces a request: the template of its route, but neither its bytes nor its sender. A client cannot make a
+/// request a part of another trace.
 async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
@@ -164,7 +165,7 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
     );
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
-    // As a number: a span has no other.
+    // A span has no other numbers than i64.
     span.record("http.response.status_code", i64::from(status));
     if status >= 500 {
         span.record("otel.status_code", "ERROR");
@@ -179,6 +180,7 @@ async fn observe(State(server): State<Arc<Server>>, request: Request, next: Next
 type TableName = Result<Path<Name>, PathRejection>;
 
 /// Returns the resident table that a path names, and its replaced epochs that still answer, for a caller that may look it up.
+/// Fails with `unknown_table`, `forbidden`, `warming` or `table_failed`.
 fn resident(
     server: &Server,
     caller: &Caller,
@@ -201,7 +203,7 @@ fn is_not_modified(headers: &HeaderMap, etag: &str) -> bool {
     tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
-/// Counts a request towards the queries of its client, or refuses it.
+/// Counts a request towards the queries of its client. Fails with `throttled` if the client has none left.
 fn admit(server: &Server, client: ClientAddress) -> Result<(), Problem> {
     server
         .buckets
@@ -209,7 +211,7 @@ fn admit(server: &Server, client: ClientAddress) -> Result<(), Problem> {
         .map_or(Ok(()), |buckets| buckets.admit(client, Instant::now()).map_err(Problem::throttled))
 }
 
-/// Refuses a body that does not say it is of this type.
+/// Refuses, with `unsupported_media_type`, a body whose content type is not `expected`.
 fn check_content_type(headers: &HeaderMap, expected: &str) -> Result<(), Problem> {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = value.split(';').next().unwrap_or("").trim();

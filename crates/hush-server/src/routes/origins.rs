@@ -1,7 +1,7 @@
 //! Cross-origin requests (CORS): which pages may look records up from a browser.
 //!
-//! A browser sends the request of a page and hands over the response only if the server names the page's origin. Health, metrics,
-//! the admin endpoints and the server's own page never do.
+//! A browser sends the request of a page, and hands the response over only if the server names the page's origin. Health,
+//! metrics, the admin endpoints and the server's own page never name one.
 
 use std::sync::Arc;
 
@@ -24,16 +24,16 @@ use hush_protocol::ohttp::GATEWAY_PATH;
 use super::{Endpoints, host::host_of};
 use crate::problem::{Code, Problem};
 
-/// Every origin.
+/// The text for every origin.
 const ANY: &str = "*";
 const METHODS: &str = "GET, HEAD, POST, PUT";
 /// The headers of requests that clients set and a browser does not allow by itself.
 const REQUEST_HEADERS: &str = "authorization, content-type, if-none-match, if-range, range";
 /// The headers of responses that clients read and a browser does not show by itself.
 const RESPONSE_HEADERS: &str = "content-encoding, content-range, date, etag, retry-after";
-/// Seconds for which a browser need not ask again: the most that Chromium takes.
+/// The seconds for which a browser need not ask again: the most that Chromium takes.
 const MAX_AGE: &str = "7200";
-/// A page of a public address asks for a server of a private one (Private Network Access).
+/// The header of a request from a page of a public address to a server of a private one (Private Network Access).
 const PRIVATE_ASKED: &str = "access-control-request-private-network";
 const PRIVATE_ALLOWED: &str = "access-control-allow-private-network";
 
@@ -60,7 +60,7 @@ impl Origins {
         self.0.iter().any(|origin| origin.as_bytes() == page.as_bytes()).then(|| page.clone())
     }
 
-    /// Adds what a browser needs of every response, refusals included: their reasons are for the page, too.
+    /// Adds the headers that a browser needs in every response, refusals included: their reasons are for the page, too.
     fn name(&self, asked: &HeaderMap, response: &mut Response) {
         let headers = response.headers_mut();
         if let Some(origin) = self.allowed(asked) {
@@ -93,10 +93,11 @@ impl Origins {
     }
 }
 
-/// Reads an origin as a browser writes it, as `https://app.example` or `http://localhost:5173`; or `*`, every origin.
+/// Reads an origin as a browser writes it, such as `https://app.example` or `http://localhost:5173`; or `*`, every origin.
+/// Returns the same text.
 ///
 /// # Errors
-/// An error if a browser would never send the text, with the text that it would send where that is clear.
+/// Advice, if a browser would never send the text, with the text that it would send where that is clear.
 pub fn origin(text: &str) -> Result<String, String> {
     if text == ANY {
         return Ok(ANY.into());
@@ -109,20 +110,19 @@ pub fn origin(text: &str) -> Result<String, String> {
     let (scheme, rest) = lower.split_once("://").ok_or_else(refused)?;
     let authority: Authority = rest.trim_end_matches('/').parse().map_err(|_| refused())?;
     let host = host_of(&authority).ok_or_else(refused)?;
-    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
     if scheme.is_empty()
         || !scheme.bytes().all(|byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-        || !host.bytes().all(is_host)
+        || !host.bytes().all(|byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte))
     {
         return Err(refused());
     }
-    let own_port = |port: &u16| matches!((scheme, port), ("http", 80) | ("https", 443));
-    let port = authority.port_u16().filter(|port| !own_port(port));
+    let port = authority.port_u16().filter(|port| !matches!((scheme, *port), ("http", 80) | ("https", 443)));
     let written = format!("{scheme}://{host}{}", port.map(|port| format!(":{port}")).unwrap_or_default());
     if written == text { Ok(written) } else { Err(format!("a browser writes this origin {written}")) }
 }
 
-/// Answers preflights, and names the origin of a page in responses, where clients ask; without `origins`, nowhere.
+/// Answers preflights, and names the origin of a page in responses, at the endpoints for clients. Without `origins`, passes every
+/// request on.
 pub(super) async fn check(
     State((origins, endpoints)): State<(Option<Arc<Origins>>, Endpoints)>,
     request: Request,

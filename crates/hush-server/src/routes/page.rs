@@ -23,10 +23,10 @@ use crate::{
     state::Server,
 };
 
-/// Where the files of the page are, but the page itself.
+/// The path of the files of the page, except the page itself.
 pub(super) const FILES: &str = "/page/";
-/// Scripts, styles and pictures are this server's own files, nothing is asked of anybody else, and nobody else shows the page. No
-/// text becomes markup or a script.
+/// The content security policy: scripts, styles and pictures are this server's own files, no other server is asked, and no other
+/// site shows the page. No text becomes markup or a script.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; \
                       style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types hushdb";
@@ -41,7 +41,7 @@ pub(super) async fn index(
     file(&*page, "index.html", &headers)
 }
 
-/// Any other file of it.
+/// Returns any other file of the page.
 pub(super) async fn asset(
     State(page): State<Arc<dyn Page>>,
     path: Result<Path<String>, PathRejection>,

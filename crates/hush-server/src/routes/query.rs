@@ -93,8 +93,8 @@ fn decode(
     Err(Problem::wire(WireError::EpochGone, &current))
 }
 
-/// Returns the queries, each with the keys that it names if the table needs any. They are all there before
-/// anything is scanned.
+/// Returns the queries, each with the keys that it names if the table needs any. All keys are in memory before anything is
+/// scanned.
 async fn with_keys(
     server: &Arc<Server>,
     table: &ResidentTable,
@@ -111,7 +111,7 @@ async fn with_keys(
     let mut found = HashMap::new();
     let mut paired = Vec::with_capacity(queries.len());
     for (index, query) in queries.into_iter().enumerate() {
-        // The length was checked, unless the engine contradicts itself.
+        // The length was checked already: only an engine that contradicts itself fails here.
         let id = KeyId::try_from(&*query.key_id).map_err(|_| Problem::internal())?;
         let opened = match found.entry(id) {
             Entry::Occupied(known) => Arc::clone(known.get()),
@@ -125,9 +125,9 @@ async fn with_keys(
     Ok(paired)
 }
 
-/// Returns the pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
-/// the concatenation of messages is the encoding of all their fields. Piece by piece, no answer is
-/// in memory twice for longer than it takes to encode it.
+/// Waits for the answers. Returns the pieces of an encoded [`QueryResponse`]: its header, then one for each answer. In protobuf,
+/// the concatenation of messages is the encoding of all their fields. Since each answer is a piece, it is in memory twice only
+/// while it is encoded.
 async fn collect(replies: Vec<QueryReply>, epoch: &[u8]) -> Result<Vec<WrittenPiece>, Problem> {
     let epoch = Bytes::copy_from_slice(epoch);
     let header = QueryResponse { version: wire::VERSION, epoch, answers: Vec::new() };
@@ -143,7 +143,7 @@ async fn collect(replies: Vec<QueryReply>, epoch: &[u8]) -> Result<Vec<WrittenPi
     Ok(pieces)
 }
 
-/// Returns a response of these pieces, each of which counts in the budget until it is written or the connection ends.
+/// Returns a response of these pieces. Each counts in the budget until it is written or the connection ends.
 fn respond(pieces: Vec<WrittenPiece>) -> Response {
     let content_length = HeaderValue::from(pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>());
     let content_type = [(CONTENT_TYPE, wire::CONTENT_TYPE)];
@@ -153,8 +153,8 @@ fn respond(pieces: Vec<WrittenPiece>) -> Response {
     (content_type, content_length, Body::from_stream(stream::iter(pieces))).into_response()
 }
 
-/// Bytes of a response with their share of the budget. The connection takes them out of the body
-/// long before they are written, so that the body itself cannot hold the reservation.
+/// The bytes of a response with their share of the budget. The connection takes the bytes out of the body long before it writes
+/// them, so the body itself cannot hold the reservation.
 struct WrittenPiece {
     bytes: Vec<u8>,
     _memory: Option<Reservation>,

@@ -28,9 +28,9 @@ use crate::{
     state::Server,
 };
 
-/// The time for which the keys are kept: all clients that ask meanwhile get the same.
+/// The time for which the relay caches the gateway's keys. All clients that ask meanwhile get the same.
 const KEY_LIFETIME: Duration = Duration::from_secs(60);
-/// The longest sealed request: evaluation keys of a client are some megabytes.
+/// The longest sealed request, in bytes. Evaluation keys of a client are some megabytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
 
 /// The state of the relay.
@@ -47,7 +47,8 @@ impl Relay {
         Relay { server, uplink, keys: Arc::default(), places: Arc::new(Semaphore::new(RELAYED_AT_ONCE)) }
     }
 
-    /// Asks the gateway, on a thread of its own.
+    /// Asks the gateway on a blocking thread. Fails with `overloaded` beyond [`RELAYED_AT_ONCE`] requests, and with `bad_gateway`
+    /// if the gateway does not answer.
     async fn ask(
         &self,
         what: impl FnOnce(&dyn Uplink) -> Result<Relayed, String> + Send + 'static,
@@ -64,7 +65,7 @@ impl Relay {
     }
 }
 
-/// Returns the gateway's keys, which it is asked for once a minute at most.
+/// Returns the gateway's keys. The relay asks the gateway for them once a minute at most.
 pub(super) async fn keys(
     State(relay): State<Relay>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -86,7 +87,7 @@ pub(super) async fn keys(
     Ok(respond(keys, "max-age=60"))
 }
 
-/// Passes one request on, and the answer back.
+/// Passes one sealed request on, and the answer back.
 pub(super) async fn pass_on(
     State(relay): State<Relay>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -101,7 +102,7 @@ pub(super) async fn pass_on(
     let relayed = relay.ask(move |uplink| uplink.pass_on(&sealed)).await?;
     memory.grow(relayed.body.len())?;
     if relayed.status == StatusCode::BAD_REQUEST.as_u16() {
-        // Maybe of a key that is no more: the next client is to get the new one.
+        // The request may be sealed for a key that is gone: the next client must get the new one.
         *relay.keys.lock() = None;
     }
     Ok(respond(relayed, "no-store"))

@@ -57,19 +57,25 @@ pub(super) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> J
 pub(super) fn entries(server: &Server, caller: &Caller, scope: Scope) -> Vec<TableEntry> {
     let without_table =
         |name, state, reason| TableEntry { name, state, epoch: None, protocol: None, records: None, reason };
-    let entry = |(name, slot)| match slot {
-        TableSlot::Loading => without_table(name, "loading", None),
-        TableSlot::Failed(reason) => without_table(name, "failed", Some(reason.to_string())),
-        TableSlot::Resident(table) => TableEntry {
-            name,
-            state: "resident",
-            epoch: Some(hex::encode(table.served().epoch)),
-            protocol: Some(table.served().protocol.clone()),
-            records: Some(table.served().records),
-            reason: None,
-        },
-    };
-    server.tables.all().into_iter().filter(|(name, _)| caller.may(scope, name)).map(entry).collect()
+    let mut entries = Vec::new();
+    for (name, slot) in server.tables.all() {
+        if !caller.may(scope, &name) {
+            continue;
+        }
+        entries.push(match slot {
+            TableSlot::Loading => without_table(name, "loading", None),
+            TableSlot::Failed(reason) => without_table(name, "failed", Some(reason.to_string())),
+            TableSlot::Resident(table) => TableEntry {
+                name,
+                state: "resident",
+                epoch: Some(hex::encode(table.served().epoch)),
+                protocol: Some(table.served().protocol.clone()),
+                records: Some(table.served().records),
+                reason: None,
+            },
+        });
+    }
+    entries
 }
 
 /// Returns a table's descriptor: all that a client needs to make queries. It changes with the epoch, which is its entity tag.

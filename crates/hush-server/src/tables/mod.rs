@@ -18,10 +18,10 @@ use tokio::{sync::Notify, task::spawn_blocking};
 
 use crate::{error::ServerError, state::ResidentTable, tables::parts::Parts, upkeep::Upkeep};
 
-/// A window is not longer, so that its end can be reckoned.
+/// The longest window for replaced epochs, so that its end can be computed.
 const LONGEST_WINDOW: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How often files are looked at that tables are read from.
+/// The interval at which the files of tables are checked for changes.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The tables of a server, by name. Clones share the same tables, so that one clone can go to
@@ -32,7 +32,7 @@ pub struct Tables(Arc<SharedTables>);
 #[derive(Default)]
 struct SharedTables {
     content: RwLock<TableSlots>,
-    /// Wakes who drops replaced epochs.
+    /// Wakes the task that drops replaced epochs.
     replaced: Notify,
     upkeep: Upkeep,
     parts: Parts,
@@ -43,18 +43,18 @@ struct TableSlots {
     slots: BTreeMap<Name, TableSlot>,
     /// Replaced epochs that still answer, of all tables.
     replaced: Vec<Replaced>,
-    /// How long they do; zero unless a server runs.
+    /// The time for which replaced epochs answer; zero unless a server runs.
     window: Duration,
 }
 
-/// A name with or without its table.
+/// The state of the table of a name.
 #[derive(Clone)]
 pub(crate) enum TableSlot {
-    /// Announced; its queries are answered 503 until it is there.
+    /// The table is announced. Its queries are answered 503 until it is inserted.
     Loading,
-    /// The table cannot be loaded: why, for everybody to read.
+    /// The table cannot be loaded. Holds the reason, for everybody to read.
     Failed(Arc<str>),
-    /// Ready to answer.
+    /// The table answers queries.
     Resident(Arc<ResidentTable>),
 }
 
@@ -64,7 +64,7 @@ struct Replaced {
 }
 
 impl Tables {
-    /// No tables.
+    /// Creates an empty set of tables.
     pub fn new() -> Tables {
         Tables::default()
     }
@@ -79,33 +79,32 @@ impl Tables {
         &self.0.parts
     }
 
-    /// Announces a table that is still loading: the server is not ready until it is inserted.
-    /// A resident table of that name goes, with its replaced epochs.
+    /// Announces a table that is still loading: the server is not ready until the table is inserted. Removes a resident table of
+    /// that name, with its replaced epochs.
     pub fn announce(&self, name: &Name) {
         self.put(name, TableSlot::Loading);
     }
 
     /// Marks a table as failed until it is inserted or removed: its queries are answered 503. The server is not ready if no other
     /// table is resident, or with [`ServerConfig::require_tables`](crate::ServerConfig::require_tables). `reason` goes to every
-    /// client that asks: it should say what is wrong, and nothing of the machine. A resident table of that name goes, with its
-    /// replaced epochs.
+    /// client that asks: it should say what is wrong, and nothing about the machine. Removes a resident table of that name, with
+    /// its replaced epochs.
     pub fn fail(&self, name: &Name, reason: &str) {
         self.put(name, TableSlot::Failed(reason.into()));
     }
 
-    /// Makes a table resident, in place of one that was announced, that failed, or of its previous epoch.
-    /// If queries of the previous epoch can be answered by this one, they are. Else, while a server runs, the previous
-    /// epoch still answers queries that name it for
-    /// [`ServerConfig::epoch_window`](crate::ServerConfig::epoch_window), and takes its memory; queries
-    /// that are under way then are answered in any case.
+    /// Makes a table resident, in place of an announced or failed one, or of its previous epoch. If the new table can answer
+    /// queries of the previous epoch, it does. Otherwise, while a server runs, the previous epoch still answers queries that name
+    /// it for [`ServerConfig::epoch_window`](crate::ServerConfig::epoch_window), and keeps its memory. Queries in flight are
+    /// answered in any case.
     ///
     /// # Errors
-    /// [`ServerError::Descriptor`] if the table's descriptor is not a JSON object.
+    /// [`ServerError::Descriptor`] if the descriptor of the table is not a JSON object.
     pub fn insert(&self, name: &Name, engine: Arc<dyn Engine>) -> Result<(), ServerError> {
         let table = Arc::new(ResidentTable::new(name, engine)?);
         let asked = table.served().asked;
         let mut content = self.0.content.write();
-        // Queries of an epoch that comes back are this one's again.
+        // An epoch that comes back answers its own queries again.
         let back = content.take_replaced(|old| old.name == *name && old.served().asked == asked);
         let previous = content.slots.insert(name.clone(), TableSlot::Resident(table));
         if let Some(TableSlot::Resident(old)) = &previous
@@ -116,20 +115,20 @@ impl Tables {
             content.replaced.push(Replaced { table: old.clone(), until });
             self.0.replaced.notify_one();
         }
-        // Without the lock: it takes a while until the memory of a table is free.
+        // Dropped without the lock: freeing the memory of a table takes a while.
         drop(content);
         drop((back, previous));
         Ok(())
     }
 
-    /// Fails the tables whose files were changed after they were opened, and drops such replaced epochs. Returns
-    /// their names and the reasons, which are for the operator.
+    /// Fails the tables whose files were changed after they were opened, and drops replaced epochs with such files. Returns the
+    /// name of each, with the reason for the operator.
     pub fn fail_damaged(&self) -> Vec<(Name, String)> {
         let tables: Vec<_> = {
             let content = self.0.content.read();
             content.resident().chain(content.replaced.iter().map(|old| &old.table)).cloned().collect()
         };
-        // Without the lock: files are asked.
+        // Checked without the lock: this asks the file system.
         let damaged: Vec<_> =
             tables.into_iter().filter_map(|table| Some((table.engine.damaged()?, table))).collect();
         if damaged.is_empty() {
@@ -137,7 +136,7 @@ impl Tables {
         }
         let mut content = self.0.content.write();
         for (_, table) in &damaged {
-            // Another epoch may have taken its place meanwhile.
+            // Another epoch may have replaced the table meanwhile.
             if let Some(slot) = content.slots.get_mut(&table.name)
                 && matches!(slot, TableSlot::Resident(now) if Arc::ptr_eq(now, table))
             {
@@ -149,13 +148,13 @@ impl Tables {
         damaged.into_iter().map(|(reason, table)| (table.name.clone(), reason)).collect()
     }
 
-    /// Returns whether a table is resident, and answers.
+    /// Returns whether a table is resident, so that it answers.
     pub fn is_resident(&self, name: &Name) -> bool {
         self.0.content.read().resident().any(|table| table.name == *name)
     }
 
-    /// Removes a table, whatever its state, with its replaced epochs; says whether there was one.
-    /// Queries that are already under way are still answered.
+    /// Removes a table in any state, with its replaced epochs. Returns whether there was one. Queries in flight are still
+    /// answered.
     pub fn remove(&self, name: &Name) -> bool {
         let mut content = self.0.content.write();
         let gone = (content.slots.remove(name), content.take_replaced(|old| old.name == *name));
@@ -165,6 +164,7 @@ impl Tables {
         gone.0.is_some()
     }
 
+    /// Sets the state of a name, and drops its previous table with its replaced epochs.
     fn put(&self, name: &Name, slot: TableSlot) {
         let mut content = self.0.content.write();
         let gone = (content.slots.insert(name.clone(), slot), content.take_replaced(|old| old.name == *name));
@@ -221,7 +221,7 @@ impl Tables {
         content.resident().chain(content.answering()).find_map(|table| table.blob(hash)).cloned()
     }
 
-    /// How long epochs answer that are replaced from now on. Zero, and those that were replaced go, too.
+    /// Sets how long epochs answer that are replaced from now on. Zero also drops the epochs that were replaced before.
     pub(crate) fn keep_replaced(&self, window: Duration) {
         let mut content = self.0.content.write();
         content.window = window.min(LONGEST_WINDOW);
@@ -239,7 +239,7 @@ impl TableSlots {
         })
     }
 
-    /// Replaced epochs whose time is not over.
+    /// Returns the replaced epochs whose time is not over.
     fn answering(&self) -> impl Iterator<Item = &Arc<ResidentTable>> {
         let now = Instant::now();
         self.replaced.iter().filter(move |old| now < old.until).map(|old| &old.table)
@@ -276,7 +276,7 @@ pub(crate) async fn drop_replaced(tables: Tables) -> Infallible {
                 epoch = hex::encode(table.served().epoch),
                 "dropped a replaced epoch"
             );
-            // It takes a while until the memory of a table is free.
+            // Freeing the memory of a table takes a while.
             drop(spawn_blocking(move || drop(table)));
         }
     }
@@ -292,7 +292,7 @@ pub(crate) async fn watch_files(tables: Tables) -> Infallible {
     }
 }
 
-/// Logs that a table has failed.
+/// Logs that a table has failed because its files were changed.
 pub(crate) fn tell_damaged(table: &str, reason: &str) {
     tracing::error!(
         table,

@@ -48,7 +48,7 @@ impl Default for SharedParts {
 /// The parts of one table.
 struct WatchedTable {
     grace: Duration,
-    /// When a replica of each part was last seen alive.
+    /// The time at which a replica of each part was last seen alive.
     alive: Vec<Instant>,
 }
 
@@ -67,8 +67,8 @@ pub(crate) struct PartDown {
 }
 
 impl Parts {
-    /// Expects `count` parts of a table from now on: the server is not ready once one of them has had no live replica for longer
-    /// than `grace`, also because nobody has looked.
+    /// Expects `count` parts of a table from now on. The server is not ready once a part has had no live replica for longer than
+    /// `grace`, even if only because nobody has looked.
     pub fn expect(&self, table: &Name, count: usize, grace: Duration) {
         self.forget(table);
         let watched = WatchedTable { grace, alive: vec![Instant::now(); count] };
@@ -81,8 +81,8 @@ impl Parts {
         self.0.tables.lock().insert(table.clone(), watched);
     }
 
-    /// Notes how many replicas of a part are alive and have the epoch that is served, and how many processes have taken the place
-    /// of others since the last look.
+    /// Notes how many replicas of a part are alive and have the served epoch, and how many processes have replaced others since
+    /// the last look. Ignores parts that are not expected.
     pub fn seen(&self, table: &Name, part: usize, live: usize, restarts: u64) {
         let mut tables = self.0.tables.lock();
         let Some(alive) = tables.get_mut(table).and_then(|watched| watched.alive.get_mut(part)) else {
@@ -130,7 +130,7 @@ impl Parts {
         }
     }
 
-    /// Adds the metrics of parts.
+    /// Registers the metrics of parts.
     pub(crate) fn register(&self, registry: &mut Registry) {
         list::register(registry, "hush_part_up", self.0.up.clone());
         list::register(registry, "hush_part_replicas", self.0.replicas.clone());
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_part_is_down_after_its_grace() {
         let (parts, table): (_, Name) = (Parts::default(), "people".parse().unwrap());
-        // Nothing is known of other tables' parts.
+        // Parts that are not expected are ignored.
         parts.seen(&table, 0, 1, 0);
         assert_eq!((parts.down(), lines(&parts)), (None, vec![]));
         parts.expect(&table, 2, GRACE);

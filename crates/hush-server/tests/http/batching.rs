@@ -1,4 +1,4 @@
-//! How queries share scans. Windows are so long or scans so held that no test depends on time.
+//! Tests of how queries share scans. No test depends on time: windows are very long, or scans are held.
 
 use std::{thread, time::Duration};
 
@@ -12,14 +12,14 @@ use crate::{
     harness::{EPOCH, TestServer, config},
 };
 
-/// A window that no test outlives: who waits for it fails.
+/// A window that no test outlives: a query that waits for it fails.
 const FOREVER: Duration = Duration::from_secs(3600);
 
 fn with_window(window: Duration) -> ServerConfig {
     ServerConfig { window, ..config() }
 }
 
-/// `count` clients that have each sent one query, and are not answered yet.
+/// Returns `count` clients that have each sent one query, and are not answered yet.
 fn waiting_clients(server: &TestServer, count: u8) -> Vec<Client> {
     let mut clients = Vec::new();
     for seed in 0..count {
@@ -71,7 +71,7 @@ fn a_batch_that_fills_during_the_window_closes_it() {
     let mut early = waiting_clients(&server, MAX_BATCH as u8 - 1);
     engine.release();
     first.receive_answers(EPOCH, &[query(9)]);
-    // The window is open now, with one place left.
+    // The window is open now, with room for one more query.
     first.ask(EPOCH, &[query(10)]);
     receive_all(&mut early);
     assert_eq!(engine.batches(), [1, MAX_BATCH]);
@@ -163,16 +163,17 @@ fn a_full_queue_is_overloaded_and_recovers() {
     engine.wait_for_scans(1);
     let mut others = waiting_clients(&server, 2);
 
-    // All or none: there is room for one of two.
+    // A request is queued whole or not at all: there is room for one of two queries.
     let mut late = server.client();
     let two = request(EPOCH, &[query(1), query(2)]).encode_to_vec();
     let response = late.post_query(&two);
     response.problem(503, "overloaded");
-    // A second for a scan while nothing is known of them: that of those who wait, and what is left of the one that goes on.
+    // A scan is taken to last a second while no scan was measured: one for the queries that wait, and the rest of the running
+    // one.
     assert!(matches!(response.header("retry-after"), Some("1" | "2")));
     server.wait_for_queue(2);
 
-    // Those who gave up make room.
+    // Clients that gave up make room.
     others.pop().unwrap().close();
     server.wait_for_connections(3);
     late.send_queries(EPOCH, &[query(1), query(2)]);
@@ -192,14 +193,14 @@ fn a_query_that_would_wait_too_long_is_refused_and_told_when_to_come() {
     let mut first = server.client();
     first.send_queries(EPOCH, &[query(9)]);
     engine.wait_for_scans(1);
-    // Nothing is known of scans: this one is taken to be over soon.
+    // No scan was measured: the running one is taken to be over soon.
     thread::sleep(Duration::from_millis(1100));
     let mut others = waiting_clients(&server, 2 * MAX_BATCH as u8);
     let response = server.client().post_query(&request(EPOCH, &[query(1)]).encode_to_vec());
     response.problem(503, "overloaded");
-    // Two batches, and one that they have made wait.
+    // Two batches that wait take two scans, and the query itself one.
     assert_eq!(response.header("retry-after"), Some("3"));
-    // Who waits for nothing yet has its turn after one of theirs.
+    // A client that waits for nothing yet has its turn after one query of theirs.
     let mut other = Client::connect_from([127, 0, 0, 2], server.address);
     other.send_queries(EPOCH, &[query(2)]);
     server.wait_for_queue(2 * MAX_BATCH + 1);
@@ -297,14 +298,14 @@ fn on_a_gpu_full_batches_go_beside_others() {
     let mut first = server.client();
     first.send_queries(EPOCH, &[query(9)]);
     engine.wait_for_scans(1);
-    // A batch that is not full waits; one query more, and it goes.
+    // A batch that is not full waits. One more query, and it is scanned.
     let mut others = waiting_clients(&server, MAX_BATCH as u8 - 1);
     assert_eq!(engine.batches(), [1]);
     let mut last = server.client();
     last.send_queries(EPOCH, &[query(8)]);
     engine.wait_for_scans(2);
     assert_eq!(engine.batches(), [1, MAX_BATCH]);
-    // A third one waits, even if it is full.
+    // A third batch waits, even if it is full.
     let mut more = waiting_clients(&server, MAX_BATCH as u8);
     assert_eq!(engine.batches(), [1, MAX_BATCH]);
     engine.release();
@@ -326,7 +327,7 @@ fn on_a_gpu_a_batch_whose_clients_have_gone_is_not_scanned() {
         client.close();
     }
     server.wait_for_connections(1);
-    // With those who have gone this would be a full batch.
+    // With the queries of the clients that have gone, this would be a full batch.
     let mut last = server.client();
     last.send_queries(EPOCH, &[query(8)]);
     server.wait_for_queue(1);

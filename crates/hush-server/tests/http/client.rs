@@ -33,7 +33,7 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Checks that this is a problem document in every respect, and returns it.
+    /// Checks that the response is a problem document in every respect, and returns it.
     pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
         let text = String::from_utf8_lossy(&self.body);
         assert_eq!(self.status, status, "{text}");
@@ -71,8 +71,7 @@ impl Client {
         Client { stream: BufReader::new(stream) }
     }
 
-    /// Sends raw bytes. The server may have closed already: what it said is still to be read.
-    /// Sends as much as the server takes.
+    /// Sends as much of `bytes` as the server takes. The server may have closed already, and its response can still be read.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
@@ -102,13 +101,13 @@ impl Client {
         response
     }
 
-    /// The rest of the body.
+    /// Receives the rest of the body.
     pub(crate) fn receive_body(&mut self, response: &mut Response) {
         let length = response.header("content-length").map_or(0, |length| length.parse().unwrap());
         self.receive_some(response, length - response.body.len());
     }
 
-    /// The next bytes of the body.
+    /// Receives the next `bytes` of the body.
     pub(crate) fn receive_some(&mut self, response: &mut Response, bytes: usize) {
         let received = response.body.len();
         response.body.resize(received + bytes, 0);
@@ -137,7 +136,7 @@ impl Client {
         self.get_with(path, "")
     }
 
-    /// `headers` are whole lines with their line ends.
+    /// Sends a `GET` request and returns the response. `headers` are whole lines with their line ends.
     pub(crate) fn get_with(&mut self, path: &str, headers: &str) -> Response {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").as_bytes());
         self.receive()

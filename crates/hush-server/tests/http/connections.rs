@@ -1,4 +1,4 @@
-//! Tests of admission: who gets a slot when there are more connections than slots.
+//! Tests of admission: which connection gets a slot when there are more connections than slots.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
 /// Another address of the loopback network.
 const OTHER: [u8; 4] = [127, 0, 0, 2];
 
-/// Returns a server that is asked for its metrics elsewhere: that needs connections, too.
+/// Returns a server with another listener for metrics, since asking for them takes a connection.
 fn with_health(config: ServerConfig) -> (TestServer, Arc<SumEngine>) {
     let (engine, tables) = (Arc::new(SumEngine::new(EPOCH_BYTE)), Tables::new());
     tables.insert(&name("t"), engine.clone()).unwrap();
@@ -32,7 +32,7 @@ fn connections_beyond_the_limit_wait_while_all_are_busy() {
     engine.release();
     first.receive_answers(EPOCH, &[query(1)]);
     second.receive_answers(EPOCH, &[query(2)]);
-    // It was idle then.
+    // The first connection was idle when the second needed its slot.
     assert!(first.is_closed_by_server());
     assert_eq!(engine.batches(), [1, 1]);
 }
@@ -42,11 +42,11 @@ fn idle_connections_keep_nobody_out() {
     let (server, _engine) = TestServer::with_engine(ServerConfig { max_connections: 8, ..config() });
     let mut used = server.client();
     used.ask(EPOCH, &[query(1)]);
-    // Silent ones, and ones that never end their headers.
+    // Half of the clients are silent, and half never end their headers.
     let idle: Vec<_> = (0..40)
         .map(|number| {
             let mut client = Client::connect_from(OTHER, server.address);
-            // It may have been closed before it has said so much.
+            // The connection may be closed before the client has sent all of this.
             if number % 2 == 0 {
                 client.try_send(b"GET /livez HTTP/1.1\r\nHost: t");
             }
@@ -69,10 +69,10 @@ fn a_client_closes_its_own_idle_connections_first() {
     let idle: Vec<_> = (0..10).map(|_| Client::connect_from(OTHER, server.address)).collect();
     let mut last = Client::connect_from(OTHER, server.address);
     last.ask(EPOCH, &[query(2)]);
-    // The last but one of them made room for it.
+    // The last connection but one made room for the last.
     assert!(idle.into_iter().take(9).all(|client| client.rest().is_empty()));
 
-    // Two are busy: all that it may have.
+    // Two connections are busy: the whole share of their client.
     engine.hold();
     let mut busy = Client::connect_from(OTHER, server.address);
     last.send_queries(EPOCH, &[query(3)]);

@@ -1,4 +1,4 @@
-//! An engine that adds bytes: answers can be checked, scans can be held and counted.
+//! An engine that adds bytes. Its answers can be checked, and its scans held and counted.
 
 use std::{
     fs::File,
@@ -15,14 +15,14 @@ use prost::Message;
 pub(crate) const SIZES: QuerySizes = QuerySizes::lwe(8, 4);
 pub(crate) const ANSWER_BYTES: usize = 16;
 pub(crate) const MAX_BATCH: usize = 4;
-/// Bytes of the seed of keys.
+/// The bytes of the seed of keys.
 const SEED_BYTES: usize = 4;
-/// First byte of a query that the engine refuses, fails on, answers badly, has no memory for.
+/// The first byte of a query that the engine refuses, fails on, answers badly, or has no memory for.
 pub(crate) const REFUSED: u8 = 0xfe;
 pub(crate) const PANICS: u8 = 0xff;
 pub(crate) const SHORT_ANSWER: u8 = 0xfd;
 pub(crate) const NO_MEMORY: u8 = 0xfc;
-/// First byte of a query for which a part of the table does not answer.
+/// The first byte of a query for which a part of the table does not answer.
 pub(crate) const PART_GONE: u8 = 0xfb;
 
 pub(crate) struct SumEngine {
@@ -34,9 +34,9 @@ pub(crate) struct SumEngine {
 #[derive(Default)]
 struct State {
     held: bool,
-    /// How its device has failed for good.
+    /// The reason for which the device has failed for good.
     lost: Option<String>,
-    /// Which of its files has changed.
+    /// The file that has changed.
     damaged: Option<String>,
     /// The first byte of each query of each batch, when its scan begins.
     batches: Vec<Vec<u8>>,
@@ -62,7 +62,7 @@ impl SumEngine {
         SumEngine { served, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// With a geometry, which queries name.
+    /// Sets the geometry that queries name in place of the epoch.
     pub(crate) fn asked_as(mut self, geometry: [u8; 32]) -> SumEngine {
         self.served.asked = geometry;
         self
@@ -73,13 +73,13 @@ impl SumEngine {
         self
     }
 
-    /// Answers have this length, most of it zeros.
+    /// Sets the length of answers, most of which are zeros.
     pub(crate) fn with_answer_bytes(mut self, bytes: usize) -> SumEngine {
         self.served.answer_bytes = bytes;
         self
     }
 
-    /// Queries need keys of this parameter set, of this many words.
+    /// Makes queries need keys of this parameter set, of this many words.
     pub(crate) fn with_keys(mut self, preset: &str, words: usize) -> SumEngine {
         let bytes = wire::encoded_keys_bytes(preset, SEED_BYTES, words);
         self.served.keys =
@@ -88,7 +88,7 @@ impl SumEngine {
         self
     }
 
-    /// Puts the engine on a device; it takes keys that were opened there.
+    /// Places the engine on a device. The engine accepts keys that were opened there.
     pub(crate) fn on(mut self, device: Device) -> SumEngine {
         self.served.placement = Placement::on(device, Share::whole());
         let devices = self.served.placement.devices();
@@ -101,7 +101,7 @@ impl SumEngine {
         self
     }
 
-    /// Scans that begin from now on do not end until `release`.
+    /// Holds the scans that begin from now on, until `release`.
     pub(crate) fn hold(&self) {
         self.state.lock().unwrap().held = true;
     }
@@ -116,7 +116,7 @@ impl SumEngine {
         self.state.lock().unwrap().lost = Some(reason.to_owned());
     }
 
-    /// Changes one of the table's files.
+    /// Marks a file of the table as changed.
     pub(crate) fn damage(&self, reason: &str) {
         self.state.lock().unwrap().damaged = Some(reason.to_owned());
     }
@@ -130,7 +130,7 @@ impl SumEngine {
         self.state.lock().unwrap().batches.iter().map(Vec::len).collect()
     }
 
-    /// Returns which batch has the query.
+    /// Returns the index of the batch that has the query.
     pub(crate) fn batch_of(&self, query: &Query) -> Option<usize> {
         self.state.lock().unwrap().batches.iter().position(|batch| batch.contains(&query.first[0]))
     }
@@ -142,10 +142,11 @@ impl SumEngine {
     }
 }
 
-/// Returns the right answer.
+/// Returns the right answer to a query.
 pub(crate) fn expected(query: &Query) -> Vec<u8> {
-    let byte = |j: usize| query.first[j % 8].wrapping_add(query.second[j % 4]).wrapping_add(j as u8);
-    (0..ANSWER_BYTES).map(byte).collect()
+    (0..ANSWER_BYTES)
+        .map(|j: usize| query.first[j % 8].wrapping_add(query.second[j % 4]).wrapping_add(j as u8))
+        .collect()
 }
 
 /// Returns a valid query, different for each seed.
@@ -155,7 +156,8 @@ pub(crate) fn query(seed: u8) -> Query {
     Query { first: first.into(), second: second.into(), ..Query::default() }
 }
 
-/// Returns the body of valid keys, different for each seed. Answers under them are greater by its lowest byte.
+/// Returns the body of valid keys, different for each seed. The bytes of answers under the keys are greater by the lowest byte of
+/// the seed.
 pub(crate) fn client_keys(preset: &str, words: usize, seed: u32) -> Vec<u8> {
     let keys = EvaluationKeys {
         version: wire::VERSION,
@@ -171,7 +173,7 @@ pub(crate) fn key_id(body: &[u8]) -> [u8; 32] {
     blake3::hash(body).into()
 }
 
-/// [`query`] with keys.
+/// Returns a [`query`] that names keys.
 pub(crate) fn keyed_query(seed: u8, keys: &[u8]) -> Query {
     Query { key_id: key_id(keys).to_vec().into(), ..query(seed) }
 }

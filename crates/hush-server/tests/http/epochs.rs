@@ -23,7 +23,7 @@ const NEW: [u8; 32] = [6; 32];
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Returns a server of `tables` that keeps replaced epochs for so long. It runs already.
+/// Starts a server of `tables` that keeps replaced epochs for `epoch_window`. The server answers already.
 fn serve(tables: &Tables, epoch_window: Duration) -> TestServer {
     let server = TestServer::start(tables.clone(), ServerConfig { epoch_window, ..config() });
     assert_eq!(server.client().get("/livez").status, 200);
@@ -40,7 +40,7 @@ fn replace(tables: &Tables) {
     tables.insert(&name("t"), Arc::new(SumEngine::new(NEW[0]))).unwrap();
 }
 
-/// Returns the engine, if somebody else holds it.
+/// Drops an engine, and returns a handle that sees whether anybody else holds it.
 fn let_go(engine: Arc<SumEngine>) -> Weak<SumEngine> {
     Arc::downgrade(&engine)
 }
@@ -83,12 +83,12 @@ fn a_replaced_epoch_still_answers_and_the_new_one_is_told() {
     );
     assert_eq!(client.get(&format!("/v1/blobs/{}", hex::encode([1; 32]))).body, b"a hint");
     assert_eq!(client.get("/readyz").status, 200);
-    // Once more: each has a window of its own.
+    // Each replaced epoch has its own window.
     tables.insert(&name("t"), Arc::new(SumEngine::new(7))).unwrap();
     for epoch in [EPOCH, NEW, [7; 32]] {
         client.ask(epoch, &[query(4)]);
     }
-    // What is wrong with a query of a replaced epoch is told.
+    // A malformed query of a replaced epoch gets the error of that epoch.
     let mut wrong = request(EPOCH, &[query(1)]);
     wrong.queries[0].first = vec![0; 7].into();
     client.post_query(&wrong.encode_to_vec()).problem(400, "invalid_request");
@@ -108,11 +108,11 @@ fn an_epoch_of_the_same_geometry_answers_the_queries_of_the_one_before() {
     ask(&mut client, EPOCH);
     tables.insert(&name("t"), Arc::new(SumEngine::new(NEW[0]).asked_as(GEOMETRY))).unwrap();
     ask(&mut client, NEW);
-    // It takes no memory any more.
+    // The replaced engine takes no memory any more.
     wait_until_dropped(&engine);
-    // An epoch is not what queries of such a table name.
+    // Queries of such a table name the geometry, not the epoch.
     assert_eq!(is_gone(&mut client, NEW)["e"], 6);
-    // Of another geometry the old one answers as long as it is kept.
+    // A table of another geometry replaces it, and the old one answers as long as it is kept.
     tables.insert(&name("t"), Arc::new(SumEngine::new(7))).unwrap();
     ask(&mut client, NEW);
     client.ask([7; 32], &[query(4)]);
@@ -229,7 +229,7 @@ fn a_table_is_removed_with_all_its_epochs() {
     wait_until_dropped(&engine);
     assert_eq!(client.get("/v1/tables").json()["tables"].as_array().unwrap().len(), 1);
     assert_eq!(client.get("/readyz").status, 200);
-    // A table of that name starts anew.
+    // A new table of that name has no replaced epochs.
     replace(&tables);
     is_gone(&mut client, EPOCH);
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/blobs/{hash}`.
+//! Tests of `GET /v1/blobs/{hash}`.
 
 use std::{fs, io::Write, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 const HASH: [u8; 32] = [0xab; 32];
-/// More than two chunks of the server, and not a multiple of one.
+/// The bytes of the file: more than two chunks of the server, and not a multiple of one.
 const BYTES: usize = 700_001;
 
 fn content() -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Requests that are sealed for the gateway of Oblivious HTTP.
+//! Tests of requests that are sealed for the gateway of Oblivious HTTP.
 
 use std::{
     fs,
@@ -73,7 +73,7 @@ impl Behind {
         ClientRequest::from_encoded_config_list(&self.keys).unwrap().encapsulate(message).unwrap()
     }
 
-    /// Status, body, and the bytes that the relay sees of the response.
+    /// Sends a request through the relay. Returns the status, the body, and the bytes that the relay sees of the response.
     fn ask(
         &mut self,
         method: &str,
@@ -158,7 +158,7 @@ fn a_relay_cannot_tell_an_answer_from_a_refusal() {
     let (status, body, throttled) = behind.query(EPOCH, &[query(1)], &[]);
     assert_eq!((status, code(&body).as_str(), throttled), (429, "throttled", length));
 
-    // Two queries have two answers, whatever they are.
+    // A request of two queries has a response as long as two answers, whatever it says.
     let (server, _dir) = start(config(), engine(), None);
     let mut behind = Behind::of(&server);
     let (_, _, two) = behind.query(EPOCH, &[query(1), query(2)], &[]);
@@ -180,7 +180,7 @@ fn what_is_sealed_is_answered_as_if_it_had_come_by_itself() {
     );
     let many: Vec<Query> = (0..2 * MAX_BATCH as u8).map(query).collect();
     assert_eq!(behind.query(EPOCH, &many, &with_token).0, 200);
-    // What is for who runs the server is not there, nor is another gateway.
+    // The endpoints of operators are not there, nor is another gateway.
     for path in [GATEWAY_PATH, "/metrics", "/livez", "/v1/admin/tables/t/reload"] {
         assert_eq!(code(&behind.ask("GET", path, &with_token, &[]).1), "not_found", "{path}");
     }
@@ -207,7 +207,7 @@ fn a_sealed_request_is_answered_and_charged_once() {
     let now = httpdate::fmt_http_date(SystemTime::now());
     let (sealed, opens) = seal(&behind, &now);
     assert_eq!(opened(opens, &behind.post(&sealed)).0, 200);
-    // As often as its tokens last, and more.
+    // The request is sent as often as its token allows, and more often.
     for _ in 0..20 {
         behind.post(&sealed).problem(409, "ohttp_replay");
     }
@@ -216,7 +216,7 @@ fn a_sealed_request_is_answered_and_charged_once() {
     let (sealed, opens) = seal(&behind, &now);
     assert_eq!(opened(opens, &behind.post(&sealed)).0, 200, "replays are not charged");
 
-    // Dates that are not taken; the answer has one that is, and looks no other to the relay.
+    // A request with another date is refused. The response has a date that is accepted, and looks no different to the relay.
     let length = behind.post(&seal(&behind, &now).0).body.len();
     let old = httpdate::fmt_http_date(SystemTime::now() - Duration::from_secs(3600));
     let future = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3600));
@@ -264,7 +264,7 @@ fn what_cannot_be_opened_or_read_is_refused() {
         let (sealed, _) = behind.seal(message);
         behind.post(&sealed).problem(400, "invalid_request");
     }
-    // One that is refused before it is read ends its connection.
+    // A request that is refused before it is read ends its connection.
     let length = 1 << 30;
     behind.client.send(
         format!("POST {GATEWAY_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: message/ohttp-req\r\nContent-Length: {length}\r\n\r\n")

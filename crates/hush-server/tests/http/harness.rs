@@ -1,4 +1,4 @@
-//! A server on a free port, in a thread with a runtime of its own.
+//! A server on a free port, in a thread with its own runtime.
 
 use std::{
     net::SocketAddr,
@@ -17,7 +17,7 @@ use crate::{client::Client, engine::SumEngine};
 pub(crate) const EPOCH_BYTE: u8 = 5;
 pub(crate) const EPOCH: [u8; 32] = [EPOCH_BYTE; 32];
 
-/// Defaults, but all that there is for a single client: tests have one address.
+/// Returns the defaults, but with the whole share for one client: all tests have one address.
 pub(crate) fn config() -> ServerConfig {
     ServerConfig { client_share: 100, max_wait: Duration::MAX, ..ServerConfig::default() }
 }
@@ -94,7 +94,7 @@ impl TestServer {
         Client::connect(self.health)
     }
 
-    /// Tells the server to stop, and does not wait.
+    /// Tells the server to stop, without waiting for it.
     pub(crate) fn stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -130,7 +130,7 @@ impl TestServer {
         panic!("{name} is {:?}, expected {value}", self.metric(name));
     }
 
-    /// Waits until this many connections are open, beside the one that asks.
+    /// Waits until `connections` are open, beside the one that asks for metrics.
     pub(crate) fn wait_for_connections(&self, connections: usize) {
         self.wait_for_metric("hush_connections", connections as f64 + 1.0);
     }
@@ -143,7 +143,7 @@ impl TestServer {
 impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop();
-        // A test that fails may leave its engine held: the server would wait for it.
+        // A test that fails may leave its engine held, and the server would wait for it.
         if let Some(thread) = self.thread.take().filter(|_| !thread::panicking()) {
             let _ = thread.join();
         }

@@ -1,4 +1,4 @@
-//! Bytes that no client of ours would send. The server refuses them and goes on.
+//! Tests with bytes that no client of ours would send. The server refuses them and goes on.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     harness::{EPOCH, EPOCH_BYTE, TestServer, config, name},
 };
 
-/// Two queries a request: a body of at most about 4 KiB.
+/// Returns settings of two queries a request: a body has at most about 4 KiB.
 fn small() -> ServerConfig {
     ServerConfig { max_queries: 2, ..config() }
 }
@@ -43,7 +43,7 @@ fn random_and_damaged_bodies_are_refused() {
             1 => valid[..rng.next_u32() as usize % (valid.len() - 33)].to_vec(),
             _ => {
                 let mut body = valid.clone();
-                // Inside the epoch, the protocol or a length: never inside a ciphertext.
+                // The changed bit is inside the epoch, the protocol or a length: never inside a ciphertext.
                 let at = rng.next_u32() as usize % 41;
                 body[at] ^= 1 << (rng.next_u32() % 8);
                 body
@@ -71,7 +71,7 @@ fn a_body_that_declares_too_much_is_refused_unread() {
     for length in ["5000", "99999999999999", "9999999999999999999"] {
         let mut client = server.client();
         client.send(&head(&format!("Content-Length: {length}\r\n")));
-        // Not a byte of the body was sent.
+        // The client has sent no byte of the body.
         client.receive().problem(413, "too_large");
     }
 }
@@ -92,7 +92,7 @@ fn a_chunked_body_is_cut_off_at_the_limit() {
     for _ in 0..10 {
         client.send(format!("3e8\r\n{}\r\n", "x".repeat(1000)).as_bytes());
     }
-    // No last chunk was sent.
+    // The client has sent no last chunk.
     client.receive().problem(413, "too_large");
 }
 
@@ -127,7 +127,7 @@ fn bad_http_gets_an_error_or_a_close() {
         let status = client.receive().status;
         assert!([400, 431].contains(&status), "{status}");
     }
-    // HTTP/2 has no way to say no in HTTP/1.1.
+    // HTTP/2 cannot be refused in HTTP/1.1.
     let mut client = server.client();
     client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     assert!(client.is_closed_by_server());
@@ -156,7 +156,7 @@ fn memory_for_bodies_is_bounded_and_given_back() {
     assert_eq!(status_when_free(&mut second, &body), 200);
 }
 
-/// More than the socket buffers of both ends hold.
+/// The bytes of a large answer: more than the socket buffers of both ends hold.
 const LARGE: usize = 48 << 20;
 
 /// Returns a server whose answers are large, with memory for one of them but not for two.
@@ -184,9 +184,9 @@ fn a_response_that_nobody_reads_counts_until_it_is_written() {
     assert_eq!(status_when_free(&mut second, &body), 200);
 }
 
-/// Returns a request with so many bytes in a field that nobody knows.
+/// Returns a request with `padding` bytes in an unknown field.
 fn padded(mut body: Vec<u8>, padding: usize) -> Vec<u8> {
-    // Field 15 of 2 bytes of length.
+    // The tag of field 15, and a length of two bytes.
     body.extend([0x7a, padding as u8 | 0x80, (padding >> 7) as u8]);
     body.resize(body.len() + padding, 0);
     body
@@ -197,13 +197,13 @@ fn a_body_gives_its_memory_back_when_its_queries_are_answered() {
     let body = padded(request(EPOCH, &[query(1)]).encode_to_vec(), 4000);
     let tables = Tables::new();
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
-    // For two answers, but for one body only.
+    // The memory is for two answers, but for one body only.
     let max_body_memory = 2 * LARGE + body.len() + body.len() / 2;
     let server = TestServer::start(tables, ServerConfig { max_body_memory, ..small() });
     let mut first = server.client();
     first.send(&post_bytes("/v1/tables/t/query", CONTENT_TYPE, &body));
     let mut response = first.receive_head();
-    // The first one's response is not read.
+    // The response of the first client is not read.
     assert_eq!(status_when_free(&mut server.client(), &body), 200);
     first.receive_body(&mut response);
 }
@@ -212,7 +212,7 @@ fn a_body_gives_its_memory_back_when_its_queries_are_answered() {
 fn answers_give_their_memory_back_one_by_one() {
     let tables = Tables::new();
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
-    // For two answers.
+    // The memory is for two answers.
     let config = ServerConfig { max_body_memory: 2 * LARGE + 8000, ..small() };
     let server = TestServer::start(tables, config);
     let mut first = server.client();
@@ -221,7 +221,7 @@ fn answers_give_their_memory_back_one_by_one() {
     let mut second = server.client();
     let body = request(EPOCH, &[query(3)]).encode_to_vec();
     second.post_query(&body).problem(503, "overloaded");
-    // One of them, and a little of the other.
+    // The first client reads one of its answers, and a little of the other.
     first.receive_some(&mut response, LARGE + (1 << 20));
     assert_eq!(status_when_free(&mut second, &body), 200);
     first.receive_body(&mut response);
@@ -232,7 +232,7 @@ fn answers_give_their_memory_back_one_by_one() {
 fn a_client_that_reads_nothing_takes_its_share_of_memory_alone() {
     let tables = Tables::new();
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_answer_bytes(LARGE))).unwrap();
-    // For two answers, one of each client.
+    // The memory is for two answers, one of each client.
     let config = ServerConfig { max_body_memory: 2 * LARGE + 8000, client_share: 50, ..small() };
     let server = TestServer::start(tables, config);
     let body = request(EPOCH, &[query(1)]).encode_to_vec();
@@ -301,7 +301,7 @@ fn slow_bodies_and_headers_time_out() {
 #[test]
 fn a_client_that_reads_nothing_is_cut_off() {
     let file = tempfile::tempfile().unwrap();
-    // More than the socket buffers of both ends hold.
+    // The file has more bytes than the socket buffers of both ends hold.
     file.set_len(64 << 20).unwrap();
     let tables = Tables::new();
     tables.insert(&name("t"), Arc::new(SumEngine::new(1).with_blob([1; 32], file, 64 << 20))).unwrap();

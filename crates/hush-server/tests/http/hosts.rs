@@ -1,4 +1,4 @@
-//! The names by which a server is asked.
+//! Tests of the names by which a server is asked.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -24,7 +24,7 @@ impl Operator for NoOperator {
     }
 }
 
-/// Returns a server on an address, with health and admin endpoints; the addresses of all three.
+/// Returns a server on an address, with health and admin endpoints, and the addresses of all three.
 fn start(address: &'static str, allowed: &[&str]) -> (TestServer, [SocketAddr; 3]) {
     let allowed: Vec<String> = allowed.iter().map(|name| host_name(name).unwrap()).collect();
     let tables = Tables::new();
@@ -82,7 +82,7 @@ fn a_listener_on_loopback_answers_to_its_own_names() {
         ask(address, &format!("http://evil.example{path}"), "Host: localhost\r\n")
             .problem(421, "misdirected");
     }
-    // What balancers ask for is a status, and no more.
+    // Balancers get a status, and nothing else.
     let ready = ask(health, "/readyz", "Host: balancer.example\r\n");
     assert_eq!((ready.status, ready.body.len()), (200, 0));
     let detail = ask(public, "/v1/tables", "Host: evil.example\r\n").json()["detail"].to_string();

@@ -1,4 +1,4 @@
-//! Evaluation keys: uploaded, used, forgotten; on disk, and in every way that a client can get them wrong.
+//! Tests of evaluation keys: uploaded, used, forgotten, on disk, and in every way that a client can get them wrong.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, thread, time::Duration};
 
@@ -152,7 +152,7 @@ fn keys_for_a_lost_gpu_are_not_forgotten() {
     let (first, _engine) = server(config.clone());
     assert_eq!(upload(&mut first.client(), &keys(1)).status, 201);
     first.join().unwrap();
-    // The keys are in the file alone.
+    // The keys are in the file only.
     let (server, engine) = server(config);
     engine.lose("it is gone");
     let mut client = server.client();
@@ -190,11 +190,11 @@ fn random_and_damaged_uploads_stop_nobody() {
         match round % 3 {
             0 => rng.fill_bytes(&mut body),
             1 => body.truncate(rng.next_u32() as usize % valid.len()),
-            // Inside a tag, a length, the version, the name or the seed.
+            // The changed bit is inside a tag, a length, the version, the name or the seed.
             _ => body[rng.next_u32() as usize % 16] ^= 1 << (rng.next_u32() % 8),
         }
         let status = upload(&mut client, &body).status;
-        // A seed with another bit is as good.
+        // A seed with a changed bit is as valid.
         let expected: &[u16] = if round % 3 == 2 { &[201, 204, 400, 415] } else { &[400, 415] };
         assert!(expected.contains(&status), "round {round}: {status}");
     }
@@ -235,7 +235,7 @@ fn keys_of_another_table_do_not_fit() {
     let server = TestServer::start(tables, ServerConfig { open_keys: 1, ..config() });
     let mut client = server.client();
     let (other, own) = (client_keys("other", 5, 1), keys(1));
-    // In memory, and then only in the store.
+    // The keys are in memory, and then only in the store.
     assert_eq!(upload(&mut client, &other).status, 201);
     ask(&mut client, &[keyed_query(1, &other)]).problem(400, "key_preset");
     assert_eq!(upload(&mut client, &own).status, 201);
@@ -249,7 +249,7 @@ fn tables_on_two_backends_take_the_same_keys() {
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS))).unwrap();
     let on_gpu = SumEngine::new(EPOCH_BYTE).with_keys(PRESET, WORDS).on(Device::Gpu(0));
     tables.insert(&name("gpu"), Arc::new(on_gpu)).unwrap();
-    // Places for the keys of one client: opened by one backend, they make room for those of the other.
+    // The server has slots for the keys of one client: keys that one backend opened make room for keys of the other.
     for open_keys in [1, 2] {
         let config = ServerConfig { open_keys, ..config() };
         let server = TestServer::start(tables.clone(), config);
@@ -276,7 +276,7 @@ fn a_server_without_such_tables_takes_no_keys() {
         tables.insert(&name("u"), Arc::new(SumEngine::new(6).with_keys("other", words))).unwrap();
         upload(&mut loading.client(), &keys(1)).problem(503, "warming");
     }
-    // Longer than any table's.
+    // The keys are longer than those of any table.
     tables.insert(&name("t"), Arc::new(SumEngine::new(EPOCH_BYTE))).unwrap();
     upload(&mut loading.client(), &keys(1)).problem(413, "too_large");
 }
@@ -318,7 +318,7 @@ fn uploads_too_long_slow_or_frequent_are_refused_like_queries() {
     slow.receive().problem(408, "timeout");
     let mut client = server.client();
     assert_eq!(upload(&mut client, &body).status, 201);
-    // Far into debt.
+    // The client is far in debt after these queries.
     let queries = vec![keyed_query(1, &body); 200];
     assert_eq!(ask(&mut client, &queries).status, 200);
     upload(&mut client, &body).problem(429, "throttled");
@@ -422,7 +422,7 @@ fn the_store_is_bounded_and_the_oldest_keys_go() {
         let queries = [keyed_query(1, &keys(seed))];
         check(ask(&mut client, &queries), &queries, &[seed as u8]);
     }
-    // Those who come back push out others.
+    // Clients that come back push out others.
     assert_eq!(upload(&mut client, &keys(0)).status, 201);
     assert_eq!(server.metric("hush_keys"), Some(ROOM as f64));
 }
@@ -437,7 +437,7 @@ fn server_with_shares() -> (TestServer, Arc<SumEngine>) {
 fn a_client_that_uploads_much_evicts_its_own_keys() {
     let (server, _engine) = server_with_shares();
     let mut client = server.client();
-    // Uploaded, and never used.
+    // No query uses these keys.
     assert_eq!(upload(&mut client, &keys(0)).status, 201);
     let mut other = Client::connect_from([127, 0, 0, 2], server.address);
     for seed in 100..200 {
@@ -453,7 +453,7 @@ fn keys_in_use_outlive_uploads_of_many_addresses() {
     let (server, _engine) = server_with_shares();
     let mut client = server.client();
     let queries = [keyed_query(1, &keys(0))];
-    // A second upload does not make the query that follows less of a use.
+    // The query after a second upload counts as a use all the same.
     assert_eq!([201, 204], [(); 2].map(|()| upload(&mut client, &keys(0)).status));
     check(ask(&mut client, &queries), &queries, &[0]);
     for address in 2..100 {
@@ -464,7 +464,7 @@ fn keys_in_use_outlive_uploads_of_many_addresses() {
     }
     assert_eq!(server.metric("hush_keys"), Some(8.0));
     check(ask(&mut client, &queries), &queries, &[0]);
-    // And those that are used go in order of their use, although it is less than an hour ago.
+    // Used keys are evicted in the order of their use, even if it is less than an hour ago.
     let mut newest = Client::connect_from([127, 0, 0, 99], server.address);
     let own = [keyed_query(2, &keys(99_000))];
     check(ask(&mut newest, &own), &own, &[99_000_u32 as u8]);
@@ -529,7 +529,7 @@ fn waiting_queries_hold_a_bounded_number_of_keys() {
     first.send_queries(EPOCH, &[keyed_query(1, &one)]);
     engine.wait_for_scans(1);
     ask(&mut second, &[keyed_query(2, &two)]).problem(503, "overloaded");
-    // The same keys need no other place.
+    // Queries under the same keys need no other slot.
     let mut third = server.client();
     third.send_queries(EPOCH, &[keyed_query(3, &one)]);
     server.wait_for_queue(1);

@@ -1,4 +1,4 @@
-//! Pages of other origins.
+//! Tests of requests from pages of other origins.
 
 use std::{fs, sync::Arc};
 
@@ -126,7 +126,7 @@ fn every_origin_may_ask_a_server_of_the_public() {
     let mut client = server.client();
     let response = preflight(&mut client, "/v1/tables/t/query", "https://any.example");
     assert_eq!((response.status, response.header(ALLOWED)), (204, Some("*")));
-    // Not where only a private network reaches it.
+    // The header is missing for `*`: such a server may be reached from a private network only.
     assert_eq!(response.header("access-control-allow-private-network"), None);
     let response = ask(&mut client, "GET", "/v1/tables", "");
     assert_eq!((response.header(ALLOWED), response.header("vary")), (Some("*"), None));

@@ -1,4 +1,4 @@
-//! `POST /v1/tables/{table}/query`: right answers, and each way to ask wrongly.
+//! Tests of `POST /v1/tables/{table}/query`: right answers, and each way to ask wrongly.
 
 use hush_protocol::wire::{CONTENT_TYPE, Query, QueryRequest};
 use hush_server::{ServerConfig, Throttle};
@@ -16,7 +16,7 @@ fn server() -> TestServer {
     TestServer::with_engine(ServerConfig { max_queries: 6, ..config() }).0
 }
 
-/// Posts a valid request after a change.
+/// Posts a valid request after `change`.
 fn post(client: &mut Client, change: impl FnOnce(&mut QueryRequest)) -> Response {
     let mut request = request(EPOCH, &[query(1), query(2)]);
     change(&mut request);
@@ -95,7 +95,7 @@ fn a_client_that_asks_too_much_is_throttled() {
     let config = ServerConfig { throttle, ..config() };
     let (server, _engine) = TestServer::with_engine(config);
     let mut client = server.client();
-    // Bursts to 3 - 100: however slow the test, no token comes back in time.
+    // The burst falls to 3 - 100: however slow the test, no token comes back in time.
     client.ask(EPOCH, &vec![query(1); 100]);
     let response = post(&mut client, |_| ());
     response.problem(429, "throttled");

@@ -1,4 +1,4 @@
-//! Stopping: what is in flight is answered, nothing new is taken.
+//! Tests of stopping: requests in flight are answered, and nothing new is accepted.
 
 use std::{fs, future, net::TcpStream, path::Path, time::Duration};
 
@@ -76,7 +76,7 @@ fn a_server_stops_while_it_checks_its_keys() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys.redb");
     fs::write(&file, "no keys at all ".repeat(1000)).unwrap();
-    // It does not wait to learn that the file is no good.
+    // The server does not wait to learn that the file is damaged.
     stopped_at_once(&file).unwrap();
 }
 

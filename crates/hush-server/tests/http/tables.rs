@@ -145,7 +145,7 @@ fn a_table_that_failed_is_told_and_other_tables_go_on() {
         assert!(detail.contains("table bad ") && detail.ends_with(": its files are damaged"), "{detail}");
         assert_eq!(refused.header("retry-after"), None, "waiting does not help");
     }
-    // Nothing is still to come.
+    // No table is still to come.
     client.get(&format!("/v1/blobs/{}", "00".repeat(32))).problem(404, "not_found");
     assert_eq!(client.get("/livez").status, 200);
     client.ask(EPOCH, &[query(1)]);
@@ -215,7 +215,7 @@ fn a_table_whose_files_change_fails_and_others_answer() {
     let mut client = server.client();
     let body = request([6; 32], &[query(1)]).encode_to_vec();
     changed.damage("/somewhere/db.bin was changed");
-    // Whether the server has looked by now or not.
+    // The answer is the same before and after the server has looked at the files.
     for _ in 0..2 {
         let refused = client.post("/v1/tables/changed/query", wire::CONTENT_TYPE, &body);
         let detail = refused.problem(503, "table_failed")["detail"].to_string();
@@ -227,7 +227,7 @@ fn a_table_whose_files_change_fails_and_others_answer() {
     assert!(!tables.is_resident(&name("changed")) && tables.is_resident(&name("t")));
     client.ask(EPOCH, &[query(1)]);
 
-    // The next epoch takes its place; a replaced epoch goes alone.
+    // The next epoch replaces the failed one. A replaced epoch fails alone.
     tables.insert(&name("changed"), Arc::new(SumEngine::new(7))).unwrap();
     assert_eq!(client.get("/readyz").status, 200);
     let old = Arc::new(SumEngine::new(8));

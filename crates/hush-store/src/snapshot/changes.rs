@@ -37,7 +37,8 @@ impl Changes {
         ChangeCount { changes: self.0.len() as u64, deleted, room }
     }
 
-    /// Takes the changes out of a snapshot, and checks their checksums.
+    /// Takes the changes out of a snapshot, and checks their checksums. Fails with the errors of [`Snapshot::take_checked`], with
+    /// [`SnapshotError::NoChanges`] if the list is malformed, or with [`SnapshotError::Changed`].
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let path = snapshot.path(CHANGES_FILE);
         let file = snapshot.take_checked(CHANGES_FILE)?;
@@ -85,8 +86,8 @@ impl SnapshotWriter {
         file.finish()
     }
 
-    /// Takes an unchanged file of another snapshot over from the folder `from`: as a hard link where possible, which takes neither
-    /// time nor space, else as a copy.
+    /// Takes an unchanged file of another snapshot over from the folder `from`: as a hard link if possible, which takes neither time
+    /// nor space, otherwise as a copy. Fails with [`SnapshotError::Io`] if the file cannot be copied.
     pub fn take_file(&self, from: &Path, entry: &FileEntry) -> Result<(), SnapshotError> {
         let from = from.join(&entry.name);
         let to = self.partial_dir().join(&entry.name);

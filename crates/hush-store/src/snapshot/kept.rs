@@ -55,7 +55,8 @@ pub struct KeptRecords {
 }
 
 impl KeptRecords {
-    /// Takes the files of the records out of a snapshot, and checks their checksums.
+    /// Takes the files of the records out of a snapshot, and checks their checksums. Fails with the errors of
+    /// [`Snapshot::take_checked`].
     pub fn take(snapshot: &mut Snapshot) -> Result<Self, SnapshotError> {
         let [keys, values] = [KEYS_FILE, VALUES_FILE].map(|name| snapshot.take_checked(name));
         Ok(Self { keys: keys?, values: values? })

@@ -20,15 +20,13 @@ pub(in crate::builder) fn is_bounded(ring: &RingParams, columns: &[u8]) -> bool 
 
 /// Returns the sum of the squares of a row's entries.
 fn squares(row: &[u8]) -> f64 {
-    let entry = |bytes: &[u8; PACK_BYTES]| {
-        let digits = u32::from_le_bytes(*bytes) ^ BALANCED_HALVES;
-        f64::from(digits) - f64::from(BALANCED_HALVES)
-    };
     // Several independent sums, so that the compiler can use vector instructions.
     let mut sums = [0.0; 8];
     for entries in row.as_chunks::<PACK_BYTES>().0.chunks(sums.len()) {
         for (sum, bytes) in sums.iter_mut().zip(entries) {
-            *sum += entry(bytes).powi(2);
+            let digits = u32::from_le_bytes(*bytes) ^ BALANCED_HALVES;
+            let entry = f64::from(digits) - f64::from(BALANCED_HALVES);
+            *sum += entry.powi(2);
         }
     }
     sums.iter().sum()

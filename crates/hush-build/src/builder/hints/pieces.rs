@@ -107,11 +107,13 @@ impl Stage<'_> {
         if journal.recorded() > 0 {
             progress.start("check", journal.recorded() as u64, "pieces");
         }
-        let read = |piece, take: &mut dyn FnMut(&[u8])| {
-            progress.advance(1);
-            self.pieces.read(piece, take);
-        };
-        Ok(self.context.cpu.install(|| journal.intact(read))?)
+        let intact = self.context.cpu.install(|| {
+            journal.intact(|piece, take: &mut dyn FnMut(&[u8])| {
+                progress.advance(1);
+                self.pieces.read(piece, take);
+            })
+        });
+        Ok(intact?)
     }
 
     /// Computes pieces on the workers of this process. Each takes the next pieces when it has done its own.
@@ -140,8 +142,8 @@ impl Stage<'_> {
         let work = |worker: &dyn Worker| {
             while let Some(pieces) = next(worker.at_once().max(1)) {
                 // After an error no worker takes another piece.
-                let end = |_: &BuildError| left.lock().expect("as above").clear();
-                compute(worker, pieces).inspect_err(end)?;
+                compute(worker, pieces)
+                    .inspect_err(|_: &BuildError| left.lock().expect("as above").clear())?;
             }
             Ok(())
         };

@@ -54,12 +54,11 @@ impl HintTask {
         let matrix = |shape| PublicMatrix::new(seed, shape);
         let plan = params.segments().get(segment).and_then(|segment| segment.hint()).ok_or_else(none)?;
         let path = |name| dir.join(segment_file(segment, name));
-        let first = || HintSource::open(cpu, matrix(plan.matrix), plan.rows, &path(DB_FILE));
         let source = match &plan.second {
             Some(second) if !self.is_first => {
                 HintSource::open(cpu, matrix(second.matrix), second.tiling.rows(), &path(SECOND_DB_FILE))?
             }
-            _ => first()?,
+            _ => HintSource::open(cpu, matrix(plan.matrix), plan.rows, &path(DB_FILE))?,
         };
         let worker = match self.is_first {
             true => Box::new(DownloadWorker { source, bits: WHOLE }),
@@ -139,8 +138,12 @@ mod tests {
         let base = FilterSize { kind: FilterKind::Band64, slots: 512, base_columns: None };
         check::<u8>(base, &cpu, |_| Seeds::OfBlock(3), |at| at as u8);
         let beside = FilterSize { base_columns: Some(2048), ..base };
-        let of_keys = |keys| Seeds::OfKeys((0..keys).map(|key| (key % 5) as u8).collect());
-        check::<u8>(beside, &cpu, of_keys, |at| (at * 77) as u8);
+        check::<u8>(
+            beside,
+            &cpu,
+            |keys| Seeds::OfKeys((0..keys).map(|key| (key % 5) as u8).collect()),
+            |at| (at * 77) as u8,
+        );
     }
 
     #[test]

@@ -108,10 +108,10 @@ impl Beside<'_> {
         let capacity = WrappedFilter::capacity(self.filter, shape.shape.columns);
         let entry = |keys: &Vec<u32>| -> Result<Option<(u8, Vec<u8>)>, BuildError> {
             let seeded: Vec<_> = keys.iter().map(|&key| self.seeded(key)).collect();
-            let digests = || seeded.iter().map(|(digest, _)| digest);
             for seed in 0..if lanes > 1 { LANE_SEEDS } else { 1 } {
                 self.progress.check()?;
-                let Ok(thresholds) = LaneMap::thresholds(digests(), lanes, capacity, seed) else { continue };
+                let digests = seeded.iter().map(|(digest, _)| digest);
+                let Ok(thresholds) = LaneMap::thresholds(digests, lanes, capacity, seed) else { continue };
                 let mut blocks = vec![Vec::new(); lanes];
                 for (digest, own) in &seeded {
                     blocks[LaneMap::lane_of(digest, seed, &thresholds)].push((digest, *own));

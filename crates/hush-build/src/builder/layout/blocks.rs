@@ -343,13 +343,15 @@ impl BlockFilters<'_> {
         let keys = self.members.of(block);
         let width = symbols.len();
         let mut values = vec![S::Symbol::default(); keys.len() * width];
-        let fill = |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [S::Symbol])| {
-            (self.encode)(key, digest, buffer);
-            slots.read(buffer, symbols.clone(), out);
-        };
         let bytes = self.shape.slot_bytes;
         let pairs = keys.par_iter().zip(&*digests).zip(values.par_chunks_mut(width));
-        pairs.for_each_init(|| vec![0; bytes], fill);
+        pairs.for_each_init(
+            || vec![0; bytes],
+            |buffer: &mut Vec<u8>, ((&key, digest), out): ((&u32, &KeyDigest), &mut [S::Symbol])| {
+                (self.encode)(key, digest, buffer);
+                slots.read(buffer, symbols.clone(), out);
+            },
+        );
         FilterBlock { seeds: self.solver.seeds(block, &digests), digests, values, size: width }
     }
 

@@ -35,15 +35,16 @@ pub(in crate::builder) fn shapes(
 ) -> Result<Vec<SegmentShape>, BuildError> {
     let longest = ends[ends.len() - 1];
     let beside = SegmentShapes::beside(table, filter);
-    // The expected number of changes longer than `length`, plus four standard deviations, if changes are like the records.
-    let beyond = |length: usize| {
-        let mean = room as f64 * lengths.longer_than(length) as f64 / lengths.records() as f64;
-        room.min((mean + 4.0 * mean.sqrt()).ceil() as usize + SPARE)
-    };
     let cheapest = |from: Option<usize>, to: usize| -> Option<Candidate> {
         let (changes, slot_bytes) = match from {
             None => (room, ChangeFormat::new(longest, to).slot_bytes()),
-            Some(from) => (beyond(from), to - from),
+            Some(from) => {
+                // The expected number of changes longer than `from`, plus four standard deviations, if changes are like
+                // the records.
+                let mean = room as f64 * lengths.longer_than(from) as f64 / lengths.records() as f64;
+                let longer = (mean + 4.0 * mean.sqrt()).ceil() as usize + SPARE;
+                (room.min(longer), to - from)
+            }
         };
         beside.of_slots(slot_bytes, |entries| fullest(changes, entries)).into_iter().next()
     };

@@ -197,7 +197,7 @@ impl KeyLayout<'_> {
         block_map: &BlockMap,
     ) -> Result<bool, BuildError> {
         self.progress.start("keep filters", self.records.len() as u64, "keys");
-        let all = || {
+        let solved = self.cpu.install(|| {
             block_map
                 .seeds
                 .par_iter()
@@ -211,8 +211,8 @@ impl KeyLayout<'_> {
                     Ok(is_solved)
                 })
                 .collect::<Result<Vec<_>, _>>()
-        };
-        Ok(self.cpu.install(all)?.into_iter().all(|is_solved| is_solved))
+        })?;
+        Ok(solved.into_iter().all(|is_solved| is_solved))
     }
 
     fn beside<'b>(&'b self, params: &'b TableParams, block_map: &'b BlockMap) -> Beside<'b> {
@@ -237,8 +237,9 @@ impl KeyLayout<'_> {
     ) -> Result<PlacedKeys, BuildError> {
         let keys = self.longer_than(part.start);
         let beside = self.beside(params, block_map);
-        let fullest = |entries| beside.fullest(&keys, entries);
-        for candidate in SegmentShapes::beside(params, self.plan.filter).of_slots(part.len(), fullest) {
+        let candidates = SegmentShapes::beside(params, self.plan.filter)
+            .of_slots(part.len(), |entries| beside.fullest(&keys, entries));
+        for candidate in candidates {
             if let Some(placed) = beside.place(&keys, candidate.shape)? {
                 return Ok(placed);
             }

@@ -64,9 +64,10 @@ fn write_tiles(
             // Writing keeps one core busy in the kernel. The next tile is gathered at the same time.
             let [first, second] = &mut buffers;
             let (full, free) = if tile % 2 == 0 { (first, second) } else { (second, first) };
-            let next = || if tile + 1 < tiling.tiles() { tiles.gather(tile + 1, free) } else { Ok(()) };
-            let (stored, gathered) =
-                rayon::join(|| write_tile(db, tiling, tile, tiling.single_tile(tile), full), next);
+            let (stored, gathered) = rayon::join(
+                || write_tile(db, tiling, tile, tiling.single_tile(tile), full),
+                || if tile + 1 < tiling.tiles() { tiles.gather(tile + 1, free) } else { Ok(()) },
+            );
             stored.and(gathered)?;
         }
         Ok::<_, BuildError>(())

@@ -140,7 +140,7 @@ impl Plan {
             true => wide_bases(&scheme, &params, lengths.records(), filter)?,
             false => vec![params],
         };
-        let plan = |params| Self {
+        let plans = all.into_iter().map(|params| Self {
             by_key,
             filter,
             slot,
@@ -150,8 +150,8 @@ impl Plan {
             kept: None,
             params,
             choice: None,
-        };
-        Ok(all.into_iter().map(plan).collect())
+        });
+        Ok(plans.collect())
     }
 
     /// Returns the base with all tiers.

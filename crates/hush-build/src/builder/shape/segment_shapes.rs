@@ -56,18 +56,22 @@ pub(in crate::builder) fn wide_bases(
             all.map(|units| units * unit).chain([divisible(least, unit)]).collect()
         }
     };
-    let table = |columns: usize| {
+    let least = WrappedFilter::min_columns(filter);
+    let mut tables = Vec::new();
+    let mut first_error = None;
+    for columns in columns.into_iter().filter(|&columns| columns >= least) {
         // A block takes a few more keys than the mean.
         let keys = filter.capacity(columns) as f64 / 1.004;
         let blocks = (records as f64 / keys.max(1.0)).ceil().max(1.0) as usize;
         let blocks = if chooses { blocks.next_multiple_of(like.facts().lanes) } else { blocks };
-        scheme.params(TableShape { columns, blocks, slot_bytes })
-    };
-    let least = WrappedFilter::min_columns(filter);
-    let (tables, errors): (Vec<_>, Vec<_>) =
-        columns.into_iter().filter(|&columns| columns >= least).map(table).partition(Result::is_ok);
-    let mut tables: Vec<_> = tables.into_iter().flatten().collect();
-    if let (true, Some(Err(error))) = (tables.is_empty(), errors.into_iter().next()) {
+        match scheme.params(TableShape { columns, blocks, slot_bytes }) {
+            Ok(table) => tables.push(table),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    if tables.is_empty()
+        && let Some(error) = first_error
+    {
         return Err(error);
     }
     tables.sort_by(|a, b| cost(a.base()).total_cmp(&cost(b.base())));

@@ -6,7 +6,7 @@ use hush_engine::{Bytes, server_bytes};
 use hush_protocol::{
     Protocol,
     any_page::SegmentParams,
-    facts::{Content, Database, Facts},
+    facts::{Database, Facts},
     keyword::BlockKey,
     slot::SlotFormat,
     wording::Wording,
@@ -55,7 +55,6 @@ impl TableSize {
     pub(in crate::builder) fn new(plan: &Plan, lengths: &Lengths, input: u64) -> Self {
         let facts = plan.params.facts().clone();
         let files = plan.params.files();
-        let bytes = |content: &Content| content.bytes() as usize;
         // A filter over rings is solved in a scratch file, one segment at a time. Slots are removed after their compression.
         let scratch = |segment: &SegmentParams| match segment.database() {
             Database::Plaintexts(table) if plan.is_keyed() => {
@@ -83,7 +82,7 @@ impl TableSize {
             longest: lengths.ends().1,
             tiers: segments.len(),
             slots: segments.iter().map(slots).sum(),
-            files: files.iter().map(|file| bytes(&file.content)).sum(),
+            files: files.iter().map(|file| file.content.bytes() as usize).sum(),
             resident: plan.params.held_bytes() as usize,
             served: server_bytes(&plan.params, 1),
             kept: plan.room.map_or(0, |_| lengths.payload()),
@@ -378,14 +377,14 @@ mod tests {
             let size = size_of_table(&records, true, &options);
             let told = Cell::new(0);
             let room = DiskRoom { disk: None, memory: None };
-            let note = |line: &str| {
+            size.admit(&Lengths::of(&records), &options, &room, |line: &str| {
                 assert!(
                     line.starts_with("on disk that is ") && line.contains(" times the records: every value "),
                     "{line}"
                 );
                 told.set(told.get() + 1);
-            };
-            size.admit(&Lengths::of(&records), &options, &room, note).unwrap();
+            })
+            .unwrap();
             (size.files, told.get())
         };
         let (files, told) = remarks(2000, 64 << 10);

@@ -74,8 +74,12 @@ impl Plan {
 impl<'a> TierSearch<'a> {
     fn new(lengths: &'a Lengths, by_key: bool, options: &'a BuildOptions) -> Self {
         let (_, longest) = lengths.ends();
-        let share = |power: i32| (lengths.records() as f64 / 2f64.powf(f64::from(power) / 2.0)) as usize;
-        let mut cuts: Vec<usize> = CUTS.map(|power| lengths.beyond(share(power))).collect();
+        let mut cuts: Vec<usize> = CUTS
+            .map(|power: i32| {
+                let share = lengths.records() as f64 / 2f64.powf(f64::from(power) / 2.0);
+                lengths.beyond(share as usize)
+            })
+            .collect();
         cuts.extend([lengths.beyond(0), longest]);
         cuts.retain(|&cut| cut > 0);
         cuts.sort_unstable();

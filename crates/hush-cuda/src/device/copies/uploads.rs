@@ -10,8 +10,8 @@ use crate::device::{
     stream::{Event, Stream},
 };
 
-/// The parts of uploads that are on the device before their turn comes: 16 MiB, the queries of a batch. As many again are in pinned
-/// memory. So a batch is uploaded while the one before it is computed, and its memory on the host is free again.
+/// The number of parts of uploads that may wait on the device for their turn: 16 MiB, the queries of a batch. As many parts again
+/// are in pinned memory. So a batch is uploaded while the batch before it is computed, and the caller may free its host memory.
 const SLOTS: usize = 8;
 
 /// A stream for the link, and slots with memory on both sides of it, used in turn. A part is copied into a slot as soon as the
@@ -32,9 +32,10 @@ struct Slot {
     pinned: PinnedBuffer,
     /// The slot's part of device memory.
     address: u64,
-    /// Happens when the part is on the device: the host may fill the pinned buffer again, and the main stream may read the slot.
+    /// The event after which the part is on the device: the host may fill the pinned buffer again, and the main stream may read the
+    /// slot.
     arrived: Event,
-    /// Happens when the part is at its target: the link may fill the slot again.
+    /// The event after which the part is at its target: the link may fill the slot again.
     drained: Event,
 }
 

@@ -94,7 +94,8 @@ impl EmulatedMemory {
         }
     }
 
-    /// Returns an error if a pointer is not into the memory of this device, or if a structure holds an address in that of another.
+    /// Returns an error if a pointer does not point into the memory of this device, or if a structure holds an address in the
+    /// memory of another device.
     pub(super) fn check_launch(&self, kernel: &str, args: &[Arg<'_>]) -> Result<(), CudaError> {
         let blocks = blocks();
         let is_others = |word: &[u8; ADDRESS]| {

@@ -71,7 +71,7 @@ pub fn emulated_sanitizer() -> &'static str {
 pub fn emulated_kernels() -> Vec<&'static str> {
     // SAFETY: kernels are registered before main and never removed. Their names are identifiers that end with a zero.
     let name = |at| unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
-    // SAFETY: as above.
+    // SAFETY: the function only reads the list of registered kernels.
     let count = unsafe { hush_emulate_kernel_count() };
     (0..count).map(|at| name(at).to_str().expect("an identifier")).collect()
 }

@@ -1,5 +1,5 @@
-//! Streams, which do work in order, and events, by which one stream waits for another. The context must be current in all calls,
-//! and when they are dropped.
+//! Streams, which run work in order, and events, by which one stream waits for another. The context must be current in all calls,
+//! and when a stream or an event is dropped.
 
 use std::ffi::c_uint;
 
@@ -64,7 +64,8 @@ impl Drop for Stream {
     }
 }
 
-/// An event: it happens when the work that a stream had at the time of recording is done; at once, if it was never recorded.
+/// An event, which happens when the work that a stream had at the time of recording is done. An event that was never recorded has
+/// happened.
 pub(super) struct Event(sys::CUevent);
 
 impl Event {

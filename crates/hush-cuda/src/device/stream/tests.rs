@@ -1,4 +1,4 @@
-//! Tests on an emulated driver. Its streams run work only when somebody waits for it, so results that were not waited for are
+//! Tests on an emulated driver. The driver's streams run work only when a thread waits for it, so results without a wait are
 //! missing. Device memory is memory of this process, so a test can see which work is done. Each test starts itself again in a
 //! process that loads this driver.
 
@@ -17,7 +17,7 @@ use crate::{
     ring::{CudaNttDb, RlweFoldKernel, fold_rows},
 };
 
-/// The folder of the emulated driver's library. A test binary that runs on another machine may not find it.
+/// The folder of the emulated driver's library. On another machine than that of the build, the folder may be missing.
 const FOLDER: &str = env!("HUSH_EMULATED_DRIVER");
 /// The variable with the memory of the emulated GPU in MiB (default 4 GiB). Here it also marks the process with the emulated
 /// driver.
@@ -70,7 +70,7 @@ fn now<const N: usize>(buffer: &Buffer<u32>) -> [u32; N] {
     unsafe { (buffer.slice(..).address() as *const [u32; N]).read() }
 }
 
-/// Returns a buffer that is zero by now, after queueing a kernel that writes to it.
+/// Returns a buffer of zeros for which a kernel that writes to it is queued.
 fn queued(device: &Device) -> Buffer<u32> {
     let buffer = device.zeroed::<u32>(64).expect("there is room");
     device.synchronize().expect("it is cleared");
@@ -163,7 +163,7 @@ fn a_download_that_fails_leaves_nothing_queued() {
     });
 }
 
-/// Checks 16 MiB of slots in 24 MiB: closing a GPU frees them, and so does a failure to open one.
+/// Checks that closing a GPU, or a failure to open one, frees its slots: 16 MiB of the GPU's 24 MiB.
 #[test]
 fn what_a_gpu_takes_is_given_back() {
     on_emulated_driver("what_a_gpu_takes_is_given_back", 24, &LATE, || {
@@ -227,7 +227,7 @@ fn check_branch(device: &Device) {
     copy_beside(&mut side, &from, &to);
     side.join().expect("it is there");
     assert_eq!(copied(device, &to), first, "both orders waited");
-    // The same again, with the words overwritten in between.
+    // The second round overwrites the words between the copies.
     device.upload_into(&second, &from.slice(..)).expect("the lengths are equal");
     side.fork().expect("it is there");
     copy_beside(&mut side, &from, &to);

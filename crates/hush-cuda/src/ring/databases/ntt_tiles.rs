@@ -77,7 +77,8 @@ impl CudaNttDb {
         Ok(db)
     }
 
-    /// Downloads the database.
+    /// Downloads the database. Fails with [`OpsError::Backend`] if the database is on another device, or `device` fails or has no
+    /// memory for the transfer.
     pub fn download(&self, device: &Device) -> Result<NttTiledDb, OpsError> {
         let group_bytes = 4 * self.tiling.group_words();
         let mut host = Lines::zeroed(self.tiling.bytes());
@@ -176,7 +177,7 @@ impl CudaNttDb {
     }
 }
 
-/// Returns the columns of a tile: the most with which the padded columns are at most 5/4 of those with tiles of 16 columns.
+/// Returns the columns of a tile: the most for which padding makes at most 5/4 of the columns that tiles of 16 columns have.
 fn tile_width(columns: usize) -> usize {
     let least = columns.next_power_of_two().min(16);
     [MAX_WIDTH, 32]

@@ -1,6 +1,6 @@
-//! A database of symbols. It occupies its stored size; a fold transforms some columns at a time, for all queries of a batch. The
-//! database is on the device, or on the host: then its columns are copied for every batch, while columns before them are folded.
-//! Source: PPIR (algorithm 2, whose first dimension is transformed on the fly; algorithm 4, whose blocks come from the host).
+//! Databases of symbols. A database occupies its stored size, and a fold transforms some columns at a time, for all queries of a
+//! batch. The database is on the device or on the host. From the host, columns are copied for every batch, while the columns before
+//! them are folded. Source: PPIR (algorithm 2 transforms the first dimension on the fly; algorithm 4 copies blocks from the host).
 
 use std::ops::{Range, RangeInclusive};
 
@@ -18,8 +18,8 @@ use crate::{
     ring::{CudaNttDb, CudaRing, Lift, TILE_ROWS, lift_plaintexts},
 };
 
-/// The bounds on the bytes of columns in evaluation form on the device at once, for more than one column. Within the bounds they
-/// are half of the symbols' bytes.
+/// The bounds on the bytes of columns in evaluation form on the device at once, for more than one column. Within the bounds, these
+/// bytes are half of the symbols' bytes.
 const EVALUATED_BYTES: RangeInclusive<usize> = 1 << 30..=4 << 30;
 /// The symbols on the device at once beside their residues, for more than a tile of rows of one column.
 const CHUNK_SYMBOLS: usize = 1 << 22;

@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 use super::{MAX_LIMBS, arithmetic::Arithmetic, montgomery_form};
 use crate::device::Arg;
 
-/// The struct `GadgetView` of `kernels/gadget.cuh`: a kernel argument by value. In its fields, `h = (Q - 1) / 2`.
+/// The struct `GadgetView` of `kernels/gadget.cuh`: a kernel argument by value. In the fields, `h = (Q - 1) / 2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Immutable, IntoBytes)]
 struct GadgetView {

@@ -1,13 +1,13 @@
-"""A table in parts on a Ray cluster: actors scan, a server of this process hands them batches and finishes.
+"""A table in parts on a Ray cluster. Actors scan the parts. A server in this process sends them batches and finishes the answers.
 
     import hushdb.ray
 
     with hushdb.ray.serve("people.hush", parts=4, replicas=2) as service:
         print(service.connect().table().get("alice@example.org"))
 
-Each actor opens its own part of the table from a folder that every node sees. What goes to actors are encrypted queries, what comes back
-are ciphertexts; the server has no state, and there may be several (`head`, or `serve` once more). Ray starts actors, and starts them again
-when they die. They belong to no server: on a cluster of yours they stay when it ends, until `stop`, or for `lease` seconds without any.
+Each actor opens its own part of the table from a folder that every node sees. Actors receive encrypted queries and return ciphertexts.
+The server has no state, and there may be several (`head`, or `serve` once more). Ray starts actors, and restarts them when they die. Actors
+belong to no server: on an existing cluster they outlive a server, until `stop`, or until no server has renewed their `lease` for its time.
 """
 
 try:

@@ -23,7 +23,7 @@ END = 60.0  # seconds from a signal to the end of the process, at most: a server
 
 
 def parser() -> argparse.ArgumentParser:
-    """Returns the commands of a shell."""
+    """Returns the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m hushdb.ray", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="build a table, with what takes longest as tasks on a cluster")
@@ -94,13 +94,13 @@ def _run(command: str, args: dict[str, Any]) -> int:
         _say(f"the parts outlive this server: 'stop {running.name}' ends them, or {running.lease:.0f} s without any server")
     with running:
         _wait_for_signal()
-        # Answers what is in flight. If anything keeps this process longer than that may take, the log says what.
+        # The end of the block answers the requests in flight. If the process still runs after `END`, the log shows where it hangs.
         faulthandler.dump_traceback_later(END, exit=True)
     return 0
 
 
 def _wait_for_signal() -> None:
-    """Waits for Ctrl-C or for the signal of a supervisor. A second signal ends the process at once."""
+    """Waits for Ctrl-C or a supervisor's SIGTERM. A second signal ends the process at once."""
     told, tell = socket.socketpair()
     tell.setblocking(False)
     # The kernel may give the signal to any thread of Ray, which would not wake `signal.pause` in this one.
@@ -130,22 +130,22 @@ def _status(address: str | None) -> None:
 
 
 def _say(line: str) -> None:
-    """Writes a line to standard error. A reader that has gone and a full disk are ignored: the work matters more than its log."""
+    """Writes a line to standard error. Ignores a closed pipe and a full disk: the work matters more than its log."""
     with contextlib.suppress(OSError):
         print(line, file=sys.stderr, flush=True)
 
 
 def _print(result: object) -> None:
-    """Writes a line to standard output. A reader that has seen enough is no error."""
+    """Writes a line to standard output. Ignores a closed pipe."""
     try:
         print(result, flush=True)
     except BrokenPipeError:
-        # Python would write the rest when it ends, and fail then.
+        # Python would flush the rest when it ends, and fail then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _of_parts(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Reads one value for all parts, or one for each."""
+    """Returns a reader of one value for all parts, or of one for each, separated by commas."""
     def read(text: str) -> Any:
         values = [kind(value) for value in text.split(",")]
         return values if len(values) > 1 else values[0]
@@ -153,7 +153,7 @@ def _of_parts(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 class _Stages:
-    """Stages of a build, as lines: each with how far it is, when that changes by a tenth."""
+    """Progress of a build as lines of text: one when a stage begins, and one for each tenth of it."""
 
     def __init__(self) -> None:
         self._stage, self._told = "", 0

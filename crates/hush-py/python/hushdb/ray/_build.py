@@ -1,4 +1,4 @@
-"""Builds whose longest parts are computed on a cluster."""
+"""Builds whose longest steps run on a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ray.exceptions import RayError
 from .. import HushError, _build, _native, _threads
 from ._cluster import _cluster
 
-LOOK = 0.2  # seconds, after which a build that waits looks whether it is wanted
+LOOK = 0.2  # seconds between two checks for a cancellation while a build waits
 
 
 def build(
@@ -27,14 +27,14 @@ def build(
     on_progress: Callable[[str, int, int | None, str], None] | None = None,
     **options: Any,
 ) -> str:
-    """Builds a table in the folder `out`, which every node sees. Returns its epoch. It is the table of `hushdb.build`, byte for byte.
+    """Builds a table in the folder `out`, which every node sees. Returns its epoch. The table equals that of `hushdb.build`, byte for byte.
 
-    Records are read and laid out in this process. What is made of the hint (pack columns, lifted hints, hints that clients download) is
-    computed by tasks on the cluster, and what they have done is kept: a build that is interrupted goes on behind it, with a cluster or
-    without. So are key filters, where the cluster has twice the processors of this process.
+    Records are read and laid out in this process. Tasks on the cluster compute everything that is made from the hint: pack columns, lifted
+    hints, and hints that clients download. If the cluster has twice the processors of this process, tasks also compute key filters.
+    Finished tasks are kept: an interrupted build resumes after them, with a cluster or without.
 
-    cpus: what a task takes of its node, and its threads.
-    address: of the cluster; one is started on this machine if none is given, and ends with the build.
+    cpus: the processors that a task reserves on its node, and its number of threads.
+    address: the address of the cluster. If not given, one is started on this machine, and ends with the build.
     all others: as for `hushdb.build`.
     """
     started = _cluster(address, starting=threads or _threads())
@@ -48,7 +48,7 @@ def build(
 
 
 class _Tasks:
-    """The tasks of a build that are under way on the cluster."""
+    """The tasks of a build that are in flight on the cluster."""
 
     def __init__(self, cpus: float) -> None:
         self._cpus, self._threads = cpus, max(1, int(cpus))

@@ -1,4 +1,4 @@
-"""The cluster that this process is a part of."""
+"""The connection of this process to a Ray cluster."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from ray.exceptions import RayError
 from .. import HushError
 
 NAMESPACE = "hushdb"
-REACHED = 3.0  # seconds until an address that says nothing is nobody's: Ray itself tries for most of a minute
+REACHED = 3.0  # seconds to connect before an address counts as unreachable: Ray itself tries for most of a minute
 
 
 def _cluster(address: str | None, starting: int | None = None) -> bool:
-    """Connects to the cluster, or starts one that has room for actors of so many processors: whether it did."""
+    """Connects to the cluster at `address`, or starts one on this machine with `starting` processors. Returns whether it started one.
+    Raises `HushError` if the cluster cannot be reached or used."""
     if ray.is_initialized():
         return False
     address = address or os.environ.get("RAY_ADDRESS") or ("auto" if starting is None else "local")
-    # A cluster that is there has its own settings. In this one, what a part says comes with the call itself.
+    # An existing cluster has its own settings. A cluster started here returns a part's reply inline, not through the object store.
     ours = {"include_dashboard": False, "num_cpus": starting, "_system_config": {"max_direct_call_object_size": 1 << 20}}
     own = ours if address == "local" else {}
     _reach(address)
@@ -39,7 +40,7 @@ def _nobody(address: str) -> str:
 
 
 def _reach(address: str) -> None:
-    """Raises an error if nobody listens at an address that is a host and a port."""
+    """Raises `HushError` if `address` is a host and a port, and nobody listens there."""
     host, colon, port = address.rpartition(":")
     if not colon or "/" in address or not port.isdecimal():
         return
@@ -50,11 +51,11 @@ def _reach(address: str) -> None:
 
 
 def line(error: BaseException) -> str:
-    """Returns the cause of an error of Ray in one line. The rest of its text is where in Ray's code and ours it was raised."""
+    """Returns the cause of an error of Ray in one line, without the traceback in its text."""
     lines = [text.strip() for text in str(error).splitlines() if text.strip()]
     text = lines[-1] if lines else ""
     raised, colon, reason = text.partition(": ")
-    # The last line of a traceback names a class of ours, which says nothing that the reason does not.
+    # The last line of a traceback names a class of this package, which adds nothing to the reason.
     if colon and raised.startswith("hushdb.") and " " not in raised:
         return reason[:500]
     return f"{type(error).__name__}: {text}"[:500]

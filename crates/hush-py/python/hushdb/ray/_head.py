@@ -16,15 +16,15 @@ from ._health import Health
 from ._lease import Renewal
 from ._workers import Workers
 
-LOOK = 0.5  # seconds between two looks whether the table has changed
-ENDS = 5.0  # seconds that a look may still take when the server stops
-LOOK_ELSEWHERE = 10.0  # the same where each is a request to an object store
+LOOK = 0.5  # seconds between two checks for a new epoch of the table
+ENDS = 5.0  # seconds that a check may still take when the server stops
+LOOK_ELSEWHERE = 10.0  # seconds between two checks if each is a request to an object store
 
 logger = logging.getLogger("hushdb.ray")
 
 
 class Head:
-    """A server in this process. It has no state of its own: another one takes over at once, and several may run beside each other."""
+    """A server in this process. A head has no state: another one takes over at once, and several may run side by side."""
 
     def __init__(self, name: str, renewal: Renewal, timeout: float, grace: float, options: dict[str, Any]) -> None:
         self.name = name
@@ -46,34 +46,34 @@ class Head:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL on which the server listens."""
         return self._native.url
 
     @property
     def epoch(self) -> str:
-        """Returns the facts of the served table."""
+        """The epoch of the served table."""
         return self._epoch
 
     @property
     def lease(self) -> float:
-        """Seconds that the parts live on without a server."""
+        """The seconds for which the parts live on without a server."""
         return self._renewal.terms["lease"]
 
     def connect(self, **options: Any) -> Client:
-        """Returns a client of it."""
+        """Connects a client to this server. Takes the options of `hushdb.connect`."""
         return connect(self.url, **options)
 
     def stop(self) -> None:
-        """Answers what is in flight, and ends. The parts stay for other heads: without any, until their lease has run out."""
+        """Answers the requests in flight, and ends the server. The parts stay for other heads; without any, their lease ends them."""
         self._stop.set()
         self._native.stop()
         self._health.stop()
-        # A thread that is in a call of Ray while the process ends can keep it from ending.
+        # A thread inside a call of Ray can keep the process from ending.
         self._following.join(ENDS)
         self._renewal.stop()
 
     def _find(self) -> None:
-        """Looks up the parts, and where their table is."""
+        """Looks up the parts and the source of their table. Raises `HushError` if a part is missing."""
         holder, terms = self._renewal.holder, self._renewal.terms
         replicas = _registry.actors(self.name)
         if [len(own) for own in replicas] != [terms["replicas"]] * len(terms["weights"]):
@@ -84,9 +84,10 @@ class Head:
         self._health.watch(replicas)
 
     def _take_up(self, epoch: str) -> None:
-        """Has every part prepared, and then serves it: a look-up is answered by one epoch."""
+        """Prepares `epoch` in every part, and then serves it: a look-up is answered by one epoch. Raises `HushError` if no replica of a
+        part can open it."""
         actors = [actor for actors in self._replicas for actor in actors]
-        # One replica of a part may be away: it opens what is there when it comes back.
+        # One replica of a part may be down: it opens the current epoch when it restarts.
         ready = dict(zip(actors, _registry.outcomes([actor.prepare.remote(epoch) for actor in actors])))
         for part, own in enumerate(self._replicas):
             if not any(ready[actor] == epoch for actor in own):

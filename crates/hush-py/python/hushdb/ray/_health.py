@@ -1,4 +1,4 @@
-"""Whether the parts of a table are alive, asked again and again, and told to the server of this process."""
+"""Periodic health checks of the parts of a table, reported to the server of this process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-LOOK = 1.0  # seconds between two looks
-PATIENCE = 3.0  # seconds after which a replica that has not answered is not alive
+LOOK = 1.0  # seconds between two checks
+PATIENCE = 3.0  # seconds without an answer after which a replica counts as dead
 
 
 class Health:
-    """Looks at every replica of every part, from a thread of its own. `told(part, live, restarts)` is called for each part at each look."""
+    """A thread that checks every replica of every part. Each check calls `told(part, live, restarts)` once for each part."""
 
     def __init__(self, epoch: Callable[[], str], told: Callable[[int, int, int], None]) -> None:
         self._epoch, self._told = epoch, told
@@ -24,13 +24,13 @@ class Health:
         self._thread = threading.Thread(target=self._watch, name="hushdb health", daemon=True)
 
     def watch(self, replicas: Sequence[Sequence[Any]]) -> None:
-        """Looks at these from now on: `replicas[i]` have part `i`."""
+        """Checks these replicas from now on: `replicas[i]` hold part `i`."""
         self._replicas = replicas
         if not self._thread.is_alive():
             self._thread.start()
 
     def stop(self) -> None:
-        """Looks no more: no call of Ray is under way when the process ends."""
+        """Ends the checks, so that no call of Ray is in flight when the process ends."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(2 * PATIENCE)

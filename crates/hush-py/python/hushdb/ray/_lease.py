@@ -1,4 +1,4 @@
-"""The lease of a table's parts: heads renew it, and the parts end when nobody has for long enough."""
+"""The lease of a table's parts. Heads renew it; without a renewal for its length, the parts end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ray.util import placement_group
 from . import _registry
 from ._cluster import NAMESPACE, line
 
-LEASE = 60.0  # seconds that parts live without a head, unless told
-RENEWALS = 6  # in the time of a lease: it takes several lost ones until parts end
+LEASE = 60.0  # the default seconds that parts live without a head
+RENEWALS = 6  # the renewals in the time of a lease: parts end only after several are lost
 
 logger = logging.getLogger("hushdb.ray")
 
 
 class Lease:
-    """The actor that owns the parts of one table: it knows their terms, and ends them when no head has renewed the lease for `seconds`.
+    """The actor that owns the parts of one table. It keeps their terms, and ends them when no head has renewed the lease for `seconds`.
 
-    terms: `source`, `weights`, `replicas` and `bundles` of the parts, which every head of the table agrees to.
+    terms: `source`, `weights`, `replicas` and `bundles` of the parts, which are the same for every head of the table.
     """
 
     def __init__(self, name: str, terms: dict[str, Any], seconds: float) -> None:
@@ -39,7 +39,7 @@ class Lease:
         return {**self._terms, "lease": self._seconds}
 
     def group(self, strategy: str) -> Any:
-        """Returns the placement group of the parts, which is made for the first that asks."""
+        """Returns the placement group of the parts. The first call creates it."""
         for group in _registry.groups(self._name):
             return group
         bundles = self._terms["bundles"] * self._terms["replicas"]
@@ -53,12 +53,12 @@ class Lease:
             self._heads[head] = (url, now)
 
     def leave(self, head: str) -> None:
-        """Notes that a head has ended. The lease goes on: another head may come."""
+        """Removes a head that has ended. The lease goes on: another head may come."""
         with self._lock:
             self._heads.pop(head, None)
 
     def facts(self) -> dict[str, Any]:
-        """Returns the URLs of the heads that renew the lease, and the seconds that are left of it."""
+        """Returns the URLs of the heads that renew the lease, its length, and the seconds left."""
         now = time.monotonic()
         with self._lock:
             heads = [url for url, at in self._heads.values() if url and now - at < 2 * self._seconds / RENEWALS]
@@ -74,13 +74,13 @@ class Lease:
             logger.warning("%s: no head has renewed the lease for %.0f s: its parts end", self._name, self._seconds)
             try:
                 _registry.end(self._name)
-            except Exception as error:  # noqa: BLE001 whatever keeps parts from ending, it is tried again
+            except Exception as error:  # noqa: BLE001 any failure to end the parts is retried
                 logger.error("%s: its parts cannot be ended: %s", self._name, error)
             time.sleep(1)
 
 
 class Renewal:
-    """Renews the lease of a table until `stop`, from a thread of this process."""
+    """A thread of this process that renews the lease of a table until `stop`."""
 
     def __init__(self, name: str, holder: Any, terms: dict[str, Any]) -> None:
         self.holder, self.terms = holder, terms
@@ -100,13 +100,13 @@ class Renewal:
         ray.get(self.holder.renew.remote(self._head, self.url), timeout=max(5.0, self.terms["lease"] / RENEWALS))
 
     def stop(self) -> None:
-        """Renews no more. The parts stay for as long as the lease."""
+        """Ends the renewals. The parts stay until the lease runs out."""
         self._stop.set()
         self._thread.join()
         try:
             ray.get(self.holder.leave.remote(self._head), timeout=5)
         except RayError:
-            pass  # Whoever does not renew is forgotten soon.
+            pass  # A head that does not renew is forgotten soon.
 
     def _renew(self) -> None:
         told = ""
@@ -124,7 +124,7 @@ class Renewal:
                     self._find()
 
     def _find(self) -> None:
-        """Takes up the lease of parts that were started in place of others, which were stopped."""
+        """Adopts the lease of new parts that replaced stopped ones."""
         holder = _registry.lease(self._name)
         if holder is None or holder == self.holder:
             return
@@ -137,7 +137,7 @@ class Renewal:
 
 
 def taken(name: str, terms: dict[str, Any], seconds: float) -> tuple[Renewal, bool]:
-    """Renews the lease of a table, which is made if there is none. Returns whether it was made here."""
+    """Renews the lease of a table, and creates the lease if there is none. Returns the renewal, and whether the lease was created here."""
     options = {"name": _registry.lease_name(name), "namespace": NAMESPACE, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1}
     try:
         holder = ray.remote(Lease).options(**options).remote(name, terms, seconds)
@@ -147,6 +147,6 @@ def taken(name: str, terms: dict[str, Any], seconds: float) -> tuple[Renewal, bo
 
 
 def renewed(name: str) -> Renewal | None:
-    """Renews the lease of a table that is on the cluster."""
+    """Renews the lease of a table that is on the cluster. Returns None if the table has no lease."""
     holder = _registry.lease(name)
     return holder and Renewal(name, holder, ray.get(holder.terms.remote()))

@@ -1,4 +1,4 @@
-"""An actor: one part of a table."""
+"""The actor that holds one part of a table."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .. import _native
 
 logger = logging.getLogger("hushdb.ray")
 
-KEPT = 2  # epochs: the one that is served, and the one before, whose queries may be on their way
+KEPT = 2  # epochs: the served one, and the one before, whose queries may be in flight
 
 
 class OtherEpoch(Exception):
-    """The part is not of the epoch that is asked for."""
+    """The part does not have the requested epoch."""
 
 
 class Part:
-    """The part `index` of a table, of as many parts as there are weights: its epoch, and the one before.
+    """The part `index` of a table with one part for each weight. Holds the current epoch and the one before.
 
-    source: what a `_native.Source` is made of: where the table is, whether it is checked, and where copies are kept.
+    source: the arguments of `_native.Source`: the table's folder or URL, whether it is verified, and the folder for copies.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Part:
 
     @ray.method(concurrency_group="control")
     def prepare(self, epoch: str | None) -> str:
-        """Opens the epoch that is there, which is to be this one if one is named. Returns its name."""
+        """Opens the current epoch of the table, and returns its name. Raises `OtherEpoch` if it is not `epoch`; None accepts any."""
         with self._opening:
             here = self._source.epoch()
             if epoch not in (None, here):
@@ -56,25 +56,25 @@ class Part:
 
     @ray.method(concurrency_group="scan")
     def scan(self, epoch: str, batch: bytes) -> bytes:
-        """Returns the part's reply to a batch. Both are opaque here."""
+        """Returns the part's reply to a batch. Both are opaque bytes here. Raises `OtherEpoch` if the part does not hold `epoch`."""
         part = self._epochs.get(epoch)
         if part is None:
             raise OtherEpoch(f"the part has no epoch {epoch[:12]}")
         said = part.scan(batch)
         if part.lost is not None:
-            # A GPU that has failed fails until its process ends: Ray starts another.
+            # A failed GPU stays unusable until its process ends. Ray starts another process.
             logger.error("part %d: %s", self._index, part.lost)
             os._exit(1)
         return said
 
     @ray.method(concurrency_group="health")
     def alive(self) -> tuple[str, list[str]]:
-        """Returns a name of this process, and the epochs that it answers."""
+        """Returns a name that is unique to this process, and the epochs that it answers."""
         return self._born, list(self._epochs)
 
     @ray.method(concurrency_group="control")
     def facts(self) -> dict[str, Any]:
-        """Returns the share of the part, and where it is."""
+        """Returns the part's index, replica and weights, its process and node, and the device of each epoch."""
         node = ray.get_runtime_context().get_node_id()
         has = {"path": self._source.shown, "index": self._index, "replica": self._replica, "weights": self._weights}
         places = {epoch: part.place for epoch, part in self._epochs.items()}

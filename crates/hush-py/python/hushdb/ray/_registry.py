@@ -1,4 +1,4 @@
-"""The actors of tables on a cluster, found by their names."""
+"""Look-ups of the actors of tables on a cluster, by their names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def tables() -> list[str]:
 
 
 def actors(name: str) -> list[list[Any]]:
-    """Returns the actors of a table: the replicas of each part."""
+    """Returns the actors of a table: item `i` holds the replicas of part `i`."""
     replicas: list[list[Any]] = []
     for own, part, replica in _parts():
         if own == name:
@@ -54,7 +54,7 @@ def actors(name: str) -> list[list[Any]]:
             try:
                 replicas[part].append(ray.get_actor(part_name(own, part, replica), namespace=NAMESPACE))
             except ValueError:
-                continue  # It has ended since the names were listed.
+                continue  # The actor has ended since the names were listed.
     return replicas
 
 
@@ -67,14 +67,14 @@ def lease(name: str) -> Any | None:
 
 
 def groups(name: str) -> list[PlacementGroup]:
-    """Returns the placement groups of a table that are not removed, whichever namespace made them."""
+    """Returns the placement groups of a table that are not removed, from all namespaces."""
     table = placement_group_table().values()
     ids = [group["placement_group_id"] for group in table if group["name"] == group_name(name) and group["state"] != "REMOVED"]
     return [PlacementGroup(PlacementGroupID(binascii.unhexlify(group))) for group in ids]
 
 
 def end(name: str) -> int:
-    """Ends the actors of a table, and its lease last. Returns how many parts, replicas counted, there were."""
+    """Ends the actors of a table, and its lease last. Returns the number of actors that held parts."""
     each = [actor for own in actors(name) for actor in own]
     for actor in each:
         ray.kill(actor)

@@ -1,4 +1,4 @@
-"""Parts on a cluster: where they are placed, which are there, and how they end."""
+"""Placement, listing and end of the parts of tables on a cluster."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ from ._head import Head
 from ._lease import LEASE
 from ._part import Part
 
-READY = 600.0  # seconds that parts may take to be placed, and opened
-TIMEOUT = 10.0  # seconds that a part may take for a batch, unless told
-GRACE = 10.0  # seconds that a part may be without a live replica while its server is ready, unless told
+READY = 600.0  # seconds that the placement of parts may take
+TIMEOUT = 10.0  # the default seconds that a part may take for a batch
+GRACE = 10.0  # the default seconds that a part may be without a live replica while its server stays ready
 
 logger = logging.getLogger("hushdb.ray")
-# Ray warns at each actor that it cannot come back once its group is removed, which is what is wanted: both end together.
+# Ray warns for each actor that it cannot restart once its group is removed. That is intended: both end together.
 logging.getLogger("ray.actor").addFilter(lambda record: "restartable detached actor" not in record.getMessage())
 
 
 class Service:
-    """A server of a table whose parts are on a cluster. Its `with` ends the server, and nothing that other servers need."""
+    """A server of a table whose parts are on a cluster. Its `with` block ends the server, and nothing that other servers need."""
 
     def __init__(self, head: Head, ends_cluster: bool) -> None:
         self.head = head
         self.name = head.name
         self.ends_cluster = ends_cluster
-        """Whether the cluster was started for it, and ends with it."""
+        """Whether the cluster was started for this service, and ends with it."""
 
     @property
     def url(self) -> str:
-        """Where the server listens."""
+        """The URL on which the server listens."""
         return self.head.url
 
     @property
     def lease(self) -> float:
-        """Seconds that the parts live on without a server."""
+        """The seconds for which the parts live on without a server."""
         return self.head.lease
 
     def connect(self, **options: Any) -> Client:
-        """Returns a client of it."""
+        """Connects a client to this server. Takes the options of `hushdb.connect`."""
         return self.head.connect(**options)
 
     def status(self) -> list[dict[str, Any]]:
-        """Returns the replicas of every part: `status`."""
+        """Returns the replicas of every part of this table, each as `hushdb.ray.status` describes it."""
         return [part for part in status() if part["name"] == self.name]
 
     def stop(self) -> None:
-        """Ends the server, and the cluster if it was started for it. Elsewhere `hushdb.ray.stop` ends the parts, or their lease does."""
+        """Ends the server, and the cluster if it was started for this service. On another cluster, `hushdb.ray.stop` ends the parts, or
+        their lease does."""
         self.head.stop()
         if self.ends_cluster and ray.is_initialized():
             _registry.end(self.name)
@@ -90,26 +91,28 @@ def serve(
     address: str | None = None,
     **options: Any,
 ) -> Service:
-    """Puts a table in parts on a cluster, and serves it in this process. Parts that are there with the same options are taken up.
+    """Places a table in parts on a cluster, and serves it in this process. Existing parts with the same options are used.
 
-    table: a folder that every node sees, or the URL of a table in an object store or on a web server, of which every node fetches
-        its parts: s3://bucket/people, as `hushdb push` puts it there. Credentials are those of each node's own environment.
-    name: what clients call the table; the last part of where it is if not given.
-    parts, weights: how many, 2 if not given, and the share of the table that each has: weights=[2, 2, 1, 2, 1] for machines of other
-        sizes.
-    replicas: actors that have the same part, on different nodes: one takes over when the other one dies, or is slow.
-    cpus, resources: what an actor takes of its node, as Ray counts it; it scans with as many threads. cpus=[16, 8] is of each part.
-    gpus: what of a GPU an actor takes, or that of each part: 1, or less where several share one; its part is then in the memory of
-        that GPU. The package has to be built for GPUs.
-    nodes: the kind of node for all parts, or of each: of a resource of this name that nodes offer, an actor takes one.
-    memory: bytes that an actor takes of its node; what `hushdb plan` reckons for its part, with the largest batches, if not given.
-    verify: whether the checksums of a folder are checked of what is read of it; what is fetched always is.
+    table: a folder that every node sees, or the URL of a table in an object store or on a web server, as `hushdb push` puts it there:
+        s3://bucket/people. Every node fetches its parts, with the credentials of its own environment.
+    name: the table's name for clients; the last component of its folder or URL if not given.
+    parts, weights: the number of parts, 2 if not given, and the share of the table in each: weights=[2, 2, 1, 2, 1] for machines of
+        different sizes.
+    replicas: the number of actors with the same part, on different nodes: one takes over when another dies or is slow.
+    cpus, resources: the resources that an actor reserves on its node, as Ray counts them. It scans with `cpus` threads. cpus=[16, 8]
+        sets each part.
+    gpus: the share of a GPU that an actor reserves, for all parts or for each: 1, or less if several actors share a GPU. The part is
+        then in the memory of that GPU. The package has to be built for GPUs.
+    nodes: the kind of node for all parts, or for each: the name of a custom resource of nodes, of which an actor reserves one.
+    memory: the bytes that an actor reserves on its node. If not given, the estimate of `hushdb plan` for its part and the largest
+        batches.
+    verify: whether the checksums of files that are read from a folder are checked. Fetched files are always checked.
     cache: the folder of each node in which fetched parts are kept; the user's own cache folder if not given.
-    timeout: seconds that a part may take for a batch.
-    grace: seconds that a part may be without a live replica until the server says that it is not ready.
-    lease: seconds that the parts live on without a server. Every server of the table renews it.
-    address: of the cluster; one is started on this machine if none is given, and ends with the service.
-    options: those of `hushdb serve`, with underscores, but for those about folders: listen="0.0.0.0:7700", tokens=FILE, tls_cert=FILE, ..
+    timeout: the seconds that a part may take for a batch.
+    grace: the seconds that a part may be without a live replica before the server reports that it is not ready.
+    lease: the seconds for which the parts live on without a server. Every server of the table renews the lease.
+    address: the address of the cluster. If not given, one is started on this machine, and ends with the service.
+    options: the options of `hushdb serve`, with underscores, except those about folders: listen="0.0.0.0:7700", tokens=FILE, ..
     """
     place = os.fspath(table)
     source = (place if "://" in place else str(pathlib.Path(place).resolve()), verify, cache and os.fspath(cache))
@@ -120,7 +123,7 @@ def serve(
     weights = list(weights) if weights is not None else [1] * (2 if parts is None else parts)
     if not weights or min(weights) < 0 or not any(weights) or replicas < 1:
         raise OptionError("there is at least one part, and one replica of each; weights are numbers from 0 on, not all 0")
-    # What an actor of each part takes.
+    # The resources that an actor of each part reserves.
     each, devices = ([own] * len(weights) if isinstance(own, (int, float)) else list(own) for own in (cpus, gpus))
     kinds = [nodes] * len(weights) if nodes is None or isinstance(nodes, str) else list(nodes)
     if len(each) != len(weights) or len(kinds) != len(weights) or min(each) <= 0:
@@ -154,10 +157,10 @@ def serve(
 
 
 def _check_terms(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """Refuses other parts than those that are there. What they take of memory was reckoned when they were started."""
+    """Raises `OptionError` if the parts on the cluster have other terms than `ours`. Memory is not compared: an estimate may change."""
     def compared(terms: dict[str, Any]) -> dict[str, Any]:
         place, verify, cache = terms["source"]
-        # The place without what is secret in it.
+        # The place without its secrets.
         source = {"place": _native.Source(place, verify, cache).shown, "verify": verify, "cache": cache}
         bundles = [{what: much for what, much in bundle.items() if what != "memory"} for bundle in terms["bundles"]]
         return {**source, "weights": terms["weights"], "replicas": terms["replicas"], "resources": bundles}
@@ -170,7 +173,7 @@ def _check_terms(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Non
 
 
 def head(name: str, *, address: str | None = None, timeout: float = TIMEOUT, grace: float = GRACE, **options: Any) -> Head:
-    """Another server of a table that is on the cluster."""
+    """Starts another server of a table that is on the cluster. Raises `OptionError` if there is no such table."""
     _cluster(address)
     renewal = _lease.renewed(name)
     if renewal is None:
@@ -183,7 +186,8 @@ def head(name: str, *, address: str | None = None, timeout: float = TIMEOUT, gra
 
 
 def status(address: str | None = None) -> list[dict[str, Any]]:
-    """Returns all parts on a cluster: name, part, replica, weights, path, pid, node, epochs, and the place of each: cpu or cuda; of one that does not answer, why."""
+    """Returns all parts on a cluster: name, part, replica, weights, path, pid, node, epochs, and in `places` the device of each epoch: cpu
+    or cuda. A part that does not answer has `error` instead."""
     _cluster(address)
     found = []
     for name in _registry.tables():
@@ -198,7 +202,8 @@ def status(address: str | None = None) -> list[dict[str, Any]]:
 
 
 def leases(address: str | None = None) -> list[dict[str, Any]]:
-    """Returns the leases of all tables on a cluster: name, heads (their URLs), lease, and the seconds that are left of it; of one that does not answer, why."""
+    """Returns the leases of all tables on a cluster: name, heads (their URLs), lease (seconds), and left (seconds). A lease that does not
+    answer has `error` instead."""
     _cluster(address)
     found = []
     for name in _registry.tables():
@@ -209,7 +214,7 @@ def leases(address: str | None = None) -> list[dict[str, Any]]:
 
 
 def stop(name: str, address: str | None = None) -> int:
-    """Ends the parts of a table, and returns how many. Servers of it answer 503 from then on."""
+    """Ends the parts of a table, and returns how many. Its servers then answer 503. Raises `OptionError` if there is no such table."""
     _cluster(address)
     if name not in _registry.tables():
         raise OptionError(_none(name))
@@ -222,8 +227,8 @@ def _none(name: str) -> str:
 
 
 def _place(name: str, renewal: _lease.Renewal) -> None:
-    """Starts what is not there yet of an actor for every replica of every part, each on a node of its own if there are as many, and waits
-    until all are open."""
+    """Starts the missing actors, one for each replica of each part, and waits until all are open. Each actor has its own node if there are
+    enough nodes. Raises `HushError` if the cluster has no room, or a part cannot be opened."""
     terms = renewal.terms
     source, weights, replicas, bundles = (terms[what] for what in ("source", "weights", "replicas", "bundles"))
     count = len(weights) * replicas
@@ -237,11 +242,11 @@ def _place(name: str, renewal: _lease.Renewal) -> None:
         logger.warning("%s: waiting for room for %d actors of %s: the cluster has %s", name, count, wanted, ray.available_resources())
     if not group.wait(READY):
         raise HushError(f"the cluster has no room for {count} actors of {wanted}: it has {ray.cluster_resources()}")
-    # Parts are prepared, and say what they are, while they scan; a scan waits for the next batch's bytes.
+    # Actors answer `prepare`, `facts` and `alive` while they scan. The second scan slot receives the next batch's bytes.
     actor = ray.remote(concurrency_groups={"scan": 2, "control": 1, "health": 1})(Part)
     refs = []
     for at in range(count):
-        # All parts once, then again: replicas of one are apart where nodes are few.
+        # The first replicas of all parts come before the second ones: replicas of a part are apart even if nodes are few.
         replica, part = divmod(at, len(weights))
         taken = dict(bundles[part])
         cpus, gpus, memory = taken.pop("CPU"), taken.pop("GPU", 0), taken.pop("memory")

@@ -1,4 +1,4 @@
-"""A batch to all parts, and what they say: from a replica if a part is slow or gone."""
+"""Batches for all parts and their replies, from another replica if one is slow or dead."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._cluster import line
 
 logger = logging.getLogger("hushdb.ray")
 
-INLINE = 100_000  # bytes: what Ray sends in a call itself
-LEAST_HEDGE = 0.05  # seconds: what is late by less is not asked of a replica
-HEDGE = 3.0  # times what parts mostly take
+INLINE = 100_000  # bytes up to which Ray sends an argument in the call itself
+LEAST_HEDGE = 0.05  # seconds after which another replica is asked, at the earliest
+HEDGE = 3.0  # times the typical seconds of a batch, after which another replica is asked
 
 
 class PartUnavailable(Exception):
-    """Nobody who has a part answers."""
+    """No replica of a part answers."""
 
     def __init__(self, part: int, reason: str) -> None:
         super().__init__(reason)
@@ -29,14 +29,14 @@ class PartUnavailable(Exception):
 
 
 class Workers:
-    """The actors of a table's epoch: `replicas[i]` have part `i`. `replied` is told the seconds after which a part has replied."""
+    """The actors of a table's epoch: `replicas[i]` hold part `i`. Each reply calls `replied` with its part and its seconds."""
 
     def __init__(self, epoch: str, replicas: Sequence[Sequence[Any]], timeout: float, replied: Callable[[int, float], None]) -> None:
         self.epoch = epoch
         self._replicas = replicas
         self._timeout, self._replied = timeout, replied
         self._lock = threading.Lock()
-        self._typical: float | None = None  # seconds of all parts, for a batch
+        self._typical: float | None = None  # a moving average of the seconds of a batch on all parts
         self._turn = 0
 
     def __call__(self, batch: bytes) -> list[bytes]:
@@ -52,10 +52,10 @@ class Workers:
         with self._lock:
             self._turn += 1
             turn, typical = self._turn, self._typical
-        # Once, for all actors; a short one goes with each call, without a stop in the object store.
+        # A long batch is stored once, for all actors. A short one goes with each call, without the object store.
         batch_ref = batch if len(batch) < INLINE else ray.put(batch)
         replies: list[bytes | None] = [None] * len(self._replicas)
-        # Replicas take turns.
+        # Replicas take turns, so that they share the load.
         left = [[*actors[turn % len(actors):], *actors[:turn % len(actors)]] for actors in self._replicas]
         asked: dict[Any, tuple[int, float]] = {}
         late = started + max(LEAST_HEDGE, HEDGE * typical) if typical is not None else None
@@ -86,7 +86,7 @@ class Workers:
             waiting = [part for part, reply in enumerate(replies) if reply is None]
             if time.monotonic() >= until:
                 raise PartUnavailable(waiting[0], f"it has not answered in {self._timeout:.0f} s")
-            late = None  # Each is asked of one replica more.
+            late = None  # Each missing part is asked of one more replica, once.
             for part in waiting:
                 if left[part]:
                     ask(part)

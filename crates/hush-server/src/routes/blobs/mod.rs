@@ -25,7 +25,7 @@ use crate::{
     state::Server,
 };
 
-/// Bytes read from the file at once.
+/// The bytes that are read from the file at once.
 const CHUNK_BYTES: u64 = 256 << 10;
 
 /// Returns a public file that a descriptor names, or one range of it.
@@ -60,6 +60,7 @@ pub(super) async fn download(
     Ok((status, caching, content, content_range, read_range(blob.file, range)).into_response())
 }
 
+/// Returns the file whose hash a path names. Fails with `not_found`, or with `warming` while a table is loading.
 fn find(server: &Server, hash: Result<Path<String>, PathRejection>) -> Result<Blob, Problem> {
     let not_found = || Problem::new(Code::NotFound, "no table here has a file of this hash");
     let Path(text) = hash.map_err(|_| not_found())?;
@@ -74,14 +75,14 @@ fn find(server: &Server, hash: Result<Path<String>, PathRejection>) -> Result<Bl
     }
 }
 
-/// Returns the part of a file that the headers ask for; `None` for all of it.
+/// Returns the part of a file that the headers ask for; `None` for all of it. Fails with `range_not_satisfiable` if nothing of
+/// the range is inside the file.
 fn wanted_range(headers: &HeaderMap, etag: &str, bytes: u64) -> Result<Option<Range<u64>>, Problem> {
     let value = |name| headers.get(name).map(HeaderValue::as_bytes);
     range::wanted(value(RANGE), value(IF_RANGE), etag, bytes).map_err(|Outside| Problem::range(bytes))
 }
 
-/// Streams a range in chunks. An error midway breaks the connection off, so that a client never
-/// takes a part for the whole.
+/// Streams a range in chunks. An error midway breaks the connection off, so that no client takes a part for the whole.
 fn read_range(file: Arc<File>, range: Range<u64>) -> Body {
     Body::from_stream(stream::try_unfold((file, range), async |(file, range)| {
         if range.is_empty() {

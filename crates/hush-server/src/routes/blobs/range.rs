@@ -1,15 +1,16 @@
-//! Which part of a file the headers of a request ask for.
+//! The part of a file that the headers of a request ask for.
 
 use std::ops::Range;
 
-/// Nothing of the range is inside the file, or it is no range.
+/// A range that is malformed, or has no byte inside the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outside;
 
-/// Returns the part of a file of `bytes` bytes that a `Range` header asks for; `None` for all of it.
+/// Returns the part of a file of `bytes` bytes that a `Range` header asks for; `None` for all of it. Fails with [`Outside`] if
+/// the range is malformed or not inside the file.
 ///
-/// As RFC 9110 section 14.2 allows, units other than bytes and several ranges at once are ignored.
-/// `If-Range` (section 13.1.5) with another entity tag asks for the whole file.
+/// Units other than bytes and several ranges at once are ignored, which RFC 9110 section 14.2 allows. `If-Range` (section 13.1.5)
+/// with another entity tag asks for the whole file.
 pub(super) fn wanted(
     range: Option<&[u8]>,
     if_range: Option<&[u8]>,
@@ -28,7 +29,8 @@ pub(super) fn wanted(
     parse_range(set.trim(), bytes).ok_or(Outside).map(Some)
 }
 
-/// `first-last`, `first-` or `-length` in a file of `bytes` bytes; `None` if nothing is left of it.
+/// Parses `first-last`, `first-` or `-length` in a file of `bytes` bytes. Returns `None` if the text is malformed or the range
+/// has no byte of the file.
 fn parse_range(text: &str, bytes: u64) -> Option<Range<u64>> {
     let (first, last) = text.split_once('-')?;
     let range = match (first, last) {

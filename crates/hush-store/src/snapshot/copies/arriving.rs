@@ -84,13 +84,16 @@ impl ArrivingSnapshot {
         })
     }
 
-    /// Removes the chunks of an incomplete copy that is not needed any more.
+    /// Removes the chunks of an incomplete copy that is not needed any more. Fails with [`SnapshotError::DanglingLink`] or
+    /// [`SnapshotError::Io`].
     pub fn forget(target: &Path) -> Result<(), SnapshotError> {
         let target = target::resolved(target)?;
         remove_if_there(&fetched_folder(&target))
     }
 
-    /// Begins to copy the table of `header` to the folder `target`, and finds the chunks that are missing.
+    /// Begins to copy the table of `header` to the folder `target`, and finds the chunks that are missing. Fails with the errors of
+    /// [`SnapshotWriter::create`], with [`SnapshotError::NotOurs`] if the folder of chunks belongs to another user, with
+    /// [`SnapshotError::Io`] if it cannot be read or written, or with [`SnapshotError::Cancelled`].
     pub fn begin(
         header: Header,
         target: &Path,
@@ -141,7 +144,7 @@ impl ArrivingSnapshot {
         &self.folder
     }
 
-    /// Writes a chunk. The caller has to check its bytes before ([`Piece::is_intact`]).
+    /// Writes a chunk. The caller has to check its bytes before ([`Piece::is_intact`]). Fails with [`SnapshotError::Io`].
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let entry = &self.header.files[piece.file];
         let Some(file) = &self.files[piece.file] else { return Ok(()) };

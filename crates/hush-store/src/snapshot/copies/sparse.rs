@@ -56,13 +56,13 @@ impl Missing {
         &self.entry
     }
 
-    /// Writes a chunk. The caller has to check its bytes before ([`Piece::is_intact`]).
+    /// Writes a chunk. The caller has to check its bytes before ([`Piece::is_intact`]). Fails with [`SnapshotError::Io`].
     pub fn put(&self, piece: Piece, bytes: &[u8]) -> Result<(), SnapshotError> {
         let at = piece.range(&self.entry).start;
         self.file.write_all_at(bytes, at).map_err(SnapshotError::io(&self.path, "write"))
     }
 
-    /// Makes the written chunks durable.
+    /// Makes the written chunks durable. Fails with [`SnapshotError::Io`].
     pub fn finish(self) -> Result<(), SnapshotError> {
         self.file.sync_all().map_err(SnapshotError::io(&self.path, "sync"))
     }

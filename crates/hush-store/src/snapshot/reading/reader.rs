@@ -46,7 +46,9 @@ impl Verified {
 const REPLACED: usize = 100;
 
 impl Snapshot {
-    /// Opens the snapshot in `dir`, and checks it as far as `verify` says.
+    /// Opens the snapshot in `dir`, and checks it as far as `verify` says. Fails with [`SnapshotError::Missing`] if there is none,
+    /// with [`SnapshotError::Header`] or [`SnapshotError::Version`] if its header is invalid, with [`SnapshotError::NotRegular`]
+    /// or [`SnapshotError::Length`] for a bad file, with [`SnapshotError::Corrupt`] for a wrong checksum, and with the system's error.
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
         let snapshot = Self::opened(dir)?;
         if verify == Verify::Full {
@@ -130,7 +132,8 @@ impl Snapshot {
         }
     }
 
-    /// Takes the file called `name` out of the snapshot and maps it.
+    /// Takes the file called `name` out of the snapshot and maps it. Fails with the errors of [`Snapshot::take_file`], and with
+    /// [`SnapshotError::Io`] if the file cannot be mapped.
     pub fn take(&mut self, name: &str) -> Result<MappedFile, SnapshotError> {
         self.take_file(name)?.map()
     }

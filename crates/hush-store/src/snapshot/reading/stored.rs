@@ -90,13 +90,13 @@ impl StoredFile {
         SnapshotError::Changed { path: self.path.clone() }
     }
 
-    /// Returns another handle of the same open file.
+    /// Returns another handle of the same open file. Fails with [`SnapshotError::Io`] if the system has no more handles.
     pub fn again(&self) -> Result<Self, SnapshotError> {
         let file = self.file.try_clone().map_err(SnapshotError::io(&self.path, "open"))?;
         Ok(Self { path: self.path.clone(), file, stamp: self.stamp })
     }
 
-    /// Maps the file read-only.
+    /// Maps the file read-only. Fails with [`SnapshotError::Io`].
     pub fn map(self) -> Result<MappedFile, SnapshotError> {
         MappedFile::new(self)
     }

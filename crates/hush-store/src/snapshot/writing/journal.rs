@@ -102,7 +102,7 @@ impl Journal {
         Ok(intact)
     }
 
-    /// Records that a unit with this content is written. Used from any thread.
+    /// Records that a unit with this content is written. Used from any thread. Fails with [`SnapshotError::Io`].
     pub fn record(&self, unit: usize, content: &[u8]) -> Result<(), SnapshotError> {
         let mut entry = (unit as u64).to_le_bytes().to_vec();
         entry.extend(self.checksum(unit, |take| take(content)));

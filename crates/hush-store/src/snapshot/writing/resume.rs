@@ -94,7 +94,8 @@ impl State {
 }
 
 impl SnapshotWriter {
-    /// Saves the state. The database has to be durable. From now on, a killed build can be resumed.
+    /// Saves the state. The database has to be durable. From now on, a killed build can be resumed. Fails with
+    /// [`SnapshotError::Io`].
     pub fn save(&self, state: &State) -> Result<(), SnapshotError> {
         let path = self.partial_dir().join(STATE_FILE);
         let unfinished = path.with_extension("tmp");
@@ -135,7 +136,7 @@ impl SnapshotWriter {
         Ok(None)
     }
 
-    /// Removes the files of an earlier build.
+    /// Removes the files of an earlier build. Fails with [`SnapshotError::Io`].
     pub fn discard(&self) -> Result<(), SnapshotError> {
         *self.phase.lock() = Phase::Fresh;
         sweep(self.partial_dir(), |_| false)

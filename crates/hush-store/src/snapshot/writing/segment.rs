@@ -49,23 +49,23 @@ impl SegmentWriter<'_> {
         self.writer.partial_dir().join(segment_file(self.segment, name))
     }
 
-    /// Removes the file `name`, which another file has replaced.
+    /// Removes the file `name`, which another file has replaced. Fails with [`SnapshotError::Io`], also if there is no such file.
     pub fn remove(&self, name: &str) -> Result<(), SnapshotError> {
         let path = self.path(name);
         fs::remove_file(&path).map_err(SnapshotError::io(&path, "remove"))
     }
 
-    /// Creates a mapped file of the segment, like [`SnapshotWriter::create_mapped`].
+    /// Creates a mapped file of the segment, with the errors of [`SnapshotWriter::create_mapped`].
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.create_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// Opens a mapped file of the segment, like [`SnapshotWriter::open_mapped`].
+    /// Opens a mapped file of the segment, with the errors of [`SnapshotWriter::open_mapped`].
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.writer.open_mapped(&segment_file(self.segment, name), bytes)
     }
 
-    /// Creates scratch memory, like [`SnapshotWriter::create_scratch`].
+    /// Creates scratch memory, with the errors of [`SnapshotWriter::create_scratch`].
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         self.writer.create_scratch(bytes)
     }

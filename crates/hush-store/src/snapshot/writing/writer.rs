@@ -108,13 +108,13 @@ impl SnapshotWriter {
     }
 
     /// Creates the file `name` of `bytes` bytes, mapped for writing. The space is reserved first, so that a full disk is an error
-    /// here and not a bus error later.
+    /// here, [`SnapshotError::Io`], and not a bus error later.
     pub fn create_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create_new(true))
     }
 
     /// Opens the file `name` with its content, mapped for writing. If there is none, creates it like
-    /// [`SnapshotWriter::create_mapped`].
+    /// [`SnapshotWriter::create_mapped`]. Fails with [`SnapshotError::Io`].
     pub fn open_mapped(&self, name: &str, bytes: usize) -> Result<MappedOutput, SnapshotError> {
         self.map_output(name, bytes, OpenOptions::new().create(true).truncate(false))
     }
@@ -137,7 +137,7 @@ impl SnapshotWriter {
     }
 
     /// Creates a scratch file of `bytes` bytes, a multiple of 4, on the target's disk. Its name is removed at once, so that the
-    /// system frees it even if the process is killed.
+    /// system frees it even if the process is killed. Fails with [`SnapshotError::Io`], for example if the disk is full.
     pub fn create_scratch(&self, bytes: usize) -> Result<Scratch, SnapshotError> {
         let output = self.create_mapped(".scratch", bytes)?;
         fs::remove_file(&output.path).map_err(SnapshotError::io(&output.path, "clear"))?;
@@ -252,7 +252,8 @@ impl MappedOutput {
         (&mut self.map, release)
     }
 
-    /// Writes `bytes` at `offset`. If whole pages are new, this is faster than writing through the map. Used from any thread.
+    /// Writes `bytes` at `offset`. If whole pages are new, this is faster than writing through the map. Used from any thread. Fails
+    /// with [`SnapshotError::Io`].
     pub fn write_at(&self, offset: usize, bytes: &[u8]) -> Result<(), SnapshotError> {
         self.file.write_all_at(bytes, offset as u64).map_err(SnapshotError::io(&self.path, "write"))
     }
@@ -262,7 +263,7 @@ impl MappedOutput {
         &self.map
     }
 
-    /// Returns the BLAKE3 hash of the whole content, which is the name of a blob.
+    /// Returns the BLAKE3 hash of the whole content, which is the name of a blob, or [`Cancelled`].
     pub fn blob_hash(&self) -> Result<[u8; 32], Cancelled> {
         let mut hasher = blake3::Hasher::new();
         for piece in self.map.chunks(PIECE_BYTES) {

@@ -60,7 +60,7 @@ impl Pool {
     }
 
     /// Returns the address and the size of a block of at least `bytes` bytes. One lock is held from the first attempt to allocate
-    /// to the second attempt. So if two threads find no memory, the second one sees all that the first one freed.
+    /// to the second attempt. So if two threads find no memory, the second thread sees all memory that the first thread freed.
     pub(in crate::device) fn take(&self, bytes: usize) -> Result<(u64, usize), CudaError> {
         let size = if self.runtime.is_pooled() { block_bytes(bytes) } else { bytes };
         let mut kept = self.kept();
@@ -100,8 +100,8 @@ impl Pool {
         work()
     }
 
-    /// Takes a block back. This does not wait for the device, because buffers are dropped in code that must not wait. It waits only
-    /// while another thread gives memory back to the driver, because memory is short or a table is loaded or unloaded.
+    /// Takes a block back. This does not wait for the device, because buffers are dropped in code that must not wait. This waits
+    /// only while another thread gives memory back to the driver, because memory is short or a table is loaded or unloaded.
     pub(in crate::device) fn give_back(&self, address: u64, size: usize) {
         if !self.runtime.is_pooled() {
             return self.runtime.free(address);

@@ -1,4 +1,4 @@
-//! Tests on an emulated device that has a pool.
+//! Tests of the pool, on an emulated device.
 
 use std::{sync::Barrier, thread};
 
@@ -79,13 +79,13 @@ fn what_is_kept_goes_when_memory_is_short() {
     assert_eq!(attempts, 4, "twice each");
 }
 
-/// Checks two threads that need more than there is beside the kept memory: the second one gets memory that the first one freed.
+/// Checks two threads that need more memory than is free: the second thread gets kept memory that the first thread freed.
 #[test]
 fn two_threads_may_be_short_of_memory_at_once() {
     for _ in 0..50 {
         let pool = pool(true);
-        // Free are 128 KiB, too little for one thread; with the 256 KiB that are kept, in many blocks, there is just enough for
-        // both.
+        // 128 KiB are free, too little for one thread. Together with 256 KiB that are kept in many blocks, this is just enough for
+        // both threads.
         pool.take(640 * KIB).unwrap();
         let blocks: Vec<_> = (0..1024).map(|_| pool.take(256).unwrap()).collect();
         blocks.into_iter().for_each(|(address, size)| pool.give_back(address, size));
