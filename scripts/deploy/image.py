@@ -9,13 +9,8 @@ FILE = ROOT / "deploy/Containerfile"
 
 
 def check(hadolint: pathlib.Path) -> tuple[str, list[str]]:
-<<<<<<< HEAD
-    """Returns the things that were checked, and the faults."""
-    result = subprocess.run([hadolint, FILE, FILE.with_suffix(".release")], capture_output=True, text=True)
-=======
     """Checks the Containerfile. Returns a summary, and the faults."""
-    result = subprocess.run([hadolint, FILE], capture_output=True, text=True)
->>>>>>> prose
+    result = subprocess.run([hadolint, FILE, FILE.with_suffix(".release")], capture_output=True, text=True)
     wrong = (result.stdout + result.stderr).splitlines() if result.returncode else []
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = {name for names in re.findall(r"^COPY ((?!--)[^\n]+) \S+$", FILE.read_text(), re.M) for name in names.split()}
