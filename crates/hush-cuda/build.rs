@@ -118,7 +118,7 @@ mod emulator {
             build.flag(format!("-fsanitize={sanitizers}"));
             build.flags(["-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g1"]);
             if sanitizers.contains("undefined") {
-                // What it adds takes the compiler long.
+                // The compiler takes long to optimize the checks that this sanitizer adds.
                 build.opt_level(1);
             }
         }

@@ -65,14 +65,14 @@ fn main() {
 
 fn messages() {
     let epoch = || vec![7; 32].into();
-    let query = || Query {
+    let query = Query {
         first: vec![1, 2, 3, 4].into(),
         second: vec![5, 6].into(),
         packed: vec![7, 8, 9].into(),
         key_id: vec![10].into(),
     };
     for count in [1, 3] {
-        let queries = (0..count).map(|_| query()).collect();
+        let queries = vec![query.clone(); count];
         let request = QueryRequest { version: VERSION, epoch: epoch(), protocol: "simple".into(), queries };
         write("query_request", &format!("queries-{count}"), request.encode_to_vec());
     }
@@ -361,13 +361,13 @@ fn folders() {
 fn snapshots() {
     let files = |descriptor: &Descriptor| {
         let specs = descriptor.params().unwrap().files();
-        let entry = |name: &str, bytes: u64| FileEntry {
-            name: name.parse().unwrap(),
-            bytes,
+        let entries = specs.iter().map(|spec| FileEntry {
+            name: spec.name.parse().unwrap(),
+            bytes: spec.content.bytes(),
             chunk_bytes: CHUNK_BYTES as u64,
             chunks: Vec::new(),
-        };
-        specs.iter().map(|spec| entry(spec.name, spec.content.bytes())).collect::<Vec<_>>()
+        });
+        entries.collect::<Vec<_>>()
     };
     let header = |descriptor: Descriptor| {
         let files = files(&descriptor);

@@ -37,8 +37,9 @@ pub fn compressed(bytes: &[u8]) {
     let blob = BlobRef { blake3: [0; 32], bytes: dictionary.len() as u64 };
     let compression = Compression { codec: Codec::Zstd, dictionary: blob, max_value_bytes: LONGEST };
     // The tables of a dictionary, and those of a frame with a block of 128 KiB.
-    let open = || Decompressor::new(&compression, &dictionary);
-    let Ok(decompressor) = bounded(2 * FIXED + 16 * dictionary.len(), open) else { return };
+    let decompressor =
+        bounded(2 * FIXED + 16 * dictionary.len(), || Decompressor::new(&compression, &dictionary));
+    let Ok(decompressor) = decompressor else { return };
     let read = bounded(4 * FIXED + 16 * bytes.len(), || decompressor.value_in_even_time(Some(value)));
     if let Ok(value) = read {
         assert!(value.is_some_and(|value| value.len() <= LONGEST as usize));
@@ -48,8 +49,8 @@ pub fn compressed(bytes: &[u8]) {
 /// A value of some fields.
 pub fn fields(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let column = |index: u8| Column(index.to_string(), ColumnType::ANY);
-    let value = (0..2 + input.byte() % 4).map(column).collect();
+    let columns = 0..2 + input.byte() % 4;
+    let value = columns.map(|index| Column(index.to_string(), ColumnType::ANY)).collect();
     let schema = Schema { key: Vec::new(), value, normalize: NormalForm::default() };
     let (count, value) = (schema.value.len(), input.rest());
     // A control character is six in JSON.

@@ -52,10 +52,9 @@ impl Reply {
             [200, 410, 503, 429, 404, 428, 416, 206, 400, 204, 301, 302, 500, 415, 100, 999];
         const NAMES: [&str; 4] = ["Retry-After", "location", "Content-Range", "content-type"];
         let (status, what) = (STATUS[usize::from(input.byte() % 16)], input.byte());
-        let value = |input: &mut Input| String::from_utf8_lossy(input.piece()).into_owned();
         let mut headers = Vec::new();
         for name in NAMES.iter().take(usize::from(what & 3)) {
-            headers.push((name.to_string(), value(input)));
+            headers.push((name.to_string(), String::from_utf8_lossy(input.piece()).into_owned()));
         }
         let body = body(input).to_vec();
         let body_bytes = match what >> 2 & 3 {

@@ -22,15 +22,16 @@ const TIERED_COLUMNS: usize = 128;
 
 /// Returns every protocol, by index and by key.
 pub fn descriptors() -> Vec<Descriptor> {
-    let by_key = || {
-        let (thresholds, block_seeds) = (vec![0, 1, 255], vec![0, 1, 2]);
-        Lookup::Key(KeyLookup { filter: FilterKind::Band64, seed: [4; 32], thresholds, block_seeds })
-    };
-    let all = |protocol: &Protocol| {
-        let [index, key] = [Lookup::Index, by_key()].map(|lookup| descriptor(*protocol, lookup));
-        [tiered(*protocol), index, key]
-    };
-    Protocol::ALL.iter().flat_map(all).collect()
+    let mut descriptors = Vec::new();
+    for protocol in Protocol::ALL {
+        let thresholds = vec![0, 1, 255];
+        let block_seeds = vec![0, 1, 2];
+        let key = KeyLookup { filter: FilterKind::Band64, seed: [4; 32], thresholds, block_seeds };
+        descriptors.push(tiered(*protocol));
+        descriptors.push(descriptor(*protocol, Lookup::Index));
+        descriptors.push(descriptor(*protocol, Lookup::Key(key)));
+    }
+    descriptors
 }
 
 /// Returns a table of a protocol, of two tiers and looked up by position.

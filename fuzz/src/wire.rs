@@ -1,8 +1,8 @@
 //! Messages of clients and servers.
 
 use hush_protocol::wire::{
-    self, Answer, EPOCH_BYTES, EvaluationKeys, MAX_PRESET_BYTES, Query, QueryRequest, QueryResponse,
-    QuerySizes, RequestShape, ResponseShape, VERSION,
+    self, Answer, EPOCH_BYTES, EvaluationKeys, MAX_PRESET_BYTES, QueryRequest, QueryResponse, QuerySizes,
+    RequestShape, ResponseShape, VERSION,
 };
 use prost::{Message, bytes::Bytes};
 
@@ -17,13 +17,15 @@ pub fn query_request(bytes: &[u8]) {
     let body = Bytes::copy_from_slice(bytes);
     let Ok(queries) = bounded(FIXED + bytes.len(), || shape.decode(body)) else { return };
     assert!((1..=shape.max_queries).contains(&queries.len()));
-    let sizes = |query: &Query| QuerySizes {
-        first: query.first.len(),
-        second: query.second.len(),
-        packed: query.packed.len(),
-        key_id: query.key_id.len(),
-    };
-    assert!(queries.iter().all(|one| sizes(one) == query));
+    for one in &queries {
+        let sizes = QuerySizes {
+            first: one.first.len(),
+            second: one.second.len(),
+            packed: one.packed.len(),
+            key_id: one.key_id.len(),
+        };
+        assert!(sizes == query);
+    }
     let request = QueryRequest {
         version: VERSION,
         epoch: EPOCH.to_vec().into(),

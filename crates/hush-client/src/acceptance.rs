@@ -46,7 +46,7 @@ impl FromStr for Trust {
     }
 }
 
-/// Parses an epoch of 64 hex digits.
+/// Parses an epoch of 64 hex digits. Fails with a message if `text` has anything else.
 pub fn parse_epoch(text: &str) -> Result<[u8; 32], &'static str> {
     let mut epoch = [0; 32];
     let parsed = hex::decode_to_slice(text.trim(), &mut epoch);

@@ -61,7 +61,8 @@ impl Decompressor {
     }
 
     /// Decompresses a value, if one was found, then filler text up to the length of the longest value. So the time reveals
-    /// little about the value.
+    /// little about the value. Fails with [`ClientError::Compression`] if the value or the dictionary is malformed, or the value is
+    /// too long.
     pub fn value_in_even_time(
         &self,
         compressed: Option<&[u8]>,

@@ -206,6 +206,7 @@ impl Table {
     }
 
     /// Converts a look-up that was encrypted for another epoch of the same geometry, whose query is the same, to one of this epoch.
+    /// Fails with [`ClientError::Protocol`] if the key is too long, or if a key is given for a table by position or the reverse.
     pub fn adopt(&self, pending: PendingLookup, wanted: &Wanted) -> Result<PendingLookup, ClientError> {
         let Sought { beside, fingerprint, .. } = self.sought(wanted)?;
         Ok(PendingLookup { beside, fingerprint, ..pending })

@@ -18,13 +18,16 @@ fn random_system(rows: usize, slots: usize, width: usize, seed: u64) -> BandSyst
     let mut rng = Csprng::insecure_from_seed(seed);
     let mut starts: Vec<u32> = (0..rows).map(|_| rng.next_u32() % (slots - width + 1) as u32).collect();
     starts.sort_unstable();
-    let mut row = || {
-        let keep = |word: usize| u64::MAX.checked_shr(64 - width.saturating_sub(64 * word).min(64) as u32);
-        let mut coeff: [u64; 4] = std::array::from_fn(|word| rng.next_u64() & keep(word).unwrap_or(0));
+    let mut coeffs = Vec::with_capacity(rows);
+    for _ in 0..rows {
+        let mut coeff: [u64; 4] = std::array::from_fn(|word| {
+            let kept_bits = width.saturating_sub(64 * word).min(64) as u32;
+            rng.next_u64() & u64::MAX.checked_shr(64 - kept_bits).unwrap_or(0)
+        });
         coeff[0] |= 1;
-        coeff
-    };
-    BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
+        coeffs.push(coeff);
+    }
+    BandSystem { slots, width, coeffs, starts }
 }
 
 /// Asserts that all backends and the reference agree for bytes and for words, in the error too. Returns whether there is a

@@ -26,13 +26,13 @@ impl Fill {
     /// Returns polynomials in the order `[..][limb][slot]`.
     fn polys(self, moduli: &[Modulus], degree: usize, count: usize, rng: &mut Csprng) -> Vec<u32> {
         let limbs = (0..count).flat_map(|_| moduli);
-        let residues = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
-        let fill = |modulus: &Modulus| match self {
+        let moduli = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
+        let residues = moduli.map(|modulus| match self {
             Self::Random => modulus.reduce(rng.next_u64()),
             Self::Largest => modulus.value() - 1,
             Self::Zero => 0,
-        };
-        residues.map(fill).collect()
+        });
+        residues.collect()
     }
 }
 

@@ -101,8 +101,8 @@ HUSH_UNSANITIZED void multiply_add(void* const (&lanes)[32], uint32_t at, uint32
         for (uint32_t i = 0; i < words; i++) values[lane][i] = d[place(lane, i, columns)];
 }
 
-// Fails the launch unless all lanes of a warp have issued the same product, and all or none add it to the accumulators of the
-// product before.
+// Fails the launch unless all lanes of a warp have issued the same product. Either all or none must add it to the accumulators of
+// the product before.
 HUSH_UNSANITIZED void check_product(void* const (&lanes)[32], uint32_t at) {
     const ThreadWgmmas::Product& first = product(lanes[0], at);
     const bool chained = at > 0 && product(lanes[0], at - 1).d == first.d;

@@ -5,9 +5,9 @@
 // coefficients and changes signs, and so do centred residues modulo P, which is odd. So the residue of the odd leaf is that of
 // c - c', times X^(-2^level), and no product modulo P is needed.
 //
-// Block (node, query) with N / 16 threads, and shared memory as for expand_stage. c' is kept until all digits are multiplied:
-// modulo P in the digits' memory, which is two polynomials or more; modulo the kept primes in the memory of the even leaf, which is
-// made last. Each degree has its own kernel, as in expand_stage.cu.
+// Block (node, query) with N / 16 threads, and shared memory as for expand_stage. c' is kept until all digits are multiplied.
+// Modulo P, it replaces the digits, which are two polynomials or more. Modulo the kept primes, it is where the even leaf will be,
+// which is made last. Each degree has its own kernel, as in expand_stage.cu.
 #include "drop_prime.cuh"
 #include "expand.cuh"
 

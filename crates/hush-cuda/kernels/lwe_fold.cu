@@ -58,8 +58,8 @@ template <uint32_t N>
 HUSH_DEVICE void multiply_stage(Sums<N>& sums, const uint8_t* rows,
                                 const uint8_t* columns) {
     uint32_t lane = threadIdx.x % 32;
-    // ldmatrix x4 takes a line's address from each lane: of A, 16 rows of the first 16 bytes and then of the second; of
-    // B, two tiles of 8 columns, each with its first 16 bytes and then its second.
+    // ldmatrix x4 takes a line's address from each lane. For A: 16 rows, their first 16 bytes and then their second. For B: two
+    // tiles of 8 columns, each with its first 16 bytes and then its second.
     uint32_t row = lane % 16, row_half = lane / 16, column = lane / 16 * 8 + lane % 8, column_half = lane / 8 % 2;
 #pragma unroll
     for (uint32_t step = 0; step < TILE_COLS / 32; step++) {

@@ -23,9 +23,9 @@ HUSH_DEVICE uint32_t chunk_offset(uint32_t line, uint32_t chunk) {
     return line * TILE_COLS + ((chunk ^ (line & 7)) * CHUNK_BYTES);
 }
 
-// Returns the byte column of byte `byte` of query `query`. Four queries share 16 columns so that the four bytes of a query
-// land in one thread: an accumulator tile of 8 columns gives lane l the columns 2 (l % 4) and 2 (l % 4) + 1, and two
-// such tiles side by side give it the four columns of query l % 4.
+// Returns the byte column of byte `byte` of query `query`. Four queries share 16 columns so that the four bytes of a query land in
+// one thread. An accumulator tile of 8 columns gives lane l the columns 2 (l % 4) and 2 (l % 4) + 1. Two such tiles side by side
+// give it the four columns of query l % 4.
 HUSH_DEVICE uint32_t query_column(uint32_t query, uint32_t byte) {
     return query / 4 * 16 + byte / 2 * 8 + query % 4 * 2 + byte % 2;
 }

@@ -1,4 +1,4 @@
-// Row blocks in waves. A worker is a block or a cluster. Every worker has a whole row block of each wave, so all workers read the
+// Row blocks in waves. A worker is a block or a cluster. Every worker has a whole row block of each wave. So all workers read the
 // same k tile of the queries at about the same time, and share it in L2. The remaining row blocks, fewer than the workers, are
 // split into a run of units for each worker, as in lwe_fold.cuh.
 #pragma once

@@ -13,9 +13,9 @@
 // Threads exchange words through shared memory in between. An index is swizzled (swizzle) so that no access has bank conflicts for
 // N of 2048 and 4096.
 //
-// Factors of a limb (RingView::forward, ::inverse), built by src/ring/tables/factors.rs, in pairs (uint4). Word j of the 16 of
-// a thread is the factor of block k of layer l of the pass, j = 2^l + k; in a bottom pass of L layers the 16 / 2^L
-// blocks of neighbours have 2^L words each. Order: top [8 pairs], middle [16 blocks][8 pairs] if N > 256, bottom
+// Factors of a limb (RingView::forward, ::inverse), built by src/ring/tables/factors.rs, in pairs (uint4). Word j of a thread's 16
+// words is the factor of block k of layer l of the pass, j = 2^l + k. In a bottom pass of L layers, the 16 / 2^L blocks of
+// neighbours have 2^L words each. Order: top [8 pairs], middle [16 blocks][8 pairs] if N > 256, bottom
 // [8 pairs][T]. Word 0 of the top of the inverse is 1/N, and word 1 there is multiplied by 1/N.
 //
 // Source: Longa and Naehrig, "Speeding up the Number Theoretic Transform for Faster Ideal Lattice-Based Cryptography",

@@ -6,8 +6,8 @@ namespace {
 
 // The exchange of digits between the two blocks, in the shared memory of the block that reads them. Writes report their bytes to a
 // barrier of that block. There are two turns of digits and barriers, used alternately. So digits may arrive while the digits of the
-// product before are read, but no earlier. For a block sends the digits of a product only after it has received all of the product
-// before, and their sender had then read the digits of the product before that.
+// product before are read, but no earlier. For a block sends the digits of a product only after it has received all digits of the
+// product before. Their sender had then read the digits of the product before that.
 template <int LOG>
 struct ClusterExchange {
     const uint4* digits; // [turn][v][limb and thread], from this limb and thread on

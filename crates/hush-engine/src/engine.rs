@@ -153,11 +153,13 @@ impl Served {
         keys: &'k [Option<ClientKeys>],
     ) -> Result<Vec<&'k K>, EngineError> {
         let Some(spec) = &self.keys else { return Ok(Vec::new()) };
-        let no_keys = |index| EngineError::Query { index, reason: "it comes without evaluation keys".into() };
         let opened = keys.iter().enumerate().map(|(index, keys)| {
             // Keys on other devices are in the memory of those.
             let here = keys.as_ref().filter(|keys| keys.devices == spec.devices);
-            here.and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| no_keys(index))
+            here.and_then(|keys| keys.keys.downcast_ref()).ok_or_else(|| {
+                let reason = "it comes without evaluation keys".into();
+                EngineError::Query { index, reason }
+            })
         });
         opened.collect()
     }

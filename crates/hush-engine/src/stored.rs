@@ -66,8 +66,8 @@ impl Stored {
             self.resident = read.collect::<Result<_, _>>()?;
         }
         if reading.verify == Verify::Full {
-            let is_read = |entry: &FileEntry| self.resident.contains_key(&*entry.name);
-            self.snapshot.verify(reading.verified, |entry| !is_read(entry))?;
+            let resident = &self.resident;
+            self.snapshot.verify(reading.verified, |entry| !resident.contains_key(&*entry.name))?;
             *reading.verified = self.snapshot.as_verified();
         }
         Ok(())

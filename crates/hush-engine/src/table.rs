@@ -117,8 +117,12 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
         let answers = match (&self.elsewhere, &self.devices[..]) {
             (Some(elsewhere), [head, ..]) => {
                 let bodies: Vec<_> = keys.iter().map(|keys| &keys.body).collect();
-                let scan = || elsewhere.scan(&self.served.epoch, queries, &bodies);
-                head.answer_with(queries, &on(0), scan, |words| head.share().backend().keep(words))
+                head.answer_with(
+                    queries,
+                    &on(0),
+                    || elsewhere.scan(&self.served.epoch, queries, &bodies),
+                    |words| head.share().backend().keep(words),
+                )
             }
             (_, devices) => {
                 let keys: Vec<_> = (0..devices.len()).map(on).collect();

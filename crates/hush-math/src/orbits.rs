@@ -18,14 +18,14 @@ impl Orbits {
     /// If N is not a power of two of at least 4, or the powers of g and their negatives are not all odd numbers modulo 2N.
     pub fn new(degree: usize, generator: usize) -> Self {
         assert!(degree.is_power_of_two() && degree >= 4, "degree {degree}");
-        let reverse = |i: usize| i.reverse_bits() >> (usize::BITS - degree.trailing_zeros());
         let mut slots = vec![0; 2 * degree];
         let mut places = vec![0; degree];
         let mut power = 1;
         for a in 0..degree {
             assert!(power % 2 == 1 && (power == 1) == (a % (degree / 2) == 0), "{generator} is no generator");
             for (half, exponent) in [power, 2 * degree - power].into_iter().enumerate() {
-                let slot = reverse(exponent / 2);
+                let index: usize = exponent / 2;
+                let slot = index.reverse_bits() >> (usize::BITS - degree.trailing_zeros());
                 let place = half * degree + a;
                 slots[place] = slot as u32;
                 if a < degree / 2 {

@@ -55,8 +55,8 @@ impl Client {
         self.http.tables().to_vec()
     }
 
-    /// Opens the table with this name, or the server's only one. Downloads its hint and dictionary unless they are in the cache. Throws
-    /// an error if there is no such table, the table is not accepted, or a request fails.
+    /// Opens the table with this name, or the server's only one. Downloads its hint and dictionary unless they are in the cache.
+    /// Throws an error if there is no such table, the table is not accepted, or a request fails.
     #[uniffi::method(default(name))]
     pub async fn table(&self, name: Option<String>) -> Result<Arc<Table>, HushError> {
         let http = self.http.clone();

@@ -35,8 +35,9 @@ pub(crate) async fn on_thread<T: Send + 'static>(
     let _awaited = Awaited(cancel.clone());
     let work = move || drop(sender.send(guarded(|| work(&cancel))));
     let started = thread::Builder::new().name("hushdb".into()).spawn(work);
-    let no_thread = |error| format!("cannot start a thread ({error}): try again later");
-    started.map_err(|error| HushError::new(Code::ClientFailed, no_thread(error)))?;
+    started.map_err(|error| {
+        HushError::new(Code::ClientFailed, format!("cannot start a thread ({error}): try again later"))
+    })?;
     receiver.await.unwrap_or_else(|_| Err(failed()))
 }
 

@@ -68,8 +68,8 @@ impl Compaction {
         }
     }
 
-    /// Begins to compact the table `name` in `dir`, on a separate thread. Fails with a message if the table is being compacted, cannot
-    /// be opened, or has no changes.
+    /// Begins to compact the table `name` in `dir`, on a separate thread. Fails with a message if the table is being compacted,
+    /// cannot be opened, or has no changes.
     pub fn begin(&self, dir: &Path, name: &str) -> Result<(), String> {
         if !self.state.busy.lock().insert(dir.to_owned()) {
             return Err(format!("the table {name} is being compacted: wait until that is done"));

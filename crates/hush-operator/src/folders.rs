@@ -146,8 +146,7 @@ impl Folders {
             let folders = self.clone();
             let folder = folder.clone();
             let name = folder.name.clone();
-            let load = move || folders.load_folder(&folder);
-            let outcome = tokio::task::spawn_blocking(load).await;
+            let outcome = tokio::task::spawn_blocking(move || folders.load_folder(&folder)).await;
             let Err(failure) = outcome.unwrap_or_else(|panic| Err(LoadFailure::of_program(panic))) else {
                 continue;
             };
@@ -179,7 +178,7 @@ impl Folders {
             }
             let folders = self.clone();
             let name = folder.name.clone();
-            let load = move || {
+            let loading = tokio::task::spawn_blocking(move || {
                 let (dir, stamp) = {
                     let state = folder.state.lock();
                     (state.dir.clone(), state.stamp)
@@ -188,9 +187,8 @@ impl Folders {
                 let is_new = Stamp::of(&dir).is_some_and(|now| Some(now) != stamp);
                 let is_to_load = is_new || (asked && !folders.tables.is_resident(&folder.name));
                 is_to_load.then(|| folders.load_folder(&folder).map(drop))
-            };
-            let outcome = tokio::task::spawn_blocking(load).await;
-            let outcome = outcome.unwrap_or_else(|panic| Some(Err(LoadFailure::of_program(panic))));
+            });
+            let outcome = loading.await.unwrap_or_else(|panic| Some(Err(LoadFailure::of_program(panic))));
             let upkeep = self.tables.upkeep();
             match outcome {
                 Some(Ok(())) => upkeep.took_up(&name, true),

@@ -54,8 +54,8 @@ impl Source {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
     }
 
-    /// Fetches the difference to the remote table. With `is_damaged`, the content of the copy is not trusted. Fails with a message if
-    /// the table cannot be fetched, or the copy cannot be written.
+    /// Fetches the difference to the remote table. With `is_damaged`, the content of the copy is not trusted. Fails with a message
+    /// if the table cannot be fetched, or the copy cannot be written.
     pub fn copy(&mut self, is_damaged: bool, progress: &dyn Progress) -> Result<(), String> {
         let trust = if is_damaged { Trust::Nothing } else { Trust::Copy };
         let copied = mirror(&self.table, &self.dir, trust, progress);

@@ -20,7 +20,8 @@ pub struct PackShape {
 }
 
 impl PackShape {
-    /// Creates the shape of `rows` rows in entries of `entry_rows` rows (the last may be shorter), packed in degree `degree`.
+    /// Creates the shape of `rows` rows in entries of `entry_rows` rows (the last may be shorter), packed in degree `degree`. Fails
+    /// with [`OpsError::Shape`] if one of the numbers is 0.
     pub fn new(degree: usize, rows: usize, entry_rows: usize) -> Result<Self, OpsError> {
         for (what, number) in [("degree", degree), ("rows", rows), ("rows of an entry", entry_rows)] {
             OpsError::check_shape("pack", what, number.max(1), number)?;

@@ -84,7 +84,7 @@ impl SymbolTiling {
         Self { columns, ..*self }
     }
 
-    /// Returns the tiling of the same database in evaluation form, modulo `limbs` primes.
+    /// Returns the tiling of the same database in evaluation form, modulo `limbs` primes. Fails like [`NttTiling::new`].
     pub fn evaluated(&self, limbs: usize) -> Result<NttTiling, OpsError> {
         NttTiling::new(self.degree, limbs, self.rows, self.columns)
     }
@@ -140,7 +140,8 @@ pub struct SymbolDb {
 }
 
 impl SymbolDb {
-    /// Creates a database of shape `tiling` from stored bytes.
+    /// Creates a database of shape `tiling` from stored bytes. Fails with [`OpsError::Shape`] if their length is not
+    /// [`SymbolTiling::bytes`].
     pub fn new(tiling: SymbolTiling, bytes: DbBytes) -> Result<Self, OpsError> {
         OpsError::check_shape("symbol database", "byte length", tiling.bytes(), (*bytes).as_ref().len())?;
         let all = 0..tiling.columns;

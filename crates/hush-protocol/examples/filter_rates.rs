@@ -16,8 +16,8 @@ use rayon::prelude::*;
 const MILLION: u64 = 1 << 20;
 
 fn digests(keys: std::ops::Range<u64>) -> Vec<KeyDigest> {
-    let digest = |key: u64| KeyDigest::new(&[1; 32], &key.to_le_bytes()).expect("short keys");
-    keys.into_par_iter().map(digest).collect()
+    let keys = keys.into_par_iter();
+    keys.map(|key| KeyDigest::new(&[1; 32], &key.to_le_bytes()).expect("short keys")).collect()
 }
 
 fn random_bytes(length: usize) -> Vec<u8> {

@@ -162,12 +162,14 @@ impl TableParams {
         Ok(table)
     }
 
-    /// Returns a segment that is asked with the queries of the table. The table itself is not changed.
+    /// Returns a segment that is asked with the queries of the table. The table itself is not changed. The errors are those of
+    /// [`Page::segment`].
     pub fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError> {
         self.base().table.segment(shape)
     }
 
-    /// Returns the table, which has only its base so far, with its database in `form`. Later segments have that form too.
+    /// Returns the table, which has only its base so far, with its database in `form`. Later segments have that form too. Fails
+    /// like [`Page::in_form`].
     pub fn in_form(self, form: DbForm) -> Result<Self, ProtocolError> {
         Ok(Self::of(vec![self.base().table.in_form(form)?]))
     }
@@ -219,7 +221,7 @@ impl TableParams {
         self.base().path()
     }
 
-    /// Returns a client's half of the base.
+    /// Returns a client's half of the base. Fails like [`Page::client`].
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.base().client(given)
     }
@@ -294,7 +296,7 @@ impl SegmentParams {
         self.table.head(parts)
     }
 
-    /// Returns a client's half of the segment.
+    /// Returns a client's half of the segment. Fails like [`Page::client`].
     pub fn client(&self, given: &Given) -> Result<Box<dyn ClientHalf>, ProtocolError> {
         self.table.client(given)
     }

@@ -380,7 +380,7 @@ pub struct Partial<W> {
 }
 
 impl<W> Partial<W> {
-    /// Returns the partial with its words moved to another memory by `carry`.
+    /// Returns the partial with its words moved to another memory by `carry`, or the first error of `carry`.
     pub fn carried<V, E>(self, carry: impl FnMut(W) -> Result<V, E>) -> Result<Partial<V>, E> {
         let words = self.words.into_iter().map(carry).collect::<Result<_, _>>()?;
         Ok(Partial { units: self.units, words })

@@ -105,9 +105,11 @@ impl FromStr for Protocol {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let names = || Protocol::ALL.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ");
         let found = Protocol::ALL.iter().copied().find(|protocol| protocol.name() == name);
-        found.ok_or_else(|| format!("unknown protocol '{name}': use {}", names()))
+        found.ok_or_else(|| {
+            let names: Vec<_> = Protocol::ALL.iter().map(|protocol| protocol.name()).collect();
+            format!("unknown protocol '{name}': use {}", names.join(", "))
+        })
     }
 }
 

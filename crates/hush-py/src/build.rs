@@ -68,12 +68,11 @@ pub(crate) fn build(
 /// For a crew: does a task of a build, and gives what comes of it.
 #[pyfunction]
 pub(crate) fn work(py: Python<'_>, task: PyBackedBytes, threads: usize) -> PyResult<Vec<Bound<'_, PyBytes>>> {
-    let compute = move || {
+    let contents = interruptible(py, &Cancel::default(), move || {
         let cpu = Cpu::new(threads).map_err(|error| error.to_string())?;
         builder::work(Bytes::from_owner(task), &cpu).map_err(|error| error.to_string())
-    };
-    let contents = interruptible(py, &Cancel::default(), compute)?
-        .map_err(|error| raised(py, Code::ClientFailed, error))?;
+    })?;
+    let contents = contents.map_err(|error| raised(py, Code::ClientFailed, error))?;
     Ok(contents.iter().map(|content| PyBytes::new(py, content)).collect())
 }
 

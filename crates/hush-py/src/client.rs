@@ -104,8 +104,8 @@ impl Client {
         }
         let cancel = Cancel::of(cancel);
         let calls = cancel.calls.clone();
-        let connect = move || HttpClient::connect_unless(&calls, &url, options);
-        let connected = interruptible(py, &cancel, connect)?;
+        let connected =
+            interruptible(py, &cancel, move || HttpClient::connect_unless(&calls, &url, options))?;
         connected.map(|client| Self(client.into())).map_err(|error| raised(py, error.code(), error))
     }
 

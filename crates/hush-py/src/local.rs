@@ -97,8 +97,8 @@ impl LocalTable {
         let open = self.0.clone();
         let own = cancel.clone();
         let most = in_flight(py, max_in_flight)?;
-        let look_up = move || open.look_up(&wanted, most, &own);
-        interruptible(py, cancel, look_up)?.map_err(|(code, error)| raised(py, code, error))
+        let found = interruptible(py, cancel, move || open.look_up(&wanted, most, &own))?;
+        found.map_err(|(code, error)| raised(py, code, error))
     }
 }
 
@@ -148,8 +148,9 @@ impl LocalTable {
     ) -> PyResult<ArrowStream> {
         let form = Form::of(&self.0.client);
         let cancel = Cancel::of(cancel);
-        let ask = |keys| Ok((self.look_up(py, keys, max_in_flight, &cancel)?, form.clone()));
-        arrow::look_up(py, frame, &form, text, ask)
+        arrow::look_up(py, frame, &form, text, |keys| {
+            Ok((self.look_up(py, keys, max_in_flight, &cancel)?, form.clone()))
+        })
     }
 
     /// Returns the names of the columns of values that have several.

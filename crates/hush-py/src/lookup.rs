@@ -77,17 +77,23 @@ pub(crate) fn found<'py>(
     let schema = &form.schema;
     let kinds = types(&form.schema.value);
     let convert = py.import("hushdb._values")?.getattr("record")?;
-    let one = |value: Vec<u8>| {
+    let mut objects = Vec::with_capacity(found.len());
+    for value in found {
+        let Some(value) = value else {
+            objects.push(None);
+            continue;
+        };
         let Some(names) = schema.fields() else {
             let bytes = if schema.value.is_empty() { Ok(value) } else { schema.readable(&value) };
             let bytes = bytes.map_err(|error| raised(py, Code::BadAnswer, error))?;
-            return Ok(PyBytes::new(py, &bytes).into_any());
+            objects.push(Some(PyBytes::new(py, &bytes).into_any()));
+            continue;
         };
         let fields = schema.read(&value).map_err(|error| raised(py, Code::BadAnswer, error))?;
         let fields = fields.iter().map(|field| cell(py, field)).collect::<PyResult<Vec<_>>>()?;
-        convert.call1((names, kinds.clone(), fields))
-    };
-    found.into_iter().map(|value| value.map(&one).transpose()).collect()
+        objects.push(Some(convert.call1((names, kinds.clone(), fields))?));
+    }
+    Ok(objects)
 }
 
 /// Returns a field: text, bytes, JSON as a tuple of its text, or nothing.

@@ -82,12 +82,12 @@ impl Source {
     /// Returns the bytes of memory that each part of these weights takes, with the largest batches.
     fn memory(&self, py: Python<'_>, weights: Vec<u32>) -> PyResult<Vec<u64>> {
         check(py, &weights)?;
-        let reckon = || -> Result<_, String> {
+        let bytes = py.detach(|| -> Result<_, String> {
             let there = self.source.descriptor().map_err(|error| error.to_string())?;
             let table = there.params().map_err(|error| error.to_string())?;
             Ok(part_bytes(&table, &weights, CLIENTS, host_batch(&table)))
-        };
-        py.detach(reckon).map_err(|error| raised(py, Code::Input, error))
+        });
+        bytes.map_err(|error| raised(py, Code::Input, error))
     }
 }
 
@@ -121,13 +121,12 @@ impl Part {
         }
         let source = source.source.clone();
         let share = Share { index, weights };
-        let open = move || {
+        let opened = interruptible(py, &Cancel::default(), move || {
             let cpu = Arc::new(Cpu::new(threads).map_err(|error| error.to_string())?);
             let backends = Backends::choose(choice, cpu).map_err(|error| error.to_string())?;
             let backends = backends.for_clients(CLIENTS);
             open_part(&source, &share, &backends, &Silent).map_err(|error| error.to_string())
-        };
-        let opened = interruptible(py, &Cancel::default(), open)?;
+        })?;
         opened.map(Self).map_err(|error| raised(py, Code::Input, error))
     }
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use hush_build::planner::{Linkable, Offer};
+use hush_build::planner::Linkable;
 use hushdb::embed::{self, Planned};
 use pyo3::prelude::*;
 
@@ -88,7 +88,8 @@ impl Plan {
     /// server), seconds, queries a second, bits of security.
     fn rows(&self) -> Vec<Row> {
         let chosen = self.0.chosen();
-        let row = |offer: &Offer| {
+        let mut rows = Vec::new();
+        for offer in self.0.shown(false).iter() {
             let bytes = [
                 offer.bytes_up,
                 offer.bytes_down,
@@ -99,9 +100,9 @@ impl Plan {
             let protocol = offer.protocol.name();
             let preset = offer.preset;
             let rates = (offer.seconds, offer.queries_per_second, offer.security_bits);
-            (Some(offer) == chosen, protocol, preset, bytes, rates.0, rates.1, rates.2)
-        };
-        self.0.shown(false).iter().map(row).collect()
+            rows.push((Some(offer) == chosen, protocol, preset, bytes, rates.0, rates.1, rates.2));
+        }
+        rows
     }
 
     /// Returns the offers as `hushdb plan` prints them.

@@ -137,13 +137,12 @@ fn updated(
     let cancel = Cancel::of(cancel);
     let told = Told::new(on_progress, &cancel);
     let own = cancel.work.clone();
-    let update = move || {
+    let updated = interruptible(py, &cancel, move || {
         let cpu = Cpu::new(threads).map_err(failed(Code::ClientFailed))?;
         let updated = work(&Backends::cpu_only(Arc::new(cpu)), &told, &own)?;
         told.finish();
         Ok(updated)
-    };
-    let updated = interruptible(py, &cancel, update)?;
+    })?;
     let updated = updated.map_err(|(code, error): CodedError| raised(py, code, error))?;
     Snapshot::of(py, path, &updated.header, Some(updated.seconds))
 }

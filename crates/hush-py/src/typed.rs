@@ -133,8 +133,11 @@ fn each<T>(
     cells: &Cells<'_>,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<Option<T>>, ArrowError> {
-    let one = |cell: &Content<'_>| cell.text().and_then(&read).ok_or_else(|| other(own));
-    cells.iter().map(|cell| cell.as_ref().map(one).transpose()).collect()
+    let values = cells.iter().map(|cell| {
+        let value = cell.as_ref().map(|cell| cell.text().and_then(&read).ok_or_else(|| other(own)));
+        value.transpose()
+    });
+    values.collect()
 }
 
 fn primitive<T: ArrowPrimitiveType>(
@@ -259,8 +262,9 @@ fn timestamps(
         unit: Unit,
         zone: Option<&str>,
     ) -> Result<ArrayRef, ArrowError> {
-        let count = |text: &str| nanos_of(text)?.div_euclid(nanos(unit)).try_into().ok();
-        Ok(Arc::new(primitive::<T>(own, cells, count)?.with_timezone_opt(zone.map(Arc::<str>::from))))
+        let counts =
+            primitive::<T>(own, cells, |text| nanos_of(text)?.div_euclid(nanos(unit)).try_into().ok())?;
+        Ok(Arc::new(counts.with_timezone_opt(zone.map(Arc::<str>::from))))
     }
     match unit {
         Unit::Second => of::<TimestampSecondType>(own, cells, unit, zone),

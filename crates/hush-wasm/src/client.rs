@@ -96,8 +96,8 @@ impl Client {
         json(&tables)
     }
 
-    /// Opens a table, by name or the only one: the result is an `OpenTable`. Throws an error without randomness, or if `connect` has
-    /// not ended.
+    /// Opens a table, by name or the only one: the result is an `OpenTable`. Throws an error without randomness, or if `connect`
+    /// has not ended.
     pub fn open(&self, name: Option<String>) -> Result<Work, JsValue> {
         randomness()?;
         let server = self.server.borrow();
@@ -119,11 +119,11 @@ impl Client {
         Ok(())
     }
 
-    /// Takes the record of keys that the driver has kept under this name, if it has. Returns the record to be kept in its place, if it
-    /// has changed. Throws `no_randomness` without randomness.
+    /// Takes the record of keys that the driver has kept under this name, if it has. Returns the record to be kept in its place, if
+    /// it has changed. Throws `no_randomness` without randomness.
     pub fn provide_keys(&self, name: &str, kept: Option<Uint8Array>) -> Result<Option<Uint8Array>, JsValue> {
-        let right_length = |kept: &Uint8Array| kept.length() as usize == RECORD_BYTES;
-        let mut kept = kept.filter(right_length).map(|kept| kept.to_vec());
+        let kept = kept.filter(|kept| kept.length() as usize == RECORD_BYTES);
+        let mut kept = kept.map(|kept| kept.to_vec());
         randomness()?;
         let record = self.host.provide_keys(name, kept.as_deref());
         kept.zeroize();
@@ -144,11 +144,10 @@ impl Client {
     /// Returns the hints that were downloaded since the last call: `{hash, bytes}` each. To be kept, if the driver keeps anything.
     pub fn fresh_hints(&self) -> Array {
         let fresh = self.host.take_fresh().into_iter();
-        let shown = |(hash, bytes)| {
-            let bytes: Arc<Vec<u8>> = bytes;
+        let shown = fresh.map(|(hash, bytes): ([u8; 32], Arc<Vec<u8>>)| {
             object([("hash", hex::encode(hash).into()), ("bytes", Uint8Array::from(&bytes[..]).into())])
-        };
-        fresh.map(|(hash, bytes): ([u8; 32], _)| shown((hash, bytes))).collect()
+        });
+        shown.collect()
     }
 
     /// Returns the hashes of hints that the driver has kept and are damaged, since the last call.
@@ -172,9 +171,9 @@ impl OpenTable {
         Ok(json(&session.as_ref().ok_or_else(busy)?.stats()))
     }
 
-    /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only
-    /// column of a key or a position. The result is an array of bytes or null, one of each. Throws an error without randomness, for a
-    /// key that does not fit the table, and while other look-ups are under way.
+    /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only column
+    /// of a key or a position. The result is an array of bytes or null, one of each. Throws an error without randomness, for a key
+    /// that does not fit the table, and while other look-ups are under way.
     pub fn look_up(&mut self, wanted: Array) -> Result<Work, JsValue> {
         randomness()?;
         let mut place = self.session.borrow_mut();

@@ -38,8 +38,8 @@ pub fn push(dir: &Path, to: &Path, progress: &dyn Progress) -> Result<(String, S
 /// The placeholder for an input that the caller passes separately.
 const GIVEN: &str = "-";
 
-/// Returns the request of `hushdb build` of `input` into the folder `out`. May measure this machine for a goal or a budget. Fails if
-/// an option is invalid, or no table fits the goal.
+/// Returns the request of `hushdb build` of `input` into the folder `out`. May measure this machine for a goal or a budget. Fails
+/// if an option is invalid, or no table fits the goal.
 pub fn build(
     options: &Map<String, Value>,
     input: Input,
@@ -70,8 +70,8 @@ pub fn apply(
     Ok((request, update.signing()?))
 }
 
-/// Returns the request of `hushdb compact` for the table in `dir`, and the signing of the next epoch. Fails if an option is invalid,
-/// or the signing key cannot be read.
+/// Returns the request of `hushdb compact` for the table in `dir`, and the signing of the next epoch. Fails if an option is
+/// invalid, or the signing key cannot be read.
 pub fn compact(
     options: &Map<String, Value>,
     dir: &Path,

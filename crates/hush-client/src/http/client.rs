@@ -72,13 +72,13 @@ impl HttpTable {
     }
 
     /// Looks records up. Returns one result for each of `wanted`, in order, all from the same epoch. [`Session::look_up`]
-    /// explains what the server learns.
+    /// explains what the server learns, and lists the errors.
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {
         self.lookup_with(wanted, &CallOptions::default())
     }
 
-    /// Looks records up as [`HttpTable::lookup`] does, with options for this call. After a cancelled call, the next one
-    /// starts from the beginning.
+    /// Looks records up like [`HttpTable::lookup`], with options for this call. After a cancelled call, which fails with
+    /// [`HttpError::Cancelled`], the next call starts from the beginning. Other errors are those of [`Session::look_up`].
     pub fn lookup_with(&mut self, wanted: &[Wanted], options: &CallOptions) -> Result<Vec<Found>, HttpError> {
         let task = match options.max_queries {
             Some(max_queries) => self.session.look_up_by(wanted, max_queries),

@@ -37,7 +37,8 @@ impl SealedPeer {
         Ok(Self { agent: agent_for(&url, options)?, url })
     }
 
-    /// Returns the peer's key configurations.
+    /// Returns the peer's response with its key configurations, whatever its status. Fails with [`TransportFailure`] if the request
+    /// or the response fails on the way, or the body is too long.
     pub fn keys(&self) -> Result<Said, TransportFailure> {
         let failure = |error| failure(&self.url, error);
         let request = in_time(self.agent.get(self.url.as_str())).header("Accept", KEYS_TYPE);
@@ -59,8 +60,8 @@ impl SealedPeer {
 /// from a relay, and its body is not read.
 fn said(mut response: Response<Body>, wanted: &str, most: u64) -> Result<Said, ureq::Error> {
     let status = response.status().as_u16();
-    let field = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let content_type = field("content-type").map(str::to_owned);
+    let content_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+    let content_type = content_type.map(str::to_owned);
     if status == 200 && content_type.as_deref() != Some(wanted) {
         return Ok(Said { status, content_type, body: Vec::new() });
     }

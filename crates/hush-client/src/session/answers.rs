@@ -57,7 +57,8 @@ impl Answers {
         self.len() == 0
     }
 
-    /// Decodes the answers at the first call. Returns one result for each look-up, in order.
+    /// Decodes the answers at the first call. Returns one result for each look-up, in order: the record, or
+    /// [`SessionError::Client`] if the answer does not decode.
     pub fn found(&self) -> impl Iterator<Item = Result<&Found, SessionError>> {
         self.decoded().iter().map(|one| one.found.as_ref().map_err(|error| error.clone().into()))
     }

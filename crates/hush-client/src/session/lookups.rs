@@ -116,7 +116,8 @@ impl Session {
         Task::new(move |port| async move { self.given(port, wanted, max_queries, &mut give).await })
     }
 
-    /// Starts a look-up for drivers that cannot borrow. The task owns the session and returns it.
+    /// Starts a look-up for drivers that cannot borrow. The task owns the session, and returns it beside the result. The errors are
+    /// those of [`Session::look_up`].
     pub fn into_look_up(
         mut self,
         wanted: Vec<Wanted>,
@@ -281,8 +282,9 @@ impl Session {
         }
         self.upload_keys(link).await?;
         let outcome = self.exchange(link, batch).await;
-        let is_lost = |error: &SessionError| error.code().remedy() == Remedy::UploadKeys;
-        outcome.map_err(|error| if is_lost(&error) { SessionError::KeysNotKept } else { error })
+        outcome.map_err(|error| {
+            if error.code().remedy() == Remedy::UploadKeys { SessionError::KeysNotKept } else { error }
+        })
     }
 
     /// Prepares keys for `lookups` more look-ups, on both sides.

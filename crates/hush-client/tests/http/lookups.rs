@@ -253,8 +253,8 @@ fn weak_tables_need_consent() {
 #[test]
 fn a_table_is_chosen_by_name_or_is_the_only_one() {
     let list = |names: &[&str]| {
-        let entry = |name: &&str| serde_json::json!({ "name": name, "state": "loading" });
-        let tables: Vec<_> = names.iter().map(entry).collect();
+        let tables: Vec<_> =
+            names.iter().map(|name| serde_json::json!({ "name": name, "state": "loading" })).collect();
         serde_json::json!({ "tables": tables }).to_string()
     };
     let error = |names: &[&str], name: Option<&str>| {

@@ -106,8 +106,8 @@ fn a_download_goes_on_while_there_is_progress() {
     assert_eq!(driver.asked(BLOBS).len(), 1 + 5);
 
     // Nor does it take for ever byte by byte.
-    let one = |start: usize| Reply { cut: Some(1), ..part(start) };
-    let faults = std::iter::once(cut(1000)).chain((1000..1300).map(one)).collect();
+    let mut faults = vec![cut(1000)];
+    faults.extend((1000..1300).map(|start| Reply { cut: Some(1), ..part(start) }));
     let mut driver = faulty(&sample, faults);
     driver.host = Arc::new(Memory::ticking(Duration::from_secs(30)));
     let error = open(&mut driver).err().unwrap();

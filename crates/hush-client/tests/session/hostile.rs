@@ -6,18 +6,20 @@ use super::{
     QUERY,
     driver::Driver,
     look_up,
-    message::{Reply, Request},
+    message::Reply,
     sample,
 };
 
 /// Returns a server of the sample that answers requests whose path ends with `place` with `reply`.
 fn odd_at(place: &'static str, reply: impl Fn() -> Reply + 'static) -> Driver {
     let sample = sample(1);
-    let at = move |request: &Request| match place {
-        "blob" => request.path.contains("/v1/blobs/"),
-        _ => request.path.ends_with(place),
-    };
-    let mut driver = Driver::new(move |request| if at(request) { reply() } else { sample.reply(request) });
+    let mut driver = Driver::new(move |request| {
+        let is_odd = match place {
+            "blob" => request.path.contains("/v1/blobs/"),
+            _ => request.path.ends_with(place),
+        };
+        if is_odd { reply() } else { sample.reply(request) }
+    });
     driver.options.retry.attempts = 2;
     driver
 }
@@ -47,13 +49,15 @@ fn every_status_with_every_body_ends_soon() {
 
 #[test]
 fn bodies_are_read_no_further_than_they_may_go() {
-    let long = || vec![b' '; 1 << 20];
     for (place, status, limit) in
         [(QUERY, 200, 5 << 10), (QUERY, 404, 64 << 10), ("/v1/tables", 503, 64 << 10)]
     {
         for stated_length in [None, Some(1 << 20), Some(u64::MAX)] {
             let sample = sample(1);
-            let mut driver = odd_at(place, move || Reply { stated_length, ..Reply::new(status, long()) });
+            let mut driver = odd_at(place, move || {
+                let long = vec![b' '; 1 << 20];
+                Reply { stated_length, ..Reply::new(status, long) }
+            });
             let error = look_up(&mut driver, &[3]).unwrap_err();
             assert!(matches!(error, SessionError::TooLong { .. }), "{error}");
             let read =

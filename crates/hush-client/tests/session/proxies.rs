@@ -7,15 +7,14 @@ use super::{
     QUERY,
     driver::Driver,
     look_up,
-    message::{Reply, Request},
+    message::Reply,
     sample,
 };
 
 /// Returns a server of the sample behind a proxy that answers requests whose path contains `part` itself.
 fn behind(part: &'static str, reply: impl Fn() -> Reply + 'static) -> Driver {
     let sample = sample(1);
-    let answers = move |request: &Request| request.path.contains(part);
-    Driver::new(move |request| if answers(request) { reply() } else { sample.reply(request) })
+    Driver::new(move |request| if request.path.contains(part) { reply() } else { sample.reply(request) })
 }
 
 fn page(status: u16) -> Reply {

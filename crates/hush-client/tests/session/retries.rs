@@ -104,16 +104,14 @@ fn a_server_that_is_started_anew_is_waited_for_by_a_call_that_has_answers() {
         driver.options.max_queries = 1;
         driver
     };
-    let bad_gateway = || Ok(Reply::new(502, ""));
-    let mut driver = answered(gone(6).chain([bad_gateway(), busy("warming")]).collect());
+    let mut driver = answered(gone(6).chain([Ok(Reply::new(502, "")), busy("warming")]).collect());
     let found = look_up(&mut driver, &[1, 2, 3]).unwrap();
     assert_eq!(found, [1, 2, 3].map(|index| Some(Sample::value(1, index))));
     assert_eq!(driver.asked(QUERY).len(), 3 + 8, "what is answered is not asked again");
 
     // So says what is in front of it, and a connection that was cut silently says nothing.
-    let unavailable = || Ok(Reply::new(503, "no server available"));
-    let silent = || Err(TransportFailure::Timeout { phase: "nothing came".into() });
-    let faults = (0..7).map(|_| unavailable()).chain([silent()]);
+    let silent = Err(TransportFailure::Timeout { phase: "nothing came".into() });
+    let faults = (0..7).map(|_| Ok(Reply::new(503, "no server available"))).chain([silent]);
     let found = look_up(&mut answered(faults.collect()), &[1, 2, 3]).unwrap();
     assert_eq!(found, [1, 2, 3].map(|index| Some(Sample::value(1, index))));
 

@@ -40,12 +40,13 @@ fn seen(mut driver: Driver, wanted: &[Wanted]) -> (Seen, Result<Vec<Found>, Sess
     driver.options.max_queries = 2;
     let mut session = open(&mut driver).unwrap();
     let outcome = driver.drive(session.look_up(wanted));
-    let see = |request: Request| {
+    let mut requests = Seen::new();
+    for request in driver.requests {
         // The name of keys is a hash of them, and every host has its own.
         let path = if request.path.starts_with("/v1/keys/") { "/v1/keys/".into() } else { request.path };
-        (request.method, path, request.headers, request.body.len())
-    };
-    (driver.requests.into_iter().map(see).collect(), outcome)
+        requests.push((request.method, path, request.headers, request.body.len()));
+    }
+    (requests, outcome)
 }
 
 /// Returns a table by key whose answers are noise: no key is found in it, but by chance.
@@ -96,14 +97,14 @@ fn noise(descriptor: &Descriptor, request: &Request) -> Reply {
     // Answers of other protocols have whole bytes.
     let words = if descriptor.hint.is_some() { shape.blocks * shape.slot_bytes } else { 0 };
     let padding = (8 - words * descriptor.word_bits.map_or(0, |bits| bits[2] as usize) % 8) % 8;
-    let answer = || {
+    let mut answers = Vec::with_capacity(queries);
+    for _ in 0..queries {
         let mut words = vec![0; bytes];
         Csprng::from_os().fill_bytes(&mut words);
         // The bits behind the last word are zero.
         *words.last_mut().unwrap() &= u8::MAX >> padding;
-        Answer { words: words.into() }
-    };
-    let answers = (0..queries).map(|_| answer()).collect();
+        answers.push(Answer { words: words.into() });
+    }
     let epoch = descriptor.epoch.to_vec().into();
     Reply::new(200, QueryResponse { version: wire::VERSION, epoch, answers }.encode_to_vec())
 }

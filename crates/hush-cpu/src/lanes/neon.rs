@@ -68,8 +68,8 @@ impl Lanes for Neon {
             }
         }
         fn widen(a: Words) -> WideWords {
-            let half = |words| [vmovl_u32(vget_low_u32(words)), vmovl_high_u32(words)];
-            let [[first, second], [third, fourth]] = a.map(half);
+            let [[first, second], [third, fourth]] =
+                a.map(|words| [vmovl_u32(vget_low_u32(words)), vmovl_high_u32(words)]);
             [first, second, third, fourth]
         }
         fn mul_wide(a: Words, b: Words) -> WideWords {

@@ -353,16 +353,13 @@ mod tests {
 
     #[test]
     fn the_choices_for_other_cores_give_the_same_words() {
-        let tiling_of = |rows: usize, cols: usize| {
-            let mut bytes = vec![0; rows * cols];
-            Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
-            TiledDb::from_matrix(rows, cols, &bytes)
-        };
         // SAFETY: requested only for levels that the machine has.
         let cpu = |level, cores| unsafe { Cpu::with_cores(level, cores, 1) }.expect("a thread starts");
         let scalar = cpu(Level::Portable, Cores::Intel);
         for (rows, cols) in [(1, 1), (40, 577), (70, 1100)] {
-            let db = tiling_of(rows, cols);
+            let mut bytes = vec![0; rows * cols];
+            Csprng::insecure_from_seed(1).fill_bytes(&mut bytes);
+            let db = TiledDb::from_matrix(rows, cols, &bytes);
             for batch in 1..=10 {
                 let mut words = vec![0; batch * cols];
                 Csprng::insecure_from_seed(2).fill_u32(&mut words);

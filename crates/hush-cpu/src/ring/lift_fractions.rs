@@ -98,15 +98,17 @@ mod tests {
         let unequal = [31, 21].map(|bits| find_primes(64, bits, 1)[0]).to_vec();
         for primes in same_bits.into_iter().chain([unequal]) {
             let rns = Rns::new(&primes);
-            let lifted = |word: u32| (u128::from(word) * rns.product() + (1 << 31)) >> 32;
             for (divisor, (limb, p)) in [1, 2, 2048]
                 .into_iter()
                 .flat_map(|divisor| rns.moduli().iter().enumerate().map(move |p| (divisor, p)))
             {
                 let lift = LiftFractions::of_limbs(&rns, divisor)[limb];
                 let inverse = p.inverse(p.reduce(divisor as u64));
-                let expected: Vec<u32> =
-                    words.iter().map(|&word| p.mul(rns.reduce(lifted(word), limb), inverse)).collect();
+                let expected = words.iter().map(|&word| {
+                    let lifted = (u128::from(word) * rns.product() + (1 << 31)) >> 32;
+                    p.mul(rns.reduce(lifted, limb), inverse)
+                });
+                let expected: Vec<u32> = expected.collect();
                 for level in Level::usable() {
                     for count in [0, 1, 15, 16, 17, 256, 500] {
                         let mut residues = vec![7; 512];

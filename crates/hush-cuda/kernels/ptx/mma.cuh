@@ -32,8 +32,8 @@ HUSH_MMA(mma_m16n8k32_u8s8, u8, s8)
 HUSH_MMA(mma_m16n8k32_s8s8, s8, s8)
 #undef HUSH_MMA
 
-// Loads four matrices of 8 rows of 16 bytes from shared memory: lane 8 i + r gives the address of row r of matrix i (a
-// multiple of 16), and gets bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of matrix i in r[i].
+// Loads four matrices of 8 rows of 16 bytes from shared memory. Lane 8 i + r gives the address of row r of matrix i, a multiple of
+// 16. Lane l receives in r[i] bytes 4 (l % 4) to 4 (l % 4) + 3 of row l / 4 of matrix i.
 HUSH_DEVICE void ldmatrix_x4(uint32_t (&r)[4], const void* row) {
 #ifdef __CUDACC__
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -22,10 +22,11 @@ const MAX_DEGREE: usize = 2048;
 /// The bytes of device memory that a hint needs: for itself, two matrices, and its columns.
 const HINT_BYTES: usize = (1 + 2 * LIMBS + 1) * size_of::<u32>() * MAX_DEGREE * MAX_DEGREE;
 
-/// The rows of a matrix in a block's band (`BAND` in `kernels/chain_orbits.cu`), the threads of the block, and the words by which a
-/// row in its shared memory is padded.
+/// The rows of a matrix in a block's band (`BAND` in `kernels/chain_orbits.cu`).
 const BAND: usize = 8;
+/// The threads of a block of the kernels in `kernels/chain_orbits.cu`.
 const ORBIT_THREADS: u32 = 256;
+/// The words by which a row in the shared memory of these blocks is padded.
 const BAND_PADDING: usize = 4;
 
 /// The chain kernels: one polynomial in registers; two transforms, an exchange and w in shared memory.

@@ -31,8 +31,8 @@ impl Health {
             return Err(lost(reason));
         }
         work().map_err(|error| {
-            let fails = |outcome: Result<(), CudaError>| matches!(outcome, Err(CudaError::Driver { .. }));
-            let stays = matches!(error, CudaError::Driver { .. }) && fails(runtime.synchronize());
+            let stays = matches!(error, CudaError::Driver { .. })
+                && matches!(runtime.synchronize(), Err(CudaError::Driver { .. }));
             if stays { lost(self.lost.get_or_init(|| error.to_string())) } else { error }
         })
     }

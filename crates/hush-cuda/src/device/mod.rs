@@ -230,8 +230,7 @@ impl Device {
     /// Allocates memory for `len` values, with arbitrary contents. Fails with [`CudaError::OutOfMemory`] if too little memory is
     /// free, even after unused memory is released, and with another [`CudaError`] if the device fails.
     pub fn alloc<T: Word>(&self, len: usize) -> Result<Buffer<T>, CudaError> {
-        let take = || self.pool.take(len * size_of::<T>());
-        let (address, bytes) = self.health.watch(&self.runtime, take)?;
+        let (address, bytes) = self.health.watch(&self.runtime, || self.pool.take(len * size_of::<T>()))?;
         Ok(Buffer::new(self.pool.clone(), address, bytes, len))
     }
 
@@ -356,8 +355,8 @@ impl Device {
     /// Copies memory between devices, all copies at once. Words are read as they are after all work of their device queued so far.
     ///
     /// The host does not wait. On the devices, a reader waits for the owners' work, and an owner waits for its readers before
-    /// later work, so that the caller may drop the source at once. If neither of two GPUs can read the memory of the other, the
-    /// driver copies by way of the host.
+    /// later work. So the caller may drop the source at once. If neither of two GPUs can read the memory of the other, the driver
+    /// copies by way of the host.
     ///
     /// # Errors
     /// [`CudaError::OtherDevice`] before any copy; [`CudaError::Driver`] or [`CudaError::Lost`] of one of the devices.

@@ -180,9 +180,9 @@ pub(super) fn rlwe_fold(
 /// to compare kernels; `None` selects the suitable one.
 ///
 /// # Errors
-/// [`OpsError::Shape`] if the degree is not a power of two, the moduli are not one for each limb, a query does not have a selector
-/// for each row, or there are too many columns for a grid; [`OpsError::Backend`] if there are more than [`MAX_LIMBS`] moduli, or
-/// the device fails.
+/// [`OpsError::Shape`] if the degree is not a power of two, or the moduli are not one for each limb. The same error if a query does
+/// not have a selector for each row, or there are too many columns for a grid. [`OpsError::Backend`] if there are more than
+/// [`MAX_LIMBS`] moduli, or the device fails.
 pub fn fold_rows(
     device: &Device,
     moduli: &[Modulus],

@@ -59,8 +59,8 @@ impl Stage {
 
     /// Returns whether one kernel computes the whole stage.
     ///
-    /// With [`Stages::Suited`] it does if the intermediate results of kernels of single operations would exceed the second-level
-    /// cache, and if there are enough ciphertexts for every multiprocessor.
+    /// With [`Stages::Suited`], the answer is yes under two conditions: the intermediate results of kernels of single operations
+    /// would exceed the second-level cache, and there are enough ciphertexts for every multiprocessor.
     pub(super) fn is_whole(&self, info: &DeviceInfo, stages: Stages) -> bool {
         let Launch { block: threads, shared, .. } = self.launch([1; 3]);
         let fits = shared as usize <= info.shared_per_block;

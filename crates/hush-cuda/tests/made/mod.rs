@@ -93,11 +93,11 @@ fn chained<B: Steps>(
     let masks = ColumnMasks::new(&context, &seed);
     let ring = backend.open_ring(context).unwrap();
     let plan = backend.open_masks(&ring, &masks).unwrap();
-    let of_plaintext = |plaintext| {
+    let mut hints = Vec::with_capacity(shape.plaintexts());
+    for plaintext in 0..shape.plaintexts() {
         let rows = shape.plaintext_rows(plaintext);
-        backend.join(&[(hint, rows.start * n..rows.end * n)]).unwrap()
-    };
-    let hints: Vec<_> = (0..shape.plaintexts()).map(of_plaintext).collect();
+        hints.push(backend.join(&[(hint, rows.start * n..rows.end * n)]).unwrap());
+    }
     let chained = backend.chain_hint(&ring, &plan, &hints.iter().collect::<Vec<_>>()).unwrap();
     let columns: Vec<u8> = chained.iter().flat_map(|chained| &chained.columns).copied().collect();
     assert_eq!(columns.len(), shape.rows() * PACK_BYTES * n);

@@ -221,8 +221,11 @@ fn check_extremes(params: RingParams, backend: &Cuda) {
             .collect(),
     };
     let (levels, square) = (params.levels().iter().map(&mut key).collect(), key(&params.square_gadget()));
-    let row = || RlwePair { a: context.kept().zero(), b: [context.kept().zero(), context.kept().zero()] };
-    let pack = [(); 2].map(|()| (0..params.pack_gadget().digits).map(|_| row()).collect());
+    let kept = context.kept();
+    let pack = [(); 2].map(|()| {
+        let rows = 0..params.pack_gadget().digits;
+        rows.map(|_| RlwePair { a: kept.zero(), b: [kept.zero(), kept.zero()] }).collect()
+    });
     let keys = EvaluationKeys { levels, square, pack, switch: None, private: None };
     let expected = Reference.expand(&context, &[&keys, &keys], &queries, 1, 1).expect(FITS);
     let ring = backend.open_ring(context.clone()).expect(FITS);

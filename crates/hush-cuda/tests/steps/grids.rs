@@ -36,12 +36,14 @@ struct Setup {
 
 impl Setup {
     fn all(params: RingParams) -> Vec<Self> {
-        let setup = |device| {
-            let (cuda, context) = (Cuda::new(device), Arc::new(RingContext::new(params)));
+        let mut setups = Vec::new();
+        for device in one_and_gpu(0) {
+            let cuda = Cuda::new(device);
+            let context = Arc::new(RingContext::new(params));
             let ring = cuda.open_ring(context.clone()).expect("there is room");
-            Self { cuda, context, ring }
-        };
-        one_and_gpu(0).into_iter().map(setup).collect()
+            setups.push(Self { cuda, context, ring });
+        }
+        setups
     }
 
     /// Ciphertexts of zeros.
@@ -54,13 +56,16 @@ impl Setup {
     /// Keys of zeros.
     fn zero_keys(&self) -> EvaluationKeys {
         let (params, full, kept) = (self.context.params(), self.context.full(), self.context.kept());
-        let row = || RlweCiphertext { a: full.zero(), b: full.zero() };
-        let key = |gadget: Gadget| KeySwitchKey { rows: (0..gadget.digits).map(|_| row()).collect() };
-        let pair = || RlwePair { a: kept.zero(), b: [kept.zero(), kept.zero()] };
+        let key = |gadget: Gadget| KeySwitchKey {
+            rows: (0..gadget.digits).map(|_| RlweCiphertext { a: full.zero(), b: full.zero() }).collect(),
+        };
         EvaluationKeys {
             levels: params.levels().iter().map(|&gadget| key(gadget)).collect(),
             square: key(params.square_gadget()),
-            pack: [(); 2].map(|()| (0..params.pack_gadget().digits).map(|_| pair()).collect()),
+            pack: [(); 2].map(|()| {
+                let rows = 0..params.pack_gadget().digits;
+                rows.map(|_| RlwePair { a: kept.zero(), b: [kept.zero(), kept.zero()] }).collect()
+            }),
             switch: None,
             private: None,
         }

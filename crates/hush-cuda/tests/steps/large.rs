@@ -49,13 +49,13 @@ fn every_kernel_counts_beyond_32_bits() {
 
     let cuda = Cuda::new(device);
     let db = cuda.random_db(rows, cols, SEED).expect("there is room");
-    let fold = |&kernel: &FoldKernel| {
+    let mut folded = Vec::with_capacity(kernels.len());
+    for &kernel in kernels {
         let prepared = cuda.prepare_queries(&queries, Some(kernel)).expect("there is room");
         let sums = cuda.device().zeroed::<u32>(batch * rows).expect("there is room");
         cuda.add_prepared_fold(&db, &prepared, &sums.slice(..)).expect("the shapes fit");
-        cuda.device().download(&sums.slice(..)).expect("the device is there")
-    };
-    let folded: Vec<_> = kernels.iter().map(fold).collect();
+        folded.push(cuda.device().download(&sums.slice(..)).expect("the device is there"));
+    }
     for (kernel, words) in kernels.iter().zip(&folded) {
         assert!(*words == folded[0], "{kernel:?} and {:?} on {bytes} bytes", kernels[0]);
     }

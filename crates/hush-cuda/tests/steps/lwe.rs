@@ -171,19 +171,20 @@ fn small_lwe_steps() {
     Csprng::insecure_from_seed(3).fill_u32(&mut words);
     let expected =
         Reference.lwe_fold(&db, &LweQueries { cols, words: words.clone() }).expect("the shapes fit");
-    // One for each launch that a kernel has.
-    let batches = |kernel| match kernel {
-        FoldKernel::Wgmma => vec![1, 5, 9, 17, 33],
-        FoldKernel::Mma => vec![1, 5, 9, 17],
-    };
-    let check = |device| {
+    let mut backends = Vec::new();
+    for device in small() {
         let mut backend = Cuda::new(device);
         let plain = (33, 70, MatrixStructure::Plain, 5);
         conformance::lwe_hint_of(&backend, &[plain, (17, 130, MatrixStructure::Ring { degree: 8 }, 16)]);
         conformance::reinterpret_lwe_of(&backend, &[(2, 3, 20)]);
         for kernel in kernels(backend.device()) {
             backend = backend.with_fold_kernel(kernel);
-            for batch in batches(kernel) {
+            // There is a batch for each launch that a kernel has.
+            let batches: &[usize] = match kernel {
+                FoldKernel::Wgmma => &[1, 5, 9, 17, 33],
+                FoldKernel::Mma => &[1, 5, 9, 17],
+            };
+            for &batch in batches {
                 let queries = LweQueries { cols, words: words[..batch * cols].to_vec() };
                 let folded = fold(&backend, &db, &queries);
                 assert_eq!(folded, expected.words[..batch * rows], "{kernel:?}, {batch} queries");
@@ -193,8 +194,7 @@ fn small_lwe_steps() {
         let sent = [SentRows { rows: 1..rows, bits: 11 }, SentRows { rows: 0..3, bits: 32 }];
         let packed = backend.send_words(&words, &sent, Rounding::HalfEven).unwrap();
         assert_eq!(packed, Reference.send_words(&expected, &sent, Rounding::HalfEven).unwrap());
-        backend
-    };
-    let backends: Vec<_> = small().into_iter().map(check).collect();
+        backends.push(backend);
+    }
     coverage::assert_launched(backends.iter().map(Cuda::device), coverage::LWE);
 }

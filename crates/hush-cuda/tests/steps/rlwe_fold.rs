@@ -32,12 +32,12 @@ impl Fill {
     /// Polynomials in the order `[..][limb][slot]`.
     fn polys(self, moduli: &[Modulus], degree: usize, count: usize, rng: &mut Csprng) -> Vec<u32> {
         let limbs = (0..count).flat_map(|_| moduli);
-        let residues = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
-        let fill = |modulus: &Modulus| match self {
+        let moduli = limbs.flat_map(|modulus| std::iter::repeat_n(modulus, degree));
+        let residues = moduli.map(|modulus| match self {
             Self::Random => modulus.reduce(rng.next_u64()),
             Self::Largest => modulus.value() - 1,
-        };
-        residues.map(fill).collect()
+        });
+        residues.collect()
     }
 }
 
@@ -80,8 +80,8 @@ impl Case {
         let db = CudaNttDb::upload(device, &self.host).expect("the device holds the database");
         let read = db.download(device).expect("the device is there");
         assert!(read.bytes() == self.host.bytes(), "{}", self.name);
-        let upload = |words: &Vec<u32>| device.upload(words).expect("the device holds them");
-        let queries: Vec<_> = self.queries.iter().map(upload).collect();
+        let queries: Vec<_> =
+            self.queries.iter().map(|words| device.upload(words).expect("the device holds them")).collect();
         let queries: Vec<_> = queries.iter().collect();
         let chosen: Vec<_> =
             if kernels.is_empty() { vec![None] } else { kernels.iter().copied().map(Some).collect() };

@@ -61,24 +61,30 @@ impl MemoryPlan {
         let shares = shares(&share.weights, &table.scanned());
         let own = &shares[share.index];
         let is_whole = |segment: &SegmentParams, units: &Range<usize>| units.len() == segment.facts().units;
-        let files_of = |(segment, units): (&SegmentParams, &Range<usize>)| {
-            if finishes && is_whole(segment, units) {
-                return segment.files();
-            }
-            let part = if units.is_empty() { Vec::new() } else { segment.part(units).files };
-            let head = if finishes { segment.head(&[0..segment.facts().units]).files } else { Vec::new() };
-            [part, head].concat()
-        };
         let segments = || table.segments().iter().zip(own);
-        let files: Vec<_> = segments().flat_map(files_of).collect();
-        let words = |(segment, units): (&SegmentParams, &Range<usize>)| {
-            if units.is_empty() { 0 } else { segment.part(units).words }
-        };
-        let of_share =
-            |units: &Vec<Range<usize>>| table.segments().iter().zip(units).map(words).sum::<usize>();
+        let mut files = Vec::new();
+        for (segment, units) in segments() {
+            if finishes && is_whole(segment, units) {
+                files.extend(segment.files());
+                continue;
+            }
+            if !units.is_empty() {
+                files.extend(segment.part(units).files);
+            }
+            if finishes {
+                files.extend(segment.head(&[0..segment.facts().units]).files);
+            }
+        }
         let is_apart = finishes && !segments().all(|(segment, units)| is_whole(segment, units));
         // The partials of all shares for the device's queries, counted twice: as they arrive, and put together.
-        let gathered = if is_apart { 2 * WORD * shares.iter().map(of_share).sum::<usize>() } else { 0 };
+        let mut gathered = 0;
+        if is_apart {
+            for (segment, units) in shares.iter().flat_map(|units| table.segments().iter().zip(units)) {
+                if !units.is_empty() {
+                    gathered += 2 * WORD * segment.part(units).words;
+                }
+            }
+        }
         let devices = shares
             .iter()
             .filter(|units: &&Vec<Range<usize>>| units.iter().any(|units| !units.is_empty()))

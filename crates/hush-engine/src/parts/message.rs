@@ -90,12 +90,16 @@ pub(super) struct Contribution {
 
 impl Contribution {
     pub(super) fn new(segment: usize, partial: &HostPartial) -> Self {
-        let bytes = |words: &Vec<u32>| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let mut encoded = Vec::with_capacity(partial.words.len());
+        for words in &partial.words {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            encoded.push(bytes.into());
+        }
         Self {
             segment: segment as u64,
             start: partial.units.start as u64,
             end: partial.units.end as u64,
-            words: partial.words.iter().map(|words| bytes(words).into()).collect(),
+            words: encoded,
         }
     }
 

@@ -179,10 +179,10 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
                 .open_batch(&batch.queries[some], keys)
                 .and_then(|opened| self.part.scan(&opened))
                 .map_err(|error| refusal(error, first))?;
-            let read = |words: B::Words| Ok(self.part.backend().read(&words)?.into_owned());
             for (at, (segment, partial)) in scanned.into_iter().enumerate() {
-                let partial =
-                    partial.carried(read).map_err(|error: OpsError| refusal(error.into(), first))?;
+                let partial = partial
+                    .carried(|words: B::Words| Ok(self.part.backend().read(&words)?.into_owned()))
+                    .map_err(|error: OpsError| refusal(error.into(), first))?;
                 match told.get_mut(at) {
                     Some((_, before)) => behind::<P>(before, partial),
                     None => told.push((segment, partial)),

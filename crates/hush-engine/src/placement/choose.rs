@@ -42,8 +42,9 @@ impl Backends {
     ) -> Result<Option<Placement>, DoesNotFit> {
         let on_one = |is_streamed| {
             let placed = |gpu: &Gpu| PlacedShare { share: share.clone(), device: gpu.device(), is_streamed };
-            let plan = |gpu: &Gpu| gpu.plan(table, &placed(gpu), finishes, self.clients());
-            let gpu = self.first_with_room(table.facts(), plan)?;
+            let gpu = self.first_with_room(table.facts(), |gpu| {
+                gpu.plan(table, &placed(gpu), finishes, self.clients())
+            })?;
             Ok(gpu.map(|gpu| (Placement { shares: vec![placed(gpu)] }, gpu.is_lost())))
         };
         match on_one(false) {
@@ -78,10 +79,10 @@ impl Backends {
             device: gpus[number].0.device(),
             is_streamed: false,
         };
-        let plan = |number: usize, share: &Share| {
+        let chosen = shares(table, &free, |number, share| {
             gpus[number].0.plan(table, &placed(number, share.clone()), true, self.clients())
-        };
-        match shares(table, &free, plan) {
+        });
+        match chosen {
             Ok(shares) => {
                 let shares = shares.into_iter().map(|share| placed(share.index, share));
                 Ok(Placement { shares: shares.collect() })

@@ -46,9 +46,12 @@ pub(crate) fn shares(
                 (share, plan)
             })
             .collect();
-        let is_used = |device: usize| has_units(&planned[device].0);
-        let is_short = |device: usize| is_used(device) && planned[device].1.needed_bytes() > free[device];
-        let short: Vec<usize> = (0..free.len()).filter(|&device| is_short(device)).collect();
+        let mut short = Vec::new();
+        for (device, (share, plan)) in planned.iter().enumerate() {
+            if has_units(share) && plan.needed_bytes() > free[device] {
+                short.push(device);
+            }
+        }
         if short.is_empty() {
             return Ok(planned.into_iter().map(|(share, _)| share).filter(has_units).collect());
         }

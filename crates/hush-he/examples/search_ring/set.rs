@@ -108,9 +108,11 @@ impl Set {
     /// Transforms of one limb that expanding a query takes: the tree, the bottom rows, the drop.
     pub(crate) fn expand_transforms(&self) -> usize {
         let (limbs, kept, levels) = (self.moduli.limbs(), self.moduli.kept.len(), self.levels.len());
-        let nodes = |level: usize| self.leaves().div_ceil(1 << (levels - level));
-        let subs = |(level, gadget): (usize, &Gadget)| nodes(level) * limbs * (1 + gadget.digits);
-        let tree: usize = self.levels.iter().enumerate().map(subs).sum();
+        let mut tree = 0;
+        for (level, gadget) in self.levels.iter().enumerate() {
+            let nodes = self.leaves().div_ceil(1 << (levels - level));
+            tree += nodes * limbs * (1 + gadget.digits);
+        }
         let tops = FOLDS * self.fold.digits;
         let bottom = tops * limbs * (1 + self.square.digits);
         let drop = self.moduli.dropped.map_or(0, |_| 2 * (self.rows + 2 * tops) * (1 + kept));

@@ -51,9 +51,10 @@ pub(super) fn rounded_phase(product: u64, b: u64, bits: ResponseBits, symbol_bit
 
 /// Computes `a s` over the integers, a centred modulo `2^bits`. The ring's modulus must exceed twice the size of the result.
 pub(super) fn times_secret(ring: &Ring, secret: &RlweSecret, a: &[u64], bits: u32) -> Zeroizing<Poly<Coeff>> {
-    let centred = |word: u64| ((word << (64 - bits)) as i64) >> (64 - bits);
-    let residues =
-        ring.moduli().iter().flat_map(|p| a.iter().map(move |&word| p.reduce_signed(centred(word))));
+    let residues = ring.moduli().iter().flat_map(|p| {
+        // The shifts extend the sign, which centres a word.
+        a.iter().map(move |&word| p.reduce_signed(((word << (64 - bits)) as i64) >> (64 - bits)))
+    });
     let mut product = ring.forward(Poly::from_words(residues.collect(), ring.degree()));
     ring.mul(&mut product, &secret.eval(ring));
     Zeroizing::new(ring.inverse(product))

@@ -49,8 +49,12 @@ pub fn ring_switch(context: &RingContext, key: &RingSwitchKey, a: Vec<u32>, b: V
     let mut sums: Vec<_> = sums.into_iter().map(|sum| small.inverse(sum)).collect();
     small.add(&mut sums[rank], &part(small, &b, 0, parts));
     let bits = switch.response_bits();
-    let width = |poly| if poly < rank { bits.a } else { bits.b };
-    sums.iter().enumerate().map(|(poly, sum)| switch_to_power_of_two(small, sum, width(poly))).collect()
+    let mut switched = Vec::with_capacity(sums.len());
+    for (poly, sum) in sums.iter().enumerate() {
+        let width = if poly < rank { bits.a } else { bits.b };
+        switched.push(switch_to_power_of_two(small, sum, width));
+    }
+    switched
 }
 
 /// Decrypts symbols of `symbol_bits` bits from an answer that [`ring_switch`] made. `a` holds the polynomials of the mask; `b`

@@ -64,9 +64,9 @@ pub(super) fn unround_coefficients(
     let positions: Vec<usize> = positions.collect();
     for (limb, p) in rns.moduli().iter().enumerate() {
         let residues = poly.limb_mut(limb);
-        let reduce = |word: u128| if is_word { p.reduce(word as u64) } else { rns.reduce(word, limb) };
         for (&word, &position) in words.iter().zip(&positions) {
-            residues[position] = reduce(word << dropped);
+            let rounded: u128 = word << dropped;
+            residues[position] = if is_word { p.reduce(rounded as u64) } else { rns.reduce(rounded, limb) };
         }
     }
     Ok(poly)

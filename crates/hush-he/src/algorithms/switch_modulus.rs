@@ -26,11 +26,11 @@ fn drop_last(ring: &Ring, last: usize, x: &Poly<Eval>) -> Poly<Eval> {
     for (limb, (p, plan)) in ring.moduli().iter().zip(ring.plans()).take(last).enumerate() {
         let dropped_residue = p.reduce(u64::from(dropped.value()));
         let inverse = p.inverse(dropped_residue);
-        let centre = |r: u32| {
+        let mut centred: Vec<u32> = Vec::with_capacity(rest.len());
+        for &r in &rest {
             let above = (u64::from(dropped.value() / 2).wrapping_sub(u64::from(r)) >> 63) as u32;
-            p.sub(p.reduce(u64::from(r)), dropped_residue & above.wrapping_neg())
-        };
-        let mut centred: Vec<u32> = rest.iter().map(|&r| centre(r)).collect();
+            centred.push(p.sub(p.reduce(u64::from(r)), dropped_residue & above.wrapping_neg()));
+        }
         plan.forward(&mut centred);
         for ((out, &word), &r) in out.limb_mut(limb).iter_mut().zip(x.limb(limb)).zip(&centred) {
             *out = p.mul(p.sub(word, r), inverse);

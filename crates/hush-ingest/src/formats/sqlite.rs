@@ -167,25 +167,19 @@ fn harden(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Refuses a schema that is not UTF-8: the names of its columns could not be used, and reading them would panic.
 fn check_schema(connection: &Connection, path: &Path) -> Result<(), IngestError> {
-    let is_text = || {
-        let mut statement = connection.prepare("SELECT sql FROM sqlite_schema")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = row.get_ref(0)? else { continue };
-            if str::from_utf8(bytes).is_err() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    };
-    match is_text() {
-        Ok(true) => Ok(()),
-        Ok(false) => {
+    let refused = |error| refused(path, error);
+    let mut statement = connection.prepare("SELECT sql FROM sqlite_schema").map_err(refused)?;
+    let mut rows = statement.query([]).map_err(refused)?;
+    while let Some(row) = rows.next().map_err(refused)? {
+        let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = row.get_ref(0).map_err(refused)? else {
+            continue;
+        };
+        if str::from_utf8(bytes).is_err() {
             let message = "the names of its tables and columns are not UTF-8".into();
-            Err(IngestError::Sqlite { path: path.into(), message })
+            return Err(IngestError::Sqlite { path: path.into(), message });
         }
-        Err(error) => Err(refused(path, error)),
     }
+    Ok(())
 }
 
 /// A query, and about how many rows it has, if known.
@@ -220,13 +214,12 @@ fn choose_table(
     path: &Path,
     options: &IngestOptions,
 ) -> Result<String, IngestError> {
-    let list = || {
-        let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
-                      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-        let mut statement = connection.prepare(tables)?;
-        statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
-    };
-    let tables = list().map_err(|error| refused(path, error))?;
+    let refused = |error| refused(path, error);
+    let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
+                  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+    let mut statement = connection.prepare(tables).map_err(refused)?;
+    let names = statement.query_map([], |row| row.get(0)).map_err(refused)?;
+    let tables = names.collect::<rusqlite::Result<Vec<String>>>().map_err(refused)?;
     match &options.table {
         // SQLite compares names without regard to ASCII case.
         Some(table) if tables.iter().any(|name| name.eq_ignore_ascii_case(table)) => Ok(table.clone()),

@@ -57,8 +57,8 @@ impl Fetched {
     pub(crate) fn open(&self, options: &IngestOptions) -> Result<Box<dyn Reader>, IngestError> {
         let FetchParts { file, format, compression, .. } = &*self.0;
         let unreadable = |source| spool_error(file.path(), source);
-        let begin = || peek(File::open(file.path())?, PAGE_HEAD_BYTES);
-        if is_page(&begin().map_err(unreadable)?.0) {
+        let fetched = File::open(file.path()).map_err(unreadable)?;
+        if is_page(&peek(fetched, PAGE_HEAD_BYTES).map_err(unreadable)?.0) {
             return Err(unfetched(&self.0.url, Refused::page()));
         }
         let format =

@@ -35,8 +35,8 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Begins to copy `table`, whose header is `header`, to the folder `target`. Finds the pieces that are there already. Fails with
-    /// the errors of [`ArrivingSnapshot::begin`].
+    /// Begins to copy `table`, whose header is `header`, to the folder `target`. Finds the pieces that are there already. Fails
+    /// with the errors of [`ArrivingSnapshot::begin`].
     pub fn begin(
         table: &RemoteTable,
         header: Header,

@@ -84,10 +84,10 @@ impl Inferred {
 
 /// Returns the kinds of a whole number in its canonical form.
 fn whole(text: &str) -> Option<u16> {
-    let exact = |magnitude: u64| if magnitude > 1 << 53 { EXACT } else { 0 };
     if let Ok(number) = text.parse::<i64>() {
         let sign = if number < 0 { NEGATIVE } else { NATURAL };
-        return (number.to_string() == text).then(|| sign | exact(number.unsigned_abs()));
+        let exact = if number.unsigned_abs() > 1 << 53 { EXACT } else { 0 };
+        return (number.to_string() == text).then_some(sign | exact);
     }
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(LARGE | EXACT)

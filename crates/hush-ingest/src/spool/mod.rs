@@ -82,8 +82,8 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Creates an empty spool with its files in `dir`, which needs about as much disk as the input. Fails with an [`IngestError`] of
-    /// the spool if the system has no randomness, or no file can be created in `dir`.
+    /// Creates an empty spool with its files in `dir`, which needs about as much disk as the input. Fails with an [`IngestError`]
+    /// of the spool if the system has no randomness, or no file can be created in `dir`.
     pub fn create(dir: &Path) -> Result<Self, IngestError> {
         let mut seed = [0; blake3::KEY_LEN];
         getrandom::fill(&mut seed).map_err(|error| spool_error(dir, error.into()))?;
@@ -183,12 +183,12 @@ impl Spool {
     /// [`IngestError::DuplicateKey`] for the first row that repeats a key, if refused. A file cannot be written or mapped.
     pub fn finish(self, on_duplicate: OnDuplicate) -> Result<SpooledRecords, IngestError> {
         let Self { dir, files, seed, has_keys, mut digest, undigested, .. } = self;
-        let settle = |file: BufWriter<File>| -> Result<_, IngestError> {
+        let settled = files.into_par_iter().map(|file: BufWriter<File>| -> Result<_, IngestError> {
             let file = file.into_inner().map_err(|error| spool_error(&dir, error.into_error()))?;
             let map = map(&file).map_err(|source| spool_error(&dir, source))?;
             Ok(settled(map, has_keys.then_some(&seed), on_duplicate))
-        };
-        let settled: Vec<Settled> = files.into_par_iter().map(settle).collect::<Result<_, _>>()?;
+        });
+        let settled: Vec<Settled> = settled.collect::<Result<_, _>>()?;
         let earliest =
             settled.iter().filter_map(|settled| settled.duplicate.as_ref()).min_by_key(|(_, rows)| rows[1]);
         if let (Some((key, [first, second])), OnDuplicate::Error) = (earliest, on_duplicate) {

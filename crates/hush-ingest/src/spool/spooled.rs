@@ -114,13 +114,13 @@ impl SpooledRecords {
             Some(own)
         });
         let starts = starts.collect();
-        let of_part = |part: &SpoolPart| {
+        let lengths = parts.par_iter().map(|part: &SpoolPart| {
             part.value_lens().fold((u32::MAX, 0, 0), |(min, max, sum), length| {
                 (length.min(min), length.max(max), sum + u64::from(length))
             })
-        };
-        let whole = |a: (u32, u32, u64), b: (u32, u32, u64)| (a.0.min(b.0), a.1.max(b.1), a.2 + b.2);
-        let (min, max, value_bytes) = parts.par_iter().map(of_part).reduce(|| (u32::MAX, 0, 0), whole);
+        });
+        let (min, max, value_bytes) = lengths
+            .reduce(|| (u32::MAX, 0, 0), |a: (u32, u32, u64), b| (a.0.min(b.0), a.1.max(b.1), a.2 + b.2));
         let is_empty = parts.iter().all(|part| part.offsets.is_empty());
         let min_value_len = if is_empty { 0 } else { min as usize };
         let max_value_len = max as usize;

@@ -122,8 +122,8 @@ fn nested_columns_are_as_those_of_parquet() {
     map.append(true).unwrap();
     map.append(false).unwrap();
     let inner: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
-    let field = |name: &str, own: &ArrayRef| Arc::new(Field::new(name, own.data_type().clone(), true));
-    let outer = StructArray::from(vec![(field("n", &inner), inner.clone())]);
+    let field = Arc::new(Field::new("n", inner.data_type().clone(), true));
+    let outer = StructArray::from(vec![(field, inner)]);
     let id = Arc::new(Int64Array::from(vec![1, 2]));
     let content =
         stream_of(&[batch(vec![("id", id), ("s", Arc::new(outer)), ("m", Arc::new(map.finish()))])], None);

@@ -30,8 +30,8 @@ fn names_are_keys_and_contents_values() {
     let long = vec![0xff; 65_536];
     let folder = folder(&[("b.txt", b"B"), ("a/z", b""), ("a/b/c", &long), ("é", b"\0\xff"), ("c.d", b"h")]);
     let records = read(folder.path(), &IngestOptions::default()).unwrap();
-    let key = |at: usize| String::from_utf8(records[at].key.clone().unwrap()).unwrap();
-    let keys: Vec<_> = (0..records.len()).map(key).collect();
+    let keys: Vec<_> =
+        records.iter().map(|record| String::from_utf8(record.key.clone().unwrap()).unwrap()).collect();
     assert_eq!(keys, ["a/b/c", "a/z", "b.txt", "c.d", "é"]);
     let values: Vec<&[u8]> = records.iter().map(|record| record.value.as_slice()).collect();
     assert_eq!(values, [long.as_slice(), b"", b"B", b"h", b"\0\xff"]);

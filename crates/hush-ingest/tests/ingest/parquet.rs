@@ -69,8 +69,9 @@ fn put_values(writer: &mut SerializedColumnWriter, values: Values) {
             put::<ByteArrayType>(writer, values.into_iter().map(|value| value.map(byte_array)).collect())
         }
         Values::Fixed(values) => {
-            let fixed = |value| FixedLenByteArray::from(byte_array(value));
-            put::<FixedLenByteArrayType>(writer, values.into_iter().map(|value| value.map(fixed)).collect())
+            let values = values.into_iter();
+            let fixed = values.map(|value| value.map(|value| FixedLenByteArray::from(byte_array(value))));
+            put::<FixedLenByteArrayType>(writer, fixed.collect())
         }
         Values::Entries { levels, values } => {
             let (definitions, repetitions): (Vec<_>, Vec<_>) = levels.into_iter().unzip();
@@ -229,11 +230,10 @@ fn binary_stays_binary_alone_and_is_base64_in_json() {
 #[test]
 fn row_groups_batches_encodings_and_compressions_are_read_in_order() {
     let rows = |from: usize, to: usize| {
-        let text = |i: usize| (!i.is_multiple_of(3)).then(|| format!("value {}", i % 100).into_bytes());
-        vec![
-            Values::I64((from..to).map(|i| Some(i as i64)).collect()),
-            Values::Bytes((from..to).map(text).collect()),
-        ]
+        let ids = (from..to).map(|i| Some(i as i64));
+        let texts =
+            (from..to).map(|i| (!i.is_multiple_of(3)).then(|| format!("value {}", i % 100).into_bytes()));
+        vec![Values::I64(ids.collect()), Values::Bytes(texts.collect())]
     };
     let schema = "REQUIRED INT64 id; OPTIONAL BYTE_ARRAY v (UTF8);";
     let base = || WriterProperties::builder().set_data_page_row_count_limit(700).set_write_batch_size(100);
@@ -379,10 +379,11 @@ fn damaged_files_are_errors() {
         matches!(Fixture::new("t.parquet", bytes).read(&options("id", "")), Err(IngestError::Parquet { .. }))
     };
     assert!((0..bytes.len()).step_by(7).all(|size| is_refused(&bytes[..size])));
-    let flipped = |at: usize| {
+    let mut refused = 0;
+    for at in (0..bytes.len()).step_by(3) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
-        damaged
-    };
-    assert!((0..bytes.len()).step_by(3).filter(|&at| is_refused(&flipped(at))).count() > bytes.len() / 12);
+        refused += usize::from(is_refused(&damaged));
+    }
+    assert!(refused > bytes.len() / 12);
 }

@@ -20,8 +20,9 @@ fn spool(records: &[Record], on_duplicate: OnDuplicate) -> Result<SpooledRecords
 }
 
 fn contents(records: &SpooledRecords) -> Vec<(Vec<u8>, Vec<u8>, u64)> {
-    let record = |at| (records.record(at).0.to_vec(), records.record(at).1.to_vec(), records.row(at));
-    (0..records.len()).map(record).collect()
+    (0..records.len())
+        .map(|at| (records.record(at).0.to_vec(), records.record(at).1.to_vec(), records.row(at)))
+        .collect()
 }
 
 #[test]

@@ -387,13 +387,15 @@ impl Operator for Tasks {
     }
 
     fn kept(&self, caller: &Caller) -> Vec<KeptTable> {
-        let kept = |name: Name| KeptTable {
-            serves: self.folders.epoch(&name).map(hex::encode),
-            builds: self.kept.builds(&name),
-            name,
-        };
-        let tables = self.kept.tables().into_iter();
-        tables.filter(|name| caller.may(Scope::Admin, name)).map(kept).collect()
+        let mut kept = Vec::new();
+        for name in self.kept.tables() {
+            if caller.may(Scope::Admin, &name) {
+                let serves = self.folders.epoch(&name).map(hex::encode);
+                let builds = self.kept.builds(&name);
+                kept.push(KeptTable { serves, builds, name });
+            }
+        }
+        kept
     }
 
     fn begin_upload(&self, caller: &Caller, name: &Name) -> Result<Upload, OperatorError> {

@@ -283,10 +283,13 @@ pub struct PowerKeys<'a> {
 /// backend overrides it.
 pub fn key_words(degree: usize, rotations: &[&[u64]]) -> LweQueries {
     let cols = PACK_BYTES * degree;
-    let word = |fraction: u64, i: usize| ((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32;
     let mut words = Vec::with_capacity(rotations.len() * cols);
-    for rotation in rotations {
-        words.extend(rotation.iter().flat_map(|&t| (0..PACK_BYTES).map(move |i| word(t, i))));
+    for &rotation in rotations {
+        for &fraction in rotation {
+            for i in 0..PACK_BYTES {
+                words.push(((fraction << (8 * i)).wrapping_add(1 << 31) >> 32) as u32);
+            }
+        }
     }
     LweQueries { cols, words }
 }

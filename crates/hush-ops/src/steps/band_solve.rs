@@ -138,13 +138,14 @@ mod tests {
         let mut rng = Csprng::insecure_from_seed(seed);
         let mut starts: Vec<u32> = (0..rows).map(|_| rng.next_u32() % (slots - width + 1) as u32).collect();
         starts.sort_unstable();
-        let mut row = || {
+        let mut coeffs = Vec::with_capacity(rows);
+        for _ in 0..rows {
             let mut coeff = [0u64; 4];
             (0..width).for_each(|bit| coeff[bit / 64] |= ((rng.next_u32() >> 9) as u64 & 1) << (bit % 64));
             coeff[0] |= 1;
-            coeff
-        };
-        BandSystem { slots, width, coeffs: (0..rows).map(|_| row()).collect(), starts }
+            coeffs.push(coeff);
+        }
+        BandSystem { slots, width, coeffs, starts }
     }
 
     /// Solves random systems and checks every equation.

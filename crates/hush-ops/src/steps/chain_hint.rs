@@ -130,9 +130,11 @@ impl Images {
     /// Returns A_e for e = `exponent`.
     fn image(&self, ring: &Ring, exponent: usize) -> Poly<Eval> {
         let from = slot_permutation(ring.degree(), exponent);
-        let slot = |values: &[u32], v: usize| values[from[v] as usize * ring.degree() + v];
-        let words = self.values.iter().flat_map(|values| (0..ring.degree()).map(move |v| (values, v)));
-        Poly::from_words(words.map(|(values, v)| slot(values, v)).collect(), ring.degree())
+        let mut words = Vec::with_capacity(self.values.len() * ring.degree());
+        for values in &self.values {
+            words.extend((0..ring.degree()).map(|v| values[from[v] as usize * ring.degree() + v]));
+        }
+        Poly::from_words(words, ring.degree())
     }
 }
 
@@ -170,9 +172,11 @@ impl Switched {
                     // This is the transposed evaluation: sum_u row[u] psi^(e_u c) is N times coefficient -c of the inverse
                     // transform.
                     plan.inverse(row);
-                    let value = |c: usize| if c == 0 { row[0] } else { p.neg(row[degree - c]) };
-                    let values: Vec<u32> =
-                        (0..degree).map(|c| p.mul(value(c), p.reduce(degree as u64))).collect();
+                    let values = (0..degree).map(|c| {
+                        let value = if c == 0 { row[0] } else { p.neg(row[degree - c]) };
+                        p.mul(value, p.reduce(degree as u64))
+                    });
+                    let values: Vec<u32> = values.collect();
                     row.copy_from_slice(&values);
                 }
                 let mut columns = transposed(&factors, degree);

@@ -34,8 +34,9 @@ impl StepKind for LiftHint {
         let rows = columns * ring.degree();
         let shape = PackShape::new(ring.degree(), rows, rows)?;
         let hint = backend.keep(random_words(rows * n))?;
-        let lift = move || backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop);
-        Ok(make.one_by_one(move || (0..parts).try_for_each(|_| lift())))
+        Ok(make.one_by_one(move || {
+            (0..parts).try_for_each(|_| backend.lift_hint(&on.ring, &hint, n, &shape, 0..columns).map(drop))
+        }))
     }
 }
 

@@ -68,8 +68,10 @@ mod tests {
     #[test]
     fn row_ranges_are_whole_groups() {
         let tiling = Tiling::new(1300, 100);
-        let shape = |cols| MatrixShape::new(MatrixDomain::First, MatrixStructure::Plain, cols, 8);
-        let matrix = |cols| PublicMatrix::new(PublicSeed([1; 32]), shape(cols));
+        let matrix = |cols| {
+            let shape = MatrixShape::new(MatrixDomain::First, MatrixStructure::Plain, cols, 8);
+            PublicMatrix::new(PublicSeed([1; 32]), shape)
+        };
         for good in [0..512, 512..1024, 0..1300, 1024..1300, 0..0, 512..512, 1024..1024] {
             assert!(check(tiling, &matrix(100), &good).is_ok(), "{good:?}");
         }

@@ -104,8 +104,10 @@ fn fold_plane(ring: &RingContext, mut entries: Vec<RlweCiphertext>, bits: &[Rlwe
         entries = entries
             .chunks(2)
             .map(|pair: &[RlweCiphertext]| {
-                let zero = || RlweCiphertext { a: kept.zero(), b: kept.zero() };
-                let mut difference = pair.get(1).cloned().unwrap_or_else(zero);
+                let mut difference = match pair {
+                    [_, other] => other.clone(),
+                    _ => RlweCiphertext { a: kept.zero(), b: kept.zero() },
+                };
                 sub(kept, &mut difference, &pair[0]);
                 let mut sum = external_product(kept, &bit, &difference, gadget);
                 add(kept, &mut sum, &pair[0]);

@@ -120,7 +120,8 @@ fn entries(
 fn spectrum(ring: &Ring, entries: &[RlweCiphertext]) -> Vec<RlweCiphertext> {
     let count = entries.len().next_power_of_two();
     let step = 2 * ring.degree() / count;
-    let term = |k: usize| {
+    let mut terms = Vec::with_capacity(count);
+    for k in 0..count {
         let mut sum = RlweCiphertext { a: ring.zero(), b: ring.zero() };
         for (j, entry) in entries.iter().enumerate() {
             let factor = scaled_monomial(
@@ -131,9 +132,9 @@ fn spectrum(ring: &Ring, entries: &[RlweCiphertext]) -> Vec<RlweCiphertext> {
             ring.mul_add(&mut sum.a, &factor, &entry.a);
             ring.mul_add(&mut sum.b, &factor, &entry.b);
         }
-        sum
-    };
-    (0..count).map(term).collect()
+        terms.push(sum);
+    }
+    terms
 }
 
 /// Returns `X^power / divisor`.

@@ -94,12 +94,11 @@ fn exchange<M: Memory>(
         }
         Partials::Apart => own.contains(&index).then(|| 0..words.len()),
     };
-    let finishing = || shares.iter().enumerate().filter(|(_, own)| !own.is_empty());
     let mut copies = Vec::new();
     let mut counts = Vec::new();
     for (from, contributions) in contributions.iter().enumerate() {
         for (number, partial) in contributions {
-            for (to, own) in finishing() {
+            for (to, own) in shares.iter().enumerate().filter(|(_, own)| !own.is_empty()) {
                 let words = partial.words.iter().enumerate();
                 let goes = words.filter_map(|(index, words)| Some((words, range(index, words, own)?)));
                 let before = copies.len();
@@ -138,7 +137,7 @@ mod tests {
             let words = words.iter().map(|words| words.to_vec().into()).collect();
             vec![(7, Partial { units, words })]
         };
-        let together = || vec![partial(0..2, &[&[10, 11, 20, 21, 30, 31]]), partial(2..3, &[&[12, 22, 32]])];
+        let together = vec![partial(0..2, &[&[10, 11, 20, 21, 30, 31]]), partial(2..3, &[&[12, 22, 32]])];
         let apart = || {
             let first: [&[u32]; 3] = [&[10, 11], &[20, 21], &[30, 31]];
             vec![partial(0..2, &first), partial(2..3, &[&[12], &[22], &[32]])]
@@ -157,7 +156,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            told(Partials::Together, together()),
+            told(Partials::Together, together),
             [
                 [(7, 0..2, vec![vec![10, 11, 20, 21]]), (7, 2..3, vec![vec![12, 22]])],
                 [(7, 0..2, vec![vec![30, 31]]), (7, 2..3, vec![vec![32]])],

@@ -122,11 +122,15 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
     /// [`ProtocolError::Ops`] if a step fails.
     pub fn scan(&self, opened: &P::Opened<B>) -> Result<Vec<Contribution<B::Words>>, ProtocolError> {
         let mut contributions = Vec::new();
-        let has_units = |segment: &HostedSegment<P, B>| !segment.parts.is_empty();
-        self.on_segments(has_units, opened, |number, segment, host, opened| {
-            contributions.extend(segment.scan(host, opened)?.into_iter().map(|partial| (number, partial)));
-            Ok(())
-        })?;
+        self.on_segments(
+            |segment| !segment.parts.is_empty(),
+            opened,
+            |number, segment, host, opened| {
+                let partials = segment.scan(host, opened)?;
+                contributions.extend(partials.into_iter().map(|partial| (number, partial)));
+                Ok(())
+            },
+        )?;
         Ok(contributions)
     }
 

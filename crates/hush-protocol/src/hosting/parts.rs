@@ -23,11 +23,10 @@ pub(crate) fn joined_rows<M: Memory>(
     let partials = &partials;
     let rows_of = &rows_of;
     let ranges = (0..queries).flat_map(|query| {
-        let of_query = move |partial: &Partial<M::Words>| {
+        partials.iter().map(move |partial| {
             let rows = rows_of(&partial.units).len();
-            query * rows..(query + 1) * rows
-        };
-        partials.iter().map(move |partial| (&partial.words[0], of_query(partial)))
+            (&partial.words[0], query * rows..(query + 1) * rows)
+        })
     });
     memory.join(&ranges.collect::<Vec<_>>())
 }

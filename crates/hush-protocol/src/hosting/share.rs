@@ -120,8 +120,10 @@ mod tests {
                 );
             }
         }
-        let share = |index| Share { index, weights: vec![2, 2, 1, 2, 1] };
-        let one = |index| share(index).of(&[SegmentSize { units: 80, bytes: 4096 }]).remove(0);
+        let one = |index| {
+            let share = Share { index, weights: vec![2, 2, 1, 2, 1] };
+            share.of(&[SegmentSize { units: 80, bytes: 4096 }]).remove(0)
+        };
         assert_eq!([one(0), one(2), one(4)], [0..20, 40..50, 70..80]);
         // Short segments go to different parts.
         let short = [SegmentSize { units: 1, bytes: 10 }; 4];

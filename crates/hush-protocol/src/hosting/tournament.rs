@@ -133,7 +133,6 @@ impl<B: RingOps> Tournament<'_, B> {
         bits: &[&[RlweBatch<B::Words>]],
     ) -> Result<Vec<RlweBatch<B::Words>>, OpsError> {
         let own = node.entries(self.entries);
-        let place = |entry: usize, plane| order.index(entry - units.start, plane, units.len(), self.planes);
         let picked = entries
             .iter()
             .map(|batch: &&RlweBatch<B::Words>| {
@@ -141,7 +140,8 @@ impl<B: RingOps> Tournament<'_, B> {
                     .clone()
                     .flat_map(|entry| (0..self.planes).map(move |plane| (entry, plane)))
                     .map(|(entry, plane)| {
-                        let first = place(entry, plane) * self.ciphertext_words;
+                        let index = order.index(entry - units.start, plane, units.len(), self.planes);
+                        let first = index * self.ciphertext_words;
                         (&batch.words, first..first + self.ciphertext_words)
                     });
                 self.backend.join(&ranges.collect::<Vec<_>>()).map(|words| self.batch(words))

@@ -57,8 +57,11 @@ pub(super) fn locate(digest: &KeyDigest, block_seed: u8, width: usize, slots: us
 /// an encryption does not depend on the key.
 pub(super) fn support(digest: &KeyDigest, block_seed: u8, width: usize, slots: usize) -> Vec<(u32, u8)> {
     let (start, coeffs) = locate(digest, block_seed, width, slots);
-    let coeff = |bit: u32| (coeffs[bit as usize / 64] >> (bit % 64) & 1) as u8;
-    (0..width.min(slots) as u32).map(|bit| (start + bit, coeff(bit))).collect()
+    let slots = (0..width.min(slots) as u32).map(|bit| {
+        let coeff = coeffs[bit as usize / 64] >> (bit % 64) & 1;
+        (start + bit, coeff as u8)
+    });
+    slots.collect()
 }
 
 /// Solves the system for the slots, and writes them to `out`. Fails with [`OpsError::Singular`] if the rows are dependent

@@ -41,7 +41,8 @@ impl BlockMap {
         Self { thresholds: vec![0; blocks], seeds: vec![0; blocks] }
     }
 
-    /// Returns a map under which no block has more than `capacity` keys, with seeds 0. See [`BlockKeys::assign`].
+    /// Returns a map under which no block has more than `capacity` keys, with seeds 0. Fails with [`NotBalanced`] if there is no
+    /// such map, or `blocks` is 0 or above [`MAX_BLOCKS`]. See [`BlockKeys::assign`].
     pub fn assign<'a>(
         digests: impl IntoIterator<Item = &'a KeyDigest>,
         blocks: usize,

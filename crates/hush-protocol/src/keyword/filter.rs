@@ -201,7 +201,8 @@ impl FilterParams {
         Err(no_seed)
     }
 
-    /// Builds the filter under the seed byte `seed`. Returns `false` if that is impossible under this seed.
+    /// Builds the filter under the seed byte `seed`. Returns `false` if that is impossible under this seed. Fails with
+    /// [`FilterError::Shape`] if `values` or `out` has a wrong length, and with [`FilterError::Ops`] if the backend fails.
     pub fn build_under<S: Symbol>(
         &self,
         seed: u8,

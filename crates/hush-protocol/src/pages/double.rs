@@ -136,16 +136,18 @@ impl LwePage for Double {
         let (answer_part, online_hint) = rest.split_at(packed_bytes(answer_rows, widths.answer));
 
         let words = unpack_scaled(hint_part, hint_rows, widths.answer)?;
-        let decrypt = |row: usize| -> Result<u8, ProtocolError> {
-            Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.second)))
-        };
         // The bytes decrypted here reveal the wanted block, so they are wiped like the secrets.
-        let hint_digits = Zeroizing::new((0..hint_rows).map(decrypt).collect::<Result<Vec<u8>, _>>()?);
+        let mut hint_digits: Zeroizing<Vec<u8>> = Zeroizing::new(Vec::with_capacity(hint_rows));
+        for (row, &word) in words.iter().enumerate() {
+            hint_digits.push(decrypt_byte(phase(word, &hint_row(table, hint, row)?, &pending.second)));
+        }
 
         let words = unpack_scaled(answer_part, answer_rows, widths.answer)?;
         let online_hint = unpack_scaled(online_hint, answer_rows * n, widths.hint)?;
-        let decrypt = |(row, &word)| decrypt_byte(phase(word, &online_hint[row * n..][..n], &pending.second));
-        let answer_digits = Zeroizing::new(words.iter().enumerate().map(decrypt).collect::<Vec<u8>>());
+        let mut answer_digits: Zeroizing<Vec<u8>> = Zeroizing::new(Vec::with_capacity(answer_rows));
+        for (row, &word) in words.iter().enumerate() {
+            answer_digits.push(decrypt_byte(phase(word, &online_hint[row * n..][..n], &pending.second)));
+        }
 
         let first_hint = Zeroizing::new(join_digits(&hint_digits, digits));
         let first_answer = Zeroizing::new(join_digits(&answer_digits, digits));

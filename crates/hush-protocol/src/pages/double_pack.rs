@@ -93,12 +93,12 @@ impl PackPage for DoublePack {
             packed.iter().zip(opened.expanded.iter()).enumerate().map(|(index, (packed, expanded))| {
                 let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
                 let folded = backend.lwe_fold(&entries, &opened.second.range(&(index..index + 1)))?; //      (1)  4 N words a plane
-                let pack = |columns: Range<usize>| {
+                let mut parts = Vec::new();
+                for columns in table.second_parts() {
                     let rows = shape.rows_of(columns.clone());
                     let hint = backend.lwe_hint(&entries, &host.second_matrix(), rows)?;
-                    host.pack_online(&folded, &hint, columns, &expanded.selectors) //          (3)  4 a plane
-                };
-                let parts = table.second_parts().map(pack).collect::<Result<Vec<_>, _>>()?;
+                    parts.push(host.pack_online(&folded, &hint, columns, &expanded.selectors)?); // (3)  4 a plane
+                }
                 join(backend, &parts)
             });
         host.respond(keys, &again.collect::<Result<Vec<_>, _>>()?)

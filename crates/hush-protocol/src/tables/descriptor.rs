@@ -372,14 +372,14 @@ impl Descriptor {
     /// Returns a hash of everything on which queries and the sizes of answers depend. It leaves out the records and what is
     /// computed from the public matrix, such as hints, so it stays the same while records change.
     pub fn geometry(&self) -> [u8; 32] {
-        let of_segment = |segment: &Segment| Segment {
+        let segments = self.segments.iter().map(|segment| Segment {
             records: 0,
             lanes: LaneMap { seeds: Vec::new(), thresholds: Vec::new() },
             hint: None,
             whitening: None,
             database: [0; 32],
             ..segment.clone()
-        };
+        });
         let geometry = Self {
             epoch: [0; 32],
             records: 0,
@@ -388,7 +388,7 @@ impl Descriptor {
             hint: None,
             whitening: None,
             database: [0; 32],
-            segments: self.segments.iter().map(of_segment).collect(),
+            segments: segments.collect(),
             signature: None,
             ..self.clone()
         };

@@ -101,16 +101,18 @@ pub(crate) fn shorter_answers(slot_bytes: usize) -> RingParams {
 /// Returns the columns of the first dimension of a table over rings: 256, or fewer if there are not enough slots.
 pub(crate) fn ring_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
     let most = slots.div_ceil(lanes(ring, slot_bytes) * RING_ENTRIES);
-    let table = |columns, blocks| RingTable::new(*ring, TableShape { columns, blocks, slot_bytes });
-    first_that_decodes(&RING_COLUMNS, most, slots, table)
+    first_that_decodes(&RING_COLUMNS, most, slots, |columns, blocks| {
+        RingTable::new(*ring, TableShape { columns, blocks, slot_bytes })
+    })
 }
 
 /// Returns the columns of the first dimension of a `tfhe` table: 32, or fewer if there are not enough plaintexts. With
 /// more, queries are longer; with fewer, more folds are left.
 pub(crate) fn rotated_columns(ring: &RingParams, slots: usize, slot_bytes: usize) -> usize {
     let most = slots.div_ceil(1 << lanes(ring, slot_bytes).ilog2());
-    let table = |columns, blocks| RingTable::rotated(*ring, TableShape { columns, blocks, slot_bytes });
-    first_that_decodes(&ROTATED_COLUMNS, most, slots, table)
+    first_that_decodes(&ROTATED_COLUMNS, most, slots, |columns, blocks| {
+        RingTable::rotated(*ring, TableShape { columns, blocks, slot_bytes })
+    })
 }
 
 /// Returns the first of `columns`, each limited to `most`, for which `table` accepts a table of `slots` slots. If it

@@ -140,7 +140,9 @@ impl RequestShape<'_> {
     /// Decodes a request, and checks everything that the wire format determines.
     ///
     /// The memory is bounded by `body` plus `max_queries` structs. The epoch is checked before the protocol and the
-    /// lengths, because these may differ in another epoch without being wrong.
+    /// lengths, because these may differ in another epoch without being wrong. Fails with [`WireError`] if the request is
+    /// malformed, has no queries or too many, is of another version, epoch or protocol, or if a field of a query has a wrong
+    /// length.
     pub fn decode(&self, body: Bytes) -> Result<Vec<Query>, WireError> {
         let actual = count_field(body.clone(), QUERIES_FIELD)?;
         if actual > self.max_queries {
@@ -185,7 +187,8 @@ impl ResponseShape<'_> {
     }
 
     /// Decodes a response, and checks everything that the wire format determines. Returns the epoch that answered, and the
-    /// answers.
+    /// answers. Fails with [`WireError`] if the response is malformed, is of another version or epoch, or if the number or a length
+    /// of the answers is wrong.
     pub fn decode(&self, body: Bytes) -> Result<([u8; EPOCH_BYTES], Vec<Bytes>), WireError> {
         let actual = count_field(body.clone(), ANSWERS_FIELD)?;
         if actual != self.answers {

@@ -125,12 +125,6 @@ fn every_contradiction_is_an_error() {
 
 /// Returns a table of two tiers.
 fn tiered(protocol: Protocol, set: &str) -> Descriptor {
-    let keys = |blocks| KeyLookup {
-        filter: FilterKind::Band64,
-        seed: [1; 32],
-        thresholds: vec![0; blocks],
-        block_seeds: vec![0; blocks],
-    };
     let slot = SlotFormat::for_values(8, 0, 400).with_head(40);
     let columns = 2048;
     let base = table(protocol, set, shape(columns, 3, slot.slot_bytes()));
@@ -166,7 +160,12 @@ fn tiered(protocol: Protocol, set: &str) -> Descriptor {
         slot,
         schema: None,
         compression: None,
-        lookup: Lookup::Key(keys(3)),
+        lookup: Lookup::Key(KeyLookup {
+            filter: FilterKind::Band64,
+            seed: [1; 32],
+            thresholds: vec![0; 3],
+            block_seeds: vec![0; 3],
+        }),
         hint: hint(0),
         whitening: None,
         database: [3; 32],

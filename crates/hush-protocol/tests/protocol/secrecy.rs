@@ -70,8 +70,8 @@ fn parts(table: &ColumnTable, query: &wire::Query) -> Vec<(&'static str, Vec<f64
 /// Under one secret and one mask the difference is that of two messages, which have 28 bits and a little of 52.
 fn independent(x: &[f64], y: &[f64]) -> bool {
     let long = |sign: f64| {
-        let distance = |(x, y): (&f64, &f64)| (x + sign * y - (x + sign * y).round()).abs();
-        x.iter().zip(y).filter(|&pair| distance(pair) > 1.0 / 8.0).count()
+        let sums = x.iter().zip(y).map(|(x, y)| x + sign * y);
+        sums.filter(|sum: &f64| (sum - sum.round()).abs() > 1.0 / 8.0).count()
     };
     // Three quarters of the coefficients are long on average.
     [-1.0, 1.0].into_iter().all(|sign| 20 * long(sign) > 11 * x.len())
@@ -153,8 +153,10 @@ fn masks_are_no_elements_of_the_public_matrix() {
                 for (p, limb) in ring.moduli().iter().zip(words.chunks_exact(degree)) {
                     // Reduced, or cut to the bits of the prime as masks are.
                     let cut = u32::MAX >> (32 - p.bits());
-                    let equal = |(&a, &word): (&u32, &u32)| word == p.reduce(u64::from(a)) || word == a & cut;
-                    let same = alpha.iter().zip(limb).filter(|&pair| equal(pair)).count();
+                    let pairs = alpha.iter().zip(limb);
+                    let same = pairs
+                        .filter(|&(&a, &word)| word == p.reduce(u64::from(a)) || word == a & cut)
+                        .count();
                     assert!(same < 3, "{}: {same} of {degree} coefficients of block {block}", params.name());
                 }
             }
@@ -200,11 +202,11 @@ fn descriptors_have_no_room_for_masks() {
 /// Keys of a table that holds none of them: what a client asks for if a key is absent.
 fn absent_keys(shape: TableShape) -> Vec<Target> {
     let filter = FilterParams { kind: FilterKind::Band64, slots: shape.columns };
-    let target = |number: u32| {
+    let targets = (0..6).map(|number: u32| {
         let digest = KeyDigest::new(&[7; 32], &number.to_le_bytes()).unwrap();
         Target { columns: filter.support(&digest, 3), block: digest.first_block(shape.blocks) }
-    };
-    (0..6).map(target).collect()
+    });
+    targets.collect()
 }
 
 /// Returns a table of random bytes and targets of all kinds: every block, sums of every size, absent keys.

@@ -22,8 +22,10 @@ const SLOT_BYTES: [usize; 12] = [1, 2, 16, 100, 1365, 2048, 2049, 4096, 4097, 10
 
 /// Returns the shape of a table that a build by index makes.
 fn chosen(protocol: Protocol, set: &str, count: usize, slot_bytes: usize) -> TableShape {
-    let of = |by_key| protocol.page().shape(set, Slots { count, slot_bytes, by_key }, None).unwrap();
-    let [shape, keyed] = [false, true].map(of);
+    let [shape, keyed] = [false, true].map(|by_key| {
+        let slots = Slots { count, slot_bytes, by_key };
+        protocol.page().shape(set, slots, None).unwrap()
+    });
     let TableShape { columns, blocks, .. } = shape;
     assert!((1..=count).contains(&columns), "{protocol}: {columns} columns for {count} slots");
     assert!((columns..=count).contains(&keyed.columns), "{protocol}: {keyed:?} for {count} slots by key");

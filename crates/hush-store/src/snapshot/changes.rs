@@ -86,8 +86,8 @@ impl SnapshotWriter {
         file.finish()
     }
 
-    /// Takes an unchanged file of another snapshot over from the folder `from`: as a hard link if possible, which takes neither time
-    /// nor space, otherwise as a copy. Fails with [`SnapshotError::Io`] if the file cannot be copied.
+    /// Takes an unchanged file of another snapshot over from the folder `from`: as a hard link if possible, which takes neither
+    /// time nor space, otherwise as a copy. Fails with [`SnapshotError::Io`] if the file cannot be copied.
     pub fn take_file(&self, from: &Path, entry: &FileEntry) -> Result<(), SnapshotError> {
         let from = from.join(&entry.name);
         let to = self.partial_dir().join(&entry.name);

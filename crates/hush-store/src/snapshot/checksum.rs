@@ -61,9 +61,11 @@ pub(super) fn chunk_hashes(bytes: &[u8], cancel: &Cancel) -> Result<Vec<blake3::
 
 /// Returns the numbers of the chunks that contain a byte of `ranges`, ascending.
 pub(super) fn chunks_of(ranges: &[Range<usize>]) -> Vec<usize> {
-    let of_range = |range: &Range<usize>| range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES);
-    let named = ranges.iter().filter(|range| !range.is_empty()).flat_map(of_range);
-    named.collect::<BTreeSet<_>>().into_iter().collect()
+    let mut chunks = BTreeSet::new();
+    for range in ranges.iter().filter(|range| !range.is_empty()) {
+        chunks.extend(range.start / CHUNK_BYTES..range.end.div_ceil(CHUNK_BYTES));
+    }
+    chunks.into_iter().collect()
 }
 
 /// Returns those of `chunks` that differ from their expected hash, or are missing. `bytes` is the content of the file.

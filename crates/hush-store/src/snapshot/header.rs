@@ -121,10 +121,9 @@ impl Header {
             }
             error => error,
         })?;
-        let damaged = |reason: String| SnapshotError::Header { path: path.clone(), reason };
         let length = file.metadata().map_err(SnapshotError::io(&path, "read"))?.len();
         if length > MAX_HEADER_BYTES {
-            return Err(damaged(format!("{length} bytes is no header")));
+            return Err(SnapshotError::Header { path, reason: format!("{length} bytes is no header") });
         }
         let mut bytes = Vec::with_capacity(length as usize);
         file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(SnapshotError::io(&path, "read"))?;

@@ -245,9 +245,6 @@ impl Memory {
                 index = registers.get(index_number) << (sib >> 6);
             }
         }
-        let displacement = |at: usize| {
-            i32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]]) as isize as usize
-        };
         let (base, length) = match mode {
             // Without a base: relative to the next instruction, or absolute behind an index byte.
             0 if base_number == 5 && rm == 5 => (start.wrapping_add(at + 4), at + 4),
@@ -260,7 +257,7 @@ impl Memory {
         let offset = match length - at {
             0 => 0,
             1 => code[at] as i8 as isize as usize,
-            _ => displacement(at),
+            _ => i32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]]) as isize as usize,
         };
         Ok(Self { base: base.wrapping_add(offset), index, length })
     }

@@ -70,10 +70,14 @@ impl ChainMisfit {
 fn word_of(context: &RingContext, range: std::ops::Range<f64>) -> u32 {
     let q = context.kept().rns().product();
     let degree = context.kept().degree();
-    let part = |word: u32| {
-        let lifted = (u128::from(word) * q + (1 << 31)) >> 32;
-        let halve = |x: u128| if x.is_multiple_of(2) { x / 2 } else { (x + q) / 2 };
-        (0..degree.ilog2()).fold(lifted, |x, _| halve(x)) as f64 / q as f64
-    };
-    (1..).find(|&word| range.contains(&part(word))).expect("every tenth or hundredth")
+    for word in 1u32.. {
+        let mut lifted = (u128::from(word) * q + (1 << 31)) >> 32;
+        for _ in 0..degree.ilog2() {
+            lifted = if lifted.is_multiple_of(2) { lifted / 2 } else { (lifted + q) / 2 };
+        }
+        if range.contains(&(lifted as f64 / q as f64)) {
+            return word;
+        }
+    }
+    unreachable!("every tenth or hundredth")
 }

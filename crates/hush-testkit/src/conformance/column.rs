@@ -77,8 +77,8 @@ impl ColumnCase {
         let conjugations: Vec<_> = (0..queries).map(|_| residues.coefficients(kept, &mut rng)).collect();
         let power_masks = [residues.poly(kept, &mut rng), residues.poly(kept, &mut rng)];
         let powers = if shape.entries() > 1 { queries } else { 0 };
-        let mut pair = || [(); 2].map(|()| residues.coefficients(kept, &mut rng));
-        let power_bodies: Vec<_> = (0..powers).map(|_| pair()).collect();
+        let power_bodies: Vec<_> =
+            (0..powers).map(|_| [(); 2].map(|()| residues.coefficients(kept, &mut rng))).collect();
         let folded = LweBatch { rows, words: words.words(queries * rows, bits, &mut rng).into() };
 
         let chain = Reference.open_chain(&context, &shape, polys.clone()).expect(FITS);

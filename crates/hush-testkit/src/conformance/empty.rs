@@ -62,8 +62,7 @@ fn empty_lwe<B: LweOps>(backend: &B) {
         assert_eq!(backend.result(&folded.words), [], "lwe_fold {rows} x {cols}");
     }
     for structure in [MatrixStructure::Plain, MatrixStructure::Ring { degree: 4 }] {
-        let shape = |cols| MatrixShape::new(MatrixDomain::First, structure, cols, 8);
-        let a = |cols| PublicMatrix::new(SEED, shape(cols));
+        let a = |cols| PublicMatrix::new(SEED, MatrixShape::new(MatrixDomain::First, structure, cols, 8));
         let hint = backend.lwe_hint(&open(0, 5), &a(5), 0..0).expect(FITS);
         assert_eq!(backend.result(&hint), [], "lwe_hint without rows, {structure:?}");
         let hint = backend.lwe_hint(&open(5, 0), &a(0), 0..5).expect(FITS);

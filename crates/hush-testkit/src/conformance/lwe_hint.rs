@@ -71,9 +71,8 @@ fn check<B: LweOps>(backend: &B, db: TiledDb, a: &PublicMatrix, what: &str) {
 fn refuses_wrong_shapes<B: LweOps>(backend: &B) {
     let db =
         backend.open_db(TiledDb::from_matrix(600, 8, &[1; 4800])).expect("the backend holds the database");
-    let matrix = |cols| first(MatrixStructure::Plain, cols, 4);
     for (cols, rows) in [(7, 0..600), (8, 0..601), (8, 1..512), (8, 0..511), (8, 512..1024)] {
-        let refused = backend.lwe_hint(&db, &matrix(cols), rows.clone());
+        let refused = backend.lwe_hint(&db, &first(MatrixStructure::Plain, cols, 4), rows.clone());
         assert!(matches!(refused, Err(OpsError::Shape { .. })), "{cols} columns, rows {rows:?}");
     }
 }

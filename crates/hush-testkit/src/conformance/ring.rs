@@ -93,8 +93,9 @@ impl RingCase {
         let entries = batches(shape.entries * shape.planes);
         let batches = batches(PACKED);
         let bit_rows = 2 * params.fold_gadget().digits;
-        let mut bits_of_query = || (0..shape.folds).map(|_| rows.batch(kept, bit_rows, &mut rng)).collect();
-        let bits: Vec<Vec<_>> = (0..shape.queries).map(|_| bits_of_query()).collect();
+        let bits: Vec<Vec<_>> = (0..shape.queries)
+            .map(|_| (0..shape.folds).map(|_| rows.batch(kept, bit_rows, &mut rng)).collect())
+            .collect();
         let degree = params.degree();
         let widths = params.response_bits();
         // After the second one they begin anywhere in a word.

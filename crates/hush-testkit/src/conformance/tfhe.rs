@@ -78,8 +78,9 @@ impl TfheCase {
         let selectors = batches(shape.rows);
         let ciphertexts = batches(shape.count);
         let rows = 2 * set.fold_gadget().digits;
-        let mut bits_of_query = || (0..shape.bits).map(|_| residues.batch(kept, rows, &mut rng)).collect();
-        let bits: Vec<Vec<_>> = (0..shape.queries).map(|_| bits_of_query()).collect();
+        let bits: Vec<Vec<_>> = (0..shape.queries)
+            .map(|_| (0..shape.bits).map(|_| residues.batch(kept, rows, &mut rng)).collect())
+            .collect();
         let keys: Vec<_> = (0..shape.queries).map(|_| residues.keys(&context, &mut rng)).collect();
 
         let folded = Reference.symbol_fold(&context, &db, &all(&selectors)).expect(FITS);
@@ -149,8 +150,9 @@ impl TfheCase {
         let rotated = backend.rotate(&ring, &all(&ciphertexts), &bits).expect(FITS);
         self.assert_same(backend, "rotate", &self.rotated, &rotated);
 
-        let open = |keys: &EvaluationKeys| backend.open_evaluation_keys(&ring, keys.clone()).expect(FITS);
-        let keys: Vec<_> = self.keys.iter().map(open).collect();
+        let keys =
+            self.keys.iter().map(|keys| backend.open_evaluation_keys(&ring, keys.clone()).expect(FITS));
+        let keys: Vec<_> = keys.collect();
         if !self.made.is_empty() {
             let TfheShape { rows, bits, .. } = self.shape;
             let made = backend.private_key_switch(&ring, &all(&keys), &self.words, rows, bits).expect(FITS);

@@ -39,11 +39,10 @@ pub(super) fn expand(ring: &RingContext, query: &RlweCiphertext, rows: usize, fo
     let positions = params.query_positions(0..leaves).step_by(params.query_words(1));
     let messages: Vec<u128> = positions
         .map(|position| {
-            let scaled = |limb: usize| {
+            let message = full.rns().lift(|limb: usize| {
                 let p = full.moduli()[limb];
                 p.mul(b.limb(limb)[position], p.pow(2, params.levels().len() as u64))
-            };
-            let message = full.rns().lift(scaled);
+            });
             let factor = u128::from(params.dropped_factor());
             (message + factor / 2) / factor % ring.kept().rns().product()
         })
@@ -62,11 +61,13 @@ pub(super) fn entry_of_bits(ring: &RingContext, bits: &[RlweBatch]) -> usize {
     // A bit of 1 makes its last row the largest g_k; one of 0 makes it zero but for rounding.
     let gadget = ring.params().fold_gadget();
     let half = 1u128 << (gadget.log2_factor(gadget.digits - 1) - 1);
-    let is_set = |bit: &RlweBatch| {
+    let mut index = 0;
+    for bit in bits.iter().rev() {
         let b = &bit.ciphertext(bit.count() - 1)[poly_words(ring)..];
-        ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]).unsigned_abs() > half
-    };
-    bits.iter().rev().fold(0, |index, bit| index << 1 | usize::from(is_set(bit)))
+        let constant = ring.kept().rns().lift_centred(|limb| b[limb * ring.params().degree()]);
+        index = index << 1 | usize::from(constant.unsigned_abs() > half);
+    }
+    index
 }
 
 /// Ciphertexts `(0, m)` of constant polynomials modulo Q_1.

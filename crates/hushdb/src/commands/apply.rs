@@ -91,10 +91,9 @@ impl UpdateArgs {
 
 pub(crate) fn run(args: ApplyArgs) -> ExitCode {
     let (dir, request, update) = request(args);
-    let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
-        update.apply(request, backends, progress)
-    };
-    interrupt::exit(update.run(&dir, "changed", work))
+    let outcome =
+        update.run(&dir, "changed", |table, backends, progress| table.apply(request, backends, progress));
+    interrupt::exit(outcome)
 }
 
 /// Returns the folder of the table, the request, and the options of the update.

@@ -3,8 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use hush_build::{CompactRequest, Update};
-use hush_engine::{Backends, Progress};
+use hush_build::CompactRequest;
 use hush_protocol::slot::MAX_VALUE_BYTES;
 
 use super::{apply::UpdateArgs, interrupt};
@@ -29,10 +28,9 @@ pub(crate) struct CompactArgs {
 
 pub(crate) fn run(args: CompactArgs) -> ExitCode {
     let (dir, request, update) = request(args);
-    let work = |update: Update, backends: &Backends, progress: &dyn Progress| {
-        update.compact(request, backends, progress)
-    };
-    interrupt::exit(update.run(&dir, "compacted", work))
+    let outcome =
+        update.run(&dir, "compacted", |table, backends, progress| table.compact(request, backends, progress));
+    interrupt::exit(outcome)
 }
 
 /// Returns the folder of the table, and the request of the compaction.

@@ -33,21 +33,20 @@ fn unknown(names: &[String]) -> Vec<String> {
     let serve = ServeArgs::augment_args(Command::new("serve"));
     let mut known: Vec<String> = config::settings(&serve).map(config::variable).collect();
     known.extend(OTHERS.map(str::to_owned));
-    let is_unknown = |name: &&String| {
-        name.starts_with(PREFIX)
-            && !known.contains(name)
-            && !OF_KUBERNETES.iter().any(|start| name.starts_with(start))
-    };
-    let line = |name: &String| {
+    let mut lines = Vec::new();
+    for name in names {
+        let is_of_kubernetes = OF_KUBERNETES.iter().any(|start| name.starts_with(start));
+        if !name.starts_with(PREFIX) || known.contains(name) || is_of_kubernetes {
+            continue;
+        }
         let alike = known.iter().map(|known| (strsim::jaro_winkler(name, known), known));
         let nearest = alike.max_by(|a, b| a.0.total_cmp(&b.0));
         // All names begin alike, so only the rest is compared.
         let own = |name: &str| name.trim_start_matches(PREFIX).to_owned();
         let nearest = nearest.filter(|(_, known)| strsim::jaro_winkler(&own(name), &own(known)) >= ALIKE);
         let meant = nearest.map_or(String::new(), |(_, known)| format!(": did you mean {known}?"));
-        format!("the variable {} is not read{meant}", name.escape_debug())
-    };
-    let mut lines: Vec<String> = names.iter().filter(is_unknown).map(line).collect();
+        lines.push(format!("the variable {} is not read{meant}", name.escape_debug()));
+    }
     lines.sort_unstable();
     lines
 }

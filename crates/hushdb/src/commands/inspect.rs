@@ -114,9 +114,10 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
     let beside = descriptor.segments.iter().map(|segment| (segment.role.name(), segment.records));
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));
     let all = std::iter::once(base).chain(beside).zip(hints).zip(params.segments());
-    let describe = |(((role, records), hint_bytes), segment): (((&str, u64), u64), &SegmentParams)| {
+    let mut described = Vec::new();
+    for (((role, records), hint_bytes), segment) in all {
         let facts = segment.facts();
-        json!({
+        described.push(json!({
             "role": role,
             "records": records,
             "protocol": facts.protocol,
@@ -127,9 +128,9 @@ fn segments(descriptor: &Descriptor, params: &TableParams) -> Vec<Value> {
             "hint_bytes": hint_bytes,
             "noise_sigmas": finite(facts.sigmas),
             "server_bytes": held_bytes(segment),
-        })
-    };
-    all.map(describe).collect()
+        }));
+    }
+    described
 }
 
 /// Returns a line for each tier of a table, with the range of bytes of values that it holds.

@@ -12,10 +12,12 @@ use hush_store::snapshot::{Snapshot, Verify};
 /// Returns the given file, or the default one of this user if a table in `dirs` may need keys, and creates its folder. Otherwise
 /// the user's folders are not touched.
 pub(super) fn path(asked: Option<&Path>, dirs: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    if let Some(asked) = asked {
+        return Ok(Some(asked.to_owned()));
+    }
     // The header of a remote table is not known yet.
-    let may_need = |dir: &PathBuf| dir.to_string_lossy().contains("://") || needs_keys(dir);
-    if asked.is_some() || !dirs.iter().any(may_need) {
-        return Ok(asked.map(Path::to_owned));
+    if !dirs.iter().any(|dir| dir.to_string_lossy().contains("://") || needs_keys(dir)) {
+        return Ok(None);
     }
     let folder = folder()
         .ok_or("no home directory is known to keep the keys of clients in: choose a file with --keys")?;

@@ -189,7 +189,6 @@ fn protocol_rows(count: usize, slot_bytes: usize) -> String {
         "| protocol | parameter set | query | answer | hint, downloaded once an epoch | evaluation keys, uploaded | server memory, of the table \
          |\n|---|---|--:|--:|--:|--:|--:|\n",
     );
-    let size = |bytes: u64| if bytes == 0 { "-".into() } else { report::bytes(bytes) };
     let slots = Slots { count, slot_bytes, by_key: false };
     for protocol in Protocol::ALL {
         let page = protocol.page();
@@ -200,7 +199,9 @@ fn protocol_rows(count: usize, slot_bytes: usize) -> String {
                 let facts = table.facts();
                 let traffic = [facts.query.total() as u64, facts.answer_bytes as u64];
                 let set_up = [facts.hint_bytes, facts.key_bytes as u64];
-                let sizes = [traffic, set_up].concat().into_iter().map(size).collect::<Vec<_>>().join(" | ");
+                let sizes = [traffic, set_up].concat().into_iter();
+                let sizes = sizes.map(|bytes| if bytes == 0 { "-".into() } else { report::bytes(bytes) });
+                let sizes = sizes.collect::<Vec<String>>().join(" | ");
                 format!("{sizes} | {:.2}", table.held_bytes() as f64 / (count * slot_bytes) as f64)
             }
             Err(error) => format!("not possible: {} | | | |", cell(&error.to_string())),

@@ -133,11 +133,10 @@ mod tests {
 
     /// Returns values about the limits between two results, and random ones.
     fn values(product: u128, bits: u32, rng: &mut Csprng) -> Vec<u128> {
-        let mut random = || (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())) % product;
         let edges = [0, 1, product / 2, product / 2 + 1, product - 1];
         let mut values = edges.to_vec();
         while values.len() < DEGREE - 1 {
-            let x = random();
+            let x = (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())) % product;
             // The limit is (k + 1/2) Q / 2^bits, for the k of x.
             let k = (x << bits) / product;
             let limit = ((2 * k + 1) * product) >> (bits + 1);

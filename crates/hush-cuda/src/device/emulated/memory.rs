@@ -94,8 +94,8 @@ impl EmulatedMemory {
         }
     }
 
-    /// Returns an error if a pointer does not point into the memory of this device, or if a structure holds an address in the
-    /// memory of another device.
+    /// Returns an error if a pointer does not point into this device's memory, or a structure has an address in another device's
+    /// memory.
     pub(super) fn check_launch(&self, kernel: &str, args: &[Arg<'_>]) -> Result<(), CudaError> {
         let blocks = blocks();
         let is_others = |word: &[u8; ADDRESS]| {

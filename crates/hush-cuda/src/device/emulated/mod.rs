@@ -69,11 +69,15 @@ pub fn emulated_sanitizer() -> &'static str {
 
 /// Returns the names of all kernels of the emulator, sorted.
 pub fn emulated_kernels() -> Vec<&'static str> {
-    // SAFETY: kernels are registered before main and never removed. Their names are identifiers that end with a zero.
-    let name = |at| unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
-    // SAFETY: the function only reads the list of registered kernels.
+    // SAFETY: the function only reads the list of kernels, which does not change after the start of main.
     let count = unsafe { hush_emulate_kernel_count() };
-    (0..count).map(|at| name(at).to_str().expect("an identifier")).collect()
+    let mut names = Vec::with_capacity(count);
+    for at in 0..count {
+        // SAFETY: there is a kernel `at`. Kernels are never removed, and their names are identifiers that end with a zero.
+        let name = unsafe { CStr::from_ptr(hush_emulate_kernel_name(at)) };
+        names.push(name.to_str().expect("an identifier"));
+    }
+    names
 }
 
 /// An emulated device.

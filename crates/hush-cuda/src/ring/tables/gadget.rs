@@ -83,8 +83,8 @@ impl GadgetTables {
         self.view.digits as usize
     }
 
-    /// Returns the number of polynomials of one limb in the shared memory of a block of a kernel for a whole stage, which
-    /// decomposes `halves` halves of a ciphertext of `limbs` limbs (`kernels/gadget.cuh`, stages).
+    /// Returns the shared memory of a block of a whole-stage kernel, as a number of polynomials of one limb. The block decomposes
+    /// `halves` halves of a ciphertext of `limbs` limbs (`kernels/gadget.cuh`, stages).
     pub(in crate::ring) fn stage_polys(&self, halves: usize, limbs: usize) -> usize {
         (halves - 1) * self.digits() + self.digits().max(limbs) + 1
     }

@@ -63,13 +63,14 @@ impl Content {
 
     fn sum_of_bytes(&self, target: &Target) -> Vec<u8> {
         let Self { shape, bytes, .. } = self;
-        let byte = |row: usize| {
-            let bytes = target.columns.iter().map(|&(column, coefficient)| {
+        let mut sums = Vec::with_capacity(shape.slot_bytes);
+        for row in target.block * shape.slot_bytes..(target.block + 1) * shape.slot_bytes {
+            let products = target.columns.iter().map(|&(column, coefficient)| {
                 bytes[row * shape.columns + column as usize].wrapping_mul(coefficient)
             });
-            bytes.fold(0u8, u8::wrapping_add)
-        };
-        (target.block * shape.slot_bytes..(target.block + 1) * shape.slot_bytes).map(byte).collect()
+            sums.push(products.fold(0u8, u8::wrapping_add));
+        }
+        sums
     }
 
     /// Symbols are added, not bytes.

@@ -100,8 +100,7 @@ impl<P: Page> Case<P> {
     /// Returns the table of these files on a backend.
     fn serve<B: Steps>(&self, backend: Arc<B>, files: &[File]) -> Server<P, B> {
         let hosted = Hosted::open(backend, self.table.clone(), SEED, &Made(files)).unwrap();
-        let open = |keys: &Arc<RingKeys>| hosted.share().open_keys(keys.upload()).unwrap();
-        let keys = self.keys.as_ref().map(open);
+        let keys = self.keys.as_ref().map(|keys| hosted.share().open_keys(keys.upload()).unwrap());
         Server { hosted, keys }
     }
 
@@ -148,12 +147,11 @@ impl<P: Page> Case<P> {
     fn check_waits(&self) {
         let device = Device::emulated(Emulation::default());
         let server = self.serve(Arc::new(Cuda::new(device.clone())), &self.files);
-        let waits = |queries| {
+        let [one, two, three, five] = [0..1, 0..2, 2..5, 0..5].map(|queries| {
             let before = device.emulated_waits();
             self.answer(&server, queries);
             device.emulated_waits() - before
-        };
-        let [one, two, three, five] = [0..1, 0..2, 2..5, 0..5].map(waits);
+        });
         assert!(one > 0 && [two, three, five] == [one; 3], "{one}, {two}, {three}, {five} of 1, 2, 3, 5");
     }
 }

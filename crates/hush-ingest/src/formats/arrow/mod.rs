@@ -91,8 +91,9 @@ impl ArrowReader {
         batches: BatchSource,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
-        let is_asked = |name: &str| options.key.iter().chain(&options.value).any(|column| column == name);
-        let columns = ArrowColumn::all(schema, is_asked);
+        let columns = ArrowColumn::all(schema, |name| {
+            options.key.iter().chain(&options.value).any(|column| column == name)
+        });
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let projection = Projection::new(path, &names, options)?;
         let projection = projection.typed(|index| column_type(columns[index].field()));

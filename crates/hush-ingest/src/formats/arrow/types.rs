@@ -196,8 +196,8 @@ mod tests {
         for own in [zone, DataType::Interval(IntervalUnit::DayTime)] {
             assert_eq!(column_type(&Field::new("a", own, true)), ColumnType::ANY);
         }
-        let list = |own| DataType::List(Arc::new(Field::new("item", own, true)));
-        let deep = (0..=MAX_DEPTH).fold(DataType::Int8, |own, _| list(own));
+        let deep = (0..=MAX_DEPTH)
+            .fold(DataType::Int8, |own, _| DataType::List(Arc::new(Field::new("item", own, true))));
         assert_eq!(column_type(&Field::new("a", deep, true)), ColumnType::ANY);
     }
 }

@@ -284,8 +284,11 @@ fn quoted_run(rest: &[u8], quote: Option<u8>, backslash: bool) -> &[u8] {
 fn plain_run(rest: &[u8], separator: u8) -> usize {
     let near = &rest[..rest.len().min(NEAR_BYTES)];
     let found = near.iter().position(|byte: &u8| matches!(*byte, b'\n' | b'\r') || *byte == separator);
-    let far = || memchr3(separator, b'\n', b'\r', &rest[near.len()..]).map(|at| near.len() + at);
-    found.or_else(far).unwrap_or(rest.len())
+    if let Some(at) = found {
+        return at;
+    }
+    let far = memchr3(separator, b'\n', b'\r', &rest[near.len()..]);
+    far.map_or(rest.len(), |at| near.len() + at)
 }
 
 /// Ends the current field, whose last byte is on `line`.

@@ -3,7 +3,6 @@
 use std::{
     fmt,
     fs::{self, Metadata},
-    io,
     ops::AddAssign,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
@@ -161,8 +160,11 @@ pub(crate) fn id(metadata: &Metadata) -> (u64, u64) {
 
 /// Returns the entries of a folder, last first.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, IngestError> {
-    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
-    let mut entries = read().map_err(|source| IngestError::Unreadable { path: folder.into(), source })?;
+    let unreadable = |source| IngestError::Unreadable { path: folder.into(), source };
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        entries.push(entry.map_err(unreadable)?.path());
+    }
     entries.sort_unstable_by(|a, b| b.cmp(a));
     Ok(entries)
 }

@@ -117,8 +117,10 @@ impl ParquetReader {
         let metadata =
             guarded(|| read_metadata(&file, bytes)).map_err(|reason| damaged(path, None, &reason))?;
         let damaged = |error: ParquetError| damaged(path, None, &error.to_string());
-        let is_asked = |name: &str| options.key.iter().chain(&options.value).any(|column| column == name);
-        let fields = fields(metadata.file_metadata().schema_descr(), is_asked).map_err(damaged)?;
+        let fields = fields(metadata.file_metadata().schema_descr(), |name| {
+            options.key.iter().chain(&options.value).any(|column| column == name)
+        });
+        let fields = fields.map_err(damaged)?;
         let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
         let projection = Projection::new(path, &names, options)?;
         let projection = projection.typed(|index| fields[index].column_type());

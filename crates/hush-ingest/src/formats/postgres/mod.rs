@@ -281,12 +281,14 @@ async fn choose_table(
     path: &Path,
     options: &IngestOptions,
 ) -> Result<(String, Option<u64>), IngestError> {
-    let found = client.query(TABLES, &[&MAX_TABLES]).await.map_err(|error| refused(path, &error, None))?;
+    let refused = |error: Error| refused(path, &error, None);
+    let found = client.query(TABLES, &[&MAX_TABLES]).await.map_err(refused)?;
     let mut tables = Vec::new();
     for row in &found {
-        let get = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
-        let (schema, name, visible, rows): (String, String, bool, f64) =
-            get().map_err(|error: Error| refused(path, &error, None))?;
+        let schema: String = row.try_get(0).map_err(refused)?;
+        let name: String = row.try_get(1).map_err(refused)?;
+        let visible: bool = row.try_get(2).map_err(refused)?;
+        let rows: f64 = row.try_get(3).map_err(refused)?;
         let query = format!("SELECT * FROM {}.{}", quoted(&schema), quoted(&name));
         let shown = if visible { name.clone() } else { format!("{schema}.{name}") };
         tables.push((shown, format!("{schema}.{name}"), query, (rows >= 1.0).then_some(rows as u64)));

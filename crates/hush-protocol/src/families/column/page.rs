@@ -436,8 +436,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let backend = host.backend;
         let table = host.table;
         let shape = host.table.pack_shape();
-        let rows_of = |units: &Range<usize>| shape.entries_rows(units);
-        let words = joined_rows(backend, batch.queries.len(), rows_of, partials)?;
+        let words = joined_rows(backend, batch.queries.len(), |units| shape.entries_rows(units), partials)?;
         let host = ColumnHost { backend, table, scheme: host.scheme };
         P::finish(&host, head, opened, LweBatch { rows: shape.rows(), words })
     }

@@ -75,10 +75,12 @@ impl PackTable {
     /// Creates a table with the fewest bits of query words that decode. Checks limits and noise.
     pub fn new(spec: PackSpec, params: PackParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(spec, &params, shape)?;
-        let sigmas = |query_bits| {
+        if params.lwe().full_words() {
+            return Self::with_query_bits(spec, params, shape, 32);
+        }
+        let query_bits = fewest_query_bits(|query_bits| {
             Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.sigmas()
-        };
-        let query_bits = if params.lwe().full_words() { 32 } else { fewest_query_bits(sigmas) };
+        });
         Self::with_query_bits(spec, params, shape, query_bits)
     }
 

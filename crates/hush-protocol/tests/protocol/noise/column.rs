@@ -70,14 +70,14 @@ fn setup(params: ColumnParams, columns: usize, contents: &[Content]) -> Measured
 
 /// Returns one-hot vectors and sums of 256 slots in turn, for every block in turn.
 fn targets(TableShape { columns, blocks, .. }: TableShape, count: usize) -> Vec<Target> {
-    let target = |index: usize| match index / blocks % 2 {
+    let targets = (0..count).map(|index| match index / blocks % 2 {
         0 => one(columns / count * index, index % blocks),
         _ => Target {
             columns: (0..columns).step_by(columns / 256).map(|column| (column as u32, 1)).collect(),
             block: index % blocks,
         },
-    };
-    (0..count).map(target).collect()
+    });
+    targets.collect()
 }
 
 /// The standard deviation that a step adds is that of its formula.
@@ -167,10 +167,11 @@ fn check_equal_rows(setup: &Measured, contents: &[Content], count: usize) {
     let folded = fold(setup, &clients);
     for (entry, content) in contents.iter().enumerate().filter(|(_, content)| !content.rows_differ()) {
         let row = entry * setup.table.shape().slot_bytes;
-        let error = |(client, words): (&Client, &[u32])| {
-            fold_phase(setup, &client.secret(setup), row, words[row]) - f64::from(client.expected[row])
-        };
-        let errors = clients.iter().zip(folded.words.chunks_exact(folded.rows)).map(error).map(centred);
+        let queries = clients.iter().zip(folded.words.chunks_exact(folded.rows));
+        let errors = queries.map(|(client, words)| {
+            let phase = fold_phase(setup, &client.secret(setup), row, words[row]);
+            centred(phase - f64::from(client.expected[row]))
+        });
         let predicted =
             setup.table.noise().lwe.std() * rms(&setup.setup.matrix[row * columns..(row + 1) * columns]);
         adds(&format!("{content:?}, {count} queries"), "fold", &errors.collect::<Vec<_>>(), predicted, OFF);
@@ -246,11 +247,14 @@ fn sparse_and_structured_hints() {
 
 /// Rows that are negacyclic rotations of one, by `step` places more from row to row.
 fn rotations(row: &[u32], step: usize) -> Vec<u32> {
-    let word = |i: usize, j: usize| {
-        let from = (2 * DEGREE * step + j - i * step) % (2 * DEGREE);
-        if from < DEGREE { row[from] } else { row[from - DEGREE].wrapping_neg() }
-    };
-    (0..DEGREE * DEGREE).map(|at| word(at / DEGREE, at % DEGREE)).collect()
+    let mut words = Vec::with_capacity(DEGREE * DEGREE);
+    for i in 0..DEGREE {
+        for j in 0..DEGREE {
+            let from = (2 * DEGREE * step + j - i * step) % (2 * DEGREE);
+            words.push(if from < DEGREE { row[from] } else { row[from - DEGREE].wrapping_neg() });
+        }
+    }
+    words
 }
 
 /// Returns the errors that packing adds to the phases of a plaintext with this hint, and their predicted deviation.

@@ -90,11 +90,11 @@ impl Packed {
         let mut product = self.mask(wanted);
         ring.mul(&mut product, secret);
         let product = ring.inverse(product);
-        let word = |(row, &byte): (usize, &u8)| {
+        let mut own: Vec<u32> = Vec::with_capacity(rows.len());
+        for (row, &byte) in self.bytes[rows.clone()].iter().enumerate() {
             let lifted = ring.rns().lift(|limb| product.limb(limb)[row]);
-            (u32::from(byte) << 24).wrapping_sub((((lifted << 32) + q / 2) / q) as u32)
-        };
-        let own: Vec<u32> = self.bytes[rows.clone()].iter().enumerate().map(word).collect();
+            own.push((u32::from(byte) << 24).wrapping_sub((((lifted << 32) + q / 2) / q) as u32));
+        }
         if self.kind == Entries::Equal {
             return own.repeat(self.shape.entries());
         }

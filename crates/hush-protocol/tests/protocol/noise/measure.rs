@@ -108,8 +108,9 @@ impl Client {
         );
         assert_eq!(keys, query.packed);
         let blocks = 0..table.shape().blocks;
-        let slot = |block| setup.setup.expected(&Target { columns: target.columns.clone(), block });
-        let expected = blocks.flat_map(slot).collect();
+        let expected = blocks
+            .flat_map(|block| setup.setup.expected(&Target { columns: target.columns.clone(), block }))
+            .collect();
         let rows = target.block * table.shape().slot_bytes..(target.block + 1) * table.shape().slot_bytes;
         Self { target, query, pending, key, expected, rows }
     }

@@ -114,10 +114,11 @@ impl Case {
 fn phases(client: &RingKeys, answer: &[u8]) -> Vec<Vec<u32>> {
     let (a, halves) = halves(client.context().params(), answer);
     let secrets = [&client.secrets().query, &client.secrets().second];
-    let decode = |(b, secret): (&Vec<u64>, _)| {
-        decrypt_response(client.context(), secret, &a, b, 1, PHASE_BITS).to_vec()
-    };
-    halves.iter().zip(secrets).map(decode).collect()
+    let phases = halves
+        .iter()
+        .zip(secrets)
+        .map(|(b, secret)| decrypt_response(client.context(), secret, &a, b, 1, PHASE_BITS).to_vec());
+    phases.collect()
 }
 
 /// Returns how far a phase is from its byte, in LSB.

@@ -107,8 +107,8 @@ impl Stored {
             Database::Bytes(tiling) => {
                 stored.put(DB_FILE, tiling.tile(matrix));
                 let plan = table.hint().expect("of a byte database");
-                let of_matrix = || hint_of(backend, stored.tiled(DB_FILE, tiling), plan.matrix);
-                let words = hint.unwrap_or_else(of_matrix);
+                let words =
+                    hint.unwrap_or_else(|| hint_of(backend, stored.tiled(DB_FILE, tiling), plan.matrix));
                 stored.put_hint(backend, &plan, words);
             }
             Database::Slots => {
@@ -214,12 +214,12 @@ impl Stored {
         let (public, n) = (ColumnRing::new(params, PUBLIC_SEED), params.lwe().n());
         let ring = backend.open_ring(public.context().clone()).unwrap();
         let plan = backend.open_masks(&ring, public.masks()).unwrap();
-        let chain = |column: usize| {
+        let chained = (0..shape.plaintexts()).into_par_iter().map(|column| {
             let rows = shape.plaintext_rows(column);
             let hint = backend.keep(hint[rows.start * n..rows.end * n].to_vec()).unwrap();
             backend.chain_hint(&ring, &plan, &[&hint]).unwrap().remove(0)
-        };
-        let chained: Vec<_> = (0..shape.plaintexts()).into_par_iter().map(chain).collect();
+        });
+        let chained: Vec<_> = chained.collect();
         let columns: Vec<u8> = chained.iter().flat_map(|chained| chained.columns.iter().copied()).collect();
         self.put(COLUMNS_FILE, Tiling::new(shape.rows(), PACK_BYTES * n).tile(&columns));
         let digits = chained.iter().flat_map(|chained| &chained.digit);

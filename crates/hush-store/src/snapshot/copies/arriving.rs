@@ -174,11 +174,15 @@ fn has_length(dir: &Path, entry: &FileEntry) -> bool {
 }
 
 fn is_whole(dir: &Path, entry: &FileEntry, trust: Trust) -> bool {
-    let is_intact = || {
-        let file = MappedFile::open(&dir.join(&entry.name));
-        file.and_then(|file| verify_chunks(&dir.join(&entry.name), file.as_ref(), entry.hashes())).is_ok()
-    };
-    has_length(dir, entry) && (trust == Trust::Copy || is_intact())
+    if !has_length(dir, entry) {
+        return false;
+    }
+    if trust == Trust::Copy {
+        return true;
+    }
+    let path = dir.join(&entry.name);
+    let file = MappedFile::open(&path);
+    file.and_then(|file| verify_chunks(&path, file.as_ref(), entry.hashes())).is_ok()
 }
 
 /// Opens a file to be filled, and creates it if it does not exist.

@@ -145,10 +145,12 @@ impl SparseFolder {
     /// Removes the folders of other epochs, except the newest of them. A process that has opened a removed one keeps its files.
     pub fn forget_others(&self) {
         let Some(Ok(folders)) = self.folder.parent().map(fs::read_dir) else { return };
-        let begun = |folder: &Path| folder.join(HEADER_FILE).metadata().and_then(|file| file.modified());
         let mut others: Vec<(SystemTime, PathBuf)> = folders
             .filter_map(|entry| Some(entry.ok()?.path()).filter(|path| *path != self.folder))
-            .filter_map(|path| Some((begun(&path).ok()?, path)))
+            .filter_map(|path| {
+                let header = path.join(HEADER_FILE).metadata().ok()?;
+                Some((header.modified().ok()?, path))
+            })
             .collect();
         others.sort();
         let old = others.len().saturating_sub(KEPT_EPOCHS - 1);

@@ -113,7 +113,7 @@ fn slots() -> impl Iterator<Item = &'static GuardedRange> {
 /// Sets the handler, once in the process.
 fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Option<i32>> = OnceLock::new();
-    let set = || {
+    let failed = INSTALLED.get_or_init(|| {
         // SAFETY: all zeros are a value of this structure of numbers; `sigaction` reads and writes it.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -132,8 +132,8 @@ fn install() -> io::Result<()> {
                 _ => io::Error::last_os_error().raw_os_error(),
             }
         }
-    };
-    INSTALLED.get_or_init(set).map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
+    });
+    failed.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
 }
 
 /// Handles SIGBUS.

@@ -45,8 +45,10 @@ impl MappedFile {
     /// # Errors
     /// [`SnapshotError::Changed`] if the file was truncated, was written to, or cannot be read.
     pub fn check(&self) -> Result<(), SnapshotError> {
-        let is_same = || self.is_filled_by_others || self.file.is_unchanged();
-        if !self.guard.is_torn() && is_same() { Ok(()) } else { Err(self.file.changed()) }
+        if self.guard.is_torn() || !(self.is_filled_by_others || self.file.is_unchanged()) {
+            return Err(self.file.changed());
+        }
+        Ok(())
     }
 
     /// Reads the whole file into the system's cache, so that the first query is as fast as later ones.

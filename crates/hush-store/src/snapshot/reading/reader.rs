@@ -47,8 +47,8 @@ const REPLACED: usize = 100;
 
 impl Snapshot {
     /// Opens the snapshot in `dir`, and checks it as far as `verify` says. Fails with [`SnapshotError::Missing`] if there is none,
-    /// with [`SnapshotError::Header`] or [`SnapshotError::Version`] if its header is invalid, with [`SnapshotError::NotRegular`]
-    /// or [`SnapshotError::Length`] for a bad file, with [`SnapshotError::Corrupt`] for a wrong checksum, and with the system's error.
+    /// with [`SnapshotError::Header`] or [`SnapshotError::Version`] if its header is invalid, with [`SnapshotError::NotRegular`] or
+    /// [`SnapshotError::Length`] for a bad file, with [`SnapshotError::Corrupt`] for a wrong checksum, and with the system's error.
     pub fn open(dir: &Path, verify: Verify) -> Result<Self, SnapshotError> {
         let snapshot = Self::opened(dir)?;
         if verify == Verify::Full {

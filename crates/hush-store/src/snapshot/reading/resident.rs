@@ -78,7 +78,7 @@ impl ResidentFile {
         checksums: Checksums,
     ) -> Option<Arc<Self>> {
         let digest = entry.digest();
-        let is_it = |found: &Arc<Self>| {
+        RESIDENT.lock().iter().filter_map(Weak::upgrade).find(|found: &Arc<Self>| {
             let is_right = match found.unchecked {
                 None => true,
                 Some(stamp) => checksums != Checksums::Compare && stamp == file.stamp(),
@@ -87,8 +87,7 @@ impl ResidentFile {
                 && found.digest == digest
                 && found.map.len() as u64 == entry.bytes
                 && found.ranges == ranges
-        };
-        RESIDENT.lock().iter().filter_map(Weak::upgrade).find(is_it)
+        })
     }
 }
 

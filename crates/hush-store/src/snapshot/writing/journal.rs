@@ -91,11 +91,12 @@ impl Journal {
         let intact: Vec<usize> = (0..self.recorded.len())
             .into_par_iter()
             .filter_map(|unit: usize| {
-                let is_intact = |recorded| self.checksum(unit, |take| content(unit, take)) == recorded;
-                self.cancel
-                    .check()
-                    .map(|()| self.recorded[unit].is_some_and(is_intact).then_some(unit))
-                    .transpose()
+                if let Err(cancelled) = self.cancel.check() {
+                    return Some(Err(cancelled));
+                }
+                let recorded = self.recorded[unit]?;
+                let is_intact = self.checksum(unit, |take| content(unit, take)) == recorded;
+                is_intact.then_some(Ok(unit))
             })
             .collect::<Result<_, _>>()?;
         *self.phase.lock() = Phase::LaidOut { done: intact.len(), units: self.recorded.len() };

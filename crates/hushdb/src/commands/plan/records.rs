@@ -101,13 +101,6 @@ impl RecordsArgs {
 /// these points the logarithm of the length is linear.
 fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, usize)> {
     let points = [(0.0, median / 2), (0.5, median), (0.99, most), (1.0, longest)];
-    let at = |share: f64| {
-        let place = points.windows(2).find(|pair| share <= pair[1].0).expect("up to 1");
-        let [(from, low), (to, high)] = [place[0], place[1]];
-        let low = (low.max(1) as f64).ln();
-        let high = (high.max(1) as f64).ln();
-        (low + (high - low) * (share - from) / (to - from)).exp().round() as usize
-    };
     // The tail is finer: half of the points are for the last hundredth.
     let half = POINTS / 2;
     let shares = (1..=half).map(|point| 0.99 * point as f64 / half as f64);
@@ -116,8 +109,13 @@ fn described(count: usize, [median, most, longest]: [usize; 3]) -> Vec<(usize, u
     let mut before = 0;
     let mut lengths = Vec::new();
     for share in shares {
+        let place = points.windows(2).find(|pair| share <= pair[1].0).expect("up to 1");
+        let [(from, low), (to, high)] = [place[0], place[1]];
+        let low = (low.max(1) as f64).ln();
+        let high = (high.max(1) as f64).ln();
+        let length = (low + (high - low) * (share - from) / (to - from)).exp().round() as usize;
         let up_to = (share * count as f64).round() as usize;
-        lengths.push((at(share), up_to.saturating_sub(before)));
+        lengths.push((length, up_to.saturating_sub(before)));
         before = up_to.max(before);
     }
     // Even among few records, one has the greatest length.

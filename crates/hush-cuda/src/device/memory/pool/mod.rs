@@ -151,7 +151,7 @@ impl Drop for Pool {
 }
 
 /// Returns the size of a block for `bytes` bytes: a multiple of 256 bytes (a sector). There are eight sizes between one power of
-/// two and the next, so that batches of nearly the same size share blocks, and at most an eighth or 64 MiB is wasted.
+/// two and the next. So batches of nearly the same size share blocks, and at most an eighth or 64 MiB is wasted.
 fn block_bytes(bytes: usize) -> usize {
     let step = (bytes.next_power_of_two() / (2 * WASTE_SHARE)).clamp(256, MAX_WASTE);
     bytes.max(1).next_multiple_of(step)
