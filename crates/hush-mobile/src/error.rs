@@ -65,7 +65,7 @@ impl From<HttpError> for HushError {
     }
 }
 
-/// Returns the words what texts of libraries name, as Swift and Kotlin have it.
+/// Returns the name that a slot in the text of a library has in Swift and Kotlin.
 pub(crate) fn named(slot: &Slot<'_>) -> String {
     match slot {
         Slot::Switch("no-cache") => "another folder as the option cache".into(),

@@ -2,13 +2,7 @@
 
 use hush_client::session::SessionError;
 
-use super::{
-    QUERY,
-    driver::Driver,
-    look_up,
-    message::Reply,
-    sample,
-};
+use super::{QUERY, driver::Driver, look_up, message::Reply, sample};
 
 /// Returns a server of the sample that answers requests whose path ends with `place` with `reply`.
 fn odd_at(place: &'static str, reply: impl Fn() -> Reply + 'static) -> Driver {

@@ -3,13 +3,7 @@
 use hush_client::session::SessionError;
 use hush_protocol::ErrorKind;
 
-use super::{
-    QUERY,
-    driver::Driver,
-    look_up,
-    message::Reply,
-    sample,
-};
+use super::{QUERY, driver::Driver, look_up, message::Reply, sample};
 
 /// Returns a server of the sample behind a proxy that answers requests whose path contains `part` itself.
 fn behind(part: &'static str, reply: impl Fn() -> Reply + 'static) -> Driver {
