@@ -53,15 +53,20 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             let scratch = tempfile::tempdir()?;
             let row = Row::named("answer").of(protocol);
             let dir = scratch.path().join("table");
-            let built = RECORD_BYTES.into_iter().find_map(|length| {
+            let mut built = None;
+            let mut refused = String::new();
+            for length in RECORD_BYTES {
                 let records = tables::Records { size, length, keyed: false };
-                records
-                    .build(&tables::options(protocol), &dir, &backends)
-                    .ok()
-                    .map(|(header, _)| (header, length))
-            });
+                match records.build(&tables::options(protocol), &dir, &backends) {
+                    Ok((header, _)) => {
+                        built = Some((header, length));
+                        break;
+                    }
+                    Err(error) => refused = error.to_string(),
+                }
+            }
             let Some((header, length)) = built else {
-                report.skip(&row, "no such table");
+                report.skip(&row, &refused);
                 continue;
             };
             let served = Served::new(&dir, &header, length)?;

@@ -142,7 +142,9 @@ def taken(name: str, terms: dict[str, Any], seconds: float) -> tuple[Renewal, bo
     try:
         holder = ray.remote(Lease).options(**options).remote(name, terms, seconds)
     except ValueError:
-        return renewed(name), False
+        renewal = renewed(name)
+        # A lease that ended between the two calls is created anew.
+        return (renewal, False) if renewal else taken(name, terms, seconds)
     return Renewal(name, holder, ray.get(holder.terms.remote())), True
 
 
