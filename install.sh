@@ -1,17 +1,19 @@
 #!/bin/sh
-# Installs the program hushdb of a release, without root: install.sh --from URL [--to FOLDER]
+# Installs the program hushdb of a release, without root: install.sh --from URL [--to FOLDER] [--older]
 #
-#   URL     the folder of a release: https://.., or a path of this machine
-#   FOLDER  receives bin/hushdb and share/doc/hushdb; ~/.local unless told
+#   URL      the folder of a release: https://.., or a path of this machine
+#   FOLDER   receives bin/hushdb and share/doc/hushdb; ~/.local unless told
+#   --older  allows a version below the installed one
 #
 # The signature of the release is verified with the public key below, by minisign or by OpenSSL 3, before anything of it is used.
 # HUSHDB_RELEASE_PUBLIC_KEY replaces the key, for releases of your own.
 set -eu
 umask 022
+LC_ALL=C
+export LC_ALL
 
 key=RWT9XSifJ7yhQuo6L4QKtB961icHZcvu+DD1lV0MAjDwzcLmJCFQ0jg6 # deploy/release.pub
-key=${HUSHDB_RELEASE_PUBLIC_KEY:-$key}
-max_bytes=200000000 # of a file
+usage='install.sh --from URL [--to FOLDER] [--older]'
 
 fail() {
     echo "install: $1" >&2
@@ -19,38 +21,53 @@ fail() {
 }
 
 main() {
-    from='' to=$HOME/.local
+    from='' to=${HOME:+$HOME/.local} older=''
     while [ $# -gt 0 ]; do
         case $1 in
-            --from | --to) [ $# -gt 1 ] || fail "$1 needs a value" ;;
-            --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 0 ;;
-            *) fail "unknown option $1: install.sh --from URL [--to FOLDER]" ;;
+            --help | -h) echo "$usage" && exit 0 ;;
+            --older) older=1 && shift && continue ;;
+            --from | --to) [ $# -gt 1 ] || fail "$1 needs a value: $usage" ;;
+            *) fail "unknown option $1: $usage" ;;
         esac
-        case $1 in --from) from=${2%/} ;; --to) to=${2%/} ;; esac
+        case $1 in --from) from=${2%/} ;; --to) to=$2 ;; esac
         shift 2
     done
-    [ -n "$from" ] || fail "which release? install.sh --from URL [--to FOLDER]"
+    [ -n "$from" ] || fail "which release? $usage"
+    [ -n "$to" ] || fail "HOME is not set: give --to FOLDER"
+    case $from in *://* | /*) ;; *) from=$PWD/$from ;; esac
+    case $to in /*) ;; *) to=$PWD/$to ;; esac
+    [ ! -d "$to/bin/hushdb" ] || fail "$to/bin/hushdb is a folder"
+    for tool in base64 cat cp getconf grep gzip head mktemp mv sed sha256sum sort tail tar tr uname wc; do
+        command -v "$tool" >/dev/null || fail "this script needs $tool: install it"
+    done
     machine=$(supported_machine)
 
-    scratch=$(mktemp -d)
-    trap 'rm -rf "$scratch"' EXIT
+    new=''
+    scratch=$(cd "$(mktemp -d)" && pwd)
+    trap 'rm -rf "$scratch" "$new"' EXIT
     trap 'exit 1' HUP INT TERM
     cd "$scratch"
-    fetch SHA256SUMS
-    fetch SHA256SUMS.minisig
+    if [ "${HUSHDB_RELEASE_PUBLIC_KEY:-}" ]; then
+        key=$HUSHDB_RELEASE_PUBLIC_KEY
+        echo "the public key is that of HUSHDB_RELEASE_PUBLIC_KEY"
+    fi
+    fetch SHA256SUMS 100000
+    fetch SHA256SUMS.minisig 10000
     verify_signature
+    # The signature covers the comment, which names the version.
+    version=$(sed -n '3s/^trusted comment: hushdb \([0-9][0-9A-Za-z.+-]*\) [0-9a-f]\{40\}$/\1/p' SHA256SUMS.minisig)
+    [ -n "$version" ] || fail "the signature names no version: it is not that of a release"
+    refuse_older
 
-    archive=$(sed -n "s/^[0-9a-f]\{64\}  \(hushdb-[0-9][0-9A-Za-z.+-]*-$machine-linux-gnu[0-9.]*\.tar\.gz\)$/\1/p" SHA256SUMS)
-    [ "$(echo "$archive" | grep -c .)" = 1 ] || fail "the release has no program for $machine: build it from the source"
-    fetch "$archive"
-    grep -F "  $archive" SHA256SUMS | sha256sum --check --status - ||
+    archive=hushdb-$version-$machine-linux-gnu2.28.tar.gz
+    sum=$(grep -x "[0-9a-f]\{64\}  $(echo "$archive" | sed 's/\./\\./g')" SHA256SUMS) ||
+        fail "the release $version has no program for $machine: build it from the source"
+    fetch "$archive" 200000000
+    echo "$sum" | sha256sum --check --status - ||
         fail "$archive has another checksum than SHA256SUMS says: fetch it again; if it stays so, do not use it"
-
     tar -xzf "$archive"
-    folder=${archive%.tar.gz}
-    version=$("$folder/hushdb" --version) || fail "the program does not start on this machine"
-    place
-    echo "installed $version: $to/bin/hushdb"
+    place "${archive%.tar.gz}"
+    echo "installed hushdb $version: $to/bin/hushdb"
     case :$PATH: in *":$to/bin:"*) ;; *) echo "$to/bin is not in PATH: export PATH=\"$to/bin:\$PATH\"" ;; esac
 }
 
@@ -62,66 +79,97 @@ supported_machine() {
         aarch64 | arm64) machine=aarch64 ;;
         *) fail "a release has programs for x86_64 and aarch64, not for $(uname -m): build it from the source" ;;
     esac
-    glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || fail "the program needs glibc 2.28 or newer, which this machine lacks: use the container, or build from the source"
+    glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null) ||
+        fail "the program needs glibc 2.28 or newer, which this machine lacks: use the container, or build from the source"
     minor=${glibc#glibc 2.}
     [ "${minor%%.*}" -ge 28 ] || fail "the program needs glibc 2.28 or newer, and this machine has $glibc: use the container"
     echo "$machine"
 }
 
-# Fetches a file of the release into this folder.
+# Fetches a file of the release into this folder: fetch NAME MAX_BYTES.
 fetch() {
-    case $from in
-        *://*)
+    rm -f failed
+    { download "$from/$1" || : >failed; } | head -c $(($2 + 1)) >"$1"
+    [ "$(wc -c <"$1")" -le "$2" ] || fail "$from/$1 is longer than $2 bytes: it is not that of a release"
+    [ ! -e failed ] || fail "cannot fetch $from/$1"
+}
+
+download() {
+    case $1 in
+        /*) cat "$1" ;;
+        *)
             if command -v curl >/dev/null; then
-                curl -fsSL --proto '=https,http' --max-filesize "$max_bytes" -o "$1" "$from/$1" || fail "cannot fetch $from/$1"
+                curl -fsSL --proto '=https,http' --connect-timeout 30 --speed-limit 1 --speed-time 60 "$1"
             elif command -v wget >/dev/null; then
-                wget -q -O "$1" "$from/$1" || fail "cannot fetch $from/$1"
+                wget -q --timeout=60 --tries=2 -O - "$1"
             else
                 fail "neither curl nor wget is here: install one"
             fi
             ;;
-        /*) cp "$from/$1" "$1" || fail "cannot read $from/$1" ;;
-        *) fail "--from $from: give https://.. or a path that begins with /" ;;
     esac
 }
 
-# Verifies the signature of SHA256SUMS and of the comment in it.
+# Verifies the signature of SHA256SUMS and of the comment in it. Both verifiers get the one form of a signature that releases have.
 verify_signature() {
+    forged="the signature of SHA256SUMS is not by the release key: do not use these files"
+    echo "$key" | grep -qx 'RW[Q-T][A-Za-z0-9+/]\{53\}' || fail "the public key $key is malformed"
+    [ "$(wc -l <SHA256SUMS.minisig)" = 4 ] || fail "$forged"
+    check_line 1 'untrusted comment: [ -~]*'
+    check_line 2 'RU[Q-T][A-Za-z0-9+/]\{96\}='
+    check_line 3 'trusted comment: [ -~]*'
+    check_line 4 '[A-Za-z0-9+/]\{86\}=='
     if command -v minisign >/dev/null; then
-        minisign -V -q -P "$key" -m SHA256SUMS || fail "the signature of SHA256SUMS is not by the release key: do not use these files"
+        minisign -V -H -q -P "$key" -m SHA256SUMS || fail "$forged"
     elif openssl version 2>/dev/null | grep -q '^OpenSSL [3-9]'; then
-        verify_with_openssl || fail "the signature of SHA256SUMS is not by the release key: do not use these files"
+        openssl dgst -blake2b512 -binary SHA256SUMS >hash || fail "this OpenSSL has no BLAKE2b: install minisign"
+        verify_with_openssl || fail "$forged"
     else
         fail "install minisign or OpenSSL 3, which verifies the signature"
     fi
 }
 
-# A minisign signature has two base64 lines: the algorithm ED, the ID of the key, and a signature of the BLAKE2b hash; and a signature
-# of that signature with the trusted comment.
+check_line() {
+    sed -n "$1p" SHA256SUMS.minisig | grep -qx "$2" || fail "$forged"
+}
+
+# A minisign signature has the algorithm ED, the ID of the key, and a signature of the BLAKE2b hash; then a signature of that signature
+# with the trusted comment.
 verify_with_openssl() {
-    printf '%s' "$key" | base64 -d >key.bin || return 1
-    sed -n 2p SHA256SUMS.minisig | base64 -d >signature.bin || return 1
-    sed -n 4p SHA256SUMS.minisig | base64 -d >over-comment.bin || return 1
-    [ "$(wc -c <key.bin)" = 42 ] && [ "$(wc -c <signature.bin)" = 74 ] || return 1
-    [ "$(head -c 2 signature.bin)" = ED ] || return 1
+    echo "$key" | base64 -d >key.bin
+    sed -n 2p SHA256SUMS.minisig | base64 -d >signature.bin
+    sed -n 4p SHA256SUMS.minisig | base64 -d >over-comment
     [ "$(tail -c +3 key.bin | head -c 8 | base64)" = "$(tail -c +3 signature.bin | head -c 8 | base64)" ] || return 1
     # The key in the form of X.509: a fixed head, then 32 bytes.
     { printf '\060\052\060\005\006\003\053\145\160\003\041\000' && tail -c 32 key.bin; } >key.der
     tail -c 64 signature.bin >signature
-    openssl dgst -blake2b512 -binary SHA256SUMS >hash || return 1
-    { cat signature && sed -n '3s/^trusted comment: //p' SHA256SUMS.minisig | tr -d '\r\n'; } >with-comment
-    openssl pkeyutl -verify -pubin -keyform DER -inkey key.der -rawin -in hash -sigfile signature >/dev/null 2>&1 || return 1
-    openssl pkeyutl -verify -pubin -keyform DER -inkey key.der -rawin -in with-comment -sigfile over-comment.bin >/dev/null 2>&1
+    { cat signature && sed -n '3s/^trusted comment: //p' SHA256SUMS.minisig | tr -d '\n'; } >with-comment
+    is_signed hash signature && is_signed with-comment over-comment
 }
 
-# Puts the files in their folders. The program that is there is replaced at once, so that it is always whole.
+is_signed() {
+    openssl pkeyutl -verify -pubin -keyform DER -inkey key.der -rawin -in "$1" -sigfile "$2" >/dev/null 2>&1
+}
+
+# Refuses a version below the installed one: a mirror could offer an old release, whose signature is right.
+refuse_older() {
+    [ -z "$older" ] && [ -x "$to/bin/hushdb" ] || return 0
+    installed=$("$to/bin/hushdb" --version 2>/dev/null | sed -n 's/^hushdb \([0-9][0-9A-Za-z.+-]*\)$/\1/p') || return 0
+    [ "$(printf '%s\n%s\n' "$installed" "$version" | sort -V | tail -n 1)" = "$version" ] ||
+        fail "hushdb $installed is installed, and the release has $version, which is older: add --older if you want that"
+}
+
+# Puts the files of a folder in their places. The program that is there is replaced in one step, by one that starts.
 place() {
     mkdir -p "$to/bin" "$to/share/doc/hushdb"
-    for file in LICENSE LICENSES-OF-PARTS README.md hushdb.toml; do
-        cp "$folder/$file" "$to/share/doc/hushdb/"
+    new=$(mktemp "$to/bin/.hushdb.XXXXXX")
+    cp "$1/hushdb" "$new"
+    chmod 755 "$new"
+    said=$("$new" --version) || fail "the program does not start on this machine, or $to forbids programs"
+    [ "$said" = "hushdb $version" ] || fail "the program says $said, and the release is $version"
+    mv -f "$new" "$to/bin/hushdb"
+    for file in LICENSE LICENSES-OF-PARTS README.md hushdb.service hushdb.sysusers.conf hushdb.toml; do
+        cp "$1/$file" "$to/share/doc/hushdb/"
     done
-    cp "$folder/hushdb" "$to/bin/.hushdb.new"
-    mv "$to/bin/.hushdb.new" "$to/bin/hushdb"
 }
 
 main "$@" # at the end: nothing runs if the script is cut off on its way

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 
 import archive
 import bill
@@ -64,8 +65,8 @@ def make(options: argparse.Namespace) -> list[pathlib.Path]:
         (PARTS / "LICENSES-OF-PARTS").write_text(bill.licences(materials, metadata))
         made += pack(target, version, date, materials, programs[target], out)
         made.append(deb.build(options.cargo, options.cargo_deb, target, version, date, out))
-        made.append(wheel.build(target, commit, date, options.tools, out))
-    made += [npm(out), chart(version, date, out), container(version, date, programs, out)]
+        made.append(wheel.build(target, commit, date, options.tools, [ROOT / "LICENSE", PARTS / "LICENSES-OF-PARTS"], out))
+    made += [npm(date, out), chart(version, date, out), container(version, date, programs, out)]
     statement = out / f"hushdb-{version}.intoto.json"
     statement.write_text(json.dumps(provenance.make(commit, program.FEATURES, compilers, sorted(made)), indent=1) + "\n")
     made.append(statement)
@@ -89,10 +90,14 @@ def pack(target: Target, version: str, date: int, materials: dict, built: pathli
     return [packed, listed]
 
 
-def npm(out: pathlib.Path) -> pathlib.Path:
-    """Copies the package that `make npm` made."""
+def npm(date: int, out: pathlib.Path) -> pathlib.Path:
+    """Packs what `make npm` packed, with the licences of the parts."""
     [packed] = (ROOT / "target/npm").glob("*.tgz")
-    return pathlib.Path(shutil.copyfile(packed, out / packed.name))
+    with tarfile.open(packed) as files:
+        content = {file.name.removeprefix("package/"): files.extractfile(file).read() for file in files.getmembers() if file.isfile()}
+    content["LICENSES-OF-PARTS"] = (PARTS / "LICENSES-OF-PARTS").read_bytes()
+    archive.write(out / packed.name, "package", date, content)
+    return out / packed.name
 
 
 def chart(version: str, date: int, out: pathlib.Path) -> pathlib.Path:

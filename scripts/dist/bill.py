@@ -50,6 +50,10 @@ def together(bill: dict, part: dict) -> dict:
     new = [component for component in [embedded, *part["components"]] if component["bom-ref"] not in known]
     described = {entry["ref"] for entry in bill["dependencies"]}
     dependencies = [entry for entry in part["dependencies"] if entry["ref"] not in described]
+    root = bill["metadata"]["component"]["bom-ref"]
+    for entry in bill["dependencies"]:
+        if entry["ref"] == root:
+            entry["dependsOn"] = sorted({*entry.get("dependsOn", []), embedded["bom-ref"]})
     return {**bill, "components": bill["components"] + new, "dependencies": bill["dependencies"] + dependencies}
 
 

@@ -1,5 +1,7 @@
 """The Python package as a wheel for every CPython from 3.10 on."""
 
+import base64
+import hashlib
 import os
 import pathlib
 import subprocess
@@ -15,8 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "scripts/dist/requirements.txt"
 
 
-def build(target: Target, commit: str, date: int, tools: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
-    """Makes the wheel of a target in the folder `out`, and returns its path. The same commit gives the same bytes."""
+def build(target: Target, commit: str, date: int, tools: pathlib.Path, licences: list[pathlib.Path], out: pathlib.Path) -> pathlib.Path:
+    """Makes the wheel of a target, with the licences of its parts, in the folder `out`. Returns its path. The same commit gives the same
+    bytes."""
     try:
         maturin = pins.cached("maturin", REQUIREMENTS.read_bytes(), fetch)
         environment = {**os.environ, **zig.variables(), **program.environment(target, commit, tools), "SOURCE_DATE_EPOCH": str(date)}
@@ -34,7 +37,26 @@ def build(target: Target, commit: str, date: int, tools: pathlib.Path, out: path
         wrong = program.faults(pathlib.Path(files.extract(library, scratch)), target)
     if wrong:
         raise program.NoProgram(f"{library} of {wheel.name} " + "; ".join(wrong))
+    add_licences(wheel, licences)
     return wheel
+
+
+def add_licences(wheel: pathlib.Path, licences: list[pathlib.Path]) -> None:
+    """Adds files to the licences of a wheel, and to the list of its files."""
+    with zipfile.ZipFile(wheel) as files:
+        content = {member: files.read(member) for member in files.infolist()}
+    [record] = [member for member in content if member.filename.endswith(".dist-info/RECORD")]
+    folder = record.filename.removesuffix("RECORD") + "licenses"
+    text = content.pop(record).decode()
+    for path in licences:
+        member = zipfile.ZipInfo(f"{folder}/{path.name}", record.date_time)
+        member.compress_type, member.external_attr = record.compress_type, record.external_attr
+        content[member] = path.read_bytes()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content[member]).digest()).decode().rstrip("=")
+        text = f"{member.filename},sha256={digest},{len(content[member])}\n{text}"
+    with zipfile.ZipFile(wheel, "w") as files:
+        for member, data in [*content.items(), (record, text.encode())]:
+            files.writestr(member, data)
 
 
 def fetch(cache: pathlib.Path) -> None:

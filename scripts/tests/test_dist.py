@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import unittest
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/dist")]
@@ -52,6 +54,22 @@ class Dist(unittest.TestCase):
     def test_wheels_are_made_by_the_version_that_the_package_names(self):
         wanted = re.search(r"maturin==[\d.]+", (ROOT / "crates/hush-py/pyproject.toml").read_text())[0]
         self.assertIn(f"{wanted} ", wheel.REQUIREMENTS.read_text())
+
+    def test_a_wheel_gets_licences_that_its_record_lists(self):
+        path, licence = self.dir / "x-1-py3-none-any.whl", self.dir / "LICENSE"
+        licence.write_text("text")
+        with zipfile.ZipFile(path, "w") as files:
+            files.writestr("x-1.dist-info/RECORD", "x-1.dist-info/RECORD,,\n")
+        wheel.add_licences(path, [licence])
+        with zipfile.ZipFile(path) as files:
+            self.assertEqual(files.namelist(), ["x-1.dist-info/licenses/LICENSE", "x-1.dist-info/RECORD"])
+            listed = files.read("x-1.dist-info/RECORD").decode()
+        self.assertEqual(listed, "x-1.dist-info/licenses/LICENSE,sha256=mC2ePrmW9VnmM_TRlN7zdh2Qn1o7ZH0ahR_q1nwyydE,4\nx-1.dist-info/RECORD,,\n")
+
+    def test_the_package_has_the_user_that_its_scripts_make(self):
+        # cargo-deb writes a line that calls systemd-sysusers with the name of the source, so that the package keeps this name.
+        assets = tomllib.loads((ROOT / "crates/hushdb/Cargo.toml").read_text())["package"]["metadata"]["deb"]["assets"]
+        self.assertIn(["../../deploy/systemd/hushdb.sysusers.conf", "usr/lib/sysusers.d/", "644"], assets)
 
     def test_the_provenance_names_every_file_with_its_hash(self):
         (self.dir / "a.tar.gz").write_bytes(b"content")
