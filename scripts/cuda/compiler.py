@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import reports
@@ -13,6 +14,9 @@ from toolchain import Toolchain
 
 FLAGS = ("-std=c++17", "-O3", "-ccbin", "g++", "-allow-unsupported-compiler", "-Werror", "all-warnings")
 QUIET = ("-diag-suppress", "186")  # unsigned < 0: loops of templates that have no rounds for some numbers
+# In the text of a module, names of an anonymous namespace have a hash of the file's path. It is replaced, so that two folders give the
+# same bytes.
+PATH_HASH = re.compile("_GLOBAL__N__[0-9a-f]{8}_")
 ASSEMBLER_FLAGS = ("-Xptxas", "-v,--warning-as-error")
 
 
@@ -40,7 +44,8 @@ class Compiler:
         flags = [*FLAGS, *QUIET, *target.flags, *os.environ.get("HUSH_NVCC_FLAGS", "").split()]
         if target.name.startswith("sm_"):
             flags += ASSEMBLER_FLAGS
-        digest = self.digest(*flags, self.headers, source.read_text())
+        rules = [PATH_HASH.pattern] if target == COMPUTE_80 else []
+        digest = self.digest(*flags, *rules, self.headers, source.read_text())
         known = self.known(image.name, digest) if image.exists() else None
         return known or self.made([self.toolchain.nvcc, *flags, source], image, target, digest)
 
@@ -67,6 +72,8 @@ class Compiler:
         kept, unfinished = self.report_of(image.name), image.with_name(f".{image.name}.{os.getpid()}")
         try:
             said = run([*command, "-o", unfinished])
+            if target == COMPUTE_80:
+                unfinished.write_text(PATH_HASH.sub("_GLOBAL__N__00000000_", unfinished.read_text()))
             kernels = self.inspect(unfinished, target, said)
             kept.unlink(missing_ok=True)
             unfinished.replace(image)
