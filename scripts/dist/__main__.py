@@ -4,6 +4,7 @@ bytes, with the same compilers."""
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ import program
 import provenance
 import signature
 import wheel
-from targets import TARGETS, Target
+from targets import BUILDER, TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ROOT / "target/dist-parts"  # what several files of a release contain
@@ -42,6 +43,8 @@ def main() -> int:
 
 def make(options: argparse.Namespace) -> list[pathlib.Path]:
     """Makes the release of the last commit. Returns the paths of its files."""
+    if os.uname().machine != BUILDER:
+        raise program.NoProgram(f"a release is made on {BUILDER}, and this machine is {os.uname().machine}")
     if subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT).returncode:
         raise program.NoProgram("files differ from the commit: commit them first, since a release is made of what is committed")
     commit, date = subprocess.check_output(["git", "log", "-1", "--format=%H %ct"], cwd=ROOT, text=True).split()
@@ -58,14 +61,15 @@ def make(options: argparse.Namespace) -> list[pathlib.Path]:
     for target in targets:
         print(f"dist: {target.triple}", flush=True)
         programs[target] = PARTS / target.debian / "hushdb"
-        program.build(options.cargo, target, commit, options.tools, programs[target])
+        variables = program.environment(target, commit, options.tools)
+        program.build(options.cargo, target, variables, programs[target])
         program.check(programs[target], target, version)
-        compilers[target.triple] = provenance.version_of(target.compiler(options.tools).get("RUSTC", "rustc"))
+        compilers[target.triple] = provenance.version_of(variables.get("RUSTC", "rustc"))
         materials = bill.make(options.cargo, options.cyclonedx, date, program.FEATURES, target.triple)
         (PARTS / "LICENSES-OF-PARTS").write_text(bill.licences(materials, metadata))
         made += pack(target, version, date, materials, programs[target], out)
         made.append(deb.build(options.cargo, options.cargo_deb, target, version, date, out))
-        made.append(wheel.build(target, commit, date, options.tools, [ROOT / "LICENSE", PARTS / "LICENSES-OF-PARTS"], out))
+        made.append(wheel.build(target, variables, date, [ROOT / "LICENSE", PARTS / "LICENSES-OF-PARTS"], out))
     made += [npm(date, out), chart(version, date, out), container(version, date, programs, out)]
     statement = out / f"hushdb-{version}.intoto.json"
     statement.write_text(json.dumps(provenance.make(commit, program.FEATURES, compilers, sorted(made)), indent=1) + "\n")

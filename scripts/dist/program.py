@@ -24,12 +24,12 @@ class NoProgram(Exception):
     """A release cannot be made; the text says why, and what to do."""
 
 
-def build(cargo: str, target: Target, commit: str, tools: pathlib.Path, out: pathlib.Path) -> None:
+def build(cargo: str, target: Target, variables: dict[str, str], out: pathlib.Path) -> None:
     """Compiles the program without symbols, and copies it to `out`."""
     command = ["--release", "--locked", "--package", "hushdb", "--features", ",".join(FEATURES), "--ignore-rust-version"]
     try:
-        compiles = zig.build(cargo, *command, target=target.triple, env=environment(target, commit, tools))
-    except (pins.PipError, subprocess.CalledProcessError) as error:
+        compiles = zig.build(cargo, *command, target=target.triple, env=variables)
+    except pins.PipError as error:
         raise NoProgram(str(error)) from error
     if not compiles:
         raise NoProgram(f"the program does not compile for {target.triple}; see above")
@@ -39,10 +39,16 @@ def build(cargo: str, target: Target, commit: str, tools: pathlib.Path, out: pat
 
 
 def environment(target: Target, commit: str, tools: pathlib.Path) -> dict[str, str]:
-    """Returns the variables of cargo with which a release is compiled."""
+    """Returns the variables of cargo with which a release is compiled.
+
+    Raises `NoProgram` if the compiler cannot be installed."""
+    try:
+        compiler = target.compiler(tools)
+    except subprocess.CalledProcessError as error:
+        raise NoProgram(str(error)) from error
     prefix = f"-ffile-prefix-map={ROOT}=/hushdb"
     return {"HUSHDB_COMMIT": commit, "CARGO_PROFILE_RELEASE_STRIP": "symbols", "CFLAGS": prefix, "CXXFLAGS": prefix,
-            **target.compiler(tools)}
+            **compiler}
 
 
 def check(path: pathlib.Path, target: Target, version: str) -> None:

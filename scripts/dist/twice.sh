@@ -4,6 +4,7 @@
 set -euo pipefail
 make=$1 root=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)
+echo "dist: two releases in $scratch, which take an hour on two cores and 8 GB each" >&2
 trap 'rm -rf "$scratch"' EXIT
 for folder in "$scratch/one" "$scratch/a/second/folder"; do
     git clone --quiet "$root" "$folder"

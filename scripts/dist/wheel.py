@@ -17,13 +17,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "scripts/dist/requirements.txt"
 
 
-def build(target: Target, commit: str, date: int, tools: pathlib.Path, licences: list[pathlib.Path], out: pathlib.Path) -> pathlib.Path:
+def build(target: Target, variables: dict[str, str], date: int, licences: list[pathlib.Path], out: pathlib.Path) -> pathlib.Path:
     """Makes the wheel of a target, with the licences of its parts, in the folder `out`. Returns its path. The same commit gives the same
     bytes."""
     try:
         maturin = pins.cached("maturin", REQUIREMENTS.read_bytes(), fetch)
-        environment = {**os.environ, **zig.variables(), **program.environment(target, commit, tools), "SOURCE_DATE_EPOCH": str(date)}
-    except (pins.PipError, subprocess.CalledProcessError) as error:
+        environment = {**os.environ, **zig.variables(), **variables, "SOURCE_DATE_EPOCH": str(date)}
+    except pins.PipError as error:
         raise program.NoProgram(str(error)) from error
     command = [maturin / "bin/maturin", "build", "--quiet", "--locked", "--release", "--zig", "--target", target.triple, "--features", "cuda"]
     command += ["--compatibility", f"manylinux_{program.GLIBC.replace('.', '_')}", "--auditwheel", "check"]

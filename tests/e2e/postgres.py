@@ -39,7 +39,7 @@ class Postgres:
         (self.data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.data, "fsync": "off",
                     "ssl": "on", "ssl_cert_file": self.cert, "ssl_key_file": self.key,
-                    # These settings differ from the ones that a build sets.
+                    # The settings differ from those that a build sets.
                     "datestyle": "SQL, DMY", "timezone": "Asia/Kathmandu", "bytea_output": "escape", "password_encryption": "scram-sha-256"}
         with (self.data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())

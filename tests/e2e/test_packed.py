@@ -464,7 +464,7 @@ class Inspection(PackedTest):
         self.assertEqual(files["lifted.bin"], facts["lifted_bytes"])
         self.assertEqual(facts["server_bytes"], facts["encoded_bytes"] + facts["lifted_bytes"] + facts["ready_key_bytes"])
         self.assertGreater(facts["ready_key_bytes"], facts["key_bytes"])
-        # One plaintext has two primes of 32 bits for each of 4096 coefficients and each of 1280 entries of the LWE secret.
+        # A plaintext has two primes of 32 bits for each of 4096 coefficients and each of 1280 entries of the LWE secret.
         self.assertEqual(facts["lifted_bytes"], 2 * 4 * 4096 * 1280)
         self.assertLess(facts["key_bytes"], 1.3 * MIB)
         self.assertIn("40.00 MiB, kept by the server", text)

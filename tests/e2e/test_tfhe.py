@@ -110,7 +110,7 @@ class TfheTest(KeyedTest):
         by_index = self.table(records, "tfhe-privks", name="index", by="index")
         by_key = self.table(records, "tfhe-privks", "--preset", "INSECURE_PRIVKS_N256", name="key")
         facts = self.facts(by_index)
-        # One column, 60 blocks in 30 entries of two lanes: 5 folds and a rotation with two words of 3 bytes each, and the selector.
+        # The table has one column, and 60 blocks in 30 entries of two lanes: 5 folds and a rotation with two words of 3 bytes each, and the selector.
         self.assertEqual((facts["columns"], facts["query_bytes"] - 32), (1, 16 + (1 + 2 * 6) * 3))
         self.assertGreater(facts["key_bytes"], 20 * MIB)
         with self.serve(by_index, by_key) as (url, _):

@@ -74,7 +74,7 @@ class Http2(TlsTest):
             self.assertEqual([answer[0] for answer in answers], [200, 200])
             # Equal queries have equal answers.
             self.assertEqual(answers[0][2], answers[1][2])
-            # One connection carries many requests at once.
+            # A single connection carries many requests at once.
             out = ["-o", "/dev/null"] * 40
             many = [url + path] * 39
             command = ["curl", "-sS", "--http2", "--parallel", "--cacert", self.authority.cert, "-w", "%{http_code} %{num_connects}\n",

@@ -56,7 +56,7 @@ class TrustTest(HushTest):
             line = self.fails(*look_up(url, "--table", "leaked", "--trust", public))
             self.assertIn("signed under the name 'test', not 'leaked'", line)
             self.assertIn("name the table", self.fails(*look_up(url, "--trust", public)))
-            # Its true name is accepted.
+            # A table is accepted under its true name.
             self.assertEqual(self.hushdb(*look_up(url, "--trust", f"{public}=test")).stdout, "value")
             self.assertIn("letters, digits", self.fails(*look_up(url, "--trust", f"{public}=a/b")))
         with self.serve(leaked) as (url, _):

@@ -1,18 +1,9 @@
-//! Locks on files, between processes.
+//! Locks on files, between processes: `lock` waits as long as another process holds the lock, and `try_lock` returns whether the
+//! file is locked now. Closing the file releases the lock.
 
-use std::{fs::File, io};
+pub(super) use system::{lock, try_lock};
 
-/// Locks `file`, and waits as long as another process holds it. Closing the file releases the lock.
-pub(super) fn lock(file: &File) -> io::Result<()> {
-    system::lock(file)
-}
-
-/// Locks `file` unless another process holds it. Returns whether the file is locked now.
-pub(super) fn try_lock(file: &File) -> io::Result<bool> {
-    system::try_lock(file)
-}
-
-/// The locks of Unix. [`File::lock`] is not used, because it does not exist on Android.
+/// The locks of Unix. [`std::fs::File::lock`] is not used, because it does not exist on Android.
 #[cfg(unix)]
 mod system {
     use std::{fs::File, io};
@@ -22,11 +13,13 @@ mod system {
         io::{Errno, retry_on_intr},
     };
 
-    pub(super) fn lock(file: &File) -> io::Result<()> {
+    /// Locks `file`, and waits as long as another process holds it.
+    pub(in crate::http) fn lock(file: &File) -> io::Result<()> {
         Ok(retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?)
     }
 
-    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+    /// Locks `file` unless another process holds it. Returns whether the file is locked now.
+    pub(in crate::http) fn try_lock(file: &File) -> io::Result<bool> {
         match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => Ok(true),
             Err(Errno::WOULDBLOCK) => Ok(false),
@@ -42,11 +35,11 @@ mod system {
         io,
     };
 
-    pub(super) fn lock(file: &File) -> io::Result<()> {
+    pub(in crate::http) fn lock(file: &File) -> io::Result<()> {
         file.lock()
     }
 
-    pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+    pub(in crate::http) fn try_lock(file: &File) -> io::Result<bool> {
         match file.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),

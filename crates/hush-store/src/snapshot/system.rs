@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom},
     ops::Range,
     path::Path,
 };
@@ -25,16 +25,19 @@ pub(super) fn exchange(a: &Path, b: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The system's error, such as a full disk.
-pub(super) fn reserve(mut file: &File, bytes: u64) -> io::Result<()> {
+pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes.max(1))) {
-        // The file system cannot reserve space: zeros behind the content take it.
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let length = file.seek(SeekFrom::End(0))?;
-            io::copy(&mut io::Read::take(io::repeat(0), bytes.saturating_sub(length)), &mut file)?;
-            file.flush()
-        }
+        // The file system cannot reserve space: zeros take it.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, bytes),
         result => Ok(result?),
     }
+}
+
+/// Writes zeros behind the content of a file, until it is `bytes` long.
+fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
+    let length = file.seek(SeekFrom::End(0))?;
+    io::copy(&mut io::repeat(0).take(bytes.saturating_sub(length)), &mut file)?;
+    Ok(())
 }
 
 /// Returns whether a file system is mounted at `path`, if the system reports it.
@@ -109,18 +112,13 @@ pub(super) fn advise_cache(file: &File, range: Range<usize>, is_wanted: bool) {
     }
 }
 
-/// Advises huge pages for a range of memory, where a system has the advice.
-///
-/// # Safety
-/// The range belongs to one map.
-#[cfg(target_os = "linux")]
-pub(super) unsafe fn advise_huge(range: Range<usize>) {
-    // SAFETY: the caller's promise. It is advice: its failure changes nothing but speed.
-    unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), libc::MADV_HUGEPAGE) };
+/// Advises huge pages for a range of a map. Only Linux takes the advice.
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+pub(super) fn advise_huge(map: &MmapMut, range: Range<usize>) {
+    // Its failure changes nothing but speed.
+    #[cfg(target_os = "linux")]
+    let _ = map.advise_range(Advice::HugePage, range.start, range.len());
 }
-
-#[cfg(not(target_os = "linux"))]
-pub(super) unsafe fn advise_huge(_range: Range<usize>) {}
 
 /// Returns where the error number of this thread is.
 pub(super) fn error_number() -> *mut libc::c_int {
@@ -142,13 +140,16 @@ mod tests {
     fn reserved_space_keeps_the_content() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("file");
-        fs::write(&path, "content").unwrap();
-        let file = File::options().read(true).write(true).open(&path).unwrap();
-        reserve(&file, 100).unwrap();
         let mut expected = b"content".to_vec();
-        expected.resize(100, 0);
-        assert_eq!(fs::read(&path).unwrap(), expected);
-        assert!(reserve(&file, u64::MAX).is_err());
+        expected.resize(100_000, 0);
+        for extend in [reserve, write_zeros] {
+            fs::write(&path, "content").unwrap();
+            let file = File::options().read(true).write(true).open(&path).unwrap();
+            extend(&file, 100_000).unwrap();
+            extend(&file, 5).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), expected);
+        }
+        assert!(reserve(&File::options().write(true).open(&path).unwrap(), u64::MAX).is_err());
     }
 
     #[test]

@@ -87,7 +87,7 @@ class Head:
         """Prepares `epoch` in every part, and then serves it: a look-up is answered by one epoch. Raises `HushError` if no replica of a
         part can open it."""
         actors = [actor for actors in self._replicas for actor in actors]
-        # One replica of a part may be down: it opens the current epoch when it restarts.
+        # A replica of a part may be down: the replica opens the current epoch when it restarts.
         ready = dict(zip(actors, _registry.outcomes([actor.prepare.remote(epoch) for actor in actors])))
         for part, own in enumerate(self._replicas):
             if not any(ready[actor] == epoch for actor in own):

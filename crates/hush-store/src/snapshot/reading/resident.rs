@@ -181,8 +181,7 @@ fn advise_huge(map: &MmapMut, range: &Range<usize>) {
     let start = (base + range.start).next_multiple_of(HUGE_PAGE);
     let end = if is_all { base + range.end } else { (base + range.end) / HUGE_PAGE * HUGE_PAGE };
     if start < end {
-        // SAFETY: the range lies within the map.
-        unsafe { system::advise_huge(start..end) };
+        system::advise_huge(map, start - base..end - base);
     }
 }
 
