@@ -13,5 +13,9 @@ for folder in "$scratch/one" "$scratch/a/second/folder"; do
 done
 cd "$scratch"
 (cd one.dist && sha256sum --quiet --check SHA256SUMS)
-diff --recursive one.dist a/second/folder.dist
+if ! diff --recursive one.dist a/second/folder.dist; then
+    trap - EXIT
+    echo "dist: the two releases differ; both are kept in $scratch" >&2
+    exit 1
+fi
 echo "dist: $(find one.dist -maxdepth 1 -type f | wc -l) files, equal byte for byte"
