@@ -2,10 +2,13 @@
 
 use std::error::Error;
 
-use hush_client::{PendingLookup, Table as ClientTable, Wanted};
+use hush_client::{PendingLookup, Table as ClientTable};
 use hush_protocol::wire;
 
-use super::{tables::value, timing::timed};
+use super::{
+    subject::{Subject, value},
+    timing::timed,
+};
 
 /// A batch of queries, with the state that decodes each answer and the index of the record that it asks for.
 pub(crate) struct Lookups<'a> {
@@ -17,32 +20,20 @@ pub(crate) struct Lookups<'a> {
 }
 
 impl<'a> Lookups<'a> {
-    /// Creates look-ups of `batch` records of `length` bytes, spread over the table. `wanted(i)` asks for record `i`. Fails if
-    /// the client cannot make a query.
+    /// Creates look-ups of `batch` records, spread over the table of `subject`. Fails if the client cannot make a query.
     pub(crate) fn new(
         client: &'a ClientTable,
-        length: usize,
+        subject: &Subject,
         batch: usize,
-        wanted: impl Fn(usize) -> Wanted,
     ) -> Result<Self, Box<dyn Error>> {
-        let records = client.descriptor().records as usize;
         let mut queries = Vec::new();
         let mut pending = Vec::new();
-        for index in (0..batch).map(|index| index * 7919 % records) {
-            let (query, state) = client.query(&wanted(index))?;
+        for index in (0..batch).map(|index| index * 7919 % subject.records) {
+            let (query, state) = client.query(&subject.wanted(index))?;
             queries.push(query);
             pending.push((index, state));
         }
-        Ok(Self { client, length, queries, pending })
-    }
-
-    /// Creates look-ups as [`Lookups::new`] does, in a table by index.
-    pub(crate) fn by_index(
-        client: &'a ClientTable,
-        length: usize,
-        batch: usize,
-    ) -> Result<Self, Box<dyn Error>> {
-        Self::new(client, length, batch, |index| Wanted::Index(index as u64))
+        Ok(Self { client, length: subject.value_bytes, queries, pending })
     }
 
     /// Returns the seconds that `answer` takes for the batch.
@@ -59,5 +50,11 @@ impl<'a> Lookups<'a> {
             right &= self.client.decode(pending, &answer)? == Some(value(*index, self.length));
         }
         if right { Ok(seconds) } else { Err("an answer is wrong: nothing of this counts".into()) }
+    }
+
+    /// Returns the seconds in which the client decodes `answer`, the answer to the first query.
+    pub(crate) fn decode_seconds(&self, answer: &[u8]) -> Result<f64, Box<dyn Error>> {
+        let (seconds, _) = timed(|| self.client.decode(&self.pending[0].1, answer))?;
+        Ok(seconds)
     }
 }

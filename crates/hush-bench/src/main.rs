@@ -9,24 +9,35 @@ mod gpu;
 mod http;
 mod lookups;
 mod ntt;
-mod paths;
 mod planned;
 mod probe;
 mod report;
 mod row;
 mod scan;
+mod served;
+mod subject;
 mod table_files;
-mod tables;
 mod timing;
 
-use std::{error::Error, num::NonZeroUsize, process::ExitCode, sync::Arc, thread};
+use std::{
+    env,
+    error::Error,
+    fs,
+    num::NonZeroUsize,
+    process::ExitCode,
+    sync::Arc,
+    thread,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use clap::{Parser, ValueEnum};
 use hush_cpu::Cpu;
-use hush_engine::{BackendChoice, Backends};
-use hush_protocol::{Protocol, table::TableShape};
+use hush_engine::{BackendChoice, Backends, MemoryChoice};
+use hush_protocol::{Protocol, facts::DbForm, keyword::FilterKind};
 
 use report::{Column, Report};
+use row::{Row, Run};
+use subject::{Subject, VALUE_BYTES};
 
 /// A benchmark.
 #[derive(Clone, Copy, ValueEnum)]
@@ -35,21 +46,12 @@ enum What {
     Scan,
     /// The negacyclic transforms of one polynomial, one thread.
     Ntt,
-    /// The hint, and a whole key table.
+    /// The hint of a square table, for both structures of the public matrix.
+    Hint,
+    /// The build of a table, stage by stage.
     Build,
-    /// Whole answers, in process and over loopback HTTP.
+    /// A table: its build, the work of a client, and whole answers.
     Answer,
-    /// A table over rings: its build, the steps of an answer, and whole answers.
-    Onion,
-    /// A table of 256-byte records under tfhe, kept as symbols and in evaluation form: its build, the steps of an answer, and whole
-    /// answers.
-    Tfhe,
-    /// A table of 4-KiB records whose answers are packed: its build, the steps of an answer, and whole answers of hybrid,
-    /// exppack-s and double-pack.
-    Packed,
-    /// A table of 4-KiB records under column packing: its build, the steps of an answer, and whole answers of colpack and
-    /// colpack-s.
-    Colpack,
     /// The planner's times against those of answers, for tables of every protocol.
     Plan,
     /// The bounds of the GPU: bandwidths and rates of operations
@@ -67,9 +69,9 @@ enum What {
 }
 
 impl What {
-    /// Returns whether the caller may choose the number of columns of tables.
-    fn has_columns(self) -> bool {
-        self.is_gpu_answers() || matches!(self, Self::Packed | Self::Colpack | Self::Tfhe)
+    /// Returns whether the caller describes tables that are built.
+    fn has_tables(self) -> bool {
+        matches!(self, Self::Build | Self::Answer)
     }
 
     /// Returns whether the caller may choose batches.
@@ -108,12 +110,26 @@ struct Args {
     /// Bytes of the table (suffixes K, M, G).
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = parse_size)]
     size: usize,
-    /// Protocol of the key tables of `build` and `answer`, frodo and simple if not given; those with evaluation keys have
-    /// benchmarks of their own. The only one of `gpu-answers`, which measures tfhe if it is
-    /// asked for.
-    #[arg(long)]
-    protocol: Option<Protocol>,
-    /// Columns (D0) of the tables of `tfhe`, `packed`, `colpack` and `gpu-answers`; what is cheapest if not given.
+    /// Protocols of the tables of `build`, `answer` and `gpu-answers`: a table for each; colpack, or all of those that
+    /// `gpu-answers` measures by default, if not given.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    protocol: Vec<Protocol>,
+    /// Parameter set of the tables; the default one of each protocol if not given.
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// Key filters of the tables: a table for each; tables by index if not given.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    filter: Vec<FilterKind>,
+    /// Form in which plaintexts are stored, where the protocol has a choice: evaluation or symbols.
+    #[arg(long, value_name = "FORM")]
+    form: Option<DbForm>,
+    /// Records of a table; as many as fit --size if not given.
+    #[arg(long, value_name = "N", conflicts_with = "size")]
+    records: Option<NonZeroUsize>,
+    /// Bytes of a value [default: 1024].
+    #[arg(long, value_name = "BYTES")]
+    value_bytes: Option<NonZeroUsize>,
+    /// Columns (D0) of the tables; what is cheapest if not given.
     #[arg(long, value_name = "N")]
     columns: Option<NonZeroUsize>,
     /// Threads; one, and one for every core, if not given.
@@ -122,12 +138,21 @@ struct Args {
     /// The backend of `build` and `answer`: cpu, cuda or auto
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     backend: BackendChoice,
+    /// Where `answer` has scanned files: resident, mapped or auto
+    #[arg(long, value_name = "CHOICE", default_value = "resident")]
+    memory: MemoryChoice,
     /// Batch sizes of `scan`, `answer` (1, 2, 4, 8, 16, 32 and 64 if not given) and `gpu-answers` (1, 8, 32 and 64).
     #[arg(long, value_name = "B,..", value_delimiter = ',')]
     batch: Option<Vec<usize>>,
-    /// Bytes of a record of `answer`, which then asks by index; values of 1 KiB by key if not given.
-    #[arg(long, value_name = "BYTES")]
-    record: Option<NonZeroUsize>,
+    /// Measure each step of an answer by itself, too.
+    #[arg(long)]
+    steps: bool,
+    /// Measure look-ups over loopback HTTP, too.
+    #[arg(long)]
+    http: bool,
+    /// Measure an answer of the table in parts of these weights, too, such as 2,2,1,2,1.
+    #[arg(long, value_name = "W,..", value_delimiter = ',')]
+    parts: Option<Vec<u32>>,
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
@@ -146,19 +171,52 @@ impl Args {
         self.batch.as_deref().unwrap_or(&[1, 2, 4, 8, 16, 32, 64])
     }
 
-    fn protocols(&self) -> Vec<Protocol> {
-        self.protocol.map_or(vec![Protocol::Frodo, Protocol::Simple], |protocol| vec![protocol])
+    /// Returns the tables that the caller describes: one for each protocol and key filter. Fails if a value does not fit `size`.
+    fn subjects(&self) -> Result<Vec<Subject>, String> {
+        let protocols = if self.protocol.is_empty() { &[Protocol::Colpack][..] } else { &self.protocol };
+        let filters: Vec<_> = match &self.filter[..] {
+            [] => vec![None],
+            filters => filters.iter().copied().map(Some).collect(),
+        };
+        let value_bytes = self.value_bytes.map_or(VALUE_BYTES, NonZeroUsize::get);
+        let records = self.records.map_or(self.size / value_bytes, NonZeroUsize::get);
+        if records == 0 {
+            return Err(format!("no value of {value_bytes} bytes fits {} bytes: raise --size", self.size));
+        }
+        let mut subjects = Vec::new();
+        for &protocol in protocols {
+            for &filter in &filters {
+                subjects.push(Subject {
+                    preset: self.preset.clone(),
+                    filter,
+                    form: self.form,
+                    columns: self.columns.map(NonZeroUsize::get),
+                    records,
+                    ..Subject::by_index(protocol, self.size, value_bytes)
+                });
+            }
+        }
+        Ok(subjects)
     }
 
     /// Refuses an option that would have no effect.
     fn check(&self) -> Result<(), String> {
-        let keyed = matches!(self.what, What::Build | What::Answer);
+        let tables = self.what.has_tables();
+        let answer = matches!(self.what, What::Answer);
         for (option, given, taken) in [
             ("--batch", self.batch.is_some(), self.what.has_batches()),
-            ("--backend", self.backend != BackendChoice::Cpu, keyed),
-            ("--record", self.record.is_some(), matches!(self.what, What::Answer)),
-            ("--columns", self.columns.is_some(), self.what.has_columns()),
-            ("--protocol", self.protocol.is_some(), keyed || self.what.is_gpu_answers()),
+            ("--backend", self.backend != BackendChoice::Cpu, tables),
+            ("--protocol", !self.protocol.is_empty(), tables || self.what.is_gpu_answers()),
+            ("--columns", self.columns.is_some(), tables || self.what.is_gpu_answers()),
+            ("--preset", self.preset.is_some(), tables),
+            ("--filter", !self.filter.is_empty(), tables),
+            ("--form", self.form.is_some(), tables),
+            ("--records", self.records.is_some(), tables),
+            ("--value-bytes", self.value_bytes.is_some(), tables),
+            ("--memory", self.memory != MemoryChoice::Resident, answer),
+            ("--steps", self.steps, answer),
+            ("--http", self.http, answer),
+            ("--parts", self.parts.is_some(), answer),
         ] {
             if given && !taken {
                 let what = self.what.to_possible_value().expect("none is skipped");
@@ -168,13 +226,10 @@ impl Args {
         if self.batches().contains(&0) {
             return Err("a batch has at least one query".into());
         }
-        match (self.protocol, self.what) {
-            (Some(protocol), What::Answer) if has_keys(protocol) => Err(
-                "answers under evaluation keys have benchmarks of their own: hush-bench onion, tfhe, packed"
-                    .into(),
-            ),
-            _ => Ok(()),
+        if self.parts.as_ref().is_some_and(|weights| weights.iter().all(|&weight| weight == 0)) {
+            return Err("parts of weight 0 alone have nothing of the table: use 2,2,1,2,1".into());
         }
+        Ok(())
     }
 }
 
@@ -191,16 +246,14 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     args.check()?;
     let mut report = Report::new(args.what.columns(), args.json);
+    report.push(&this_run()?);
     match args.what {
         What::Scan => scan::run(args, &mut report),
         What::Ntt => ntt::run(&mut report),
+        What::Hint => build::hints(args, &mut report),
         What::Build => build::run(args, &mut report),
         What::Answer => answer::run(args, &mut report),
-        What::Onion => paths::run(args, paths::onion(), &mut report),
-        What::Tfhe => paths::run(args, paths::tfhe(), &mut report),
-        What::Packed => paths::run(args, paths::packed(), &mut report),
         What::Plan => planned::run(args, &mut report),
-        What::Colpack => paths::run(args, paths::colpack(), &mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
         What::GpuFloors => gpu::floors(&mut report),
         #[cfg(any(feature = "cuda", feature = "emulator"))]
@@ -213,11 +266,21 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     report.finish()
 }
 
-/// Returns whether clients upload evaluation keys.
-fn has_keys(protocol: Protocol) -> bool {
-    let page = protocol.page();
-    let shape = TableShape { columns: 64, blocks: 1, slot_bytes: 8 };
-    page.table(page.default_set(shape.slot_bytes), shape).is_ok_and(|table| table.facts().keys.is_some())
+/// Returns the first row: the machine, the time, and the command without the path of the program.
+fn this_run() -> Result<Row, Box<dyn Error>> {
+    let variable = env::var("HUSH_CPU").map(|level| format!("HUSH_CPU={level} ")).unwrap_or_default();
+    let words: Vec<_> = env::args().skip(1).collect();
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let run = Run {
+        command: format!("{variable}hush-bench {}", words.join(" ")),
+        machine: model.map_or(env::consts::ARCH, |(_, model)| model.trim()).to_owned(),
+        cores: threads(None),
+        level: Cpu::new(1)?.level().name(),
+        unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    Ok(Row { run: Some(run), ..Row::named("run") })
 }
 
 /// Returns the number of threads: `asked`, or one for every core.
@@ -261,15 +324,22 @@ mod tests {
             ("scan answer", "--batch 3", true),
             #[cfg(any(feature = "cuda", feature = "emulator"))]
             ("gpu-answers", "--batch 3", true),
-            ("ntt build onion packed colpack", "--batch 3", false),
+            ("ntt build hint plan", "--batch 3", false),
             ("build answer", "--backend cuda", true),
-            ("scan ntt onion packed colpack", "--backend cuda", false),
-            ("tfhe packed colpack", "--columns 64", true),
-            ("scan ntt build answer onion", "--columns 64", false),
-            ("build answer", "--protocol simple", true),
+            ("scan ntt hint plan", "--backend cuda", false),
+            ("build answer", "--columns 64", true),
+            ("scan ntt hint", "--columns 64", false),
+            ("build answer", "--protocol simple,frodo", true),
+            ("build answer", "--filter fuse3,band64", true),
+            ("scan ntt", "--filter fuse3", false),
+            ("build answer", "--records 8", true),
+            ("answer", "--steps", true),
+            ("build", "--steps", false),
+            ("answer", "--parts 2,1", true),
+            ("scan build", "--http", false),
             #[cfg(any(feature = "cuda", feature = "emulator"))]
             ("gpu-answers", "--protocol onion", true),
-            ("scan ntt onion packed colpack", "--protocol simple", false),
+            ("scan ntt", "--protocol simple", false),
         ] {
             for what in whats.split(' ') {
                 let said = checked(&format!("{what} {option}"));
@@ -281,13 +351,17 @@ mod tests {
     }
 
     #[test]
-    fn protocols_with_benchmarks_of_their_own_are_refused() {
-        for protocol in ["onion", "tfhe", "hybrid"] {
-            let refused = checked(&format!("answer --protocol {protocol}")).unwrap_err();
-            assert!(refused.ends_with("hush-bench onion, tfhe, packed"));
-        }
-        assert_eq!(checked("build --protocol hybrid"), Ok(()));
-        assert_eq!(checked("answer --protocol colpack"), Ok(()));
+    fn every_protocol_and_filter_is_a_table() {
+        let line = "hush-bench answer --protocol frodo,simple --filter fuse3,fuse4 --records 65536 --value-bytes 1024";
+        let subjects = Args::parse_from(line.split(' ')).subjects().unwrap();
+        let tables: Vec<_> = subjects.iter().map(|table| (table.protocol, table.filter)).collect();
+        let [frodo, simple] = [Protocol::Frodo, Protocol::Simple];
+        let [fuse3, fuse4] = [Some(FilterKind::Fuse3), Some(FilterKind::Fuse4)];
+        assert_eq!(tables, [(frodo, fuse3), (frodo, fuse4), (simple, fuse3), (simple, fuse4)]);
+        assert!(subjects.iter().all(|table| table.records == 65536 && table.value_bytes == 1024));
+        let line = "hush-bench answer --size 1M --value-bytes 2000000";
+        assert!(Args::parse_from(line.split(' ')).subjects().unwrap_err().ends_with("raise --size"));
+        assert!(checked("answer --parts 0,0").is_err());
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::{error::Error, sync::Arc};
 
 use hush_build::planner::Machine;
 use hush_cpu::Cpu;
-use hush_engine::{BackendChoice, Silent, host_batch};
+use hush_engine::{BackendChoice, Backends, Silent};
 use hush_protocol::Protocol;
 
 use super::{
     Args,
-    paths::Served,
     report::{Column, Report, fixed, percent, whole},
     row::Row,
-    tables,
+    served::Served,
+    subject::Subject,
     timing::quantile,
 };
 
@@ -55,23 +55,23 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             let dir = scratch.path().join("table");
             let mut built = None;
             let mut refused = String::new();
-            for length in RECORD_BYTES {
-                let records = tables::Records { size, length, keyed: false };
-                match records.build(&tables::options(protocol), &dir, &backends) {
+            for subject in RECORD_BYTES.map(|length| Subject::by_index(protocol, size, length)) {
+                match subject.build(&dir, &backends) {
                     Ok((header, _)) => {
-                        built = Some((header, length));
+                        built = Some((header, subject));
                         break;
                     }
                     Err(error) => refused = error.to_string(),
                 }
             }
-            let Some((header, length)) = built else {
+            let Some((header, subject)) = built else {
                 report.skip(&row, &refused);
                 continue;
             };
-            let served = Served::new(&dir, &header, length)?;
-            let most = host_batch(&served.params);
+            let served = Served::new(subject, dir, &header)?;
+            let most = served.most();
             for (cpu, machine) in &machines {
+                let (engine, _) = served.open(&Backends::cpu_only(cpu.clone()))?;
                 for batch in BATCHES.into_iter().filter(|&batch| batch <= most) {
                     let planned = machine.answer_seconds(&served.params, batch);
                     let row = row.clone().batch(batch);
@@ -79,7 +79,8 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
                         report.skip(&row, format!("planned: {planned:.0} s"));
                         continue;
                     }
-                    let seconds = served.answer_seconds(cpu, batch)?;
+                    let lookups = served.lookups(batch)?;
+                    let seconds = lookups.timed(|queries| served.ask(&*engine, queries))?;
                     let row =
                         Row { planned_seconds: Some(planned), ..row.pass(cpu.threads(), size, seconds) };
                     errors.extend(row.planned_error());

@@ -5,7 +5,7 @@ use std::{
     io::{Write, stderr, stdout},
 };
 
-use super::row::Row;
+use super::row::{Row, SubjectFacts};
 
 /// A column of a table: its head, its width, and the function that formats its cell.
 pub(crate) type Column = (&'static str, usize, fn(&Row) -> Option<String>);
@@ -128,11 +128,38 @@ fn remarks(row: &Row) -> String {
     );
     words.extend(row.transforms.map(|count| format!("{count:.0} NTTs")));
     words.extend(row.query_share.map(|share| format!("a query {:.0}% of B = 1", 100.0 * share)));
-    if let (Some(rate), Some(streams), Some(steps)) = (row.queries_per_second, row.streams, row.steps_ratio) {
+    if let (Some(rate), Some(streams)) = (row.queries_per_second, row.streams) {
         words.push(format!("{:.1} ms a query, {rate:.1} queries/s", 1e3 / rate));
-        words.push(format!("{streams:.2}x stream, {steps:.2}x steps"));
+        words.push(format!("{streams:.2}x stream"));
     }
+    words.extend(row.steps_ratio.map(|ratio| format!("{ratio:.2}x steps")));
+    words.extend(row.facts.as_ref().map(table));
+    words.extend(
+        row.run
+            .as_ref()
+            .map(|run| format!("{}, {} cores, {}: {}", run.machine, run.cores, run.level, run.command)),
+    );
     words.join(", ")
+}
+
+/// Returns the facts of a table, in words.
+fn table(facts: &SubjectFacts) -> String {
+    let payload = (facts.records * facts.value_bytes) as f64;
+    format!(
+        "{}: {} records of {} B, D0 = {}, {:.4} slots a record; encoded {:.4}x values, all files {:.3}x; query {} B, answer {} B, \
+         keys {} B, hint {} B",
+        facts.preset,
+        facts.records,
+        facts.value_bytes,
+        facts.columns,
+        facts.slots as f64 / facts.records as f64,
+        facts.encoded_bytes as f64 / payload,
+        facts.file_bytes as f64 / payload,
+        facts.query_bytes,
+        facts.answer_bytes,
+        facts.key_bytes,
+        facts.hint_bytes,
+    )
 }
 
 #[cfg(test)]
@@ -164,7 +191,8 @@ mod tests {
         let expected = r#"{"name":"answer","table_bytes":1610612736,"batch":8,"skipped":"why"}"#;
         assert_eq!(serde_json::to_string(&skipped).unwrap(), expected);
         assert_eq!(remarks(&skipped), "skipped: why");
-        let row = Row::named("fold").of("simple").batch(4).pass(2, 3 << 20, 0.001).answer(6.291_456, 0.002);
+        let row =
+            Row::named("fold").of("simple").batch(4).pass(2, 3 << 20, 0.001).answer(6.291_456, Some(0.002));
         let report = Report::new(&ON_CPU[..6], false);
         let line = report.line(&row.name, |(.., cell)| cell(&row), &remarks(&row));
         let front = format!("{:<34} {:>11}   2   4       3.0      1.00    3.15", "fold", "simple");

@@ -70,9 +70,51 @@ pub(crate) struct Row {
     /// The seconds that the planner estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) planned_seconds: Option<f64>,
+    /// The facts of the table, in the row that follows its build.
+    #[serde(flatten)]
+    pub(crate) facts: Option<SubjectFacts>,
+    /// The machine and the command, in the first row.
+    #[serde(flatten)]
+    pub(crate) run: Option<Run>,
     /// The reason why there is no figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) skipped: Option<String>,
+}
+
+/// The facts of a table: its shape, and the bytes that are stored and sent.
+#[derive(Clone, Serialize)]
+pub(crate) struct SubjectFacts {
+    pub(crate) preset: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) filter: Option<&'static str>,
+    pub(crate) records: usize,
+    pub(crate) value_bytes: usize,
+    /// The number of columns (D0).
+    pub(crate) columns: usize,
+    /// The number of slots: the columns of all blocks.
+    pub(crate) slots: usize,
+    /// The bytes that answers scan.
+    pub(crate) encoded_bytes: u64,
+    /// The bytes of all files.
+    pub(crate) file_bytes: u64,
+    pub(crate) query_bytes: usize,
+    pub(crate) answer_bytes: usize,
+    pub(crate) key_bytes: usize,
+    pub(crate) hint_bytes: u64,
+}
+
+/// The machine and the command of a run.
+#[derive(Clone, Serialize)]
+pub(crate) struct Run {
+    pub(crate) command: String,
+    /// The name of the CPU.
+    pub(crate) machine: String,
+    pub(crate) cores: usize,
+    /// The level of instructions.
+    pub(crate) level: &'static str,
+    /// The time, in seconds since 1970.
+    pub(crate) unix_seconds: u64,
+    pub(crate) version: &'static str,
 }
 
 /// The transform of one polynomial.
@@ -175,11 +217,12 @@ impl Row {
         Self { queries_per_second: rate, ..self }
     }
 
-    /// Makes this the row of whole answers: a pass over a table that is read at `gbps`, whose steps take `steps` seconds.
-    pub(crate) fn answer(self, gbps: f64, steps: f64) -> Self {
+    /// Makes this the row of whole answers: a pass over a table that is read at `gbps`, whose steps take `steps` seconds if they
+    /// were measured.
+    pub(crate) fn answer(self, gbps: f64, steps: Option<f64>) -> Self {
         let row = self.stream(gbps).queries();
         let streams = row.gbps.map(|own| gbps / own);
-        let ratio = row.seconds.map(|own| own / steps);
+        let ratio = row.seconds.zip(steps).map(|(own, steps)| own / steps);
         Self { streams, steps_ratio: ratio, ..row }
     }
 }

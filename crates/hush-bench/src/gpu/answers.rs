@@ -53,9 +53,10 @@ pub(super) fn run(bench: &mut Bench<'_>, args: &Args) -> Result<(), Box<dyn Erro
     let same = PROTOCOLS.map(|protocol| (protocol, table_params(bench.scale, protocol, shape)));
     let answers = same.into_iter().chain(suited(bench.scale, args.size));
     let answers = answers.map(|(protocol, params)| (protocol, "answer", params));
-    let answers = answers.filter(|(protocol, ..)| args.protocol.is_none_or(|only| only == *protocol));
+    let answers =
+        answers.filter(|(protocol, ..)| args.protocol.is_empty() || args.protocol.contains(protocol));
     let ppir = ppir(bench.scale, args.size).into_iter();
-    let ppir = ppir.filter(|(protocol, ..)| args.protocol == Some(*protocol));
+    let ppir = ppir.filter(|(protocol, ..)| args.protocol.contains(protocol));
     for (protocol, name, params) in answers.chain(ppir) {
         let row = Row::named(name).of(protocol).table(args.size);
         bench.attempt(row.clone(), |bench| bench.measure(row, params?, args.batch.as_deref()));
