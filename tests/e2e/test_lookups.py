@@ -50,6 +50,21 @@ class Lookups(HushTest):
                     self.assertIn("0 to 1999", line)
                     self.assertIn("index", self.fails("get", url, "user1"))
 
+    def test_queries_are_prepared(self):
+        rows = {f"user{i}": str(i * i) for i in range(300)}
+        source = self.csv(rows.items())
+        for protocol in ("frodo", "simple", "double"):
+            with self.subTest(protocol):
+                table = self.build(source, "--key", "key", "--protocol", protocol, name=protocol)
+                with self.serve(table) as (url, _):
+                    run = self.hushdb("get", url, "-", "--prepare", "2", "--json", "--stats", "--no-cache", input="user9\n")
+                    answer, stats = map(json.loads, run.stdout.splitlines())
+                    self.assertEqual((answer["value"], stats["stats"]["prepared"]), ("81", 1))
+                    self.assertGreater(stats["stats"]["seconds"]["prepare"], 0)
+        table = self.build(source, "--key", "key", "--protocol", "colpack", name="colpack")
+        with self.serve(table) as (url, _):
+            self.assertIn("queries of colpack cannot be prepared", self.fails("get", url, "user1", "--prepare", "2"))
+
     def test_filters_and_blocks(self):
         rows = {f"k{i}": f"value-{i}" for i in range(4000)}
         source = self.csv(rows.items())

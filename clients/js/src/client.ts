@@ -169,6 +169,19 @@ export class Table<Fields extends object = Record<string, unknown>> {
     return turn;
   }
 
+  /**
+   * Prepares queries, so that up to `count` are ready and take less time when they are asked: in tables of simple, frodo and double.
+   * Each serves one look-up. Blocks the thread meanwhile. Returns the number that is ready; together they take at most 256 MiB.
+   */
+  async prepare(count: number): Promise<number> {
+    if (!Number.isSafeInteger(count) || count < 0) throw new HushError("options", "prepare takes a whole number of queries");
+    const table = this.#table;
+    if (!table) throw closed("table");
+    const turn = this.#turn.then(() => this.#prepared(table, count));
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
   /** Closes the table: wipes its secrets from memory once the earlier calls have ended. */
   close(): void {
     const table = this.#table;
@@ -193,6 +206,16 @@ export class Table<Fields extends object = Record<string, unknown>> {
       const hush = hushError(error);
       if (hush.code !== "client_failed") this.#renewed(table);
       throw hush;
+    }
+  }
+
+  #prepared(table: OpenTable, count: number): number {
+    try {
+      return table.prepare(Math.min(count, 0xffff_ffff));
+    } catch (error) {
+      throw hushError(error);
+    } finally {
+      this.#renewed(table);
     }
   }
 

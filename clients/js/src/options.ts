@@ -114,6 +114,8 @@ export interface TableFacts {
 export interface Stats {
   /** The number of look-ups sent, including retries. */
   queries: number;
+  /** The number of prepared queries that are ready. */
+  prepared: number;
   /** The number of look-ups answered. */
   answers: number;
   bytesUp: number;
@@ -128,5 +130,5 @@ export interface Stats {
   /** The bytes of lists, descriptors and hints; a hint that comes from the storage is not counted. */
   setupBytesDown: number;
   /** The seconds of each phase. */
-  seconds: { descriptor: number; hint: number; keys: number; encrypt: number; network: number; decode: number };
+  seconds: { descriptor: number; hint: number; keys: number; prepare: number; encrypt: number; network: number; decode: number };
 }

@@ -52,6 +52,19 @@ for (const name of ["colpack", "simple", "onion", "tfhe"]) {
   });
 }
 
+test("queries are prepared", async () => {
+  const server = await connect(url);
+  const table = await server.open("simple");
+  assert.equal(await table.prepare(3), 3);
+  assert.deepEqual((await table.getMany(["k3", "absent"])).map(text), [valueOf(3), null]);
+  assert.deepEqual([table.stats.prepared, table.stats.queries], [1, 2]);
+  assert.ok(table.stats.seconds.prepare > 0);
+  await assert.rejects(table.prepare(-1), { code: "options" });
+  const other = await server.open("colpack");
+  await assert.rejects(other.prepare(1), { code: "options", message: /queries of colpack cannot be prepared/ });
+  assert.equal(text(await other.get("k33")), valueOf(33));
+});
+
 test("by key, with answers packed by evaluation keys", async () => {
   const table = await (await connect(url)).open("hybrid");
   assert.deepEqual((await table.getMany(["k3", "absent"])).map(text), [valueOf(3), null]);

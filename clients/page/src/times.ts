@@ -8,6 +8,7 @@ const NAMES: Record<keyof Phases, string> = {
   descriptor: "the table's description",
   hint: "the hint, once",
   keys: "evaluation keys, once",
+  prepare: "prepare queries",
   encrypt: "encrypt",
   network: "network and server",
   decode: "decrypt",

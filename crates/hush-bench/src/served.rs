@@ -24,8 +24,13 @@ use hush_store::snapshot::{Checksums, Header, MappedFile, ResidentFile, Snapshot
 use prost::bytes::Bytes;
 
 use super::{
-    lookups::Lookups, ntt, probe, report::Report, row::Row, subject::Subject, table_files::TableFiles,
-    timing::timed,
+    lookups::Lookups,
+    ntt, probe,
+    report::Report,
+    row::Row,
+    subject::{Subject, value},
+    table_files::TableFiles,
+    timing::{RUNS, quantile, timed},
 };
 
 /// A table on disk, and a client of it.
@@ -80,11 +85,38 @@ impl Served {
         let answers = self.ask(engine, &lookups.queries)?;
         let seconds = lookups.decode_seconds(&answers[0])?;
         report.push(&self.row("decode").pass(1, self.params.facts().answer_bytes, seconds));
+        if self.params.facts().prepared_bytes > 0 {
+            self.prepared(engine, report)?;
+        }
         if self.client.key_upload().is_some() {
             let mut client = self.client.clone();
             let (seconds, ()) = timed(|| client.use_keys(&[2; 32]))?;
             report.push(&self.row("keys").pass(1, self.params.facts().key_bytes, seconds));
         }
+        Ok(())
+    }
+
+    /// Measures a query that was prepared, and the decoding of its answer.
+    fn prepared(&self, engine: &dyn Engine, report: &mut Report) -> Result<(), Box<dyn Error>> {
+        let facts = self.params.facts();
+        let (seconds, _) = timed(|| self.client.prepare())?;
+        report.push(&self.row("prepare").pass(1, facts.prepared_bytes, seconds));
+        let wanted = self.subject.wanted(0);
+        let mut seconds = Vec::new();
+        for _ in 0..RUNS {
+            let prepared = self.client.prepare()?;
+            let start = Instant::now();
+            self.client.query_prepared(&wanted, prepared)?;
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        report.push(&self.row("query, prepared").pass(1, facts.query.total(), quantile(seconds, 0.5)));
+        let (query, pending) = self.client.query_prepared(&wanted, self.client.prepare()?)?;
+        let answers = self.ask(engine, &[query])?;
+        let (seconds, found) = timed(|| self.client.decode(&pending, &answers[0]))?;
+        if found != Some(value(0, self.subject.value_bytes)) {
+            return Err("the answer to a prepared query is wrong".into());
+        }
+        report.push(&self.row("decode, prepared").pass(1, facts.answer_bytes, seconds));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// The fewest runs of which the median counts.
-const RUNS: usize = 3;
+pub(crate) const RUNS: usize = 3;
 /// The least seconds of all runs.
 const SPAN: f64 = 0.5;
 

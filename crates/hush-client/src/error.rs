@@ -66,6 +66,11 @@ pub enum ClientError {
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]
     NoKeys,
     #[error(
+        "queries of {protocol} cannot be prepared, because they depend on the key from the start: look up without preparing, or ask for \
+         a table of simple, frodo or double"
+    )]
+    NothingToPrepare { protocol: &'static str },
+    #[error(
         "the value is not compressed as the table states: tell the operator of the server, or whoever built the table"
     )]
     Compression,
@@ -87,6 +92,7 @@ impl ClientError {
             Self::NameNotGiven => Code::ChooseTable,
             Self::OlderSerial { .. } => Code::OlderTable,
             Self::NoKeys => Code::ClientFailed,
+            Self::NothingToPrepare { .. } => Code::Options,
             Self::Compression => Code::BadAnswer,
             Self::HintHash => Code::HintMismatch,
         }

@@ -22,4 +22,4 @@ pub use decompressor::Decompressor;
 pub use error::ClientError;
 pub use facts::TableFacts;
 pub use lookup::{Found, KeyColumn, Wanted};
-pub use table::{Decoded, KeyId, PendingLookup, Table};
+pub use table::{Decoded, KeyId, PendingLookup, PreparedQuery, Table};

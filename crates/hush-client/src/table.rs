@@ -7,7 +7,7 @@ use hush_protocol::{
     ProtocolError, Target,
     any_page::TableParams,
     changes::{CHANGE_FINGERPRINT_BYTES, Change, ChangeFormat},
-    client::{ClientHalf, Given, Hint, Pending},
+    client::{ClientHalf, Given, Hint, Pending, Prepared},
     descriptor::{Descriptor, KeyLookup},
     facts::Facts,
     keyword::{BlockMap, FilterParams, KeyDigest, position_key},
@@ -52,6 +52,13 @@ pub struct PendingLookup {
     fingerprint: Zeroizing<Vec<u8>>,
     /// The reason why the table cannot have the record, if there is one.
     refused: Option<ProtocolError>,
+}
+
+/// A query without its target, for a single look-up in the table that prepared it. Its secrets are wiped when dropped.
+pub struct PreparedQuery {
+    /// The hash that the query names.
+    asked: [u8; 32],
+    prepared: Prepared,
 }
 
 /// The result of decoding an answer.
@@ -202,6 +209,45 @@ impl Table {
         let Sought { target, beside, fingerprint, refused } = self.sought(wanted)?;
         let base = self.halves.first().ok_or(ClientError::NoKeys)?;
         let (query, pending) = base.query(target, &mut Csprng::from_os());
+        Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
+    }
+
+    /// Makes most of a query, and of the decoding of its answer, before the target is known.
+    ///
+    /// Source: FrodoPIR (Davidson, Pestana, Celi) section 4; ChalametPIR appendix C.4.
+    ///
+    /// # Errors
+    /// [`ClientError::NothingToPrepare`] for a protocol whose queries depend on the target from the start.
+    /// [`ClientError::Protocol`] if the hint is malformed.
+    pub fn prepare(&self) -> Result<PreparedQuery, ClientError> {
+        let protocol = self.facts().protocol.name();
+        let base = self.halves.first().filter(|_| self.facts().prepared_bytes > 0);
+        let base = base.ok_or(ClientError::NothingToPrepare { protocol })?;
+        // The products of the hint are those of the base alone.
+        let prepared = base.prepare(self.halves.len() == 1, &mut Csprng::from_os())?;
+        Ok(PreparedQuery { asked: self.asked, prepared })
+    }
+
+    /// Returns whether a prepared query is for this table.
+    pub fn is_prepared_by(&self, prepared: &PreparedQuery) -> bool {
+        self.asked == prepared.asked
+    }
+
+    /// Encrypts a look-up as [`Table::query`] does, with a prepared query.
+    ///
+    /// # Errors
+    /// The errors of [`Table::query`], and [`ProtocolError::OtherTable`] if another table prepared the query.
+    pub fn query_prepared(
+        &self,
+        wanted: &Wanted,
+        prepared: PreparedQuery,
+    ) -> Result<(wire::Query, PendingLookup), ClientError> {
+        if !self.is_prepared_by(&prepared) {
+            return Err(ProtocolError::OtherTable.into());
+        }
+        let Sought { target, beside, fingerprint, refused } = self.sought(wanted)?;
+        let base = self.halves.first().ok_or(ClientError::NoKeys)?;
+        let (query, pending) = base.ask(prepared.prepared, target, &mut Csprng::from_os())?;
         Ok((query, PendingLookup { pending, beside, fingerprint, refused }))
     }
 

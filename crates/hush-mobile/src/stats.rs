@@ -7,6 +7,8 @@ pub use hush_client::http::{Seconds, Stats};
 pub struct Stats {
     /// Look-ups sent, those sent again included: what the server could count.
     pub queries: u64,
+    /// Prepared queries that are ready.
+    pub prepared: u64,
     /// Look-ups answered.
     pub answers: u64,
     /// Bytes sent for look-ups.
@@ -36,6 +38,8 @@ pub struct Seconds {
     pub hint: f64,
     /// Deriving evaluation keys, and uploading them.
     pub keys: f64,
+    /// Preparing queries before their look-ups.
+    pub prepare: f64,
     /// Encrypting.
     pub encrypt: f64,
     /// From sending a request to the last byte of its response, waits before retries included.

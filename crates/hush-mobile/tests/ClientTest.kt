@@ -71,6 +71,15 @@ private class Tests(private val scratch: Scratch) {
         }
     }
 
+    fun queriesArePrepared() = runBlocking {
+        val client = Client.connect(url)
+        val rows = client.table("rows")
+        assertEquals(2U, rows.prepare(2U))
+        assertEquals("Row 7", rows.get(Key.Number(7))?.decodeToString())
+        assertEquals(1UL, rows.stats().prepared)
+        assertFailsWith<HushException.OptionException> { client.table("people").prepare(1U) }
+    }
+
     fun whoCanWaitMayBlock() {
         val table = Client.connectBlocking(url).tableBlocking("people")
         assertEquals("Name 9", table.getBlocking(person(9))?.decodeToString())
@@ -199,7 +208,7 @@ private class Tests(private val scratch: Scratch) {
     fun close() = server.close()
 
     val all = listOf(
-        ::aKeyIsFoundAndAnotherIsNot, ::whoCanWaitMayBlock, ::recordsHavePositions, ::keysHaveTheColumnsOfTheTable,
+        ::aKeyIsFoundAndAnotherIsNot, ::queriesArePrepared, ::whoCanWaitMayBlock, ::recordsHavePositions, ::keysHaveTheColumnsOfTheTable,
         ::valuesOfSeveralColumnsAreJson, ::manyCanBeAwaitedAtOnce, ::aCallCanBeLeft, ::errorsHaveKinds,
         ::aServerAsksForATokenOfItsOwn, ::anObserverIsTold, ::anObserverThatFailsFailsNobody, ::secretsAreNotPrinted,
     )

@@ -37,10 +37,31 @@ pub struct Pending {
     target: Target,
 }
 
+/// The part of a query that a client makes before it knows the target. It is consumed by its only query.
+pub struct Prepared(Box<dyn Any + Send + Sync>);
+
 /// A client's half of a table.
 pub trait ClientHalf: Send + Sync {
     /// Encrypts `target` under fresh secrets. A retry is a new call.
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending);
+
+    /// Makes the part of a query that does not depend on the target, under fresh secrets. `recovers` is whether it also makes
+    /// the part of [`ClientHalf::recover`] that does not depend on the answer; the query then asks no segment beside this one.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the hint is malformed.
+    fn prepare(&self, recovers: bool, rng: &mut Csprng) -> Result<Prepared, ProtocolError>;
+
+    /// Completes a prepared query with its target.
+    ///
+    /// # Errors
+    /// [`ProtocolError::OtherTable`] if it was prepared for a table of another page.
+    fn ask(
+        &self,
+        prepared: Prepared,
+        target: Target,
+        rng: &mut Csprng,
+    ) -> Result<(wire::Query, Pending), ProtocolError>;
 
     /// Returns the slot that the query of `pending` asked for.
     ///
@@ -76,10 +97,32 @@ impl<P: Page> AskedTable<P> {
 /// The pending query of a page. A type of its own for each page, even where pages share `P::Pending`.
 struct PendingOf<P: Page>(P::Pending);
 
+/// The prepared query of a page.
+struct PreparedOf<P: Page>(P::Prepared);
+
 impl<P: Page> ClientHalf for AskedTable<P> {
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
         let (query, pending) = P::query(&self.table, &self.client, &target, rng);
         (query, Pending { secrets: Box::new(PendingOf::<P>(pending)), target })
+    }
+
+    fn prepare(&self, recovers: bool, rng: &mut Csprng) -> Result<Prepared, ProtocolError> {
+        let mut prepared = P::prepare(&self.table, &self.client, rng);
+        if recovers {
+            P::prepare_recovery(&self.table, &self.client, &mut prepared)?;
+        }
+        Ok(Prepared(Box::new(PreparedOf::<P>(prepared))))
+    }
+
+    fn ask(
+        &self,
+        prepared: Prepared,
+        target: Target,
+        rng: &mut Csprng,
+    ) -> Result<(wire::Query, Pending), ProtocolError> {
+        let prepared = prepared.0.downcast::<PreparedOf<P>>().map_err(|_| ProtocolError::OtherTable)?;
+        let (query, pending) = P::ask(&self.table, &self.client, prepared.0, &target, rng);
+        Ok((query, Pending { secrets: Box::new(PendingOf::<P>(pending)), target }))
     }
 
     fn recover_at(

@@ -44,6 +44,8 @@ pub trait Page: Send + Sync + 'static {
     type Table: Clone + fmt::Debug + PartialEq + Send + Sync;
     /// The client's half of a table.
     type Client: Send + Sync;
+    /// The part of a query that a client makes before it knows the target: secrets, wiped when dropped.
+    type Prepared: Send + Sync + 'static;
     /// The state that a client keeps between query and answer: secrets, wiped when dropped.
     type Pending: Send + Sync + 'static;
     /// The data of the parameter set on a backend.
@@ -151,13 +153,40 @@ pub trait Page: Send + Sync + 'static {
     /// [`ProtocolError`] if `given` lacks something that the table needs.
     fn client(table: &Self::Table, given: &Given) -> Result<Self::Client, ProtocolError>;
 
+    /// Client: makes the part of a query that does not depend on the target, under fresh secrets. It is good for one query.
+    fn prepare(table: &Self::Table, client: &Self::Client, rng: &mut Csprng) -> Self::Prepared;
+
+    /// Client: adds the part of [`Page::recover`] that does not depend on the answer, for an answer of this very table.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the hint has a wrong length.
+    fn prepare_recovery(
+        _table: &Self::Table,
+        _client: &Self::Client,
+        _prepared: &mut Self::Prepared,
+    ) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    /// Client: completes a prepared query with its target.
+    fn ask(
+        table: &Self::Table,
+        client: &Self::Client,
+        prepared: Self::Prepared,
+        target: &Target,
+        rng: &mut Csprng,
+    ) -> (wire::Query, Self::Pending);
+
     /// Client: encrypts `target` under fresh secrets. A retry is a new call.
     fn query(
         table: &Self::Table,
         client: &Self::Client,
         target: &Target,
         rng: &mut Csprng,
-    ) -> (wire::Query, Self::Pending);
+    ) -> (wire::Query, Self::Pending) {
+        let prepared = Self::prepare(table, client, rng);
+        Self::ask(table, client, prepared, target, rng)
+    }
 
     /// Client: returns the slot of `target` from an answer. `target` is the target of the query, or its image in a segment
     /// beside the base.

@@ -163,6 +163,13 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Open {
+    fn prepare(&self, count: usize) -> Result<usize, HttpError> {
+        let mut table = held(&self.table);
+        let ready = table.prepare(count);
+        *held(&self.told) = Told::of(&table);
+        ready
+    }
+
     fn look_up(&self, wanted: &[Wanted], options: &CallOptions) -> Result<(Vec<Found>, Form), HttpError> {
         let mut table = held(&self.table);
         let found = table.lookup_with(wanted, options);
@@ -220,6 +227,13 @@ impl RemoteTable {
         let keys = wanted(py, &keys, &self.told().form)?;
         let (found, form) = self.look_up(py, keys, max_in_flight, &Cancel::of(cancel))?;
         lookup::found(py, found, &form)
+    }
+
+    /// Prepares queries. Returns how many are ready.
+    fn prepare(&self, py: Python<'_>, count: usize) -> PyResult<usize> {
+        let open = self.open.clone();
+        let ready = interruptible(py, &Cancel::of(None), move || open.prepare(count))?;
+        ready.map_err(|error| raised(py, error.code(), error))
     }
 
     /// Returns the name of the only column of the key, if there is one.

@@ -51,6 +51,19 @@ def test_a_folder_is_looked_up_without_a_server(people, tmp_path, protocol):
     assert (local.name, local.stats) == (None, None)
 
 
+def test_queries_are_prepared(people, tmp_path):
+    hushdb.build(people, out=tmp_path / "simple", key="email", protocol="simple")
+    hushdb.build(people, out=tmp_path / "colpack", key="email", protocol="colpack")
+    assert hushdb.open(tmp_path / "simple").prepare(3) == 0
+    with hushdb.serve(tmp_path / "simple", tmp_path / "colpack") as served:
+        table = served.connect().table("simple")
+        assert table.prepare(3) == 3
+        assert table.get_many(["user7@example.org", "nobody"]) == ["Name 7, é".encode(), None]
+        assert table.stats["prepared"] == 1 and table.stats["seconds"]["prepare"] > 0
+        with pytest.raises(hushdb.OptionError, match="queries of colpack cannot be prepared"):
+            served.connect().table("colpack").prepare(1)
+
+
 def test_positions_and_keys_of_several_columns(people, tmp_path):
     hushdb.build(people, out=tmp_path / "rows", value="name", protocol="frodo")
     rows = hushdb.open(tmp_path / "rows")

@@ -171,6 +171,14 @@ impl OpenTable {
         Ok(json(&session.as_ref().ok_or_else(busy)?.stats()))
     }
 
+    /// Prepares queries. Returns how many are ready. Throws an error without randomness, if the table's protocol prepares nothing,
+    /// and while look-ups are under way.
+    pub fn prepare(&mut self, count: usize) -> Result<usize, JsValue> {
+        randomness()?;
+        let mut session = self.session.borrow_mut();
+        session.as_mut().ok_or_else(busy)?.prepare(count).map_err(|error| thrown(&error))
+    }
+
     /// Looks records up. Bytes are a key, an array is the columns of a key, each bytes or a bigint, and a bigint is the only column
     /// of a key or a position. The result is an array of bytes or null, one of each. Throws an error without randomness, for a key
     /// that does not fit the table, and while other look-ups are under way.

@@ -71,6 +71,12 @@ impl HttpTable {
         self.session.stats()
     }
 
+    /// Prepares queries for `count` look-ups. Returns the number that is ready. [`Session::prepare`] explains what it saves, and
+    /// lists the errors.
+    pub fn prepare(&mut self, count: usize) -> Result<usize, HttpError> {
+        self.session.prepare(count)
+    }
+
     /// Looks records up. Returns one result for each of `wanted`, in order, all from the same epoch. [`Session::look_up`]
     /// explains what the server learns, and lists the errors.
     pub fn lookup(&mut self, wanted: &[Wanted]) -> Result<Vec<Found>, HttpError> {

@@ -18,10 +18,13 @@ use super::{
     server::{current, load, newer},
     task::Port,
 };
-use crate::{ClientError, Decoded, Found, PendingLookup, Table, Wanted};
+use crate::{ClientError, Decoded, Found, PendingLookup, PreparedQuery, Table, Wanted};
 
 /// The most bytes of the queries in one request, and of the answers in its response, unless a single one is longer.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
+
+/// The most bytes of prepared queries that a session keeps.
+const MAX_PREPARED_BYTES: usize = 256 << 20;
 
 /// The most attempts of a request. An attempt fails if the table changed while it was answered, and changed again before
 /// the new state was known.
@@ -42,13 +45,15 @@ pub struct Session {
     table: Arc<Table>,
     stats: Stats,
     keys: SessionKeys,
+    /// Queries without targets, each for one look-up in the table as last known.
+    prepared: Vec<PreparedQuery>,
 }
 
 impl Session {
     pub(super) fn new(link: &Link, name: String, table: Table, stats: Stats) -> Self {
         let context = link.context().clone();
         let table = Arc::new(table);
-        Self { context, name, table, stats, keys: SessionKeys::default() }
+        Self { context, name, table, stats, keys: SessionKeys::default(), prepared: Vec::new() }
     }
 
     /// Returns the table's name.
@@ -64,6 +69,27 @@ impl Session {
     /// Returns the traffic and time of the table since it was opened.
     pub fn stats(&self) -> Stats {
         self.stats.shared()
+    }
+
+    /// Prepares queries, so that up to `count` are ready for look-ups, which then take a fraction of the time to encrypt and to
+    /// decode. Uses all cores. Each prepared query serves one look-up; look-ups beyond them are made as usual. They are dropped
+    /// when the table is replaced. Returns the number that is ready, which is less than `count` if more would take over 256 MiB.
+    ///
+    /// # Errors
+    /// [`ClientError::NothingToPrepare`] if the table's protocol prepares nothing.
+    pub fn prepare(&mut self, count: usize) -> Result<usize, SessionError> {
+        let facts = self.table.facts();
+        if facts.prepared_bytes == 0 {
+            return Err(ClientError::NothingToPrepare { protocol: facts.protocol.name() }.into());
+        }
+        let most = (MAX_PREPARED_BYTES / facts.prepared_bytes).max(1);
+        let missing = count.min(most).saturating_sub(self.prepared.len());
+        let start = self.context.host.now();
+        let made: Result<Vec<_>, _> = (0..missing).into_par_iter().map(|_| self.table.prepare()).collect();
+        self.prepared.extend(made?);
+        self.stats.seconds.prepare += (self.context.host.now() - start).as_secs_f64();
+        self.stats.prepared = self.prepared.len() as u64;
+        Ok(self.prepared.len())
     }
 
     /// Looks records up. Returns one result for each of `wanted`, in order. Each result is from an epoch that the table had
@@ -270,6 +296,8 @@ impl Session {
     /// Replaces the table with a newer state of it, and gives that the keys of this session.
     fn replace_table(&mut self, link: &Link, mut table: Table) -> Result<(), SessionError> {
         let given = link.timed(&mut self.stats.seconds.keys, || self.keys.give(link, &mut table));
+        self.prepared.retain(|prepared| table.is_prepared_by(prepared));
+        self.stats.prepared = self.prepared.len() as u64;
         self.table = Arc::new(table);
         given
     }
@@ -401,7 +429,10 @@ impl Session {
         loop {
             self.prepare_keys(link, batch.wanted.len()).await?;
             let encrypt = &mut self.stats.seconds.encrypt;
-            let (body, pending) = link.timed(encrypt, || encrypt_request(&self.table, batch.wanted))?;
+            let prepared = &mut self.prepared;
+            let (body, pending) =
+                link.timed(encrypt, || encrypt_request(&self.table, batch.wanted, prepared))?;
+            self.stats.prepared = self.prepared.len() as u64;
             self.stats.queries += batch.wanted.len() as u64;
             self.stats.bytes_up += body.len() as u64;
             match link.post(&path, body, limit, batch.is_last).await {
@@ -417,9 +448,23 @@ fn fitting(query_bytes: usize, answer_bytes: usize, max_queries: usize) -> usize
     (MAX_MESSAGE_BYTES / query_bytes.max(answer_bytes).max(1)).clamp(1, max_queries.max(1))
 }
 
-/// Encrypts a request. Returns its bytes, and the state that decrypts its answers.
-fn encrypt_request(table: &Table, wanted: &[Wanted]) -> Result<(Vec<u8>, Vec<PendingLookup>), ClientError> {
-    let encrypted: Result<Vec<_>, _> = wanted.par_iter().map(|wanted| table.query(wanted)).collect();
+/// Encrypts a request, with the queries that are `prepared` as far as they go. Returns its bytes, and the state that decrypts its
+/// answers.
+fn encrypt_request(
+    table: &Table,
+    wanted: &[Wanted],
+    prepared: &mut Vec<PreparedQuery>,
+) -> Result<(Vec<u8>, Vec<PendingLookup>), ClientError> {
+    let ready = prepared.len().saturating_sub(wanted.len());
+    let taken = prepared.drain(ready..).map(Some);
+    let queries: Vec<_> = wanted.iter().zip(taken.chain(std::iter::repeat_with(|| None))).collect();
+    let encrypted: Result<Vec<_>, _> = queries
+        .into_par_iter()
+        .map(|(wanted, prepared)| match prepared {
+            Some(prepared) => table.query_prepared(wanted, prepared),
+            None => table.query(wanted),
+        })
+        .collect();
     let (queries, pending) = encrypted?.into_iter().unzip();
     let request = QueryRequest {
         version: wire::VERSION,

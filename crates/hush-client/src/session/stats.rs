@@ -11,6 +11,8 @@ pub struct Stats {
     pub bytes_up: u64,
     /// Bytes received for look-ups.
     pub bytes_down: u64,
+    /// The number of prepared queries that are ready.
+    pub prepared: u64,
     /// The number of look-ups answered.
     pub answers: u64,
     /// Bytes sent for one look-up, including its share of the request.
@@ -45,6 +47,8 @@ pub struct Seconds {
     pub hint: f64,
     /// Deriving evaluation keys, and uploading them.
     pub keys: f64,
+    /// Preparing queries before their look-ups.
+    pub prepare: f64,
     /// Encrypting.
     pub encrypt: f64,
     /// From sending a request to the last byte of its response, including waits before retries.

@@ -9,6 +9,7 @@ mod keys;
 mod local;
 #[path = "../samples/message.rs"]
 mod message;
+mod prepared;
 mod proxies;
 mod retries;
 #[path = "../samples/ring_sample.rs"]

@@ -1,5 +1,7 @@
 //! LWE encryption of a vector under a fresh secret.
 
+use std::mem;
+
 use hush_math::{
     constant_time::equal_mask,
     csprng::Csprng,
@@ -33,8 +35,42 @@ pub fn encrypt_lwe(
     message: &[(u32, u8)],
     rng: &mut Csprng,
 ) -> (Vec<u32>, LweDecryptionKey) {
-    let [b] = encrypt_lwe_vectors(params, &secret, [(a, message)], rng);
-    (b, secret.into_decryption_key())
+    PreparedLwe::new(params, a, secret, rng).encrypt(message)
+}
+
+/// An encryption of zero, `-A s + e`, made before the message is known. Good for one message: the words are wiped when dropped,
+/// because anyone who has them reads the message from the query.
+///
+/// Source: FrodoPIR (Davidson, Pestana, Celi) section 4, client preprocessing; ChalametPIR appendix C.4.
+pub struct PreparedLwe {
+    words: Zeroizing<Vec<u32>>,
+    key: LweDecryptionKey,
+}
+
+impl PreparedLwe {
+    /// Encrypts zero under `secret`, with a word for every column of `a`.
+    ///
+    /// # Panics
+    /// If the dimension of A is not that of `params`.
+    pub fn new(params: &LweParams, a: &PublicMatrix, secret: OneTimeLweSecret, rng: &mut Csprng) -> Self {
+        let words = Zeroizing::new(encrypt_zero(params, a, &secret, rng));
+        Self { words, key: secret.into_decryption_key() }
+    }
+
+    /// Returns the key that decrypts the answer.
+    pub fn key(&self) -> &LweDecryptionKey {
+        &self.key
+    }
+
+    /// Adds `Delta * message`, as [`encrypt_lwe`] does. Returns the words of the query, and the key that decrypts the answer.
+    ///
+    /// # Panics
+    /// If a column of `message` is not below the number of words.
+    pub fn encrypt(mut self, message: &[(u32, u8)]) -> (Vec<u32>, LweDecryptionKey) {
+        let mut words = mem::take(&mut *self.words);
+        add_message(&mut words, message);
+        (words, self.key)
+    }
 }
 
 /// Encrypts vectors under one secret, as [`encrypt_lwe`] does, each with a matrix of its own domain. Together they
@@ -54,18 +90,21 @@ pub(super) fn encrypt_lwe_vectors<const COUNT: usize>(
             "independent matrices"
         );
     }
-    vectors.map(|(a, message)| encrypt_vector(params, a, secret, message, rng))
+    vectors.map(|(a, message)| {
+        let mut b = encrypt_zero(params, a, secret, rng);
+        add_message(&mut b, message);
+        b
+    })
 }
 
-fn encrypt_vector(
+/// Returns `-A s + e`.
+fn encrypt_zero(
     params: &LweParams,
     a: &PublicMatrix,
     secret: &OneTimeLweSecret,
-    message: &[(u32, u8)],
     rng: &mut Csprng,
 ) -> Vec<u32> {
     assert_eq!(a.n(), params.n());
-    assert!(message.iter().all(|&(column, _)| (column as usize) < a.cols()));
     let mut b = mask(a, secret);
     match params.error() {
         ErrorDistribution::None => {}
@@ -76,12 +115,12 @@ fn encrypt_vector(
             b.iter_mut().zip(error.iter()).for_each(|(b, e)| *b = b.wrapping_add(*e));
         }
     }
-    add_message(&mut b, message);
     b
 }
 
 /// Adds `Delta * message` to `b`.
 fn add_message(b: &mut [u32], message: &[(u32, u8)]) {
+    assert!(message.iter().all(|&(column, _)| (column as usize) < b.len()));
     // The branch leaks nothing: the table alone determines whether a message is a window, and how long it is.
     let is_window = message.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
     if is_window && (2..=BLOCK).contains(&message.len()) {

@@ -22,7 +22,7 @@ pub use column_query::{ROTATION, encrypt_column_query, open_column_keys};
 pub use decompose::decompose;
 pub use decrypt_lwe::{decrypt_byte, phase};
 pub use decrypt_response::decrypt_response;
-pub use encrypt_lwe::encrypt_lwe;
+pub use encrypt_lwe::{PreparedLwe, encrypt_lwe};
 pub use evaluation_keys::{SeededKeys, generate_keys, open_keys};
 pub use external_product::external_product;
 pub use key_switch::{key_switch, substitute};

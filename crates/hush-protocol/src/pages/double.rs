@@ -14,7 +14,7 @@
 //! Source: SimplePIR paper section 5; VIPIR section 3.2. Ours: 2 digits (16 bits) instead of the whole words.
 
 use hush_he::{
-    algorithms::{decrypt_byte, encrypt_lwe, phase},
+    algorithms::{PreparedLwe, decrypt_byte, phase},
     codec::{pack_rounded, packed_bytes, unpack_scaled},
     entities::{LweDecryptionKey, OneTimeLweSecret, PublicMatrix, PublicSeed},
     params::LweParams,
@@ -42,6 +42,12 @@ use crate::{
 /// The page of `double`.
 pub struct Double;
 
+/// A query without its target: a vector over the columns, and one over the blocks.
+pub struct PreparedDouble {
+    first: PreparedLwe,
+    second: PreparedLwe,
+}
+
 /// The state that the client keeps between query and answer.
 pub struct DoublePending {
     first: LweDecryptionKey,
@@ -51,28 +57,27 @@ pub struct DoublePending {
 impl LwePage for Double {
     const NAME: &'static str = "double";
     const SPEC: LweSpec = LweSpec { protocol: Protocol::Double, one_block: false, second_fold: true };
+    type Prepared = PreparedDouble;
     type Pending = DoublePending;
 
     fn columns(_: &LweParams, slots: usize, _: usize) -> usize {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
     }
 
-    /// Encrypts the columns under one fresh secret, and the block under another.
-    fn query(
-        table: &LweTable,
-        seed: PublicSeed,
-        target: &Target,
-        rng: &mut Csprng,
-    ) -> (wire::Query, DoublePending) {
+    /// Encrypts zeros for the columns under one fresh secret, and for the blocks under another.
+    fn prepare(table: &LweTable, seed: PublicSeed, rng: &mut Csprng) -> PreparedDouble {
         let lwe = table.lwe();
+        let [first, second] = [table.first_matrix(), table.second_matrix()].map(|shape| {
+            let secret = OneTimeLweSecret::sample(lwe, rng);
+            PreparedLwe::new(lwe, &PublicMatrix::new(seed, shape), secret, rng)
+        });
+        PreparedDouble { first, second }
+    }
+
+    fn ask(table: &LweTable, prepared: PreparedDouble, target: &Target) -> (wire::Query, DoublePending) {
         let widths = table.widths();
-        let [first, second] =
-            [table.first_matrix(), table.second_matrix()].map(|shape| PublicMatrix::new(seed, shape));
-        let secret = OneTimeLweSecret::sample(lwe, rng);
-        let (first, first_key) = encrypt_lwe(lwe, &first, secret, &target.columns, rng);
-        let secret = OneTimeLweSecret::sample(lwe, rng);
-        let block = [(target.block as u32, 1)];
-        let (second, second_key) = encrypt_lwe(lwe, &second, secret, &block, rng);
+        let (first, first_key) = prepared.first.encrypt(&target.columns);
+        let (second, second_key) = prepared.second.encrypt(&[(target.block as u32, 1)]);
         let pack = |words: &[u32]| pack_rounded(words, widths.query).into();
         let query = wire::Query { first: pack(&first), second: pack(&second), ..Default::default() };
         (query, DoublePending { first: first_key, second: second_key })

@@ -103,6 +103,7 @@ impl Page for Download {
     type Set = Plain;
     type Table = DownloadTable;
     type Client = Hint;
+    type Prepared = ();
     type Pending = ();
     type Scheme<B: Steps> = ();
     type Part<B: Steps> = Range<usize>;
@@ -153,6 +154,7 @@ impl Page for Download {
             is_hint_compressed: true,
             keys: None,
             key_bytes: 0,
+            prepared_bytes: 0,
             is_whitened: false,
             encoded_bytes: table.bytes() as u64,
             units: 1,
@@ -193,7 +195,9 @@ impl Page for Download {
         Ok(hint)
     }
 
-    fn query(_: &DownloadTable, _: &Hint, _: &Target, _: &mut Csprng) -> (wire::Query, ()) {
+    fn prepare(_: &DownloadTable, _: &Hint, _: &mut Csprng) {}
+
+    fn ask(_: &DownloadTable, _: &Hint, (): (), _: &Target, _: &mut Csprng) -> (wire::Query, ()) {
         (wire::Query::default(), ())
     }
 

@@ -14,7 +14,7 @@
 //! look-up), not only a one-hot vector.
 
 use hush_he::{
-    algorithms::{decrypt_byte, encrypt_lwe, phase},
+    algorithms::{PreparedLwe, decrypt_byte, phase},
     codec::{pack_rounded, unpack_scaled},
     entities::{LweDecryptionKey, OneTimeLweSecret, PublicMatrix, PublicSeed},
     params::LweParams,
@@ -25,6 +25,7 @@ use hush_ops::{
     path::Step,
     steps::SendWords,
 };
+use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
@@ -43,9 +44,17 @@ pub type Simple = OneFold<false>;
 /// The page of a protocol with one fold. `ONE_BLOCK` is whether all slots lie in one block (`frodo`) or in several (`simple`).
 pub struct OneFold<const ONE_BLOCK: bool>;
 
+/// A query without its target. `hint_products` is the product of each row of the hint and the secret, if that was computed ahead:
+/// `b'` and `d'` of ChalametPIR appendix C.4.
+pub struct PreparedSimple {
+    query: PreparedLwe,
+    hint_products: Option<Zeroizing<Vec<u32>>>,
+}
+
 /// The state that the client keeps between query and answer.
 pub struct SimplePending {
     key: LweDecryptionKey,
+    hint_products: Option<Zeroizing<Vec<u32>>>,
 }
 
 impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
@@ -55,6 +64,7 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
         one_block: ONE_BLOCK,
         second_fold: false,
     };
+    type Prepared = PreparedSimple;
     type Pending = SimplePending;
 
     /// Returns the number of slots if there is one block. Otherwise returns the number with the least bytes of query +
@@ -67,17 +77,31 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
         ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize
     }
 
-    fn query(
-        table: &LweTable,
-        seed: PublicSeed,
-        target: &Target,
-        rng: &mut Csprng,
-    ) -> (wire::Query, SimplePending) {
+    fn prepare(table: &LweTable, seed: PublicSeed, rng: &mut Csprng) -> PreparedSimple {
         let secret = OneTimeLweSecret::sample(table.lwe(), rng);
         let matrix = PublicMatrix::new(seed, table.first_matrix());
-        let (words, key) = encrypt_lwe(table.lwe(), &matrix, secret, &target.columns, rng);
+        PreparedSimple { query: PreparedLwe::new(table.lwe(), &matrix, secret, rng), hint_products: None }
+    }
+
+    /// Multiplies all rows of the hint by the secret, because the wanted block is not known yet.
+    fn prepare_recovery(
+        table: &LweTable,
+        hint: &[u8],
+        prepared: &mut PreparedSimple,
+    ) -> Result<(), ProtocolError> {
+        let mut products = Zeroizing::new(Vec::with_capacity(table.rows()));
+        for row in 0..table.rows() {
+            products.push(phase(0, &hint_row(table, hint, row)?, prepared.query.key()));
+        }
+        prepared.hint_products = Some(products);
+        Ok(())
+    }
+
+    fn ask(table: &LweTable, prepared: PreparedSimple, target: &Target) -> (wire::Query, SimplePending) {
+        let (words, key) = prepared.query.encrypt(&target.columns);
         let first = pack_rounded(&words, table.widths().query).into();
-        (wire::Query { first, ..Default::default() }, SimplePending { key })
+        let pending = SimplePending { key, hint_products: prepared.hint_products };
+        (wire::Query { first, ..Default::default() }, pending)
     }
 
     fn path_behind(table: &LweTable) -> Vec<Step> {
@@ -105,8 +129,11 @@ impl<const ONE_BLOCK: bool> LwePage for OneFold<ONE_BLOCK> {
         let shape = table.shape();
         let words = unpack_scaled(answer, table.rows(), table.widths().answer)?;
         let first_row = target.block * shape.slot_bytes;
-        (first_row..first_row + shape.slot_bytes)
-            .map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.key))))
+        let rows = first_row..first_row + shape.slot_bytes;
+        if let Some(products) = &pending.hint_products {
+            return Ok(rows.map(|row| decrypt_byte(words[row].wrapping_add(products[row]))).collect());
+        }
+        rows.map(|row| Ok(decrypt_byte(phase(words[row], &hint_row(table, hint, row)?, &pending.key))))
             .collect()
     }
 }

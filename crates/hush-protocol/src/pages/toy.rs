@@ -17,7 +17,7 @@ use crate::{
     lwe_page::{LwePage, OpenedLwe},
     lwe_table::{LweSpec, LweTable},
     registry::Protocol,
-    simple::{Simple, SimplePending},
+    simple::{PreparedSimple, Simple, SimplePending},
     target::Target,
     wire,
 };
@@ -28,19 +28,19 @@ pub(crate) struct Toy;
 impl LwePage for Toy {
     const NAME: &'static str = "toy";
     const SPEC: LweSpec = LweSpec { protocol: Protocol::Toy, one_block: false, second_fold: false };
+    type Prepared = PreparedSimple;
     type Pending = SimplePending;
 
     fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize {
         Simple::columns(lwe, slots, slot_bytes)
     }
 
-    fn query(
-        table: &LweTable,
-        seed: PublicSeed,
-        target: &Target,
-        rng: &mut Csprng,
-    ) -> (wire::Query, SimplePending) {
-        Simple::query(table, seed, target, rng)
+    fn prepare(table: &LweTable, seed: PublicSeed, rng: &mut Csprng) -> PreparedSimple {
+        Simple::prepare(table, seed, rng)
+    }
+
+    fn ask(table: &LweTable, prepared: PreparedSimple, target: &Target) -> (wire::Query, SimplePending) {
+        Simple::ask(table, prepared, target)
     }
 
     fn path_behind(table: &LweTable) -> Vec<Step> {

@@ -84,6 +84,8 @@ pub struct Facts {
     pub keys: Option<RingParams>,
     /// The size of the evaluation keys, in bytes. 0 without keys.
     pub key_bytes: usize,
+    /// The bytes that a query takes which a client prepares before it knows the target. 0 if there is nothing to prepare.
+    pub prepared_bytes: usize,
     /// Whether the database is whitened, with the seed in the descriptor.
     pub is_whitened: bool,
     /// The size of the scanned database in bytes, without the data that a server derives from it.

@@ -78,6 +78,11 @@ class Table:
         are sent in requests of at most `max_in_flight` (64 if not given), one request after another."""
         return list(self._native.get_many(_keys(keys), max_in_flight, given_up.get()))
 
+    def prepare(self, count: int) -> int:
+        """Prepares queries, so that up to `count` are ready and take less time when they are asked: in tables of simple, frodo and double.
+        Each serves one look-up. Returns the number that is ready; together they take at most 256 MiB. 0 for a table in a folder."""
+        return self._native.prepare(count) if isinstance(self._native, _native.RemoteTable) else 0
+
     async def get_async(self, key: Key) -> Value | None:
         """Looks a record up like `get`, to await."""
         return await awaited(lambda: self.get(key))

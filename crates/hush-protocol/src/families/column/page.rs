@@ -159,6 +159,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     type Set = ColumnParams;
     type Table = ColumnTable;
     type Client = ColumnRing;
+    type Prepared = ();
     type Pending = ColumnPending;
     type Scheme<B: Steps> = ColumnScheme<B>;
     type Part<B: Steps> = ColumnPart<B>;
@@ -212,6 +213,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             is_hint_compressed: false,
             keys: None,
             key_bytes: 0,
+            prepared_bytes: 0,
             is_whitened: false,
             encoded_bytes: table.tiling().stored_bytes(),
             units: shape.entries(),
@@ -285,10 +287,13 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         Ok(ColumnRing::new(table.params(), given.seed))
     }
 
+    fn prepare(_: &ColumnTable, _: &ColumnRing, _: &mut Csprng) {}
+
     /// Encrypts `target` under a fresh secret. If entries are folded, also encrypts the power of X that selects its entry.
-    fn query(
+    fn ask(
         table: &ColumnTable,
         public: &ColumnRing,
+        (): (),
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, ColumnPending) {

@@ -42,19 +42,31 @@ pub trait LwePage: Send + Sync + 'static {
     const NAME: &'static str;
     /// The facts in which the protocols of the family differ.
     const SPEC: LweSpec;
+    /// [`Page::Prepared`].
+    type Prepared: Send + Sync + 'static;
     /// [`Page::Pending`].
     type Pending: Send + Sync + 'static;
 
     /// [`Page::columns`].
     fn columns(lwe: &LweParams, slots: usize, slot_bytes: usize) -> usize;
 
-    /// [`Page::query`].
-    fn query(
-        table: &LweTable,
-        seed: PublicSeed,
-        target: &Target,
-        rng: &mut Csprng,
-    ) -> (wire::Query, Self::Pending);
+    /// [`Page::prepare`].
+    fn prepare(table: &LweTable, seed: PublicSeed, rng: &mut Csprng) -> Self::Prepared;
+
+    /// [`Page::prepare_recovery`], for a hint whose length was checked.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the hint is malformed.
+    fn prepare_recovery(
+        _table: &LweTable,
+        _hint: &[u8],
+        _prepared: &mut Self::Prepared,
+    ) -> Result<(), ProtocolError> {
+        Ok(())
+    }
+
+    /// [`Page::ask`].
+    fn ask(table: &LweTable, prepared: Self::Prepared, target: &Target) -> (wire::Query, Self::Pending);
 
     /// Returns the steps after the first fold.
     fn path_behind(table: &LweTable) -> Vec<Step>;
@@ -117,6 +129,7 @@ impl<P: LwePage> Page for OverLwe<P> {
     type Set = LweParams;
     type Table = LweTable;
     type Client = LweClient;
+    type Prepared = P::Prepared;
     type Pending = P::Pending;
     type Scheme<B: Steps> = ();
     type Part<B: Steps> = LwePart<B>;
@@ -169,6 +182,7 @@ impl<P: LwePage> Page for OverLwe<P> {
             is_hint_compressed: false,
             keys: None,
             key_bytes: 0,
+            prepared_bytes: table.prepared_bytes(),
             is_whitened: false,
             encoded_bytes: table.tiling().stored_bytes(),
             units: if P::SPEC.one_block { shape.columns.div_ceil(TILE_COLS) } else { shape.blocks },
@@ -235,13 +249,26 @@ impl<P: LwePage> Page for OverLwe<P> {
         Ok(LweClient { hint, seed: given.seed })
     }
 
-    fn query(
+    fn prepare(table: &LweTable, client: &LweClient, rng: &mut Csprng) -> P::Prepared {
+        P::prepare(table, client.seed, rng)
+    }
+
+    fn prepare_recovery(
         table: &LweTable,
         client: &LweClient,
+        prepared: &mut P::Prepared,
+    ) -> Result<(), ProtocolError> {
+        P::prepare_recovery(table, (*client.hint).as_ref(), prepared)
+    }
+
+    fn ask(
+        table: &LweTable,
+        _: &LweClient,
+        prepared: P::Prepared,
         target: &Target,
-        rng: &mut Csprng,
+        _: &mut Csprng,
     ) -> (wire::Query, P::Pending) {
-        P::query(table, client.seed, target, rng)
+        P::ask(table, prepared, target)
     }
 
     fn recover(

@@ -190,6 +190,13 @@ impl LweTable {
         (packed(self.shape.columns), second)
     }
 
+    /// Returns the bytes of a prepared query: its words, its secrets and, without a second fold, the products of the hint.
+    pub fn prepared_bytes(&self) -> usize {
+        let n = self.lwe().n();
+        let beside = if self.spec.second_fold { self.shape.blocks + n } else { self.rows() };
+        size_of::<u32>() * (self.shape.columns + n + beside)
+    }
+
     /// Returns the size of an answer, in bytes.
     pub fn answer_bytes(&self) -> usize {
         let words = |count| packed_bytes(count, self.widths.answer);

@@ -188,6 +188,7 @@ impl<P: PackPage> Page for Packed<P> {
     type Set = PackParams;
     type Table = PackTable;
     type Client = PackClient;
+    type Prepared = ();
     type Pending = PackPending;
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = PackPart<B>;
@@ -243,6 +244,7 @@ impl<P: PackPage> Page for Packed<P> {
             is_hint_compressed: false,
             keys: Some(*ring),
             key_bytes: upload_bytes(ring),
+            prepared_bytes: 0,
             is_whitened: false,
             encoded_bytes: table.tiling().stored_bytes(),
             units: if P::SPEC.second == Second::Block { table.shape().blocks } else { first.entries() },
@@ -320,9 +322,12 @@ impl<P: PackPage> Page for Packed<P> {
         Ok(PackClient { keys: given_keys(given)?, seed: given.seed })
     }
 
-    fn query(
+    fn prepare(_: &PackTable, _: &PackClient, _: &mut Csprng) {}
+
+    fn ask(
         table: &PackTable,
         client: &PackClient,
+        (): (),
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, PackPending) {

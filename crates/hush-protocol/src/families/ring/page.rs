@@ -112,6 +112,7 @@ impl<P: RingPage> Page for OverRing<P> {
     type Set = P::Set;
     type Table = RingTable;
     type Client = Client;
+    type Prepared = ();
     type Pending = RingPending;
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = Part<B>;
@@ -168,6 +169,7 @@ impl<P: RingPage> Page for OverRing<P> {
             is_hint_compressed: false,
             keys: Some(*ring),
             key_bytes: upload_bytes(ring),
+            prepared_bytes: 0,
             is_whitened: true,
             encoded_bytes: table.content().bytes(),
             units: table.entries(),
@@ -260,9 +262,12 @@ impl<P: RingPage> Page for OverRing<P> {
         Ok(Client { keys: given_keys(given)?, whitening: Whitening::new(table.ring(), seed) })
     }
 
-    fn query(
+    fn prepare(_: &RingTable, _: &Client, _: &mut Csprng) {}
+
+    fn ask(
         table: &RingTable,
         client: &Client,
+        (): (),
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, RingPending) {

@@ -133,11 +133,27 @@ impl Setup {
         self.client.recover(pending, answer).map(|slot| slot.to_vec())
     }
 
+    /// Looks targets up by prepared queries, in turns with and without the part of the recovery that is made ahead.
+    fn check_prepared(&self, targets: &[Target]) {
+        let rng = &mut Csprng::from_os();
+        let mut asked = Vec::new();
+        for (index, target) in targets.iter().enumerate() {
+            let prepared = self.client.prepare(index % 2 == 0, rng).unwrap();
+            asked.push(self.client.ask(prepared, target.clone(), rng).unwrap());
+        }
+        let (queries, pending): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+        assert!(queries.iter().all(|query| sizes(query) == self.table.facts().query));
+        self.check_answers(targets, &pending, &self.answer(&queries).unwrap());
+    }
+
     /// Looks all targets up in one batch.
     pub(crate) fn check(&self, targets: &[Target]) {
         let (queries, pending) = self.queries(targets);
         assert!(queries.iter().all(|query| sizes(query) == self.table.facts().query));
         self.check_answers(targets, &pending, &self.answer(&queries).unwrap());
+        if self.table.facts().prepared_bytes > 0 {
+            self.check_prepared(targets);
+        }
     }
 
     /// The answers are those of the targets.

@@ -9,6 +9,7 @@ use std::{
     fs,
     io::{self, BufRead, IsTerminal, Read, Write},
     mem,
+    num::NonZeroUsize,
     os::unix::ffi::{OsStrExt, OsStringExt},
     panic::resume_unwind,
     path::{Path, PathBuf},
@@ -81,6 +82,10 @@ pub(crate) struct GetArgs {
     /// Look up the keys in FILE too, one a line (- for standard input). Empty lines are skipped.
     #[arg(long, value_name = "FILE")]
     keys_file: Option<PathBuf>,
+    /// Prepare N queries before keys are read, so that the look-ups take less time. For tables of simple, frodo and double, and for
+    /// keys that come later from the terminal or standard input.
+    #[arg(long, value_name = "N")]
+    prepare: Option<NonZeroUsize>,
     /// Accept a table with this parameter set, which gives less than 128 bits of security.
     #[arg(long, value_name = "PRESET")]
     allow_weak: Option<String>,
@@ -152,24 +157,19 @@ pub(crate) fn run(args: GetArgs) -> ExitCode {
 
 /// Looks the keys up. Returns whether everything was found.
 fn get(args: &GetArgs) -> Result<bool, String> {
+    let progress = LookupProgress::new();
+    let cleared = |error: HttpError| {
+        progress.clear();
+        error.to_string()
+    };
+    let prepared = args.prepare.map(|count| prepare(args, &progress, count.get())).transpose()?;
     let keys = keys(args)?;
     if let Some(number) = keys.iter().position(|key| key.len() > MAX_KEY_BYTES).filter(|_| keys.len() > 1) {
         let length = keys[number].len();
         return Err(format!("key {} is {length} bytes, at most {MAX_KEY_BYTES} are allowed", number + 1));
     }
     let wanted = keys.iter().map(|key| wanted(key, args.index)).collect::<Result<Vec<_>, _>>()?;
-    let progress = LookupProgress::new();
-    let options = HttpOptions {
-        tls: args.trust_in.options()?,
-        token: token(args)?,
-        relay: relay(args)?,
-        ..HttpOptions::default()
-    };
-    let cleared = |error: HttpError| {
-        progress.clear();
-        error.to_string()
-    };
-    let mut table = open(args, options, &progress).map_err(cleared)?;
+    let mut table = prepared.map_or_else(|| open(args, &progress), Ok)?;
     let lines = AnswerLines { args, keys: &keys, progress: &progress };
     let all_found = thread::scope(|scope| {
         let (sender, answers) = mpsc::channel();
@@ -196,11 +196,17 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     Ok(all_found)
 }
 
-fn open(
-    args: &GetArgs,
-    options: HttpOptions,
-    progress: &Arc<LookupProgress>,
-) -> Result<HttpTable, HttpError> {
+/// Opens the table, and prepares `count` queries.
+fn prepare(args: &GetArgs, progress: &Arc<LookupProgress>, count: usize) -> Result<HttpTable, String> {
+    let mut table = open(args, progress)?;
+    let ready = table.prepare(count).map_err(|error| error.to_string())?;
+    if ready < count {
+        say!("{ready} of {count} queries are prepared: together they take 256 MiB");
+    }
+    Ok(table)
+}
+
+fn open(args: &GetArgs, progress: &Arc<LookupProgress>) -> Result<HttpTable, String> {
     let observed = progress.clone();
     let observer: Observer = Arc::new(move |event| observed.show(event));
     let cache = if args.no_cache { HintCache::Off } else { HintCache::User };
@@ -214,14 +220,22 @@ fn open(
         max_hint_bytes: args.max_hint,
         lookups_per_key: args.lookups_per_key,
         timeout: args.timeout,
-        retry: RetryPolicy { attempts: args.attempts, ..options.retry },
+        retry: RetryPolicy { attempts: args.attempts, ..RetryPolicy::default() },
         closes: true,
         observer,
-        ..options
+        tls: args.trust_in.options()?,
+        token: token(args)?,
+        relay: relay(args)?,
+        ..HttpOptions::default()
     };
-    let table = HttpClient::connect(&args.url, options)?.open(args.table.as_deref())?;
-    warn_if_weak(table.table().facts());
-    Ok(table)
+    let opened = HttpClient::connect(&args.url, options)
+        .and_then(|client| client.open(args.table.as_deref()))
+        .map_err(|error| {
+            progress.clear();
+            error.to_string()
+        })?;
+    warn_if_weak(opened.table().facts());
+    Ok(opened)
 }
 
 /// Returns the token from the options or the environment.
@@ -411,8 +425,14 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
             report::bytes(stats.setup_bytes_down)
         ),
         format!(
-            "seconds   descriptor {:.3}, hint {:.3}, keys {:.3}, encrypt {:.3}, network {:.3}, decode {:.3}",
-            seconds.descriptor, seconds.hint, seconds.keys, seconds.encrypt, seconds.network, seconds.decode
+            "seconds   descriptor {:.3}, hint {:.3}, keys {:.3}, prepare {:.3}, encrypt {:.3}, network {:.3}, decode {:.3}",
+            seconds.descriptor,
+            seconds.hint,
+            seconds.keys,
+            seconds.prepare,
+            seconds.encrypt,
+            seconds.network,
+            seconds.decode
         ),
         match facts.is_local() {
             true => format!(
