@@ -3,11 +3,12 @@
 # MACHINES names the machines of the release, as for `make dist`.
 set -euo pipefail
 make=$1 root=$(cd "$(dirname "$0")/../.." && pwd)
+commit=$(git -C "$root" rev-parse HEAD) # before anything: commits may be added meanwhile
 scratch=$(mktemp -d)
 echo "dist: two releases in $scratch, which take an hour on two cores and 8 GB each" >&2
 trap 'rm -rf "$scratch"' EXIT
 for folder in "$scratch/one" "$scratch/a/second/folder"; do
-    git clone --quiet "$root" "$folder"
+    git clone --quiet --no-checkout "$root" "$folder" && git -C "$folder" checkout --quiet --detach "$commit"
     env -u CARGO_TARGET_DIR "$make" --no-print-directory -C "$folder" dist
     mv "$folder/target/dist" "$folder.dist" && rm -rf "$folder"
 done
