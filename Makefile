@@ -17,7 +17,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers figures bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -183,6 +183,13 @@ $(MDBOOK):
 bench: ## Benchmarks as ratios in one run.
 	$(CARGO) build --release --locked -p hush-bench
 	scripts/bench.sh target/release/hush-bench
+
+papers: ## The tables of the five papers, ours beside the printed figures: ONLY=NAME, OUT=FILE. Two hours, 24 GiB of memory and of disk.
+	$(CARGO) build --release --locked -p hush-bench
+	python3 scripts/papers target/release/hush-bench --only "$(ONLY)" --out $(or $(OUT),target/papers/papers.jsonl)
+
+figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
+	python3 scripts/papers/page.py
 
 load: build $(OHA) ## A server at twice its capacity, with hostile clients beside it: MINUTES (30), JSON to OUT.
 	@command -v openssl >/dev/null || scripts/install.sh openssl

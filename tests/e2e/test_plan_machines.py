@@ -7,7 +7,7 @@ from test_plan import FAST
 
 PROTOCOLS = ("colpack", "colpack-s", "hybrid", "onion", "tfhe", "tfhe-privks", "simple", "frodo", "double", "exppack-s", "exppack-d",
              "double-pack")
-# PPIR's setting: five database servers, of which two are half as fast as the others.
+# After PPIR section 4.3: five parts, of which two get half as much as the others.
 UNEQUAL = [word for cores in (16, 16, 8, 16, 8) for word in ("--node", f"{cores},64G,10000")]
 EQUAL = ["--node", "8,16G,10000"]
 

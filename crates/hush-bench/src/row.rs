@@ -93,6 +93,8 @@ pub(crate) struct SubjectFacts {
     pub(crate) columns: usize,
     /// The number of slots: the columns of all blocks.
     pub(crate) slots: usize,
+    /// The number of slots with the same row and entry, such as those of one plaintext.
+    pub(crate) lanes: usize,
     /// The bytes that answers scan.
     pub(crate) encoded_bytes: u64,
     /// The bytes of all files.

@@ -110,6 +110,7 @@ impl Subject {
             value_bytes: self.value_bytes,
             columns: shape.columns,
             slots: shape.columns * shape.blocks,
+            lanes: facts.lanes,
             encoded_bytes: facts.encoded_bytes,
             file_bytes: header.files.iter().map(|file| file.bytes).sum(),
             query_bytes: facts.query.total(),

@@ -299,7 +299,7 @@ impl Pass<'_> {
     }
 
     /// Multiplies chunk after chunk; in a branch beside it, transposes the results of the chunk before and the selectors of the
-    /// next. Source: GPIR (section 5).
+    /// next. Source: GPIR section 5.2.2.
     fn run_beside(&self, chunks: &[Chunk<'_>]) -> Result<(), CudaError> {
         let Some((first, last)) = chunks.first().zip(chunks.last()) else { return Ok(()) };
         let all = self.device.info().multiprocessors as usize;

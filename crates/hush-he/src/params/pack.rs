@@ -48,8 +48,8 @@ pub const PACK_M31: PackParams = PackParams {
     },
 };
 
-/// VIPIR's set (its section 6.1): three primes of 29 bits throughout, five digits of 18 bits, queries of two whole
-/// ciphertext halves and answers of whole words. 133.4 bits (LWE; RLWE 159.7). Its communication equals the paper's except
+/// VIPIR's set (its section 5, appendices A and D.3): three primes of 29 bits throughout, five digits of 18 bits, queries of two
+/// whole ciphertext halves and answers of whole words. 133.4 bits (LWE; RLWE 159.7). Its communication equals the paper's except
 /// for the keys, which travel seeded and hold a key for s^2 in place of RGSW(s).
 pub const VIPIR_N4096_3X29: PackParams = PackParams {
     lwe: LweParams { name: "VIPIR_N1280", full_words: true, ..DEFAULT_LWE },

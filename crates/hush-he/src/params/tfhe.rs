@@ -152,8 +152,8 @@ pub const TFHE_PRIVKS: PrivksParams = PrivksParams(RingParams {
     ..TFHE_COMPACT.0
 });
 
-/// PPIR's own set: n = N = 1024, binary secrets, errors of 2^-28 of the modulus, ten digits of three bits (its section 5). The
-/// modulus is a prime of 30 bits instead of a torus of 32 bits, of which PPIR uses 30. Plaintexts of 256 bytes; keys of 75 MiB.
+/// PPIR's own set: n = N = 1024, binary secrets, errors of 2^-28 of the modulus, ten digits of three bits (sections 3.1, 3.4).
+/// The modulus is a prime of 30 bits instead of a torus of 32 bits, of which PPIR uses 30. Plaintexts of 256 bytes; keys of 75 MiB.
 /// **110.3 bits, below this project's minimum of 128**, and it decodes only where nothing is folded: for comparison only.
 pub const PPIR_N1024_SEC110: PrivksParams = PrivksParams(RingParams {
     name: "PPIR_N1024_SEC110",
@@ -274,7 +274,8 @@ mod tests {
         assert_eq!(TFHE_PRIVKS.ring().query_bytes(1, 25), 16 + 51 * 3);
     }
 
-    /// Checks the paper's set: rows as in the paper (2^-20.1 measured). A first dimension decodes, but no fold does.
+    /// Checks the paper's set: rows of 2^-20.1, as measured, where the paper claims 2^-21.5. A first dimension decodes, but no fold
+    /// does.
     #[test]
     fn the_papers_set_decodes_where_nothing_is_folded() {
         let PrivksParams(params) = PPIR_N1024_SEC110;

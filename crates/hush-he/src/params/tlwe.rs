@@ -9,7 +9,7 @@ use crate::entities::MatrixStructure;
 /// the distributions of the ring set.
 ///
 /// A key of `n digits` ciphertexts of `x_k t_i`, `x_k = round(Q_e g_k / 2^bits)`, turns a word into an RLWE ciphertext:
-/// `sum a_ik key_ik + sum b_k x_k`. The digits hold all bits of a word, so nothing is rounded. Source: PPIR section 4,
+/// `sum a_ik key_ik + sum b_k x_k`. The digits hold all bits of a word, so nothing is rounded. Source: PPIR section 3.1,
 /// algorithms 1 and 2 (TFHE's PrivKS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tlwe {

@@ -164,7 +164,8 @@ pub trait RingOps: Memory {
     ///
     /// Error: [`hush_he::params::RingNoise`], fields `leaf`, `selector`, `bottom`. Cost of a query: `leaves + h` Subs of
     /// `limbs (1 + l)` transforms each. Source: OnionPIRv2 section 3.3, algorithms 2 and 3
-    /// (`docs/explanation/protocols/onion.md` lists their misprints); this project added dropping a prime after the expansion.
+    /// (`docs/explanation/protocols/onion.md` has the misprint of algorithm 2); this project added dropping a prime after the
+    /// expansion.
     fn expand(
         &self,
         ring: &Self::Ring,

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Source: VIPIR sections 3.5 and 6.1 (ExpPack(D)). Ours: two bytes for each word instead of three, all rows packed instead
-//! of three LWE ciphertexts sent unpacked, and the points listed in `exppack-s`.
+//! of three LWE ciphertexts sent unpacked (inferred from its Table 1), and the points listed in `exppack-s`.
 
 use std::ops::Range;
 

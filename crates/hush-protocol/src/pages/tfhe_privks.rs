@@ -1,7 +1,7 @@
 //! PPIR as in the paper: a query of TLWE words, private key switching, and CMux folds of the whole table. The parameters
 //! are sound. The page exists for comparison with [`crate::tfhe`].
 //!
-//! Source: PPIR sections 3 and 4, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`);
+//! Source: PPIR section 3, algorithms 1 and 2, and 3 to 6 (STLU 1 to 4: `tournament.rs`);
 //! `docs/explanation/protocols/tfhe.md`.
 
 use hush_he::params::{PrivksParams, RingParams, TFHE_PRIVKS};

@@ -8,8 +8,8 @@
 //! | `layout.rs` | parts on given machines, and the times of a batch |
 //! | `search.rs` | the fewest machines that meet the wishes, for every table |
 //!
-//! Sizes come from the page's halves ([`hush_protocol::halves`]). Sources: PPIR, whose map server hands shares of 2:2:1:2:1 to
-//! database servers of two speeds; VIPIR, section 4.5.
+//! Sizes come from the page's halves ([`hush_protocol::halves`]). Sources: PPIR section 4.3, which cuts a table 2:2:1:2:1 for
+//! five GPUs in four servers; VIPIR, section 4.5.
 
 mod costs;
 mod layout;

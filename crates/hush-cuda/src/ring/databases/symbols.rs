@@ -1,6 +1,6 @@
 //! Databases of symbols. A database occupies its stored size, and a fold transforms some columns at a time, for all queries of a
 //! batch. The database is on the device or on the host. From the host, columns are copied for every batch, while the columns before
-//! them are folded. Source: PPIR (algorithm 2 transforms the first dimension on the fly; algorithm 4 copies blocks from the host).
+//! them are folded. Source: PPIR algorithm 4, which copies blocks from the host; the first dimension is this project's.
 
 use std::ops::{Range, RangeInclusive};
 
