@@ -1,7 +1,7 @@
 """The papers' figures for a protocol, a size and a batch.
 
 VIPIR: arXiv 2606.11536v1, one H100 NVL of 94 GB. Table 1: milliseconds of one query. Table 3: queries a second in batches of 32.
-GPIR: one RTX 5090, tables in GB. Table 1: queries a second of one client and of many clients in a batch (S and B).
+GPIR: one RTX 5090, tables in GB of 2^30 bytes. Table 1: queries a second of one client and of many clients in a batch (S and B).
 PPIR: up to five GPUs (RTX A6000, RTX 3090, GTX 1660) in four servers. Table 10: seconds of one query, by log2 of the number of entries
 of 256 bytes."""
 

@@ -1,7 +1,7 @@
 """The tables of the five papers that two cores and 24 GiB of memory can hold: what each prints, and the commands that measure ours.
 
 Sizes are those of the papers in bytes: ChalametPIR's kB are KiB (1.125 x 2^16 words of 4 bytes print as 287), and OnionPIRv2's GB are GiB
-(2^18 entries of 3,840 bytes print as 0.9). VIPIR has GiB. PPIR has entries of 256 bytes.
+(2^18 entries of 3,840 bytes print as 0.9), as are its MB/s and the sizes of keys. VIPIR has GiB. PPIR has entries of 256 bytes.
 """
 
 from collections.abc import Callable
@@ -79,9 +79,9 @@ def sent(unit: int, *names: str) -> Callable[[Run], float | None]:
 
 
 def throughput(run: Run) -> float | None:
-    """Returns the bytes of values over the time of one answer, in 10^6 bytes a second."""
+    """Returns the bytes of values over the time of one answer, in MiB a second, as the authors of OnionPIRv2 count."""
     seconds = run.seconds("answer")
-    return seconds and run.value_bytes() / seconds / 1e6
+    return seconds and run.value_bytes() / seconds / MIB
 
 
 def answer(options: str, threads: int = 1) -> str:
@@ -141,15 +141,15 @@ CHALAMETPIR = (
     Table("chalametpir-4", "ChalametPIR Table 4: online times by index, FrodoPIR", MACHINES, CHALAMET_TIMES,
           chalamet_rows("frodo", "", INDEXED_TIMES), "Queries are prepared in both. The paper's 36.396 ms for 2^17 x 30 KiB repeat its query time."),
     Table("chalametpir-5", "ChalametPIR Table 5: offline, FrodoPIR, k = 3", M1,
-          (Column("set-up, s", lambda run: run.seconds("build")), Column("encoded, GB", sent(10**9, "encoded_bytes")),
-           Column("hint, MB", sent(10**6, "hint_bytes"))),
+          (Column("set-up, s", lambda run: run.seconds("build")), Column("encoded, GiB", sent(GIB, "encoded_bytes")),
+           Column("hint, MiB", sent(MIB, "hint_bytes"))),
           chalamet_rows("frodo", "fuse3", OFFLINE), "Ours is built by all cores."),
 )
 
 # OnionPIRv2: ePrint 2025/1142.
 
-ONION_COLUMNS = (Column("MB/s", throughput), Column("request, KiB", sent(KIB, "query_bytes")), Column("response, KiB", sent(KIB, "answer_bytes")),
-                 Column("keys, MB", sent(10**6, "key_bytes")), Column("queries/s, B = 32", lambda run: run.rate(32)))
+ONION_COLUMNS = (Column("MiB/s", throughput), Column("request, KiB", sent(KIB, "query_bytes")), Column("response, KiB", sent(KIB, "answer_bytes")),
+                 Column("keys, MiB", sent(MIB, "key_bytes")), Column("queries/s, B = 32", lambda run: run.rate(32)))
 
 
 def onion(preset: str, size: str, value_bytes: int) -> str:
@@ -159,6 +159,7 @@ def onion(preset: str, size: str, value_bytes: int) -> str:
 ONIONPIRV2 = (
     Table("onionpirv2-2", "OnionPIRv2 Table 2", "one core of a c5n.9xlarge (Xeon Platinum 8124M, AVX-512)", ONION_COLUMNS, (
         Row("n = 2048, 0.94 GiB", onion("ONIONPIRV2_N2048_2X30_SEC113", "960M", 3328), (1109, 16, 13.5, 0.63, None)),
+        Row("n = 4096, 1.4 GiB", onion("ONIONPIRV2_N4096_4X27_SEC126", "1440M", 16384), (1098, 64, 57, 2.9, None)),
         Row("n = 4096, 1 GiB (printed: 1.4)", onion("ONIONPIRV2_N4096_4X27_SEC126", "1G", 16384), (1098, 64, 57, 2.9, None)),
         Row("n = 4096, 2 GiB (printed: 1.4)", onion("ONIONPIRV2_N4096_4X27_SEC126", "2G", 16384), (1098, 64, 57, 2.9, None)),
         Row("ours: ONION_S, 0.94 GiB", onion("ONION_S", "960M", 4096), (1109, 16, 13.5, 0.63, None)),
@@ -197,7 +198,7 @@ VIPIR = (
                     {"1G": (9.8, 357, 5.16), "4G": (10.8, 369, 5.16)}),
         *vipir_rows("hybrid", "hybrid", {"1G": (4 * KIB, 1 << 13), "4G": (4 * KIB, 1 << 15)}, {"1G": (9.6, 132, 6.09), "4G": (10.6, 144, 6.09)}),
     ), "ExpPack(D) has records of 32 bytes here and of 1 byte there. Double-packing and hybrid have D/D0 = 2^17 here and 2^20 there, whose "
-       "lifted hint takes 16 GiB."),
+       "lifted hint takes 15 GiB."),
     Table("vipir-2", "VIPIR Table 2: queries a second", f"the authors' CPU (B = 1), and {H100} (B = 32)",
           (Column("B = 1", lambda run: run.rate(1)), Column("B = 32", lambda run: run.rate(32))), (
               Row("SimplePIR, 1 GiB", answer("--protocol simple --size 1G --value-bytes 32768 --columns 32768 --batch 1,32"), (11.36, 8244)),

@@ -5,7 +5,7 @@
 //! in evaluation form, or as symbols, which take as many bytes as the records and are transformed for every batch. Folds
 //! are modulo one short prime.
 //!
-//! Source: PPIR section 3 (TFHE-style look-ups over blocks, map server and database servers: `tournament.rs`). Ours:
+//! Source: PPIR sections 3 and 4 (TFHE-style look-ups over blocks, map server and database servers: `tournament.rs`). Ours:
 //! truncated RLWE queries and the s^2 key in place of TLWE queries and PrivKS (0.6 MiB of keys instead of 160), the first dimension
 //! by plaintext products, ring switching, whitening, key look-ups; `docs/explanation/protocols/tfhe.md`.
 

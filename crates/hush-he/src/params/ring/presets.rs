@@ -61,8 +61,8 @@ pub const ONION_S: RingParams = RingParams {
     error_std: RLWE_ERROR_STD,
 };
 
-/// VIPIR's and GPIR's OnionPIRv2 variant (Q of about 2^108, which GPIR calls four 32-bit primes; four of 27 bits here, and nothing
-/// dropped) with balanced digits.
+/// VIPIR's and GPIR's OnionPIRv2 variant (Q of about 2^108, which GPIR calls four 32-bit primes) with balanced digits. Here Q is
+/// four primes of 27 bits, and nothing is dropped.
 /// **126.4 bits, below this project's minimum of 128**: for comparison only.
 pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     name: "ONIONPIRV2_N4096_4X27_SEC126",
@@ -86,8 +86,9 @@ pub const ONIONPIRV2_N4096_4X27_SEC126: RingParams = RingParams {
     error_std: RLWE_ERROR_STD,
 };
 
-/// OnionPIRv2's small set (N = 2048, q of 60 bits) with balanced digits and plaintexts of 13 bits, because it does not
-/// decrypt with the paper's t of 16 bits. **113.0 bits, below this project's minimum of 128**: for comparison only.
+/// OnionPIRv2's small set (N = 2048, q of 60 bits) with balanced digits and plaintexts of 13 bits. The paper's t of 16 bits needs
+/// keys with a special prime, which have 58 bits (`docs/explanation/notes/ring-parameters.md`).
+/// **113.0 bits, below this project's minimum of 128**: for comparison only.
 pub const ONIONPIRV2_N2048_2X30_SEC113: RingParams = RingParams {
     name: "ONIONPIRV2_N2048_2X30_SEC113",
     security_bits: 113.0,
