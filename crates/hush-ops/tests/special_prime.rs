@@ -1,5 +1,5 @@
-//! OnionPIRv2's printed set, N = 2048 with plaintexts of 16 bits, whose keys for Subs have a special prime p as in SEAL: the errors of
-//! keys are divided by p. `docs/explanation/notes/ring-parameters.md` says why no set here has one.
+//! OnionPIRv2's printed set, N = 2048 with plaintexts of 16 bits, whose keys for Subs have a special prime p as in SEAL: the errors
+//! of keys are divided by p. `docs/explanation/notes/ring-parameters.md` says why no set here has one.
 
 use hush_he::{
     algorithms::{drop_primes, encrypt_ring_query, open_ring_query},
