@@ -92,6 +92,13 @@ impl<P: Page> AskedTable<P> {
         let client = P::client(&table, given)?;
         Ok(Self { table, client })
     }
+
+    /// Completes a query. Compiled once for both ways to ask, because browsers download it for every page.
+    #[inline(never)]
+    fn complete(&self, prepared: P::Prepared, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
+        let (query, pending) = P::ask(&self.table, &self.client, prepared, &target, rng);
+        (query, Pending { secrets: Box::new(PendingOf::<P>(pending)), target })
+    }
 }
 
 /// The pending query of a page. A type of its own for each page, even where pages share `P::Pending`.
@@ -102,8 +109,7 @@ struct PreparedOf<P: Page>(P::Prepared);
 
 impl<P: Page> ClientHalf for AskedTable<P> {
     fn query(&self, target: Target, rng: &mut Csprng) -> (wire::Query, Pending) {
-        let (query, pending) = P::query(&self.table, &self.client, &target, rng);
-        (query, Pending { secrets: Box::new(PendingOf::<P>(pending)), target })
+        self.complete(P::prepare(&self.table, &self.client, rng), target, rng)
     }
 
     fn prepare(&self, recovers: bool, rng: &mut Csprng) -> Result<Prepared, ProtocolError> {
@@ -121,8 +127,7 @@ impl<P: Page> ClientHalf for AskedTable<P> {
         rng: &mut Csprng,
     ) -> Result<(wire::Query, Pending), ProtocolError> {
         let prepared = prepared.0.downcast::<PreparedOf<P>>().map_err(|_| ProtocolError::OtherTable)?;
-        let (query, pending) = P::ask(&self.table, &self.client, prepared.0, &target, rng);
-        Ok((query, Pending { secrets: Box::new(PendingOf::<P>(pending)), target }))
+        Ok(self.complete(prepared.0, target, rng))
     }
 
     fn recover_at(

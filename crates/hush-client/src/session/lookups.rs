@@ -1,6 +1,6 @@
 //! Look-ups in an open table.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hush_protocol::{
     Remedy,
@@ -85,8 +85,19 @@ impl Session {
         let most = (MAX_PREPARED_BYTES / facts.prepared_bytes).max(1);
         let missing = count.min(most).saturating_sub(self.prepared.len());
         let start = self.context.host.now();
-        let made: Result<Vec<_>, _> = (0..missing).into_par_iter().map(|_| self.table.prepare()).collect();
-        self.prepared.extend(made?);
+        let made = Mutex::new(Vec::new());
+        // Tasks take less code than a parallel iterator: browsers download it.
+        rayon::scope(|scope| {
+            for _ in 0..missing {
+                scope.spawn(|_| {
+                    let prepared = self.table.prepare();
+                    made.lock().unwrap_or_else(PoisonError::into_inner).push(prepared);
+                });
+            }
+        });
+        for prepared in made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.prepared.push(prepared?);
+        }
         self.stats.seconds.prepare += (self.context.host.now() - start).as_secs_f64();
         self.stats.prepared = self.prepared.len() as u64;
         Ok(self.prepared.len())
@@ -455,12 +466,10 @@ fn encrypt_request(
     wanted: &[Wanted],
     prepared: &mut Vec<PreparedQuery>,
 ) -> Result<(Vec<u8>, Vec<PendingLookup>), ClientError> {
-    let ready = prepared.len().saturating_sub(wanted.len());
-    let taken = prepared.drain(ready..).map(Some);
-    let queries: Vec<_> = wanted.iter().zip(taken.chain(std::iter::repeat_with(|| None))).collect();
-    let encrypted: Result<Vec<_>, _> = queries
-        .into_par_iter()
-        .map(|(wanted, prepared)| match prepared {
+    let prepared = Mutex::new(prepared);
+    let encrypted: Result<Vec<_>, _> = wanted
+        .par_iter()
+        .map(|wanted| match prepared.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             Some(prepared) => table.query_prepared(wanted, prepared),
             None => table.query(wanted),
         })
