@@ -17,7 +17,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers figures bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers figures bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -39,7 +39,7 @@ check unit openapi python-dev e2e npm-test mobile-dev page-test docs: cuda page 
 
 check: ## Formatting, lints, the import table, file sizes, the figures, the judges of kernels, the scripts.
 	$(CARGO) fmt --all --check
-	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
+	for manifest in fuzz bench/peers bench/peers/chalamet; do $(CARGO) fmt --all --check --manifest-path $$manifest/Cargo.toml || exit 1; done
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) clippy -p hushdb --no-default-features --locked -- -D warnings # without optional readers
 	python3 scripts/check_house.py
@@ -187,6 +187,9 @@ bench: ## Benchmarks as ratios in one run.
 papers: ## The tables of the five papers, ours beside the printed figures: ONLY=NAME, OUT=FILE. Two hours, 24 GiB of memory and of disk.
 	$(CARGO) build --release --locked -p hush-bench
 	python3 scripts/papers target/release/hush-bench --only "$(ONLY)" --out $(or $(OUT),target/papers/papers.jsonl)
+
+peers: ## Published crates beside ours on the same records: 1 GiB, or OPTIONS="--size 64M"; JSON to OUT. Half an hour.
+	CARGO="$(CARGO)" bench/peers/run.sh $(OPTIONS) $(if $(OUT),--json >$(OUT))
 
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deny.sh CARGO_DENY VERDICT: checks the product, then the fuzz targets. Licences, bans and sources are always checked. The database of
+# deny.sh CARGO_DENY VERDICT: checks the product, then the fuzz targets and the peers of the benchmarks. Licences, bans and sources are always checked. The database of
 # advisories is HUSHDB_ADVISORY_DB (a checkout, for machines without a network); otherwise a fresh download; otherwise the last
 # download in cargo's home, which CI can keep.
 #
@@ -22,7 +22,9 @@ check() { # CONFIG [OPTION..] -- WHAT..
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
     "$deny" --log-level error --config "$config" "${options[@]}" check "$@"
-    "$deny" --log-level error --manifest-path fuzz/Cargo.toml --all-features --config "$config" "${options[@]}" check "$@"
+    for manifest in fuzz bench/peers bench/peers/chalamet; do
+        "$deny" --log-level error --manifest-path "$manifest/Cargo.toml" --all-features --config "$config" "${options[@]}" check "$@"
+    done
 }
 
 committed() { # DATABASE: prints the time of its last commit, in seconds; fails if it is not a whole clone

@@ -28,7 +28,8 @@ Explanations are in the notes on [speed](notes/speed.md), [packing](notes/packin
 def pages() -> dict[pathlib.Path, str]:
     """Returns the text of each file that is written."""
     runs = measured.read(*sorted(RESULTS.glob("*/*/papers.jsonl")))
-    peers = [json.loads(line) for path in sorted(RESULTS.glob("*/*/peers.jsonl")) for line in path.read_text().splitlines()]
+    peers = [{**json.loads(line), "date": path.parent.name} for path in sorted(RESULTS.glob("*/*/peers.jsonl"))
+             for line in path.read_text().splitlines()]
     own = [(row.label.replace("`", ""), runs[row.command]) for row in printed.OWN.rows if measures(runs, row.command)]
     text = [HEAD, *own_section(runs, own), *peers_section(peers), *papers_section(runs)]
     written = {DOCS / "figures.md": "\n".join(text)}
@@ -55,13 +56,14 @@ def own_section(runs: dict[str, Run], own: list[tuple[str, Run]]) -> list[str]:
 def peers_section(peers: list[dict]) -> list[str]:
     if not peers:
         return []
-    lines = ["## Peers", "", "The same records in the same run, on one thread: [what is compared](../../bench/peers/README.md).", "",
-             "| system | records | answer, ms | query, ms | decode, ms | up, KiB | down, KiB | once, MiB | set-up, s | date |",
-             "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = ["## Peers", "", "The same records in the same run, on one thread, by `make peers`: [what compares](../../bench/peers/README.md).", "",
+             "| system | what | records | answer, ms | query, ms | decode, ms | up, KiB | down, KiB | once, MiB | set-up, s | machine, level, date |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in peers:
-        cells = [f"{row['peer']} {row.get('version', '')}".strip(), f"{row['records']} x {row['record_bytes']} B", number(row["answer_ms"]),
+        cells = [f"{row['peer']} {row['version']}", row["what"], f"{row['records']} x {row['record_bytes']} B", number(row["answer_ms"]),
                  number(row["query_ms"]), number(row["decode_ms"]), number(row["up_bytes"] / printed.KIB), number(row["down_bytes"] / printed.KIB),
-                 number(row["offline_bytes"] / printed.MIB), number(row["setup_seconds"]), row.get("date", "")]
+                 number((row["offline_bytes"] + row["key_bytes"]) / printed.MIB), number(row["setup_seconds"]),
+                 f"{row['machine']}, {row['level']}, {row['date']}"]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
@@ -102,7 +104,7 @@ def drawings(own: list[tuple[str, Run]], peers: list[dict]) -> dict[str, str]:
     asked = [(name, run.fact("query_bytes", "answer_bytes"), 1e3 * run.seconds("answer"), run.rate(max(run.batches())), run.fact("answer_bytes"))
              for name, run in own]
     asked += [(row["peer"], row["up_bytes"] + row["down_bytes"], row["answer_ms"], 1e3 / row["answer_ms"], row["down_bytes"])
-              for row in peers if not row["peer"].startswith("hushdb")]
+              for row in peers if not row["peer"].startswith("HushDB")]
     bytes_plot = [plot.Series(name, ((size / printed.KIB, taken),)) for name, size, taken, *_ in asked]
     batches = [plot.Series(name, tuple((batch, run.rate(batch)) for batch in run.batches())) for name, run in own if len(run.batches()) > 1]
     cost = [plot.Series(name, ((size / printed.KIB, 1e6 / rate * CORE_HOUR / 3600 + 1e6 * down * GIGABYTE / 1e9),))
