@@ -172,7 +172,7 @@ const COMMANDS: &[Help] = &[
     Help {
         command: "get",
         groups: &[
-            ("Look-up", &["table", "index", "keys-file", "json", "stats"]),
+            ("Look-up", &["table", "index", "keys-file", "prepare", "json", "stats"]),
             (
                 "Privacy and trust",
                 &["trust", "epoch", "allow-weak", "relay", "ohttp-keys", "lookups-per-key", "no-cache"],
