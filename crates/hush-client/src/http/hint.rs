@@ -180,8 +180,10 @@ impl PartialHint for PartFile {
     fn keep(self: Box<Self>) -> Result<(), CacheError> {
         let Some(whole) = &self.whole else { return Ok(()) };
         fs::rename(&self.path, whole).map_err(|source| FileCacheError::at(whole, source))?;
+        // The lock is held until the file has its final name, and no longer: a table that maps the hint keeps the file open.
+        lock::unlock(&self.file).map_err(|source| self.error(source))?;
         whole.parent().into_iter().for_each(remove_unused);
-        Ok(()) // The lock is held until the file has its final name.
+        Ok(())
     }
 
     fn discard(self: Box<Self>) -> Result<(), CacheError> {

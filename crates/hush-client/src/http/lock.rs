@@ -1,7 +1,7 @@
 //! Locks on files, between processes: `lock` waits as long as another process holds the lock, and `try_lock` returns whether the
-//! file is locked now. Closing the file releases the lock.
+//! file is locked now. `unlock` releases the lock. Closing the file does so too, unless the file is mapped: the map keeps it open.
 
-pub(super) use system::{lock, try_lock};
+pub(super) use system::{lock, try_lock, unlock};
 
 /// The locks of Unix. [`std::fs::File::lock`] is not used, because it does not exist on Android.
 #[cfg(unix)]
@@ -16,6 +16,11 @@ mod system {
     /// Locks `file`, and waits as long as another process holds it.
     pub(in crate::http) fn lock(file: &File) -> io::Result<()> {
         Ok(retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?)
+    }
+
+    /// Releases the lock of `file`.
+    pub(in crate::http) fn unlock(file: &File) -> io::Result<()> {
+        Ok(flock(file, FlockOperation::Unlock)?)
     }
 
     /// Locks `file` unless another process holds it. Returns whether the file is locked now.
@@ -37,6 +42,10 @@ mod system {
 
     pub(in crate::http) fn lock(file: &File) -> io::Result<()> {
         file.lock()
+    }
+
+    pub(in crate::http) fn unlock(file: &File) -> io::Result<()> {
+        file.unlock()
     }
 
     pub(in crate::http) fn try_lock(file: &File) -> io::Result<bool> {

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    sync::mpsc,
     thread,
     time::{Duration, SystemTime},
 };
@@ -133,11 +134,14 @@ fn a_wrong_hint_is_refused_and_not_kept() {
 fn two_at_once_download_one_hint() {
     let (sample, cache) = (sample(1), tempdir().unwrap());
     let server = faulty(&sample, vec![]);
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| open(&server.url(), cache.path()).unwrap());
-        }
-    });
+    let (sender, opened) = mpsc::channel();
+    for _ in 0..4 {
+        let (url, cache, sender) = (server.url(), cache.path().to_owned(), sender.clone());
+        thread::spawn(move || sender.send(open(&url, &cache).unwrap()));
+    }
+    // Tables stay open: whoever waits for a download does not wait for the table of another client.
+    let tables: Vec<_> = (0..4).map(|_| opened.recv_timeout(Duration::from_secs(20)).unwrap()).collect();
+    assert_eq!(tables.len(), 4);
     assert_eq!(server.requests("/v1/blobs/").len(), 1);
     assert_eq!(files(cache.path()), [sample.hint_name()]);
 }
