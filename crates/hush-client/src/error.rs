@@ -66,8 +66,8 @@ pub enum ClientError {
     #[error("the table needs evaluation keys: call use_keys before the first look-up")]
     NoKeys,
     #[error(
-        "queries of {protocol} cannot be prepared, because they depend on the key from the start: look up without preparing, or ask for \
-         a table of simple, frodo or double"
+        "queries of {protocol} cannot be prepared before the key is known: look up without preparing, or ask for a table of simple, \
+         frodo or double"
     )]
     NothingToPrepare { protocol: &'static str },
     #[error(

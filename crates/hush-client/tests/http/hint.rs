@@ -137,7 +137,7 @@ fn two_at_once_download_one_hint() {
     let (sender, opened) = mpsc::channel();
     for _ in 0..4 {
         let (url, cache, sender) = (server.url(), cache.path().to_owned(), sender.clone());
-        thread::spawn(move || sender.send(open(&url, &cache).unwrap()));
+        thread::spawn(move || sender.send(open(&url, &cache).unwrap()).unwrap());
     }
     // Tables stay open: whoever waits for a download does not wait for the table of another client.
     let tables: Vec<_> = (0..4).map(|_| opened.recv_timeout(Duration::from_secs(20)).unwrap()).collect();

@@ -9,7 +9,6 @@ use std::{
     fs,
     io::{self, BufRead, IsTerminal, Read, Write},
     mem,
-    num::NonZeroUsize,
     os::unix::ffi::{OsStrExt, OsStringExt},
     panic::resume_unwind,
     path::{Path, PathBuf},
@@ -84,8 +83,8 @@ pub(crate) struct GetArgs {
     keys_file: Option<PathBuf>,
     /// Prepare N queries before keys are read, so that the look-ups take less time. For tables of simple, frodo and double, and for
     /// keys that come later from the terminal or standard input.
-    #[arg(long, value_name = "N")]
-    prepare: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    prepare: Option<u32>,
     /// Accept a table with this parameter set, which gives less than 128 bits of security.
     #[arg(long, value_name = "PRESET")]
     allow_weak: Option<String>,
@@ -162,7 +161,7 @@ fn get(args: &GetArgs) -> Result<bool, String> {
         progress.clear();
         error.to_string()
     };
-    let prepared = args.prepare.map(|count| prepare(args, &progress, count.get())).transpose()?;
+    let prepared = args.prepare.map(|count| prepare(args, &progress, count as usize)).transpose()?;
     let keys = keys(args)?;
     if let Some(number) = keys.iter().position(|key| key.len() > MAX_KEY_BYTES).filter(|_| keys.len() > 1) {
         let length = keys[number].len();
@@ -199,9 +198,14 @@ fn get(args: &GetArgs) -> Result<bool, String> {
 /// Opens the table, and prepares `count` queries.
 fn prepare(args: &GetArgs, progress: &Arc<LookupProgress>, count: usize) -> Result<HttpTable, String> {
     let mut table = open(args, progress)?;
-    let ready = table.prepare(count).map_err(|error| error.to_string())?;
+    progress.note_on_terminal(format!("preparing {count} queries"));
+    let ready = table.prepare(count);
+    progress.clear();
+    let ready = ready.map_err(|error| error.to_string())?;
     if ready < count {
-        say!("{ready} of {count} queries are prepared: together they take 256 MiB");
+        say!(
+            "{ready} of {count} queries are prepared, as 256 MiB hold no more: look-ups beyond them are made as usual"
+        );
     }
     Ok(table)
 }
@@ -409,9 +413,13 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
     let has_keys = table.table().key_preset().is_some();
     let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };
     let who = if is_relayed { "someone behind the relay" } else { "someone at this address" };
+    let prepared = match seconds.prepare > 0.0 {
+        true => format!(", {} left prepared", stats.prepared),
+        false => String::new(),
+    };
     let mut lines = vec![
         format!("protocol  {} ({})", facts.protocol, facts.preset),
-        format!("queries   {} for {keys} key{}", stats.queries, plural(keys as u64)),
+        format!("queries   {} for {keys} key{}{prepared}", stats.queries, plural(keys as u64)),
         format!(
             "traffic   {} up, {} down; each look-up {} up, {} down",
             report::bytes(stats.bytes_up),
@@ -505,6 +513,13 @@ impl LookupProgress {
                 }
             }
             Event::HintLocked | Event::KeysUpload { .. } | Event::Retry { .. } => {}
+        }
+    }
+
+    /// Shows a line on a terminal, which the next event replaces.
+    fn note_on_terminal(&self, line: String) {
+        if self.terminal {
+            *self.bar.lock() = note(line);
         }
     }
 
