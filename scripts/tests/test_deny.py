@@ -9,6 +9,7 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+WORKSPACES = 4
 CLONE = "advisory-db-3157b0e258782691"
 # The stand-in prints what it was asked, and the database of an advisory check. FETCHES tells whether there is a network.
 STAND_IN = """#!/bin/sh
@@ -42,15 +43,16 @@ class Deny(unittest.TestCase):
         return path
 
     def deny(self, **env):
-        """Runs deny.sh. Returns the exit status, the checks (equal for the product and the fuzz targets), and the output."""
+        """Runs deny.sh. Returns the exit status, the checks (equal for the product, the fuzz targets and the peers), and the output."""
         command = [ROOT / "scripts/deny.sh", self.stand_in, self.verdict]
         result = subprocess.run(command, cwd=ROOT, env=self.environment(env), capture_output=True, text=True)
         lines = (result.stdout + result.stderr).splitlines()
         asked = [line.removeprefix("stand-in: ") for line in lines if line.startswith("stand-in: ")]
         if result.returncode == 0:
-            self.assertEqual(asked[0::2], asked[1::2])
+            for workspace in range(1, WORKSPACES):
+                self.assertEqual(asked[0::WORKSPACES], asked[workspace::WORKSPACES])
         self.assertEqual(asked[0], "sources")
-        return result.returncode, asked[2::2], "\n".join(line for line in lines if not line.startswith("stand-in: "))
+        return result.returncode, asked[WORKSPACES::WORKSPACES], "\n".join(line for line in lines if not line.startswith("stand-in: "))
 
     def environment(self, own):
         keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
