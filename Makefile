@@ -45,6 +45,7 @@ check: ## Formatting, lints, the import table, file sizes, the figures, the judg
 	python3 scripts/check_house.py
 	python3 scripts/links.py
 	python3 scripts/draw_figures.py --check
+	python3 scripts/papers/page.py --check
 	python3 -m unittest discover --quiet --start-directory scripts/cuda/tests
 	@command -v minisign >/dev/null || scripts/install.sh minisign # signs the releases of tests
 	python3 -m unittest discover --quiet --start-directory scripts/tests

@@ -62,7 +62,7 @@ def run(bench: pathlib.Path, command: str, out: pathlib.Path, most: float) -> No
 
 def lines(table: printed.Table, runs: dict[str, measured.Run]):
     """Yields a table as text: ours, and the printed figure in parentheses."""
-    yield f"\n{table.title}. Printed: {table.machine}."
+    yield f"\n{table.title}." + (f" Printed: {table.machine}." if table.machine else "")
     if table.note:
         yield table.note
     heads = [column.head for column in table.columns]

@@ -70,10 +70,16 @@ def peers_section(peers: list[dict]) -> list[str]:
 
 def papers_section(runs: dict[str, Run]) -> list[str]:
     lines = ["## The papers' tables", "", "Each cell is our figure, and the printed one in parentheses. `make papers ONLY=NAME` runs a table again.", ""]
+    missing = []
     for table in printed.PAPERS:
+        if not any(measures(runs, row.command) for row in table.rows):
+            missing.append(f"`{table.name}`")
+            continue
         lines += [f"### {table.title}", "", f"Printed: {table.machine}. `ONLY={table.name}`."]
         lines += [table.note] if table.note else []
         lines += ["", *markdown(table, runs)]
+    if missing:
+        lines += [f"Not measured yet: {', '.join(missing)}.", ""]
     return lines
 
 

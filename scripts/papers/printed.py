@@ -54,6 +54,8 @@ def number(figure: float | None) -> str:
     """Returns a figure with three digits, or a dash."""
     if figure is None:
         return "-"
+    if not figure:
+        return "0"
     digits = 0 if abs(figure) >= 100 else 1 if abs(figure) >= 10 else 2 if abs(figure) >= 1 else 4
     return f"{figure:,.{digits}f}"
 
