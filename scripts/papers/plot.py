@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 460, 70, 20, 20, 50
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 460, 70, 170, 20, 50
 COLOURS = ("#0969da", "#9a6700", "#1a7f37", "#8250df", "#cf222e", "#57606a")
 STYLE = """.page { fill: #ffffff; } text { font: 12px Helvetica, Arial, sans-serif; fill: #1f2328; } .grid { stroke: #d1d9e0; }
 @media (prefers-color-scheme: dark) { .page { fill: #0d1117; } text { fill: #e6edf3; } .grid { stroke: #343b44; } }"""
@@ -33,7 +33,7 @@ def draw(title: str, across: str, up: str, series: list[Series]) -> str:
         out.append(text(LEFT - 8, y(tick) + 4, "end", f"{tick:g}"))
     out.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "middle", across))
     out.append(f'<text transform="translate(16 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">{up}</text>')
-    taken: list[float] = []
+    taken = [(left - 5, top - 5, left + 5, top + 5) for one in series for left, top in [(x(a), y(b)) for a, b in one.points]]
     for number, one in enumerate(series):
         colour = COLOURS[number % len(COLOURS)]
         places = [(x(across), y(up)) for across, up in one.points]
@@ -41,13 +41,24 @@ def draw(title: str, across: str, up: str, series: list[Series]) -> str:
             path = " ".join(f"{left:.1f},{top:.1f}" for left, top in places)
             out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
         out += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="4" fill="{colour}"/>' for left, top in places]
-        left, top = places[-1]
-        while any(abs(top - other) < 13 for other in taken):
-            top += 13
-        taken.append(top)
-        anchor, shift = ("end", -8) if left > WIDTH / 2 else ("start", 8)
-        out.append(text(left + shift, top + 4, anchor, one.name))
+        area = label(places[-1], one.name, taken, len(places) > 1)
+        taken.append(area)
+        out.append(text(area[0], area[3] - 3, "start", one.name))
     return "\n".join([*out, "</svg>", ""])
+
+
+def label(place: tuple[float, float], name: str, taken: list[tuple[float, ...]], ends: bool) -> tuple[float, float, float, float]:
+    """Returns the area of a name: the nearest to its point that is within the plot and free; right of it if a line `ends` there."""
+    left, top = place
+    width = 6.6 * len(name)
+    for distance in range(0, HEIGHT, 7):
+        for down in (distance, -distance):
+            for start in (left + 8,) if ends else (left + 8, left - 8 - width):
+                area = (start, top + down - 8, start + width, top + down + 8)
+                inside = area[0] > LEFT and area[2] < WIDTH - 5 and area[1] > 0 and area[3] < HEIGHT - BOTTOM + 5
+                if inside and not any(area[0] < b[2] and b[0] < area[2] and area[1] < b[3] and b[1] < area[3] for b in taken):
+                    return area
+    return (left + 8, top - 8, left + 8 + width, top + 8)
 
 
 def scale(figures: list[float], first: float, last: float):
