@@ -79,8 +79,7 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
                         report.skip(&row, format!("planned: {planned:.0} s"));
                         continue;
                     }
-                    let lookups = served.lookups(batch)?;
-                    let seconds = lookups.timed(|queries| served.ask(&*engine, queries))?;
+                    let seconds = served.answer_seconds(&*engine, batch)?;
                     let row =
                         Row { planned_seconds: Some(planned), ..row.pass(cpu.threads(), size, seconds) };
                     errors.extend(row.planned_error());

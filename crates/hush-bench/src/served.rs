@@ -11,7 +11,7 @@ use hush_build::planner::operands::Random;
 use hush_client::{Acceptance, Table as ClientTable};
 use hush_cpu::Cpu;
 use hush_engine::{
-    Backends, Engine, Silent, host_batch,
+    Backends, ClientKeys, Engine, Silent, host_batch,
     parts::{PartEngine, Share, Source, Unavailable, Workers, open_head, open_part},
 };
 use hush_ops::{path::batch_bytes, steps::sample::Operands, tiling::DbBytes};
@@ -121,9 +121,20 @@ impl Served {
     }
 
     /// Answers queries under the client's keys.
-    pub(crate) fn ask(&self, engine: &dyn Engine, queries: &[Query]) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    fn ask(&self, engine: &dyn Engine, queries: &[Query]) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+        Ok(engine.answer(queries, &self.keys(engine, queries.len())?)?)
+    }
+
+    /// Returns the client's keys, opened once, for each query of a batch.
+    fn keys(&self, engine: &dyn Engine, batch: usize) -> Result<Vec<Option<ClientKeys>>, Box<dyn Error>> {
         let keys = self.client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose()?;
-        Ok(engine.answer(queries, &vec![keys; queries.len()])?)
+        Ok(vec![keys; batch])
+    }
+
+    /// Returns the seconds of an answer to a batch, under keys that are open.
+    pub(crate) fn answer_seconds(&self, engine: &dyn Engine, batch: usize) -> Result<f64, Box<dyn Error>> {
+        let keys = self.keys(engine, batch)?;
+        self.lookups(batch)?.timed(|queries| engine.answer(queries, &keys))
     }
 
     /// Measures every step of an answer by itself. Returns the seconds of all steps for each batch whose operands fit the memory.
@@ -197,11 +208,8 @@ impl Served {
         let stream = probe::stream_read_gbps((*db).as_ref(), threads);
         drop(db);
         report.note(&format!("{}, {threads} threads: stream {stream:.1} GB/s", self.subject.protocol));
-        let keys = self.client.key_upload().map(|(_, body)| engine.open_keys(&body)).transpose()?;
         for &(batch, steps) in batches {
-            let lookups = self.lookups(batch)?;
-            let keys = vec![keys.clone(); batch];
-            let seconds = lookups.timed(|queries| engine.answer(queries, &keys))?;
+            let seconds = self.answer_seconds(engine, batch)?;
             let row = self.row("answer").batch(batch).pass(threads, self.scanned_bytes(), seconds);
             report.push(&row.answer(stream, steps));
         }
@@ -220,8 +228,7 @@ impl Served {
         let parts = (0..weights.len()).map(open).collect::<Result<Vec<_>, _>>()?;
         let parts = Arc::new(InProcess { parts, seconds: Mutex::default() });
         let head = open_head(&source, parts.clone(), backends.cpu().clone())?;
-        let lookups = self.lookups(1)?;
-        let all = lookups.timed(|queries| self.ask(&*head, queries))?;
+        let all = self.answer_seconds(&*head, 1)?;
         let scans = parts.seconds.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (part, (seconds, weight)) in scans.iter().zip(weights).enumerate() {
             let row = self.row(&format!("part {part}, weight {weight}")).batch(1);

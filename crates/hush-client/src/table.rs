@@ -220,12 +220,22 @@ impl Table {
     /// [`ClientError::NothingToPrepare`] for a protocol whose queries depend on the target from the start.
     /// [`ClientError::Protocol`] if the hint is malformed.
     pub fn prepare(&self) -> Result<PreparedQuery, ClientError> {
-        let protocol = self.facts().protocol.name();
-        let base = self.halves.first().filter(|_| self.facts().prepared_bytes > 0);
-        let base = base.ok_or(ClientError::NothingToPrepare { protocol })?;
+        self.prepared_bytes()?;
+        let base = self.halves.first().ok_or(ClientError::NoKeys)?;
         // The products of the hint are those of the base alone.
         let prepared = base.prepare(self.halves.len() == 1, &mut Csprng::from_os())?;
         Ok(PreparedQuery { asked: self.asked, prepared })
+    }
+
+    /// Returns the bytes that a prepared query takes, at least 1.
+    ///
+    /// # Errors
+    /// [`ClientError::NothingToPrepare`] for a protocol whose queries depend on the target from the start.
+    pub fn prepared_bytes(&self) -> Result<usize, ClientError> {
+        match self.facts().prepared_bytes {
+            0 => Err(ClientError::NothingToPrepare { protocol: self.facts().protocol.name() }),
+            bytes => Ok(bytes),
+        }
     }
 
     /// Returns whether a prepared query is for this table.

@@ -78,11 +78,7 @@ impl Session {
     /// # Errors
     /// [`ClientError::NothingToPrepare`] if the table's protocol prepares nothing.
     pub fn prepare(&mut self, count: usize) -> Result<usize, SessionError> {
-        let facts = self.table.facts();
-        if facts.prepared_bytes == 0 {
-            return Err(ClientError::NothingToPrepare { protocol: facts.protocol.name() }.into());
-        }
-        let most = (MAX_PREPARED_BYTES / facts.prepared_bytes).max(1);
+        let most = (MAX_PREPARED_BYTES / self.table.prepared_bytes()?).max(1);
         let missing = count.min(most).saturating_sub(self.prepared.len());
         let start = self.context.host.now();
         let made = Mutex::new(Vec::new());
@@ -469,9 +465,13 @@ fn encrypt_request(
     let prepared = Mutex::new(prepared);
     let encrypted: Result<Vec<_>, _> = wanted
         .par_iter()
-        .map(|wanted| match prepared.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-            Some(prepared) => table.query_prepared(wanted, prepared),
-            None => table.query(wanted),
+        .map(|wanted| {
+            // A statement of its own, so that the lock is not held while queries are encrypted.
+            let ready = prepared.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            match ready {
+                Some(prepared) => table.query_prepared(wanted, prepared),
+                None => table.query(wanted),
+            }
         })
         .collect();
     let (queries, pending) = encrypted?.into_iter().unzip();

@@ -258,7 +258,9 @@ impl<P: LwePage> Page for OverLwe<P> {
         client: &LweClient,
         prepared: &mut P::Prepared,
     ) -> Result<(), ProtocolError> {
-        P::prepare_recovery(table, (*client.hint).as_ref(), prepared)
+        let hint = (*client.hint).as_ref();
+        check_hint(table, hint)?;
+        P::prepare_recovery(table, hint, prepared)
     }
 
     fn ask(
