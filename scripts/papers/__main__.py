@@ -1,5 +1,5 @@
 """Runs the papers' tables and prints ours beside the printed figures: `make papers`. Rows that are in OUT already are not run again, so a
-run that is stopped goes on where it was. ONLY names the tables whose names begin with it, such as chalametpir-2 or ppir."""
+run that is stopped goes on where it was; rows that failed are tried again. ONLY names the tables whose names begin with it, such as chalametpir-2 or ppir."""
 
 import argparse
 import json
@@ -32,7 +32,8 @@ def main() -> int:
         print("\n".join(commands))
         return 0
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    missing = [command for command in commands if command not in measured.read(options.out)]
+    runs = measured.read(options.out)
+    missing = [command for command in commands if command not in runs or runs[command].failure]
     print(f"papers: {len(missing)} of {len(commands)} rows are to be measured; all of them take about two hours, 20 GiB of memory and "
           f"{LEAST_DISK >> 30} GiB of disk", file=sys.stderr)
     for number, command in enumerate(missing, start=1):
@@ -51,13 +52,19 @@ def run(bench: pathlib.Path, command: str, out: pathlib.Path, most: float) -> No
         done = subprocess.run([bench, *shlex.split(command)[1:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=most, check=False)
         rows, said, code = done.stdout, done.stderr, done.returncode
     except subprocess.TimeoutExpired as late:
-        rows, said, code = (late.stdout or b"").decode(), f"error: more than {most / 60:.0f} minutes", 1
+        rows, said, code = partial(late.stdout), f"error: more than {most / 60:.0f} minutes", 1
     if code:
         reason = next((line.removeprefix("error: ") for line in reversed(said.splitlines()) if line.startswith("error: ")), f"status {code}")
         rows = rows or json.dumps({"name": "run", "command": command}) + "\n"
         rows += json.dumps({"name": "failed", "skipped": reason}) + "\n"
     with out.open("a") as file:
         file.write(rows)
+
+
+def partial(output: str | bytes | None) -> str:
+    """Returns what a command that was stopped has printed: whole lines, as text."""
+    text = output.decode() if isinstance(output, bytes) else output or ""
+    return text[: text.rfind("\n") + 1]
 
 
 def lines(table: printed.Table, runs: dict[str, measured.Run]):

@@ -7,7 +7,7 @@ mod peers;
 mod report;
 mod shape;
 
-use std::{env, fs, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
 use hush_cpu::Cpu;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 /// Measures all groups of the chosen peers. A failure does not stop the other groups.
 fn run(args: &Args) -> Result<(), Error> {
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
-    let machine = machine();
+    let machine = hush_engine::cpu_model();
     let level = Cpu::new(1)?.level().name().to_owned();
     let mut report = Report::new(args.json);
     let mut failures = Vec::new();
@@ -68,13 +68,6 @@ fn run(args: &Args) -> Result<(), Error> {
         report.print(&rows)?;
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\nhush-peers: ").into()) }
-}
-
-/// Returns the name of the CPU.
-fn machine() -> String {
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    model.map_or(env::consts::ARCH, |(_, model)| model.trim()).to_owned()
 }
 
 /// Parses a number of bytes, with a suffix K, M or G if there is one. Fails with advice if it is malformed or zero.

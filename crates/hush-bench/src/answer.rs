@@ -40,6 +40,11 @@ pub(super) fn run(args: &Args, report: &mut Report) -> Result<(), Box<dyn Error>
             served.parts(weights, report)?;
         }
         if args.http {
+            if served.params.facts().keys.is_some() {
+                return Err(
+                    "look-ups over HTTP are measured without evaluation keys: leave --http out".into()
+                );
+            }
             let (engine, _) = served.open(&all)?;
             for (name, seconds) in http::measure(engine, &served.lookups(64)?.queries)? {
                 report.push(&served.row(&name).pass(threads(None), header.payload_bytes as usize, seconds));

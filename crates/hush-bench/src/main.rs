@@ -22,7 +22,6 @@ mod timing;
 use std::{
     env,
     error::Error,
-    fs,
     num::NonZeroUsize,
     process::ExitCode,
     sync::Arc,
@@ -270,11 +269,9 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 fn this_run() -> Result<Row, Box<dyn Error>> {
     let variable = env::var("HUSH_CPU").map(|level| format!("HUSH_CPU={level} ")).unwrap_or_default();
     let words: Vec<_> = env::args().skip(1).collect();
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let run = Run {
         command: format!("{variable}hush-bench {}", words.join(" ")),
-        machine: model.map_or(env::consts::ARCH, |(_, model)| model.trim()).to_owned(),
+        machine: hush_engine::cpu_model(),
         cores: threads(None),
         level: Cpu::new(1)?.level().name(),
         unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),

@@ -230,7 +230,9 @@ impl RemoteTable {
     }
 
     /// Prepares queries. Returns how many are ready.
-    fn prepare(&self, py: Python<'_>, count: usize) -> PyResult<usize> {
+    fn prepare(&self, py: Python<'_>, count: i64) -> PyResult<usize> {
+        let count = usize::try_from(count);
+        let count = count.map_err(|_| raised(py, Code::Options, "prepare takes a number of at least 0"))?;
         let open = self.open.clone();
         let ready = interruptible(py, &Cancel::of(None), move || open.prepare(count))?;
         ready.map_err(|error| raised(py, error.code(), error))

@@ -57,7 +57,9 @@ def test_queries_are_prepared(people, tmp_path):
     assert hushdb.open(tmp_path / "simple").prepare(3) == 0
     with hushdb.serve(tmp_path / "simple", tmp_path / "colpack") as served:
         table = served.connect().table("simple")
-        assert table.prepare(3) == 3
+        assert asyncio.run(table.prepare_async(3)) == 3
+        with pytest.raises(hushdb.OptionError, match="at least 0"):
+            table.prepare(-1)
         assert table.get_many(["user7@example.org", "nobody"]) == ["Name 7, é".encode(), None]
         assert table.stats["prepared"] == 1 and table.stats["seconds"]["prepare"] > 0
         with pytest.raises(hushdb.OptionError, match="queries of colpack cannot be prepared"):

@@ -83,6 +83,10 @@ class Table:
         Each serves one look-up. Returns the number that is ready; together they take at most 256 MiB. 0 for a table in a folder."""
         return self._native.prepare(count) if isinstance(self._native, _native.RemoteTable) else 0
 
+    async def prepare_async(self, count: int) -> int:
+        """Prepares queries like `prepare`, to await."""
+        return await awaited(lambda: self.prepare(count))
+
     async def get_async(self, key: Key) -> Value | None:
         """Looks a record up like `get`, to await."""
         return await awaited(lambda: self.get(key))
