@@ -39,10 +39,12 @@ def pages() -> dict[pathlib.Path, str]:
 
 
 def measures(runs: dict[str, Run], command: str) -> bool:
+    """Returns whether a command was run and did not fail."""
     return command in runs and not runs[command].failure
 
 
 def own_section(runs: dict[str, Run], own: list[tuple[str, Run]]) -> list[str]:
+    """Returns the lines about our own protocols, with the plots if there is a run."""
     lines = [f"## {printed.OWN.title}", "", *markdown(printed.OWN, runs)]
     if own:
         lines += ["![Bytes of a look-up against the time of one answer](drawings/figures-bytes.svg)", "",
@@ -54,6 +56,7 @@ def own_section(runs: dict[str, Run], own: list[tuple[str, Run]]) -> list[str]:
 
 
 def peers_section(peers: list[dict]) -> list[str]:
+    """Returns the lines about peers, none without a run."""
     if not peers:
         return []
     lines = ["## Peers", "", "The same records in the same run, on one thread, by `make peers`: [what compares](../../bench/peers/README.md).", "",
@@ -69,6 +72,7 @@ def peers_section(peers: list[dict]) -> list[str]:
 
 
 def papers_section(runs: dict[str, Run]) -> list[str]:
+    """Returns the lines about the papers' tables, and the names of those that no run has."""
     lines = ["## The papers' tables", "", "Each cell is our figure, and the printed one in parentheses. `make papers ONLY=NAME` runs a table again.", ""]
     missing = []
     for table in printed.PAPERS:
