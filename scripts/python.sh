@@ -32,9 +32,10 @@ else
         --out "$wheels" --target-dir "$PWD/target"
     "${pip[@]}" --no-deps --force-reinstall "$wheels"/hushdb-*.whl
 fi
-# The tests run outside the package's folder, so that they import the installed package.
+# The tests run outside the package's folder, so that they import the installed package. Their folders take 3 GB of the disk: only those of
+# tests that failed are kept.
 cd "$package/tests"
-FEATURES=$features "$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@" .
+FEATURES=$features "$environment/bin/python" -m pytest --quiet -p no:cacheprovider -o tmp_path_retention_policy=failed "$@" .
 for example in "$package"/examples/*.py; do
     "$environment/bin/python" "$example" >/dev/null
 done

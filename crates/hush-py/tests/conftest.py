@@ -13,6 +13,8 @@ def own_folders(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("HUSHDB_TOKEN", raising=False)
+        # Clusters of tests start on a disk that is 95 % full too, which Ray takes for broken by default.
+        patch.setenv("RAY_local_fs_capacity_threshold", "0.995")
         yield
 
 
