@@ -17,7 +17,7 @@ BINDGEN := $(TOOLS)/bin/wasm-bindgen-0.2.130
 S3S_FS := target/tools/bin/s3s-fs
 S3S_FS_VERSION := 0.14.1
 
-.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers figures bench-client bench-real load clean
+.PHONY: demo build build-cuda test check quick unit reference vectors wasm python python-dev mobile mobile-dev npm npm-test page page-test e2e deny docs cuda sanitize arm arm-kernels fuzz gpu-carry gpu-check package dist dist-twice deploy-check fmt book bench papers peers flights figures bench-client bench-real load clean
 
 demo: ## From a clean machine to a private look-up on real data.
 	$(CARGO) build --profile demo --locked -p hushdb --no-default-features # without the readers of formats that it does not have
@@ -191,6 +191,9 @@ papers: ## The tables of the five papers, ours beside the printed figures: ONLY=
 
 peers: ## Published crates beside ours on the same records: 1 GiB, or OPTIONS="--size 64M"; JSON to OUT. Half an hour.
 	CARGO="$(CARGO)" bench/peers/run.sh $(OPTIONS) $(if $(OUT),--json >$(OUT))
+
+flights: python-dev ## Look-ups over a line with a delay, beside the planner's times: five minutes. Needs Linux, root and iproute2.
+	target/python/bin/python scripts/flights target/debug/hushdb
 
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py

@@ -49,79 +49,50 @@ fn newton<S: Symbol>(odd: S, steps: usize) -> S {
     (0..steps).fold(odd, |x, _| x.wrapping_mul(S::from(2).wrapping_sub(odd.wrapping_mul(x))))
 }
 
-impl Symbol for u8 {
-    #[inline(always)]
-    fn wrapping_add(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
+/// Implements [`Symbol`] for an unsigned integer: the steps of an inverse, and the method of [`FilterOps`] that solves a system.
+macro_rules! impl_symbol {
+    ($symbol:ty, $steps:literal, $band_solve:ident) => {
+        impl Symbol for $symbol {
+            #[inline(always)]
+            fn wrapping_add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
 
-    #[inline(always)]
-    fn wrapping_sub(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
+            #[inline(always)]
+            fn wrapping_sub(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
 
-    #[inline(always)]
-    fn wrapping_mul(self, other: Self) -> Self {
-        self.wrapping_mul(other)
-    }
+            #[inline(always)]
+            fn wrapping_mul(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
 
-    #[inline(always)]
-    fn is_odd(self) -> bool {
-        self % 2 == 1
-    }
+            #[inline(always)]
+            fn is_odd(self) -> bool {
+                self % 2 == 1
+            }
 
-    #[inline(always)]
-    fn inverse(self) -> Self {
-        newton(self, 2)
-    }
+            #[inline(always)]
+            fn inverse(self) -> Self {
+                newton(self, $steps)
+            }
 
-    fn band_solve(
-        ops: &dyn FilterOps,
-        system: &BandSystem,
-        values: &[Self],
-        size: usize,
-        slots: &mut [Self],
-    ) -> Result<(), OpsError> {
-        ops.band_solve(system, values, size, slots)
-    }
+            fn band_solve(
+                ops: &dyn FilterOps,
+                system: &BandSystem,
+                values: &[Self],
+                size: usize,
+                slots: &mut [Self],
+            ) -> Result<(), OpsError> {
+                ops.$band_solve(system, values, size, slots)
+            }
+        }
+    };
 }
 
-impl Symbol for u32 {
-    #[inline(always)]
-    fn wrapping_add(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    #[inline(always)]
-    fn wrapping_sub(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    #[inline(always)]
-    fn wrapping_mul(self, other: Self) -> Self {
-        self.wrapping_mul(other)
-    }
-
-    #[inline(always)]
-    fn is_odd(self) -> bool {
-        self % 2 == 1
-    }
-
-    #[inline(always)]
-    fn inverse(self) -> Self {
-        newton(self, 4)
-    }
-
-    fn band_solve(
-        ops: &dyn FilterOps,
-        system: &BandSystem,
-        values: &[Self],
-        size: usize,
-        slots: &mut [Self],
-    ) -> Result<(), OpsError> {
-        ops.band_solve_words(system, values, size, slots)
-    }
-}
+impl_symbol!(u8, 2, band_solve);
+impl_symbol!(u32, 4, band_solve_words);
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,13 @@
 //! Tests of a killed build's files: only the same build takes them over, and only whole ones.
 
+mod samples;
+
 use std::{
     fs::{self, DirBuilder},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
-use hush_protocol::{
-    Protocol,
-    descriptor::{DESCRIPTOR_VERSION, Descriptor, Lookup},
-    slot::SlotFormat,
-};
 use hush_store::{
     cancel::{Cancel, Cancelled},
     snapshot::{
@@ -20,40 +17,19 @@ use hush_store::{
 };
 use tempfile::TempDir;
 
+use samples::descriptor;
+
 const CONTENT: &[u8] = b"a database";
 
 fn identity() -> Identity {
     Identity { program: "test 1".into(), options: "none".into(), records: [1; 32] }
 }
 
-fn descriptor() -> Descriptor {
-    Descriptor {
-        version: DESCRIPTOR_VERSION,
-        epoch: [0; 32],
-        protocol: Protocol::Simple,
-        preset: "none".into(),
-        records: 1,
-        columns: 1,
-        blocks: 1,
-        word_bits: Some([32; 3]),
-        form: Default::default(),
-        slot: SlotFormat::for_values(0, 1, 1),
-        schema: None,
-        compression: None,
-        lookup: Lookup::Index,
-        hint: None,
-        whitening: None,
-        database: [0; 32],
-        segments: Vec::new(),
-        signature: None,
-    }
-}
-
 fn header(database: FileEntry) -> Header {
     Header {
         version: FORMAT_VERSION,
         written_by: "test".into(),
-        descriptor: descriptor(),
+        descriptor: descriptor(None),
         payload_bytes: 1,
         source: "test".into(),
         choice: None,
@@ -91,7 +67,7 @@ impl Place {
         writer
             .save(&State {
                 identity: identity(),
-                descriptor: descriptor(),
+                descriptor: descriptor(None),
                 choice: None,
                 changes: None,
                 files: vec![database],
@@ -146,7 +122,7 @@ fn what_was_laid_out_becomes_the_snapshot() {
     assert_eq!(*writer.phase().lock(), Phase::LeftOver);
     let mut checked = 0;
     let state = writer.take_over(&identity(), |bytes| checked = bytes).unwrap().unwrap();
-    assert_eq!((state.descriptor, checked), (descriptor(), CONTENT.len() as u64));
+    assert_eq!((state.descriptor, checked), (descriptor(None), CONTENT.len() as u64));
     assert_eq!(names(&place.partial()), ["build.json", DB_FILE]);
     assert_eq!(*writer.phase().lock(), Phase::LaidOut { done: 0, units: 0 });
     writer.segment(0).open_journal(&[], 3, [0; 32]).unwrap().record(2, b"").unwrap();

@@ -1,5 +1,7 @@
 //! Snapshots: what is written is read, damage is found and named, nothing is lost on the way.
 
+mod samples;
+
 use std::{
     fs::{self, DirBuilder, File},
     io::Write,
@@ -15,38 +17,13 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use hush_protocol::{
-    Protocol,
-    descriptor::{BlobRef, DESCRIPTOR_VERSION, Descriptor, Lookup},
-    slot::SlotFormat,
-};
+use hush_protocol::descriptor::BlobRef;
 use hush_store::snapshot::{
     CHUNK_BYTES, Checksums, DB_FILE, FORMAT_VERSION, Header, MappedFile, ResidentFile, Snapshot,
     SnapshotError, SnapshotWriter, Verified, Verify,
 };
 
-fn descriptor() -> Descriptor {
-    Descriptor {
-        version: DESCRIPTOR_VERSION,
-        epoch: [0; 32],
-        protocol: Protocol::Simple,
-        preset: "none".into(),
-        records: 1,
-        columns: 1,
-        blocks: 1,
-        word_bits: Some([32; 3]),
-        form: Default::default(),
-        slot: SlotFormat::for_values(0, 1, 1),
-        schema: None,
-        compression: None,
-        lookup: Lookup::Index,
-        hint: Some(BlobRef { blake3: [0; 32], bytes: 0 }),
-        whitening: None,
-        database: [0; 32],
-        segments: Vec::new(),
-        signature: None,
-    }
-}
+use samples::descriptor;
 
 /// Writes a snapshot with one file of `content`.
 fn write(target: &Path, content: &[u8], force: bool) -> Result<(), SnapshotError> {
@@ -56,7 +33,7 @@ fn write(target: &Path, content: &[u8], force: bool) -> Result<(), SnapshotError
     let header = Header {
         version: FORMAT_VERSION,
         written_by: "test".into(),
-        descriptor: descriptor(),
+        descriptor: descriptor(Some(BlobRef { blake3: [0; 32], bytes: 0 })),
         payload_bytes: 1,
         source: "test".into(),
         choice: None,

@@ -77,10 +77,10 @@ fn ranked(
 fn described(offer: &Offer, wishes: &Wishes) -> String {
     let bytes = |bytes: u64| Bytes(bytes as usize);
     let mut text = format!(
-        "{:.0} ms a look-up at {} Mbit/s up and {} down ({:.1} ms of them the server's), {} up, {} down",
+        "{:.0} ms a look-up in {} flights at {} ({:.1} ms of them the server's), {} up, {} down",
         1e3 * wishes.latency(offer),
-        wishes.network.up,
-        wishes.network.down,
+        wishes.network.look_up_flights(offer),
+        wishes.network,
         1e3 * offer.seconds,
         bytes(offer.bytes_up),
         bytes(offer.bytes_down),
@@ -180,6 +180,28 @@ mod tests {
         let memory = Offer { server_bytes: offers[0].server_bytes + (1 << 30), ..offers[0].clone() };
         let score = |offer| wishes.score(offer, machine.threads);
         assert!(score(&hint) > score(&offers[0]) && score(&hint) > score(&memory));
+    }
+
+    #[test]
+    fn a_default_fills_flights_and_takes_little_memory() {
+        let machine = Machine::reference();
+        for (count, size) in [
+            (1 << 18, 4096),
+            (1 << 20, 1024),
+            (1 << 21, 4096),
+            (30_000_000, 256),
+            (4_000_000, 64),
+            (200_000_000, 24),
+        ] {
+            let records = records(count, size);
+            let wishes = Wishes::default();
+            let best = &offers(&records, &BuildOptions::default(), &wishes, machine, &Silent).unwrap()[0];
+            let most = 1.6 * (count * size) as f64 + f64::from(64 << 20);
+            assert!(best.server_bytes as f64 <= most, "{count} x {size}: {best:?}");
+            // With a fifth more bytes a query would take another flight, or the flight would be half empty.
+            let flights = |bytes_up| wishes.network.look_up_flights(&Offer { bytes_up, ..best.clone() });
+            assert!(flights(best.bytes_up * 6 / 5) > flights(best.bytes_up), "{count} x {size}: {best:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use hush_engine::{Bytes, Seconds};
 use hush_protocol::wording::Slot;
 
-use super::{Budgets, Goal, MemoryBudget, Offer, OutOfBudget, Wishes};
+use super::{Budgets, Clients, Goal, MemoryBudget, Offer, OutOfBudget, Window, Wishes, offers::keys_sent};
 
 /// The bytes of a server without any table. Tables that are much shorter differ little in their score.
 const SERVER_BYTES: u64 = 64 << 20;
@@ -31,13 +31,12 @@ impl BudgetNeed {
 }
 
 impl Wishes {
-    /// Returns the seconds of a look-up: the server's, and those of sending, with the look-up's share of what is sent once.
+    /// Returns the seconds of a look-up of a client that is ready and was idle: the server's, those of sending with their round
+    /// trips, and the look-up's share of what is sent once.
     pub fn latency(&self, offer: &Offer) -> f64 {
-        let seconds = |bytes: f64, megabits: f64| bytes * 8.0 / (megabits * 1e6);
-        let (setup_up, setup_down) = offer.setup_shares(self.clients.lookups);
-        offer.seconds
-            + seconds(offer.bytes_up as f64 + setup_up, self.network.up)
-            + seconds(offer.bytes_down as f64 + setup_down, self.network.down)
+        let Clients { lookups, .. } = self.clients;
+        let setup = self.network.setup_seconds(offer, keys_sent(lookups));
+        self.network.look_up_seconds(offer, Window::Cold) + setup / lookups
     }
 
     /// Returns the cost of a million look-ups, on a machine of `threads` threads.
@@ -53,7 +52,7 @@ impl Wishes {
             Goal::Balance => {
                 // Without `setup_bytes`, a hint of gigabytes would win wherever it saves a server as many bytes.
                 let kept = [SERVER_BYTES, offer.server_bytes, offer.setup_bytes()];
-                self.latency(offer) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
+                self.latency(offer).powf(1.5) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
             }
             Goal::Latency => self.latency(offer),
             Goal::Bytes => offer.bytes(self.clients.lookups),

@@ -13,12 +13,12 @@ use hush_protocol::{
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{Clients, Machine};
+use super::{Clients, Machine, network::full_flights};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
 
 const FORMS: [DbForm; 2] = [DbForm::Evaluation, DbForm::Symbols];
-/// Columns that are tried, in those that suit a table.
-const COLUMNS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
+/// Columns that are tried, in those that suit a table: fewer make a query that takes less flights, and more memory.
+const COLUMNS: [f64; 6] = [1.0 / 16.0, 0.125, 0.25, 0.5, 2.0, 4.0];
 /// A table is left out if another one is better by as much as this in nothing, and as good in all.
 const AS_GOOD: f64 = 1.01;
 
@@ -126,15 +126,8 @@ impl Offer {
 
     /// Returns the bytes that a look-up sends and receives, with its share of what is sent once.
     pub fn bytes(&self, lookups: f64) -> f64 {
-        let (setup_up, setup_down) = self.setup_shares(lookups);
-        (self.bytes_up + self.bytes_down) as f64 + setup_up + setup_down
-    }
-
-    /// Returns the share of a look-up, of so many, in what is sent once and in what is received once. Evaluation keys are sent
-    /// anew after [`LOOKUPS_PER_KEY`].
-    pub(super) fn setup_shares(&self, lookups: f64) -> (f64, f64) {
-        let keys = (lookups / f64::from(LOOKUPS_PER_KEY)).ceil().max(1.0);
-        (self.setup_bytes_up as f64 * keys / lookups, self.setup_bytes_down as f64 / lookups)
+        let once = self.setup_bytes_up as f64 * keys_sent(lookups) + self.setup_bytes_down as f64;
+        (self.bytes_up + self.bytes_down) as f64 + once / lookups
     }
 
     /// Returns the bytes that are sent once.
@@ -178,6 +171,11 @@ impl Offer {
         let both = || other.costs().into_iter().zip(self.costs());
         both().all(|(other, own)| other <= own * AS_GOOD) && both().any(|(other, own)| other * AS_GOOD < own)
     }
+}
+
+/// Returns how many times a client sends its evaluation keys for so many look-ups: anew after [`LOOKUPS_PER_KEY`].
+pub(super) fn keys_sent(lookups: f64) -> f64 {
+    (lookups / f64::from(LOOKUPS_PER_KEY)).ceil().max(1.0)
 }
 
 /// Returns the offers that no other dominates.
@@ -321,16 +319,42 @@ fn variants(
     let facts = suitable.params.facts();
     // Columns change nothing of what is downloaded as it is.
     let may_vary = options.columns.is_none() && facts.protocol.page().has_columns() && !facts.is_local();
-    let columns = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
-    let columns = if may_vary { &columns[..] } else { &[] };
-    let others = |ends: &[usize]| {
-        columns.iter().filter_map(|&columns| plan(ending(ends), Some(columns)).ok()).collect()
+    let around = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
+    let others = |ends: &[usize]| -> Vec<Plan> {
+        let with = |columns: Vec<usize>| {
+            columns
+                .into_iter()
+                .filter_map(|columns| plan(ending(ends), Some(columns)).ok())
+                .collect::<Vec<_>>()
+        };
+        if !may_vary {
+            return Vec::new();
+        }
+        let mut plans = with(around.to_vec());
+        plans.extend(with(columns_that_fill_flights(&plans)));
+        plans
     };
-    let mut plans: Vec<Plan> = others(&suitable.ends);
+    let mut plans = others(&suitable.ends);
     if is_free && suitable.ends.len() > 1 {
         plans.extend(plan(ending(&[longest]), options.columns));
         plans.extend(others(&[longest]));
     }
     plans.push(suitable);
     Ok(plans)
+}
+
+/// Returns the columns whose queries just fit in one flight, in two and so on, between those of `plans`, of which the first has the
+/// fewest. The bytes of a query are a line over the columns.
+fn columns_that_fill_flights(plans: &[Plan]) -> Vec<usize> {
+    let point = |plan: &Plan| {
+        let facts = plan.params.facts();
+        (facts.shape.columns as f64, facts.query.total() as f64)
+    };
+    let (Some((fewest, least)), Some((most, longest))) = (plans.first().map(point), plans.last().map(point))
+    else {
+        return Vec::new();
+    };
+    let columns = |bytes: f64| fewest + (bytes - least) * (most - fewest) / (longest - least);
+    let between = full_flights().filter(|&bytes| bytes > least && bytes < longest);
+    between.map(|bytes| columns(bytes) as usize).collect()
 }

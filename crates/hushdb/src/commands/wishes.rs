@@ -19,7 +19,7 @@ use hush_protocol::wording::Slot;
 #[derive(Args, Clone)]
 pub(super) struct WishArgs {
     /// Quantity to minimise: latency (of the server and of sending), bytes (sent and received), memory (of a server),
-    /// cost (cores and traffic) or, if none is given, balance (latency times memory).
+    /// cost (cores and traffic) or, if none is given, balance (latency, weighed with memory).
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
     /// Longest query to accept, such as 100K.
@@ -52,6 +52,9 @@ pub(super) struct WishArgs {
     /// Download rate of clients, in Mbit/s.
     #[arg(long, value_name = "MBIT", default_value_t = Network::default().down, value_parser = parse_positive)]
     down: f64,
+    /// Time of a round trip of clients, such as 40ms, or lan (1ms), broadband (20ms), mobile (60ms) or tor (300ms).
+    #[arg(long, value_name = "TIME", default_value = "40ms", value_parser = parse_round_trip)]
+    rtt: f64,
     /// Price of an hour of a core, for --goal cost.
     #[arg(long, value_name = "PRICE", default_value_t = Prices::default().core_hour, value_parser = parse_price)]
     price_core_hour: f64,
@@ -80,7 +83,7 @@ impl WishArgs {
                 linkable: self.linkable,
             },
             clients: Clients { count: self.clients, lookups: self.lookups_per_client },
-            network: Network { up: self.up, down: self.down },
+            network: Network { up: self.up, down: self.down, rtt: self.rtt },
             prices: Prices { core_hour: self.price_core_hour, gigabyte: self.price_gigabyte },
         }
     }
@@ -205,6 +208,18 @@ pub(super) fn parse_seconds(text: &str) -> Result<f64, String> {
     parse_positive(number).map(|number| number * unit).map_err(|_| "a time is like 200ms or 1.5s".into())
 }
 
+/// Parses the time of a round trip, or the name of a network.
+fn parse_round_trip(text: &str) -> Result<f64, String> {
+    match text {
+        "lan" => Ok(1e-3),
+        "broadband" => Ok(20e-3),
+        "mobile" => Ok(60e-3),
+        "tor" => Ok(300e-3),
+        _ => parse_seconds(text)
+            .map_err(|_| "a round trip is like 40ms, or lan, broadband, mobile or tor".into()),
+    }
+}
+
 pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "it is a number above 0".to_owned())
@@ -228,6 +243,7 @@ mod tests {
         assert_eq!(parse_memory("8G"), Ok(MemoryBudget::Bytes(8 << 30)));
         assert_eq!(parse_seconds("200ms"), Ok(0.2));
         assert_eq!(parse_seconds("1.5s"), Ok(1.5));
+        assert_eq!(parse_round_trip("tor"), parse_round_trip("300ms"));
         for wrong in ["", "x", "-1", "0", "nan", "1e400", "12 apples"] {
             assert!(
                 parse_bytes(wrong).is_err() && parse_memory(wrong).is_err() && parse_seconds(wrong).is_err(),

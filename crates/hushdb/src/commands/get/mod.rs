@@ -19,6 +19,7 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use hush_build::planner::Network;
 use hush_client::{
     Acceptance, Trust,
     http::{
@@ -186,7 +187,10 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     })?;
     if args.stats && args.json {
         let protocol = table.table().facts().protocol.name();
-        let line = BTreeMap::from([("stats", StatsLine { protocol, spent: table.stats() })]);
+        let line = BTreeMap::from([(
+            "stats",
+            StatsLine { protocol, flights: flights(&table), spent: table.stats() },
+        )]);
         let line = serde_json::to_string(&line).map_err(|error| error.to_string())?;
         report::print(&format!("{line}\n"))?;
     } else if args.stats {
@@ -400,6 +404,8 @@ fn write_json(out: &mut impl Write, key: &[u8], value: Option<&[u8]>) -> io::Res
 #[derive(Serialize)]
 struct StatsLine {
     protocol: &'static str,
+    /// The windows of TCP that a look-up's query and answer take, on an idle connection.
+    flights: u32,
     #[serde(flatten)]
     spent: Stats,
 }
@@ -421,11 +427,12 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
         format!("protocol  {} ({})", facts.protocol, facts.preset),
         format!("queries   {} for {keys} key{}{prepared}", stats.queries, plural(keys as u64)),
         format!(
-            "traffic   {} up, {} down; each look-up {} up, {} down",
+            "traffic   {} up, {} down; each look-up {} up, {} down, {} flights",
             report::bytes(stats.bytes_up),
             report::bytes(stats.bytes_down),
             report::bytes(stats.query_bytes),
-            report::bytes(stats.answer_bytes)
+            report::bytes(stats.answer_bytes),
+            flights(table)
         ),
         format!(
             "setup     {} up, {} down{cached}",
@@ -461,6 +468,15 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
         lines.insert(3, format!("keys      {} up{kept}", report::bytes(stats.key_bytes_up)));
     }
     say!("{}", lines.join("\n"));
+}
+
+/// Returns the flights of a look-up: none in a table that was downloaded.
+fn flights(table: &HttpTable) -> u32 {
+    let stats = table.stats();
+    match table.table().facts().is_local() {
+        true => 0,
+        false => Network::default().exchange_flights(stats.query_bytes, stats.answer_bytes),
+    }
 }
 
 fn plural(count: u64) -> &'static str {

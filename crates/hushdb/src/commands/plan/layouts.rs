@@ -60,8 +60,8 @@ pub(super) fn text(all: &PrintedLayouts<'_>) -> String {
     }
     lines.push(String::new());
     lines.push(format!(
-        "by {}; to head: what all parts send a query; look-up: with sending at {} and {} Mbit/s and a share of what is sent once",
-        wishes.goal, wishes.network.up, wishes.network.down
+        "by {}; to head: what all parts send a query; look-up: with sending at {} and a share of what is sent once",
+        wishes.goal, wishes.network
     ));
     let Some(layout) = chosen else {
         lines.push("without --linkable there is none of these that a build takes".into());

@@ -15,11 +15,12 @@ use std::{
 use clap::Args;
 use hush_build::{
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
-    planner::{self, ClusterWishes, Linkable, Machine, Node, Offer, Records, Wishes, undominated},
+    planner::{self, ClusterWishes, Linkable, Machine, Node, Offer, Records, Window, Wishes, undominated},
 };
 use hush_engine::{BackendChoice, Progress};
 use hush_ingest::Input;
 use hush_protocol::{Protocol, descriptor::MAX_TIERS};
+use serde::Serialize;
 
 use super::{
     bar,
@@ -122,7 +123,8 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         planned.draw(path, all)?;
     }
     let printed = if json {
-        let lines = planned.shown(all).iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let lines = planned.shown(all).iter().map(|offer| serde_json::to_string(&planned.line(offer)));
+        let lines = lines.collect::<Result<Vec<_>, _>>()?;
         report::print(&(lines.join("\n") + "\n"))
     } else {
         report::print(&planned.text(all))
@@ -193,6 +195,21 @@ impl PlanArgs {
     }
 }
 
+/// A line of `--json`.
+#[derive(Serialize)]
+struct OfferLine<'a> {
+    #[serde(flatten)]
+    offer: &'a Offer,
+    /// The windows of TCP that a query and its answer take.
+    flights: u32,
+    /// Seconds with handshakes and all that is sent once.
+    first_look_up_seconds: f64,
+    /// Seconds of a client that is ready and was idle.
+    look_up_seconds: f64,
+    /// Seconds of a look-up right after others.
+    warm_look_up_seconds: f64,
+}
+
 /// The tables that records could have, and the best of them.
 pub struct Planned {
     records: Records,
@@ -223,6 +240,18 @@ impl Planned {
         let shown = self.shown(all);
         let chosen = chosen.as_ref();
         table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen })
+    }
+
+    /// Returns the offer with its times over the clients' network.
+    fn line<'a>(&self, offer: &'a Offer) -> OfferLine<'a> {
+        let network = &self.asked.network;
+        OfferLine {
+            offer,
+            flights: network.look_up_flights(offer),
+            first_look_up_seconds: network.first_look_up_seconds(offer),
+            look_up_seconds: network.look_up_seconds(offer, Window::Cold),
+            warm_look_up_seconds: network.look_up_seconds(offer, Window::Warm),
+        }
     }
 
     /// Draws the tables, bytes against server time, to a file whose name ends with `.svg` or `.png`.

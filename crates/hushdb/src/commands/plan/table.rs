@@ -9,7 +9,7 @@ use crate::{commands::gpus::GpuReport, report::bytes};
 /// The most offers that are listed for people.
 const MOST: usize = 24;
 /// The widths of the columns.
-const OFFER: [isize; 11] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 11, 11];
+const OFFER: [isize; 13] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 9, 11, 11, 11];
 
 /// The offers as they are printed.
 pub(super) struct PrintedOffers<'a> {
@@ -43,8 +43,10 @@ pub(super) fn text(all: &PrintedOffers<'_>) -> String {
     lines.extend(gpus.iter().enumerate().map(|(ordinal, gpu)| format!("here: GPU {ordinal}, {gpu}")));
     lines.push(String::new());
     let shape = "columns x blocks, tiers";
-    let names =
-        ["", "protocol", "set", shape, "up", "down", "once", "server", "look-up", "server's", "a second"];
+    let names = [
+        "", "protocol", "set", shape, "up", "down", "once", "server", "first", "flights", "look-up",
+        "server's", "a second",
+    ];
     lines.push(row(names, OFFER));
     lines.extend(shown.iter().take(MOST).map(|offer| offered(offer, wishes, *chosen == Some(offer))));
     if shown.len() > MOST {
@@ -52,9 +54,10 @@ pub(super) fn text(all: &PrintedOffers<'_>) -> String {
     }
     lines.push(String::new());
     lines.push(format!(
-        "by {}; look-up: with sending at {} and {} Mbit/s and a share of what is sent once, of {} look-ups",
-        wishes.goal, wishes.network.up, wishes.network.down, wishes.clients.lookups
+        "by {}; look-up: with sending at {} and a share of what is sent once, of {} look-ups",
+        wishes.goal, wishes.network, wishes.clients.lookups
     ));
+    lines.push("first: with handshakes and all that is sent once; flights: windows of TCP that a query and its answer take".into());
     if shown.iter().any(|offer| offer.linkable == Linkable::Lookups) {
         let linked = "so a server can tell which look-ups are of one client";
         lines.push(format!("!: queries name the client's keys, {linked}"));
@@ -80,6 +83,8 @@ fn offered(offer: &Offer, wishes: &Wishes, is_chosen: bool) -> String {
         &bytes(offer.bytes_down),
         &if is_linkable { format!("{setup}!") } else { setup },
         &bytes(offer.server_bytes),
+        &Seconds(wishes.network.first_look_up_seconds(offer)).to_string(),
+        &wishes.network.look_up_flights(offer).to_string(),
         &Seconds(wishes.latency(offer)).to_string(),
         &Seconds(offer.seconds).to_string(),
         &format!("{:.1}", offer.queries_per_second),
