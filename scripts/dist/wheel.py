@@ -37,26 +37,33 @@ def build(target: Target, variables: dict[str, str], date: int, licences: list[p
         wrong = program.faults(pathlib.Path(files.extract(library, scratch)), target)
     if wrong:
         raise program.NoProgram(f"{library} of {wheel.name} " + "; ".join(wrong))
-    add_licences(wheel, licences)
+    complete(wheel, licences)
     return wheel
 
 
-def add_licences(wheel: pathlib.Path, licences: list[pathlib.Path]) -> None:
-    """Adds files to the licences of a wheel, and to the list of its files."""
+def complete(wheel: pathlib.Path, licences: list[pathlib.Path]) -> None:
+    """Adds files to the licences of a wheel, takes the paths of this machine from maturin's bill of materials, and lists all files anew."""
     with zipfile.ZipFile(wheel) as files:
         content = {member: files.read(member) for member in files.infolist()}
     [record] = [member for member in content if member.filename.endswith(".dist-info/RECORD")]
-    folder = record.filename.removesuffix("RECORD") + "licenses"
-    text = content.pop(record).decode()
+    del content[record]
+    for member in content:
+        if "/sboms/" in member.filename:
+            content[member] = content[member].replace(bytes(ROOT), b"/hushdb")
     for path in licences:
-        member = zipfile.ZipInfo(f"{folder}/{path.name}", record.date_time)
+        member = zipfile.ZipInfo(record.filename.removesuffix("RECORD") + f"licenses/{path.name}", record.date_time)
         member.compress_type, member.external_attr = record.compress_type, record.external_attr
         content[member] = path.read_bytes()
-        digest = base64.urlsafe_b64encode(hashlib.sha256(content[member]).digest()).decode().rstrip("=")
-        text = f"{member.filename},sha256={digest},{len(content[member])}\n{text}"
     with zipfile.ZipFile(wheel, "w") as files:
-        for member, data in [*content.items(), (record, text.encode())]:
+        for member, data in content.items():
             files.writestr(member, data)
+        files.writestr(record, "".join(map(listed, content, content.values())) + f"{record.filename},,\n")
+
+
+def listed(member: zipfile.ZipInfo, data: bytes) -> str:
+    """Returns the line of a file in the list of a wheel's files."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+    return f"{member.filename},sha256={digest},{len(data)}\n"
 
 
 def fetch(cache: pathlib.Path) -> None:

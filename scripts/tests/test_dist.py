@@ -55,16 +55,21 @@ class Dist(unittest.TestCase):
         wanted = re.search(r"maturin==[\d.]+", (ROOT / "crates/hush-py/pyproject.toml").read_text())[0]
         self.assertIn(f"{wanted} ", wheel.REQUIREMENTS.read_text())
 
-    def test_a_wheel_gets_licences_that_its_record_lists(self):
+    def test_a_wheel_gets_licences_and_has_no_paths_of_the_machine(self):
         path, licence = self.dir / "x-1-py3-none-any.whl", self.dir / "LICENSE"
         licence.write_text("text")
         with zipfile.ZipFile(path, "w") as files:
-            files.writestr("x-1.dist-info/RECORD", "x-1.dist-info/RECORD,,\n")
-        wheel.add_licences(path, [licence])
+            files.writestr("x-1.dist-info/sboms/x.json", f"path+file://{ROOT}/crates/x")
+            files.writestr("x-1.dist-info/RECORD", "x-1.dist-info/sboms/x.json,sha256=old,9\nx-1.dist-info/RECORD,,\n")
+        wheel.complete(path, [licence])
         with zipfile.ZipFile(path) as files:
-            self.assertEqual(files.namelist(), ["x-1.dist-info/licenses/LICENSE", "x-1.dist-info/RECORD"])
-            listed = files.read("x-1.dist-info/RECORD").decode()
-        self.assertEqual(listed, "x-1.dist-info/licenses/LICENSE,sha256=mC2ePrmW9VnmM_TRlN7zdh2Qn1o7ZH0ahR_q1nwyydE,4\nx-1.dist-info/RECORD,,\n")
+            bill = files.read("x-1.dist-info/sboms/x.json")
+            names = files.namelist()
+            listed = files.read("x-1.dist-info/RECORD").decode().splitlines()
+        self.assertEqual(bill, b"path+file:///hushdb/crates/x")
+        self.assertEqual(names, [f"x-1.dist-info/{name}" for name in ("sboms/x.json", "licenses/LICENSE", "RECORD")])
+        self.assertEqual([line.split(",")[0] for line in listed], names)
+        self.assertEqual(listed[1], "x-1.dist-info/licenses/LICENSE,sha256=mC2ePrmW9VnmM_TRlN7zdh2Qn1o7ZH0ahR_q1nwyydE,4")
 
     def test_the_package_has_the_user_that_its_scripts_make(self):
         # cargo-deb writes a line that calls systemd-sysusers with the name of the source, so that the package keeps this name.
