@@ -193,7 +193,7 @@ peers: ## Published crates beside ours on the same records: 1 GiB, or OPTIONS="-
 	CARGO="$(CARGO)" bench/peers/run.sh $(OPTIONS) $(if $(OUT),--json >$(OUT))
 
 flights: python-dev ## Look-ups over a line with a delay, beside the planner's times: five minutes. Needs Linux, root and iproute2.
-	target/python/bin/python scripts/flights target/debug/hushdb
+	target/python/bin/python tests/flights target/debug/hushdb
 
 figures: ## docs/explanation/figures.md and its plots, from the runs in bench/results.
 	python3 scripts/papers/page.py

@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use hush_engine::{Bytes, Seconds};
 use hush_protocol::wording::Slot;
 
-use super::{Budgets, Clients, Goal, MemoryBudget, Offer, OutOfBudget, Window, Wishes, offers::keys_sent};
+use super::{
+    Budgets, Clients, Goal, MemoryBudget, Offer, OutOfBudget, SendWindow, Wishes, offers::keys_sent,
+};
 
 /// The bytes of a server without any table. Tables that are much shorter differ little in their score.
 const SERVER_BYTES: u64 = 64 << 20;
@@ -36,7 +38,7 @@ impl Wishes {
     pub fn latency(&self, offer: &Offer) -> f64 {
         let Clients { lookups, .. } = self.clients;
         let setup = self.network.setup_seconds(offer, keys_sent(lookups));
-        self.network.look_up_seconds(offer, Window::Cold) + setup / lookups
+        self.network.look_up_seconds(offer, SendWindow::Cold) + setup / lookups
     }
 
     /// Returns the cost of a million look-ups, on a machine of `threads` threads.

@@ -18,7 +18,7 @@ pub(crate) use choice::choose;
 pub use choice::offers;
 pub use cluster::{ClusterWishes, Layout, LayoutError, Node, Placed, Stages, layouts, part_bytes};
 pub use machine::{Machine, Rates, Times, Timing};
-pub use network::{Network, Window};
+pub use network::{Network, SendWindow};
 pub use offers::{Geometry, Linkable, Offer, undominated};
 pub use records::Records;
 pub use wishes::{Budgets, Clients, Goal, MemoryBudget, OutOfBudget, Prices, Wishes};

@@ -32,7 +32,7 @@ pub struct Network {
 
 /// The window of a sender when a message begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
+pub enum SendWindow {
     /// Ten segments: the connection is new, or was idle.
     Cold,
     /// The line is full: look-ups follow one another.
@@ -48,7 +48,7 @@ impl Default for Network {
 
 impl Network {
     /// Returns the seconds from sending the first byte of a request to the last byte of its answer, without the server's.
-    pub fn exchange_seconds(&self, up: f64, down: f64, window: Window) -> f64 {
+    pub fn exchange_seconds(&self, up: f64, down: f64, window: SendWindow) -> f64 {
         let sent = |bytes: f64, megabits: f64| {
             let (flights, rest) = self.flights(bytes + HEAD_BYTES, megabits, window);
             f64::from(flights - 1) * self.rtt + rest / bytes_a_second(megabits)
@@ -59,7 +59,7 @@ impl Network {
     /// Returns the flights of a request and of its answer, of a client that was idle.
     pub fn exchange_flights(&self, up: u64, down: u64) -> u32 {
         let flights =
-            |bytes: u64, megabits| self.flights(bytes as f64 + HEAD_BYTES, megabits, Window::Cold).0;
+            |bytes: u64, megabits| self.flights(bytes as f64 + HEAD_BYTES, megabits, SendWindow::Cold).0;
         flights(up, self.up) + flights(down, self.down)
     }
 
@@ -69,7 +69,7 @@ impl Network {
     }
 
     /// Returns the seconds of a look-up of a client that is ready.
-    pub fn look_up_seconds(&self, offer: &Offer, window: Window) -> f64 {
+    pub fn look_up_seconds(&self, offer: &Offer, window: SendWindow) -> f64 {
         let sent = match is_local(offer) {
             true => 0.0,
             false => self.exchange_seconds(offer.bytes_up as f64, offer.bytes_down as f64, window),
@@ -81,24 +81,24 @@ impl Network {
     pub fn setup_seconds(&self, offer: &Offer, keys: f64) -> f64 {
         let sent = |up: u64, down: u64| match up + down {
             0 => 0.0,
-            _ => self.exchange_seconds(up as f64, down as f64, Window::Cold),
+            _ => self.exchange_seconds(up as f64, down as f64, SendWindow::Cold),
         };
         keys * sent(offer.setup_bytes_up, 0) + sent(0, offer.setup_bytes_down)
     }
 
     /// Returns the seconds of the first look-up of a client: with handshakes, the table's description, keys and the hint.
     pub fn first_look_up_seconds(&self, offer: &Offer) -> f64 {
-        let description = self.exchange_seconds(0.0, 0.0, Window::Cold);
+        let description = self.exchange_seconds(0.0, 0.0, SendWindow::Cold);
         HANDSHAKES * self.rtt
             + DESCRIPTIONS * description
             + self.setup_seconds(offer, 1.0)
-            + self.look_up_seconds(offer, Window::Cold)
+            + self.look_up_seconds(offer, SendWindow::Cold)
     }
 
     /// Returns the flights of a message, and the bytes that are left for the last one. A flight that fills the line is the last.
-    fn flights(&self, bytes: f64, megabits: f64, window: Window) -> (u32, f64) {
+    fn flights(&self, bytes: f64, megabits: f64, window: SendWindow) -> (u32, f64) {
         let full = bytes_a_second(megabits) * self.rtt;
-        let mut window = if window == Window::Warm { full } else { FIRST_WINDOW };
+        let mut window = if window == SendWindow::Warm { full } else { FIRST_WINDOW };
         let mut left = bytes;
         let mut flights = 1;
         while window < full && left > window {
@@ -141,13 +141,13 @@ mod tests {
         for (bytes, flights) in
             [(0.0, 1), (14_600.0, 1), (14_601.0, 2), (43_800.0, 2), (102_200.0, 3), (219e3, 4), (452e3, 5)]
         {
-            assert_eq!(fast.flights(bytes, fast.up, Window::Cold).0, flights, "{bytes}");
-            assert_eq!(fast.flights(bytes, fast.up, Window::Warm).0, 1, "{bytes}");
+            assert_eq!(fast.flights(bytes, fast.up, SendWindow::Cold).0, flights, "{bytes}");
+            assert_eq!(fast.flights(bytes, fast.up, SendWindow::Warm).0, 1, "{bytes}");
         }
         // 32 Mbit/s and 40 ms hold 160 kB: the fifth window fills the line, so the rest of a long message follows at its rate.
         let usual = Network::default();
-        let long = usual.exchange_seconds(4e6, 0.0, Window::Cold);
-        let streamed = usual.exchange_seconds(4e6, 0.0, Window::Warm);
+        let long = usual.exchange_seconds(4e6, 0.0, SendWindow::Cold);
+        let streamed = usual.exchange_seconds(4e6, 0.0, SendWindow::Warm);
         assert!(
             (1.0..1.2).contains(&streamed) && (streamed..streamed + 4.0 * usual.rtt).contains(&long),
             "{long}"
@@ -159,13 +159,13 @@ mod tests {
         for rtt in [1e-3, 20e-3, 60e-3, 300e-3] {
             let network = Network { rtt, ..Network::default() };
             let times: Vec<f64> = (0..60)
-                .map(|step| network.exchange_seconds(1.3f64.powi(step), 100.0, Window::Cold))
+                .map(|step| network.exchange_seconds(1.3f64.powi(step), 100.0, SendWindow::Cold))
                 .collect();
             assert!(times.is_sorted() && times[0] > rtt, "{times:?}");
             let slower = Network { up: 1.0, ..network };
             assert!(
-                slower.exchange_seconds(1e5, 1.0, Window::Cold)
-                    > network.exchange_seconds(1e5, 1.0, Window::Cold)
+                slower.exchange_seconds(1e5, 1.0, SendWindow::Cold)
+                    > network.exchange_seconds(1e5, 1.0, SendWindow::Cold)
             );
         }
     }

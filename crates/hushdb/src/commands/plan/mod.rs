@@ -15,7 +15,9 @@ use std::{
 use clap::Args;
 use hush_build::{
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
-    planner::{self, ClusterWishes, Linkable, Machine, Node, Offer, Records, Window, Wishes, undominated},
+    planner::{
+        self, ClusterWishes, Linkable, Machine, Node, Offer, Records, SendWindow, Wishes, undominated,
+    },
 };
 use hush_engine::{BackendChoice, Progress};
 use hush_ingest::Input;
@@ -249,8 +251,8 @@ impl Planned {
             offer,
             flights: network.look_up_flights(offer),
             first_look_up_seconds: network.first_look_up_seconds(offer),
-            look_up_seconds: network.look_up_seconds(offer, Window::Cold),
-            warm_look_up_seconds: network.look_up_seconds(offer, Window::Warm),
+            look_up_seconds: network.look_up_seconds(offer, SendWindow::Cold),
+            warm_look_up_seconds: network.look_up_seconds(offer, SendWindow::Warm),
         }
     }
 

@@ -22,6 +22,7 @@ RTTS = (0.02, 0.06, 0.3)
 MEGABITS = 32.0
 PORT = 7700
 LOOKUPS = 3
+MEDIAN = 0.15
 
 # The first look-up and others of an idle client, in seconds.
 CLIENT = """
@@ -103,6 +104,8 @@ def main() -> None:
             server.wait()
     for kind, error in zip(("first", "next"), errors):
         print(f"{kind}: median error {100 * statistics.median(error):.1f} %, largest {100 * max(error):.1f} %, of {len(error)} pairs")
+    if any(statistics.median(error) > MEDIAN for error in errors):
+        sys.exit("the planner's times are off")
 
 
 if __name__ == "__main__":
