@@ -27,11 +27,10 @@ MEDIAN = 0.15
 # The first look-up and others of an idle client, in seconds.
 CLIENT = """
 import json, sys, time, hushdb
-url, authority, tables = sys.argv[1], sys.argv[2], sys.argv[3:]
-times = {}
-for table in tables:
+authority, times = sys.argv[1], {}
+for url in sys.argv[2:]:
     begun = time.perf_counter()
-    client = hushdb.connect(url, ca_cert=authority, no_cache=True).table(table)
+    client = hushdb.connect(url, ca_cert=authority, no_cache=True).table()
     assert client.get(77) is not None
     first, others = time.perf_counter() - begun, []
     for _ in range(%d):
@@ -39,14 +38,14 @@ for table in tables:
         begun = time.perf_counter()
         client.get(77)
         others.append(time.perf_counter() - begun)
-    times[table] = [first, min(others)]
+    times[url] = [first, min(others)]
 print(json.dumps(times))
 """ % LOOKUPS
 
 
-def measured(own: Line, url: str, authority: pathlib.Path, tables: list[str]) -> dict[str, list[float]]:
-    """Returns the seconds of a first look-up and of the next ones, by table."""
-    command = own.client.command(sys.executable, "-c", CLIENT, url, str(authority), *tables)
+def measured(own: Line, authority: pathlib.Path, urls: list[str]) -> dict[str, list[float]]:
+    """Returns the seconds of a first look-up and of the next ones, by server."""
+    command = own.client.command(sys.executable, "-c", CLIENT, str(authority), *urls)
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -77,31 +76,34 @@ def main() -> None:
         folder = pathlib.Path(name)
         rows = folder / "rows.csv"
         rows.write_text("value\n" + RECORDS * ("x" * VALUE_BYTES + "\n"))
-        tables = {f"c{columns}": columns for columns in COLUMNS}
-        for table, columns in tables.items():
-            options = ["--protocol", "colpack", "--columns", str(columns), "--out", str(folder / table)]
-            subprocess.run([hushdb, "build", str(rows), *options], check=True, capture_output=True)
-        serve = [hushdb, "serve", *(str(folder / table) for table in tables), "--listen", f"{SERVER}:{PORT}", "--open", *certificate(folder)]
-        server = subprocess.Popen(own.server.command(*serve))
+        secure = certificate(folder)
+        servers, urls = [], {}
         try:
+            for port, columns in enumerate(COLUMNS, PORT):
+                out = folder / f"c{columns}"
+                options = ["--protocol", "colpack", "--columns", str(columns), "--out", str(out)]
+                subprocess.run([hushdb, "build", str(rows), *options], check=True, capture_output=True)
+                urls[f"https://{SERVER}:{port}"] = columns
+                serve = [hushdb, "serve", str(out), "--listen", f"{SERVER}:{port}", "--open", *secure]
+                servers.append(subprocess.Popen(own.server.command(*serve)))
             time.sleep(3)
-            url = f"https://{SERVER}:{PORT}"
-            computed = measured(own, url, folder / "cert.pem", list(tables))
+            computed = measured(own, folder / "cert.pem", list(urls))
             own.megabits = MEGABITS
             errors: tuple[list[float], list[float]] = ([], [])
             print(f"{'columns':>8} {'rtt, ms':>8} {'first, ms':>10} {'planned':>8} {'next, ms':>9} {'planned':>8}")
             for own.rtt in RTTS:
-                took = measured(own, url, folder / "cert.pem", list(tables))
-                for table, columns in tables.items():
+                took = measured(own, folder / "cert.pem", list(urls))
+                for url, columns in urls.items():
                     pairs = []
                     for kind, planned_seconds in enumerate(planned(hushdb, columns, own.rtt)):
-                        expected = planned_seconds + computed[table][kind]
-                        errors[kind].append(abs(expected / took[table][kind] - 1))
-                        pairs += [1e3 * took[table][kind], 1e3 * expected]
+                        expected = planned_seconds + computed[url][kind]
+                        errors[kind].append(abs(expected / took[url][kind] - 1))
+                        pairs += [1e3 * took[url][kind], 1e3 * expected]
                     print(f"{columns:8} {1e3 * own.rtt:8.0f} {pairs[0]:10.0f} {pairs[1]:8.0f} {pairs[2]:9.0f} {pairs[3]:8.0f}")
         finally:
-            server.terminate()
-            server.wait()
+            for server in servers:
+                server.terminate()
+                server.wait()
     for kind, error in zip(("first", "next"), errors):
         print(f"{kind}: median error {100 * statistics.median(error):.1f} %, largest {100 * max(error):.1f} %, of {len(error)} pairs")
     if any(statistics.median(error) > MEDIAN for error in errors):

@@ -37,7 +37,10 @@ pub enum ProtocolError {
     IndexOutOfRange { index: u64, last: u64 },
     #[error("a position is a whole number from 0 to 2^64 - 1")]
     Position,
-    #[error("the table is looked up by {actual}, not by {asked}")]
+    #[error(
+        "the table is looked up by {actual}, not by {asked}{}",
+        if *actual == "index" { ": give the number of the record, from 0" } else { "" }
+    )]
     WrongLookup { actual: &'static str, asked: &'static str },
     #[error("invalid table descriptor: {0}")]
     Descriptor(String),

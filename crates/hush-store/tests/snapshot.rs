@@ -19,8 +19,8 @@ use std::{
 
 use hush_protocol::descriptor::BlobRef;
 use hush_store::snapshot::{
-    CHUNK_BYTES, Checksums, DB_FILE, FORMAT_VERSION, Header, MappedFile, ResidentFile, Snapshot,
-    SnapshotError, SnapshotWriter, Verified, Verify,
+    CHUNK_BYTES, Checksums, DB_FILE, FORMAT_VERSION, HEADER_FILE, Header, MappedFile, ResidentFile, Snapshot,
+    SnapshotError, SnapshotWriter, SparseFolder, Verified, Verify,
 };
 
 use samples::descriptor;
@@ -64,6 +64,24 @@ fn what_is_written_is_read() {
         write(&dir.path().join(name), &bytes, false).unwrap();
         assert_eq!(content(&dir.path().join(name)), bytes);
     }
+}
+
+#[test]
+fn of_other_epochs_the_copy_that_was_used_last_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (table, copies) = (dir.path().join("table"), dir.path().join("copies"));
+    write(&table, b"content", false).unwrap();
+    let used = |epoch: u8| {
+        let content = fs::read(table.join(HEADER_FILE)).unwrap();
+        let mut header = Header::parse(&content, &table).unwrap();
+        header.descriptor.epoch = [epoch; 32];
+        let copy = SparseFolder::begin(header, &copies).unwrap();
+        copy.forget_others();
+        copy.path().to_owned()
+    };
+    let [a, b, again, c] = [1, 2, 1, 3].map(used);
+    assert_eq!(a, again);
+    assert_eq!([a, b, c].map(|copy| copy.exists()), [true, false, true]);
 }
 
 #[test]

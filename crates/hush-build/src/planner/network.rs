@@ -16,8 +16,6 @@ const FIRST_WINDOW: f64 = 14_600.0;
 const HEAD_BYTES: f64 = 300.0;
 /// The round trips before the first request: one of TCP, one of TLS 1.3.
 const HANDSHAKES: f64 = 2.0;
-/// The requests before the first look-up: the list of tables, and the description of one.
-const DESCRIPTIONS: f64 = 2.0;
 
 /// The network between a client and the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,11 +84,11 @@ impl Network {
         keys * sent(offer.setup_bytes_up, 0) + sent(0, offer.setup_bytes_down)
     }
 
-    /// Returns the seconds of the first look-up of a client: with handshakes, the table's description, keys and the hint.
+    /// Returns the seconds of the first look-up of a client: with handshakes, the list of tables that has the description of the only
+    /// one, keys and the hint.
     pub fn first_look_up_seconds(&self, offer: &Offer) -> f64 {
-        let description = self.exchange_seconds(0.0, 0.0, SendWindow::Cold);
         HANDSHAKES * self.rtt
-            + DESCRIPTIONS * description
+            + self.exchange_seconds(0.0, 0.0, SendWindow::Cold)
             + self.setup_seconds(offer, 1.0)
             + self.look_up_seconds(offer, SendWindow::Cold)
     }

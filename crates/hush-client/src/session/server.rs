@@ -1,6 +1,6 @@
 //! A server: its tables, and opening one.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use hush_protocol::{
     Name, Remedy,
@@ -8,6 +8,7 @@ use hush_protocol::{
     facts::Facts,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::{
     Host, Need, ServerUrl, Session, SessionError, SessionOptions, Stats, Task, hint,
@@ -20,6 +21,8 @@ use crate::{Acceptance, ClientError, Table, Trust};
 const EPOCHS_PASSED: usize = 4;
 /// The most bytes of all hints of a table together, if they are decompressed in memory.
 const MAX_DECOMPRESSED_BYTES: u64 = 1 << 30;
+/// The time for which a descriptor that came with the list of tables is taken for the newest one.
+const LISTED_FRESH: Duration = Duration::from_secs(10);
 /// The longest list of tables that is read, in bytes.
 const MAX_LIST_BYTES: usize = 16 << 20;
 
@@ -28,6 +31,8 @@ const MAX_LIST_BYTES: usize = 16 << 20;
 pub struct Server {
     context: Arc<Context>,
     tables: Vec<TableInfo>,
+    /// The descriptor of the only table, if it came with the list, and when.
+    listed: Option<(Descriptor, Duration)>,
     /// The bytes and seconds of fetching the list of tables.
     stats: Stats,
 }
@@ -48,6 +53,7 @@ pub struct TableInfo {
 #[derive(Deserialize)]
 struct TableList {
     tables: Vec<TableInfo>,
+    descriptor: Option<Box<RawValue>>,
 }
 
 impl Server {
@@ -73,12 +79,16 @@ impl Server {
         let list = link.get("/v1/tables", "a list of tables", MAX_LIST_BYTES).await?;
         stats.seconds.descriptor += link.seconds_since(start);
         stats.setup_bytes_down += list.len() as u64;
-        let TableList { tables } =
+        let TableList { tables, descriptor } =
             serde_json::from_slice(&list).map_err(|_| link.odd("its list of tables is none"))?;
         if !tables.iter().all(|table| table.name.parse::<Name>().is_ok()) {
             return Err(link.odd("a table in its list has a name that no table can have"));
         }
-        Ok(Self { context: link.context().clone(), tables, stats })
+        // What cannot be read here is asked for when the table is opened, and refused then.
+        let only = descriptor.filter(|_| tables.len() == 1);
+        let only = only.and_then(|json| Descriptor::from_json(json.get().as_bytes()).ok());
+        let listed = only.map(|descriptor| (descriptor, link.host().now()));
+        Ok(Self { context: link.context().clone(), tables, listed, stats })
     }
 
     /// Returns the tables that the server had when it was asked.
@@ -95,9 +105,10 @@ impl Server {
         let context = self.trusting(name);
         let chosen = self.choose(name).map(str::to_owned);
         let stats = self.stats;
+        let listed = self.listed.clone();
         Task::new(|port| async move {
             let name = chosen?;
-            opened(Link::new(&context?, port), name, stats).await
+            opened(Link::new(&context?, port), name, listed, stats).await
         })
     }
 
@@ -128,8 +139,18 @@ impl Server {
     }
 }
 
-async fn opened(link: Link, name: String, mut stats: Stats) -> Result<Session, SessionError> {
-    let table = current(&link, &name, &mut stats).await?;
+/// Opens the table `name`. A descriptor that was `listed` just now is not asked for again.
+async fn opened(
+    link: Link,
+    name: String,
+    listed: Option<(Descriptor, Duration)>,
+    mut stats: Stats,
+) -> Result<Session, SessionError> {
+    let now = link.host().now();
+    let table = match listed.filter(|(_, listed)| now.saturating_sub(*listed) < LISTED_FRESH) {
+        Some((descriptor, _)) => load_newest(&link, &name, descriptor, &mut stats).await?,
+        None => current(&link, &name, &mut stats).await?,
+    };
     Ok(Session::new(&link, name, table, stats))
 }
 

@@ -1,5 +1,7 @@
 //! Tables that change while they are looked up.
 
+use std::time::Duration;
+
 use hush_client::{Acceptance, ClientError, Trust, session::SessionError};
 use hush_he::params::{INSECURE_PLAIN, SIMPLEPIR_N1024_STD6_4_SEC121};
 use hush_protocol::signature::SigningKey;
@@ -20,6 +22,34 @@ fn changing(old: Sample, new: Sample, first: usize) -> Driver {
         queries += usize::from(request.path.ends_with(QUERY));
         if queries >= first { new.reply(request) } else { old.reply(request) }
     })
+}
+
+#[test]
+fn a_descriptor_that_comes_with_the_list_is_not_asked_for() {
+    let listed = |json: String| {
+        let sample = sample(1);
+        Driver::new(move |request| match request.path.as_str() {
+            "/v1/tables" => Reply::new(
+                200,
+                format!(r#"{{"tables":[{{"name":"sample","state":"resident"}}],"descriptor":{json}}}"#),
+            ),
+            _ => sample.reply(request),
+        })
+    };
+    let json = String::from_utf8(sample(1).descriptor.to_json()).unwrap();
+    let mut driver = listed(json.clone());
+    assert_eq!(look_up(&mut driver, &[7]).unwrap(), [Some(Sample::value(1, 7))]);
+    assert_eq!(driver.asked("/v1/tables/sample").len(), driver.asked(QUERY).len());
+    // It is asked for if the list is old, or has another one.
+    let task = driver.connect();
+    let server = driver.drive(task).unwrap();
+    driver.host.pass(Duration::from_secs(10));
+    driver.drive(server.open(None)).unwrap();
+    assert_eq!(driver.asked("/v1/tables/sample").len() - driver.asked(QUERY).len(), 1);
+    for other in ["null", "{}", r#""text""#] {
+        let mut driver = listed(other.into());
+        assert_eq!(look_up(&mut driver, &[7]).unwrap(), [Some(Sample::value(1, 7))], "{other}");
+    }
 }
 
 #[test]

@@ -142,8 +142,12 @@ impl SparseFolder {
         })
     }
 
-    /// Removes the folders of other epochs, except the newest of them. A process that has opened a removed one keeps its files.
+    /// Removes the folders of other epochs, except the one that was used last. A process that has opened a removed one keeps its
+    /// files.
     pub fn forget_others(&self) {
+        // Without the time, a folder that is removed too early is fetched again.
+        let header = File::open(self.folder.join(HEADER_FILE));
+        let _ = header.and_then(|header| header.set_modified(SystemTime::now()));
         let Some(Ok(folders)) = self.folder.parent().map(fs::read_dir) else { return };
         let mut others: Vec<(SystemTime, PathBuf)> = folders
             .filter_map(|entry| Some(entry.ok()?.path()).filter(|path| *path != self.folder))

@@ -29,7 +29,7 @@ use hush_client::{
     },
 };
 use hush_ingest::key_list;
-use hush_protocol::{facts::Facts, keyword::MAX_KEY_BYTES};
+use hush_protocol::{Code, facts::Facts, keyword::MAX_KEY_BYTES};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -160,7 +160,11 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     let progress = LookupProgress::new();
     let cleared = |error: HttpError| {
         progress.clear();
-        error.to_string()
+        match error.code() {
+            Code::WrongLookup if args.index => format!("{error}: leave --index out"),
+            Code::WrongLookup => format!("{error}, and --index"),
+            _ => error.to_string(),
+        }
     };
     let prepared = args.prepare.map(|count| prepare(args, &progress, count as usize)).transpose()?;
     let keys = keys(args)?;
