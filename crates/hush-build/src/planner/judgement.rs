@@ -54,7 +54,9 @@ impl Wishes {
             Goal::Balance => {
                 // Without `setup_bytes`, a hint of gigabytes would win wherever it saves a server as many bytes.
                 let kept = [SERVER_BYTES, offer.server_bytes, offer.setup_bytes()];
-                self.latency(offer).powf(1.5) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
+                // A person waits for the first look-up too: a table is not given away to spare the later ones some round trips.
+                let seconds = self.network.first_look_up_seconds(offer) + 2.0 * self.latency(offer);
+                seconds.powi(2) * kept.into_iter().map(|bytes| bytes as f64).sum::<f64>()
             }
             Goal::Latency => self.latency(offer),
             Goal::Bytes => offer.bytes(self.clients.lookups),
