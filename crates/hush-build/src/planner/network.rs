@@ -84,8 +84,8 @@ impl Network {
         keys * sent(offer.setup_bytes_up, 0) + sent(0, offer.setup_bytes_down)
     }
 
-    /// Returns the seconds of the first look-up of a client: with handshakes, the list of tables that has the description of the only
-    /// one, keys and the hint.
+    /// Returns the seconds of the first look-up of a client: with handshakes, the list of tables, which has the description of the
+    /// only one, keys and the hint.
     pub fn first_look_up_seconds(&self, offer: &Offer) -> f64 {
         HANDSHAKES * self.rtt
             + self.exchange_seconds(0.0, 0.0, SendWindow::Cold)

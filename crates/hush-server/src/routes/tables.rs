@@ -28,7 +28,7 @@ use crate::{
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Tables))]
 pub(super) struct List {
     tables: Vec<TableEntry>,
-    /// The descriptor of the only table, as `GET /v1/tables/{table}` has it, which spares its clients a round trip. Absent where it is long.
+    /// The descriptor of the only table, as `GET /v1/tables/{table}` has it: it spares clients a round trip. Absent if it is long.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     descriptor: Option<Box<RawValue>>,

@@ -16,7 +16,8 @@ use clap::Args;
 use hush_build::{
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
     planner::{
-        self, ClusterWishes, Linkable, Machine, Node, Offer, Records, SendWindow, Wishes, undominated,
+        self, ClusterWishes, Linkable, Machine, Network, Node, Offer, Records, SendWindow, Wishes,
+        undominated,
     },
 };
 use hush_engine::{BackendChoice, Progress};
@@ -125,7 +126,10 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         planned.draw(path, all)?;
     }
     let printed = if json {
-        let lines = planned.shown(all).iter().map(|offer| serde_json::to_string(&planned.line(offer)));
+        let lines = planned
+            .shown(all)
+            .iter()
+            .map(|offer| serde_json::to_string(&OfferLine::new(offer.clone(), &planned.asked.network)));
         let lines = lines.collect::<Result<Vec<_>, _>>()?;
         report::print(&(lines.join("\n") + "\n"))
     } else {
@@ -197,11 +201,12 @@ impl PlanArgs {
     }
 }
 
-/// A line of `--json`.
+/// An offer with its times over the clients' network: a line of `--json`.
 #[derive(Serialize)]
-struct OfferLine<'a> {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub(super) struct OfferLine {
     #[serde(flatten)]
-    offer: &'a Offer,
+    pub(super) offer: Offer,
     /// The windows of TCP that a query and its answer take.
     flights: u32,
     /// Seconds with handshakes and all that is sent once.
@@ -210,6 +215,18 @@ struct OfferLine<'a> {
     look_up_seconds: f64,
     /// Seconds of a look-up right after others.
     warm_look_up_seconds: f64,
+}
+
+impl OfferLine {
+    pub(super) fn new(offer: Offer, network: &Network) -> Self {
+        Self {
+            flights: network.look_up_flights(&offer),
+            first_look_up_seconds: network.first_look_up_seconds(&offer),
+            look_up_seconds: network.look_up_seconds(&offer, SendWindow::Cold),
+            warm_look_up_seconds: network.look_up_seconds(&offer, SendWindow::Warm),
+            offer,
+        }
+    }
 }
 
 /// The tables that records could have, and the best of them.
@@ -242,18 +259,6 @@ impl Planned {
         let shown = self.shown(all);
         let chosen = chosen.as_ref();
         table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen })
-    }
-
-    /// Returns the offer with its times over the clients' network.
-    fn line<'a>(&self, offer: &'a Offer) -> OfferLine<'a> {
-        let network = &self.asked.network;
-        OfferLine {
-            offer,
-            flights: network.look_up_flights(offer),
-            first_look_up_seconds: network.first_look_up_seconds(offer),
-            look_up_seconds: network.look_up_seconds(offer, SendWindow::Cold),
-            warm_look_up_seconds: network.look_up_seconds(offer, SendWindow::Warm),
-        }
     }
 
     /// Draws the tables, bytes against server time, to a file whose name ends with `.svg` or `.png`.

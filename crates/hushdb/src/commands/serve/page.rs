@@ -15,7 +15,10 @@ use hush_server::Page;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::commands::{plan::command_line, wishes};
+use crate::commands::{
+    plan::{OfferLine, command_line},
+    wishes,
+};
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
@@ -72,7 +75,7 @@ pub(crate) struct ShownPlan {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TableOffer))]
 struct Shown {
     #[serde(flatten)]
-    offer: Offer,
+    line: OfferLine,
     /// The options of `hushdb build` that build the table.
     options: String,
 }
@@ -88,7 +91,8 @@ fn planned(served: &Served, threads: usize) -> Result<Vec<u8>, String> {
     let offers = planner::offers(&records, &BuildOptions::default(), &wanted, machine, &Silent)
         .map_err(|error| error.to_string())?;
     let own = Offer::of(&descriptor, machine, wanted.clients).map_err(|error| error.to_string())?;
-    let shown = |offer: Offer| Shown { options: command_line(&offer), offer };
+    let shown =
+        |offer: Offer| Shown { options: command_line(&offer), line: OfferLine::new(offer, &wanted.network) };
     let document = ShownPlan {
         machine: json!({ "name": machine.name, "threads": machine.threads, "is_this": kept.is_some() }),
         lookups: wanted.clients.lookups,
