@@ -151,11 +151,11 @@ CHALAMETPIR = (
 # OnionPIRv2: ePrint 2025/1142.
 
 ONION_COLUMNS = (Column("MiB/s", throughput), Column("request, KiB", sent(KIB, "query_bytes")), Column("response, KiB", sent(KIB, "answer_bytes")),
-                 Column("keys, MiB", sent(MIB, "key_bytes")), Column("queries/s, B = 32", lambda run: run.rate(32)))
+                 Column("keys, MiB", sent(MIB, "key_bytes")), Column("queries/s, B = 8", lambda run: run.rate(8)))
 
 
 def onion(preset: str, size: str, value_bytes: int) -> str:
-    return answer(f"--protocol onion --preset {preset} --size {size} --value-bytes {value_bytes} --batch 1,32")
+    return answer(f"--protocol onion --preset {preset} --size {size} --value-bytes {value_bytes} --batch 1,8")
 
 
 ONIONPIRV2 = (
