@@ -34,7 +34,7 @@ def main() -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     runs = measured.read(options.out)
     missing = [command for command in commands if command not in runs or runs[command].failure]
-    print(f"papers: {len(missing)} of {len(commands)} rows are to be measured; all of them take about two hours, 20 GiB of memory and "
+    print(f"papers: {len(missing)} of {len(commands)} rows are to be measured; all tables take up to two hours, 20 GiB of memory and "
           f"{LEAST_DISK >> 30} GiB of disk", file=sys.stderr)
     for number, command in enumerate(missing, start=1):
         begun = time.monotonic()

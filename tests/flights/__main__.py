@@ -7,7 +7,9 @@ is measured over the same line without delay, and is no part of the comparison.
 
 import argparse
 import json
+import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -72,6 +74,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="flights", description=__doc__)
     parser.add_argument("hushdb", help="the program")
     hushdb = parser.parse_args().hushdb
+    if os.geteuid() or not shutil.which("ip") or not pathlib.Path("/dev/net/tun").exists():
+        sys.exit("flights: network namespaces need Linux, root, the command ip (iproute2) and /dev/net/tun")
     with tempfile.TemporaryDirectory() as name, line() as own:
         folder = pathlib.Path(name)
         rows = folder / "rows.csv"

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use hush_build::planner::Linkable;
+use hush_build::planner::{Linkable, SendWindow};
 use hushdb::embed::{self, Planned};
 use pyo3::prelude::*;
 
@@ -62,6 +62,7 @@ impl Plan {
             Arc::new(offers.iter().map(|o| Some(of(o))).collect::<BooleanArray>()) as ArrayRef
         };
         let chosen = self.0.chosen();
+        let network = self.0.network();
         let batch = RecordBatch::try_from_iter([
             ("chosen", flags(&|offer| Some(offer) == chosen)),
             ("protocol", texts(&|offer| offer.protocol.name().to_owned())),
@@ -75,6 +76,10 @@ impl Plan {
             ("setup_bytes_down", counts(&|offer| offer.setup_bytes_down)),
             ("server_bytes", counts(&|offer| offer.server_bytes)),
             ("seconds", numbers(&|offer| offer.seconds)),
+            ("flights", counts(&|offer| network.look_up_flights(offer).into())),
+            ("first_look_up_seconds", numbers(&|offer| network.first_look_up_seconds(offer))),
+            ("look_up_seconds", numbers(&|offer| network.look_up_seconds(offer, SendWindow::Cold))),
+            ("warm_look_up_seconds", numbers(&|offer| network.look_up_seconds(offer, SendWindow::Warm))),
             ("queries_per_second", numbers(&|offer| offer.queries_per_second)),
             ("security_bits", numbers(&|offer| offer.security_bits)),
             ("failure_log2", numbers(&|offer| offer.failure_log2)),

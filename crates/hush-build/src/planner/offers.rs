@@ -17,7 +17,7 @@ use super::{Clients, Machine, network::full_flights};
 use crate::builder::{BuildError, BuildOptions, Lengths, Plan, Tiers};
 
 const FORMS: [DbForm; 2] = [DbForm::Evaluation, DbForm::Symbols];
-/// Columns that are tried, in those that suit a table: fewer make a query that takes less flights, and more memory.
+/// The columns that are tried, as multiples of those that suit a table. Fewer columns make a shorter query, and take more memory.
 const COLUMNS: [f64; 6] = [1.0 / 16.0, 0.125, 0.25, 0.5, 2.0, 4.0];
 /// A table is left out if another one is better by as much as this in nothing, and as good in all.
 const AS_GOOD: f64 = 1.01;
@@ -320,18 +320,11 @@ fn variants(
     // Columns change nothing of what is downloaded as it is.
     let may_vary = options.columns.is_none() && facts.protocol.page().has_columns() && !facts.is_local();
     let around = COLUMNS.map(|times| ((facts.shape.columns as f64 * times) as usize).max(1));
+    let around = if may_vary { &around[..] } else { &[] };
     let others = |ends: &[usize]| -> Vec<Plan> {
-        let with = |columns: Vec<usize>| {
-            columns
-                .into_iter()
-                .filter_map(|columns| plan(ending(ends), Some(columns)).ok())
-                .collect::<Vec<_>>()
-        };
-        if !may_vary {
-            return Vec::new();
-        }
-        let mut plans = with(around.to_vec());
-        plans.extend(with(columns_that_fill_flights(&plans)));
+        let with = |columns: &usize| plan(ending(ends), Some(*columns)).ok();
+        let mut plans: Vec<Plan> = around.iter().filter_map(with).collect();
+        plans.extend(columns_that_fill_flights(&plans).iter().filter_map(with).collect::<Vec<_>>());
         plans
     };
     let mut plans = others(&suitable.ends);

@@ -64,10 +64,13 @@ pub(super) async fn list(State(server): State<Arc<Server>>, caller: Caller) -> J
         _ => None,
     };
     let descriptor = match only {
-        Some(TableSlot::Resident(table)) => Some((*table.descriptor_value).to_owned()),
+        Some(TableSlot::Resident(table)) => {
+            let json = &*table.descriptor_value;
+            (json.get().len() <= MAX_LISTED_DESCRIPTOR).then(|| json.to_owned())
+        }
         _ => None,
     };
-    Json(List { tables, descriptor: descriptor.filter(|json| json.get().len() <= MAX_LISTED_DESCRIPTOR) })
+    Json(List { tables, descriptor })
 }
 
 /// Returns the tables with which the caller may do what `scope` is for.

@@ -191,10 +191,8 @@ fn get(args: &GetArgs) -> Result<bool, String> {
     })?;
     if args.stats && args.json {
         let protocol = table.table().facts().protocol.name();
-        let line = BTreeMap::from([(
-            "stats",
-            StatsLine { protocol, flights: flights(&table), spent: table.stats() },
-        )]);
+        let stats = StatsLine { protocol, flights: flights(&table), spent: table.stats() };
+        let line = BTreeMap::from([("stats", stats)]);
         let line = serde_json::to_string(&line).map_err(|error| error.to_string())?;
         report::print(&format!("{line}\n"))?;
     } else if args.stats {

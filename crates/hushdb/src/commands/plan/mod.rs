@@ -129,7 +129,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         let lines = planned
             .shown(all)
             .iter()
-            .map(|offer| serde_json::to_string(&OfferLine::new(offer.clone(), &planned.asked.network)));
+            .map(|offer| serde_json::to_string(&OfferLine::new(offer.clone(), planned.network())));
         let lines = lines.collect::<Result<Vec<_>, _>>()?;
         report::print(&(lines.join("\n") + "\n"))
     } else {
@@ -246,6 +246,11 @@ impl Planned {
     /// Returns the tables, the best first: all, or the Pareto-optimal ones.
     pub fn shown(&self, all: bool) -> &[Offer] {
         if all { &self.offers } else { &self.best }
+    }
+
+    /// Returns the network of the clients.
+    pub fn network(&self) -> &Network {
+        &self.asked.network
     }
 
     /// Returns the table that a build would take, if it may take any.
