@@ -38,7 +38,11 @@ def steps(vector: Vector) -> Iterator[Step]:
     columns, digits, mask_polys = chain(ring, gadget, masks, hint, entries)
     yield "pack columns, tiled", tiled(columns)
     yield "digits of the chain", digits
-    yield "masks of the plaintexts", mask_polys
+    if vector.protocol == "colpack":
+        yield "masks of the plaintexts", mask_polys
+    else:
+        downloaded = [ring.switched(a, vector.word_bits[1]) for a in mask_polys]
+        yield "masks of the plaintexts as they travel", b"".join(words.pack(a, vector.word_bits[1]) for a in downloaded)
 
     # The client's query.
     stream = streams.insecure(vector.seeds["query"])
@@ -67,22 +71,21 @@ def steps(vector: Vector) -> Iterator[Step]:
         yield "RGSW rows", rgsw
         chosen = power_fold(ring, gadget, lifted(ring, b, mask_polys, entries), rgsw, entries, power)
         yield "chosen ciphertexts", chosen
-        answer = rlwe.single(params.ring, chosen)
+        answer = rlwe.single(params.ring, chosen, vector.word_bits[1:])
     else:
-        widths = params.ring.response
-        switched = [words.pack(ring.switched(a, widths[0]), widths[0]) for a in mask_polys]
-        yield "masks of the plaintexts as they travel", b"".join(switched)
-        rounded = words.round_up(b, widths[1])
-        answer = b""
-        for a, rows in zip(switched, entries.plaintexts):
-            padded = np.pad(rounded[rows.start : rows.stop], (0, ring.degree - len(rows)))
-            answer += a + words.pack(padded, widths[1])
+        rounded = words.round_up(b, vector.word_bits[2])
+        answer = words.pack(rounded, vector.word_bits[2])
     yield "answer", answer
 
     # The client's decryption.
-    plaintexts = entries.planes if folds else len(entries.plaintexts)
-    symbols = rlwe.decrypt(params.ring, [secret], answer, plaintexts, 8)
-    start = 0 if folds else entry * entries.planes * ring.degree
+    if vector.protocol == "colpack":
+        symbols, start = rlwe.decrypt(params.ring, [secret], answer, entries.planes, 8, vector.word_bits[1:]), 0
+    else:
+        bits = vector.word_bits[1:]
+        own = [rounded[rows.start : rows.stop] for rows in entries.plaintexts]
+        parts = [rlwe.decrypt_halves(params.ring, secret, a, b, bits, 8) for a, b in zip(downloaded, own)]
+        symbols = np.concatenate([np.pad(part, (0, ring.degree - len(part))) for part in parts])
+        start = entry * entries.planes * ring.degree
     yield "slot", symbols[start + lane * vector.slot_bytes :][: vector.slot_bytes].astype(np.uint8).tobytes()
 
 

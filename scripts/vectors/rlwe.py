@@ -64,10 +64,10 @@ def respond(params: Rlwe, keys, ciphertexts: np.ndarray) -> bytes:
     return out + single(params, ciphertexts[2 * pairs :])
 
 
-def single(params: Rlwe, ciphertexts: np.ndarray) -> bytes:
-    """Returns ciphertexts without packing, each half rounded to its width."""
+def single(params: Rlwe, ciphertexts: np.ndarray, widths: tuple[int, int] | None = None) -> bytes:
+    """Returns ciphertexts without packing, each half rounded to its width: the set's, or one that a table chooses."""
     ring = params.kept_ring
-    halves = [(half, bits) for ciphertext in ciphertexts for half, bits in zip(ciphertext, params.response)]
+    halves = [(half, bits) for ciphertext in ciphertexts for half, bits in zip(ciphertext, widths or params.response)]
     return b"".join(words.pack(ring.switched(half, bits), bits) for half, bits in halves)
 
 
@@ -77,10 +77,12 @@ def answer_bytes(params: Rlwe, plaintexts: int, sharing: int) -> int:
     return params.degree * (-(-plaintexts // sharing) * wide + plaintexts * narrow) // 8
 
 
-def decrypt(params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: int, symbol_bits: int) -> np.ndarray:
+def decrypt(
+    params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: int, symbol_bits: int, widths: tuple[int, int] | None = None
+) -> np.ndarray:
     """Returns the symbols of all plaintexts: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. With several secrets, one plaintext for each
     secret shares a half a."""
-    ring, (wide, narrow), degree = params.kept_ring, params.response, params.degree
+    widths, degree = widths or params.response, params.degree
     symbols, at = [], 0
 
     def read(bits: int) -> np.ndarray:
@@ -89,10 +91,16 @@ def decrypt(params: Rlwe, secrets: list[np.ndarray], answer: bytes, plaintexts: 
         return words.unpack(answer[at - degree * bits // 8 : at], degree, bits)
 
     for first in range(0, plaintexts, len(secrets)):
-        a = read(wide).astype(np.int64)
-        a = ring.forward(ring.residues(a - (a >> (wide - 1) << wide)))
-        for secret in secrets[: plaintexts - first]:
-            product = ring.centred(ring.inverse(ring.mul(a, ring.forward(ring.residues(secret)))))
-            phase = product + (read(narrow).astype(np.int64) << (wide - narrow)) + (1 << (wide - symbol_bits) >> 1)
-            symbols.append((phase & (1 << wide) - 1) >> (wide - symbol_bits))
+        a = read(widths[0])
+        symbols += [decrypt_halves(params, secret, a, read(widths[1]), widths, symbol_bits) for secret in secrets[: plaintexts - first]]
     return np.concatenate(symbols)
+
+
+def decrypt_halves(params: Rlwe, secret: np.ndarray, a: np.ndarray, b: np.ndarray, widths: tuple[int, int], symbol_bits: int) -> np.ndarray:
+    """Returns the symbols of a plaintext from the halves of its ciphertext, of these bits. b may lack coefficients at its end."""
+    ring, (wide, narrow) = params.kept_ring, widths
+    a = a.astype(np.int64)
+    a = ring.forward(ring.residues(a - (a >> (wide - 1) << wide)))
+    product = ring.centred(ring.inverse(ring.mul(a, ring.forward(ring.residues(secret)))))[: len(b)]
+    phase = product + (b.astype(np.int64) << (wide - narrow)) + (1 << (wide - symbol_bits) >> 1)
+    return (phase & (1 << wide) - 1) >> (wide - symbol_bits)

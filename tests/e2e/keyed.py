@@ -140,13 +140,15 @@ class KeyedTest(HushTest):
     def look_alike(self, choices, records, first=None):
         """Checks that look-ups of all keys have equal sizes on the wire. Returns the queries of each protocol.
 
-        Evaluation keys are uploaded at the first table."""
+        Evaluation keys are uploaded at the first table, and hints are downloaded before."""
         tables = [self.table(records, protocol, *args, name=protocol) for protocol, args in choices.items()]
         queries = {protocol: [] for protocol in choices}
         with self.serve(*tables) as (url, _), Proxy(url) as proxy:
             if first:
                 self.ask(proxy.url, "--table", first, "k0")
-            for protocol in choices:
+            for protocol, table in zip(choices, tables):
+                if self.facts(table)["hint_bytes"]:
+                    self.ask(proxy.url, "--table", protocol, "k0")
                 sizes = set()
                 for key in ("k0", "k0", "k199", "k77", "absent", "", "x" * 4096):
                     del proxy.requests[:]

@@ -3,7 +3,7 @@
 use hush_he::params::RingParams;
 use hush_ops::{
     path::{Content, Footprint},
-    steps::{Respond, StepFootprint, StepShape, poly_bytes},
+    steps::{StepShape, poly_bytes},
 };
 
 use crate::{
@@ -32,12 +32,10 @@ impl Footprint for Cuda {
             Content::Eval(tiling) => {
                 tiling.bytes().min(STAGING_BYTES.max(size_of::<u32>() * tiling.group_words()))
             }
-            // The masks of a chain that does not fold are rounded and downloaded again.
+            // The masks of terms are a transform of those that are uploaded.
             Content::Chain { ring, shape, folds } => {
-                let respond = Respond { ring: *ring, plaintexts: shape.plaintexts() };
-                let masks = 2 * shape.plaintexts() * poly_bytes(ring);
-                let rounded = <Self as StepFootprint<_>>::footprint(&respond, 1);
-                CudaChain::bytes_for(ring, shape, *folds) + masks + rounded
+                let masks = if *folds { 2 * shape.plaintexts() * poly_bytes(ring) } else { 0 };
+                CudaChain::bytes_for(ring, shape, *folds) + masks
             }
             Content::Bytes(_) | Content::Symbols { .. } | Content::Download { .. } => 0,
         }

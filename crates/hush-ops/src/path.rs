@@ -49,13 +49,13 @@ pub enum Content {
         /// The shape: D0 rows, and a column for each plane of each entry.
         db: SymbolTiling,
     },
-    /// The polynomials of a chain (`chain_hint`): a digit and a mask for every plaintext.
+    /// The polynomials of a chain (`chain_hint`): a digit for every plaintext, and a mask if entries are folded.
     Chain {
         /// The RLWE set.
         ring: RingParams,
         /// The plaintexts.
         shape: PackShape,
-        /// Whether entries are folded, in which case a backend keeps the masks.
+        /// Whether entries are folded.
         folds: bool,
     },
     /// A file that clients download and no backend reads.
@@ -72,7 +72,9 @@ impl Content {
             Self::Bytes(tiling) => tiling.stored_bytes(),
             Self::Eval(tiling) => tiling.stored_bytes(),
             Self::Symbols { db, .. } => db.stored_bytes(),
-            Self::Chain { ring, shape, .. } => 2 * shape.plaintexts() as u64 * poly_bytes(ring) as u64,
+            Self::Chain { ring, shape, folds } => {
+                (1 + u64::from(*folds)) * shape.plaintexts() as u64 * poly_bytes(ring) as u64
+            }
             Self::Download { bytes } => *bytes,
         }
     }

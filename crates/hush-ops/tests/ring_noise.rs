@@ -10,7 +10,7 @@ use hush_he::{
         decrypt_response, decrypt_switched, encrypt_ring_query, encrypt_tlwe_query, generate_keys, open_keys,
         open_ring_query, open_tlwe_query,
     },
-    codec::unpack_wide,
+    codec::unpack_words,
     entities::{EvaluationKeys, RingSecrets, RlweCiphertext},
     params::{
         INSECURE_PPIR_N256, INSECURE_PRIVKS_N256, INSECURE_RING_N256, INSECURE_TFHE_N256, ONION_M31, ONION_S,
@@ -173,7 +173,7 @@ impl<'a> Lookup<'a> {
         let switched = pieces[..count].iter().map(|piece| -> Vec<u64> {
             let poly;
             (poly, rest) = rest.split_at(piece.bytes());
-            unpack_wide(poly, n, piece.bits).unwrap().map(|word| word as u64).collect()
+            unpack_words(poly, n, piece.bits).unwrap()
         });
         let switched: Vec<_> = switched.collect();
         let mut response = Squares::default();
@@ -182,11 +182,12 @@ impl<'a> Lookup<'a> {
             let expected = &symbols[(self.row * COLUMNS + column) * n..][..n];
             // Packed LWE words have noise in their low bits, and are decoded to bytes (tests of `hush-protocol`).
             if bits.b >= params.plaintext_bits() {
-                let decoded = decrypt_response(context, secret, &switched[0], b, 1, params.plaintext_bits());
+                let decoded =
+                    decrypt_response(context, secret, &switched[0], b, bits, 1, params.plaintext_bits());
                 assert_eq!(&decoded[..], expected, "{}", params.name());
             }
             if bits.a <= u32::BITS {
-                let finest = decrypt_response(context, secret, &switched[0], b, 1, bits.a);
+                let finest = decrypt_response(context, secret, &switched[0], b, bits, 1, bits.a);
                 response.add_steps(&finest, expected, bits.a, params.plaintext_bits());
             }
         }

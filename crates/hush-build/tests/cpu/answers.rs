@@ -19,8 +19,9 @@ fn check_served(engine: &dyn Engine, wanted: Wanted) {
     let params = descriptor.params().unwrap();
     let facts = params.facts();
     assert_eq!((&*served.protocol, facts.protocol.name()), (asked, asked));
-    assert!(served.blobs.is_empty() && descriptor.hint.is_none());
-    assert_eq!((facts.hint_bytes, served.keys.is_some()), (0, facts.keys.is_some()));
+    let is_hinted = wanted.protocol == Protocol::ColpackS;
+    assert_eq!((served.blobs.len(), facts.hint_bytes > 0), (usize::from(is_hinted), is_hinted));
+    assert_eq!((descriptor.hint_bytes(), served.keys.is_some()), (facts.hint_bytes, facts.keys.is_some()));
     assert_eq!((served.query, served.answer_bytes), (facts.query, facts.answer_bytes));
     assert_eq!((served.epoch, served.records), (descriptor.epoch, wanted.records as u64));
 }

@@ -14,8 +14,9 @@ use hush_ops::{
     reference::Reference,
     tiling::{DbBytes, TiledDb, Tiling},
 };
-use hush_protocol::facts::{
-    CHAIN_FILE, COLUMNS_FILE, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE,
+use hush_protocol::{
+    colpack_s::sent_masks,
+    facts::{CHAIN_FILE, COLUMNS_FILE, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE},
 };
 
 /// A file by name.
@@ -58,8 +59,8 @@ pub(crate) fn of_hint<B: Steps>(backend: &B, plan: &HintPlan, seed: PublicSeed, 
         HintProduct::Lifted { ring, shape } => {
             files.push((LIFTED_FILE, Arc::new(Aligned(lifted(backend, &hint, n, ring, shape)))));
         }
-        HintProduct::Chained { params, shape } => {
-            files.extend(chained(backend, &hint, seed, params.ring(), shape));
+        HintProduct::Chained { params, shape, mask_bits } => {
+            files.extend(chained(backend, &hint, seed, params.ring(), shape, *mask_bits));
         }
     }
     files
@@ -88,7 +89,8 @@ fn chained<B: Steps>(
     seed: PublicSeed,
     ring: &RingParams,
     shape: &PackShape,
-) -> [File; 2] {
+    mask_bits: Option<u32>,
+) -> Vec<File> {
     let (context, n) = (Arc::new(RingContext::new(*ring)), ring.degree());
     let masks = ColumnMasks::new(&context, &seed);
     let ring = backend.open_ring(context).unwrap();
@@ -101,11 +103,14 @@ fn chained<B: Steps>(
     let chained = backend.chain_hint(&ring, &plan, &hints.iter().collect::<Vec<_>>()).unwrap();
     let columns: Vec<u8> = chained.iter().flat_map(|chained| &chained.columns).copied().collect();
     assert_eq!(columns.len(), shape.rows() * PACK_BYTES * n);
-    let [digits, masks] = [
-        chained.iter().flat_map(|chained| &chained.digit).collect::<Vec<_>>(),
-        chained.iter().flat_map(|chained| &chained.mask).collect(),
-    ];
-    let polys: Vec<u8> = digits.into_iter().chain(masks).flat_map(|word| word.to_le_bytes()).collect();
+    let digits: Vec<u32> = chained.iter().flat_map(|chained| &chained.digit).copied().collect();
+    let masks: Vec<u32> = chained.iter().flat_map(|chained| &chained.mask).copied().collect();
+    let kept = if mask_bits.is_some() { &[] } else { &masks[..] };
+    let polys: Vec<u8> = digits.iter().chain(kept).flat_map(|word| word.to_le_bytes()).collect();
     let columns = Tiling::new(shape.rows(), PACK_BYTES * n).tile(&columns);
-    [(COLUMNS_FILE, Arc::new(columns)), (CHAIN_FILE, Arc::new(polys))]
+    let mut files: Vec<File> = vec![(COLUMNS_FILE, Arc::new(columns)), (CHAIN_FILE, Arc::new(polys))];
+    if let Some(bits) = mask_bits {
+        files.push((HINT_FILE, Arc::new(sent_masks(backend, &ring, masks, bits).unwrap())));
+    }
+    files
 }

@@ -11,8 +11,9 @@ use crate::{
     params::{ResponseBits, RingContext},
 };
 
-/// Decrypts symbols of `symbol_bits` bits from an answer `(a, b)` modulo `2^bits.a` and `2^bits.b` (`params::ResponseBits`):
-/// `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. `b` holds the coefficients at multiples of `stride`, or the first of them.
+/// Decrypts symbols of `symbol_bits` bits from an answer `(a, b)` modulo `2^bits.a` and `2^bits.b`, with as many bits in a as in
+/// b, or more: `round((a s + 2^(a - b) b) 2^symbol_bits / 2^a)`. `b` holds the coefficients at multiples of `stride`, or the
+/// first of them.
 ///
 /// Symbols have the bits of the plaintext modulus, or fewer: packed LWE ciphertexts are decoded straight to bytes, because the
 /// low bits of their plaintexts are noise (`docs/explanation/protocols/exppack-s.md`).
@@ -23,11 +24,11 @@ pub fn decrypt_response(
     secret: &RlweSecret,
     a: &[u64],
     b: &[u64],
+    bits: ResponseBits,
     stride: usize,
     symbol_bits: u32,
 ) -> Zeroizing<Vec<u32>> {
     let ring = context.full();
-    let bits = context.params().response_bits();
     let product = times_secret(ring, secret, a, bits.a);
     let rns = ring.rns();
     Zeroizing::new(

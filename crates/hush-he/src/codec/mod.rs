@@ -2,7 +2,7 @@
 
 mod wide;
 
-pub use wide::{MAX_WIDE_BITS, pack_wide, unpack_wide};
+pub use wide::{MAX_WIDE_BITS, pack_wide, unpack_wide, unpack_words};
 
 use crate::HeError;
 

@@ -54,6 +54,18 @@ pub fn unpack_wide(
     }))
 }
 
+/// Returns the `count` words of `bits` bits, at most 64, in `bytes`. Compiled once for all pages, because browsers download it.
+///
+/// # Errors
+/// The errors of [`unpack_scaled`](super::unpack_scaled).
+///
+/// # Panics
+/// If `bits` is above [`MAX_WIDE_BITS`].
+#[inline(never)]
+pub fn unpack_words(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u64>, HeError> {
+    Ok(unpack_wide(bytes, count, bits)?.map(|word| word as u64).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::packed_bytes, *};

@@ -165,10 +165,16 @@ pub struct ColumnNoise {
 
 impl ColumnNoise {
     /// Computes the noise of a look-up over `cols` columns (D0) with query words of `query_bits` bits, after `folds` external
-    /// products.
+    /// products, with ciphertexts of `response` bits.
     ///
     /// Source: InsPIRe for the chain and the power fold, with the formulas for one digit and for rounded keys.
-    pub fn new(params: &ColumnParams, cols: usize, query_bits: u32, folds: usize) -> Self {
+    pub fn new(
+        params: &ColumnParams,
+        cols: usize,
+        query_bits: u32,
+        folds: usize,
+        response: ResponseBits,
+    ) -> Self {
         let ring = &params.ring;
         let gadget = params.ring.fold;
         let n = ring.degree as f64;
@@ -190,8 +196,8 @@ impl ColumnNoise {
             lwe: LweNoise::new(&params.lwe, cols, Widths { query: query_bits, ..Widths::FULL }),
             packing: lsb(switches + conjugation),
             folds: lsb(folds as f64 * fold),
-            response: step(ring.response.a) * (secret / 12.0).sqrt(),
-            response_bound: step(ring.response.b) / 2.0,
+            response: step(response.a) * (secret / 12.0).sqrt(),
+            response_bound: step(response.b) / 2.0,
         }
     }
 
@@ -243,7 +249,7 @@ mod tests {
     #[test]
     fn every_set_decodes_with_its_margin() {
         for (params, query_bits) in [(COLPACK_N2048_Q52, 27), (INSECURE_COLPACK_N256, 27)] {
-            let noise = ColumnNoise::new(&params, 1 << 16, query_bits, 4095);
+            let noise = ColumnNoise::new(&params, 1 << 16, query_bits, 4095, params.ring.response);
             println!("{}: {noise:?}", params.name());
             assert!(noise.sigmas() >= 12.0, "{}: {:.1} sigma", params.name(), noise.sigmas());
             assert!(noise.log2_failure(1 << 20) < MAX_LOG2_FAILURE - 16.0);

@@ -2,9 +2,9 @@
 
 use hush_he::{
     algorithms::decrypt_response,
-    codec::{packed_bytes, unpack_wide},
+    codec::{packed_bytes, unpack_words},
     entities::RlweSecret,
-    params::{RingContext, RingParams},
+    params::{ResponseBits, RingContext, RingParams},
 };
 use hush_math::constant_time::equal_mask;
 use hush_ops::contract::{Memory, RingOps, RlweBatch, SentPoly, WordStore};
@@ -15,7 +15,11 @@ use crate::{ProtocolError, message::check_length};
 /// Returns the bytes of an answer of `plaintexts` plaintexts. Every two form a packed pair, and an odd one is a single
 /// ciphertext. All are single in sets without pair packing.
 pub(crate) fn response_bytes(ring: &RingParams, plaintexts: usize) -> usize {
-    let bits = ring.response_bits();
+    bytes_at(ring, ring.response_bits(), plaintexts)
+}
+
+/// [`response_bytes`] of ciphertexts of `bits` bits.
+pub(crate) fn bytes_at(ring: &RingParams, bits: ResponseBits, plaintexts: usize) -> usize {
     let half = |bits| packed_bytes(ring.degree(), bits);
     let pairs = if ring.packs_pairs() { plaintexts / 2 } else { 0 };
     let of_pairs = pairs.saturating_mul(half(bits.a) + 2 * half(bits.b));
@@ -63,29 +67,29 @@ pub(crate) fn join<M: Memory>(
     Ok(RlweBatch { ciphertext_words: batches[0].ciphertext_words, words: memory.join(&parts)? })
 }
 
-/// Client: decrypts an answer. Returns N symbols of `symbol_bits` bits for each of the `plaintexts` plaintexts. `secrets`
-/// are the secrets of the first and the second ciphertext of a pair. Single ciphertexts are under the first secret.
+/// Client: decrypts an answer of ciphertexts of `bits` bits. Returns N symbols of `symbol_bits` bits for each of the `plaintexts`
+/// plaintexts. `secrets` are the secrets of the first and the second ciphertext of a pair. Single ciphertexts are under the first.
 ///
 /// # Errors
-/// [`ProtocolError::Length`] if the answer does not have [`response_bytes`] bytes.
+/// [`ProtocolError::Length`] if the answer does not have [`bytes_at`] bytes.
 pub(crate) fn decrypt_plaintexts(
     context: &RingContext,
     secrets: [&RlweSecret; 2],
     answer: &[u8],
+    bits: ResponseBits,
     plaintexts: usize,
     symbol_bits: u32,
 ) -> Result<Zeroizing<Vec<u32>>, ProtocolError> {
     let params = context.params();
-    check_length("answer", response_bytes(params, plaintexts), answer.len())?;
+    check_length("answer", bytes_at(params, bits, plaintexts), answer.len())?;
     let degree = params.degree();
-    let bits = params.response_bits();
     let mut reader = PolynomialReader { rest: answer, degree };
     let mut symbols = Zeroizing::new(Vec::with_capacity(plaintexts * degree));
     for first in (0..plaintexts).step_by(group(params)) {
         let a = reader.words(bits.a)?;
         for (_, secret) in (first..plaintexts).zip(secrets).take(group(params)) {
             let b = reader.words(bits.b)?;
-            symbols.extend_from_slice(&decrypt_response(context, secret, &a, &b, 1, symbol_bits));
+            symbols.extend_from_slice(&decrypt_response(context, secret, &a, &b, bits, 1, symbol_bits));
         }
     }
     Ok(symbols)
@@ -111,7 +115,7 @@ impl PolynomialReader<'_> {
     fn words(&mut self, bits: u32) -> Result<Vec<u64>, ProtocolError> {
         let (head, rest) = self.rest.split_at(packed_bytes(self.degree, bits));
         self.rest = rest;
-        Ok(unpack_wide(head, self.degree, bits)?.map(|word| word as u64).collect())
+        Ok(unpack_words(head, self.degree, bits)?)
     }
 }
 /// Returns the words of a ciphertext modulo Q_1.

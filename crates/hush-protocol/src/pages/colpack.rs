@@ -11,8 +11,9 @@
 //! product. Here the matrix is bytes beside those of the table, so the fold keeps its modulus of 2^32. Ours: a fold of
 //! ciphertexts, not of the table; key look-ups.
 
+use hush_he::{entities::RlweSecret, params::ResponseBits};
 use hush_ops::{
-    contract::{ChainPolys, ColumnOps, LweBatch, PowerKeys, RingOps, SentPoly},
+    contract::{ColumnOps, LweBatch, PowerKeys, SentPoly},
     path::Step,
     steps::{Respond, RgswPowerFold},
 };
@@ -20,9 +21,10 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    column_page::{ColumnHead, ColumnHost, ColumnPage, OpenedColumn},
+    column_page::{ColumnClient, ColumnHead, ColumnHost, ColumnPage, OpenedColumn},
     column_table::{ColumnSpec, ColumnTable},
     registry::Protocol,
+    response::decrypt_plaintexts,
     target::Target,
 };
 
@@ -40,16 +42,6 @@ impl ColumnPage for Colpack {
         vec![Step::of_batch(RgswPowerFold { ring, shape }), Step::of_batch(respond)]
     }
 
-    /// Returns no masks: the entries are folded, so an answer does not contain their masks.
-    fn switched_masks<B: RingOps>(
-        _: &B,
-        _: &B::Ring,
-        _: &ColumnTable,
-        _: ChainPolys,
-    ) -> Result<Vec<u8>, ProtocolError> {
-        Ok(Vec::new())
-    }
-
     fn finish<B: ColumnOps>(
         host: &ColumnHost<'_, B>,
         head: &ColumnHead<B>,
@@ -59,20 +51,31 @@ impl ColumnPage for Colpack {
         let backend = host.backend;
         let table = host.table;
         let ring = &host.scheme.ring;
-        let chain = head.chain.as_ref().expect("entries are folded");
+        let chain = head.as_ref().expect("entries are folded");
         // A segment of one entry needs no fold, even if the query has a power for other segments.
         let bodies: Vec<_> =
             opened.keys.iter().map(|keys| keys.power.as_ref().filter(|_| table.folds())).collect();
         let powers = PowerKeys { masks: host.scheme.public.masks().power(), bodies: &bodies };
         let chosen = backend.rgsw_power_fold(ring, chain, &packed, powers)?; //   (7h)  a ciphertext a plane
-        let sent = SentPoly::halves(table.params().ring()).repeat(chosen.count());
+        let degree = table.params().ring().degree();
+        let ResponseBits { a, b } = table.response_bits();
+        let sent = [a, b].map(|bits| SentPoly::whole(degree, bits)).repeat(chosen.count());
         // The ciphertexts of all queries are one batch. A polynomial is a whole number of bytes, and so is an answer.
         let answers = backend.mod_switch(ring, &[&chosen.words], 0, &sent)?.remove(0);
         Ok(answers.chunks(table.answer_bytes()).map(<[u8]>::to_vec).collect())
     }
 
-    fn recover(table: &ColumnTable, target: &Target, bytes: &[u32]) -> Zeroizing<Vec<u8>> {
+    fn recover(
+        table: &ColumnTable,
+        client: &ColumnClient,
+        secret: &RlweSecret,
+        target: &Target,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
+        let (secrets, bits, plaintexts) = ([secret; 2], table.response_bits(), table.answer_plaintexts());
+        let context = client.ring.context();
+        let bytes = decrypt_plaintexts(context, secrets, answer, bits, plaintexts, u8::BITS)?;
         let (_, lane) = table.place(target.block);
-        table.entry_layout().slot_of_lane(bytes, lane)
+        Ok(table.entry_layout().slot_of_lane(&bytes, lane))
     }
 }

@@ -126,7 +126,8 @@ impl PackPage for DoublePack {
             };
             let a = half(|word, bits| word & ((1 << bits) - 1));
             let b = half(|word, bits| word >> bits);
-            let plaintext = decrypt_response(keys.context(), &keys.secrets().query, &a, &b, 1, u8::BITS);
+            let plaintext =
+                decrypt_response(keys.context(), &keys.secrets().query, &a, &b, bits, 1, u8::BITS);
             bytes.extend_from_slice(&plaintext);
         }
         table.entry_layout().slot_of_lane(&bytes, lane)

@@ -212,11 +212,13 @@ pub enum HintProduct {
         /// The rows that are packed together.
         shape: PackShape,
     },
-    /// Pack columns, and the chain of key switches that is applied to the hint.
+    /// Pack columns and the chain of key switches that is applied to the hint, whose masks clients may download.
     Chained {
         /// The parameter set.
         params: ColumnParams,
         /// The rows that are packed together.
         shape: PackShape,
+        /// The bits of a coefficient of the masks that clients download. `None` if they download none.
+        mask_bits: Option<u32>,
     },
 }

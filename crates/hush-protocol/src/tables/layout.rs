@@ -67,7 +67,7 @@ fn whole_tiles(planes: f64) -> usize {
 }
 
 /// Returns the columns of a table with column packing, at the least cost of traffic and of scanning pack columns. A column
-/// costs a query word. A row costs its pack columns, and in `colpack-s` its part of the answer. With `folds` (`colpack`),
+/// costs a query word. A row costs its pack columns, and in `colpack-s` a word of the answer. With `folds` (`colpack`),
 /// the entries are a power of two, to which the fold rounds them in any case.
 pub(crate) fn column_packing_columns(
     folds: bool,
@@ -77,7 +77,7 @@ pub(crate) fn column_packing_columns(
 ) -> usize {
     let ring = params.ring();
     let lanes = (ring.degree() / slot_bytes).max(1);
-    let sent = if folds { 0.0 } else { response_bytes(ring, 1) as f64 / ring.degree() as f64 };
+    let sent = if folds { 0.0 } else { ANSWER_WORD };
     let row_cost = (PACK_BYTES * ring.degree()) as f64 / STREAM_PER_TRAFFIC + sent;
     let wanted = ((slots as f64 * slot_bytes as f64) * row_cost / QUERY_WORD).sqrt() as usize;
     let (fewest, most) = COLUMN_PACKING_COLUMNS.into_inner();

@@ -270,7 +270,9 @@ fn every_contradiction_of_column_packing_is_an_error() {
         let valid_one = descriptor(protocol, COLPACK_N2048_Q52.name(), MAX_VALUE_BYTES, by_key());
         let params = valid_one.params().unwrap();
         assert_eq!(params.facts().protocol, protocol);
-        let [bits, ..] = params.facts().word_bits.unwrap();
+        let [bits, mask, body] = params.facts().word_bits.unwrap();
+        // One of the two has masks to download.
+        let hint = valid_one.hint.is_none().then(|| valid().hint).flatten();
         every_change_is_refused(
             &valid_one,
             &[
@@ -280,13 +282,17 @@ fn every_contradiction_of_column_packing_is_an_error() {
                 ("a set of another packing", &|d| d.preset = PACK_M31.name().into()),
                 ("another protocol", &|d| d.protocol = Protocol::Hybrid),
                 ("no widths", &|d| d.word_bits = None),
-                ("no query bits", &|d| d.word_bits = Some([0, 32, 32])),
-                ("noisy", &|d| d.word_bits = Some([9, 32, 32])),
-                ("too many query bits", &|d| d.word_bits = Some([33, 32, 32])),
-                ("rounded hint words", &|d| d.word_bits = Some([bits, 31, 32])),
-                ("rounded answer words", &|d| d.word_bits = Some([bits, 32, 18])),
-                ("words that are too long", &|d| d.word_bits = Some([bits, 33, 33])),
-                ("a hint", &|d| d.hint = valid().hint),
+                ("no query bits", &|d| d.word_bits = Some([0, mask, body])),
+                ("noisy", &|d| d.word_bits = Some([9, mask, body])),
+                ("too many query bits", &|d| d.word_bits = Some([33, mask, body])),
+                ("noisy masks", &|d| d.word_bits = Some([bits, body, body])),
+                ("words of masks that are too long", &|d| d.word_bits = Some([bits, 25, body])),
+                ("words of answers that are longer than those of masks", &|d| {
+                    d.word_bits = Some([bits, mask, mask + 1])
+                }),
+                ("words of answers with a byte", &|d| d.word_bits = Some([bits, mask, 8])),
+                ("words of answers with nothing", &|d| d.word_bits = Some([bits, mask, 0])),
+                ("another hint", &|d| d.hint = hint.clone()),
                 ("an empty hint", &|d| d.hint = Some(BlobRef { blake3: [2; 32], bytes: 0 })),
                 ("whitening", &|d| d.whitening = Some(WhiteningSeed([1; 32]))),
                 ("no columns", &|d| d.columns = 0),
@@ -299,7 +305,7 @@ fn every_contradiction_of_column_packing_is_an_error() {
         let long = with(&valid_one, |d| d.blocks = 1 << 10);
         assert!(matches!(long.params(), Err(ProtocolError::Limit { .. })));
         // Wider words than the noise asks for are a builder's choice.
-        let mut wide = with(&valid_one, |d| d.word_bits = Some([32, 32, 32]));
+        let mut wide = with(&valid_one, |d| d.word_bits = Some([32, mask, body + 1]));
         wide.seal();
         assert_eq!(Descriptor::from_json(&wide.to_json()), Ok(wide));
     }

@@ -296,6 +296,12 @@ fn any_fractions_are_answered_and_any_answer_is_decoded() {
         let (query, pending) = setup.query(&one(3, 2));
         let (rotation, answer_bytes) =
             (packed_bytes(256, SMALL.rotation_bits()), setup.table.facts().answer_bytes);
+        // The words of all 900 rows, in `colpack-s`, do not fill their bytes.
+        let unused = if protocol == Protocol::ColpackS {
+            8 * answer_bytes - 900 * setup.table.facts().word_bits.unwrap()[2] as usize
+        } else {
+            0
+        };
         let rng = &mut Csprng::insecure_from_seed(4);
         for fill in [Some(0), Some(0xff), None, None] {
             let mut bytes = |mut out: Vec<u8>| {
@@ -313,7 +319,9 @@ fn any_fractions_are_answered_and_any_answer_is_decoded() {
             assert!(answers.iter().all(|answer| answer.len() == answer_bytes));
             // One query of a batch does not spoil another.
             assert_eq!(setup.recover(&pending, &answers[1]).unwrap(), setup.expected(&one(3, 2)));
-            assert_eq!(setup.recover(&pending, &bytes(vec![0; answer_bytes])).unwrap().len(), 100);
+            let mut answer = bytes(vec![0; answer_bytes]);
+            *answer.last_mut().unwrap() &= u8::MAX >> unused;
+            assert_eq!(setup.recover(&pending, &answer).unwrap().len(), 100);
         }
     }
 }

@@ -15,10 +15,10 @@ use hush_math::{
 use hush_ops::reference::Reference;
 use hush_protocol::{
     Protocol, Target,
-    client::Given,
     column_page::ColumnRing,
     column_table::ColumnTable,
     descriptor::{Descriptor, KeyLookup, Lookup},
+    facts::HINT_FILE,
     keyword::{FilterKind, FilterParams, KeyDigest},
     table::TableShape,
     wire,
@@ -29,7 +29,9 @@ use serde_json::Value;
 
 use crate::{
     descriptor::descriptor,
-    support::{COLUMN, PACK, PUBLIC_SEED, Setup, column_table, filled, one, pack_table, shape, sizes, table},
+    support::{
+        COLUMN, PACK, PUBLIC_SEED, Setup, column_table, filled, given, one, pack_table, shape, sizes, table,
+    },
 };
 
 const SETS: [ColumnParams; 2] = [INSECURE_COLPACK_N256, COLPACK_N2048_Q52];
@@ -52,8 +54,8 @@ fn parts(table: &ColumnTable, query: &wire::Query) -> Vec<(&'static str, Vec<f64
         keys.push(("bottom row", residues(ring.key_dropped_bits())));
         keys.push(("top row", residues(ring.key_dropped_bits())));
     }
-    let words = unpack_wide(first, table.shape().columns, table.query_bits()).unwrap();
-    let words = words.take(degree).map(|word| word as f64 / power_of_two(table.query_bits()));
+    let words = unpack_wide(first, table.shape().columns, table.widths().query).unwrap();
+    let words = words.take(degree).map(|word| word as f64 / power_of_two(table.widths().query));
     let mut parts = vec![("vector", words.collect())];
     let mut rest = &packed[..];
     for (name, (bits, modulus)) in keys {
@@ -84,7 +86,8 @@ fn parts_of_queries_are_independent() {
         for params in SETS {
             let shape = shape(params.ring().degree(), 50, 100);
             let typed = column_table(protocol, params, shape);
-            let client = table(protocol, params.name(), shape).client(&Given::new(PUBLIC_SEED)).unwrap();
+            let asked = table(protocol, params.name(), shape);
+            let client = asked.client(&given(&asked)).unwrap();
             let query = || parts(&typed, &client.query(one(3, 40), &mut Csprng::from_os()).0);
             let all: Vec<_> =
                 (0..3).flat_map(|number| query().into_iter().map(move |p| (number, p))).collect();
@@ -239,29 +242,22 @@ fn lengths_do_not_depend_on_the_target() {
     }
 }
 
-/// `colpack-s`: an answer holds the masks of all plaintexts, the same ones whatever is asked for, each before its b.
+/// `colpack-s`: an answer holds a word for every row, its own for every query, and the masks are one file for all clients.
 #[test]
-fn all_masks_come_whatever_is_asked_for() {
+fn all_rows_come_whatever_is_asked_for() {
     for slot_bytes in [120, 300] {
         let (setup, targets) = targets(Protocol::ColpackS, slot_bytes);
         let table = column_table(Protocol::ColpackS, INSECURE_COLPACK_N256, setup.table.facts().shape);
-        let bits = table.params().ring().response_bits();
-        let [a, b] = [bits.a, bits.b].map(|bits| packed_bytes(256, bits));
-        let plaintexts = table.pack_shape().plaintexts();
-        assert_eq!(table.answer_bytes(), plaintexts * (a + b));
+        let widths = table.widths();
+        assert_eq!(table.answer_bytes(), packed_bytes(table.rows(), widths.answer));
+        let mask = packed_bytes(256, widths.hint);
+        let masks: BTreeSet<_> = setup.files.get(HINT_FILE).chunks(mask).collect();
+        assert_eq!(masks.len(), table.pack_shape().plaintexts());
+        assert_eq!(setup.table.facts().hint_bytes, (masks.len() * mask) as u64);
         let answers = setup.answer(&setup.queries(&targets).0).unwrap();
-        let mut masks = BTreeSet::new();
-        let mut halves = BTreeSet::new();
-        for answer in &answers {
-            for (plaintext, ciphertext) in answer.chunks_exact(a + b).enumerate() {
-                masks.insert((plaintext, &ciphertext[..a]));
-                halves.insert(&ciphertext[a..]);
-            }
-        }
-        assert_eq!(masks.len(), plaintexts, "one mask a plaintext in all answers");
-        let distinct: BTreeSet<_> = masks.iter().map(|(_, mask)| mask).collect();
-        assert_eq!(distinct.len(), plaintexts);
-        assert_eq!(halves.len(), answers.len() * plaintexts, "a b of its own for every query");
+        let bodies = answers.iter().flat_map(|answer| answer.chunks_exact(64));
+        assert!(answers.iter().all(|answer| answer.len() == table.answer_bytes()));
+        assert_eq!(bodies.clone().collect::<BTreeSet<_>>().len(), bodies.count(), "queries share no words");
     }
 }
 

@@ -2,7 +2,7 @@
 //! of the public matrix or of a step moves. `HUSH_WRITE_VECTORS=1 cargo test -p hush-protocol known_answers`
 //! writes them anew: a change there is a break that the changelog must name.
 
-use std::{env, fs, iter::repeat, path::PathBuf, slice, sync::Arc};
+use std::{env, fs, path::PathBuf, slice, sync::Arc};
 
 use hush_he::{
     algorithms::{open_column_keys, open_ring_query, open_tlwe_query},
@@ -27,8 +27,7 @@ use hush_ops::{
 };
 use hush_protocol::{
     Protocol, Target,
-    colpack_s::ColpackS,
-    column_page::{ColumnPage, ColumnRing, chain_polys},
+    column_page::{ColumnRing, chain_polys},
     facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, DbForm, HINT_FILE, LIFTED_FILE, SECOND_DB_FILE},
     pack_table::PackTable,
     ring_keys::open_upload,
@@ -477,10 +476,13 @@ fn column_intermediates(protocol: Protocol) -> Value {
         entry("hint of the first fold, words", &words(&files.hints[0])),
         entry("pack columns, tiled", files.get(COLUMNS_FILE)),
         entry("digits of the chain", &words(&polys.digits)),
-        entry("masks of the plaintexts", &words(&polys.masks)),
-        entry("query, first", &look_up.query.first),
-        entry("query, packed", &look_up.query.packed),
     ];
+    list.push(match protocol {
+        Protocol::ColpackS => entry("masks of the plaintexts as they travel", files.get(HINT_FILE)),
+        _ => entry("masks of the plaintexts", &words(&polys.masks)),
+    });
+    list.push(entry("query, first", &look_up.query.first));
+    list.push(entry("query, packed", &look_up.query.packed));
     let (steps, last) = column_steps(&setup, &public, &look_up.query);
     assert_eq!(last, look_up.answer, "{protocol}: the steps lead to the answer");
     list.extend(steps);
@@ -493,9 +495,9 @@ fn column_steps(setup: &Setup, public: &ColumnRing, query: &wire::Query) -> (Vec
     let (facts, params, context) = (setup.table.facts(), INSECURE_COLPACK_N256, public.context());
     let table = column_table(facts.protocol, params, facts.shape);
     let polys = chain_polys(&table, setup.files.get(CHAIN_FILE)).unwrap();
-    let chain = Reference.open_chain(context, &table.pack_shape(), polys.clone()).unwrap();
+    let chain = Reference.open_chain(context, &table.pack_shape(), polys).unwrap();
     let keys = open_column_keys(&params, context, table.folds(), &query.packed).unwrap();
-    let folded = fold(&database(setup), &query.first, table.shape().columns, table.query_bits());
+    let folded = fold(&database(setup), &query.first, table.shape().columns, table.widths().query);
     let key_words = key_words(keys.rotation.len(), &[&keys.rotation]);
     let mut list =
         vec![entry("folded words", &words(&folded.words)), entry("key words", &words(&key_words.words))];
@@ -503,7 +505,7 @@ fn column_steps(setup: &Setup, public: &ColumnRing, query: &wire::Query) -> (Vec
     let conjugation = [&keys.conjugation];
     let packed = Reference.pack_columns(context, &columns, &chain, folded, &key_words, &conjugation).unwrap();
     list.push(entry("packed words", &words(&packed.words)));
-    let (bits, mut answer) = (params.ring().response_bits(), Vec::new());
+    let (bits, mut answer) = (table.response_bits(), Vec::new());
     if table.folds() {
         let (masks, bodies) = (public.masks().power(), keys.power.expect("of a query that is folded"));
         let powers = PowerKeys { masks, bodies: &[Some(&bodies)] };
@@ -514,15 +516,8 @@ fn column_steps(setup: &Setup, public: &ColumnRing, query: &wire::Query) -> (Vec
         list.push(entry("chosen ciphertexts", &words(&chosen.words)));
         switch(context, &chosen.words, &[bits.a, bits.b].repeat(chosen.count()), &mut answer);
     } else {
-        let masks = ColpackS::switched_masks(&Reference, context, &table, polys).unwrap();
-        list.push(entry("masks of the plaintexts as they travel", &masks));
-        let shape = table.pack_shape();
-        for (column, mask) in masks.chunks_exact(masks.len() / shape.plaintexts()).enumerate() {
-            let rounded =
-                packed.words[shape.plaintext_rows(column)].iter().map(|&b| round_word_up(b, bits.b).into());
-            answer.extend_from_slice(mask);
-            pack_wide(rounded.chain(repeat(0)).take(shape.degree()), bits.b, &mut answer);
-        }
+        let rounded = packed.words.iter().map(|&b| round_word_up(b, bits.b).into());
+        pack_wide(rounded, bits.b, &mut answer);
     }
     (list, answer)
 }

@@ -9,9 +9,10 @@ use hush_he::{
     params::{ColumnParams, RingContext},
 };
 use hush_ops::{
-    contract::{ChainedHint, ColumnOps},
+    contract::{ChainedHint, ColumnOps, Steps},
     pack_shape::PackShape,
 };
+use hush_protocol::colpack_s::sent_masks;
 use prost::bytes::Bytes;
 use rayon::prelude::*;
 
@@ -24,6 +25,8 @@ use crate::builder::BuildError;
 pub(in crate::builder) struct ChainedWorker<'a, B: ColumnOps> {
     params: ColumnParams,
     shape: PackShape,
+    /// The bits of a coefficient of the masks that clients download, if they do.
+    mask_bits: Option<u32>,
     source: HintSource<'a, B>,
     ring: B::Ring,
     plan: B::ChainPlan,
@@ -36,6 +39,7 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
         source: HintSource<'a, B>,
         params: &ColumnParams,
         shape: &PackShape,
+        mask_bits: Option<u32>,
         seed: PublicSeed,
         cpu: &'a Cpu,
     ) -> Result<Self, BuildError> {
@@ -43,7 +47,7 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
         let masks = ColumnMasks::new(&context, &seed);
         let ring = source.backend.open_ring(context)?;
         let plan = source.backend.open_masks(&ring, &masks)?;
-        Ok(Self { params: *params, shape: *shape, source, ring, plan, cpu })
+        Ok(Self { params: *params, shape: *shape, mask_bits, source, ring, plan, cpu })
     }
 
     /// Returns the hint of each of `plaintexts`. The hints are computed together, because the rows are neighbours.
@@ -62,7 +66,7 @@ impl<'a, B: ColumnOps> ChainedWorker<'a, B> {
     }
 }
 
-impl<B: ColumnOps> Worker for ChainedWorker<'_, B> {
+impl<B: Steps> Worker for ChainedWorker<'_, B> {
     fn at_once(&self) -> usize {
         self.source.backend.chain_batch()
     }
@@ -71,16 +75,19 @@ impl<B: ColumnOps> Worker for ChainedWorker<'_, B> {
         let backend = self.source.backend;
         let hints = self.hints(plaintexts.clone(), progress)?;
         let chained = backend.chain_hint(&self.ring, &self.plan, &hints.iter().collect::<Vec<_>>())?;
-        let numbered: Vec<_> = plaintexts.zip(chained).collect();
+        let sent = |bits, chained: &ChainedHint| sent_masks(backend, &self.ring, chained.mask.clone(), bits);
+        let masks = chained.iter().map(|chained| self.mask_bits.map(|bits| sent(bits, chained)).transpose());
+        let masks: Vec<_> = masks.collect::<Result<_, _>>()?;
+        let numbered: Vec<_> = plaintexts.zip(chained).zip(masks).collect();
         self.cpu.install(|| {
             numbered
                 .into_par_iter()
                 .with_max_len(1)
-                .map(|(plaintext, chained): (usize, ChainedHint)| {
+                .map(|((plaintext, chained), mask): ((usize, ChainedHint), Option<Vec<u8>>)| {
                     if !pack_noise::is_bounded(self.params.ring(), &chained.columns) {
                         return Err(BuildError::PackColumns { plaintext });
                     }
-                    Ok(content(chained).into())
+                    Ok(content(chained, mask.as_deref()).into())
                 })
                 .collect()
         })

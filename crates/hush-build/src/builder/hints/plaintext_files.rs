@@ -2,57 +2,77 @@
 
 use std::ops::Range;
 
-use hush_he::params::RingParams;
+use hush_he::{codec::packed_bytes, params::RingParams};
 use hush_ops::{
     contract::ChainedHint,
     pack_shape::PackShape,
     path::{Content, pack_columns_tiling},
 };
 use hush_store::{
-    snapshot::{CHAIN_FILE, COLUMNS_FILE, MappedOutput},
+    snapshot::{CHAIN_FILE, COLUMNS_FILE, HINT_FILE, MappedOutput},
     tiles::TileWriter,
 };
 
 use super::pieces::Pieces;
 use crate::builder::BuildError;
 
-/// The files of the pack columns and of the chain's polynomials. The second holds the digits of all plaintexts, then the masks.
+/// The files of the pack columns and of the chain's polynomials. The second holds the digits of all plaintexts, then the masks;
+/// or the masks, rounded, are a third file, which clients download.
 pub(in crate::builder) struct PlaintextFiles<'a> {
     shape: &'a PackShape,
-    /// The bytes of a polynomial.
-    poly: usize,
+    /// The bytes of a digit, which is a polynomial.
+    digit: usize,
+    /// The bytes of a mask.
+    mask: usize,
+    /// The place of the first mask in its file.
+    masks: usize,
     columns: TileWriter<'a>,
     chain: &'a MappedOutput,
+    /// The file of the masks.
+    masked: &'a MappedOutput,
 }
 
 impl<'a> PlaintextFiles<'a> {
-    /// Returns the names of the files, with their sizes in bytes.
-    pub(in crate::builder) fn sizes(ring: &RingParams, shape: &PackShape) -> [(&'static str, usize); 2] {
-        let chain = Content::Chain { ring: *ring, shape: *shape, folds: true };
+    /// Returns the names of the files, with their sizes in bytes. `mask_bits` is the bits of a coefficient of a mask, if clients
+    /// download them.
+    pub(in crate::builder) fn sizes(
+        ring: &RingParams,
+        shape: &PackShape,
+        mask_bits: Option<u32>,
+    ) -> Vec<(&'static str, usize)> {
+        let chain = Content::Chain { ring: *ring, shape: *shape, folds: mask_bits.is_none() };
         let columns = pack_columns_tiling(ring, shape.rows());
-        [(COLUMNS_FILE, columns.bytes()), (CHAIN_FILE, chain.bytes() as usize)]
+        let masks = mask_bits.map(|bits| (HINT_FILE, shape.plaintexts() * packed_bytes(ring.degree(), bits)));
+        let files = [(COLUMNS_FILE, columns.bytes()), (CHAIN_FILE, chain.bytes() as usize)];
+        files.into_iter().chain(masks).collect()
     }
 
+    /// Creates the writer of the files of [`PlaintextFiles::sizes`], in this order.
     pub(in crate::builder) fn new(
         ring: &RingParams,
         shape: &'a PackShape,
-        columns: &'a mut MappedOutput,
-        chain: &'a MappedOutput,
+        mask_bits: Option<u32>,
+        files: &'a mut [MappedOutput],
     ) -> Self {
-        let poly = size_of::<u32>() * ring.kept_limbs() * ring.degree();
+        let (columns, chain) = files.split_first_mut().expect("the pack columns");
         let tiling = pack_columns_tiling(ring, shape.rows());
-        Self { shape, poly, columns: TileWriter::new(tiling, columns.bytes()), chain }
+        let digit = size_of::<u32>() * ring.kept_limbs() * ring.degree();
+        let (mask, masks) = match mask_bits {
+            Some(bits) => (packed_bytes(ring.degree(), bits), 0),
+            None => (digit, digit * shape.plaintexts()),
+        };
+        let columns = TileWriter::new(tiling, columns.bytes());
+        Self { shape, digit, mask, masks, columns, chain: &chain[0], masked: &chain[chain.len() - 1] }
     }
 
     fn rows(&self, plaintext: usize) -> Range<usize> {
         self.shape.plaintext_rows(plaintext)
     }
 
-    /// Returns the byte ranges of a plaintext's digit and mask in the file of the chain.
-    fn polys(&self, plaintext: usize) -> [Range<usize>; 2] {
-        let bytes = self.poly;
-        let half = self.poly * self.shape.plaintexts();
-        [0, half].map(|first| first + plaintext * bytes..first + (plaintext + 1) * bytes)
+    /// Returns the places of a plaintext's digit and mask, with their files.
+    fn polys(&self, plaintext: usize) -> [(&MappedOutput, Range<usize>); 2] {
+        let place = |first: usize, bytes: usize| first + plaintext * bytes..first + (plaintext + 1) * bytes;
+        [(self.chain, place(0, self.digit)), (self.masked, place(self.masks, self.mask))]
     }
 }
 
@@ -66,27 +86,31 @@ impl Pieces for PlaintextFiles<'_> {
     }
 
     fn bytes(&self, plaintext: usize) -> usize {
-        self.columns.tiling().cols() * self.rows(plaintext).len() + 2 * self.poly
+        self.columns.tiling().cols() * self.rows(plaintext).len() + self.digit + self.mask
     }
 
     fn write(&self, plaintext: usize, content: &[u8]) -> Result<(), BuildError> {
-        let [digit, mask] = self.polys(plaintext);
-        let (columns, polys) = content.split_at(content.len() - digit.len() - mask.len());
+        let (columns, mut polys) = content.split_at(content.len() - self.digit - self.mask);
         self.columns.write_rows(self.rows(plaintext).start, columns);
-        self.chain.write_at(digit.start, &polys[..digit.len()])?;
-        self.chain.write_at(mask.start, &polys[digit.len()..])?;
+        for (file, place) in self.polys(plaintext) {
+            let own;
+            (own, polys) = polys.split_at(place.len());
+            file.write_at(place.start, own)?;
+        }
         Ok(())
     }
 
     fn read(&self, plaintext: usize, take: &mut dyn FnMut(&[u8])) {
         take(&self.columns.read_rows(self.rows(plaintext)));
-        self.polys(plaintext).into_iter().for_each(|bytes| take(&self.chain.as_bytes()[bytes]));
+        self.polys(plaintext).into_iter().for_each(|(file, place)| take(&file.as_bytes()[place]));
     }
 }
 
-/// Returns the content of a plaintext's piece: its rows of pack columns, its digit, and its mask.
-pub(in crate::builder) fn content(chained: ChainedHint) -> Vec<u8> {
+/// Returns the content of a plaintext's piece: its rows of pack columns, its digit, and its mask, or `rounded` in its place.
+pub(in crate::builder) fn content(chained: ChainedHint, rounded: Option<&[u8]>) -> Vec<u8> {
     let ChainedHint { columns: mut content, digit, mask } = chained;
-    content.extend(digit.iter().chain(&mask).flat_map(|word| word.to_le_bytes()));
+    let own = if rounded.is_some() { &[] } else { &mask[..] };
+    content.extend(digit.iter().chain(own).flat_map(|word| word.to_le_bytes()));
+    content.extend(rounded.unwrap_or_default());
     content
 }

@@ -36,8 +36,8 @@ pub(in crate::builder) fn worker<'a, B: Steps>(
     Ok(match product {
         HintProduct::Download { bits } => Box::new(DownloadWorker { source, bits: *bits }),
         HintProduct::Lifted { ring, shape } => Box::new(LiftedWorker::open(source, ring, shape)?),
-        HintProduct::Chained { params, shape } => {
-            Box::new(ChainedWorker::open(source, params, shape, seed, cpu)?)
+        HintProduct::Chained { params, shape, mask_bits } => {
+            Box::new(ChainedWorker::open(source, params, shape, *mask_bits, seed, cpu)?)
         }
     })
 }
@@ -85,25 +85,28 @@ impl<'a> HintStage<'a> {
         match &plan.product {
             HintProduct::Download { bits } => {
                 let row_bytes = packed_bytes(matrix.n(), *bits);
-                let (journal, [file]) = self.opened([(HINT_FILE, rows * row_bytes)], steps(rows))?;
-                let pieces = HintFile { file: &file, rows, row_bytes };
+                let (journal, files) = self.opened(&[(HINT_FILE, rows * row_bytes)], steps(rows))?;
+                let pieces = HintFile { file: &files[0], rows, row_bytes };
                 self.stage(("hint", "rows"), &pieces, journal).run(workers)?;
-                *self.hint = Some(BlobRef { blake3: file.blob_hash()?, bytes: file.as_bytes().len() as u64 });
-                self.finish([file])
+                *self.hint = Some(downloaded(&files[0])?);
+                self.finish(files)
             }
             HintProduct::Lifted { ring, shape } => {
                 let tiling = LiftedFile::tiling(ring, shape, matrix.n())?;
-                let (journal, [file]) = self.opened([(LIFTED_FILE, tiling.bytes())], tiling.tiles())?;
-                let pieces = LiftedFile { file: &file, tiling, shape: *shape, rows };
+                let (journal, files) = self.opened(&[(LIFTED_FILE, tiling.bytes())], tiling.tiles())?;
+                let pieces = LiftedFile { file: &files[0], tiling, shape: *shape, rows };
                 self.stage(("hint", "rows"), &pieces, journal).run(workers)?;
-                self.finish([file])
+                self.finish(files)
             }
-            HintProduct::Chained { params, shape } => {
-                let sizes = PlaintextFiles::sizes(params.ring(), shape);
-                let (journal, [mut columns, chain]) = self.opened(sizes, shape.plaintexts())?;
-                let pieces = PlaintextFiles::new(params.ring(), shape, &mut columns, &chain);
+            HintProduct::Chained { params, shape, mask_bits } => {
+                let sizes = PlaintextFiles::sizes(params.ring(), shape, *mask_bits);
+                let (journal, mut files) = self.opened(&sizes, shape.plaintexts())?;
+                let pieces = PlaintextFiles::new(params.ring(), shape, *mask_bits, &mut files);
                 self.stage(("pack columns", "plaintexts"), &pieces, journal).run(workers)?;
-                self.finish([columns, chain])
+                if let Some(file) = files.get(2) {
+                    *self.hint = Some(downloaded(file)?);
+                }
+                self.finish(files)
             }
         }
     }
@@ -140,16 +143,15 @@ impl<'a> HintStage<'a> {
 
     /// Opens files, by name and length in bytes, with the journal of their pieces. Pieces that a killed build has recorded, and
     /// that are intact, are not computed again.
-    fn opened<const FILES: usize>(
+    fn opened(
         &self,
-        files: [(&'static str, usize); FILES],
+        files: &[(&'static str, usize)],
         pieces: usize,
-    ) -> Result<(Journal, [MappedOutput; FILES]), BuildError> {
+    ) -> Result<(Journal, Vec<MappedOutput>), BuildError> {
         let writer = self.context.writer;
-        let journal = writer.open_journal(&files, pieces, self.database)?;
-        let opened = files.map(|(name, bytes)| writer.open_mapped(name, bytes));
-        let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok((journal, opened.try_into().ok().expect("as many as there are names")))
+        let journal = writer.open_journal(files, pieces, self.database)?;
+        let opened = files.iter().map(|(name, bytes)| writer.open_mapped(name, *bytes));
+        Ok((journal, opened.collect::<Result<_, _>>()?))
     }
 
     fn stage<'s>(
@@ -165,7 +167,7 @@ impl<'a> HintStage<'a> {
     }
 
     /// Makes the files durable and adds them to the table's files.
-    fn finish<const FILES: usize>(self, files: [MappedOutput; FILES]) -> Result<(), BuildError> {
+    fn finish(self, files: Vec<MappedOutput>) -> Result<(), BuildError> {
         let bytes = files.iter().map(|file| file.as_bytes().len() as u64).sum();
         self.context.progress.start("sync", bytes, "bytes");
         for file in files {
@@ -174,4 +176,9 @@ impl<'a> HintStage<'a> {
         self.context.progress.advance(bytes);
         Ok(())
     }
+}
+
+/// Returns the reference to a file that clients download.
+fn downloaded(file: &MappedOutput) -> Result<BlobRef, BuildError> {
+    Ok(BlobRef { blake3: file.blob_hash()?, bytes: file.as_bytes().len() as u64 })
 }

@@ -8,8 +8,10 @@ use std::{ops::Range, sync::Arc};
 use hush_he::{
     algorithms::{encrypt_column_query, open_column_keys},
     codec::pack_rounded,
-    entities::{ColumnKeys, ColumnMasks, OneTimeRingSecret, PublicMatrix, PublicSeed, RingDecryptionKey},
-    params::{COLPACK_N2048_Q52, ColumnParams, RingContext},
+    entities::{
+        ColumnKeys, ColumnMasks, OneTimeRingSecret, PublicMatrix, PublicSeed, RingDecryptionKey, RlweSecret,
+    },
+    params::{COLPACK_N2048_Q52, ColumnParams, RingContext, Widths},
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
@@ -25,16 +27,18 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError,
-    client::Given,
+    client::{Given, Hint},
     column_table::{ColumnSpec, ColumnTable},
-    facts::{CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, WordBits},
+    facts::{
+        CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, Facts, FileSpec, HINT_FILE, HintPlan, HintProduct,
+        WordBits,
+    },
     halves::{HeadFacts, PartFacts},
     layout,
     message::{check_length, check_vectors, unpack_queries},
     page::{Batch, Files, Host, Page, Partial, Partials},
     parts::joined_rows,
     registry::Protocol,
-    response::decrypt_plaintexts,
     table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     wire,
@@ -50,17 +54,6 @@ pub trait ColumnPage: Send + Sync + 'static {
     /// Returns the steps after the packing.
     fn path_behind(table: &ColumnTable) -> Vec<Step>;
 
-    /// Returns the masks of all plaintexts in the form in which an answer contains them, or nothing if it does not.
-    ///
-    /// # Errors
-    /// [`ProtocolError::Ops`] if the masks are not polynomials of the ring.
-    fn switched_masks<B: RingOps>(
-        backend: &B,
-        ring: &B::Ring,
-        table: &ColumnTable,
-        polys: ChainPolys,
-    ) -> Result<Vec<u8>, ProtocolError>;
-
     /// [`Page::finish`], from the packed words: one ciphertext for each plane and entry.
     ///
     /// # Errors
@@ -72,8 +65,17 @@ pub trait ColumnPage: Send + Sync + 'static {
         packed: LweBatch<B::Words>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError>;
 
-    /// [`Page::recover`], from the bytes of all plaintexts of an answer.
-    fn recover(table: &ColumnTable, target: &Target, bytes: &[u32]) -> Zeroizing<Vec<u8>>;
+    /// [`Page::recover`], with the secret of the query.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] if the answer has a wrong length.
+    fn recover(
+        table: &ColumnTable,
+        client: &ColumnClient,
+        secret: &RlweSecret,
+        target: &Target,
+        answer: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, ProtocolError>;
 }
 
 /// A page with column packing as a [`Page`].
@@ -105,6 +107,14 @@ impl ColumnRing {
     }
 }
 
+/// The public data of a client.
+pub struct ColumnClient {
+    /// The ring and the masks of the keys.
+    pub(crate) ring: ColumnRing,
+    /// The masks of all plaintexts, as they were downloaded. Empty if entries are folded.
+    pub(crate) masks: Hint,
+}
+
 /// A parameter set and a table's public masks, on a backend.
 pub struct ColumnScheme<B: RingOps> {
     /// The ring and its masks.
@@ -131,12 +141,8 @@ pub struct ColumnPart<B: ColumnOps> {
     chain: Arc<B::Chain>,
 }
 
-/// The masks of all plaintexts: on the backend if entries are folded, otherwise in the form in which answers contain them.
-pub struct ColumnHead<B: ColumnOps> {
-    /// The polynomials of all plaintexts. `None` if entries are not folded.
-    pub(crate) chain: Option<Arc<B::Chain>>,
-    pub(crate) masks: Vec<u8>,
-}
+/// The polynomials of all plaintexts, if entries are folded. `None` if not: then clients have the masks.
+pub type ColumnHead<B> = Option<Arc<<B as ColumnOps>::Chain>>;
 
 /// The state that the client keeps between query and answer.
 pub struct ColumnPending {
@@ -158,7 +164,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
 
     type Set = ColumnParams;
     type Table = ColumnTable;
-    type Client = ColumnRing;
+    type Client = ColumnClient;
     type Prepared = ();
     type Pending = ColumnPending;
     type Scheme<B: Steps> = ColumnScheme<B>;
@@ -183,13 +189,13 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         shape: TableShape,
         word_bits: Option<WordBits>,
     ) -> Result<ColumnTable, ProtocolError> {
-        match word_bits {
-            Some([query, u32::BITS, u32::BITS]) => {
-                ColumnTable::with_query_bits(P::SPEC, params, shape, query)
-            }
-            Some(_) => Err(invalid_descriptor("words are packed whole in column packing")),
-            None => Err(invalid_descriptor("a table of column packing has widths of words")),
+        let Some([query, hint, answer]) = word_bits else {
+            return Err(invalid_descriptor("a table of column packing has widths of words"));
+        };
+        if [hint, answer] == [u32::BITS; 2] {
+            return Err(invalid_descriptor("an earlier program built the table: build it again"));
         }
+        ColumnTable::with_widths(P::SPEC, params, shape, Widths { query, hint, answer })
     }
 
     fn segment(base: &ColumnTable, shape: SegmentShape) -> Result<ColumnTable, ProtocolError> {
@@ -199,6 +205,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     fn facts(table: &ColumnTable) -> Facts {
         let params = table.params();
         let shape = table.pack_shape();
+        let widths = table.widths();
         Facts {
             protocol: P::SPEC.protocol,
             preset: params.name(),
@@ -206,10 +213,10 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             sigmas: table.sigmas(),
             log2_failure: table.log2_failure(),
             shape: table.shape(),
-            word_bits: Some([table.query_bits(), u32::BITS, u32::BITS]),
+            word_bits: Some([widths.query, widths.hint, widths.answer]),
             query: table.query_bytes(),
             answer_bytes: table.answer_bytes(),
-            hint_bytes: 0,
+            hint_bytes: table.mask_bytes(),
             is_hint_compressed: false,
             keys: None,
             key_bytes: 0,
@@ -224,7 +231,7 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
                 ("error_std", json!(params.lwe().error_std())),
                 ("rows", json!(table.rows())),
                 ("ring_degree", json!(params.ring().degree())),
-                ("word_bits", json!({ "query": table.query_bits() })),
+                ("word_bits", json!({ "query": widths.query, "hint": widths.hint, "answer": widths.answer })),
                 ("entries", json!(shape.entries())),
                 ("external_products", json!(table.external_products())),
                 ("lanes", json!(table.lanes())),
@@ -239,17 +246,22 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 
     fn hint(table: &ColumnTable) -> Option<HintPlan> {
-        let product = HintProduct::Chained { params: *table.params(), shape: table.pack_shape() };
+        let mask_bits = (!P::SPEC.folds).then_some(table.widths().hint);
+        let product = HintProduct::Chained { params: *table.params(), shape: table.pack_shape(), mask_bits };
         Some(HintPlan { matrix: table.matrix(), rows: table.rows(), second: None, product })
     }
 
     fn files(table: &ColumnTable) -> Vec<FileSpec> {
         let file = |name, title, content| FileSpec { name, title, content };
-        vec![
+        let mut files = vec![
             file(DB_FILE, "database", Content::Bytes(table.tiling())),
             file(COLUMNS_FILE, "pack columns", Content::Bytes(table.columns_tiling())),
-            file(CHAIN_FILE, "digits and masks", table.chain()),
-        ]
+            file(CHAIN_FILE, if P::SPEC.folds { "digits and masks" } else { "digits" }, table.chain()),
+        ];
+        if !P::SPEC.folds {
+            files.push(file(HINT_FILE, "masks", Content::Download { bytes: table.mask_bytes() }));
+        }
+        files
     }
 
     fn opening(_: &ColumnTable) -> Vec<Step> {
@@ -280,24 +292,30 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
 
     fn head(table: &ColumnTable, _: &[Range<usize>]) -> HeadFacts {
         let chain = FileSpec { name: CHAIN_FILE, title: "digits and masks", content: table.chain() };
-        HeadFacts { files: vec![chain], steps: P::path_behind(table) }
+        HeadFacts {
+            files: P::SPEC.folds.then_some(chain).into_iter().collect(),
+            steps: P::path_behind(table),
+        }
     }
 
-    fn client(table: &ColumnTable, given: &Given) -> Result<ColumnRing, ProtocolError> {
-        Ok(ColumnRing::new(table.params(), given.seed))
+    fn client(table: &ColumnTable, given: &Given) -> Result<ColumnClient, ProtocolError> {
+        let masks = given.hint.clone().unwrap_or_else(|| Arc::new([]));
+        check_length("masks", table.mask_bytes() as usize, (*masks).as_ref().len())?;
+        Ok(ColumnClient { ring: ColumnRing::new(table.params(), given.seed), masks })
     }
 
-    fn prepare(_: &ColumnTable, _: &ColumnRing, _: &mut Csprng) {}
+    fn prepare(_: &ColumnTable, _: &ColumnClient, _: &mut Csprng) {}
 
     /// Encrypts `target` under a fresh secret. If entries are folded, also encrypts the power of X that selects its entry.
     fn ask(
         table: &ColumnTable,
-        public: &ColumnRing,
+        client: &ColumnClient,
         (): (),
         target: &Target,
         rng: &mut Csprng,
     ) -> (wire::Query, ColumnPending) {
         let params = table.params();
+        let public = &client.ring;
         let matrix = PublicMatrix::new(public.seed, table.matrix());
         let (entry, _) = table.place(target.block);
         let secret = OneTimeRingSecret::sample(params, rng);
@@ -310,22 +328,19 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
             table.exponent(entry),
             rng,
         );
-        let first = pack_rounded(&words, table.query_bits()).into();
+        let first = pack_rounded(&words, table.widths().query).into();
         let query = wire::Query { first, packed: keys.into(), ..Default::default() };
         (query, ColumnPending { key })
     }
 
     fn recover(
         table: &ColumnTable,
-        public: &ColumnRing,
+        client: &ColumnClient,
         pending: &ColumnPending,
         target: &Target,
         answer: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, ProtocolError> {
-        let secrets = [pending.key.secret(); 2];
-        let plaintexts = table.answer_plaintexts();
-        let bytes = decrypt_plaintexts(&public.context, secrets, answer, plaintexts, u8::BITS)?;
-        Ok(P::recover(table, target, &bytes))
+        P::recover(table, client, pending.key.secret(), target, answer)
     }
 
     fn scheme<B: Steps>(
@@ -380,14 +395,12 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let polys = || -> Result<ChainPolys, F::Error> {
             Ok(chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?)
         };
-        let masks = || Ok::<_, F::Error>(P::switched_masks(backend, ring, table, polys()?)?);
         match parts {
-            _ if !P::SPEC.folds => Ok(ColumnHead { chain: None, masks: masks()? }),
-            [all] => Ok(ColumnHead { chain: Some(all.chain.clone()), masks: Vec::new() }),
+            _ if !P::SPEC.folds => Ok(None),
+            [all] => Ok(Some(all.chain.clone())),
             _ => {
                 let chain = backend.open_chain(ring, &table.pack_shape(), polys()?);
-                let chain = Some(Arc::new(chain.map_err(ProtocolError::from)?));
-                Ok(ColumnHead { chain, masks: Vec::new() })
+                Ok(Some(Arc::new(chain.map_err(ProtocolError::from)?)))
             }
         }
     }
@@ -405,7 +418,8 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         let keys =
             batch.read(|query| open_column_keys(table.params(), context, table.folds(), &query.packed))?;
         let keys = keys.into_iter().map(Arc::new).collect();
-        let first = unpack_queries(queries, table.shape().columns, table.query_bits(), |query| &query.first)?;
+        let first =
+            unpack_queries(queries, table.shape().columns, table.widths().query, |query| &query.first)?;
         Ok(OpenedColumn { first, keys })
     }
 
@@ -471,6 +485,6 @@ pub fn chain_polys(table: &ColumnTable, bytes: &[u8]) -> Result<ChainPolys, Prot
     let expected = table.chain().bytes() as usize;
     OpsError::check_shape("open_chain", "bytes of the chain", expected, bytes.len())?;
     let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-    let (digits, masks) = bytes.split_at(expected / 2);
+    let (digits, masks) = bytes.split_at(if table.spec().folds { expected / 2 } else { expected });
     Ok(ChainPolys { digits: words(digits), masks: words(masks) })
 }

@@ -5,7 +5,7 @@
 use hush_he::{
     codec::packed_bytes,
     entities::{MatrixDomain, MatrixShape},
-    params::{ColumnNoise, ColumnParams},
+    params::{ColumnNoise, ColumnParams, ResponseBits, Widths},
 };
 use hush_ops::{
     pack_shape::PackShape,
@@ -18,10 +18,10 @@ use crate::{
     entry_layout::{EntryLayout, most_lanes},
     facts::SegmentRule,
     registry::Protocol,
-    response::response_bytes,
+    response::bytes_at,
     table::{
-        MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape, TableShape, check_failure,
-        check_kept, check_limit, fewest_query_bits,
+        LOOKUPS_PER_EPOCH, MAX_ANSWER_BYTES, MAX_COLUMNS, MAX_DB_ROWS, MAX_SLOT_BYTES, SegmentShape,
+        TableShape, check_failure, check_kept, check_limit, fewest_query_bits, invalid_descriptor,
     },
     wire::QuerySizes,
 };
@@ -31,9 +31,16 @@ use crate::{
 pub struct ColumnSpec {
     /// The protocol.
     pub protocol: Protocol,
-    /// Whether entries are folded to one by a power of X.
+    /// Whether entries are folded to one by a power of X. If not, clients download the masks of all plaintexts.
     pub folds: bool,
 }
+
+/// The fewest bits of a coefficient of a mask among which a table chooses.
+const SHORTEST_MASK: u32 = 16;
+/// The fewest bits of a coefficient of b. A byte of it is decoded.
+const SHORTEST_WORD: u32 = u8::BITS + 1;
+/// The most bits of a coefficient of a mask that is downloaded, and not part of every answer.
+const DOWNLOADED_BITS: u32 = 24;
 
 /// Checked parameters of a table of `colpack-s` or `colpack`. They determine every size on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +48,8 @@ pub struct ColumnTable {
     spec: ColumnSpec,
     params: ColumnParams,
     shape: TableShape,
-    query_bits: u32,
+    /// The bits of a query word, of a coefficient of a mask, and of a coefficient of b in an answer.
+    widths: Widths,
     /// The columns of the queries: the table's own, or those of the base.
     asked_columns: usize,
     /// The number of entries of a segment beside the base. `None` in the base.
@@ -49,38 +57,56 @@ pub struct ColumnTable {
 }
 
 impl ColumnTable {
-    /// Creates a table with the fewest bits of query words that decode. Checks limits and noise.
+    /// Creates a table with the words of the least traffic that keep [`Widths::MIN_SIGMAS`]; that of masks is spread over
+    /// [`LOOKUPS_PER_EPOCH`] look-ups. Checks limits and noise.
     pub fn new(spec: ColumnSpec, params: ColumnParams, shape: TableShape) -> Result<Self, ProtocolError> {
         check_shape(shape)?;
-        if params.lwe().full_words() {
-            return Self::with_query_bits(spec, params, shape, 32);
+        let ResponseBits { a, b } = params.ring().response_bits();
+        let whole = Widths { query: 32, hint: a, answer: b };
+        let table =
+            |widths| Self { spec, params, shape, widths, asked_columns: shape.columns, entries: None };
+        let mut best = table(whole);
+        let longest = if spec.folds { a } else { DOWNLOADED_BITS };
+        let rounded = !params.lwe().full_words();
+        for hint in (SHORTEST_MASK..=longest).filter(|_| rounded) {
+            for answer in SHORTEST_WORD..=b {
+                let query = fewest_query_bits(|query| table(Widths { query, hint, answer }).sigmas());
+                let found = table(Widths { query, hint, answer });
+                if found.sigmas() >= Widths::MIN_SIGMAS && found.traffic() < best.traffic() {
+                    best = found;
+                }
+            }
         }
-        let query_bits = fewest_query_bits(|query_bits| {
-            Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.sigmas()
-        });
-        Self::with_query_bits(spec, params, shape, query_bits)
+        Self::with_widths(spec, params, shape, best.widths)
     }
 
-    /// Creates a table with the given bits of query words. Checks limits and noise.
+    /// Creates a table with the given bits of words. Checks limits and noise.
     ///
     /// # Errors
-    /// [`ProtocolError::Limit`] if the shape is out of range. [`ProtocolError::TooNoisy`] if an answer would fail with
+    /// [`ProtocolError::Limit`] if the shape or a width is out of range. [`ProtocolError::TooNoisy`] if an answer would fail with
     /// probability above 2^-64.
-    pub fn with_query_bits(
+    pub fn with_widths(
         spec: ColumnSpec,
         params: ColumnParams,
         shape: TableShape,
-        query_bits: u32,
+        widths: Widths,
     ) -> Result<Self, ProtocolError> {
-        check_limit("bits of a query word", query_bits as usize, 32)?;
+        check_limit("bits of a word", widths.query as usize, 32)?;
+        let ResponseBits { a: longest, .. } = params.ring().response_bits();
+        check_limit("bits of a mask", widths.hint as usize, longest.max(DOWNLOADED_BITS) as usize)?;
+        check_limit("bits of a word of an answer", widths.answer as usize, widths.hint as usize)?;
+        // A byte is the top of a word.
+        if widths.answer < SHORTEST_WORD {
+            return Err(invalid_descriptor("a word of an answer has 9 bits or more"));
+        }
         check_shape(shape)?;
-        Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.checked()
+        Self { spec, params, shape, widths, asked_columns: shape.columns, entries: None }.checked()
     }
 
     /// Returns a segment that is asked with the queries of this table.
     ///
     /// # Errors
-    /// The errors of [`ColumnTable::with_query_bits`]. [`ProtocolError::Limit`] if this table's queries cannot ask the segment.
+    /// The errors of [`ColumnTable::with_widths`]. [`ProtocolError::Limit`] if this table's queries cannot ask the segment.
     pub fn segment(&self, segment: SegmentShape) -> Result<Self, ProtocolError> {
         let SegmentShape { shape, entries } = segment;
         check_shape(shape)?;
@@ -117,9 +143,20 @@ impl ColumnTable {
         self.shape
     }
 
-    /// Returns the bits of a query word on the wire.
-    pub fn query_bits(&self) -> u32 {
-        self.query_bits
+    /// Returns the bits of words on the wire: of a query, of a mask, and of b in an answer.
+    pub fn widths(&self) -> Widths {
+        self.widths
+    }
+
+    /// Returns the bits of the two halves of a ciphertext that a client decrypts.
+    pub fn response_bits(&self) -> ResponseBits {
+        ResponseBits { a: self.widths.hint, b: self.widths.answer }
+    }
+
+    /// Returns the bytes of a look-up, with its share of the masks.
+    fn traffic(&self) -> f64 {
+        let sent = self.query_bytes().total() + self.answer_bytes();
+        sent as f64 + self.mask_bytes() as f64 / LOOKUPS_PER_EPOCH
     }
 
     /// Returns the number of database rows.
@@ -203,18 +240,34 @@ impl ColumnTable {
 
     /// Returns the sizes of the parts of a query, in bytes.
     pub fn query_bytes(&self) -> QuerySizes {
-        let first = packed_bytes(self.shape.columns, self.query_bits);
+        let first = packed_bytes(self.shape.columns, self.widths.query);
         QuerySizes { first, packed: self.params.key_bytes(self.folds()), ..QuerySizes::default() }
     }
 
-    /// Returns the size of an answer, in bytes.
+    /// Returns the size of an answer, in bytes: the ciphertexts of an entry, or a coefficient of b for every row.
     pub fn answer_bytes(&self) -> usize {
-        response_bytes(self.params.ring(), self.answer_plaintexts())
+        match self.spec.folds {
+            true => bytes_at(self.params.ring(), self.response_bits(), self.answer_plaintexts()),
+            false => packed_bytes(self.rows(), self.widths.answer),
+        }
+    }
+
+    /// Returns the size of the masks that clients download, in bytes: one for every plaintext. 0 with folds.
+    pub fn mask_bytes(&self) -> u64 {
+        let mask = packed_bytes(self.params.ring().degree(), self.widths.hint);
+        if self.spec.folds { 0 } else { self.pack_shape().plaintexts() as u64 * mask as u64 }
     }
 
     /// Returns the noise of a look-up.
     pub fn noise(&self) -> ColumnNoise {
-        ColumnNoise::new(&self.params, self.asked_columns, self.query_bits, self.external_products())
+        let response = self.response_bits();
+        ColumnNoise::new(
+            &self.params,
+            self.asked_columns,
+            self.widths.query,
+            self.external_products(),
+            response,
+        )
     }
 
     /// Returns the distance from an honest answer to a wrong decoding, in standard deviations of the error. Infinite without noise.

@@ -351,7 +351,8 @@ impl<P: PackPage> Page for Packed<P> {
         keys.check_id(&pending.key_id)?;
         let plaintexts = table.answer_plaintexts();
         let secrets = keys.answer_secrets();
-        let bytes = decrypt_plaintexts(keys.context(), secrets, answer, plaintexts, u8::BITS)?;
+        let bits = table.params().ring().response_bits();
+        let bytes = decrypt_plaintexts(keys.context(), secrets, answer, bits, plaintexts, u8::BITS)?;
         Ok(P::recover(table, keys, pending, target, &bytes))
     }
 

@@ -12,7 +12,7 @@ use std::iter;
 
 use hush_he::{
     algorithms::{decrypt_response, decrypt_switched},
-    codec::{packed_bytes, unpack_wide},
+    codec::{packed_bytes, unpack_words},
     params::{ResponseBits, RingSwitch},
 };
 use hush_ops::contract::{RlweBatch, SentPoly, Steps, pack_polys};
@@ -115,14 +115,15 @@ pub(crate) fn symbols(
     let context = keys.context();
     let symbol_bits = ring.plaintext_bits();
     if ring.packs_pairs() {
-        return decrypt_plaintexts(context, keys.answer_secrets(), answer, table.planes(), symbol_bits);
+        let bits = ring.response_bits();
+        return decrypt_plaintexts(context, keys.answer_secrets(), answer, bits, table.planes(), symbol_bits);
     }
     check_length("answer", bytes(table), answer.len())?;
     let mut rest = answer;
     let mut read = |count: usize, bits: u32| -> Result<Vec<u64>, ProtocolError> {
         let (head, tail) = rest.split_at(packed_bytes(count, bits));
         rest = tail;
-        Ok(unpack_wide(head, count, bits)?.map(|word| word as u64).collect())
+        Ok(unpack_words(head, count, bits)?)
     };
     if let Some(switch) = table.switch() {
         let bits = switch.response_bits();
@@ -137,7 +138,7 @@ pub(crate) fn symbols(
         let body = body(table, plane);
         let a = read(ring.degree(), bits.a)?;
         let b = read(body.count, bits.b)?;
-        let own = decrypt_response(context, &keys.secrets().query, &a, &b, body.stride, symbol_bits);
+        let own = decrypt_response(context, &keys.secrets().query, &a, &b, bits, body.stride, symbol_bits);
         symbols.extend_from_slice(&own);
     }
     Ok(symbols)

@@ -15,7 +15,7 @@ use super::{
     measure::{Client, Errors, Measured, Steps, difference, fold, fold_phase},
     std,
 };
-use crate::support::{Setup, column_table, one, shape, table};
+use crate::support::{Setup, Stored, column_table, one, shape, table};
 
 /// N of the default set.
 const DEGREE: usize = 2048;
@@ -116,7 +116,7 @@ fn check(setup: &Measured, contents: &[Content], count: usize) {
         let bytes = &setup.setup.matrix[rows.start * columns..rows.end * columns];
         let chosen = clients.iter().zip(&errors).filter(|(client, _)| client.target.block == entry);
         let chosen: Vec<_> = chosen.map(|(_, errors)| errors).collect();
-        let name = format!("{content:?}, D0 = {columns}, {} bits", setup.table.query_bits());
+        let name = format!("{content:?}, D0 = {columns}, {} bits", setup.table.widths().query);
         check_rows(&name, *content, bytes, &noise, &errors, rows.clone());
         check_entry(&name, &noise, &chosen, rows);
     }
@@ -188,7 +188,9 @@ fn rms(bytes: &[u8]) -> f64 {
 fn check_unfolded(Measured { setup, .. }: Measured, count: usize) {
     let shape = setup.table.facts().shape;
     let table = table(Protocol::ColpackS, setup.table.facts().preset, shape);
-    let setup = Setup::of_files(Cpu::new(2).unwrap(), table, setup.matrix, setup.files);
+    let cpu = Cpu::new(2).unwrap();
+    let files = Stored::build(&cpu, &table, &setup.matrix, Some(setup.files.hints[0].clone()));
+    let setup = Setup::of_files(cpu, table, setup.matrix, files);
     setup.check(&targets(shape, count));
 }
 

@@ -165,7 +165,7 @@ fn check(params: ColumnParams, kind: Entries, rows: usize, wanted: &[usize]) {
     let errors = packed.errors(&Cpu::new(2).unwrap(), wanted);
     assert_eq!(errors.len(), wanted.len() * packed.shape.degree());
     let std = std(&errors);
-    let predicted = ColumnNoise::new(&params, 1, 32, entries - 1).folds;
+    let predicted = ColumnNoise::new(&params, 1, 32, entries - 1, params.ring().response_bits()).folds;
     let text = format!("{}, {kind:?}: {entries} entries add {std:.5} LSB ({predicted:.5})", params.name());
     println!("{text}");
     match kind {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use hush_cpu::Cpu;
 use hush_he::{
     algorithms::{decrypt_response, encrypt_column_query, open_column_keys},
-    codec::unpack_scaled,
+    codec::{packed_bytes, unpack_scaled, unpack_words},
     entities::{OneTimeRingSecret, PublicMatrix, RingDecryptionKey},
     params::ColumnParams,
 };
@@ -31,7 +31,7 @@ use hush_protocol::{
     wire,
 };
 
-use super::{PHASE_BITS, centred, halves};
+use super::centred;
 use crate::support::{PUBLIC_SEED, Setup, Stored};
 
 /// A table of `colpack` on the CPU, and what its steps read.
@@ -131,7 +131,7 @@ impl Client {
 
 /// (1) The words of all rows, query after query.
 pub(super) fn fold(setup: &Measured, clients: &[Client]) -> LweBatch {
-    let (cols, bits) = (setup.table.shape().columns, setup.table.query_bits());
+    let (cols, bits) = (setup.table.shape().columns, setup.table.widths().query);
     let vectors = clients.iter().map(|client| unpack_scaled(&client.query.first, cols, bits).unwrap());
     setup.cpu.lwe_fold(&setup.db, &LweQueries { cols, words: vectors.flatten().collect() }).unwrap()
 }
@@ -235,12 +235,14 @@ fn phases(setup: &Measured, client: &Client, ciphertext: &[u32]) -> Vec<f64> {
 
 /// Returns the phase of an answer of one plaintext, and its b.
 fn response(setup: &Measured, client: &Client, answer: &[u8]) -> (Vec<f64>, Vec<f64>) {
-    let bits = setup.params().ring().response_bits();
-    let (a, mut halves) = halves(setup.params().ring(), answer);
-    let b = halves.remove(0);
-    let phases = decrypt_response(setup.public.context(), client.key.secret(), &a, &b, 1, PHASE_BITS);
+    let bits = setup.table.response_bits();
+    let mask = packed_bytes(setup.degree(), bits.a);
+    let half = |bytes: &[u8], bits| -> Vec<u64> { unpack_words(bytes, setup.degree(), bits).unwrap() };
+    let (a, b) = answer.split_at(mask);
+    let (a, b) = (half(a, bits.a), half(b, bits.b));
+    let phases = decrypt_response(setup.public.context(), client.key.secret(), &a, &b, bits, 1, bits.a);
     let lsb = |bits: u32| 2f64.powi(bits as i32 - 8);
-    let phases = phases.iter().map(|&phase| f64::from(phase) / lsb(PHASE_BITS));
+    let phases = phases.iter().map(|&phase| f64::from(phase) / lsb(bits.a));
     (phases.collect(), b.into_iter().map(|b| b as f64 / lsb(bits.b)).collect())
 }
 

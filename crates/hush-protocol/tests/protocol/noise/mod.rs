@@ -7,7 +7,7 @@ mod measure;
 mod pack;
 
 use hush_he::{
-    codec::{packed_bytes, unpack_wide},
+    codec::{packed_bytes, unpack_words},
     params::RingParams,
 };
 
@@ -26,9 +26,7 @@ fn centred(x: f64) -> f64 {
 /// Returns the polynomials of an answer of one plaintext or two: a, and a b of each.
 fn halves(ring: &RingParams, answer: &[u8]) -> (Vec<u64>, Vec<Vec<u64>>) {
     let (degree, bits) = (ring.degree(), ring.response_bits());
-    let words = |bytes: &[u8], bits| -> Vec<u64> {
-        unpack_wide(bytes, degree, bits).unwrap().map(|word| word as u64).collect()
-    };
+    let words = |bytes: &[u8], bits| -> Vec<u64> { unpack_words(bytes, degree, bits).unwrap() };
     let (a, b) = answer.split_at(packed_bytes(degree, bits.a));
     (words(a, bits.a), b.chunks(packed_bytes(degree, bits.b)).map(|b| words(b, bits.b)).collect())
 }

@@ -114,10 +114,9 @@ impl Case {
 fn phases(client: &RingKeys, answer: &[u8]) -> Vec<Vec<u32>> {
     let (a, halves) = halves(client.context().params(), answer);
     let secrets = [&client.secrets().query, &client.secrets().second];
-    let phases = halves
-        .iter()
-        .zip(secrets)
-        .map(|(b, secret)| decrypt_response(client.context(), secret, &a, b, 1, PHASE_BITS).to_vec());
+    let (context, bits) = (client.context(), client.context().params().response_bits());
+    let phases = halves.iter().zip(secrets);
+    let phases = phases.map(|(b, s)| decrypt_response(context, s, &a, b, bits, 1, PHASE_BITS).to_vec());
     phases.collect()
 }
 

@@ -18,6 +18,7 @@ use hush_ops::{
 use hush_protocol::{
     ProtocolError,
     any_page::TableParams,
+    colpack_s::sent_masks,
     column_page::ColumnRing,
     facts::{
         CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, DbForm, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE,
@@ -205,12 +206,21 @@ impl Stored {
                 let lifted = backend.lift_hint(&ring, &padded, n, shape, 0..shape.plaintexts()).unwrap();
                 self.put_ntt(LIFTED_FILE, backend.read_ntt_db(&ring, &lifted).unwrap());
             }
-            HintProduct::Chained { params, shape } => self.put_chained(backend, params, shape, &words),
+            HintProduct::Chained { params, shape, mask_bits } => {
+                self.put_chained(backend, params, shape, *mask_bits, &words);
+            }
         }
         self.hints.push(words);
     }
 
-    fn put_chained<B: Steps>(&mut self, backend: &B, params: &ColumnParams, shape: &PackShape, hint: &[u32]) {
+    fn put_chained<B: Steps>(
+        &mut self,
+        backend: &B,
+        params: &ColumnParams,
+        shape: &PackShape,
+        mask_bits: Option<u32>,
+        hint: &[u32],
+    ) {
         let (public, n) = (ColumnRing::new(params, PUBLIC_SEED), params.lwe().n());
         let ring = backend.open_ring(public.context().clone()).unwrap();
         let plan = backend.open_masks(&ring, public.masks()).unwrap();
@@ -223,7 +233,11 @@ impl Stored {
         let columns: Vec<u8> = chained.iter().flat_map(|chained| chained.columns.iter().copied()).collect();
         self.put(COLUMNS_FILE, Tiling::new(shape.rows(), PACK_BYTES * n).tile(&columns));
         let digits = chained.iter().flat_map(|chained| &chained.digit);
-        let polys = digits.chain(chained.iter().flat_map(|chained| &chained.mask));
+        let masks = chained.iter().flat_map(|chained| &chained.mask);
+        if let Some(bits) = mask_bits {
+            self.put(HINT_FILE, sent_masks(backend, &ring, masks.clone().copied().collect(), bits).unwrap());
+        }
+        let polys = digits.chain(masks.filter(|_| mask_bits.is_none()));
         self.put(CHAIN_FILE, polys.flat_map(|word| word.to_le_bytes()).collect());
     }
 }

@@ -15,7 +15,7 @@ use hush_ops::contract::Steps;
 use hush_protocol::{
     Protocol, ProtocolError, Target,
     any_page::TableParams,
-    client::{ClientHalf, Given, Pending},
+    client::{ClientHalf, Given, Hint, Pending},
     colpack::Colpack,
     colpack_s::ColpackS,
     column_page::ColumnPage,
@@ -254,6 +254,12 @@ pub(crate) fn pack_table(protocol: Protocol, params: PackParams, shape: TableSha
 /// Returns a table of [`COLUMN`].
 pub(crate) fn column_table(protocol: Protocol, params: ColumnParams, shape: TableShape) -> ColumnTable {
     ColumnTable::new(column_spec(protocol), params, shape).unwrap()
+}
+
+/// Returns what a client of a table without keys is given, with zeros for a hint.
+pub(crate) fn given(table: &TableParams) -> Given {
+    let hint: Hint = Arc::new(vec![0; table.facts().hint_bytes as usize]);
+    Given { hint: Some(hint), ..Given::new(PUBLIC_SEED) }
 }
 
 pub(crate) fn shape(columns: usize, blocks: usize, slot_bytes: usize) -> TableShape {
