@@ -59,7 +59,7 @@ def peers_section(peers: list[dict]) -> list[str]:
     """Returns the lines about peers, none without a run."""
     if not peers:
         return []
-    lines = ["## Peers", "", "The same records in the same run, on one thread, by `make peers`: [what compares](../../bench/peers/README.md).", "",
+    lines = ["## Peers", "", "Peers had the same records in the same run, on one thread, by `make peers`: [what compares](../../bench/peers/README.md).", "",
              "| system | what | records | answer, ms | query, ms | decode, ms | up, KiB | down, KiB | once, MiB | set-up, s | machine, level, date |",
              "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in peers:

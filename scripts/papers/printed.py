@@ -280,7 +280,8 @@ OWN_COLUMNS = (
 OWN = Table("own", "1 GiB under each protocol", "", OWN_COLUMNS, tuple(Row(label, command, (None,) * len(OWN_COLUMNS)) for label, command in (
     ("`colpack`, 4 KiB", own("--protocol colpack --size 1G --value-bytes 4096")),
     ("`colpack`, by key, 1 KiB", own("--protocol colpack --filter band256 --size 1G --value-bytes 1024")),
-    ("`colpack-s`, 4 KiB", own("--protocol colpack-s --size 1G --value-bytes 4096")),
+    ("`colpack`, 64 KiB", own("--protocol colpack --size 1G --value-bytes 65536")),
+    ("`colpack-s`, 64 KiB", own("--protocol colpack-s --size 1G --value-bytes 65536")),
     ("`simple`, by key, 1 KiB", own("--protocol simple --filter band256 --size 1G --value-bytes 1024")),
     ("`frodo`, by key, 1 KiB", own("--protocol frodo --filter band256 --size 1G --value-bytes 1024")),
     ("`double`, 32 B", own("--protocol double --size 1G --value-bytes 32")),

@@ -286,6 +286,13 @@ class BadSnapshots(HushTest):
                 database.write_bytes(content)
                 self.assertEqual([look_up(url, name) for name in tables], ["one 7", "two 7"])
             self.assertEqual(request(url + "/readyz")[0], 200)
+        # New clients need the hint, which is in no server's memory.
+        hinted = self.build(self.csv([("k7", "three 7")]), "--key", "key", "--protocol", "colpack-s", "--preset", "INSECURE_COLPACK_N256",
+                            name="three")
+        with self.serve(hinted, args=["--memory", "resident"]) as (url, process):
+            self.assertEqual(look_up(url, "three"), "three 7")
+            (hinted / "hint.bin").write_bytes(b"")
+            self.wait_for("the cut was not noticed", lambda: b"table three is not served" in request(url + "/readyz")[2])
 
     def test_inspect_says_everything(self):
         table = self.build(self.csv([(f"k{i}", i) for i in range(500)]), "--key", "key", "--protocol", "simple")

@@ -88,6 +88,14 @@ pub struct Blob {
     pub bytes: u64,
 }
 
+impl Blob {
+    /// Returns why clients can download the file no more, or `None` if they can.
+    pub(crate) fn damaged(&self) -> Option<String> {
+        let is_whole = self.file.metadata().is_ok_and(|now| now.len() >= self.bytes);
+        (!is_whole).then(|| format!("the file of {} bytes that clients download was cut off", self.bytes))
+    }
+}
+
 /// The evaluation keys that a table's clients upload before they ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySpec {

@@ -14,7 +14,7 @@ use hush_protocol::{
 use prost::bytes::Bytes;
 
 use crate::{
-    ClientKeys, Engine, EngineError, OpenError, Served,
+    Blob, ClientKeys, Engine, EngineError, OpenError, Served,
     memory::mapped_files::MappedFiles,
     opening::{Hosting, KeptForTable, ShareToOpen},
     parts::elsewhere::Elsewhere,
@@ -139,6 +139,7 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
     }
 
     fn damaged(&self) -> Option<String> {
-        Some(self.mapped.check().err()?.to_string())
+        let mapped = self.mapped.check().err().map(|error| error.to_string());
+        mapped.or_else(|| self.served.blobs.iter().find_map(Blob::damaged))
     }
 }

@@ -342,20 +342,26 @@ fn size_lines(header: &Header, params: &TableParams) -> Vec<FactLine> {
 
 /// Returns the lines about the files beside the database: what clients download or upload once, and what the server keeps.
 fn file_lines(descriptor: &Descriptor, params: &TableParams) -> Vec<FactLine> {
-    let mut lines = Vec::new();
+    let mut files: Vec<(&str, u64, &str)> = Vec::new();
     let hints = descriptor.given().map(|(hint, _)| hint.map_or(0, |hint| hint.bytes));
     for (segment, hint) in params.segments().iter().zip(hints) {
         for file in segment.files() {
             let (bytes, kept) = match file.content {
-                Content::Download { .. } => (hint, "downloaded once by each client"),
+                Content::Download { .. } => (hint, "downloaded once an epoch by each client"),
                 Content::Eval(_) if file.name == LIFTED_FILE => (file.content.bytes(), "kept by the server"),
                 Content::Bytes(_) | Content::Eval(_) | Content::Symbols { .. } | Content::Chain { .. } => {
                     continue;
                 }
             };
-            lines.push(line(file.title, format!("{}, {kept}", report::bytes(bytes))));
+            // Segments have the same kinds of files.
+            match files.iter_mut().find(|(title, ..)| *title == file.title) {
+                Some((_, sum, _)) => *sum += bytes,
+                None => files.push((file.title, bytes, kept)),
+            }
         }
     }
+    let said = |(title, bytes, kept)| line(title, format!("{}, {kept}", report::bytes(bytes)));
+    let mut lines: Vec<_> = files.into_iter().map(said).collect();
     let facts = params.facts();
     if facts.keys.is_some() {
         let keys = report::bytes(facts.key_bytes as u64);

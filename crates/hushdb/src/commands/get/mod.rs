@@ -39,6 +39,7 @@ use self::text::{escaped, readable, wanted};
 use super::{
     environment::variable,
     trust::{TrustArgs, file},
+    wishes::parse_bytes,
 };
 use crate::report;
 
@@ -97,7 +98,7 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "KEY")]
     trust: Option<Trust>,
     /// Refuse a table whose hint is longer than BYTES. A hint, if the protocol has one, is downloaded once.
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES)]
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_HINT_BYTES, value_parser = parse_bytes)]
     max_hint: u64,
     /// Token, if the server needs one. If not given, HUSHDB_TOKEN, which the list of processes does not show to other users.
     #[arg(long, value_name = "TOKEN")]
@@ -417,7 +418,11 @@ fn print_stats(table: &HttpTable, keys: usize, is_relayed: bool) {
     let seconds = stats.seconds;
     let facts = table.table().facts();
     let hint = table.table().descriptor().hint_bytes();
-    let cached = if stats.setup_bytes_down < hint { ", the hint came from the cache" } else { "" };
+    let cached = match table.table().descriptor().blobs().count() {
+        _ if stats.setup_bytes_down >= hint => "",
+        1 => ", the hint came from the cache",
+        _ => ", the rest of the hint came from the cache",
+    };
     let has_keys = table.table().key_preset().is_some();
     let linked = if has_keys { ", the same client in all look-ups under these keys," } else { "" };
     let who = if is_relayed { "someone behind the relay" } else { "someone at this address" };
