@@ -198,7 +198,9 @@ class Simple:
 
 
 class Packed:
-    """A table whose answers are the planes of an entry."""
+    """A table whose answers are the planes of an entry, with halves of the set's widths or of `widths`."""
+
+    widths = None
 
     def __init__(self, client: Client, params):
         self.client, self.params = client, params
@@ -211,12 +213,12 @@ class Packed:
         return self.entries(self.client.base).place(block)[0]
 
     def answer_bytes(self, segment: Segment) -> int:
-        return rlwe.answer_bytes(self.params.ring, self.entries(segment).planes, self.sharing)
+        return rlwe.answer_bytes(self.params.ring, self.entries(segment).planes, self.sharing, self.widths)
 
     def recover(self, segment: Segment, secrets: list, answer: bytes, support: Support, block: int) -> bytes:
         entries = self.entries(segment)
         _, lane = entries.place(block)
-        symbols = rlwe.decrypt(self.params.ring, secrets, answer, entries.planes, 8)
+        symbols = rlwe.decrypt(self.params.ring, secrets, answer, entries.planes, 8, self.widths)
         return symbols[lane * segment.slot_bytes :][: segment.slot_bytes].astype(np.uint8).tobytes()
 
 
@@ -225,6 +227,7 @@ class Colpack(Packed):
 
     def __init__(self, client: Client):
         super().__init__(client, parameters.COLUMN[client.descriptor["preset"]])
+        self.widths = client.descriptor["word_bits"][1:]
         self.masks = [colpack.mask(self.params.ring.kept_ring, client.geometry(), index) for index in range(4)]
 
     def query(self, support: Support, block: int):

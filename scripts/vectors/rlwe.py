@@ -71,9 +71,9 @@ def single(params: Rlwe, ciphertexts: np.ndarray, widths: tuple[int, int] | None
     return b"".join(words.pack(ring.switched(half, bits), bits) for half, bits in halves)
 
 
-def answer_bytes(params: Rlwe, plaintexts: int, sharing: int) -> int:
+def answer_bytes(params: Rlwe, plaintexts: int, sharing: int, widths: tuple[int, int] | None = None) -> int:
     """Returns the bytes of an answer in which `sharing` plaintexts share a half a."""
-    wide, narrow = params.response
+    wide, narrow = widths or params.response
     return params.degree * (-(-plaintexts // sharing) * wide + plaintexts * narrow) // 8
 
 
