@@ -13,8 +13,15 @@ use hush_protocol::{
 };
 
 /// Parameter sets for tests, of which every protocol has one.
-const SETS: [&str; 5] =
-    ["INSECURE_PLAIN", "INSECURE_RING_N256", "INSECURE_PACK_N256", "INSECURE_COLPACK_N256", "DOWNLOAD"];
+const SETS: [&str; 7] = [
+    "INSECURE_PLAIN",
+    "INSECURE_RING_N256",
+    "INSECURE_TFHE_N256",
+    "INSECURE_PRIVKS_N256",
+    "INSECURE_PACK_N256",
+    "INSECURE_COLPACK_N256",
+    "DOWNLOAD",
+];
 const BLOCKS: usize = 3;
 const COLUMNS: usize = 8;
 /// Columns of a table of several tiers: those that its filter takes at least.

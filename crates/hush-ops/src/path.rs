@@ -55,7 +55,7 @@ pub enum Content {
         ring: RingParams,
         /// The plaintexts.
         shape: PackShape,
-        /// Whether entries are folded.
+        /// Whether entries are folded, so that there are masks.
         folds: bool,
     },
     /// A file that clients download and no backend reads.

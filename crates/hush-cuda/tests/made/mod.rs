@@ -15,7 +15,7 @@ use hush_ops::{
     tiling::{DbBytes, TiledDb, Tiling},
 };
 use hush_protocol::{
-    colpack_s::sent_masks,
+    colpack_s::round_masks,
     facts::{CHAIN_FILE, COLUMNS_FILE, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE},
 };
 
@@ -110,7 +110,7 @@ fn chained<B: Steps>(
     let columns = Tiling::new(shape.rows(), PACK_BYTES * n).tile(&columns);
     let mut files: Vec<File> = vec![(COLUMNS_FILE, Arc::new(columns)), (CHAIN_FILE, Arc::new(polys))];
     if let Some(bits) = mask_bits {
-        files.push((HINT_FILE, Arc::new(sent_masks(backend, &ring, masks, bits).unwrap())));
+        files.push((HINT_FILE, Arc::new(round_masks(backend, &ring, masks, bits).unwrap())));
     }
     files
 }

@@ -45,7 +45,7 @@ pub(crate) fn check_polys(ring: &RingContext, shape: &PackShape, polys: &ChainPo
 ///
 /// # Errors
 /// [`OpsError::Shape`] for `what` if some words are not, with the number of those that are.
-pub fn residues(
+fn residues(
     ring: &RingContext,
     step: &'static str,
     what: &'static str,

@@ -15,13 +15,12 @@ use hush_he::{
     algorithms::decrypt_response,
     codec::{packed_bytes, unpack_words},
     entities::RlweSecret,
-    params::RingContext,
 };
 use hush_ops::{
     OpsError,
     contract::{ColumnOps, LweBatch, RingOps, Rounding, SentPoly, SentRows},
     path::Step,
-    steps::{SendWords, chain_hint::residues},
+    steps::SendWords,
 };
 use zeroize::Zeroizing;
 
@@ -89,24 +88,19 @@ impl ColumnPage for ColpackS {
     }
 }
 
-/// Returns the masks of all plaintexts as clients download them: coefficients rounded to `bits` bits. `masks` are the polynomials
-/// of the chain.
+/// Rounds masks to `bits` bits a coefficient, as clients download them. `masks` has the polynomials of some plaintexts, one after
+/// another, in the form of `chain_hint`.
 ///
 /// # Errors
-/// [`ProtocolError::Ops`] if they are not polynomials of the ring.
-pub fn sent_masks<B: RingOps>(
+/// Those of [`RingOps::mod_switch`].
+pub fn round_masks<B: RingOps>(
     backend: &B,
     ring: &B::Ring,
     masks: Vec<u32>,
     bits: u32,
-) -> Result<Vec<u8>, ProtocolError> {
-    let context: &RingContext = backend.context(ring);
-    let params = context.params();
-    let words = params.kept_limbs() * params.degree();
-    let plaintexts = masks.len() / words;
-    OpsError::check_shape("mod_switch", "words of masks", plaintexts * words, masks.len())?;
-    residues(context, "mod_switch", "words of masks below their primes", &masks)?;
+) -> Result<Vec<u8>, OpsError> {
+    let params = backend.context(ring).params();
+    let plaintexts = masks.len() / (params.kept_limbs() * params.degree());
     let sent = vec![SentPoly::whole(params.degree(), bits); plaintexts];
-    let masks = backend.keep(masks)?;
-    Ok(backend.mod_switch(ring, &[&masks], 0, &sent)?.remove(0))
+    Ok(backend.mod_switch(ring, &[&backend.keep(masks)?], 0, &sent)?.remove(0))
 }

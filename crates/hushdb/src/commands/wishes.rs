@@ -185,7 +185,7 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
         .find_map(|(unit, bits)| Some((text.strip_suffix(unit)?, bits)))
         .unwrap_or((text.strip_suffix('B').unwrap_or(text), 0));
     let bytes = number.trim().parse::<f64>().ok().map(|number| number * (1u64 << bits) as f64);
-    let bytes = bytes.filter(|bytes| (1.0..1e18).contains(bytes));
+    let bytes = bytes.filter(|bytes| (0.0..1e18).contains(bytes));
     bytes
         .map(|bytes| bytes as u64)
         .ok_or_else(|| "a number of bytes is like 4096, 100K, 1.5M or 8G".to_owned())
@@ -194,7 +194,10 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
 fn parse_memory(text: &str) -> Result<MemoryBudget, String> {
     match text.strip_suffix('x') {
         Some(times) => parse_positive(times).map(MemoryBudget::Times),
-        None => parse_bytes(text).map(MemoryBudget::Bytes),
+        None => parse_bytes(text).and_then(|bytes| match bytes {
+            0 => Err(String::new()),
+            bytes => Ok(MemoryBudget::Bytes(bytes)),
+        }),
     }
     .map_err(|_| "memory is a number of bytes (8G) or a multiple of the values (1.5x)".to_owned())
 }
@@ -244,11 +247,10 @@ mod tests {
         assert_eq!(parse_seconds("200ms"), Ok(0.2));
         assert_eq!(parse_seconds("1.5s"), Ok(1.5));
         assert_eq!(parse_round_trip("tor"), parse_round_trip("300ms"));
-        for wrong in ["", "x", "-1", "0", "nan", "1e400", "12 apples"] {
-            assert!(
-                parse_bytes(wrong).is_err() && parse_memory(wrong).is_err() && parse_seconds(wrong).is_err(),
-                "{wrong}"
-            );
+        assert_eq!(parse_bytes("0"), Ok(0));
+        for wrong in ["", "x", "-1", "nan", "1e400", "12 apples", "0"] {
+            assert!(wrong == "0" || parse_bytes(wrong).is_err(), "{wrong}");
+            assert!(parse_memory(wrong).is_err() && parse_seconds(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -12,7 +12,7 @@ use hush_ops::{
     contract::{ChainedHint, ColumnOps, Steps},
     pack_shape::PackShape,
 };
-use hush_protocol::colpack_s::sent_masks;
+use hush_protocol::colpack_s::round_masks;
 use prost::bytes::Bytes;
 use rayon::prelude::*;
 
@@ -75,7 +75,7 @@ impl<B: Steps> Worker for ChainedWorker<'_, B> {
         let backend = self.source.backend;
         let hints = self.hints(plaintexts.clone(), progress)?;
         let chained = backend.chain_hint(&self.ring, &self.plan, &hints.iter().collect::<Vec<_>>())?;
-        let sent = |bits, chained: &ChainedHint| sent_masks(backend, &self.ring, chained.mask.clone(), bits);
+        let sent = |bits, chained: &ChainedHint| round_masks(backend, &self.ring, chained.mask.clone(), bits);
         let masks = chained.iter().map(|chained| self.mask_bits.map(|bits| sent(bits, chained)).transpose());
         let masks: Vec<_> = masks.collect::<Result<_, _>>()?;
         let numbered: Vec<_> = plaintexts.zip(chained).zip(masks).collect();

@@ -291,11 +291,9 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
     }
 
     fn head(table: &ColumnTable, _: &[Range<usize>]) -> HeadFacts {
-        let chain = FileSpec { name: CHAIN_FILE, title: "digits and masks", content: table.chain() };
-        HeadFacts {
-            files: P::SPEC.folds.then_some(chain).into_iter().collect(),
-            steps: P::path_behind(table),
-        }
+        let mut files = Self::files(table);
+        files.retain(|file| P::SPEC.folds && file.name == CHAIN_FILE);
+        HeadFacts { files, steps: P::path_behind(table) }
     }
 
     fn client(table: &ColumnTable, given: &Given) -> Result<ColumnClient, ProtocolError> {
@@ -389,17 +387,12 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         parts: &[ColumnPart<B>],
         files: &F,
     ) -> Result<ColumnHead<B>, F::Error> {
-        let backend = host.backend;
-        let table = host.table;
-        let ring = &host.scheme.ring;
-        let polys = || -> Result<ChainPolys, F::Error> {
-            Ok(chain_polys(table, (*files.bytes(CHAIN_FILE)?).as_ref())?)
-        };
         match parts {
             _ if !P::SPEC.folds => Ok(None),
             [all] => Ok(Some(all.chain.clone())),
             _ => {
-                let chain = backend.open_chain(ring, &table.pack_shape(), polys()?);
+                let polys = chain_polys(host.table, (*files.bytes(CHAIN_FILE)?).as_ref())?;
+                let chain = host.backend.open_chain(&host.scheme.ring, &host.table.pack_shape(), polys);
                 Ok(Some(Arc::new(chain.map_err(ProtocolError::from)?)))
             }
         }

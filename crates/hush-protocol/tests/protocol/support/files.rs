@@ -18,7 +18,7 @@ use hush_ops::{
 use hush_protocol::{
     ProtocolError,
     any_page::TableParams,
-    colpack_s::sent_masks,
+    colpack_s::round_masks,
     column_page::ColumnRing,
     facts::{
         CHAIN_FILE, COLUMNS_FILE, DB_FILE, Database, DbForm, HINT_FILE, HintPlan, HintProduct, LIFTED_FILE,
@@ -235,7 +235,7 @@ impl Stored {
         let digits = chained.iter().flat_map(|chained| &chained.digit);
         let masks = chained.iter().flat_map(|chained| &chained.mask);
         if let Some(bits) = mask_bits {
-            self.put(HINT_FILE, sent_masks(backend, &ring, masks.clone().copied().collect(), bits).unwrap());
+            self.put(HINT_FILE, round_masks(backend, &ring, masks.clone().copied().collect(), bits).unwrap());
         }
         let polys = digits.chain(masks.filter(|_| mask_bits.is_none()));
         self.put(CHAIN_FILE, polys.flat_map(|word| word.to_le_bytes()).collect());

@@ -6,6 +6,8 @@ use clap::{Args, value_parser};
 use hush_protocol::wire::MAX_QUERIES;
 use hush_server::{ServerConfig, Throttle};
 
+use crate::commands::wishes::parse_bytes;
+
 /// The longest time that an option takes, in seconds.
 const YEAR: u64 = 365 * 24 * 3600;
 /// The number of seconds of a day.
@@ -42,7 +44,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = ServerConfig::default().client_share, value_parser = value_parser!(u32).range(1..=100))]
     client_share: u32,
     /// Most bytes of all bodies of requests and answers in flight. A request that can never fit is answered 413.
-    #[arg(long, value_name = "BYTES", default_value_t = ServerConfig::default().max_body_memory)]
+    #[arg(long, value_name = "BYTES", default_value_t = ServerConfig::default().max_body_memory, value_parser = |text: &str| parse_bytes(text).map(|bytes| bytes as usize))]
     max_body_memory: usize,
     /// Most requests at once of one HTTP/2 connection.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().max_streams, value_parser = value_parser!(u32).range(1..))]
@@ -63,7 +65,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "DAYS", default_value_t = ServerConfig::default().key_lifetime.as_secs() / DAY, value_parser = value_parser!(u64).range(1..=u32::MAX.into()))]
     key_lifetime: u64,
     /// Most bytes of evaluation keys on disk. Beyond that, the least recently used keys are deleted.
-    #[arg(long, value_name = "BYTES", default_value_t = ServerConfig::default().max_key_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = ServerConfig::default().max_key_bytes, value_parser = parse_bytes)]
     max_key_bytes: u64,
     /// Most clients whose keys are ready in memory, at about 2.8 MB (PACK_M31), 4.5 MB (ONION_M31) or 1.9 MB (ONION_S) each.
     #[arg(long, value_name = "N", default_value = "256")]
