@@ -152,7 +152,7 @@ mod tests {
             ("--drain-timeout=31536001", "31536001 is not in 0..=31536000"),
             ("--rate-limit=0", "0 is not in 1.."),
             ("--drain-timeout=30s", "invalid digit"),
-            ("--max-body-memory=-1", "invalid digit"),
+            ("--max-body-memory=-1", "a number of bytes is like 4096"),
         ] {
             let error = config(&[given]).unwrap_err();
             assert!(error.contains(range), "{given}: {error}");
