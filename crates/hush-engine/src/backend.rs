@@ -8,6 +8,7 @@ use crate::{
     choice::{BackendChoice, BackendError},
     gpus::gpu::Gpu,
     memory::choice::MemoryChoice,
+    placement::SpreadChoice,
 };
 
 /// The number of clients whose keys a device has memory for by default: the default of `hushdb serve`.
@@ -21,6 +22,7 @@ pub struct Backends {
     gpus: Result<Vec<Gpu>, BackendError>,
     clients: usize,
     memory: MemoryChoice,
+    spread: SpreadChoice,
 }
 
 impl Backends {
@@ -44,7 +46,8 @@ impl Backends {
     }
 
     fn new(choice: BackendChoice, cpu: Arc<Cpu>, gpus: Result<Vec<Gpu>, BackendError>) -> Self {
-        Self { choice, cpu, gpus, clients: CLIENTS, memory: MemoryChoice::default() }
+        let memory = MemoryChoice::default();
+        Self { choice, cpu, gpus, clients: CLIENTS, memory, spread: SpreadChoice::One }
     }
 
     /// Uses the CPU for all tables.
@@ -71,6 +74,15 @@ impl Backends {
     /// Sets how files that the host scans are kept in its memory.
     pub fn with_memory(self, memory: MemoryChoice) -> Self {
         Self { memory, ..self }
+    }
+
+    /// Sets how tables are spread over several GPUs: each on one, if this is not called.
+    pub fn with_spread(self, spread: SpreadChoice) -> Self {
+        Self { spread, ..self }
+    }
+
+    pub(crate) fn spread(&self) -> SpreadChoice {
+        self.spread
     }
 
     pub(crate) fn memory(&self) -> MemoryChoice {

@@ -209,6 +209,11 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Returns the reason why some of several copies do not answer while others do; `None` as long as all is well.
+    fn degraded(&self) -> Option<String> {
+        None
+    }
+
     /// Checks whether the files that the table is read from have changed, without reading them. Returns the reason why the table
     /// must not be asked any more; `None` as long as all is well.
     fn damaged(&self) -> Option<String> {

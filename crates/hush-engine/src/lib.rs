@@ -9,6 +9,7 @@
 
 mod backend;
 mod choice;
+mod copies;
 pub mod engine;
 mod gpus;
 mod machine;
@@ -38,6 +39,8 @@ pub use memory::plan::{DoesNotFit, MemoryPlan, Part};
 pub use memory::server::{host_batch, server_bytes};
 pub use open::{check, open, open_after};
 pub use open_error::{FILES_CHANGED, OpenError};
-pub use placement::{BATCHES_IN_FLIGHT, Device, PlacedShare, Placement};
+pub use placement::{
+    BATCHES_IN_FLIGHT, Device, PlacedShare, Placement, Rates, SpreadChoice, SpreadTimes, UnknownSpread,
+};
 pub use progress::{Progress, Quiet, Silent};
 pub use units::{Bytes, Seconds};

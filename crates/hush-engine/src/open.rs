@@ -50,26 +50,31 @@ pub fn open_after(
     let stored = Stored::open(dir)?;
     let placement = backends.place(&stored.params, None, progress)?;
     let may_move = backends.is_free_to_choose() && !placement.is_on_cpu();
-    match open(stored, placement) {
+    match open(stored, placement.clone()) {
         // The plan said that it fits, but others may have taken the memory, or the device may have failed, or not support the
         // parameter set. An error of the table itself is found on the CPU as well.
         Err(OpenError::Ops(error)) if may_move => {
-            progress.note(&format!("on the CPU: {error}"));
             // The first `Stored` is without the files that were taken out of it.
-            open(Stored::open(dir)?, Placement::on(Device::Cpu, Share::whole()))
+            let stored = Stored::open(dir)?;
+            let others = backends.place(&stored.params, None, progress)?;
+            // Devices that have failed for good have no copy now.
+            if placement.has_copies() && others != placement {
+                return open(stored, others);
+            }
+            progress.note(&format!("on the CPU: {error}"));
+            open(stored, Placement::on(Device::Cpu, Share::whole()))
         }
         outcome => outcome,
     }
 }
 
-/// Checks the head of the snapshot in `dir`, and whether the devices that would serve it have enough memory. Nothing is
-/// loaded.
+/// Checks the head of the snapshot in `dir`, and returns the placement that it would get now. Nothing is loaded.
 ///
 /// # Errors
 /// Returns the errors of [`open`].
-pub fn check(dir: &Path, backends: &Backends) -> Result<(), OpenError> {
+pub fn check(dir: &Path, backends: &Backends) -> Result<Placement, OpenError> {
     let stored = Stored::open(dir)?;
-    Ok(backends.place(&stored.params, None, &Silent).map(drop)?)
+    Ok(backends.place(&stored.params, None, &Silent)?)
 }
 
 /// Has `work` open a table, or a part of it, on the devices of its placement.

@@ -1,6 +1,9 @@
 //! The engine of a table: static inside, `dyn` once.
 
-use std::sync::Arc;
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use hush_protocol::{
     ProtocolError,
@@ -15,6 +18,7 @@ use prost::bytes::Bytes;
 
 use crate::{
     Blob, ClientKeys, Engine, EngineError, OpenError, Served,
+    copies::Copies,
     memory::mapped_files::MappedFiles,
     opening::{Hosting, KeptForTable, ShareToOpen},
     parts::elsewhere::Elsewhere,
@@ -57,10 +61,11 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
         });
         // Data read from a file that has changed meanwhile is invalid, whatever the opening returned.
         mapped.check()?;
-        let (devices, kept) = opened.map_err(Into::<OpenError>::into)?.into_iter().unzip();
+        let (devices, kept): (Vec<_>, _) = opened.map_err(Into::<OpenError>::into)?.into_iter().unzip();
         drop(files);
         mapped.forget_unused();
-        Ok(Arc::new(Table { devices, elsewhere, served, mapped, _kept: kept }))
+        let copies = served.placement.has_copies().then(|| Copies::new(devices.len()));
+        Ok(Arc::new(Table { devices, copies, elsewhere, served, mapped, _kept: kept }))
     }
 }
 
@@ -68,6 +73,8 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
 struct Table<P: Page, B: Hosting> {
     /// The devices of this process, which finish the answers.
     devices: Vec<Hosted<P, B>>,
+    /// The batches that each device is answering, if each has the whole table.
+    copies: Option<Copies>,
     elsewhere: Option<Elsewhere>,
     served: Served,
     /// The mapped files that every scan reads.
@@ -76,20 +83,86 @@ struct Table<P: Page, B: Hosting> {
     _kept: Vec<Option<KeptForTable>>,
 }
 
-/// The keys of a client on every device of this process.
+/// The keys of a client on the devices of this process. A device opens them when it first uses them.
 struct KeysOnDevices<K> {
-    on: Vec<K>,
-    /// The keys as they were uploaded, for shares that are elsewhere.
+    on: Vec<OnceLock<K>>,
+    /// The keys as they were uploaded, for devices that have not opened them, and shares that are elsewhere.
     body: Bytes,
 }
 
 impl<P: Page, B: Hosting> Table<P, B> {
-    /// Returns the error with its cause: a query, the keys, the engine, or a device that has failed for good.
-    fn judge(&self, error: ProtocolError) -> EngineError {
-        match (error.into(), self.lost()) {
+    /// Returns the error with its cause: a query, the keys, the engine, or one of `devices` that has failed for good.
+    fn judge(&self, error: ProtocolError, devices: Range<usize>) -> EngineError {
+        match (error.into(), self.lost_of(devices)) {
             (query @ EngineError::Query { .. }, _) => query,
             (_, Some(reason)) => EngineError::Lost { reason },
             (error, None) => error,
+        }
+    }
+
+    /// Returns the reason why one of `devices` has failed for good.
+    fn lost_of(&self, devices: Range<usize>) -> Option<String> {
+        self.devices[devices].iter().find_map(|device| device.share().backend().lost())
+    }
+
+    fn works(&self, device: usize) -> bool {
+        self.lost_of(device..device + 1).is_none()
+    }
+
+    /// Returns a client's keys on a device, which opens them if it has not yet.
+    fn opened<'k>(
+        &self,
+        device: usize,
+        keys: &'k KeysOnDevices<B::Keys>,
+    ) -> Result<&'k B::Keys, ProtocolError> {
+        let opened = &keys.on[device];
+        match opened.get() {
+            Some(opened) => Ok(opened),
+            None => {
+                let own = self.devices[device].share().open_keys(&keys.body)?;
+                Ok(opened.get_or_init(|| own))
+            }
+        }
+    }
+
+    /// Answers a batch on `devices`, which together have the whole table.
+    fn answer_on(
+        &self,
+        devices: Range<usize>,
+        queries: &[Query],
+        keys: &[&KeysOnDevices<B::Keys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        let opened = |device: usize| keys.iter().map(|keys| self.opened(device, keys)).collect();
+        let opened: Result<Vec<Vec<_>>, _> = devices.clone().map(opened).collect();
+        opened
+            .and_then(|opened| exchange::answer(&self.devices[devices.clone()], queries, &opened))
+            .map_err(|error| self.judge(error, devices))
+    }
+
+    /// Answers a batch together with the shares that other processes have.
+    fn answer_with(
+        &self,
+        elsewhere: &Elsewhere,
+        queries: &[Query],
+        keys: &[&KeysOnDevices<B::Keys>],
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        let head = &self.devices[0];
+        let bodies: Vec<_> = keys.iter().map(|keys| &keys.body).collect();
+        let opened = keys.iter().map(|keys| self.opened(0, keys)).collect::<Result<Vec<_>, _>>()?;
+        let scan = || elsewhere.scan(&self.served.epoch, queries, &bodies);
+        head.answer_with(queries, &opened, scan, |words| head.share().backend().keep(words))
+    }
+
+    /// Does `work` on the devices that do it together: all, or those of the copy that is free first. If its device fails for good
+    /// meanwhile, another copy does it.
+    fn on_free<T>(&self, work: impl Fn(Range<usize>) -> Result<T, EngineError>) -> Result<T, EngineError> {
+        let Some(copies) = &self.copies else { return work(0..self.devices.len()) };
+        loop {
+            let copy = copies.take(|copy| self.works(copy));
+            match work(copy.number()..copy.number() + 1) {
+                Err(EngineError::Lost { .. }) if self.lost().is_none() => {}
+                outcome => return outcome,
+            }
         }
     }
 }
@@ -100,34 +173,30 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
     }
 
     fn open_keys(&self, body: &[u8]) -> Result<ClientKeys, EngineError> {
-        let opened: Result<Vec<_>, _> =
-            self.devices.iter().map(|device| device.share().open_keys(body)).collect();
-        let on = opened.map_err(|error| match EngineError::of_keys(&error) {
-            EngineError::Internal(_) => self.judge(error),
-            refused => refused,
+        let keeps_body = self.copies.is_some() || self.elsewhere.is_some();
+        let keys = KeysOnDevices {
+            on: self.devices.iter().map(|_| OnceLock::new()).collect(),
+            body: if keeps_body { Bytes::copy_from_slice(body) } else { Bytes::new() },
+        };
+        self.on_free(|devices| {
+            for device in devices.clone() {
+                let opened = self.devices[device].share().open_keys(body);
+                let opened = opened.map_err(|error| match EngineError::of_keys(&error) {
+                    EngineError::Internal(_) => self.judge(error, devices.clone()),
+                    refused => refused,
+                })?;
+                let _ = keys.on[device].set(opened);
+            }
+            Ok(())
         })?;
-        let body = self.elsewhere.as_ref().map_or_else(Bytes::new, |_| Bytes::copy_from_slice(body));
-        let devices = self.served.placement.devices();
-        Ok(ClientKeys { devices, keys: Arc::new(KeysOnDevices { on, body }) })
+        Ok(ClientKeys { devices: self.served.placement.devices(), keys: Arc::new(keys) })
     }
 
     fn answer(&self, queries: &[Query], keys: &[Option<ClientKeys>]) -> Result<Vec<Vec<u8>>, EngineError> {
         let keys: Vec<&KeysOnDevices<B::Keys>> = self.served.keys_of(keys)?;
-        let on = |device: usize| keys.iter().map(|keys| &keys.on[device]).collect::<Vec<_>>();
-        let answers = match (&self.elsewhere, &self.devices[..]) {
-            (Some(elsewhere), [head, ..]) => {
-                let bodies: Vec<_> = keys.iter().map(|keys| &keys.body).collect();
-                head.answer_with(
-                    queries,
-                    &on(0),
-                    || elsewhere.scan(&self.served.epoch, queries, &bodies),
-                    |words| head.share().backend().keep(words),
-                )
-            }
-            (_, devices) => {
-                let keys: Vec<_> = (0..devices.len()).map(on).collect();
-                exchange::answer(devices, queries, &keys).map_err(|error| self.judge(error))
-            }
+        let answers = match &self.elsewhere {
+            Some(elsewhere) => self.answer_with(elsewhere, queries, &keys),
+            None => self.on_free(|devices| self.answer_on(devices, queries, &keys)),
         };
         // The check follows the scan, and precedes any use of its results.
         self.mapped.check().map_err(|error| EngineError::Damaged { reason: error.to_string() })?;
@@ -135,7 +204,16 @@ impl<P: Page, B: Hosting> Engine for Table<P, B> {
     }
 
     fn lost(&self) -> Option<String> {
-        self.devices.iter().find_map(|device| device.share().backend().lost())
+        let all = 0..self.devices.len();
+        let works = self.copies.is_some() && all.clone().any(|copy| self.works(copy));
+        if works { None } else { self.lost_of(all) }
+    }
+
+    fn degraded(&self) -> Option<String> {
+        let all = 0..self.devices.len();
+        let lost = all.clone().filter(|&copy| !self.works(copy)).count();
+        let reason = self.copies.as_ref().and_then(|_| self.lost_of(all.clone()))?;
+        (lost < all.len()).then(|| format!("{lost} of {} GPUs with a copy have failed: {reason}", all.len()))
     }
 
     fn damaged(&self) -> Option<String> {

@@ -123,7 +123,7 @@ impl Folders {
         for folder in self.all() {
             match &folder.copy_of {
                 Some(url) => unchecked.push(format!("{}: it is not fetched for a check", url.display())),
-                None => hush_engine::check(&folder.state.lock().dir, &self.backends)?,
+                None => hush_engine::check(&folder.state.lock().dir, &self.backends).map(drop)?,
             }
         }
         Ok(())

@@ -2,13 +2,14 @@
 
 use std::{fmt, sync::LazyLock};
 
+use hush_engine::{Rates, SpreadTimes};
 use hush_he::entities::MatrixStructure;
 use hush_ops::{
     path::Step,
     steps::{LweHint, StepShape, Work},
     tiling::Tiling,
 };
-use hush_protocol::any_page::{SegmentParams, TableParams};
+use hush_protocol::any_page::TableParams;
 use serde::{Deserialize, Serialize};
 
 /// The least seconds of a request, whatever it asks for.
@@ -55,19 +56,6 @@ pub struct Timing {
     pub ratio: f64,
 }
 
-/// The peak rates of a device, per second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rates {
-    /// Bytes read.
-    pub bytes: f64,
-    /// Multiply-adds of an s8 with a word.
-    pub multiply_adds: f64,
-    /// Products of words modulo a prime.
-    pub products: f64,
-    /// Butterflies of transforms.
-    pub butterflies: f64,
-}
-
 /// The nominal rates, which make sizes of different steps comparable. They cancel out if a step is predicted from a measurement of
 /// the same size.
 const NOMINAL: Rates = Rates { bytes: 2e10, multiply_adds: 4e11, products: 8e9, butterflies: 1e10 };
@@ -79,10 +67,6 @@ const NOMINAL_START: f64 = 1e-5;
 const NOMINAL_RING_HINT_START: f64 = 5e-5;
 /// The rows that a hint by transforms computes together.
 const RING_HINT_ROWS: usize = 16;
-
-/// The rates of a GPU by its data sheet: 3.35 TB/s; 990 TOPS of multiply-adds of bytes, of which one with a word takes four; 132
-/// multiprocessors with 64 products of words a clock. A product modulo a prime, or a butterfly, takes three of these.
-const H100: Rates = Rates { bytes: 3.35e12, multiply_adds: 2.47e14, products: 4.8e12, butterflies: 4.8e12 };
 
 impl Machine {
     /// The version of the nominal sizes. It is raised when the nominal seconds of a step change.
@@ -126,7 +110,7 @@ impl Machine {
     /// Returns a GPU with lower bounds by its data sheet: nothing was measured.
     pub fn gpu_floors() -> Self {
         let name = "NVIDIA H100, floors by its data sheet".into();
-        let times = Times::Floors(H100);
+        let times = Times::Floors(Rates::H100);
         Self { version: Self::VERSION, name, level: String::new(), threads: 1, times }
     }
 
@@ -138,17 +122,17 @@ impl Machine {
     /// Returns the seconds for a batch of look-ups in a table. The segments are scanned one after another, and the queries are
     /// opened once. The result is at least the time of a request.
     pub fn answer_seconds(&self, table: &TableParams, batch: usize) -> f64 {
-        table
-            .segments()
-            .iter()
-            .enumerate()
-            .map(|(index, segment): (usize, &SegmentParams)| -> f64 {
-                let path = segment.path();
-                let steps = path.iter().filter(|step| index == 0 || !step.shape.opens_queries());
-                steps.map(|step| self.step_seconds(step, batch)).sum()
-            })
-            .sum::<f64>()
-            .max(REQUEST_SECONDS)
+        self.spread_times(table, SpreadTimes::PCIE, |times| times.on_one(batch)).max(REQUEST_SECONDS)
+    }
+
+    /// Computes seconds of batches of a table on several of this machine, each of which receives `link` bytes a second from another.
+    pub fn spread_times(
+        &self,
+        table: &TableParams,
+        link: f64,
+        seconds: impl Fn(SpreadTimes<'_>) -> f64,
+    ) -> f64 {
+        seconds(SpreadTimes { table, step_seconds: &|step, batch| self.step_seconds(step, batch), link })
     }
 
     /// Returns the seconds of a step for a batch.
@@ -162,12 +146,7 @@ impl Machine {
     fn shape_seconds(&self, shape: &StepShape, batch: usize) -> f64 {
         match &self.times {
             Times::Measured(timings) => nominal_seconds(shape, batch) * ratio(timings, shape, batch),
-            Times::Floors(rates) => {
-                let work = shape.work(batch);
-                let computed =
-                    work.products / rates.products + work.transforms * butterflies(shape) / rates.butterflies;
-                (work.bytes / rates.bytes).max(work.multiply_adds / rates.multiply_adds).max(computed)
-            }
+            Times::Floors(rates) => rates.shape_seconds(shape, batch),
         }
     }
 }

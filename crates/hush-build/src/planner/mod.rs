@@ -12,13 +12,15 @@ mod network;
 mod offers;
 pub mod operands;
 mod records;
+mod spreads;
 mod wishes;
 
 pub(crate) use choice::choose;
 pub use choice::offers;
 pub use cluster::{ClusterWishes, Layout, LayoutError, Node, Placed, Stages, layouts, part_bytes};
-pub use machine::{Machine, Rates, Times, Timing};
+pub use machine::{Machine, Times, Timing};
 pub use network::{Network, SendWindow};
 pub use offers::{Geometry, Linkable, Offer, undominated};
 pub use records::Records;
+pub use spreads::{Spread, spreads};
 pub use wishes::{Budgets, Clients, Goal, MemoryBudget, OutOfBudget, Prices, Wishes};

@@ -11,3 +11,4 @@ mod memory;
 mod parts;
 mod scanning;
 mod several;
+mod spread;

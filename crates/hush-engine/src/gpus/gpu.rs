@@ -206,7 +206,10 @@ pub(crate) fn open_on<O: OpenOn>(
         let free = gpu.free_bytes();
         let name = match gpus.len() {
             1 => gpu.name().to_owned(),
-            several => format!("{} (part {} of {several})", gpu.name(), number + 1),
+            several => {
+                let what = if placement.has_copies() { "copy" } else { "part" };
+                format!("{} ({what} {} of {several})", gpu.name(), number + 1)
+            }
         };
         plan.lines(&name, free).iter().for_each(|line| progress.note(line));
         plans.push((plan, free));

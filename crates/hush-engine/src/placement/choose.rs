@@ -1,25 +1,21 @@
 //! The choice of a table's placement: the first of several for which there is enough memory.
 
-use std::cmp::Reverse;
-
 use hush_protocol::{any_page::TableParams, facts::Facts, share::Share};
 
-use super::{Device, PlacedShare, Placement, spread::shares};
+use super::{Device, PlacedShare, Placement};
 use crate::{
     Backends, Progress,
     gpus::gpu::Gpu,
     memory::plan::{DoesNotFit, MemoryPlan},
 };
 
-/// The most GPUs that a table is on: as many as a machine has.
-const MOST_GPUS: usize = 16;
-
 impl Backends {
     /// Chooses the placement of a table that is served here, or of a `part` of it whose answers are finished
     /// elsewhere.
     ///
-    /// The first GPU with enough memory gets it. If there is none, a table goes to several GPUs, or else to the first that has
-    /// memory for all but its symbols. If none of these fits, the CPU gets it, and `progress` is told why, if there is a GPU.
+    /// Several GPUs get copies of a table or shares of it, as [`super::SpreadChoice`] says. Otherwise the first GPU with enough
+    /// memory gets it. If there is none, a table goes to several GPUs, or else to the first that has memory for all but its symbols.
+    /// If none of these fits, the CPU gets it, and `progress` is told why, if there is a GPU.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
@@ -30,6 +26,10 @@ impl Backends {
         progress: &dyn Progress,
     ) -> Result<Placement, DoesNotFit> {
         let share = part.cloned().unwrap_or_else(Share::whole);
+        let spread = if part.is_none() { self.spread_out(table, progress) } else { None };
+        if let Some(spread) = spread {
+            return Ok(spread);
+        }
         let on_gpus = self.or_cpu(self.on_gpus(table, &share, part.is_none()), progress)?;
         Ok(on_gpus.unwrap_or_else(|| Placement::on(Device::Cpu, share)))
     }
@@ -58,41 +58,6 @@ impl Backends {
                 self.on_several(table).or_else(streamed).map(Some)
             }
             one => Ok(one?.map(|(placement, _)| placement)),
-        }
-    }
-
-    /// Returns several GPUs with a share of the table each, the one with the most free memory first.
-    ///
-    /// # Errors
-    /// The missing memory, if there are several GPUs.
-    fn on_several(&self, table: &TableParams) -> Result<Placement, Option<DoesNotFit>> {
-        let gpus = self.gpus().iter().filter(|gpu| !gpu.is_lost());
-        let mut gpus: Vec<_> = gpus.map(|gpu| (gpu, gpu.free_bytes())).collect();
-        gpus.sort_by_key(|(_, free)| Reverse(*free));
-        gpus.truncate(MOST_GPUS);
-        if gpus.len() < 2 {
-            return Err(None);
-        }
-        let free: Vec<usize> = gpus.iter().map(|(_, free)| *free).collect();
-        let placed = |number: usize, share: Share| PlacedShare {
-            share,
-            device: gpus[number].0.device(),
-            is_streamed: false,
-        };
-        let chosen = shares(table, &free, |number, share| {
-            gpus[number].0.plan(table, &placed(number, share.clone()), true, self.clients())
-        });
-        match chosen {
-            Ok(shares) => {
-                let shares = shares.into_iter().map(|share| placed(share.index, share));
-                Ok(Placement { shares: shares.collect() })
-            }
-            Err(plans) => {
-                let names: Vec<&str> = gpus.iter().map(|(gpu, _)| gpu.name()).collect();
-                let names = names.join(" and ");
-                let free = free.iter().sum();
-                Err(MemoryPlan::refused_together(&plans, &names, free, table.facts().encoded_bytes))
-            }
         }
     }
 

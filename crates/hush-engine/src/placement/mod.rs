@@ -1,14 +1,20 @@
 //! The placement of a table: shares of it, each on a device.
 //!
-//! * `choose.rs`: the placement that a table gets. `spread.rs`: the shares that several GPUs get.
+//! * `choose.rs`: the placement that a table gets. `spread.rs`: copies and shares on several GPUs, by `spread_choice.rs` and by the
+//!   times of `floors.rs`.
 
 mod choose;
+mod floors;
 mod spread;
+mod spread_choice;
 
 use std::{fmt, sync::Arc};
 
 use hush_ops::path::Content;
 use hush_protocol::share::Share;
+
+pub use floors::{Rates, SpreadTimes};
+pub use spread_choice::{SpreadChoice, UnknownSpread};
 
 /// The number of batches of a table that are worth answering at once, unless only the CPU computes them. While a GPU computes one,
 /// the host reads the queries of another, or packs its answers; while other processes scan one, another is finished.
@@ -40,7 +46,7 @@ pub struct PlacedShare {
 /// The placement of a table, or of the part of it that a process has. The CPU does not share a table with GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The shares, at least one, in the order of the devices.
+    /// The shares, at least one, in the order of the devices. Several that are each the whole table are copies.
     pub shares: Vec<PlacedShare>,
 }
 
@@ -57,7 +63,26 @@ impl Placement {
 
     /// Returns the number of batches that are worth answering at once. A single batch keeps the CPU busy.
     pub fn batches_in_flight(&self) -> usize {
-        if self.is_on_cpu() { 1 } else { BATCHES_IN_FLIGHT }
+        let at_once = if self.has_copies() { self.shares.len() } else { 1 };
+        if self.is_on_cpu() { 1 } else { at_once * BATCHES_IN_FLIGHT }
+    }
+
+    /// Returns whether several devices have the whole table each.
+    pub fn has_copies(&self) -> bool {
+        self.shares.len() > 1 && self.shares.iter().all(|placed| placed.share == Share::whole())
+    }
+
+    /// Returns what the devices have, for people: "a copy on each of 2 GPUs".
+    pub fn described(&self) -> String {
+        let each = if self.has_copies() { "a copy" } else { "a share" };
+        match &self.shares[..] {
+            [PlacedShare { device: Device::Gpu(_), is_streamed: true, .. }] => {
+                "on a GPU, with its symbols in the host's memory".into()
+            }
+            [PlacedShare { device: Device::Gpu(_), .. }] => "on a GPU".into(),
+            [PlacedShare { device: Device::Cpu, .. }] => "on the CPU".into(),
+            several => format!("{each} on each of {} GPUs", several.len()),
+        }
     }
 
     /// Returns whether only the CPU computes.
@@ -91,7 +116,10 @@ impl fmt::Display for Placement {
         });
         match (&self.shares[..], gpus.collect::<Result<Vec<_>, _>>()) {
             ([one], _) => one.device.fmt(f),
-            (_, Ok(numbers)) => write!(f, "cuda:{}", numbers.join("+")),
+            (_, Ok(numbers)) => {
+                let between = if self.has_copies() { "," } else { "+" };
+                write!(f, "cuda:{}", numbers.join(between))
+            }
             _ => Device::Elsewhere.fmt(f),
         }
     }
@@ -110,10 +138,15 @@ mod tests {
             (&[Device::Gpu(2), Device::Gpu(0)], "cuda:2+0", 2),
             (&[Device::Cpu, Device::Elsewhere], "parts", 2),
         ] {
-            let shares = devices.iter().flat_map(|&device| Placement::on(device, Share::whole()).shares);
+            let share = |index| Share { index, weights: vec![1; devices.len()] };
+            let placed = |(index, &device)| Placement::on(device, share(index)).shares;
+            let shares = devices.iter().enumerate().flat_map(placed);
             let placement = Placement { shares: shares.collect() };
             assert_eq!((placement.to_string(), placement.batches_in_flight()), (name.into(), in_flight));
             assert_eq!(placement.devices()[..], *devices);
         }
+        let copies = [1, 3].map(|gpu| Placement::on(Device::Gpu(gpu), Share::whole()).shares.remove(0));
+        let placement = Placement { shares: copies.into() };
+        assert_eq!((placement.to_string(), placement.batches_in_flight()), ("cuda:1,3".into(), 4));
     }
 }

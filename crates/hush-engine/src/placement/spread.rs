@@ -1,8 +1,26 @@
-//! The shares of a table that no GPU holds alone.
+//! A table on several GPUs: a copy on each, or a share.
 
+use std::cmp::Reverse;
+
+use hush_ops::path::Step;
 use hush_protocol::{any_page::TableParams, share::Share};
 
-use crate::memory::plan::MemoryPlan;
+use super::{PlacedShare, Placement, Rates, SpreadChoice, SpreadTimes};
+use crate::{
+    Backends, Progress,
+    gpus::gpu::Gpu,
+    memory::plan::{DoesNotFit, MemoryPlan},
+};
+
+/// The most GPUs that a table is on: as many as a machine has.
+const MOST_GPUS: usize = 16;
+/// The copies of a table that a GPU has room for if it gets one by choice: this epoch's, the next one's while it is loaded, and
+/// as much for batches, which take up to half of what the first copy leaves.
+const ROOMS: usize = 3;
+/// The queries of a batch by which copies, shares and a single GPU are compared.
+const BATCH: usize = 32;
+/// The part of one GPU's time for a batch that shares take at most, to be worth the other GPUs.
+const WORTH: f64 = 0.75;
 
 /// The most corrections of shares, whose units may be too coarse for the memory that they were cut for.
 const ROUNDS: usize = 64;
@@ -11,6 +29,83 @@ const GIVEN: u32 = 16;
 /// The weight of the device with the most free memory.
 const MOST: u64 = 1 << 20;
 
+impl Backends {
+    /// Returns copies or shares of a table on several GPUs, if these are chosen and there is room. `progress` is told why they are
+    /// not there if they are asked for.
+    pub(super) fn spread_out(&self, table: &TableParams, progress: &dyn Progress) -> Option<Placement> {
+        let copies = |rooms| self.copies(table, rooms);
+        let spread = match self.spread() {
+            SpreadChoice::One => return None,
+            SpreadChoice::Replicate => copies(1),
+            SpreadChoice::Shard => self.on_several(table).ok(),
+            SpreadChoice::Auto => {
+                let shares = || self.on_several(table).ok().filter(|placement| is_worth(table, placement));
+                return copies(ROOMS).or_else(shares);
+            }
+        };
+        if spread.is_none() && !self.gpus().is_empty() {
+            let count = self.gpus().iter().filter(|gpu| !gpu.is_lost()).count();
+            progress.note(&format!("spread: {}: of {count} GPUs, too few have room", self.spread()));
+        }
+        spread
+    }
+
+    /// Returns every GPU that has room for the table `rooms` times, if there are several.
+    fn copies(&self, table: &TableParams, rooms: usize) -> Option<Placement> {
+        let placed =
+            |gpu: &Gpu| PlacedShare { share: Share::whole(), device: gpu.device(), is_streamed: false };
+        let has_room = |gpu: &&Gpu| {
+            let plan = gpu.plan(table, &placed(gpu), true, self.clients());
+            !gpu.is_lost() && rooms * plan.needed_bytes() <= gpu.free_bytes()
+        };
+        let shares: Vec<_> = self.gpus().iter().filter(has_room).take(MOST_GPUS).map(placed).collect();
+        (shares.len() > 1).then_some(Placement { shares })
+    }
+
+    /// Returns several GPUs with a share of the table each, the one with the most free memory first.
+    ///
+    /// # Errors
+    /// The missing memory, if there are several GPUs.
+    pub(super) fn on_several(&self, table: &TableParams) -> Result<Placement, Option<DoesNotFit>> {
+        let gpus = self.gpus().iter().filter(|gpu| !gpu.is_lost());
+        let mut gpus: Vec<_> = gpus.map(|gpu| (gpu, gpu.free_bytes())).collect();
+        gpus.sort_by_key(|(_, free)| Reverse(*free));
+        gpus.truncate(MOST_GPUS);
+        if gpus.len() < 2 {
+            return Err(None);
+        }
+        let free: Vec<usize> = gpus.iter().map(|(_, free)| *free).collect();
+        let placed = |number: usize, share: Share| PlacedShare {
+            share,
+            device: gpus[number].0.device(),
+            is_streamed: false,
+        };
+        let chosen = shares(table, &free, |number, share| {
+            gpus[number].0.plan(table, &placed(number, share.clone()), true, self.clients())
+        });
+        match chosen {
+            Ok(shares) => {
+                let shares = shares.into_iter().map(|share| placed(share.index, share));
+                Ok(Placement { shares: shares.collect() })
+            }
+            Err(plans) => {
+                let names: Vec<&str> = gpus.iter().map(|(gpu, _)| gpu.name()).collect();
+                let names = names.join(" and ");
+                let free = free.iter().sum();
+                Err(MemoryPlan::refused_together(&plans, &names, free, table.facts().encoded_bytes))
+            }
+        }
+    }
+}
+
+/// Returns whether shares of a table answer a batch in so much less time than a single GPU that they are worth the others.
+fn is_worth(table: &TableParams, placement: &Placement) -> bool {
+    let step_seconds = |step: &Step, batch| Rates::H100.step_seconds(step, batch);
+    let times = SpreadTimes { table, step_seconds: &step_seconds, link: SpreadTimes::PCIE };
+    let weights = &placement.shares[0].share.weights;
+    times.on_shares(weights, BATCH) <= WORTH * times.on_one(BATCH)
+}
+
 /// Returns the shares of some GPUs that have `free` bytes; the index of a share is the number of its GPU. A GPU without any free
 /// memory for a share gets none. `plan` plans the memory of a share on a GPU.
 ///
@@ -18,7 +113,7 @@ const MOST: u64 = 1 << 20;
 ///
 /// # Errors
 /// The plans of shares that do not fit, if there are no others.
-pub(crate) fn shares(
+fn shares(
     table: &TableParams,
     free: &[usize],
     plan: impl Fn(usize, &Share) -> MemoryPlan,
@@ -64,4 +159,26 @@ pub(crate) fn shares(
         }
     }
     Err(plans)
+}
+
+#[cfg(test)]
+mod tests {
+    use hush_protocol::{Protocol, table::TableShape};
+
+    use super::*;
+    use crate::Device;
+
+    /// Shares are worth the GPUs of a table of 8 GiB, and not those of one that is scanned in no time.
+    #[test]
+    fn shares_are_for_long_scans() {
+        let shares = [0, 1].map(|index| Share { index, weights: vec![1, 1] });
+        let placed = shares.map(|share| Placement::on(Device::Gpu(share.index), share).shares.remove(0));
+        let placement = Placement { shares: placed.into() };
+        for (blocks, is_large) in [(1 << 10, true), (1, false)] {
+            let shape = TableShape { columns: 1 << 15, blocks, slot_bytes: 256 };
+            let table =
+                Protocol::Colpack.page().table("COLPACK_N2048_Q52", shape).expect("within the limits");
+            assert_eq!(is_worth(&table, &placement), is_large, "{shape:?}");
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(super) async fn live() -> &'static str {
 /// require-tables makes it a 503.
 #[cfg_attr(feature = "openapi", utoipa::path(get, path = "/readyz", operation_id = "ready",
     responses((status = 200, body = String,
-        description = "`ok`, and a line `degraded: ..` for each thing that is wrong although queries are answered: a table that has failed while others answer, a background task that failed and was started again, a table that is not known to be up to date."))))]
+        description = "`ok`, and a line `degraded: ..` for each thing that is wrong although queries are answered: a table that has failed while others answer, a GPU with a copy of a table that has failed while others answer, a background task that failed and was started again, a table that is not known to be up to date."))))]
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, Problem> {
     let upkeep = server.tables.upkeep();
     if let Some((table, reason)) = server.tables.lost() {
@@ -58,7 +58,9 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Result<String, P
         return Err(Problem::table_failed(table, reason));
     }
     let failed = failed.into_iter().map(|(table, reason)| format!("table {table} is not served: {reason}"));
-    let degraded = failed.chain(upkeep.degraded()).map(|line| format!("degraded: {line}\n"));
+    let copies = server.tables.degraded();
+    let copies = copies.into_iter().map(|(table, reason)| format!("table {table}: {reason}"));
+    let degraded = failed.chain(copies).chain(upkeep.degraded()).map(|line| format!("degraded: {line}\n"));
     Ok("ok\n".to_owned() + &degraded.collect::<String>())
 }
 

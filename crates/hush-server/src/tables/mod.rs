@@ -208,6 +208,13 @@ impl Tables {
         self.0.content.read().resident().find_map(|table| Some((table.name.clone(), table.engine.lost()?)))
     }
 
+    /// Returns the tables some of whose copies do not answer, each with the reason.
+    pub(crate) fn degraded(&self) -> Vec<(Name, String)> {
+        let content = self.0.content.read();
+        let resident = content.resident();
+        resident.filter_map(|table| Some((table.name.clone(), table.engine.degraded()?))).collect()
+    }
+
     /// Returns the tables that need keys, replaced epochs included, and the engines that can open them.
     pub(crate) fn with_keys(&self) -> Vec<(KeySpec, Arc<dyn Engine>)> {
         let content = self.0.content.read();

@@ -133,6 +133,10 @@ fn lines(report: &DoctorReport) -> String {
         Some(reason) => format!("cpu: {reason}"),
         None => {
             let several = gpu.devices.iter().filter(|device| device.free_bytes.is_ok()).count() > 1;
+            if several {
+                let spread = "a copy of each table that leaves room on every GPU, else a share if that shortens a batch, else one GPU";
+                line("spread auto", spread.into());
+            }
             let parts = if several { ", or in parts into that of several" } else { "" };
             format!("cuda, for tables that fit into the memory of a GPU{parts}")
         }

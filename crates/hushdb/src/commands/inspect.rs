@@ -1,9 +1,13 @@
 //! The command `hushdb inspect`.
 
-use std::{error::Error, fmt::Write, path::PathBuf};
+use std::{
+    error::Error,
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
-use hush_engine::server_bytes;
+use hush_engine::{BackendChoice, Placement, SpreadChoice, server_bytes};
 use hush_protocol::{
     ProtocolError,
     any_page::{SegmentParams, TableParams},
@@ -15,6 +19,7 @@ use hush_protocol::{
 use hush_store::snapshot::{ChangeCount, Choice, Header, Snapshot, Verify};
 use serde_json::{Value, json};
 
+use super::backends;
 use crate::report;
 
 /// The extent of the check of a table.
@@ -50,9 +55,28 @@ pub(crate) struct InspectArgs {
 
 pub(crate) fn run(args: InspectArgs) -> Result<(), Box<dyn Error>> {
     let snapshot = Snapshot::open(&args.dir, args.verify.into())?;
-    let text =
-        if args.json { format!("{}\n", facts(snapshot.header())?) } else { summary(snapshot.header())? };
+    let placement = on_gpus(&args.dir);
+    let text = if args.json {
+        let mut facts = facts(snapshot.header())?;
+        if let Some(placement) = placement {
+            facts["placement"] = placement.to_string().into();
+        }
+        format!("{facts}\n")
+    } else {
+        let placement = placement
+            .map(|placement| written(&[line("GPUs", format!("{} ({placement})", placement.described()))]));
+        summary(snapshot.header())? + &placement.unwrap_or_default()
+    };
     Ok(report::print(&text)?)
+}
+
+/// Returns where a server on this machine would put the table, if the machine has GPUs that can be used.
+fn on_gpus(dir: &Path) -> Option<Placement> {
+    let backends = backends(BackendChoice::Auto, 1).ok()?.with_spread(SpreadChoice::Auto);
+    if backends.unused_because().is_some() {
+        return None;
+    }
+    hush_engine::check(dir, &backends).ok()
 }
 
 /// Returns all facts about a table as JSON.
@@ -229,11 +253,16 @@ pub(crate) fn summary(header: &Header) -> Result<String, ProtocolError> {
         size_lines(header, &params),
         file_lines(&header.descriptor, &params),
     ];
+    Ok(lines.iter().map(|lines| written(lines)).collect())
+}
+
+/// Returns the text of some lines.
+fn written(lines: &[FactLine]) -> String {
     let mut out = String::new();
-    for (name, value) in lines.into_iter().flatten() {
+    for (name, value) in lines {
         writeln!(out, "  {name:<10} {value}").expect("memory");
     }
-    Ok(out)
+    out
 }
 
 /// A name and its facts.

@@ -16,11 +16,11 @@ use clap::Args;
 use hush_build::{
     builder::{BuildOptions, DEFAULT_TIERS, Tiers},
     planner::{
-        self, ClusterWishes, Linkable, Machine, Network, Node, Offer, Records, SendWindow, Wishes,
+        self, ClusterWishes, Linkable, Machine, Network, Node, Offer, Records, SendWindow, Spread, Wishes,
         undominated,
     },
 };
-use hush_engine::{BackendChoice, Progress};
+use hush_engine::{BackendChoice, Progress, SpreadTimes};
 use hush_ingest::Input;
 use hush_protocol::{Protocol, descriptor::MAX_TIERS};
 use serde::Serialize;
@@ -85,6 +85,9 @@ pub(crate) struct PlanArgs {
     /// Backend that computes: cpu, or cuda, whose times are lower bounds.
     #[arg(long, value_name = "NAME", default_value = "cpu", value_parser = parse_backend)]
     backend: BackendChoice,
+    /// Number of GPUs of a server, to list what copies and shares of the chosen table do on them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=16), conflicts_with_all = ["node", "plot"])]
+    gpus: Option<u16>,
 }
 
 fn parse_backend(name: &str) -> Result<BackendChoice, String> {
@@ -126,10 +129,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Box<dyn Error>> {
         planned.draw(path, all)?;
     }
     let printed = if json {
-        let lines = planned
-            .shown(all)
-            .iter()
-            .map(|offer| serde_json::to_string(&OfferLine::new(offer.clone(), planned.network())));
+        let lines = planned.shown(all).iter().map(|offer| serde_json::to_string(&planned.line(offer)));
         let lines = lines.collect::<Result<Vec<_>, _>>()?;
         report::print(&(lines.join("\n") + "\n"))
     } else {
@@ -215,6 +215,9 @@ pub(super) struct OfferLine {
     look_up_seconds: f64,
     /// Seconds of a look-up right after others.
     warm_look_up_seconds: f64,
+    /// The ways to spread the table over several GPUs, if these were asked for, of the table that a build takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    spreads: Vec<Spread>,
 }
 
 impl OfferLine {
@@ -224,6 +227,7 @@ impl OfferLine {
             first_look_up_seconds: network.first_look_up_seconds(&offer),
             look_up_seconds: network.look_up_seconds(&offer, SendWindow::Cold),
             warm_look_up_seconds: network.look_up_seconds(&offer, SendWindow::Warm),
+            spreads: Vec::new(),
             offer,
         }
     }
@@ -240,6 +244,8 @@ pub struct Planned {
     /// The Pareto-optimal offers.
     best: Vec<Offer>,
     chosen: Option<Offer>,
+    /// The ways to spread the chosen table over several GPUs, if these are asked for.
+    spreads: Vec<Spread>,
 }
 
 impl Planned {
@@ -258,12 +264,19 @@ impl Planned {
         self.chosen.as_ref()
     }
 
+    /// Returns an offer with its times over the clients' network, as a line of JSON has it.
+    fn line(&self, offer: &Offer) -> OfferLine {
+        let line = OfferLine::new(offer.clone(), self.network());
+        let spreads = if self.chosen.as_ref() == Some(offer) { self.spreads.clone() } else { Vec::new() };
+        OfferLine { spreads, ..line }
+    }
+
     /// Returns the offers as `hushdb plan` prints them.
     pub fn text(&self, all: bool) -> String {
-        let Self { records, machine, gpus, asked: wishes, chosen, .. } = self;
+        let Self { records, machine, gpus, asked: wishes, chosen, spreads, .. } = self;
         let shown = self.shown(all);
         let chosen = chosen.as_ref();
-        table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen })
+        table::text(&table::PrintedOffers { records, machine, gpus, wishes, shown, chosen, spreads })
     }
 
     /// Draws the tables, bytes against server time, to a file whose name ends with `.svg` or `.png`.
@@ -287,6 +300,9 @@ pub(crate) fn planned(
     if !args.node.is_empty() {
         return Err("node: parts are planned by 'hushdb plan --node' alone".into());
     }
+    if args.gpus.is_some() && args.backend != BackendChoice::Cuda {
+        return Err("gpus: several GPUs are planned with the backend cuda".into());
+    }
     let options = args.build_options();
     let machine = args.machine(progress)?;
     let for_gpus = args.machine.is_none() && args.backend == BackendChoice::Cuda;
@@ -299,6 +315,12 @@ pub(crate) fn planned(
     let offers = planner::offers(&records, &options, &listed, &machine, progress)?;
     let best = undominated(&offers);
     let chosen = best.iter().find(|offer: &&Offer| may_link || offer.linkable == Linkable::Nothing).cloned();
+    let spreads = match (&chosen, args.gpus) {
+        (Some(offer), Some(count)) => {
+            planner::spreads(&records, offer, &machine, count.into(), SpreadTimes::PCIE)?
+        }
+        _ => Vec::new(),
+    };
     let gpus = if for_gpus { gpus().devices } else { Vec::new() };
-    Ok(Planned { records, machine, gpus, asked, offers, best, chosen })
+    Ok(Planned { records, machine, gpus, asked, offers, best, chosen, spreads })
 }

@@ -1,6 +1,6 @@
 //! The offers as a text table.
 
-use hush_build::planner::{Linkable, Machine, Offer, Records, Wishes};
+use hush_build::planner::{Linkable, Machine, Offer, Records, Spread, Wishes};
 use hush_engine::Seconds;
 
 use super::{command_line, row};
@@ -10,6 +10,8 @@ use crate::{commands::gpus::GpuReport, report::bytes};
 const MOST: usize = 24;
 /// The widths of the columns.
 const OFFER: [isize; 13] = [-2, -12, -28, -36, 10, 11, 13, 11, 11, 9, 11, 11, 11];
+/// The widths of the columns of the ways to spread a table.
+const SPREAD: [isize; 7] = [-2, -12, 12, 12, 8, 12, 12];
 
 /// The offers as they are printed.
 pub(super) struct PrintedOffers<'a> {
@@ -22,11 +24,13 @@ pub(super) struct PrintedOffers<'a> {
     pub(super) shown: &'a [Offer],
     /// The offer that a build would take.
     pub(super) chosen: Option<&'a Offer>,
+    /// The ways to spread that offer over several GPUs.
+    pub(super) spreads: &'a [Spread],
 }
 
 /// Formats the table, with the meaning of its columns.
 pub(super) fn text(all: &PrintedOffers<'_>) -> String {
-    let PrintedOffers { records, machine, gpus, wishes, shown, chosen } = all;
+    let PrintedOffers { records, machine, gpus, wishes, shown, chosen, spreads } = all;
     let name = &machine.name;
     let level = &machine.level;
     let threads = machine.threads;
@@ -66,7 +70,27 @@ pub(super) fn text(all: &PrintedOffers<'_>) -> String {
         Some(offer) => format!("*: hushdb build .. {}", command_line(offer)),
         None => "without --linkable there is none of these that a build takes".into(),
     });
+    if let Some(most) = spreads.last() {
+        lines.push(String::new());
+        lines.push(format!("* on {} GPUs that exchange words by PCIe:", most.gpus));
+        let names = ["", "spread", "on a GPU", "look-up", "batch", "its time", "a second"];
+        lines.push(row(names, SPREAD));
+        lines.extend(spreads.iter().map(spread));
+    }
     lines.join("\n") + "\n"
+}
+
+fn spread(spread: &Spread) -> String {
+    let cells = [
+        "",
+        spread.spread,
+        &bytes(spread.gpu_bytes),
+        &Seconds(spread.seconds).to_string(),
+        &spread.batch.to_string(),
+        &Seconds(spread.batch_seconds).to_string(),
+        &format!("{:.1}", spread.queries_per_second),
+    ];
+    row(cells, SPREAD)
 }
 
 fn offered(offer: &Offer, wishes: &Wishes, is_chosen: bool) -> String {

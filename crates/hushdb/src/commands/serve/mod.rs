@@ -3,7 +3,7 @@
 use std::{convert::Infallible, error::Error, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum};
-use hush_engine::{BackendChoice, MemoryChoice};
+use hush_engine::{BackendChoice, MemoryChoice, SpreadChoice};
 use hush_operator::{Compaction, Folders};
 use hush_protocol::Name;
 use hush_server::{Background, Gateway, Tls, Tokens, host_name, origin};
@@ -149,6 +149,11 @@ pub(crate) struct ServeArgs {
     /// into its memory.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
+    /// Spread of each table over several GPUs: auto, one, replicate or shard. replicate puts a copy on every GPU, for more look-ups a
+    /// second; shard puts a share on every GPU, for shorter look-ups and larger tables. auto takes copies of tables that leave room
+    /// for the next epoch, else shares if they shorten a batch.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    spread: SpreadChoice,
     /// Memory of the scanned files: auto, resident or mapped. Resident files are in the server's memory, where nobody else changes
     /// them and scans are faster. Mapped files are in the system's file cache, for tables beyond memory and for quick starts. auto
     /// is resident if there is room.

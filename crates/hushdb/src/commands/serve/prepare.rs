@@ -10,6 +10,7 @@ use std::{
 };
 
 use etcetera::BaseStrategy;
+use hush_engine::{BackendChoice, SpreadChoice};
 use hush_operator::{Compaction, Folders, Frontend, Source, Tasks, is_in_use, task_sources};
 use hush_protocol::{
     Name,
@@ -55,7 +56,14 @@ pub(super) async fn prepare(
     let names = names(args)?;
     let admin = admin(args)?;
     let backends = backends(args.backend, threads(args.threads))?.for_clients(args.limits.open_keys.get());
-    let backends = backends.with_memory(args.memory);
+    if args.backend == BackendChoice::Cpu && args.spread != SpreadChoice::Auto {
+        return Err(format!(
+            "spread {} is for GPUs: leave it out, or use another backend than cpu",
+            args.spread
+        )
+        .into());
+    }
+    let backends = backends.with_memory(args.memory).with_spread(args.spread);
     let mut needs = Needs { files: 0, other_listeners: usize::from(admin.is_some()) };
     let sources = sources(args)?;
     for (dir, source) in args.dirs.iter().zip(&sources) {

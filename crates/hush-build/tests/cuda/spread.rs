@@ -1,0 +1,173 @@
+//! Copies and shares by choice: with the answers of one device, and what a lost device leaves.
+
+use std::thread;
+
+use hush_cuda::{Cuda, device::Device};
+use hush_engine::{BackendChoice, Backends, EngineError, MemoryPlan, SpreadChoice, open};
+use hush_protocol::{Protocol, share::Share};
+use hush_store::snapshot::Verify;
+
+use crate::{
+    devices::{MIB, TABLES, built, cpu, device, on_cpu},
+    tables::{Folder, Told, Wanted},
+};
+
+fn devices(count: usize, memory: usize) -> Vec<Device> {
+    (0..count).map(|_| device(false, memory)).collect()
+}
+
+fn backends(spread: SpreadChoice, devices: &[Device]) -> Backends {
+    let devices = devices.iter().cloned();
+    Backends::with_devices(BackendChoice::Auto, cpu(), devices).for_clients(1).with_spread(spread)
+}
+
+/// The tables of all protocols, and one of several segments with room for changes.
+fn tables() -> impl Iterator<Item = Folder> {
+    let tiered = Wanted {
+        by_key: true,
+        tiers: &[20, 60, 300],
+        room: Some(20),
+        ..Wanted::by_index(Protocol::Colpack, 500, 0, 100)
+    };
+    let privks = Wanted::by_index(Protocol::TfhePrivks, 75, 20, 10);
+    let others = [tiered, privks].map(|wanted| Folder::with_table(&on_cpu(), wanted));
+    TABLES.into_iter().map(built).chain(others)
+}
+
+#[test]
+fn copies_and_shares_answer_as_one_device_does() {
+    for folder in tables() {
+        let on_cpu = folder.open(&on_cpu()).unwrap();
+        for (spread, count, between) in [
+            (SpreadChoice::Replicate, 2, ","),
+            (SpreadChoice::Replicate, 3, ","),
+            (SpreadChoice::Shard, 2, "+"),
+            (SpreadChoice::Shard, 3, "+"),
+        ] {
+            let engine = folder.open(&backends(spread, &devices(count, 256 * MIB))).unwrap();
+            let numbers: Vec<_> = (0..count).map(|number| number.to_string()).collect();
+            let placement = &engine.served().placement;
+            let has_all = placement.to_string() == format!("cuda:{}", numbers.join(between));
+            // A table of fewer units than devices is on as many.
+            assert!(has_all || spread == SpreadChoice::Shard, "{:?}: {placement}", folder.wanted);
+            for batch in [1, 3] {
+                folder.ask([&*engine, &*on_cpu], batch.min(engine.served().max_batch));
+            }
+        }
+    }
+}
+
+#[test]
+fn large_batches_are_answered_by_copies_and_shares() {
+    for protocol in [Protocol::Colpack, Protocol::Hybrid, Protocol::Onion] {
+        let folder = built((protocol, 100));
+        let on_cpu = folder.open(&on_cpu()).unwrap();
+        for spread in [SpreadChoice::Replicate, SpreadChoice::Shard] {
+            let engine = folder.open(&backends(spread, &devices(2, 2048 * MIB))).unwrap();
+            assert!(engine.served().max_batch >= 32, "{protocol}: {}", engine.served().max_batch);
+            folder.ask([&*engine, &*on_cpu], 32);
+        }
+    }
+}
+
+#[test]
+fn keys_are_opened_where_they_are_used() {
+    let folder = built((Protocol::Hybrid, 300));
+    let devices = devices(2, 256 * MIB);
+    let free = || [0, 1].map(|number: usize| devices[number].free_bytes().unwrap());
+    let empty = free();
+    let engine = folder.open(&backends(SpreadChoice::Replicate, &devices)).unwrap();
+    let asked = folder.some(&*engine, 2);
+    let before = free();
+    let keys = vec![asked.keys(&*engine).unwrap(); 2];
+    let taken = |before: [usize; 2]| [0, 1].map(|number| before[number] - free()[number]);
+    let [first, second] = taken(before);
+    assert!(first > 0 && second == 0, "{first} and {second}");
+    asked.check(&engine.answer(&asked.queries, &keys).unwrap());
+    assert_eq!(taken(before), [first, 0], "the first copy is free");
+    // Both copies answer at once, sooner or later.
+    while taken(before)[1] == 0 {
+        thread::scope(|scope| {
+            let batches = [(); 4].map(|()| scope.spawn(|| engine.answer(&asked.queries, &keys)));
+            batches.into_iter().for_each(|batch| asked.check(&batch.join().unwrap().unwrap()));
+        });
+    }
+    assert_eq!(taken(before), [first, first]);
+    drop((engine, keys));
+    assert_eq!(free(), empty, "nothing stays of a table that is closed");
+}
+
+#[test]
+fn a_lost_copy_leaves_the_other_answering() {
+    for table in [(Protocol::Colpack, 300), (Protocol::Hybrid, 300)] {
+        for lost in [0, 1] {
+            let folder = built(table);
+            let devices = devices(2, 256 * MIB);
+            let gpus = backends(SpreadChoice::Replicate, &devices);
+            let engine = folder.open(&gpus).unwrap();
+            let asked = folder.some(&*engine, 2);
+            asked.check(&asked.answers(&*engine).unwrap());
+            assert_eq!((engine.lost(), engine.degraded()), (None, None));
+            devices[lost].emulate_loss();
+            // More batches at once than copies: one of them is on the lost device, and is answered by the other.
+            asked.check(&asked.answers(&*engine).unwrap());
+            assert_eq!(engine.lost(), None);
+            let degraded = engine.degraded().expect("a copy is lost");
+            assert!(degraded.starts_with("1 of 2 GPUs with a copy have failed: "), "{degraded}");
+            asked.check(&asked.answers(&*engine).unwrap());
+            // The next epoch is on the device that works.
+            let next = folder.open(&gpus).unwrap();
+            let place = if lost == 0 { "cuda:1" } else { "cuda" };
+            assert_eq!((next.served().placement.to_string(), next.degraded()), (place.into(), None));
+            devices[1 - lost].emulate_loss();
+            let told = asked.answers(&*engine).unwrap_err();
+            assert!(
+                matches!(&told, EngineError::Lost { reason } if reason.contains("told to fail")),
+                "{told}"
+            );
+            assert!(engine.lost().is_some() && engine.degraded().is_none());
+        }
+    }
+}
+
+/// A device that fails while a copy is loaded does not take the table to the CPU.
+#[test]
+fn a_device_that_is_lost_before_gets_no_copy() {
+    let folder = built((Protocol::Simple, 300));
+    let devices = devices(3, 256 * MIB);
+    let gpus = backends(SpreadChoice::Replicate, &devices);
+    devices[1].emulate_loss();
+    let engine = folder.open(&gpus).unwrap();
+    assert_eq!(engine.served().placement.to_string(), "cuda:0,2");
+    folder.ask([&*engine, &*folder.open(&on_cpu()).unwrap()], 1);
+}
+
+#[test]
+fn the_choice_is_by_memory_and_by_times() {
+    let folder = Folder::with_table(&on_cpu(), Wanted::by_index(Protocol::Simple, 4000, 300, 10));
+    let params = folder.descriptor().params().unwrap();
+    let needed = MemoryPlan::of_share::<Cuda>(&params, &Share::whole(), true, 1).needed_bytes();
+    let placed = |spread, memory| {
+        let gpus = backends(spread, &devices(2, memory));
+        let told = Told::default();
+        let engine = open(&folder.table(), Verify::Header, &gpus, &told).unwrap();
+        (engine.served().placement.to_string(), told.notes.into_inner().unwrap())
+    };
+    for (spread, memory, expected) in [
+        (SpreadChoice::Auto, 4 * needed, "cuda:0,1"),
+        // Copies would leave no room for the next epoch, and shares of a small table shorten nothing.
+        (SpreadChoice::Auto, 2 * needed, "cuda"),
+        (SpreadChoice::Replicate, 2 * needed, "cuda:0,1"),
+        (SpreadChoice::One, 4 * needed, "cuda"),
+        (SpreadChoice::Shard, 4 * needed, "cuda:0+1"),
+        // No choice helps where only shares fit.
+        (SpreadChoice::One, needed - needed / 8, "cuda:0+1"),
+    ] {
+        let (place, notes) = placed(spread, memory);
+        assert_eq!(place, expected, "{spread} in {memory} of {needed} bytes: {notes:?}");
+    }
+    let (place, notes) = placed(SpreadChoice::Replicate, needed - needed / 8);
+    assert_eq!(place, "cuda:0+1");
+    let told = "spread: replicate: of 2 GPUs, too few have room";
+    assert!(notes.iter().any(|note| note == told), "{notes:?}");
+}
