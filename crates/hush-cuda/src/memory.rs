@@ -33,6 +33,10 @@ impl Memory for Cuda {
         Ok(Cow::Owned(self.device().download(&words.slice(..))?))
     }
 
+    fn are_linked(memories: &[&Self]) -> bool {
+        Device::are_linked(&memories.iter().map(|cuda| cuda.device()).collect::<Vec<_>>())
+    }
+
     fn run_exchange(
         memories: &[&Self],
         copies: &[WordCopy<'_, Buffer<u32>>],

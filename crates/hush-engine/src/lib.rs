@@ -14,6 +14,7 @@ pub mod engine;
 mod gpus;
 mod machine;
 mod memory;
+mod named;
 mod open;
 mod open_error;
 mod opening;
@@ -34,13 +35,12 @@ pub use gpus::gpu::{open_devices, room_for_tables};
 pub use gpus::thresholds::{keep_thresholds, measured_thresholds, suited_backend};
 pub use hush_store::cancel::{Cancel, Cancelled};
 pub use machine::{Memory, cpu_model, free_disk, memory};
-pub use memory::choice::{MemoryChoice, UnknownMemory};
+pub use memory::choice::MemoryChoice;
 pub use memory::plan::{DoesNotFit, MemoryPlan, Part};
 pub use memory::server::{host_batch, server_bytes};
+pub use named::UnknownName;
 pub use open::{check, open, open_after};
 pub use open_error::{FILES_CHANGED, OpenError};
-pub use placement::{
-    BATCHES_IN_FLIGHT, Device, PlacedShare, Placement, Rates, SpreadChoice, SpreadTimes, UnknownSpread,
-};
+pub use placement::{BATCHES_IN_FLIGHT, Device, PlacedShare, Placement, Rates, SpreadChoice, SpreadTimes};
 pub use progress::{Progress, Quiet, Silent};
 pub use units::{Bytes, Seconds};

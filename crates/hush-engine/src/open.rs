@@ -43,7 +43,7 @@ pub fn open_after(
     let mut reading = Reading { verify, verified, memory: backends.memory(), progress };
     let mut open = |mut stored: Stored, placement: Placement| {
         stored.load(&mut reading, &placement)?;
-        let params = stored.params.clone();
+        let params = placement.as_placed(&stored.params);
         let table = TableToServe { stored, placement: placement.clone() };
         open_on(backends, &placement, &params, table, progress)
     };

@@ -53,7 +53,11 @@ impl<F: Files<Error: Into<OpenError> + Send> + Sync, B: Hosting> Visitor for Ope
 
     fn visit<P: Page>(self) -> Self::Output {
         let Self { table: TableToOpen { descriptor, served, files, mapped, elsewhere }, shares } = self;
-        let tables = descriptor.tables::<P>()?;
+        let mut tables = descriptor.tables::<P>()?;
+        if served.placement.by_query {
+            let by_query = tables.iter().map(P::finished_by_query).collect::<Option<_>>();
+            tables = by_query.unwrap_or(tables);
+        }
         let seed = descriptor.public_seed();
         let opened = exchange::on_all(shares, |_, ShareToOpen { share, backend, kept }| {
             let hosted = Hosted::<P, B>::open_share(backend, tables.clone(), seed, &share, &files);

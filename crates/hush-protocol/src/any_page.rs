@@ -174,6 +174,19 @@ impl TableParams {
         Ok(Self::of(vec![self.base().table.in_form(form)?]))
     }
 
+    /// Returns the table for devices that each finish some of the queries, if it differs ([`Page::finished_by_query`]).
+    pub fn finished_by_query(&self) -> Option<Self> {
+        let segments = self.segments.iter().map(|segment| {
+            Some(SegmentParams { facts: segment.facts.clone(), table: segment.table.finished_by_query()? })
+        });
+        Some(Self { facts: self.facts.clone(), segments: segments.collect::<Option<_>>()? })
+    }
+
+    /// [`Page::scans_expansions`].
+    pub fn scans_expansions(&self) -> bool {
+        self.base().table.scans_expansions()
+    }
+
     /// Returns the facts of a look-up. The query and the shape are those of the base. The sizes of answers, hints and
     /// databases, and the failure probability, are those of all segments.
     pub fn facts(&self) -> &Facts {
@@ -317,6 +330,8 @@ impl PartialEq for TableParams {
 trait AnyTable: Send + Sync {
     fn in_form(&self, form: DbForm) -> Result<SegmentParams, ProtocolError>;
     fn segment(&self, shape: SegmentShape) -> Result<SegmentParams, ProtocolError>;
+    fn finished_by_query(&self) -> Option<Arc<dyn AnyTable>>;
+    fn scans_expansions(&self) -> bool;
     fn database(&self) -> Database;
     fn hint(&self) -> Option<HintPlan>;
     fn files(&self) -> Vec<FileSpec>;
@@ -339,6 +354,14 @@ impl<P: Page> AnyTable for TableOf<P> {
         // The segment is asked with the query of the base.
         let facts = Facts { query: QuerySizes::default(), ..P::facts(&table) };
         Ok(SegmentParams { facts: Arc::new(facts), table: Arc::new(TableOf::<P>(table)) })
+    }
+
+    fn finished_by_query(&self) -> Option<Arc<dyn AnyTable>> {
+        P::finished_by_query(&self.0).map(|table| Arc::new(TableOf::<P>(table)) as Arc<dyn AnyTable>)
+    }
+
+    fn scans_expansions(&self) -> bool {
+        P::scans_expansions(&self.0)
     }
 
     fn database(&self) -> Database {

@@ -35,11 +35,11 @@ pub use error::ProtocolError;
 pub use families::{
     column::{page as column_page, table as column_table},
     lwe::{page as lwe_page, table as lwe_table},
-    pack::{page as pack_page, table as pack_table},
+    pack::{host as pack_host, page as pack_page, table as pack_table},
     ring::{keys as ring_keys, page as ring_page, table as ring_table, whitening},
 };
 use families::{message, online_rows, response, ring::answer as ring_answer};
-pub use hosting::{exchange, halves, hosted, share};
+pub use hosting::{exchange, expansions, halves, hosted, share};
 use hosting::{parts, tournament};
 #[cfg(test)]
 use pages::toy;

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     client::Given,
+    expansions::Expansions,
     facts::{Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     halves::{HeadFacts, PartFacts},
     registry::Protocol,
@@ -35,8 +36,6 @@ pub trait Page: Send + Sync + 'static {
     const HAS_COLUMNS: bool = true;
     /// The fewest columns that a table by key should have. Filters waste space below some tens of slots.
     const KEY_COLUMNS: usize = 64;
-    /// Whether a partial holds one array for the whole batch or one for each query.
-    const PARTIALS: Partials;
 
     /// A parameter set.
     type Set: ParameterSet;
@@ -55,7 +54,7 @@ pub trait Page: Send + Sync + 'static {
     /// The data on a backend, beside the parts, that finishing an answer needs.
     type Head<B: Steps>: Send + Sync;
     /// A batch of queries in the form in which a backend reads it.
-    type Opened<B: Steps>: Send;
+    type Opened<B: Steps>: Send + Sync;
 
     /// Returns the parameter set that suits slots of `slot_bytes` bytes.
     fn default_set(slot_bytes: usize) -> Self::Set;
@@ -118,6 +117,21 @@ pub trait Page: Send + Sync + 'static {
             .map(|piece: Range<usize>| piece.start.max(units.start)..piece.end.min(units.end))
             .filter(|units| !units.is_empty())
             .collect()
+    }
+
+    /// Returns whether a partial holds one array for the whole batch or one for each query.
+    fn partials(table: &Self::Table) -> Partials;
+
+    /// Returns whether [`Page::scan`] reads the expansions of all queries ([`Page::expansions`]). If not, a device that finishes
+    /// some of the queries needs the expansions of these alone.
+    fn scans_expansions(_table: &Self::Table) -> bool {
+        false
+    }
+
+    /// Returns the table for devices that each finish some of the queries, if it differs: a device does for its own queries what a
+    /// part would otherwise do for all. It takes more memory.
+    fn finished_by_query(_table: &Self::Table) -> Option<Self::Table> {
+        None
     }
 
     /// Returns the arrangement of slots in the database.
@@ -245,7 +259,8 @@ pub trait Page: Send + Sync + 'static {
         Err(ProtocolError::Keys(format!("tables of protocol {:?} have none", Self::NAME)))
     }
 
-    /// Server: parses and checks a batch. Every invalid query is refused here, before a scan begins.
+    /// Server: parses and checks a batch, and expands the queries `own`. Every invalid query is refused here, before a scan begins,
+    /// by the device that expands it.
     ///
     /// # Errors
     /// [`ProtocolError::Query`] with the position of a query that is malformed for this table. [`ProtocolError::Length`] if
@@ -254,9 +269,15 @@ pub trait Page: Send + Sync + 'static {
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
+        own: &Range<usize>,
     ) -> Result<Self::Opened<B>, ProtocolError>
     where
         Self: Sized;
+
+    /// Server: returns the expansions of an opened batch, if its protocol expands queries.
+    fn expansions<B: Steps>(_opened: &mut Self::Opened<B>) -> Option<&mut Expansions<B::Words>> {
+        None
+    }
 
     /// Server: converts a batch that [`Page::open`] opened for the base to one for the segment `host.table`. Column and
     /// entry are reduced to those of the segment.
@@ -379,10 +400,22 @@ impl<B: Steps> Batch<'_, B> {
         &self,
         read: impl Fn(&wire::Query) -> Result<T, HeError> + Sync,
     ) -> Result<Vec<T>, ProtocolError> {
-        let read: Vec<_> = self.queries.par_iter().map(&read).collect();
+        self.read_some(&(0..self.queries.len()), read)
+    }
+
+    /// Reads the queries `own` as [`Batch::read`] does.
+    ///
+    /// # Errors
+    /// The errors of [`Batch::read`].
+    pub(crate) fn read_some<T: Send>(
+        &self,
+        own: &Range<usize>,
+        read: impl Fn(&wire::Query) -> Result<T, HeError> + Sync,
+    ) -> Result<Vec<T>, ProtocolError> {
+        let read: Vec<_> = self.queries[own.clone()].par_iter().map(&read).collect();
         let refused =
             |(index, read): (_, Result<T, _>)| read.map_err(|source| ProtocolError::Query { index, source });
-        read.into_iter().enumerate().map(refused).collect()
+        own.clone().zip(read).map(refused).collect()
     }
 }
 
@@ -404,7 +437,7 @@ pub enum Partials {
 pub struct Partial<W> {
     /// The units of the part.
     pub units: Range<usize>,
-    /// The words, in one array for the batch or one for each query ([`Page::PARTIALS`]).
+    /// The words, in one array for the batch or one for each query ([`Page::partials`]).
     pub words: Vec<W>,
 }
 

@@ -125,7 +125,8 @@ impl Machine {
         self.spread_times(table, SpreadTimes::PCIE, |times| times.on_one(batch)).max(REQUEST_SECONDS)
     }
 
-    /// Computes seconds of batches of a table on several of this machine, each of which receives `link` bytes a second from another.
+    /// Computes seconds of batches of a table on several of this machine, each of which receives `link` bytes a second from
+    /// another.
     pub fn spread_times(
         &self,
         table: &TableParams,

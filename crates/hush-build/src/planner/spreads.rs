@@ -28,7 +28,8 @@ pub struct Spread {
     pub queries_per_second: f64,
 }
 
-/// Returns the ways to spread the table of an offer over `gpus` GPUs like `machine`. A GPU receives `link` bytes a second from another.
+/// Returns the ways to spread the table of an offer over `gpus` GPUs like `machine`. A GPU receives `link` bytes a second from
+/// another.
 ///
 /// # Errors
 /// [`BuildError`] if the records have no such table.
@@ -48,14 +49,15 @@ pub fn spreads(
         ..BuildOptions::default()
     };
     let table = Plan::of_protocol(records.lengths(), records.by_key(), &options)?.params;
+    let shared = table.finished_by_query().unwrap_or_else(|| table.clone());
     let on_one = |batch| machine.spread_times(&table, link, |times| times.on_one(batch));
     let on_shares =
-        |batch| machine.spread_times(&table, link, |times| times.on_shares(&vec![1; gpus], batch));
+        |batch| machine.spread_times(&shared, link, |times| times.on_shares(&vec![1; gpus], batch));
     let spread =
         |choice: SpreadChoice, count: usize, at_once: usize, seconds: &dyn Fn(usize) -> f64| Spread {
             spread: choice.name(),
             gpus: count,
-            gpu_bytes: gpu_bytes(&table, count / at_once),
+            gpu_bytes: gpu_bytes(&shared, count / at_once),
             seconds: seconds(1),
             batch: offer.batch,
             batch_seconds: seconds(offer.batch),

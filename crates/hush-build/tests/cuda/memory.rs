@@ -118,6 +118,24 @@ fn symbols_may_stay_on_the_host() {
     }
 }
 
+/// Several devices share the copying of symbols, if they have no room for them together either.
+#[test]
+fn symbols_on_the_host_are_copied_to_several_devices() {
+    let symbols = Wanted { form: Some(DbForm::Symbols), ..Wanted::by_index(Protocol::Tfhe, 64_000, 120, 8) };
+    let folder = Folder::with_table(&on_cpu(), symbols);
+    let params = folder.descriptor().params().unwrap();
+    let halves = [0, 1].map(|index| Share { index, weights: vec![1, 1] });
+    let half = |share| MemoryPlan::of_share::<SymbolsOnHost>(&params, share, true, 1).needed_bytes();
+    let most = halves.iter().map(half).max().unwrap();
+    let devices = [(); 2].map(|()| device(false, most + most / 63 + 64));
+    let gpus = Backends::with_devices(BackendChoice::Cuda, cpu(), devices).for_clients(1);
+    let engine = folder.open(&gpus).unwrap();
+    let placement = &engine.served().placement;
+    let is_streamed = placement.shares.iter().all(|placed| placed.is_streamed);
+    assert!(placement.to_string() == "cuda:0+1" && is_streamed, "{placement}");
+    folder.ask([&*engine, &*folder.open(&on_cpu()).unwrap()], 1);
+}
+
 #[test]
 fn full_batches_fit_what_is_planned() {
     for (protocol, bytes) in [(Protocol::Hybrid, 300), (Protocol::Onion, 100)] {

@@ -2,7 +2,10 @@
 
 use std::thread;
 
-use hush_cuda::{Cuda, device::Device};
+use hush_cuda::{
+    Cuda,
+    device::{Device, Emulation},
+};
 use hush_engine::{BackendChoice, Backends, EngineError, MemoryPlan, SpreadChoice, open};
 use hush_protocol::{Protocol, share::Share};
 use hush_store::snapshot::Verify;
@@ -66,6 +69,61 @@ fn large_batches_are_answered_by_copies_and_shares() {
             let engine = folder.open(&backends(spread, &devices(2, 2048 * MIB))).unwrap();
             assert!(engine.served().max_batch >= 32, "{protocol}: {}", engine.served().max_batch);
             folder.ask([&*engine, &*on_cpu], 32);
+        }
+    }
+}
+
+/// Returns the threads of expansion kernels that a device has run.
+fn expanded(device: &Device) -> usize {
+    let threads = device.emulated_threads().into_iter();
+    threads.filter(|(kernel, _)| kernel.contains("expand")).map(|(_, threads)| threads).sum()
+}
+
+/// A device expands its own queries alone, unless a scan reads all and the link is slow. What devices exchange is words of the
+/// first fold where each packs for its own queries, and expansions where all scan them.
+#[test]
+fn a_device_opens_its_own_queries() {
+    const BATCH: usize = 4;
+    for (protocol, bytes) in [
+        (Protocol::ExppackD, 3),
+        (Protocol::ExppackS, 100),
+        (Protocol::DoublePack, 100),
+        (Protocol::Hybrid, 300),
+        (Protocol::Onion, 100),
+        (Protocol::Tfhe, 20),
+    ] {
+        let columns = if protocol == Protocol::ExppackD { 20 } else { 10 };
+        let folder = Folder::with_table(&on_cpu(), Wanted::by_index(protocol, 75, bytes, columns));
+        let on_cpu = folder.open(&on_cpu()).unwrap();
+        let run = |spread, count, batch, is_linked| {
+            let asked = folder.some(&*on_cpu, batch);
+            let emulation = Emulation { is_linked, ..Emulation::default() };
+            let devices: Vec<_> =
+                (0..count).map(|_| Device::emulated_with_memory(emulation, 256 * MIB)).collect();
+            let engine = folder.open(&backends(spread, &devices)).unwrap();
+            let keys = vec![asked.keys(&*engine).unwrap(); batch];
+            let before: Vec<_> = devices.iter().map(expanded).collect();
+            asked.check(&engine.answer(&asked.queries, &keys).unwrap());
+            let threads: Vec<_> =
+                devices.iter().zip(before).map(|(device, before)| expanded(device) - before).collect();
+            (threads, devices.iter().map(Device::emulated_peer_bytes).sum::<usize>())
+        };
+        let (all, received) = run(SpreadChoice::One, 1, BATCH, true);
+        let (half, _) = run(SpreadChoice::One, 1, BATCH / 2, true);
+        assert!(all[0] > half[0] && received == 0);
+        let (linked, by_link) = run(SpreadChoice::Shard, 2, BATCH, true);
+        let (apart, by_bus) = run(SpreadChoice::Shard, 2, BATCH, false);
+        assert_eq!(linked, [half[0]; 2], "{protocol}: each expands half");
+        let params = folder.descriptor().params().unwrap();
+        let placed = params.finished_by_query().unwrap_or(params);
+        if placed.scans_expansions() {
+            assert_eq!(apart, [all[0]; 2], "{protocol}: each expands all");
+            assert!(by_link > 10 * by_bus, "{protocol}: {by_link} and {by_bus} bytes");
+        } else {
+            assert_eq!((&apart, by_link), (&linked, by_bus), "{protocol}: nothing of it depends on the link");
+            // A word of every row that the other device has scanned, for its own queries.
+            let words = placed.base().part(&(0..placed.base().facts().units)).words;
+            assert_eq!(by_link, size_of::<u32>() * words * BATCH / 2, "{protocol}");
         }
     }
 }

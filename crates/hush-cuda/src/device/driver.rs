@@ -276,6 +276,17 @@ impl Gpu {
         .map_err(failed("cuMemcpyPeerAsync"))
     }
 
+    /// Returns whether this GPU and `peer` have NVLink between them: only there are atomic operations of one on the memory of the
+    /// other native.
+    pub(super) fn is_linked(&self, peer: &Self) -> bool {
+        let mut is_native = 0;
+        let attribute = sys::CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+        let (own, other) = (self.context.device, peer.context.device);
+        // SAFETY: the handles are the driver's; the call writes one number.
+        let answer = unsafe { sys::cuDeviceGetP2PAttribute(&mut is_native, attribute, own, other) };
+        answer.result().is_ok() && is_native != 0
+    }
+
     /// Sets this GPU to read the memory of `peer` directly, if it can. If it cannot, the driver copies by way of the host.
     fn reach(&self, peer: &Self) -> Result<(), CudaError> {
         self.enter()?;

@@ -1,7 +1,7 @@
 //! A device: its memory, copies and kernel launches, all executed in the order of the calls.
 
 #[cfg(feature = "emulator")]
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -165,6 +165,26 @@ impl Device {
             #[cfg(feature = "driver")]
             Runtime::Gpu(_) => 0,
             Runtime::Emulator(ref emulator) => emulator.waits(),
+        }
+    }
+
+    /// Returns how many threads of each kernel an emulated device has run, for tests.
+    #[cfg(feature = "emulator")]
+    pub fn emulated_threads(&self) -> BTreeMap<&'static str, usize> {
+        match *self.runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(_) => BTreeMap::new(),
+            Runtime::Emulator(ref emulator) => emulator.threads(),
+        }
+    }
+
+    /// Returns how many bytes an emulated device has received from others, for tests.
+    #[cfg(feature = "emulator")]
+    pub fn emulated_peer_bytes(&self) -> usize {
+        match *self.runtime {
+            #[cfg(feature = "driver")]
+            Runtime::Gpu(_) => 0,
+            Runtime::Emulator(ref emulator) => emulator.peer_bytes(),
         }
     }
 
@@ -393,6 +413,16 @@ impl Device {
             pairs.iter().map(|(reader, owner)| owner.wait_for(reader).or_else(|_| reader.synchronize()));
         let held: Vec<_> = held.collect();
         held.into_iter().fold(copied, Result::and)
+    }
+
+    /// Returns whether every two of some devices have a link that is much faster than the bus of the host: NVLink. Devices that do
+    /// not answer have none.
+    pub fn are_linked(devices: &[&Self]) -> bool {
+        let others = |device: &&Self| {
+            let own = device.pool.device();
+            devices.iter().filter(move |other| other.pool.device() != own)
+        };
+        devices.iter().all(|device| others(device).all(|other| device.runtime.is_linked(&other.runtime)))
     }
 
     /// Makes all later work wait for the work that `peer` has queued so far, on the device.

@@ -89,6 +89,18 @@ impl Runtime {
         }
     }
 
+    /// Returns whether the device reads the memory of another one by NVLink.
+    pub(super) fn is_linked(&self, peer: &Self) -> bool {
+        match (self, peer) {
+            #[cfg(feature = "driver")]
+            (Self::Gpu(gpu), Self::Gpu(peer)) => gpu.is_linked(peer),
+            #[cfg(feature = "emulator")]
+            (Self::Emulator(emulator), _) => emulator.is_linked(),
+            #[cfg(all(feature = "driver", feature = "emulator"))]
+            _ => false,
+        }
+    }
+
     /// Copies from the memory of another device, in the order of this device's work.
     pub(super) fn copy_from(&self, peer: &Self, from: u64, to: u64, bytes: usize) -> Result<(), CudaError> {
         on!(self,

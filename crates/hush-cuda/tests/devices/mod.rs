@@ -8,7 +8,8 @@ use hush_cuda::device::{Device, Emulation};
 /// Makes a missing GPU an error.
 const REQUIRE: &str = "HUSH_REQUIRE_CUDA";
 /// An earlier GPU.
-const AMPERE: Emulation = Emulation { capability: (8, 0), multiprocessors: 2, seed: 0, pooled: false };
+const AMPERE: Emulation =
+    Emulation { capability: (8, 0), multiprocessors: 2, seed: 0, pooled: false, is_linked: true };
 
 /// A device whose blocks have less shared memory than those of any other.
 const ADA: Emulation = Emulation { capability: (8, 9), ..AMPERE };

@@ -1,10 +1,6 @@
 //! The choice of how the files of a table are kept in the memory of the host.
 
-use std::{fmt, str::FromStr};
-
-use thiserror::Error;
-
-use crate::{Progress, machine::memory, open_error::OpenError, units::Bytes};
+use crate::{Progress, machine::memory, named::named, open_error::OpenError, units::Bytes};
 
 /// The inverse of the share of all memory that is left to batches, keys of clients, and the system.
 const LEFT_ALONE: u64 = 16;
@@ -21,24 +17,13 @@ pub enum MemoryChoice {
     Mapped,
 }
 
-/// An unknown choice.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("'{0}' is not a way to keep files in memory: use auto, resident or mapped")]
-pub struct UnknownMemory(String);
+named!(
+    MemoryChoice,
+    "a way to keep files in memory",
+    [Auto = "auto", Resident = "resident", Mapped = "mapped"]
+);
 
 impl MemoryChoice {
-    /// All choices.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Resident, Self::Mapped];
-
-    /// Returns the name that users give.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Resident => "resident",
-            Self::Mapped => "mapped",
-        }
-    }
-
     /// Whether files of `bytes` bytes, which are not in memory yet, are to be resident. Reports to `progress` why they are not, if
     /// the choice would have allowed it.
     ///
@@ -67,23 +52,6 @@ impl MemoryChoice {
     }
 }
 
-impl fmt::Display for MemoryChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for MemoryChoice {
-    type Err = UnknownMemory;
-
-    fn from_str(name: &str) -> Result<Self, UnknownMemory> {
-        Self::ALL
-            .into_iter()
-            .find(|choice| choice.name() == name)
-            .ok_or_else(|| UnknownMemory(name.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -99,18 +67,6 @@ mod tests {
         fn note(&self, line: &str) {
             self.0.lock().unwrap().push(line.to_owned());
         }
-    }
-
-    #[test]
-    fn choices_have_names() {
-        for choice in MemoryChoice::ALL {
-            assert_eq!(choice.to_string().parse(), Ok(choice));
-        }
-        let error = "Mapped".parse::<MemoryChoice>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "'Mapped' is not a way to keep files in memory: use auto, resident or mapped"
-        );
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub fn open_head(
         let share = Share { index, ..nothing.clone() };
         PlacedShare { share, device, is_streamed: false }
     };
-    let placement = Placement { shares: vec![placed(0, Device::Cpu), placed(1, Device::Elsewhere)] };
+    let placement =
+        Placement { shares: vec![placed(0, Device::Cpu), placed(1, Device::Elsewhere)], by_query: false };
     let max_batch = host_batch(&opened.stored.params);
     let served = opened.stored.served(placement, max_batch)?;
     let files = opened.files(MemoryChoice::default())?;

@@ -176,7 +176,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
             let keys = if self.has_keys { &keys[some.clone()] } else { &[] };
             let scanned = self
                 .part
-                .open_batch(&batch.queries[some], keys)
+                .open_for_scan(&batch.queries[some], keys)
                 .and_then(|opened| self.part.scan(&opened))
                 .map_err(|error| refusal(error, first))?;
             for (at, (segment, partial)) in scanned.into_iter().enumerate() {
@@ -184,7 +184,7 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
                     .carried(|words: B::Words| Ok(self.part.backend().read(&words)?.into_owned()))
                     .map_err(|error: OpsError| refusal(error.into(), first))?;
                 match told.get_mut(at) {
-                    Some((_, before)) => behind::<P>(before, partial),
+                    Some((_, before)) => behind(P::partials(self.part.host().table), before, partial),
                     None => told.push((segment, partial)),
                 }
             }
@@ -221,8 +221,8 @@ impl<P: Page, B: Hosting> OpenPart<P, B> {
 }
 
 /// Appends a part's partial for more queries to its partial for the queries before.
-fn behind<P: Page>(before: &mut HostPartial, more: HostPartial) {
-    match (P::PARTIALS, &mut before.words[..]) {
+fn behind(partials: Partials, before: &mut HostPartial, more: HostPartial) {
+    match (partials, &mut before.words[..]) {
         (Partials::Together, [words]) => words.extend(more.words.into_iter().flatten()),
         _ => before.words.extend(more.words),
     }

@@ -14,8 +14,8 @@ impl Backends {
     /// elsewhere.
     ///
     /// Several GPUs get copies of a table or shares of it, as [`super::SpreadChoice`] says. Otherwise the first GPU with enough
-    /// memory gets it. If there is none, a table goes to several GPUs, or else to the first that has memory for all but its symbols.
-    /// If none of these fits, the CPU gets it, and `progress` is told why, if there is a GPU.
+    /// memory gets it. If there is none, a table goes to several GPUs, or else to several or one with memory for all but its
+    /// symbols. If none of these fits, the CPU gets it, and `progress` is told why, if there is a GPU.
     ///
     /// # Errors
     /// [`DoesNotFit`] if the GPU was asked for.
@@ -45,17 +45,20 @@ impl Backends {
             let gpu = self.first_with_room(table.facts(), |gpu| {
                 gpu.plan(table, &placed(gpu), finishes, self.clients())
             })?;
-            Ok(gpu.map(|gpu| (Placement { shares: vec![placed(gpu)] }, gpu.is_lost())))
+            Ok(gpu.map(|gpu| (Placement::new(vec![placed(gpu)]), gpu.is_lost())))
         };
         match on_one(false) {
             // A lost GPU reports the reason to its users, unless other GPUs have enough memory.
-            Ok(Some((lost, true))) if finishes => Ok(Some(self.on_several(table).unwrap_or(lost))),
-            Err(refused) if finishes => {
+            Ok(Some((lost, true))) if finishes => Ok(Some(self.on_several(table, false).unwrap_or(lost))),
+            Err(refused) => {
+                // A part that is finished elsewhere is on one GPU.
+                let several =
+                    |is_streamed| if finishes { self.on_several(table, is_streamed) } else { Err(None) };
                 let streamed = |all: Option<DoesNotFit>| match on_one(true) {
-                    Ok(Some((streamed, _))) => Ok(streamed),
-                    _ => Err(all.unwrap_or(refused)),
+                    Ok(Some((streamed, _))) => Ok(several(true).unwrap_or(streamed)),
+                    _ => several(true).map_err(|_| all.unwrap_or(refused)),
                 };
-                self.on_several(table).or_else(streamed).map(Some)
+                several(false).or_else(streamed).map(Some)
             }
             one => Ok(one?.map(|(placement, _)| placement)),
         }

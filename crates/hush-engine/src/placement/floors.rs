@@ -69,7 +69,7 @@ impl SpreadTimes<'_> {
     }
 
     /// Returns the seconds of a batch on GPUs that have shares of these weights: the opening, the longest scan, the exchange, and
-    /// the end of the answers, of which each GPU finishes some.
+    /// the end of the answers, of which each GPU finishes some. GPUs that scan the expansions of all queries expand all of them.
     ///
     /// # Panics
     /// If all weights are 0.
@@ -93,7 +93,8 @@ impl SpreadTimes<'_> {
             received += parts.iter().map(|units| segment.part(units).words).sum::<usize>() * WORD * finished;
             finishing += self.seconds(&segment.head(&parts).steps, finished);
         }
-        self.seconds(&self.table.base().opening(), batch) + scanned + received as f64 / self.link + finishing
+        let opened = if self.table.scans_expansions() { batch } else { finished };
+        self.seconds(&self.table.base().opening(), opened) + scanned + received as f64 / self.link + finishing
     }
 
     /// Returns the seconds of the steps of segment `index`. Queries are opened once, for the base.

@@ -11,10 +11,10 @@ mod spread_choice;
 use std::{fmt, sync::Arc};
 
 use hush_ops::path::Content;
-use hush_protocol::share::Share;
+use hush_protocol::{any_page::TableParams, share::Share};
 
 pub use floors::{Rates, SpreadTimes};
-pub use spread_choice::{SpreadChoice, UnknownSpread};
+pub use spread_choice::SpreadChoice;
 
 /// The number of batches of a table that are worth answering at once, unless only the CPU computes them. While a GPU computes one,
 /// the host reads the queries of another, or packs its answers; while other processes scan one, another is finished.
@@ -48,12 +48,24 @@ pub struct PlacedShare {
 pub struct Placement {
     /// The shares, at least one, in the order of the devices. Several that are each the whole table are copies.
     pub shares: Vec<PlacedShare>,
+    /// Whether each device does for the queries that it finishes what a part would do for all ([`TableParams::finished_by_query`]).
+    pub by_query: bool,
 }
 
 impl Placement {
+    fn new(shares: Vec<PlacedShare>) -> Self {
+        Self { shares, by_query: false }
+    }
+
     /// Returns the placement of a share that is resident on one device.
     pub fn on(device: Device, share: Share) -> Self {
-        Self { shares: vec![PlacedShare { share, device, is_streamed: false }] }
+        Self::new(vec![PlacedShare { share, device, is_streamed: false }])
+    }
+
+    /// Returns the table as its devices have it.
+    pub(crate) fn as_placed(&self, table: &TableParams) -> TableParams {
+        let by_query = if self.by_query { table.finished_by_query() } else { None };
+        by_query.unwrap_or_else(|| table.clone())
     }
 
     /// Returns the devices. Keys that are opened on them serve all tables on the same devices in the same order.
@@ -141,12 +153,12 @@ mod tests {
             let share = |index| Share { index, weights: vec![1; devices.len()] };
             let placed = |(index, &device)| Placement::on(device, share(index)).shares;
             let shares = devices.iter().enumerate().flat_map(placed);
-            let placement = Placement { shares: shares.collect() };
+            let placement = Placement::new(shares.collect());
             assert_eq!((placement.to_string(), placement.batches_in_flight()), (name.into(), in_flight));
             assert_eq!(placement.devices()[..], *devices);
         }
         let copies = [1, 3].map(|gpu| Placement::on(Device::Gpu(gpu), Share::whole()).shares.remove(0));
-        let placement = Placement { shares: copies.into() };
+        let placement = Placement::new(copies.into());
         assert_eq!((placement.to_string(), placement.batches_in_flight()), ("cuda:1,3".into(), 4));
     }
 }

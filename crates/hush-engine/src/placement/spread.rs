@@ -37,9 +37,10 @@ impl Backends {
         let spread = match self.spread() {
             SpreadChoice::One => return None,
             SpreadChoice::Replicate => copies(1),
-            SpreadChoice::Shard => self.on_several(table).ok(),
+            SpreadChoice::Shard => self.on_several(table, false).ok(),
             SpreadChoice::Auto => {
-                let shares = || self.on_several(table).ok().filter(|placement| is_worth(table, placement));
+                let shares =
+                    || self.on_several(table, false).ok().filter(|placement| is_worth(table, placement));
                 return copies(ROOMS).or_else(shares);
             }
         };
@@ -59,14 +60,19 @@ impl Backends {
             !gpu.is_lost() && rooms * plan.needed_bytes() <= gpu.free_bytes()
         };
         let shares: Vec<_> = self.gpus().iter().filter(has_room).take(MOST_GPUS).map(placed).collect();
-        (shares.len() > 1).then_some(Placement { shares })
+        (shares.len() > 1).then(|| Placement::new(shares))
     }
 
-    /// Returns several GPUs with a share of the table each, the one with the most free memory first.
+    /// Returns several GPUs with a share of the table each, the one with the most free memory first. `is_streamed`: whether the
+    /// symbols stay in the host's memory.
     ///
     /// # Errors
     /// The missing memory, if there are several GPUs.
-    pub(super) fn on_several(&self, table: &TableParams) -> Result<Placement, Option<DoesNotFit>> {
+    pub(super) fn on_several(
+        &self,
+        table: &TableParams,
+        is_streamed: bool,
+    ) -> Result<Placement, Option<DoesNotFit>> {
         let gpus = self.gpus().iter().filter(|gpu| !gpu.is_lost());
         let mut gpus: Vec<_> = gpus.map(|gpu| (gpu, gpu.free_bytes())).collect();
         gpus.sort_by_key(|(_, free)| Reverse(*free));
@@ -75,19 +81,24 @@ impl Backends {
             return Err(None);
         }
         let free: Vec<usize> = gpus.iter().map(|(_, free)| *free).collect();
-        let placed = |number: usize, share: Share| PlacedShare {
-            share,
-            device: gpus[number].0.device(),
-            is_streamed: false,
+        let placed =
+            |number: usize, share: Share| PlacedShare { share, device: gpus[number].0.device(), is_streamed };
+        let chosen = |table: &TableParams| {
+            shares(table, &free, |number, share| {
+                gpus[number].0.plan(table, &placed(number, share.clone()), true, self.clients())
+            })
         };
-        let chosen = shares(table, &free, |number, share| {
-            gpus[number].0.plan(table, &placed(number, share.clone()), true, self.clients())
-        });
-        match chosen {
-            Ok(shares) => {
-                let shares = shares.into_iter().map(|share| placed(share.index, share));
-                Ok(Placement { shares: shares.collect() })
+        let placement = |by_query| {
+            move |shares: Vec<Share>| Placement {
+                shares: shares.into_iter().map(|share| placed(share.index, share)).collect(),
+                by_query,
             }
+        };
+        if let Some(Ok(shares)) = table.finished_by_query().as_ref().map(chosen) {
+            return Ok(placement(true)(shares));
+        }
+        match chosen(table).map(placement(false)) {
+            Ok(placement) => Ok(placement),
             Err(plans) => {
                 let names: Vec<&str> = gpus.iter().map(|(gpu, _)| gpu.name()).collect();
                 let names = names.join(" and ");
@@ -101,6 +112,7 @@ impl Backends {
 /// Returns whether shares of a table answer a batch in so much less time than a single GPU that they are worth the others.
 fn is_worth(table: &TableParams, placement: &Placement) -> bool {
     let step_seconds = |step: &Step, batch| Rates::H100.step_seconds(step, batch);
+    let table = &placement.as_placed(table);
     let times = SpreadTimes { table, step_seconds: &step_seconds, link: SpreadTimes::PCIE };
     let weights = &placement.shares[0].share.weights;
     times.on_shares(weights, BATCH) <= WORTH * times.on_one(BATCH)
@@ -173,7 +185,7 @@ mod tests {
     fn shares_are_for_long_scans() {
         let shares = [0, 1].map(|index| Share { index, weights: vec![1, 1] });
         let placed = shares.map(|share| Placement::on(Device::Gpu(share.index), share).shares.remove(0));
-        let placement = Placement { shares: placed.into() };
+        let placement = Placement::new(placed.into());
         for (blocks, is_large) in [(1 << 10, true), (1, false)] {
             let shape = TableShape { columns: 1 << 15, blocks, slot_bytes: 256 };
             let table =

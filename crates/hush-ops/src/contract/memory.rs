@@ -47,6 +47,13 @@ pub trait Memory: Send + Sync {
     /// Returns the words on the host, borrowed if the backend computes there. Waits for the steps that compute them.
     fn read<'a>(&self, words: &'a Self::Words) -> Result<Cow<'a, [u32]>, OpsError>;
 
+    /// Returns whether words go from each of `memories` to all others nearly as fast as a backend reads its own, as over NVLink. If
+    /// not, what all need is computed by each rather than sent.
+    fn are_linked(memories: &[&Self]) -> bool {
+        let _ = memories;
+        true
+    }
+
     /// Copies words between several instances of this backend, `memories`, all at once. Returns one result for each of `copies`, in
     /// order, in the memory `to`. The copy starts after the steps that compute the source words, which the caller may drop at once.
     /// The default copies by way of the host; a backend may have a shorter way.

@@ -1,8 +1,9 @@
 //! Answers a batch on several devices, each with a share of the table. Each device finishes the answers of some queries.
 //!
-//! Every device opens the whole batch and scans its share. Then it receives the contributions of all devices to its own
-//! queries, and finishes these. No device gathers everything, and the work after the first fold is divided. Source: VIPIR
-//! (section 4.5), GPIR (section 6).
+//! A device expands its own queries. If a scan reads the expansions of all, the devices send theirs to each other; devices whose
+//! link is too slow for that expand all queries. Each scans its share for the whole batch. Then it receives the contributions of
+//! all devices to its own queries, and finishes these. No device gathers everything, and the work before and after the first fold
+//! is divided. Source: VIPIR (section 4.5), GPIR (section 6).
 
 use std::{ops::Range, panic::resume_unwind, thread};
 
@@ -13,6 +14,7 @@ use hush_ops::{
 
 use crate::{
     ProtocolError,
+    expansions::gather,
     hosted::{Contribution, Hosted},
     page::{Batch, Page, Partial, Partials},
     wire::Query,
@@ -31,15 +33,22 @@ pub fn answer<P: Page, B: Steps>(
     if let ([device], [keys]) = (devices, keys) {
         return device.answer(queries, keys);
     }
-    let scanned = on_all(devices.iter().zip(keys).collect(), |_, (device, keys)| {
-        let opened = device.share().open_batch(queries, keys)?;
-        let contributions = device.share().scan(&opened)?;
-        Ok::<_, ProtocolError>((opened, contributions))
-    })?;
-    let (opened, contributions): (Vec<_>, Vec<_>) = scanned.into_iter().unzip();
     let shares = shares(queries.len(), devices.len());
     let memories: Vec<_> = devices.iter().map(|device| device.share().backend()).collect();
-    let exchanged = exchange(P::PARTIALS, &memories, contributions, &shares)?;
+    let table = devices[0].share().host().table;
+    let (scans_all, all) = (P::scans_expansions(table), 0..queries.len());
+    let gathers = scans_all && B::are_linked(&memories);
+    let mut opened = on_all(devices.iter().zip(keys).collect(), |device, (hosted, keys)| {
+        let own = if scans_all && !gathers { &all } else { &shares[device] };
+        hosted.share().open_own(queries, keys, own)
+    })?;
+    if gathers {
+        let mut expansions: Vec<_> = opened.iter_mut().filter_map(P::expansions::<B>).collect();
+        gather(&memories, &mut expansions)?;
+    }
+    let contributions =
+        on_all(devices.iter().zip(&opened).collect(), |_, (device, opened)| device.share().scan(opened))?;
+    let exchanged = exchange(P::partials(table), &memories, contributions, &shares)?;
     let answers = on_all(opened.into_iter().zip(exchanged).collect(), |device, (opened, contributions)| {
         let own = &shares[device];
         let keys = &keys[device];

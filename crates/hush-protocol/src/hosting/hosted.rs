@@ -113,7 +113,29 @@ impl<P: Page, B: Steps> HostedShare<P, B> {
     /// # Errors
     /// The errors of [`Page::open`].
     pub fn open_batch(&self, queries: &[Query], keys: &[&B::Keys]) -> Result<P::Opened<B>, ProtocolError> {
-        P::open(&self.host(), &Batch { queries, keys })
+        self.open_own(queries, keys, &(0..queries.len()))
+    }
+
+    /// Parses and checks a batch for the base, to scan it alone: queries are expanded only if the scan reads expansions.
+    ///
+    /// # Errors
+    /// The errors of [`Page::open`].
+    pub fn open_for_scan(&self, queries: &[Query], keys: &[&B::Keys]) -> Result<P::Opened<B>, ProtocolError> {
+        let scanned = if P::scans_expansions(&self.segments[0].table) { queries.len() } else { 0 };
+        self.open_own(queries, keys, &(0..scanned))
+    }
+
+    /// Parses and checks a batch for the base, of which the backend expands the queries `own`.
+    ///
+    /// # Errors
+    /// The errors of [`Page::open`].
+    pub(super) fn open_own(
+        &self,
+        queries: &[Query],
+        keys: &[&B::Keys],
+        own: &Range<usize>,
+    ) -> Result<P::Opened<B>, ProtocolError> {
+        P::open(&self.host(), &Batch { queries, keys }, own)
     }
 
     /// Scans the share for an opened batch. Returns its partials of all segments of which it has units.

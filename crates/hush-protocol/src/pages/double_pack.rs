@@ -84,13 +84,13 @@ impl PackPage for DoublePack {
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let backend = host.backend;
         let table = host.table;
-        let queries = opened.expanded.len();
+        let queries = opened.expanded.all().len();
         let packed = joined_ciphertexts(backend, queries, host.ciphertext_words(), partials)?;
         let planes = table.first_shape().planes();
         let shape = table.second_shape();
         // The database and the hint of a query are long, so there is one pair at a time, without synchronisation in between.
         let again =
-            packed.iter().zip(opened.expanded.iter()).enumerate().map(|(index, (packed, expanded))| {
+            packed.iter().zip(opened.expanded.all()).enumerate().map(|(index, (packed, expanded))| {
                 let entries = backend.reinterpret_rlwe(&host.scheme.ring, packed, planes)?; // (4)  a column an entry
                 let folded = backend.lwe_fold(&entries, &opened.second.range(&(index..index + 1)))?; //      (1)  4 N words a plane
                 let mut parts = Vec::new();

@@ -98,7 +98,6 @@ impl Page for Download {
     const PROTOCOL: Protocol = Protocol::Download;
     const NAME: &'static str = "download";
     const KEY_COLUMNS: usize = 1;
-    const PARTIALS: Partials = Partials::Together;
 
     type Set = Plain;
     type Table = DownloadTable;
@@ -162,6 +161,10 @@ impl Page for Download {
             segments: SegmentRule { columns: shape.columns, column_unit: 1, entries: vec![1] },
             details: Vec::new(),
         }
+    }
+
+    fn partials(_: &DownloadTable) -> Partials {
+        Partials::Together
     }
 
     fn database(_: &DownloadTable) -> Database {
@@ -241,7 +244,11 @@ impl Page for Download {
         Ok(())
     }
 
-    fn open<B: Steps>(_: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<(), ProtocolError> {
+    fn open<B: Steps>(
+        _: &Host<'_, Self, B>,
+        batch: &Batch<'_, B>,
+        _: &Range<usize>,
+    ) -> Result<(), ProtocolError> {
         check_vectors(QuerySizes::default(), batch.queries)
     }
 

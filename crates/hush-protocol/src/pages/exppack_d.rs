@@ -32,9 +32,9 @@ use crate::{
     double::join_digits,
     layout::DOUBLE_MIN_COLUMNS,
     online_rows::OnlineRows,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, PackPending},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPending},
     pack_table::{DIGITS, PackSpec, PackTable, Second},
-    page::{Partial, Partials},
+    page::Partial,
     parts::joined_rows,
     registry::Protocol,
     ring_keys::RingKeys,
@@ -47,15 +47,9 @@ pub struct ExppackD;
 impl PackPage for ExppackD {
     const NAME: &'static str = "exppack-d";
     const SPEC: PackSpec = PackSpec { protocol: Protocol::ExppackD, second: Second::Block, folds: false };
-    const PARTIALS: Partials = Partials::Together;
 
     fn columns(_: &PackParams, slots: usize, _: usize) -> usize {
         DOUBLE_MIN_COLUMNS.max((slots as f64).sqrt() as usize)
-    }
-
-    /// Returns no further steps. A part contributes the words of its rows.
-    fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
-        (Vec::new(), table.rows_of(units).len())
     }
 
     fn path_behind(table: &PackTable, _: &[Range<usize>]) -> Vec<Step> {
@@ -82,15 +76,6 @@ impl PackPage for ExppackD {
         ]
     }
 
-    fn scan<B: PackOps>(
-        _: &PackHost<'_, B>,
-        _: &PackPart<B>,
-        _: &OpenedPack<B::Words>,
-        folded: LweBatch<B::Words>,
-    ) -> Result<Vec<B::Words>, ProtocolError> {
-        Ok(vec![folded.words])
-    }
-
     fn finish<B: PackOps>(
         host: &PackHost<'_, B>,
         head: &PackHead<B>,
@@ -102,7 +87,7 @@ impl PackPage for ExppackD {
         let table = host.table;
         let shape = host.table.second_shape();
         let (second_db, hint) = head.second();
-        let queries = opened.expanded.len();
+        let queries = opened.expanded.all().len();
         if queries == 0 {
             return Ok(Vec::new());
         }
@@ -124,7 +109,7 @@ impl PackPage for ExppackD {
         let before = table.second_hint_rows() - shape.rows_of(columns.clone()).start;
         let before = backend.zeros(before * table.params().lwe().n())?;
         let none = LweBatch { rows: shape.rows(), words: backend.zeros(shape.rows())? };
-        for (query, (packed, expanded)) in packed.iter_mut().zip(opened.expanded.iter()).enumerate() {
+        for (query, (packed, expanded)) in packed.iter_mut().zip(opened.expanded.all()).enumerate() {
             let hint = backend.join(&[(&before, 0..before.len()), online.hint(query)])?;
             let part = host.pack_online(&none, &hint, columns.clone(), &expanded.selectors)?;
             backend.add_rlwe(ring, packed, columns.start, &part)?; //            (3)  one plaintext for every N rows

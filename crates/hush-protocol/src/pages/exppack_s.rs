@@ -55,7 +55,7 @@ impl PackPage for ExppackS {
         keys: &[&B::Keys],
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let queries = opened.expanded.len();
+        let queries = opened.expanded.all().len();
         let packed = joined_ciphertexts(host.backend, queries, host.ciphertext_words(), partials)?;
         host.respond(keys, &packed)
     }

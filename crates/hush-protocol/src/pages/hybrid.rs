@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     ProtocolError, layout,
-    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPart, PackPending},
+    pack_page::{OpenedPack, PackHead, PackHost, PackPage, PackPending, PackedRows},
     pack_table::{PackSpec, PackTable, Second},
     page::Partial,
     registry::Protocol,
@@ -62,15 +62,15 @@ impl PackPage for Hybrid {
         folds.into_iter().chain([respond]).collect()
     }
 
-    fn scan<B: PackOps>(
+    fn pack_rows<B: PackOps>(
         host: &PackHost<'_, B>,
-        part: &PackPart<B>,
+        rows: &PackedRows<B>,
         opened: &OpenedPack<B::Words>,
         folded: LweBatch<B::Words>,
     ) -> Result<Vec<B::Words>, ProtocolError> {
-        let packed = host.pack_first(part, &folded, &opened.selectors())?; //       (3)  a ciphertext a plane and entry
+        let packed = host.pack_first(rows, &folded, &opened.selectors())?; //       (3)  a ciphertext a plane and entry
         let (entries, order) = (packed.iter().collect::<Vec<_>>(), EntryOrder::EntryMajor);
-        Ok(tournament(host).play(&part.units, &entries, order, &opened.bits())?) // (7)  one a plane
+        Ok(tournament(host).play(&rows.units, &entries, order, &opened.bits())?) // (7)  one a plane
     }
 
     fn finish<B: PackOps>(

@@ -1,7 +1,7 @@
 //! The emulator: kernels run on the CPU, in memory of the host. A launch returns when the kernel has ended.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ffi::{CStr, CString, c_char, c_int, c_void},
     sync::{
         Mutex, PoisonError,
@@ -30,11 +30,13 @@ pub struct Emulation {
     /// Whether sizes of memory are rounded up, and freed memory is kept for later, as on a GPU. If not, blocks have exactly the
     /// requested size, so that checkers detect accesses beyond them.
     pub pooled: bool,
+    /// Whether words go to other emulators as fast as over NVLink.
+    pub is_linked: bool,
 }
 
 impl Default for Emulation {
     fn default() -> Self {
-        Self { capability: (9, 0), multiprocessors: 3, seed: 0, pooled: false }
+        Self { capability: (9, 0), multiprocessors: 3, seed: 0, pooled: false, is_linked: true }
     }
 }
 
@@ -86,7 +88,9 @@ pub(super) struct Emulator {
     emulation: Emulation,
     threads: u32,
     memory: EmulatedMemory,
-    launched: Mutex<BTreeSet<&'static str>>,
+    /// The threads of each kernel that was launched.
+    launched: Mutex<BTreeMap<&'static str, usize>>,
+    peer_bytes: AtomicUsize,
     waits: AtomicUsize,
     lost: AtomicBool,
 }
@@ -106,8 +110,9 @@ impl Emulator {
             },
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-        let (launched, waits, lost) = Default::default();
-        Self { info, emulation, threads, memory: EmulatedMemory::new(memory_bytes), launched, waits, lost }
+        let (launched, peer_bytes, waits, lost) = Default::default();
+        let memory = EmulatedMemory::new(memory_bytes);
+        Self { info, emulation, threads, memory, launched, peer_bytes, waits, lost }
     }
 
     pub(super) fn info(&self) -> &DeviceInfo {
@@ -116,7 +121,21 @@ impl Emulator {
 
     /// Returns the names of the kernels launched so far.
     pub(super) fn launched(&self) -> BTreeSet<&'static str> {
+        self.threads().into_keys().collect()
+    }
+
+    /// Returns the threads of each kernel that was launched.
+    pub(super) fn threads(&self) -> BTreeMap<&'static str, usize> {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns how many bytes were received from other devices.
+    pub(super) fn peer_bytes(&self) -> usize {
+        self.peer_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_linked(&self) -> bool {
+        self.emulation.is_linked
     }
 
     /// Returns how often the host has waited for the device.
@@ -211,6 +230,9 @@ impl Emulator {
         self.memory.check("a copy", to, bytes)?;
         // SAFETY: it is memory of these devices.
         unsafe { (from as *const u8).copy_to(to as *mut u8, bytes) };
+        if !std::ptr::eq(self, peer) {
+            self.peer_bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -229,7 +251,8 @@ impl Emulator {
             seed: self.emulation.seed,
             threads: self.threads,
         };
-        self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(kernel);
+        *self.launched.lock().unwrap_or_else(PoisonError::into_inner).entry(kernel).or_default() +=
+            launch.grid.iter().map(|&blocks| blocks as usize).product::<usize>() * launch.block as usize;
         let name = CString::new(kernel).map_err(|_| CudaError::NoKernel(kernel))?;
         // SAFETY: the pointers are valid for the call; the step passes the arguments that the kernel takes.
         let code = unsafe {

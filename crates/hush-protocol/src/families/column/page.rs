@@ -160,7 +160,6 @@ pub struct OpenedColumn {
 impl<P: ColumnPage> Page for ColumnPacked<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
-    const PARTIALS: Partials = Partials::Together;
 
     type Set = ColumnParams;
     type Table = ColumnTable;
@@ -239,6 +238,10 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
                 ("pack_column_bytes", json!(table.columns_tiling().stored_bytes())),
             ],
         }
+    }
+
+    fn partials(_: &ColumnTable) -> Partials {
+        Partials::Together
     }
 
     fn database(table: &ColumnTable) -> Database {
@@ -398,7 +401,11 @@ impl<P: ColumnPage> Page for ColumnPacked<P> {
         }
     }
 
-    fn open<B: Steps>(host: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<OpenedColumn, ProtocolError> {
+    fn open<B: Steps>(
+        host: &Host<'_, Self, B>,
+        batch: &Batch<'_, B>,
+        _: &Range<usize>,
+    ) -> Result<OpenedColumn, ProtocolError> {
         let table = host.table;
         let sizes = host.table.query_bytes();
         let queries = batch.queries;

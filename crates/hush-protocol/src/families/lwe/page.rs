@@ -124,7 +124,6 @@ impl<P: LwePage> Page for OverLwe<P> {
     const NAME: &'static str = P::NAME;
     const HAS_COLUMNS: bool = !P::SPEC.one_block;
     const KEY_COLUMNS: usize = 1;
-    const PARTIALS: Partials = Partials::Together;
 
     type Set = LweParams;
     type Table = LweTable;
@@ -195,6 +194,10 @@ impl<P: LwePage> Page for OverLwe<P> {
                 ("word_bits", json!({ "query": widths.query, "hint": widths.hint, "answer": widths.answer })),
             ],
         }
+    }
+
+    fn partials(_: &LweTable) -> Partials {
+        Partials::Together
     }
 
     fn database(table: &LweTable) -> Database {
@@ -323,7 +326,11 @@ impl<P: LwePage> Page for OverLwe<P> {
         Ok(Some(db.map_err(ProtocolError::from)?))
     }
 
-    fn open<B: Steps>(host: &Host<'_, Self, B>, batch: &Batch<'_, B>) -> Result<OpenedLwe, ProtocolError> {
+    fn open<B: Steps>(
+        host: &Host<'_, Self, B>,
+        batch: &Batch<'_, B>,
+        _: &Range<usize>,
+    ) -> Result<OpenedLwe, ProtocolError> {
         let table = host.table;
         let bits = host.table.widths().query;
         let (first, second) = table.query_bytes();

@@ -5,7 +5,7 @@
 //! is an RLWE ciphertext. The server expands it to a ciphertext of every coefficient of the LWE secret (ExpPack) and, in
 //! `hybrid`, to an RGSW ciphertext of every bit of the entry.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, slice, sync::Arc};
 
 use hush_he::{
     algorithms::{encrypt_pack_query, open_ring_query},
@@ -15,9 +15,8 @@ use hush_he::{
 };
 use hush_math::csprng::Csprng;
 use hush_ops::{
-    contract::{Expanded, LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, Steps},
+    contract::{LweBatch, LweOps, LweQueries, PackOps, RingOps, RlweBatch, Steps},
     ntt_tiling::NttTiledDb,
-    pack_shape::PackShape,
     path::{Content, Step},
     steps::{Expand, LweFold, Pack},
     tiling::{TiledDb, Tiling},
@@ -28,21 +27,26 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     client::Given,
+    expansions::Expansions,
     facts::{
         DB_FILE, Database, Facts, FileSpec, HintPlan, HintProduct, LIFTED_FILE, SECOND_DB_FILE, SecondDb,
         WordBits,
     },
     halves::{HeadFacts, PartFacts},
     message::{check_vectors, unpack_queries},
+    pack_host::words_of,
     pack_table::{DIGITS, PackSpec, PackTable, Second},
     page::{Batch, Files, Host, Page, Partial, Partials},
+    parts::joined_rows,
     registry::Protocol,
-    response::{ciphertext_words, decrypt_plaintexts, respond},
+    response::{ciphertext_words, decrypt_plaintexts},
     ring_keys::{RingKeys, RingScheme, given_keys, upload_bytes},
     table::{SegmentShape, TableShape, invalid_descriptor},
     target::Target,
     wire::{self, KEY_ID_BYTES},
 };
+
+pub use crate::pack_host::{PackHost, PackedRows};
 
 /// A page whose answers are packed with evaluation keys.
 pub trait PackPage: Send + Sync + 'static {
@@ -50,14 +54,12 @@ pub trait PackPage: Send + Sync + 'static {
     const NAME: &'static str;
     /// The facts in which the protocols of the family differ.
     const SPEC: PackSpec;
-    /// [`Page::PARTIALS`]. By default a part contributes packed ciphertexts, in one array for each query.
-    const PARTIALS: Partials = Partials::Apart;
 
     /// [`Page::columns`].
     fn columns(params: &PackParams, slots: usize, slot_bytes: usize) -> usize;
 
-    /// Returns the steps of [`PackPage::scan`] for `units`, and the number of words that these contribute to each query's
-    /// answer. By default the rows are packed.
+    /// Returns the steps of [`PackPage::pack_rows`] for `units`, and the number of words that these contribute to each query's
+    /// answer.
     fn part_behind(table: &PackTable, units: &Range<usize>) -> (Vec<Step>, usize) {
         let ring = *table.params().ring();
         let shape = table.part_shape(units);
@@ -69,17 +71,17 @@ pub trait PackPage: Send + Sync + 'static {
     /// Returns the steps of [`PackPage::finish`] from the contributions of `parts`.
     fn path_behind(table: &PackTable, parts: &[Range<usize>]) -> Vec<Step>;
 
-    /// [`Page::scan`], from the folded words of a part's rows. By default the rows are packed.
+    /// Returns an array of words for each query: its rows, packed.
     ///
     /// # Errors
     /// [`ProtocolError::Ops`] if a step fails.
-    fn scan<B: PackOps>(
+    fn pack_rows<B: PackOps>(
         host: &PackHost<'_, B>,
-        part: &PackPart<B>,
+        rows: &PackedRows<B>,
         opened: &OpenedPack<B::Words>,
         folded: LweBatch<B::Words>,
     ) -> Result<Vec<B::Words>, ProtocolError> {
-        Ok(words_of(host.pack_first(part, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
+        Ok(words_of(host.pack_first(rows, &folded, &opened.selectors())?)) // (3)  a ciphertext a plane and entry
     }
 
     /// [`Page::finish`].
@@ -122,29 +124,22 @@ pub struct PackPending {
     key_id: [u8; KEY_ID_BYTES],
 }
 
-/// The operands that the steps of a batch share.
-pub struct PackHost<'a, B: RingOps> {
-    /// The backend.
-    pub backend: &'a B,
-    /// The parameters.
-    pub table: &'a PackTable,
-    /// The seed of the public matrices.
-    pub seed: PublicSeed,
-    /// The RLWE set on the backend.
-    pub scheme: &'a RingScheme<B>,
-}
-
 /// A part of a table: some entries, or some blocks in a page with [`Second::Block`].
 pub struct PackPart<B: LweOps + RingOps> {
     /// The range of entries or blocks.
-    pub units: Range<usize>,
+    units: Range<usize>,
     db: B::Db,
-    /// The hint of the part's plaintexts in evaluation form. `None` with [`Second::Block`], whose hint is in the head.
-    hint: Option<(B::NttDb, PackShape)>,
+    /// The rows of the part, unless whoever finishes a query packs them.
+    rows: Option<PackedRows<B>>,
 }
 
-/// The second database and its hint in evaluation form, in a page with [`Second::Block`]. `None` in other pages.
-pub struct PackHead<B: LweOps + RingOps>(Option<(B::Db, B::NttDb)>);
+/// The data that finishing an answer needs beside the parts.
+pub struct PackHead<B: LweOps + RingOps> {
+    /// The second database and its hint in evaluation form, in a page with [`Second::Block`].
+    second: Option<(B::Db, B::NttDb)>,
+    /// All rows, in another page, if whoever finishes a query packs them.
+    rows: Option<PackedRows<B>>,
+}
 
 impl<B: LweOps + RingOps> PackHead<B> {
     /// Returns the second database and its hint.
@@ -152,7 +147,7 @@ impl<B: LweOps + RingOps> PackHead<B> {
     /// # Panics
     /// If the page has no second database.
     pub(crate) fn second(&self) -> &(B::Db, B::NttDb) {
-        self.0.as_ref().expect("a page whose second vector selects a block")
+        self.second.as_ref().expect("a page whose second vector selects a block")
     }
 }
 
@@ -163,7 +158,7 @@ pub struct OpenedPack<W> {
     /// The second vectors. They have no words if the protocol has none.
     pub second: LweQueries,
     /// The selectors for every coefficient of the LWE secret, and the bits of the entry.
-    pub expanded: Vec<Arc<Expanded<W>>>,
+    pub expanded: Expansions<W>,
     /// The number of rounds that fold the entries. They use the lowest bits of the entry.
     folds: usize,
 }
@@ -171,19 +166,18 @@ pub struct OpenedPack<W> {
 impl<W> OpenedPack<W> {
     /// Returns the selectors of every query.
     pub(crate) fn selectors(&self) -> Vec<&RlweBatch<W>> {
-        self.expanded.iter().map(|expanded| &expanded.selectors).collect()
+        self.expanded.all().iter().map(|expanded| &expanded.selectors).collect()
     }
 
     /// Returns the bits of the entry of every query.
     pub(crate) fn bits(&self) -> Vec<&[RlweBatch<W>]> {
-        self.expanded.iter().map(|expanded| &expanded.bits[..self.folds]).collect()
+        self.expanded.all().iter().map(|expanded| &expanded.bits[..self.folds]).collect()
     }
 }
 
 impl<P: PackPage> Page for Packed<P> {
     const PROTOCOL: Protocol = P::SPEC.protocol;
     const NAME: &'static str = P::NAME;
-    const PARTIALS: Partials = P::PARTIALS;
 
     type Set = PackParams;
     type Table = PackTable;
@@ -265,6 +259,20 @@ impl<P: PackPage> Page for Packed<P> {
         }
     }
 
+    fn partials(table: &PackTable) -> Partials {
+        if table.packs_by_query() { Partials::Together } else { Partials::Apart }
+    }
+
+    fn scans_expansions(table: &PackTable) -> bool {
+        !table.packs_by_query()
+    }
+
+    /// Returns the table whose hint every device has, so that the words of the first fold are exchanged, and each device packs for
+    /// its own queries (VIPIR, section 4.5).
+    fn finished_by_query(table: &PackTable) -> Option<PackTable> {
+        (!table.packs_by_query()).then(|| table.packed_by_query())
+    }
+
     fn database(table: &PackTable) -> Database {
         Database::Bytes(table.tiling())
     }
@@ -301,21 +309,27 @@ impl<P: PackPage> Page for Packed<P> {
     fn part(table: &PackTable, units: &Range<usize>) -> PartFacts {
         let db = Tiling::new(table.rows_of(units).len(), table.shape().columns);
         let mut files = vec![FileSpec { name: DB_FILE, title: "database", content: Content::Bytes(db) }];
-        if P::SPEC.second != Second::Block {
-            let lifted = Content::Eval(table.lifted_tiling(table.part_shape(units).plaintexts()));
-            files.push(FileSpec { name: LIFTED_FILE, title: "hint", content: lifted });
+        let rows = table.rows_of(units).len();
+        if table.packs_by_query() {
+            return PartFacts { files, steps: vec![Step::of_batch(LweFold { db })], words: rows };
         }
+        let lifted = Content::Eval(table.lifted_tiling(table.part_shape(units).plaintexts()));
+        files.push(FileSpec { name: LIFTED_FILE, title: "hint", content: lifted });
         let (behind, words) = P::part_behind(table, units);
-        let steps = [vec![Step::of_batch(LweFold { db })], behind].concat();
-        PartFacts { files, steps, words }
+        PartFacts { files, steps: [vec![Step::of_batch(LweFold { db })], behind].concat(), words }
     }
 
     fn head(table: &PackTable, parts: &[Range<usize>]) -> HeadFacts {
-        let files = match P::SPEC.second {
-            Second::Block => Self::files(table).into_iter().filter(|file| file.name != DB_FILE).collect(),
-            Second::Entry | Second::None => Vec::new(),
-        };
-        HeadFacts { files, steps: P::path_behind(table, parts) }
+        if !table.packs_by_query() {
+            return HeadFacts { files: Vec::new(), steps: P::path_behind(table, parts) };
+        }
+        let files = Self::files(table).into_iter().filter(|file| file.name != DB_FILE).collect();
+        if P::SPEC.second == Second::Block {
+            return HeadFacts { files, steps: P::path_behind(table, parts) };
+        }
+        let all = 0..table.first_shape().entries();
+        let (packing, _) = P::part_behind(table, &all);
+        HeadFacts { files, steps: [packing, P::path_behind(table, slice::from_ref(&all))].concat() }
     }
 
     fn client(_: &PackTable, given: &Given) -> Result<PackClient, ProtocolError> {
@@ -376,16 +390,10 @@ impl<P: PackPage> Page for Packed<P> {
         let bytes = files.part(DB_FILE, &[tiling.bytes_of_rows(&rows)])?;
         let db = TiledDb::new(tiling, bytes).map_err(ProtocolError::from)?;
         let db = backend.open_db(db.rows(rows.clone())).map_err(ProtocolError::from)?;
-        if P::SPEC.second == Second::Block {
-            return Ok(PackPart { units, db, hint: None });
-        }
-        let all = table.first_shape();
-        let shape = table.first_shape().part(rows.len());
-        let columns = [units.start * all.planes()..units.end * all.planes()];
-        let bytes = files.part(LIFTED_FILE, &table.hint_tiling().bytes_of_columns(&columns))?;
-        let lifted = NttTiledDb::new(table.hint_tiling(), bytes);
-        let hint = lifted.and_then(|lifted| backend.open_ntt_db(&host.scheme.ring, lifted.columns(&columns)));
-        Ok(PackPart { units, db, hint: Some((hint.map_err(ProtocolError::from)?, shape)) })
+        let rows = (!table.packs_by_query())
+            .then(|| PackHost::new(host).open_rows(units.clone(), files))
+            .transpose()?;
+        Ok(PackPart { units, db, rows })
     }
 
     fn open_head<B: Steps, F: Files>(
@@ -395,24 +403,29 @@ impl<P: PackPage> Page for Packed<P> {
     ) -> Result<PackHead<B>, F::Error> {
         let backend = host.backend;
         let table = host.table;
+        if !table.packs_by_query() {
+            return Ok(PackHead { second: None, rows: None });
+        }
         if P::SPEC.second != Second::Block {
-            return Ok(PackHead(None));
+            let rows = PackHost::new(host).open_rows(0..table.first_shape().entries(), files)?;
+            return Ok(PackHead { second: None, rows: Some(rows) });
         }
         let db = TiledDb::new(table.second_tiling(), files.bytes(SECOND_DB_FILE)?);
         let db = db.and_then(|db| backend.open_db(db)).map_err(ProtocolError::from)?;
         let hint = NttTiledDb::new(table.hint_tiling(), files.bytes(LIFTED_FILE)?);
         let hint = hint.and_then(|hint| backend.open_ntt_db(&host.scheme.ring, hint));
-        Ok(PackHead(Some((db, hint.map_err(ProtocolError::from)?))))
+        Ok(PackHead { second: Some((db, hint.map_err(ProtocolError::from)?)), rows: None })
     }
 
     fn open_keys<B: Steps>(host: &Host<'_, Self, B>, body: &[u8]) -> Result<B::Keys, ProtocolError> {
         host.scheme.open_keys(host.backend, body)
     }
 
-    /// Parses a batch, and expands the packed queries with the clients' keys.
+    /// Parses a batch, and expands its own packed queries with the clients' keys.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
+        own: &Range<usize>,
     ) -> Result<OpenedPack<B::Words>, ProtocolError> {
         let table = host.table;
         let queries = batch.queries;
@@ -421,11 +434,18 @@ impl<P: PackPage> Page for Packed<P> {
         let n = table.params().lwe().n();
         let folds = table.folds();
         let bits = table.query_bits();
-        let packed = batch.read(|query| open_ring_query(&host.scheme.context, n, folds, &query.packed))?;
-        let expanded = host.backend.expand(&host.scheme.ring, batch.keys, &packed, n, folds)?;
+        let Host { backend, scheme, .. } = host;
+        let read = |query: &wire::Query| open_ring_query(&scheme.context, n, folds, &query.packed);
+        let packed = batch.read_some(own, read)?;
+        let expanded = backend.expand(&scheme.ring, &batch.keys[own.clone()], &packed, n, folds)?;
+        let expanded = Expansions::new(own.start, expanded);
         let first = unpack_queries(queries, table.shape().columns, bits, |query| &query.first)?;
         let second = unpack_queries(queries, table.second_words(), bits, |query| &query.second)?;
-        Ok(OpenedPack { first, second, expanded: expanded.into_iter().map(Arc::new).collect(), folds })
+        Ok(OpenedPack { first, second, expanded, folds })
+    }
+
+    fn expansions<B: Steps>(opened: &mut OpenedPack<B::Words>) -> Option<&mut Expansions<B::Words>> {
+        Some(&mut opened.expanded)
     }
 
     fn wrap<B: Steps>(
@@ -440,7 +460,7 @@ impl<P: PackPage> Page for Packed<P> {
     fn narrow<B: Steps>(opened: &OpenedPack<B::Words>, queries: &Range<usize>) -> OpenedPack<B::Words> {
         let first = opened.first.range(queries);
         let second = opened.second.range(queries);
-        OpenedPack { first, second, expanded: opened.expanded[queries.clone()].to_vec(), folds: opened.folds }
+        OpenedPack { first, second, expanded: opened.expanded.narrow(queries), folds: opened.folds }
     }
 
     fn scan<B: Steps>(
@@ -449,7 +469,10 @@ impl<P: PackPage> Page for Packed<P> {
         opened: &OpenedPack<B::Words>,
     ) -> Result<Partial<B::Words>, ProtocolError> {
         let folded = host.backend.lwe_fold(&part.db, &opened.first)?; //    (1)  a word a row
-        let words = P::scan(&PackHost::new(host), part, opened, folded)?;
+        let words = match &part.rows {
+            Some(rows) => P::pack_rows(&PackHost::new(host), rows, opened, folded)?, // (3)
+            None => vec![folded.words],
+        };
         Ok(Partial { units: part.units.clone(), words })
     }
 
@@ -460,7 +483,14 @@ impl<P: PackPage> Page for Packed<P> {
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        P::finish(&PackHost::new(host), head, opened, batch.keys, partials)
+        let backend = host.backend;
+        let table = host.table;
+        let host = PackHost::new(host);
+        let Some(rows) = &head.rows else { return P::finish(&host, head, opened, batch.keys, partials) };
+        let words = joined_rows(backend, batch.keys.len(), |units| table.rows_of(units), partials)?;
+        let folded = LweBatch { rows: table.rows(), words };
+        let words = P::pack_rows(&host, rows, opened, folded)?; //           (3)  for the own queries alone
+        P::finish(&host, head, opened, batch.keys, vec![Partial { units: rows.units.clone(), words }])
     }
 }
 
@@ -503,66 +533,4 @@ fn encrypt(
         key_id: keys.id().to_vec().into(),
     };
     (query, PackPending { lwe, key_id: keys.id() })
-}
-
-impl<'a, B: Steps> PackHost<'a, B> {
-    fn new<P: PackPage>(host: &Host<'a, Packed<P>, B>) -> Self {
-        Self { backend: host.backend, table: host.table, seed: host.seed, scheme: host.scheme }
-    }
-}
-
-impl<B: PackOps> PackHost<'_, B> {
-    /// Returns the public matrix of the second dimension.
-    pub(crate) fn second_matrix(&self) -> PublicMatrix {
-        PublicMatrix::new(self.seed, self.table.second_matrix())
-    }
-
-    /// (3) Packs the first fold of a batch: a ciphertext for every plane of every entry of the part.
-    pub(crate) fn pack_first(
-        &self,
-        part: &PackPart<B>,
-        folded: &LweBatch<B::Words>,
-        selectors: &[&RlweBatch<B::Words>],
-    ) -> Result<Vec<RlweBatch<B::Words>>, ProtocolError> {
-        let (hint, shape) = part.hint.as_ref().expect("a part whose rows are packed");
-        let plaintexts = 0..shape.plaintexts();
-        Ok(self.backend.pack(&self.scheme.ring, hint, folded, shape, plaintexts, selectors)?)
-    }
-
-    /// (3) Packs `columns` of the second shape for one query, with a hint that depends on the query. `hint` has the rows of
-    /// these columns, n words each. `folded` has all rows of the shape.
-    pub(crate) fn pack_online(
-        &self,
-        folded: &LweBatch<B::Words>,
-        hint: &B::Words,
-        columns: Range<usize>,
-        selectors: &RlweBatch<B::Words>,
-    ) -> Result<RlweBatch<B::Words>, ProtocolError> {
-        let shape = self.table.second_shape();
-        let n = self.table.params().lwe().n();
-        let ring = &self.scheme.ring;
-        let hint = self.backend.lift_hint(ring, hint, n, &shape, columns.clone())?;
-        let mut packed = self.backend.pack(ring, &hint, folded, &shape, columns, &[selectors])?;
-        Ok(packed.remove(0))
-    }
-
-    /// Packs, switches and joins the remaining ciphertexts of each query to its answer.
-    pub(crate) fn respond(
-        &self,
-        keys: &[&B::Keys],
-        ciphertexts: &[RlweBatch<B::Words>],
-    ) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let ciphertexts: Vec<_> = ciphertexts.iter().collect();
-        respond(self.backend, &self.scheme.ring, &self.scheme.context, keys, &ciphertexts)
-    }
-
-    /// Returns the words of a ciphertext modulo Q_1.
-    pub(crate) fn ciphertext_words(&self) -> usize {
-        ciphertext_words(self.table.params().ring())
-    }
-}
-
-/// Returns the words of the ciphertexts of each query.
-pub(crate) fn words_of<W>(ciphertexts: Vec<RlweBatch<W>>) -> Vec<W> {
-    ciphertexts.into_iter().map(|ciphertexts| ciphertexts.words).collect()
 }

@@ -69,6 +69,8 @@ pub struct PackTable {
     asked_columns: usize,
     /// The number of entries of a segment beside the base. `None` in the base.
     entries: Option<usize>,
+    /// Whether whoever finishes a query packs all rows for it, in place of every part its own rows for all queries.
+    packs_by_query: bool,
 }
 
 impl PackTable {
@@ -78,9 +80,8 @@ impl PackTable {
         if params.lwe().full_words() {
             return Self::with_query_bits(spec, params, shape, 32);
         }
-        let query_bits = fewest_query_bits(|query_bits| {
-            Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.sigmas()
-        });
+        let query_bits =
+            fewest_query_bits(|query_bits| Self::unchecked(spec, params, shape, query_bits).sigmas());
         Self::with_query_bits(spec, params, shape, query_bits)
     }
 
@@ -97,7 +98,22 @@ impl PackTable {
     ) -> Result<Self, ProtocolError> {
         check_limit("bits of a query word", query_bits as usize, 32)?;
         check_shape(spec, &params, shape)?;
-        Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None }.checked()
+        Self::unchecked(spec, params, shape, query_bits).checked()
+    }
+
+    fn unchecked(spec: PackSpec, params: PackParams, shape: TableShape, query_bits: u32) -> Self {
+        let packs_by_query = spec.second == Second::Block;
+        Self { spec, params, shape, query_bits, asked_columns: shape.columns, entries: None, packs_by_query }
+    }
+
+    /// Returns the table whose rows are packed by whoever finishes a query.
+    pub(crate) fn packed_by_query(self) -> Self {
+        Self { packs_by_query: true, ..self }
+    }
+
+    /// Returns whether whoever finishes a query packs all rows for it.
+    pub(crate) fn packs_by_query(&self) -> bool {
+        self.packs_by_query
     }
 
     /// Returns a segment that is asked with the queries of this table.

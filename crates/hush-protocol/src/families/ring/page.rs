@@ -19,7 +19,7 @@ use hush_he::{
 };
 use hush_math::{constant_time::equal_mask, csprng::Csprng};
 use hush_ops::{
-    contract::{EntryOrder, Expanded, RlweBatch, Steps},
+    contract::{EntryOrder, RlweBatch, Steps},
     ntt_tiling::NttTiledDb,
     path::{Content, Step},
     steps::{Expand, PrivateKeySwitch, Respond, RingSwitch, RlweFold, Rotate, SymbolFold},
@@ -31,6 +31,7 @@ use zeroize::Zeroizing;
 use crate::{
     ProtocolError,
     client::Given,
+    expansions::Expansions,
     facts::{DB_FILE, Database, DbForm, Facts, FileSpec, HintPlan, WordBits},
     halves::{HeadFacts, PartFacts},
     page::{Batch, Files, Host, Page, Partial, Partials, no_symbols},
@@ -107,7 +108,6 @@ impl<P: RingPage> Page for OverRing<P> {
     const PROTOCOL: Protocol = P::PROTOCOL;
     const NAME: &'static str = P::NAME;
     const KEY_COLUMNS: usize = P::KEY_COLUMNS;
-    const PARTIALS: Partials = Partials::Apart;
 
     type Set = P::Set;
     type Table = RingTable;
@@ -117,7 +117,7 @@ impl<P: RingPage> Page for OverRing<P> {
     type Scheme<B: Steps> = RingScheme<B>;
     type Part<B: Steps> = Part<B>;
     type Head<B: Steps> = ();
-    type Opened<B: Steps> = Vec<Arc<Expanded<B::Words>>>;
+    type Opened<B: Steps> = Expansions<B::Words>;
 
     fn default_set(slot_bytes: usize) -> P::Set {
         P::default_set(slot_bytes)
@@ -185,6 +185,14 @@ impl<P: RingPage> Page for OverRing<P> {
                 ("planes", json!(table.planes())),
             ],
         }
+    }
+
+    fn partials(_: &RingTable) -> Partials {
+        Partials::Apart
+    }
+
+    fn scans_expansions(_: &RingTable) -> bool {
+        true
     }
 
     fn database(table: &RingTable) -> Database {
@@ -365,46 +373,51 @@ impl<P: RingPage> Page for OverRing<P> {
         host.scheme.open_keys(host.backend, body)
     }
 
-    /// Parses a batch, and expands the queries with the clients' keys.
+    /// Parses a batch, and expands its own queries with the clients' keys.
     fn open<B: Steps>(
         host: &Host<'_, Self, B>,
         batch: &Batch<'_, B>,
-    ) -> Result<Vec<Arc<Expanded<B::Words>>>, ProtocolError> {
+        own: &Range<usize>,
+    ) -> Result<Expansions<B::Words>, ProtocolError> {
         batch.check_keys()?;
         let table = host.table;
-        let scheme = host.scheme;
+        let Host { backend, scheme, .. } = host;
         let rows = table.shape().columns;
         let folds = table.bits();
+        let keys = &batch.keys[own.clone()];
         let expanded = if table.ring().tlwe().is_some() {
-            let words = batch.read(|query| open_tlwe_query(&scheme.context, rows, folds, &query.packed))?;
-            host.backend.private_key_switch(&scheme.ring, batch.keys, &words, rows, folds)?
+            let read = |query: &wire::Query| open_tlwe_query(&scheme.context, rows, folds, &query.packed);
+            let words = batch.read_some(own, read)?;
+            backend.private_key_switch(&scheme.ring, keys, &words, rows, folds)?
         } else {
-            let packed = batch.read(|query| open_ring_query(&scheme.context, rows, folds, &query.packed))?;
-            host.backend.expand(&scheme.ring, batch.keys, &packed, rows, folds)?
+            let read = |query: &wire::Query| open_ring_query(&scheme.context, rows, folds, &query.packed);
+            let packed = batch.read_some(own, read)?;
+            backend.expand(&scheme.ring, keys, &packed, rows, folds)?
         };
-        Ok(expanded.into_iter().map(Arc::new).collect())
+        Ok(Expansions::new(own.start, expanded))
+    }
+
+    fn expansions<B: Steps>(opened: &mut Expansions<B::Words>) -> Option<&mut Expansions<B::Words>> {
+        Some(opened)
     }
 
     fn wrap<B: Steps>(
         _: &Host<'_, Self, B>,
-        opened: &Vec<Arc<Expanded<B::Words>>>,
-    ) -> Result<Vec<Arc<Expanded<B::Words>>>, ProtocolError> {
+        opened: &Expansions<B::Words>,
+    ) -> Result<Expansions<B::Words>, ProtocolError> {
         Ok(opened.clone())
     }
 
-    fn narrow<B: Steps>(
-        opened: &Vec<Arc<Expanded<B::Words>>>,
-        queries: &Range<usize>,
-    ) -> Vec<Arc<Expanded<B::Words>>> {
-        opened[queries.clone()].to_vec()
+    fn narrow<B: Steps>(opened: &Expansions<B::Words>, queries: &Range<usize>) -> Expansions<B::Words> {
+        opened.narrow(queries)
     }
 
     fn scan<B: Steps>(
         host: &Host<'_, Self, B>,
         part: &Part<B>,
-        opened: &Vec<Arc<Expanded<B::Words>>>,
+        opened: &Expansions<B::Words>,
     ) -> Result<Partial<B::Words>, ProtocolError> {
-        let selectors: Vec<_> = opened.iter().map(|expanded| &expanded.selectors).collect();
+        let selectors: Vec<_> = opened.all().iter().map(|expanded| &expanded.selectors).collect();
         let ring = &host.scheme.ring;
         let bits = entry_bits(host.table, opened);
         let folded = match &part.db {
@@ -419,7 +432,7 @@ impl<P: RingPage> Page for OverRing<P> {
     fn finish<B: Steps>(
         host: &Host<'_, Self, B>,
         _: &(),
-        opened: &Vec<Arc<Expanded<B::Words>>>,
+        opened: &Expansions<B::Words>,
         batch: &Batch<'_, B>,
         partials: Vec<Partial<B::Words>>,
     ) -> Result<Vec<Vec<u8>>, ProtocolError> {
@@ -435,13 +448,13 @@ impl<P: RingPage> Page for OverRing<P> {
 }
 
 /// Returns the RGSW bits of the entry of every query, one for each round.
-fn entry_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
-    opened.iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
+fn entry_bits<'o, W>(table: &RingTable, opened: &'o Expansions<W>) -> Vec<&'o [RlweBatch<W>]> {
+    opened.all().iter().map(|expanded| &expanded.bits[..table.folds()]).collect()
 }
 
 /// Returns the RGSW bits of the lane of every query, which follow those of the entry.
-fn lane_bits<'o, W>(table: &RingTable, opened: &'o [Arc<Expanded<W>>]) -> Vec<&'o [RlweBatch<W>]> {
-    opened.iter().map(|expanded| &expanded.bits[table.folds()..][..table.rotations()]).collect()
+fn lane_bits<'o, W>(table: &RingTable, opened: &'o Expansions<W>) -> Vec<&'o [RlweBatch<W>]> {
+    opened.all().iter().map(|expanded| &expanded.bits[table.folds()..][..table.rotations()]).collect()
 }
 
 /// Client: returns the `length` values of a lane of an interleaved plaintext. It reads every lane, so no memory address

@@ -28,7 +28,7 @@ use hush_protocol::{
     hybrid::Hybrid,
     pack_page::PackPage,
     pack_table::{PackSpec, PackTable},
-    page::{Batch, Files, Page},
+    page::{Files, Page},
     registry::Visitor,
     ring_keys::RingKeys,
     symbols::{from_symbols, to_symbols},
@@ -212,7 +212,7 @@ impl<P: Page, B: Steps> Server for Served<P, B> {
     }
 
     fn open(&self, queries: &[wire::Query]) -> Result<(), ProtocolError> {
-        P::open(&self.hosted.share().host(), &Batch { queries, keys: &self.keys(queries) }).map(drop)
+        self.hosted.share().open_batch(queries, &self.keys(queries)).map(drop)
     }
 }
 

@@ -149,9 +149,9 @@ pub(crate) struct ServeArgs {
     /// into its memory.
     #[arg(long, value_name = "NAME", default_value_t)]
     backend: BackendChoice,
-    /// Spread of each table over several GPUs: auto, one, replicate or shard. replicate puts a copy on every GPU, for more look-ups a
-    /// second; shard puts a share on every GPU, for shorter look-ups and larger tables. auto takes copies of tables that leave room
-    /// for the next epoch, else shares if they shorten a batch.
+    /// Spread of each table over several GPUs: auto, one, replicate or shard. replicate puts a copy on every GPU, for more
+    /// look-ups a second; shard puts a share on every GPU, for shorter look-ups and larger tables. auto takes copies of tables
+    /// that leave room for the next epoch, else shares if they shorten a batch.
     #[arg(long, value_name = "NAME", default_value_t)]
     spread: SpreadChoice,
     /// Memory of the scanned files: auto, resident or mapped. Resident files are in the server's memory, where nobody else changes
