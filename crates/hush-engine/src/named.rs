@@ -6,9 +6,16 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("'{given}' is not {kind}: use {known}")]
 pub struct UnknownName {
-    pub(crate) given: String,
-    pub(crate) kind: &'static str,
-    pub(crate) known: String,
+    given: String,
+    kind: &'static str,
+    known: String,
+}
+
+impl UnknownName {
+    pub(crate) fn new(given: &str, kind: &'static str, known: &[&str]) -> Self {
+        let (last, others) = known.split_last().expect("a choice");
+        Self { given: given.to_owned(), kind, known: format!("{} or {last}", others.join(", ")) }
+    }
 }
 
 /// Gives a choice its names: the list of all choices, `name`, `Display` and `FromStr`. `kind` is what a name stands for.
@@ -37,11 +44,7 @@ macro_rules! named {
 
             fn from_str(given: &str) -> Result<Self, $crate::UnknownName> {
                 let found = Self::ALL.into_iter().find(|choice| choice.name() == given);
-                found.ok_or_else(|| $crate::UnknownName {
-                    given: given.to_owned(),
-                    kind: $kind,
-                    known: Self::ALL.map(Self::name).join(", "),
-                })
+                found.ok_or_else(|| $crate::UnknownName::new(given, $kind, &[$($name),+]))
             }
         }
     };
@@ -59,12 +62,12 @@ mod tests {
         assert!(SpreadChoice::ALL.iter().all(|choice| choice.to_string().parse() == Ok(*choice)));
         for name in ["", "gpu", "CUDA", "cpu "] {
             let error = name.parse::<BackendChoice>().unwrap_err();
-            assert_eq!(error.to_string(), format!("'{name}' is not a backend: use auto, cpu, cuda"));
+            assert_eq!(error.to_string(), format!("'{name}' is not a backend: use auto, cpu or cuda"));
         }
         let error = "both".parse::<SpreadChoice>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "'both' is not a way to spread tables over GPUs: use auto, one, replicate, shard"
+            "'both' is not a way to spread tables over GPUs: use auto, one, replicate or shard"
         );
     }
 }

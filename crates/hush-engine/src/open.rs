@@ -49,17 +49,20 @@ pub fn open_after(
     };
     let stored = Stored::open(dir)?;
     let placement = backends.place(&stored.params, None, progress)?;
-    let may_move = backends.is_free_to_choose() && !placement.is_on_cpu();
+    let is_free = backends.is_free_to_choose() && !placement.is_on_cpu();
     match open(stored, placement.clone()) {
         // The plan said that it fits, but others may have taken the memory, or the device may have failed, or not support the
         // parameter set. An error of the table itself is found on the CPU as well.
-        Err(OpenError::Ops(error)) if may_move => {
+        Err(OpenError::Ops(error)) if is_free || placement.has_copies() => {
             // The first `Stored` is without the files that were taken out of it.
             let stored = Stored::open(dir)?;
             let others = backends.place(&stored.params, None, progress)?;
             // Devices that have failed for good have no copy now.
             if placement.has_copies() && others != placement {
                 return open(stored, others);
+            }
+            if !is_free {
+                return Err(OpenError::Ops(error));
             }
             progress.note(&format!("on the CPU: {error}"));
             open(stored, Placement::on(Device::Cpu, Share::whole()))

@@ -54,6 +54,12 @@ impl Collector for OfTables {
                 TableSlot::Loading | TableSlot::Failed(_) => None,
             })
             .collect();
+        let mut degraded = describe(&mut encoder, "hush_table_degraded", MetricType::Gauge)?;
+        for (name, table) in &resident {
+            let is_degraded = table.engine.degraded().is_some();
+            let labels = [("table", *name)];
+            ConstGauge::new(i64::from(is_degraded)).encode(degraded.encode_family(&labels)?)?;
+        }
         let mut epoch = describe(&mut encoder, "hush_table_epoch_info", MetricType::Gauge)?;
         for (name, table) in &resident {
             let hash = hex::encode(table.served().epoch);

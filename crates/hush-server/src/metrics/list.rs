@@ -67,6 +67,7 @@ pub const METRICS: &[Metric] = &[
     metric("hush_scan_seconds", Histogram, TABLE, "Seconds that a scan took; on a GPU two may run at once, and each includes its wait for the other"),
     metric("hush_queue_depth", Gauge, TABLE, "Queries that wait for a scan"),
     metric("hush_table_ready", Gauge, TABLE, "1 for a table that answers, 0 for one that is loading, has failed, or has lost its GPU"),
+    metric("hush_table_degraded", Gauge, TABLE, "1 for a table that has lost some of the GPUs with a copy of it, while others answer"),
     metric("hush_table_epoch_info", Gauge, &["table", "epoch"], "1 for the epoch that is served"),
     metric("hush_table_epoch_timestamp_seconds", Gauge, TABLE, "When the served epoch was taken up, in seconds since 1970"),
     metric("hush_table_epochs", Gauge, TABLE, "Epochs in memory: the served one, and replaced ones that still answer"),

@@ -36,6 +36,7 @@ struct State {
     held: bool,
     /// The reason for which the device has failed for good.
     lost: Option<String>,
+    degraded: Option<String>,
     /// The file that has changed.
     damaged: Option<String>,
     /// The first byte of each query of each batch, when its scan begins.
@@ -114,6 +115,11 @@ impl SumEngine {
     /// Makes the device fail for good.
     pub(crate) fn lose(&self, reason: &str) {
         self.state.lock().unwrap().lost = Some(reason.to_owned());
+    }
+
+    /// Makes one of several devices fail for good.
+    pub(crate) fn degrade(&self, reason: &str) {
+        self.state.lock().unwrap().degraded = Some(reason.to_owned());
     }
 
     /// Marks a file of the table as changed.
@@ -240,6 +246,10 @@ impl Engine for SumEngine {
 
     fn lost(&self) -> Option<String> {
         self.state.lock().unwrap().lost.clone()
+    }
+
+    fn degraded(&self) -> Option<String> {
+        self.state.lock().unwrap().degraded.clone()
     }
 
     fn damaged(&self) -> Option<String> {

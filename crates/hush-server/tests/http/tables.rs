@@ -178,6 +178,21 @@ fn all_tables_can_be_required() {
 }
 
 #[test]
+fn a_lost_copy_is_told_while_the_others_answer() {
+    let engine = Arc::new(SumEngine::new(6));
+    let tables = Tables::new();
+    tables.insert(&name("copies"), engine.clone()).unwrap();
+    let server = TestServer::start(tables, config());
+    let mut client = server.client();
+    assert_eq!(client.get("/readyz").body, b"ok\n");
+    engine.degrade("1 of 2 GPUs with a copy have failed: it was told to");
+    let degraded = "ok\ndegraded: table copies: 1 of 2 GPUs with a copy have failed: it was told to\n";
+    assert_eq!(client.get("/readyz").body, degraded.as_bytes());
+    assert_eq!(server.metric("hush_table_degraded{table=\"copies\"}"), Some(1.0));
+    assert_eq!(server.metric("hush_table_ready{table=\"copies\"}"), Some(1.0));
+}
+
+#[test]
 fn a_lost_gpu_is_told_and_other_tables_go_on() {
     let (lost, other) = (Arc::new(SumEngine::new(6)), Arc::new(SumEngine::new(EPOCH_BYTE)));
     let tables = Tables::new();
