@@ -34,19 +34,22 @@ impl Backends {
     /// not there if they are asked for.
     pub(super) fn spread_out(&self, table: &TableParams, progress: &dyn Progress) -> Option<Placement> {
         let copies = |rooms| self.copies(table, rooms);
+        // A table of a single unit is one share.
+        let shares = || self.on_several(table, false).ok().filter(|placement| placement.shares.len() > 1);
         let spread = match self.spread() {
             SpreadChoice::One => return None,
             SpreadChoice::Replicate => copies(1),
-            SpreadChoice::Shard => self.on_several(table, false).ok(),
+            SpreadChoice::Shard => shares(),
             SpreadChoice::Auto => {
-                let shares =
-                    || self.on_several(table, false).ok().filter(|placement| is_worth(table, placement));
-                return copies(ROOMS).or_else(shares);
+                return copies(ROOMS).or_else(|| shares().filter(|placement| is_worth(table, placement)));
             }
         };
         if spread.is_none() && !self.gpus().is_empty() {
             let count = self.gpus().iter().filter(|gpu| !gpu.is_lost()).count();
-            progress.note(&format!("spread: {}: of {count} GPUs, too few have room", self.spread()));
+            progress.note(&format!(
+                "spread: {}: too few of {count} GPUs have room, or the table cannot be cut",
+                self.spread()
+            ));
         }
         spread
     }
