@@ -8,7 +8,6 @@ use hush_ops::OpsError;
 use crate::device::Device;
 
 mod databases;
-mod drop_prime;
 mod expand;
 mod external_product;
 mod keys;

@@ -1,15 +1,17 @@
-//! The steps of `tfhe`: a fold transforms a database of symbols (`databases/symbols.rs`), and a rotation turns ciphertexts
-//! (`turn.rs`).
+//! The steps of `tfhe`: a fold transforms a database of symbols (`databases/symbols.rs`), TLWE words are switched to RLWE
+//! ciphertexts (`expand/private_key_switch.rs`), and a rotation turns ciphertexts (`turn.rs`).
 
 use hush_he::entities::{RingSwitchKey, TlweWords};
 use hush_ops::{
     OpsError,
-    contract::{Expanded, Memory, RlweBatch, TfheOps},
-    steps::{poly_bytes, private_key_switch::on_host},
+    contract::{Expanded, RlweBatch, TfheOps},
+    steps::poly_bytes,
     symbol_tiling::{SymbolDb, SymbolTiling},
 };
 
-use super::{CudaKeys, CudaRing, CudaSymbols, databases::symbols, turn};
+use super::{
+    CudaKeys, CudaRing, CudaSymbols, databases::symbols, expand::private_key_switch::private_key_switch, turn,
+};
 use crate::{Cuda, device::Buffer};
 
 impl TfheOps for Cuda {
@@ -36,7 +38,6 @@ impl TfheOps for Cuda {
         symbols::symbol_fold(self, ring, db, selectors)
     }
 
-    /// Runs on the host, as the step exists only for comparison.
     fn run_private_key_switch(
         &self,
         ring: &CudaRing,
@@ -44,20 +45,7 @@ impl TfheOps for Cuda {
         queries: &[TlweWords],
         rows: usize,
     ) -> Result<Vec<Expanded<Buffer<u32>>>, OpsError> {
-        let kept = |batch: RlweBatch| {
-            let words = self.keep(batch.words.to_vec())?;
-            Ok(RlweBatch { ciphertext_words: batch.ciphertext_words, words })
-        };
-        queries
-            .iter()
-            .zip(keys)
-            .map(|(query, keys): (&TlweWords, &&CudaKeys)| {
-                let keys = keys.private().expect("keys of a set of TLWE words");
-                let Expanded { selectors, bits } = on_host(ring.context(), keys, query, rows);
-                let bits = bits.into_iter().map(kept).collect::<Result<_, OpsError>>()?;
-                Ok(Expanded { selectors: kept(selectors)?, bits })
-            })
-            .collect()
+        private_key_switch(self, ring, keys, queries, rows)
     }
 
     fn run_turn(
@@ -73,9 +61,5 @@ impl TfheOps for Cuda {
         keys.switch()
     }
 }
-
-hush_ops::footprint!(Cuda: PrivateKeySwitch, |step, batch| {
-    4 * batch * step.folds * step.ring.fold_gadget().digits * poly_bytes(&step.ring)
-});
 
 hush_ops::footprint!(Cuda: RingSwitch, |step, batch| 2 * batch * poly_bytes(&step.ring));

@@ -214,7 +214,7 @@ impl<B: ByDefinition> TfheOps for B {
             .zip(keys)
             .map(|(query, keys): (&TlweWords, &&EvaluationKeys)| {
                 let keys = keys.private.as_ref().expect("keys of a set of TLWE words");
-                steps::private_key_switch::on_host(ring, keys, query, rows)
+                steps::private_key_switch::reference(ring, keys, query, rows)
             })
             .collect())
     }

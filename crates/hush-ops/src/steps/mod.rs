@@ -49,7 +49,7 @@ pub(crate) mod ntt_db;
 pub(crate) mod pack;
 pub(crate) mod pack_columns;
 pub(crate) mod pack_pairs;
-pub mod private_key_switch;
+pub(crate) mod private_key_switch;
 pub(crate) mod reinterpret_lwe;
 pub(crate) mod reinterpret_rlwe;
 pub(crate) mod respond;

@@ -66,9 +66,8 @@ pub(crate) fn check(
     Ok(PrivateKeySwitch { ring: *ring.params(), rows, folds })
 }
 
-/// Switches one query on the host, by its client's keys for bottom rows and for top rows. This defines the step, and backends
-/// without their own kernel call it.
-pub fn on_host(
+/// Switches one query by its client's keys for bottom rows and for top rows. This defines the step.
+pub(crate) fn reference(
     context: &RingContext,
     keys: &[Vec<RlweCiphertext>; 2],
     query: &TlweWords,

@@ -2,8 +2,10 @@
 
 use hush_ops::OpsError;
 
-use super::{CudaRing, tables::addresses::addresses};
-use crate::device::{Device, Slice};
+use crate::{
+    device::{Device, Slice},
+    ring::{CudaRing, tables::addresses::addresses},
+};
 
 /// Rounds polynomials modulo Q_e to polynomials modulo Q_1, like [`hush_he::algorithms::drop_primes`], with one launch for all of
 /// `parts`. A part is a source and a target, both `[poly][limb][slot]`. All parts have the same number of polynomials.

@@ -11,10 +11,14 @@ use hush_ops::{
     steps::{Expand, poly_bytes},
 };
 
+mod drop_prime;
+pub(super) mod private_key_switch;
+
+use drop_prime::drop_prime;
+
 use super::{
     CudaRing,
-    drop_prime::drop_prime,
-    keys::{CudaKeys, key_at},
+    keys::{CudaKeys, full_limbs, key_at},
     stages::{Stage, Stages},
     tables::{addresses::addresses, gadget::GadgetTables},
 };
@@ -316,7 +320,7 @@ hush_ops::footprint!(Cuda: Expand, |step, batch| {
     let &Expand { ring, rows, folds } = step;
     let leaves = ring.leaves(rows, folds);
     let word_poly = size_of::<u32>() * ring.degree();
-    let full_poly = word_poly * (ring.kept_limbs() + usize::from(ring.dropped_factor() > 1));
+    let full_poly = word_poly * full_limbs(&ring);
     let digits = ring.levels().iter().chain([&ring.square_gadget()]).map(|gadget| gadget.digits).max();
     // Two levels of nodes and the digits of a level; or leaves, bottom rows and their digits.
     let node = 4 * full_poly + digits.unwrap_or(0) * word_poly;
